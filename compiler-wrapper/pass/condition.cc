@@ -1,0 +1,261 @@
+// From the condition of a site back to the comparisons behind it, and code that computes how far they are from changing.
+//
+// A pair {to_true, to_false} of branch distances is carried through the expression: a comparison gives one, `!` exchanges
+// its parts, `&&` adds the distances to true and takes the smaller one to false (the usual rules for branch distances).
+#include "pen.h"
+
+#include "llvm/IR/Constants.h"
+
+namespace pen {
+using namespace llvm;
+
+namespace {
+
+class Tracer {
+public:
+  Tracer(Context &X, IRBuilder<> &B) : X(X), B(B) {}
+
+  Value *pairOf(Value *V, unsigned Depth = 0) {
+    if (auto *Known = dyn_cast<ConstantInt>(V)) return opaque(Known);
+    if (Depth < MaxDepth && Leaves < MaxLeaves)
+      if (Value *P = traced(V, Depth + 1)) return P;
+    return opaque(V);
+  }
+
+private:
+  static constexpr unsigned MaxDepth = 12, MaxLeaves = 16;
+  Context &X;
+  IRBuilder<> &B;
+  unsigned Leaves = 0;
+
+  Value *opaque(Value *V) { return B.CreateCall(X.Opaque, {B.CreateZExt(V, X.I32)}); }
+
+  Value *exchanged(Value *P) {
+    Value *Q = B.CreateInsertValue(P, B.CreateExtractValue(P, 1), 0);
+    return B.CreateInsertValue(Q, B.CreateExtractValue(P, 0), 1);
+  }
+
+  Value *combined(FunctionCallee How, Value *P, Value *Q) {
+    return B.CreateCall(How, {B.CreateExtractValue(P, 0), B.CreateExtractValue(P, 1), B.CreateExtractValue(Q, 0),
+                              B.CreateExtractValue(Q, 1)});
+  }
+
+  Value *traced(Value *V, unsigned Depth) {
+    if (auto *Cmp = dyn_cast<ICmpInst>(V)) return integerComparison(Cmp, Depth);
+    if (auto *Cmp = dyn_cast<FCmpInst>(V)) return floatComparison(Cmp->getPredicate(), Cmp->getOperand(0), Cmp->getOperand(1));
+    if (auto *Fr = dyn_cast<FreezeInst>(V)) return pairOf(Fr->getOperand(0), Depth);
+    if (auto *Tr = dyn_cast<TruncInst>(V)) return truth(Tr->getOperand(0), Depth, /*LowBitOnly=*/true);
+    if (auto *Op = dyn_cast<BinaryOperator>(V)) return logical(Op, Depth);
+    if (auto *Sel = dyn_cast<SelectInst>(V)) return chosen(Sel, Depth);
+    if (auto *Phi = dyn_cast<PHINode>(V)) return merged(Phi, Depth);
+    return nullptr;
+  }
+
+  Value *logical(BinaryOperator *Op, unsigned Depth) {
+    Value *L = Op->getOperand(0), *R = Op->getOperand(1);
+    switch (Op->getOpcode()) {
+    case Instruction::Xor:
+      if (auto *One = dyn_cast<ConstantInt>(R); One && One->isOne()) return exchanged(pairOf(L, Depth));
+      return nullptr;
+    case Instruction::And: return combined(X.And, pairOf(L, Depth), pairOf(R, Depth));
+    case Instruction::Or: return combined(X.Or, pairOf(L, Depth), pairOf(R, Depth));
+    default: return nullptr;
+    }
+  }
+
+  // `a && b` and `a || b` as selects, and any other choice between two truth values.
+  Value *chosen(SelectInst *Sel, unsigned Depth) {
+    Value *C = Sel->getCondition();
+    if (C->getType() != B.getInt1Ty()) return nullptr;
+    if (auto *F = dyn_cast<ConstantInt>(Sel->getFalseValue()); F && F->isZero())
+      return combined(X.And, pairOf(C, Depth), pairOf(Sel->getTrueValue(), Depth));
+    if (auto *T = dyn_cast<ConstantInt>(Sel->getTrueValue()); T && T->isOne())
+      return combined(X.Or, pairOf(C, Depth), pairOf(Sel->getFalseValue(), Depth));
+    Value *P = pairOf(Sel->getTrueValue(), Depth), *Q = pairOf(Sel->getFalseValue(), Depth);
+    return B.CreateSelect(C, P, Q);
+  }
+
+  // The pair of "V != 0" for an integer that may be a truth value in disguise.
+  Value *truth(Value *V, unsigned Depth, bool LowBitOnly = false) {
+    if (Depth >= MaxDepth) return nullptr;
+    if (auto *Ext = dyn_cast<ZExtInst>(V)) return truth(Ext->getOperand(0), Depth + 1, LowBitOnly);
+    if (V->getType()->isIntegerTy(1)) return pairOf(V, Depth);
+    if (auto *Fr = dyn_cast<FreezeInst>(V)) return truth(Fr->getOperand(0), Depth + 1, LowBitOnly);
+    if (auto *Sh = dyn_cast<SExtInst>(V)) return truth(Sh->getOperand(0), Depth + 1, LowBitOnly);
+    if (auto *Phi = dyn_cast<PHINode>(V); Phi && isTruth(Phi)) return merged(Phi, Depth);
+    if (LowBitOnly) return nullptr;
+    if (auto *Op = dyn_cast<BinaryOperator>(V)) {
+      Value *L = Op->getOperand(0), *R = Op->getOperand(1);
+      if (Op->getOpcode() == Instruction::Or) return combined(X.Or, truthOrLeaf(L, Depth), truthOrLeaf(R, Depth));
+      if (Op->getOpcode() == Instruction::Xor || Op->getOpcode() == Instruction::Sub)
+        return leaf(CmpInst::ICMP_NE, L, R);
+      if (Op->getOpcode() == Instruction::And && isTruth(L) && isTruth(R))
+        return combined(X.And, truthOrLeaf(L, Depth), truthOrLeaf(R, Depth));
+    }
+    return nullptr;
+  }
+
+  Value *truthOrLeaf(Value *V, unsigned Depth) {
+    if (Leaves < MaxLeaves)
+      if (Value *P = truth(V, Depth + 1)) return P;
+    return leaf(CmpInst::ICMP_NE, V, ConstantInt::get(V->getType(), 0));
+  }
+
+  // Whether an integer can only be 0 or 1.
+  static bool isTruth(Value *V) {
+    if (V->getType()->isIntegerTy(1)) return true;
+    if (auto *K = dyn_cast<ConstantInt>(V)) return K->getValue().ule(1);
+    if (auto *Ext = dyn_cast<ZExtInst>(V)) return Ext->getSrcTy()->isIntegerTy(1);
+    if (auto *Phi = dyn_cast<PHINode>(V))
+      return all_of(Phi->incoming_values(), [](Value *In) { return !isa<PHINode>(In) && isTruth(In); });
+    return false;
+  }
+
+  Value *integerComparison(ICmpInst *Cmp, unsigned Depth) {
+    Value *L = Cmp->getOperand(0), *R = Cmp->getOperand(1);
+    auto *K = dyn_cast<ConstantInt>(R);
+    if (Cmp->isEquality() && K) {
+      bool Equal = Cmp->getPredicate() == CmpInst::ICMP_EQ;
+      if (K->isZero())
+        if (Value *P = truth(L, Depth)) return Equal ? exchanged(P) : P;
+      if (K->isOne() && isTruth(L) && !isa<ConstantInt>(L))
+        if (Value *P = truth(L, Depth)) return Equal ? P : exchanged(P);
+    }
+    return leaf(Cmp->getPredicate(), L, R);
+  }
+
+  // Operands are widened as the predicate reads them.
+  Value *leaf(CmpInst::Predicate Predicate, Value *L, Value *R) {
+    if (L->getType()->isPointerTy()) {
+      L = B.CreatePtrToInt(L, X.I64);
+      R = B.CreatePtrToInt(R, X.I64);
+    }
+    if (!L->getType()->isIntegerTy()) return nullptr;
+    if (L->getType()->getIntegerBitWidth() > 64) return nullptr;
+    Leaves++;
+    bool Zero = CmpInst::isUnsigned(Predicate) || L->getType()->isIntegerTy(1);
+    auto Wide = [&](Value *V) { return Zero ? B.CreateZExt(V, X.I64) : B.CreateSExt(V, X.I64); };
+    return B.CreateCall(X.ICmp, {X.u32(Predicate), Wide(L), Wide(R)});
+  }
+
+  Value *floatComparison(CmpInst::Predicate Predicate, Value *L, Value *R) {
+    if (Predicate == CmpInst::FCMP_FALSE || Predicate == CmpInst::FCMP_TRUE) return nullptr;
+    Type *T = L->getType();
+    if (!T->isFloatingPointTy()) return nullptr;
+    Leaves++;
+    if (T->isFloatTy()) return B.CreateCall(X.FCmp32, {X.u32(Predicate), L, R});
+    auto Double = [&](Value *V) { return T->isDoubleTy() ? V : B.CreateFPCast(V, B.getDoubleTy()); };
+    return B.CreateCall(X.FCmp64, {X.u32(Predicate), Double(L), Double(R)});
+  }
+
+  // A truth value that was computed in one of several blocks (`int both = a && b;`): the operands of each comparison are
+  // carried to the merge by phis of their own, and another phi tells which way control came.
+  Value *merged(PHINode *Phi, unsigned Depth) {
+    unsigned N = Phi->getNumIncomingValues();
+    if (N > 8 || Depth >= MaxDepth) return nullptr;
+    IRBuilder<> AtMerge(Phi);
+    PHINode *Way = AtMerge.CreatePHI(X.I32, N);
+    for (unsigned I = 0; I < N; I++) Way->addIncoming(X.u32(I), Phi->getIncomingBlock(I));
+    Value *Pair = nullptr;
+    for (unsigned I = 0; I < N; I++) {
+      Value *One = incoming(Phi, I);
+      if (!One) return nullptr;
+      Pair = Pair ? B.CreateSelect(B.CreateICmpEQ(Way, X.u32(I)), One, Pair) : One;
+    }
+    return Pair;
+  }
+
+  Value *incoming(PHINode *Phi, unsigned I) {
+    Value *In = Phi->getIncomingValue(I);
+    bool Not = false;
+    while (true) {
+      if (auto *Ext = dyn_cast<ZExtInst>(In)) In = Ext->getOperand(0);
+      else if (auto *Op = dyn_cast<BinaryOperator>(In);
+               Op && Op->getOpcode() == Instruction::Xor && isa<ConstantInt>(Op->getOperand(1)) &&
+               cast<ConstantInt>(Op->getOperand(1))->isOne()) {
+        In = Op->getOperand(0);
+        Not = !Not;
+      } else break;
+    }
+    Value *Pair;
+    if (auto *K = dyn_cast<ConstantInt>(In)) {
+      Pair = opaque(K->isZero() ? B.getFalse() : B.getTrue());
+    } else if (auto *Cmp = dyn_cast<CmpInst>(In); Cmp && !Cmp->getType()->isVectorTy() && Leaves < MaxLeaves) {
+      Value *L = carried(Phi, I, Cmp->getOperand(0)), *R = carried(Phi, I, Cmp->getOperand(1));
+      Pair = isa<FCmpInst>(Cmp) ? floatComparison(Cmp->getPredicate(), L, R) : leaf(Cmp->getPredicate(), L, R);
+      if (!Pair) return nullptr;
+    } else {
+      return nullptr;
+    }
+    return Not ? exchanged(Pair) : Pair;
+  }
+
+  Value *carried(PHINode *Phi, unsigned Way, Value *V) {
+    if (isa<Constant>(V)) return V;
+    IRBuilder<> AtMerge(Phi);
+    PHINode *Copy = AtMerge.CreatePHI(V->getType(), Phi->getNumIncomingValues());
+    for (unsigned I = 0; I < Phi->getNumIncomingValues(); I++) {
+      // A block that enters by several edges must bring the same value on each.
+      bool Same = Phi->getIncomingBlock(I) == Phi->getIncomingBlock(Way);
+      Copy->addIncoming(Same ? V : Constant::getNullValue(V->getType()), Phi->getIncomingBlock(I));
+    }
+    return Copy;
+  }
+};
+
+uint8_t operandClass(Type *T) {
+  if (T->isFloatTy()) return 1;
+  if (T->isFloatingPointTy()) return 2;
+  if (T->isIntegerTy()) return 3;
+  return T->isPointerTy() ? 4 : 0;
+}
+
+Shape shapeOf(Value *V) {
+  Shape S;
+  bool Not = false;
+  for (unsigned Step = 0; Step < 12; Step++) {
+    if (auto *Cmp = dyn_cast<CmpInst>(V)) {
+      Value *L = Cmp->getOperand(0);
+      auto *K = dyn_cast<ConstantInt>(Cmp->getOperand(1));
+      if (auto *Ext = dyn_cast<ZExtInst>(L); Ext && K && K->isZero() && Ext->getSrcTy()->isIntegerTy(1)) {
+        Not ^= Cmp->getPredicate() == CmpInst::ICMP_EQ;
+        V = Ext->getOperand(0);
+        continue;
+      }
+      S.Predicate = Not ? Cmp->getInversePredicate() : Cmp->getPredicate();
+      S.Operand = operandClass(L->getType());
+      S.Width = L->getType()->isIntegerTy() ? std::min(L->getType()->getIntegerBitWidth(), 255u) : 0;
+      return S;
+    }
+    auto *Op = dyn_cast<BinaryOperator>(V);
+    if (Op && Op->getOpcode() == Instruction::Xor && isa<ConstantInt>(Op->getOperand(1))) {
+      Not = !Not;
+      V = Op->getOperand(0);
+    } else if (auto *Cast = dyn_cast<CastInst>(V); Cast && (isa<TruncInst>(V) || isa<ZExtInst>(V))) {
+      V = Cast->getOperand(0);
+    } else if (isa<PHINode>(V) || isa<SelectInst>(V) || Op) {
+      S.Operand = 5;
+      return S;
+    } else {
+      return S;
+    }
+  }
+  return S;
+}
+
+} // namespace
+
+Value *emitPair(Context &X, IRBuilder<> &B, Value *Condition) { return Tracer(X, B).pairOf(Condition); }
+
+Shape shapeOfSite(const Site &S) {
+  Value *At = S.At;
+  if (!At) return {};
+  if (auto *Br = dyn_cast<BranchInst>(At)) return shapeOf(Br->getCondition());
+  if (auto *Sel = dyn_cast<SelectInst>(At)) return shapeOf(Sel->getCondition());
+  Shape Switched;
+  Switched.Operand = 3;
+  if (auto *Sw = dyn_cast<SwitchInst>(At)) Switched.Width = Sw->getCondition()->getType()->getIntegerBitWidth();
+  return Switched;
+}
+
+} // namespace pen

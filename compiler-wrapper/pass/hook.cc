@@ -1,0 +1,112 @@
+// The hook: one load and one branch before each site; what an armed site does stands in a block of its own, laid out cold.
+#include "pen.h"
+
+#include "llvm/IR/MDBuilder.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
+
+namespace pen {
+using namespace llvm;
+
+Context::Context(Module &M) : M(M), C(M.getContext()) {
+  I8 = Type::getInt8Ty(C);
+  I32 = Type::getInt32Ty(C);
+  I64 = Type::getInt64Ty(C);
+  Ptr = PointerType::get(C, 0);
+  Pair = StructType::get(C, {I64, I64});
+  auto *StateType = ArrayType::get(I64, 2); // only `r` and `fuel` are touched by instrumented code
+  State = new GlobalVariable(M, StateType, false, GlobalValue::ExternalLinkage, nullptr, "__pen_state");
+  State->setVisibility(GlobalValue::HiddenVisibility);
+  Type *Void = Type::getVoidTy(C), *F64 = Type::getDoubleTy(C), *F32 = Type::getFloatTy(C);
+  ICmp = declare("__pen_icmp", Pair, {I32, I64, I64});
+  FCmp64 = declare("__pen_fcmp64", Pair, {I32, F64, F64});
+  FCmp32 = declare("__pen_fcmp32", Pair, {I32, F32, F32});
+  And = declare("__pen_and", Pair, {I64, I64, I64, I64});
+  Or = declare("__pen_or", Pair, {I64, I64, I64, I64});
+  Opaque = declare("__pen_opaque", Pair, {I32});
+  Take = declare("__pen_take", Void, {Ptr, I32, I64});
+  Switch = declare("__pen_switch", Void, {Ptr, I64, Ptr, I32, I32});
+  OutOfFuel = declare("__pen_out_of_fuel", Void, {});
+}
+
+FunctionCallee Context::declare(StringRef Name, Type *Result, ArrayRef<Type *> Args) {
+  FunctionCallee Callee = M.getOrInsertFunction(Name, FunctionType::get(Result, Args, false));
+  auto *F = cast<Function>(Callee.getCallee());
+  F->setVisibility(GlobalValue::HiddenVisibility);
+  F->addFnAttr(Attribute::Cold);
+  F->addFnAttr(Attribute::NoUnwind);
+  return Callee;
+}
+
+static MDNode *unlikely(Context &X) { return MDBuilder(X.C).createBranchWeights(1, 1u << 20); }
+
+static Constant *actionsOf(Context &X, const Site &S, GlobalVariable *Actions) {
+  return ConstantExpr::getInBoundsGetElementPtr(X.I8, Actions, ArrayRef<Constant *>{X.u32(S.FirstAction)});
+}
+
+// Code that runs before `At` only when the site is armed.
+static Instruction *whenArmed(Context &X, Instruction *At, Constant *Action) {
+  IRBuilder<> B(At);
+  B.SetCurrentDebugLocation(At->getDebugLoc());
+  Value *Armed = B.CreateICmpNE(B.CreateLoad(X.I8, Action, /*isVolatile=*/false), X.u8(0));
+  return SplitBlockAndInsertIfThen(Armed, At, /*Unreachable=*/false, unlikely(X));
+}
+
+static void hookTwoWay(Context &X, const Site &S, Instruction *At, Value *Condition, GlobalVariable *Actions) {
+  Constant *Action = actionsOf(X, S, Actions);
+  IRBuilder<> B(whenArmed(X, At, Action));
+  B.SetCurrentDebugLocation(At->getDebugLoc());
+  Value *Pair = emitPair(X, B, Condition);
+  Value *Other = B.CreateSelect(Condition, B.CreateExtractValue(Pair, 1), B.CreateExtractValue(Pair, 0));
+  B.CreateCall(X.Take, {Action, B.CreateSelect(Condition, X.u32(0), X.u32(1)), Other});
+}
+
+static Constant *casesOf(Context &X, const Site &S, SwitchInst *Sw) {
+  auto *Case = StructType::get(X.C, {X.I64, X.I32, X.I32});
+  std::vector<Constant *> Items;
+  for (auto &Arm : Sw->cases()) {
+    unsigned Branch = std::find(S.To.begin(), S.To.end(), Arm.getCaseSuccessor()) - S.To.begin();
+    Items.push_back(ConstantStruct::get(
+        Case, {ConstantInt::getSigned(X.I64, Arm.getCaseValue()->getSExtValue()), X.u32(Branch), X.u32(0)}));
+  }
+  return X.array(Case, Items);
+}
+
+static void hookSwitch(Context &X, Site &S, SwitchInst *Sw, GlobalVariable *Actions) {
+  Constant *Action = actionsOf(X, S, Actions);
+  S.Cases = casesOf(X, S, Sw);
+  IRBuilder<> B(whenArmed(X, Sw, Action));
+  B.SetCurrentDebugLocation(Sw->getDebugLoc());
+  Value *V = B.CreateSExt(Sw->getCondition(), X.I64);
+  B.CreateCall(X.Switch, {Action, V, S.Cases, X.u32(Sw->getNumCases()), X.u32(S.Branches)});
+}
+
+// Endless loops and runaway recursion end when the fuel is used up: a count, so the same at every run.
+static void burnFuel(Context &X, Instruction *At) {
+  IRBuilder<> B(At);
+  B.SetCurrentDebugLocation(At->getDebugLoc() ? At->getDebugLoc() : DebugLoc());
+  if (auto *SP = At->getFunction()->getSubprogram(); SP && !At->getDebugLoc())
+    B.SetCurrentDebugLocation(DILocation::get(X.C, SP->getLine(), 0, SP));
+  Value *Gauge = B.CreateConstInBoundsGEP1_64(X.I64, X.State, 1);
+  Value *Left = B.CreateSub(B.CreateLoad(X.I64, Gauge), ConstantInt::get(X.I64, 1));
+  B.CreateStore(Left, Gauge);
+  Value *Empty = B.CreateICmpSLT(Left, ConstantInt::get(X.I64, 0));
+  DebugLoc Loc = B.getCurrentDebugLocation();
+  IRBuilder<> Then(SplitBlockAndInsertIfThen(Empty, At, false, unlikely(X)));
+  Then.SetCurrentDebugLocation(Loc);
+  Then.CreateCall(X.OutOfFuel, {});
+}
+
+void instrument(Context &X, FunctionPlan &Plan, GlobalVariable *Actions) {
+  for (Site &S : Plan.Sites) {
+    Value *At = S.At;
+    if (!At) continue;
+    if (auto *Br = dyn_cast<BranchInst>(At)) hookTwoWay(X, S, Br, Br->getCondition(), Actions);
+    else if (auto *Sel = dyn_cast<SelectInst>(At)) hookTwoWay(X, S, Sel, Sel->getCondition(), Actions);
+    else if (auto *Sw = dyn_cast<SwitchInst>(At)) hookSwitch(X, S, Sw, Actions);
+  }
+  for (BasicBlock *BB : Plan.LoopHeaders)
+    if (!BB->isEHPad()) burnFuel(X, &*BB->getFirstInsertionPt());
+  if (Plan.BurnsFuelAtEntry) burnFuel(X, &*Plan.F->getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
+}
+
+} // namespace pen

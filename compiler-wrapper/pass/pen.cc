@@ -1,0 +1,75 @@
+// The pen pass: finds every conditional of a module, puts a hook before it and describes it in tables (runtime/pen.h).
+//
+// It runs at PipelineStart, before any optimization: there the conditionals are those of the source (and gcov's), and the
+// user's -O level then optimizes program and hooks together.
+#include "pen.h"
+
+#include "llvm/IR/PassManager.h"
+#include "llvm/Passes/PassBuilder.h"
+#if __has_include("llvm/Plugins/PassPlugin.h")
+#include "llvm/Plugins/PassPlugin.h"
+#else
+#include "llvm/Passes/PassPlugin.h"
+#endif
+#include "llvm/Transforms/Scalar/SROA.h"
+#include "llvm/Transforms/Utils/ModuleUtils.h"
+
+// One translation unit: reading LLVM's headers is most of the compile time.
+#include "condition.cc"
+#include "hook.cc"
+#include "plan.cc"
+#include "signature.cc"
+#include "tables.cc"
+
+using namespace llvm;
+
+namespace pen {
+
+static bool wanted(const Function &F) {
+  return !F.isDeclaration() && !F.hasAvailableExternallyLinkage() && !F.hasFnAttribute(Attribute::Naked) &&
+         !F.hasFnAttribute(Attribute::NoSanitizeCoverage) && !F.hasFnAttribute(Attribute::DisableSanitizerInstrumentation) &&
+         !F.getName().starts_with("__pen_") && !F.getName().starts_with("_GLOBAL__sub_I_") &&
+         !F.getName().starts_with("__cxx_global_");
+}
+
+// Values move from stack slots to registers, so that a condition can be followed to its comparisons; the blocks stay.
+static void promote(Function &F, FunctionAnalysisManager &FAM) {
+  if (F.callsFunctionThatReturnsTwice()) return; // locals must stay in memory across setjmp
+  PreservedAnalyses PA = SROAPass(SROAOptions::PreserveCFG).run(F, FAM);
+  FAM.invalidate(F, PA);
+}
+
+class PenPass : public PassInfoMixin<PenPass> {
+public:
+  PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {
+    if (M.getNamedGlobal("__pen_state")) return PreservedAnalyses::all(); // instrumented already, and kept as bitcode
+    auto &FAM = MAM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
+    std::vector<Function *> Functions;
+    for (Function &F : M)
+      if (wanted(F)) Functions.push_back(&F);
+    Context X(M);
+    SmallVector<GlobalValue *, 32> Used;
+    for (Function *F : Functions) {
+      FunctionPlan Plan = planOf(*F);
+      promote(*F, FAM);
+      std::vector<Shape> Shapes;
+      for (const Site &S : Plan.Sites) Shapes.push_back(shapeOfSite(S));
+      GlobalVariable *Actions = makeActions(X, Plan);
+      instrument(X, Plan, Actions);
+      makeRecords(X, Plan, Shapes, Actions, Used);
+      FAM.invalidate(*F, PreservedAnalyses::none());
+    }
+    appendToCompilerUsed(M, Used);
+    return PreservedAnalyses::none();
+  }
+  static bool isRequired() { return true; }
+};
+
+} // namespace pen
+
+extern "C" LLVM_ATTRIBUTE_WEAK PassPluginLibraryInfo llvmGetPassPluginInfo() {
+  return {LLVM_PLUGIN_API_VERSION, "pen", "1", [](PassBuilder &PB) {
+            PB.registerPipelineStartEPCallback(
+                [](ModulePassManager &MPM, OptimizationLevel) { MPM.addPass(pen::PenPass()); });
+          }};
+}

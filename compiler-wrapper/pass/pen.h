@@ -1,0 +1,112 @@
+// Shared by the parts of the pass plugin: the module under instrumentation and the runtime's functions in it.
+#pragma once
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/PassManager.h"
+#include "llvm/IR/ValueHandle.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace pen {
+
+// One conditional. Found before any transformation, so that sites are what -O0 shows.
+struct Site {
+  llvm::WeakTrackingVH At;                    // branch, switch or select; null once optimized away
+  llvm::SmallVector<llvm::BasicBlock *, 4> To; // destinations by branch number; empty for a select
+  unsigned Branches = 2;
+  unsigned FirstAction = 0;        // index into the function's action bytes
+  llvm::DebugLoc Where;
+  llvm::Constant *Cases = nullptr; // array of struct pen_case, switch only
+};
+
+// What follows a branch before another site is passed.
+struct Edges {
+  llvm::SmallVector<unsigned, 4> Next;
+  llvm::SmallVector<llvm::Function *, 2> Calls;
+};
+
+// Everything known of one function before it is instrumented.
+struct FunctionPlan {
+  llvm::Function *F = nullptr;
+  std::vector<Site> Sites;
+  std::vector<std::vector<Edges>> Follow; // per site, per branch
+  Edges Entry;
+  std::vector<llvm::BasicBlock *> LoopHeaders;
+  bool BurnsFuelAtEntry = false;
+  llvm::SmallVector<std::string, 4> ParameterNames;
+  std::vector<uint64_t> Floats;
+  std::vector<int64_t> Integers;
+  unsigned ActionBytes = 0;
+};
+
+// A comparison behind a site, for its record.
+struct Shape {
+  uint8_t Predicate = 255;
+  uint8_t Operand = 0; // enum pen_operand
+  uint8_t Width = 0;
+};
+
+// Types, runtime functions and constants of the module.
+class Context {
+public:
+  explicit Context(llvm::Module &M);
+  llvm::Module &M;
+  llvm::LLVMContext &C;
+  llvm::Type *I8, *I32, *I64;
+  llvm::PointerType *Ptr;
+  llvm::StructType *Pair;   // struct pen_pair
+  llvm::GlobalVariable *State;
+  llvm::FunctionCallee ICmp, FCmp64, FCmp32, And, Or, Opaque, Take, Switch, OutOfFuel;
+
+  // A private constant "text" with a terminating zero; equal texts share one.
+  llvm::Constant *text(llvm::StringRef Text);
+  // A private array of T, or null when empty.
+  llvm::Constant *array(llvm::Type *T, llvm::ArrayRef<llvm::Constant *> Items);
+  llvm::Constant *u32(uint64_t V) { return llvm::ConstantInt::get(I32, V); }
+  llvm::Constant *u8(uint64_t V) { return llvm::ConstantInt::get(I8, V); }
+  llvm::Constant *null() { return llvm::ConstantPointerNull::get(Ptr); }
+
+private:
+  std::map<std::string, llvm::Constant *> Texts;
+  llvm::FunctionCallee declare(llvm::StringRef Name, llvm::Type *Result, llvm::ArrayRef<llvm::Type *> Args);
+};
+
+// plan.cc: sites, branch graph, loop headers, parameter names and constants of F, before any change to it.
+FunctionPlan planOf(llvm::Function &F);
+
+// condition.cc: emits, at the builder's place, the distances of the i1 value `Condition` to true and to false.
+llvm::Value *emitPair(Context &X, llvm::IRBuilder<> &B, llvm::Value *Condition);
+Shape shapeOfSite(const Site &S);
+
+// hook.cc: puts the hooks and the fuel gauges of the plan into its function.
+void instrument(Context &X, FunctionPlan &Plan, llvm::GlobalVariable *Actions);
+
+// tables.cc: records of the function and its sites, and the bytes that arm them.
+llvm::GlobalVariable *makeActions(Context &X, const FunctionPlan &Plan);
+void makeRecords(Context &X, const FunctionPlan &Plan, llvm::ArrayRef<Shape> Shapes, llvm::GlobalVariable *Actions,
+                 llvm::SmallVectorImpl<llvm::GlobalValue *> &Used);
+
+// signature.cc: the parameters as C sees them, and the thunk that decodes an input and calls the function.
+struct Parameter {
+  std::string Name, Type;
+  unsigned Kind = 0; // enum pen_kind
+  bool Pointer = false;
+  unsigned Offset = 0, Size = 0;
+};
+struct Signature {
+  std::vector<Parameter> Parameters;
+  std::string ResultType;
+  unsigned ResultKind = 0;
+  unsigned InputSize = 0;
+  bool Supported = true;
+};
+Signature signatureOf(llvm::Function &F, llvm::ArrayRef<std::string> Names);
+llvm::Constant *makeThunk(Context &X, llvm::Function &F, const Signature &S);
+
+} // namespace pen

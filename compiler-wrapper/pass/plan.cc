@@ -1,0 +1,169 @@
+// Reads a function before anything is changed in it.
+#include "pen.h"
+
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/Analysis/CFG.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
+#if LLVM_VERSION_MAJOR >= 19
+#include "llvm/IR/DebugProgramInstruction.h"
+#endif
+
+namespace pen {
+using namespace llvm;
+
+// Code that the compiler adds (cleanup switches, lifetime bookkeeping) has no line.
+static bool inSource(const Instruction &I) {
+  if (!I.getFunction()->getSubprogram()) return true;
+  const DebugLoc &L = I.getDebugLoc();
+  return L && L.getLine() != 0;
+}
+
+static std::optional<Site> siteAt(Instruction &I) {
+  if (!inSource(I) || I.hasMetadata("nosanitize")) return std::nullopt;
+  Site S;
+  S.At = WeakTrackingVH(&I);
+  S.Where = I.getDebugLoc();
+  if (auto *Br = dyn_cast<BranchInst>(&I)) {
+    if (!Br->isConditional() || isa<Constant>(Br->getCondition()) || Br->getSuccessor(0) == Br->getSuccessor(1))
+      return std::nullopt;
+    S.To = {Br->getSuccessor(0), Br->getSuccessor(1)};
+    return S;
+  }
+  if (auto *Sel = dyn_cast<SelectInst>(&I)) {
+    if (!Sel->getCondition()->getType()->isIntegerTy(1) || isa<Constant>(Sel->getCondition())) return std::nullopt;
+    return S;
+  }
+  if (auto *Sw = dyn_cast<SwitchInst>(&I)) {
+    if (isa<Constant>(Sw->getCondition()) || Sw->getCondition()->getType()->getIntegerBitWidth() > 64) return std::nullopt;
+    S.To.push_back(Sw->getDefaultDest());
+    for (auto &Case : Sw->cases())
+      if (!is_contained(S.To, Case.getCaseSuccessor())) S.To.push_back(Case.getCaseSuccessor());
+    S.Branches = S.To.size();
+    if (S.Branches < 2) return std::nullopt;
+    return S;
+  }
+  return std::nullopt;
+}
+
+// Walks from a place in the code until sites are met.
+class Follower {
+public:
+  Follower(const std::vector<Site> &Sites) {
+    for (unsigned I = 0; I < Sites.size(); I++) Index[cast<Instruction>(&*Sites[I].At)] = I;
+  }
+  Edges from(BasicBlock::iterator Start) {
+    SmallSetVector<unsigned, 4> Next;
+    SmallSetVector<Function *, 2> Calls;
+    SmallPtrSet<BasicBlock *, 16> Seen;
+    SmallVector<BasicBlock::iterator, 8> Work{Start};
+    while (!Work.empty()) {
+      BasicBlock::iterator It = Work.pop_back_val();
+      BasicBlock *BB = It->getParent();
+      bool Stopped = false;
+      for (; It != BB->end() && !Stopped; ++It) {
+        if (auto Found = Index.find(&*It); Found != Index.end()) {
+          Next.insert(Found->second);
+          Stopped = true;
+        } else if (auto *Call = dyn_cast<CallBase>(&*It)) {
+          Function *Callee = Call->getCalledFunction();
+          if (Callee && !Callee->isIntrinsic()) Calls.insert(Callee);
+        }
+      }
+      if (Stopped) continue;
+      for (BasicBlock *To : successors(BB))
+        if (Seen.insert(To).second) Work.push_back(To->begin());
+    }
+    Edges E;
+    E.Next.assign(Next.begin(), Next.end());
+    E.Calls.assign(Calls.begin(), Calls.end());
+    return E;
+  }
+
+private:
+  DenseMap<const Instruction *, unsigned> Index;
+};
+
+static void findSites(FunctionPlan &Plan) {
+  for (Instruction &I : instructions(*Plan.F))
+    if (auto S = siteAt(I)) {
+      S->FirstAction = Plan.ActionBytes;
+      Plan.ActionBytes += S->Branches;
+      Plan.Sites.push_back(*S);
+    }
+}
+
+static void followSites(FunctionPlan &Plan) {
+  Follower Walk(Plan.Sites);
+  Plan.Entry = Walk.from(Plan.F->getEntryBlock().begin());
+  for (const Site &S : Plan.Sites) {
+    std::vector<Edges> PerBranch;
+    if (S.To.empty()) PerBranch.assign(2, Walk.from(std::next(cast<Instruction>(&*S.At)->getIterator())));
+    for (BasicBlock *To : S.To) PerBranch.push_back(Walk.from(To->begin()));
+    Plan.Follow.push_back(std::move(PerBranch));
+  }
+}
+
+static void findLoops(FunctionPlan &Plan) {
+  SmallVector<std::pair<const BasicBlock *, const BasicBlock *>, 8> Back;
+  FindFunctionBackedges(*Plan.F, Back);
+  SmallSetVector<BasicBlock *, 8> Headers;
+  for (auto &Edge : Back) Headers.insert(const_cast<BasicBlock *>(Edge.second));
+  for (BasicBlock *BB : Headers)
+    if (BB->getFirstInsertionPt() != BB->end()) Plan.LoopHeaders.push_back(BB);
+  for (Instruction &I : instructions(*Plan.F))
+    if (auto *Call = dyn_cast<CallBase>(&I); Call && !isa<IntrinsicInst>(Call)) Plan.BurnsFuelAtEntry = true;
+}
+
+static void nameParameter(FunctionPlan &Plan, const DILocalVariable *V) {
+  if (!V || V->getScope()->getSubprogram() != Plan.F->getSubprogram() || V->getArg() == 0) return;
+  if (Plan.ParameterNames.size() < V->getArg()) Plan.ParameterNames.resize(V->getArg());
+  Plan.ParameterNames[V->getArg() - 1] = V->getName().str();
+}
+
+static void nameParameters(FunctionPlan &Plan) {
+  if (DISubprogram *SP = Plan.F->getSubprogram())
+    for (DINode *N : SP->getRetainedNodes()) nameParameter(Plan, dyn_cast<DILocalVariable>(N));
+  for (Instruction &I : instructions(*Plan.F)) {
+    if (auto *D = dyn_cast<DbgVariableIntrinsic>(&I)) nameParameter(Plan, D->getVariable());
+#if LLVM_VERSION_MAJOR >= 19
+    for (DbgVariableRecord &R : filterDbgVars(I.getDbgRecordRange())) nameParameter(Plan, R.getVariable());
+#endif
+  }
+}
+
+static bool comparesOrComputes(const Instruction &I) { return isa<CmpInst>(I) || isa<BinaryOperator>(I) || isa<SwitchInst>(I); }
+
+static void findConstants(FunctionPlan &Plan) {
+  SmallSetVector<uint64_t, 16> Floats;
+  SmallSetVector<int64_t, 16> Integers;
+  for (Instruction &I : instructions(*Plan.F))
+    for (Value *Op : I.operands()) {
+      if (auto *FP = dyn_cast<ConstantFP>(Op)) {
+        if (!FP->getType()->isDoubleTy() && !FP->getType()->isFloatTy()) continue;
+        APFloat V = FP->getValueAPF();
+        bool Lossy;
+        V.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &Lossy);
+        Floats.insert(V.bitcastToAPInt().getZExtValue());
+      } else if (auto *Int = dyn_cast<ConstantInt>(Op); Int && comparesOrComputes(I) && Int->getBitWidth() <= 64) {
+        Integers.insert(Int->getSExtValue());
+      }
+    }
+  Plan.Floats.assign(Floats.begin(), Floats.end());
+  Plan.Integers.assign(Integers.begin(), Integers.end());
+}
+
+FunctionPlan planOf(Function &F) {
+  FunctionPlan Plan;
+  Plan.F = &F;
+  findSites(Plan);
+  followSites(Plan);
+  findLoops(Plan);
+  nameParameters(Plan);
+  findConstants(Plan);
+  return Plan;
+}
+
+} // namespace pen

@@ -1,0 +1,235 @@
+// Parameters as C sees them, and the thunk that turns the bytes of an input into a call.
+#include "pen.h"
+
+#include "llvm/BinaryFormat/Dwarf.h"
+#include "llvm/IR/Constants.h"
+
+namespace pen {
+using namespace llvm;
+
+namespace {
+
+// enum pen_kind
+enum Kind : unsigned { Unsupported, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, Bool, Void };
+
+unsigned sizeOf(unsigned K) {
+  switch (K) {
+  case I8: case U8: case Bool: return 1;
+  case I16: case U16: return 2;
+  case F32: case I32: case U32: return 4;
+  case F64: case I64: case U64: return 8;
+  default: return 0;
+  }
+}
+
+unsigned integerKind(uint64_t Bits, bool Signed) {
+  switch (Bits) {
+  case 8: return Signed ? I8 : U8;
+  case 16: return Signed ? I16 : U16;
+  case 32: return Signed ? I32 : U32;
+  case 64: return Signed ? I64 : U64;
+  default: return Unsupported;
+  }
+}
+
+unsigned basicKind(const DIBasicType *T) {
+  uint64_t Bits = T->getSizeInBits();
+  switch (T->getEncoding()) {
+  case dwarf::DW_ATE_float: return Bits == 32 && T->getName() == "float" ? F32 : Bits == 64 && T->getName() == "double" ? F64 : Unsupported;
+  case dwarf::DW_ATE_boolean: return Bits == 8 ? Bool : Unsupported;
+  case dwarf::DW_ATE_signed: case dwarf::DW_ATE_signed_char: return integerKind(Bits, true);
+  case dwarf::DW_ATE_unsigned: case dwarf::DW_ATE_unsigned_char: case dwarf::DW_ATE_UTF: return integerKind(Bits, false);
+  default: return Unsupported;
+  }
+}
+
+// A type without its typedefs, and how C writes it.
+struct CType {
+  std::string Text;
+  unsigned Kind = Unsupported;
+  bool Pointer = false;
+};
+
+const char *tagName(unsigned Tag) {
+  switch (Tag) {
+  case dwarf::DW_TAG_structure_type: return "struct ";
+  case dwarf::DW_TAG_union_type: return "union ";
+  case dwarf::DW_TAG_class_type: return "class ";
+  case dwarf::DW_TAG_enumeration_type: return "enum ";
+  default: return "";
+  }
+}
+
+CType ctypeOf(const DIType *T) {
+  if (!T) return {"void", Void, false};
+  if (auto *Basic = dyn_cast<DIBasicType>(T)) return {Basic->getName().str(), basicKind(Basic), false};
+  if (auto *Composite = dyn_cast<DICompositeType>(T)) {
+    if (Composite->getTag() == dwarf::DW_TAG_enumeration_type) {
+      CType Under = Composite->getBaseType() ? ctypeOf(Composite->getBaseType()) : CType{"unsigned int", U32, false};
+      return Under;
+    }
+    std::string Name = Composite->getName().empty() ? "{…}" : Composite->getName().str();
+    return {tagName(Composite->getTag()) + Name, Unsupported, false};
+  }
+  if (isa<DISubroutineType>(T)) return {"function", Unsupported, false};
+  auto *Derived = dyn_cast<DIDerivedType>(T);
+  if (!Derived) return {T->getName().str(), Unsupported, false};
+  CType Inner = ctypeOf(Derived->getBaseType());
+  switch (Derived->getTag()) {
+  case dwarf::DW_TAG_typedef:
+    if (Inner.Kind == Unsupported && !Inner.Pointer) Inner.Text = Derived->getName().str();
+    return Inner;
+  case dwarf::DW_TAG_const_type:
+    if (!Inner.Pointer) Inner.Text = "const " + Inner.Text;
+    return Inner;
+  case dwarf::DW_TAG_volatile_type:
+    if (!Inner.Pointer) Inner.Text = "volatile " + Inner.Text;
+    return Inner;
+  case dwarf::DW_TAG_restrict_type: case dwarf::DW_TAG_atomic_type: return Inner;
+  case dwarf::DW_TAG_pointer_type: case dwarf::DW_TAG_reference_type: case dwarf::DW_TAG_rvalue_reference_type: {
+    bool Scalar = sizeOf(Inner.Kind) != 0 && !Inner.Pointer;
+    return {Inner.Text + " *", Scalar ? Inner.Kind : Unsupported, true};
+  }
+  default: return {Derived->getName().str(), Unsupported, false};
+  }
+}
+
+// Without debug information: what the machine code shows.
+CType irTypeOf(Type *T) {
+  if (T->isDoubleTy()) return {"double", F64, false};
+  if (T->isFloatTy()) return {"float", F32, false};
+  if (T->isIntegerTy(1)) return {"_Bool", Bool, false};
+  if (T->isVoidTy()) return {"void", Void, false};
+  if (T->isPointerTy()) return {"pointer without debug information", Unsupported, true};
+  if (T->isIntegerTy()) {
+    static const char *Names[] = {"signed char", "short", "int", "long"};
+    unsigned K = integerKind(T->getIntegerBitWidth(), true);
+    return {K ? Names[K - I8] : "integer", K, false};
+  }
+  return {"aggregate", Unsupported, false};
+}
+
+// Does the machine-level argument carry exactly this value?
+bool fits(const CType &C, Type *T) {
+  if (C.Pointer) return T->isPointerTy();
+  switch (C.Kind) {
+  case F32: return T->isFloatTy();
+  case F64: return T->isDoubleTy();
+  case Bool: return T->isIntegerTy(1) || T->isIntegerTy(8);
+  default: return T->isIntegerTy(sizeOf(C.Kind) * 8);
+  }
+}
+
+std::vector<Argument *> plainArguments(Function &F) {
+  std::vector<Argument *> Args;
+  for (Argument &A : F.args())
+    if (!A.hasStructRetAttr()) Args.push_back(&A);
+  return Args;
+}
+
+} // namespace
+
+static void addParameter(Signature &S, CType C, std::string Name) {
+  Parameter P;
+  P.Name = std::move(Name);
+  P.Type = C.Text;
+  P.Kind = C.Kind == Void ? static_cast<unsigned>(Unsupported) : C.Kind;
+  P.Pointer = C.Pointer;
+  P.Size = sizeOf(P.Kind);
+  P.Offset = S.InputSize;
+  S.InputSize += P.Size;
+  S.Supported &= P.Kind != Unsupported;
+  S.Parameters.push_back(std::move(P));
+}
+
+Signature signatureOf(Function &F, ArrayRef<std::string> Names) {
+  Signature S;
+  std::vector<Argument *> Args = plainArguments(F);
+  auto nameOf = [&](unsigned I) { return I < Names.size() ? Names[I] : std::string(); };
+  DISubprogram *SP = F.getSubprogram();
+  DITypeRefArray Types(nullptr);
+  if (SP && SP->getType()) Types = SP->getType()->getTypeArray();
+  CType Result = irTypeOf(F.getReturnType());
+  if (Types && Types.size() > 0) {
+    CType Declared = ctypeOf(Types[0]);
+    if (Declared.Kind == Unsupported || Declared.Kind == Void || Declared.Pointer || fits(Declared, F.getReturnType()))
+      Result = Declared;
+  }
+  S.ResultType = Result.Text;
+  S.ResultKind = Result.Pointer ? static_cast<unsigned>(Unsupported) : Result.Kind;
+  unsigned Declared = Types && Types.size() > 0 ? Types.size() - 1 : 0;
+  bool Variadic = F.isVarArg();
+  if (Variadic && Declared > 0 && !Types[Declared]) Declared--;
+  if (Declared == 0 && !Args.empty()) {
+    for (unsigned I = 0; I < Args.size(); I++) addParameter(S, irTypeOf(Args[I]->getType()), nameOf(I));
+  } else {
+    bool Aligned = Declared == Args.size();
+    for (unsigned I = 0; I < Declared; I++) {
+      CType C = ctypeOf(Types[I + 1]);
+      if (C.Kind != Unsupported && (!Aligned || !fits(C, Args[I]->getType()))) C.Kind = Unsupported;
+      addParameter(S, C, nameOf(I));
+    }
+  }
+  if (Variadic) addParameter(S, {"...", Unsupported, false}, "");
+  return S;
+}
+
+// One argument, read from the input, or the address of its value in the output area.
+static Value *argument(Context &X, IRBuilder<> &B, const Parameter &P, unsigned Index, Type *T, Value *In, Value *Out) {
+  Value *Source = B.CreateConstInBoundsGEP1_64(X.I8, In, P.Offset);
+  if (P.Pointer) {
+    Value *Cell = B.CreateConstInBoundsGEP1_64(X.I8, Out, 16 * (1 + Index));
+    if (P.Kind == Bool) {
+      Value *Bit = B.CreateAnd(B.CreateAlignedLoad(X.I8, Source, Align(1)), X.u8(1));
+      B.CreateAlignedStore(Bit, Cell, Align(1));
+    } else {
+      B.CreateMemCpy(Cell, Align(16), Source, Align(1), P.Size);
+    }
+    return Cell;
+  }
+  if (P.Kind == Bool) {
+    Value *Bit = B.CreateAnd(B.CreateAlignedLoad(X.I8, Source, Align(1)), X.u8(1));
+    return B.CreateTrunc(Bit, T);
+  }
+  return B.CreateAlignedLoad(T, Source, Align(1));
+}
+
+static void storeResult(Context &X, IRBuilder<> &B, CallInst *Call, Value *Out) {
+  Type *T = Call->getType();
+  if (T->isIntegerTy(1)) B.CreateAlignedStore(B.CreateZExt(Call, X.I8), Out, Align(16));
+  else if (T->isIntegerTy() ? T->getIntegerBitWidth() <= 64 : T->isDoubleTy() || T->isFloatTy() || T->isPointerTy())
+    B.CreateAlignedStore(Call, Out, Align(16));
+}
+
+Constant *makeThunk(Context &X, Function &F, const Signature &S) {
+  if (!S.Supported || F.getName() == "main") return X.null();
+  auto *Thunk = Function::Create(FunctionType::get(Type::getVoidTy(X.C), {X.Ptr, X.Ptr}, false), GlobalValue::InternalLinkage,
+                                 "__pen_call." + F.getName(), X.M);
+  Thunk->addFnAttr(Attribute::NoSanitizeCoverage);
+  Thunk->addFnAttr(Attribute::NoInline);
+  // What the target machine is must be the same as for the callee.
+  for (StringRef Name : {"target-cpu", "target-features", "tune-cpu", "min-legal-vector-width"})
+    if (F.hasFnAttribute(Name)) Thunk->addFnAttr(F.getFnAttribute(Name));
+  if (F.hasComdat()) Thunk->setComdat(F.getComdat());
+  IRBuilder<> B(BasicBlock::Create(X.C, "", Thunk));
+  Value *In = Thunk->getArg(0), *Out = Thunk->getArg(1);
+  std::vector<Value *> Args;
+  unsigned Index = 0;
+  for (Argument &A : F.args()) {
+    if (A.hasStructRetAttr()) {
+      Args.push_back(B.CreateAlloca(A.getParamStructRetType()));
+      continue;
+    }
+    Args.push_back(argument(X, B, S.Parameters[Index], Index, A.getType(), In, Out));
+    Index++;
+  }
+  CallInst *Call = B.CreateCall(&F, Args);
+  Call->setCallingConv(F.getCallingConv());
+  Call->setAttributes(F.getAttributes());
+  Call->removeFnAttr(Attribute::NoReturn);
+  if (!Call->getType()->isVoidTy()) storeResult(X, B, Call, Out);
+  B.CreateRetVoid();
+  return Thunk;
+}
+
+} // namespace pen

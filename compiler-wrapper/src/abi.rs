@@ -1,0 +1,401 @@
+//! The pen ABI: what a target file holds and what the fuzzer reads and writes there.
+//!
+//! A mirror of `runtime/pen.h`, which is the definition. Pointers are to memory of the loaded target file; every `n_…`
+//! is the length of the array behind the pointer of the same name. `dlsym(handle, TABLES_SYMBOL)` gives the [`Tables`];
+//! compare [`Tables::version`] with [`VERSION`] before reading anything else.
+
+use std::ffi::{c_char, c_void};
+
+/// The version that this mirror describes.
+pub const VERSION: u32 = 1;
+
+/// The one symbol that a target file exports for the fuzzer.
+pub const TABLES_SYMBOL: &std::ffi::CStr = c"__pen_tables";
+
+/// Bits of the action byte of a branch, written by the fuzzer (the objective), read by the hook at the site.
+pub mod action {
+    /// Taking this branch sets its outcome byte and raises `hits`.
+    pub const RECORD: u8 = 0x01;
+    /// This branch is wanted: `r` becomes its branch distance, which is 0 when it is taken.
+    pub const WANT: u8 = 0x02;
+    /// `best[]` of this branch keeps the smallest branch distance seen.
+    pub const TRACK: u8 = 0x04;
+    /// A sibling of this branch is wanted or tracked: taking this branch computes the sibling's distance.
+    pub const NEAR: u8 = 0x08;
+    /// With [`WANT`]: `r = r + d` (ME, Sect. 4.4.1) instead of `r = d` (`CoverMe`, Def. 4.2).
+    pub const ADD: u8 = 0x10;
+    /// With [`WANT`]: `r = min(r, d)`, the closest of all passes of the site in one evaluation.
+    pub const MIN: u8 = 0x20;
+    /// First byte of a site: some byte of the site is not zero.
+    pub const ARMED: u8 = 0x80;
+}
+
+/// How branch distances are measured. Both are compared as unsigned 64-bit integers.
+pub mod metric {
+    /// Exact: integer difference; for floats the number of floats between.
+    pub const ULP: u32 = 0;
+    /// `CoverMe`, Def. 4.1: (a - b)² and epsilon in double precision; a value is the bits of a double >= 0.
+    pub const SQUARED: u32 = 1;
+}
+
+/// The type of a parameter, of what it points to, or of a result.
+pub mod kind {
+    /// Not a supported scalar.
+    pub const UNSUPPORTED: u32 = 0;
+    /// `float`
+    pub const F32: u32 = 1;
+    /// `double`
+    pub const F64: u32 = 2;
+    /// Signed integers by width.
+    pub const I8: u32 = 3;
+    /// 16 bits, signed.
+    pub const I16: u32 = 4;
+    /// 32 bits, signed.
+    pub const I32: u32 = 5;
+    /// 64 bits, signed.
+    pub const I64: u32 = 6;
+    /// Unsigned integers by width.
+    pub const U8: u32 = 7;
+    /// 16 bits, unsigned.
+    pub const U16: u32 = 8;
+    /// 32 bits, unsigned.
+    pub const U32: u32 = 9;
+    /// 64 bits, unsigned.
+    pub const U64: u32 = 10;
+    /// One byte in the input; its lowest bit is the value.
+    pub const BOOL: u32 = 11;
+    /// No value; results only.
+    pub const VOID: u32 = 12;
+}
+
+/// What a site is in the source.
+pub mod site_kind {
+    /// A two-way branch.
+    pub const BRANCH: u8 = 0;
+    /// A `switch`.
+    pub const SWITCH: u8 = 1;
+    /// A `select` (a branch-free conditional).
+    pub const SELECT: u8 = 2;
+}
+
+/// What stands behind the condition of a site.
+pub mod operand {
+    /// No comparison found: outcomes, but no distance.
+    pub const NONE: u8 = 0;
+    /// A comparison of `float`s.
+    pub const F32: u8 = 1;
+    /// A comparison of `double`s.
+    pub const F64: u8 = 2;
+    /// A comparison of integers.
+    pub const INT: u8 = 3;
+    /// A comparison of pointers.
+    pub const POINTER: u8 = 4;
+    /// And, or, phi of several comparisons.
+    pub const MANY: u8 = 5;
+}
+
+/// Why the target called [`State::stop`].
+pub mod stop {
+    /// The fuel is used up.
+    pub const FUEL: u32 = 1;
+    /// The target ends the process; [`exit_status`](super::State::exit_status) holds its status.
+    pub const EXIT: u32 = 2;
+}
+
+/// [`Site::predicate`] when there is not just one comparison.
+pub const NO_PREDICATE: u8 = 255;
+
+/// A parameter. Values lie in the input at `offset`, little-endian, without padding, in parameter order.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Param {
+    /// Name; empty when the source gives none.
+    pub name: *const c_char,
+    /// Type as C writes it, for example `const double *`.
+    pub type_name: *const c_char,
+    /// One of [`kind`], of the value or of what is pointed to.
+    pub kind: u32,
+    /// 1: the callee gets the address of one such value and may write to it.
+    pub pointer: u32,
+    /// Bytes from the start of the input.
+    pub offset: u32,
+    /// Bytes.
+    pub size: u32,
+}
+
+/// What follows a branch (or a function's entry) before any other site is passed.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Edges {
+    /// Sites reached, as indices into the function's own sites.
+    pub next: *const u32,
+    /// Functions called on the way; null for one that is not instrumented.
+    pub calls: *const *const Function,
+    /// Length of `next`.
+    pub n_next: u32,
+    /// Length of `calls`.
+    pub n_calls: u32,
+}
+
+/// One `case` of a `switch`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Case {
+    /// The value, sign-extended.
+    pub value: i64,
+    /// Index among the branches of the site; 0 is the default destination.
+    pub branch: u32,
+    /// Padding.
+    pub unused: u32,
+}
+
+/// One conditional. The sites of one function are consecutive.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Site {
+    /// The function it stands in.
+    pub function: *const Function,
+    /// Source file: directory and name joined unless absolute.
+    pub file: *const c_char,
+    /// `n_branches` action bytes: `[0]` true, `[1]` false; or one per destination of a `switch`.
+    pub actions: *mut u8,
+    /// `n_branches` entries.
+    pub edges: *const Edges,
+    /// `n_cases` entries, `switch` only.
+    pub cases: *const Case,
+    /// Source line, from 1.
+    pub line: u32,
+    /// Source column, from 1.
+    pub column: u32,
+    /// Number of branches.
+    pub n_branches: u32,
+    /// Length of `cases`.
+    pub n_cases: u32,
+    /// One of [`site_kind`].
+    pub kind: u8,
+    /// `llvm::CmpInst::Predicate` of the comparison (fcmp 0 to 15, icmp 32 to 41) or [`NO_PREDICATE`].
+    pub predicate: u8,
+    /// One of [`operand`].
+    pub operand: u8,
+    /// Bits of an integer operand.
+    pub width: u8,
+    /// Padding.
+    pub unused: u32,
+}
+
+/// One defined function.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Function {
+    /// Name as in the source.
+    pub name: *const c_char,
+    /// Name as the linker sees it.
+    pub symbol: *const c_char,
+    /// Source file.
+    pub file: *const c_char,
+    /// Where its code is.
+    pub address: *mut c_void,
+    /// Calls the function with the arguments at the first pointer (`input_size` bytes). The second points to
+    /// `16 * (1 + n_params)` bytes, aligned to 16: the result goes to the first 8, the value that parameter `i` points to
+    /// lives at `16 * (1 + i)` during and after the call. `None` when a parameter is not supported.
+    pub call: Option<unsafe extern "C-unwind" fn(*const u8, *mut u8)>,
+    /// `n_params` entries.
+    pub params: *const Param,
+    /// `n_sites` entries.
+    pub sites: *const Site,
+    /// One entry: what follows the function's entry.
+    pub entry: *const Edges,
+    /// Floating-point constants in the body, as bits of doubles, without repetition.
+    pub floats: *const u64,
+    /// Integer constants in comparisons, switches and arithmetic, sign-extended, without repetition.
+    pub integers: *const i64,
+    /// Result type as C writes it.
+    pub result_type: *const c_char,
+    /// Length of `params`.
+    pub n_params: u32,
+    /// Length of `sites`.
+    pub n_sites: u32,
+    /// Length of `floats`.
+    pub n_floats: u32,
+    /// Length of `integers`.
+    pub n_integers: u32,
+    /// One of [`kind`]; `UNSUPPORTED` when the result is not a scalar.
+    pub result_kind: u32,
+    /// Bytes of all parameters.
+    pub input_size: u32,
+    /// Source line, from 1.
+    pub line: u32,
+    /// 1: not visible to other translation units.
+    pub is_static: u32,
+}
+
+/// Mutable state, one per target file.
+#[repr(C)]
+#[derive(Debug)]
+pub struct State {
+    /// Value of the representing function, in the metric's representation.
+    pub r: u64,
+    /// Back edges and non-leaf calls left; at zero `stop` is called.
+    pub fuel: i64,
+    /// One of [`metric`].
+    pub metric: u32,
+    /// Recorded branches taken since the fuzzer last cleared it.
+    pub hits: u32,
+    /// Entries in `improved` since the fuzzer last cleared it.
+    pub n_improved: u32,
+    /// The branch that last changed `r`.
+    pub last_branch: u32,
+    /// One byte per branch; null: nothing is recorded.
+    pub outcomes: *mut u8,
+    /// One per branch; null: nothing is tracked.
+    pub best: *mut u64,
+    /// Branches whose `best` shrank; needs room for one per branch.
+    pub improved: *mut u32,
+    /// `SanCov` map, one saturating counter per guard, guard 0 unused; null: off.
+    pub coverage: *mut u8,
+    /// Ends the evaluation and does not return; `None` outside the fuzzer. Gets one of [`stop`] and a code address.
+    pub stop: Option<unsafe extern "C-unwind" fn(u32, *mut c_void)>,
+    /// What the target gave to `exit`, set before `stop` is called with [`stop::EXIT`].
+    pub exit_status: i64,
+}
+
+/// What [`TABLES_SYMBOL`] names.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Tables {
+    /// Compare with [`VERSION`] first.
+    pub version: u32,
+    /// `SanCov` guards; the map needs one more byte.
+    pub n_guards: u32,
+    /// The mutable state.
+    pub state: *mut State,
+    /// First site.
+    pub sites: *const Site,
+    /// Behind the last site.
+    pub sites_end: *const Site,
+    /// First function.
+    pub functions: *const Function,
+    /// Behind the last function.
+    pub functions_end: *const Function,
+    /// First action byte; a branch's number is the offset of its byte from here.
+    pub actions: *mut u8,
+    /// Behind the last action byte.
+    pub actions_end: *mut u8,
+    /// 0: `SanCov` callbacks are skipped; null if the clang that compiled the target cannot gate them.
+    pub sancov_gate: *mut u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fmt::Write, fs, mem::offset_of, process::Command};
+
+    use super::*;
+
+    /// Lines of "what number", once as C text that prints them and once as Rust computes them.
+    #[derive(Default)]
+    struct Layout {
+        c: String,
+        rust: String,
+    }
+
+    impl Layout {
+        fn value(&mut self, c: &str, rust: u64) {
+            writeln!(self.c, "  printf(\"{c} %lu\\n\", (unsigned long)({c}));").expect("a String takes it");
+            writeln!(self.rust, "{c} {rust}").expect("a String takes it");
+        }
+    }
+
+    macro_rules! structure {
+        ($layout:ident, $c:literal, $rust:ty, $($c_field:literal $field:ident)*) => {
+            $layout.value(concat!("sizeof(struct ", $c, ")"), size_of::<$rust>() as u64);
+            $($layout.value(concat!("offsetof(struct ", $c, ", ", $c_field, ")"), offset_of!($rust, $field) as u64);)*
+        };
+    }
+
+    fn structures(layout: &mut Layout) {
+        structure!(layout, "pen_param", Param,
+            "name" name "type" type_name "kind" kind "pointer" pointer "offset" offset "size" size);
+        structure!(layout, "pen_edges", Edges, "next" next "calls" calls "n_next" n_next "n_calls" n_calls);
+        structure!(layout, "pen_case", Case, "value" value "branch" branch "unused" unused);
+        structure!(layout, "pen_site", Site,
+            "function" function "file" file "actions" actions "edges" edges "cases" cases "line" line "column" column
+            "n_branches" n_branches "n_cases" n_cases "kind" kind "predicate" predicate "operand" operand "width" width
+            "unused" unused);
+        structure!(layout, "pen_function", Function,
+            "name" name "symbol" symbol "file" file "address" address "call" call "params" params "sites" sites
+            "entry" entry "floats" floats "integers" integers "result_type" result_type "n_params" n_params
+            "n_sites" n_sites "n_floats" n_floats "n_integers" n_integers "result_kind" result_kind
+            "input_size" input_size "line" line "is_static" is_static);
+        structure!(layout, "pen_state", State,
+            "r" r "fuel" fuel "metric" metric "hits" hits "n_improved" n_improved "last_branch" last_branch
+            "outcomes" outcomes "best" best "improved" improved "coverage" coverage "stop" stop
+            "exit_status" exit_status);
+        structure!(layout, "pen_tables", Tables,
+            "version" version "n_guards" n_guards "state" state "sites" sites "sites_end" sites_end
+            "functions" functions "functions_end" functions_end "actions" actions "actions_end" actions_end
+            "sancov_gate" sancov_gate);
+    }
+
+    fn constants(layout: &mut Layout) {
+        for (c, rust) in [
+            ("PEN_ABI_VERSION", VERSION),
+            ("PEN_RECORD", action::RECORD.into()),
+            ("PEN_WANT", action::WANT.into()),
+            ("PEN_TRACK", action::TRACK.into()),
+            ("PEN_NEAR", action::NEAR.into()),
+            ("PEN_ADD", action::ADD.into()),
+            ("PEN_MIN", action::MIN.into()),
+            ("PEN_ARMED", action::ARMED.into()),
+            ("PEN_ULP", metric::ULP),
+            ("PEN_SQUARED", metric::SQUARED),
+            ("PEN_UNSUPPORTED", kind::UNSUPPORTED),
+            ("PEN_F32", kind::F32),
+            ("PEN_F64", kind::F64),
+            ("PEN_I8", kind::I8),
+            ("PEN_I64", kind::I64),
+            ("PEN_U8", kind::U8),
+            ("PEN_U64", kind::U64),
+            ("PEN_BOOL", kind::BOOL),
+            ("PEN_VOID", kind::VOID),
+            ("PEN_BRANCH", site_kind::BRANCH.into()),
+            ("PEN_SWITCH", site_kind::SWITCH.into()),
+            ("PEN_SELECT", site_kind::SELECT.into()),
+            ("PEN_OP_NONE", operand::NONE.into()),
+            ("PEN_OP_F32", operand::F32.into()),
+            ("PEN_OP_F64", operand::F64.into()),
+            ("PEN_OP_INT", operand::INT.into()),
+            ("PEN_OP_POINTER", operand::POINTER.into()),
+            ("PEN_OP_MANY", operand::MANY.into()),
+            ("PEN_STOP_FUEL", stop::FUEL),
+            ("PEN_STOP_EXIT", stop::EXIT),
+        ] {
+            layout.value(c, rust.into());
+        }
+    }
+
+    #[test]
+    fn the_mirror_agrees_with_the_header() {
+        let mut layout = Layout::default();
+        structures(&mut layout);
+        constants(&mut layout);
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let (source, program) = (directory.path().join("layout.c"), directory.path().join("layout"));
+        let text = format!(
+            "#include \"pen.h\"\n#include <stddef.h>\n#include <stdio.h>\nint main(void) {{\n{}}}\n",
+            layout.c
+        );
+        fs::write(&source, text).expect("the source is written");
+        let status = Command::new(crate::artifact::CLANG)
+            .args(["-I", concat!(env!("CARGO_MANIFEST_DIR"), "/runtime"), "-o"])
+            .args([&program, &source])
+            .status()
+            .expect("clang runs");
+        assert!(status.success(), "clang refused the layout program: {status}");
+        let output = Command::new(&program).output().expect("the layout program runs");
+        assert_eq!(
+            String::from_utf8_lossy(&output.stdout),
+            layout.rust,
+            "left: pen.h, right: abi.rs"
+        );
+    }
+}

@@ -1,0 +1,400 @@
+//! Reads a compiler command line: what it asks for, and which arguments go on to clang.
+//!
+//! Only what decides between querying, compiling and linking is understood here; everything else is clang's business.
+
+use crate::{Error, response};
+
+/// What a command line asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// Nothing is generated (`--version`, `-E`, `-print-…`, `-M`): goes to clang unchanged.
+    Query,
+    /// Stops before linking (`-c`, `-S`).
+    Compile,
+    /// Joins objects into one object (`-r`), without runtime.
+    Relocatable,
+    /// Links a program, as a dual file.
+    Program,
+    /// Links a program that cannot be a dual file, for the reason given.
+    PlainProgram(&'static str),
+    /// Links a shared library.
+    Library,
+}
+
+/// A command line after reading.
+#[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one independent option")]
+pub(crate) struct Arguments {
+    pub(crate) action: Action,
+    /// For clang, without what the wrapper decides itself (`-pie`, `-flto`, a plain `-g`).
+    pub(crate) args: Vec<String>,
+    /// Undefined symbols of a shared library are errors.
+    pub(crate) no_undefined: bool,
+    /// The user's own start files: `-nostdlib` or `-nostartfiles`.
+    pub(crate) no_start_files: bool,
+    /// No C library: `-nostdlib`, `-nodefaultlibs` or `-nolibc`.
+    pub(crate) no_libc: bool,
+    /// The user chose the entry point.
+    pub(crate) entry: bool,
+    /// Unreferenced sections are dropped (`--gc-sections`).
+    pub(crate) drops_sections: bool,
+    /// The options that decide where start files are looked for.
+    pub(crate) search: Vec<String>,
+}
+
+/// Options whose value is the next argument.
+const WITH_VALUE: &[&str] = &[
+    "-o",
+    "-x",
+    "-I",
+    "-D",
+    "-U",
+    "-L",
+    "-l",
+    "-F",
+    "-T",
+    "-u",
+    "-e",
+    "-z",
+    "-h",
+    "-A",
+    "-B",
+    "-MF",
+    "-MT",
+    "-MQ",
+    "-MJ",
+    "-Xclang",
+    "-Xlinker",
+    "-Xassembler",
+    "-Xpreprocessor",
+    "-Xopenmp-target",
+    "-mllvm",
+    "-target",
+    "-arch",
+    "-include",
+    "-include-pch",
+    "-imacros",
+    "-isystem",
+    "-idirafter",
+    "-iquote",
+    "-iprefix",
+    "-iwithprefix",
+    "-iwithprefixbefore",
+    "-iwithsysroot",
+    "-isysroot",
+    "-iframework",
+    "-framework",
+    "-cxx-isystem",
+    "-stdlib++-isystem",
+    "-ivfsoverlay",
+    "-resource-dir",
+    "-gcc-toolchain",
+    "-working-directory",
+    "--sysroot",
+    "--param",
+    "--config",
+    "-dumpdir",
+    "-G",
+    "-Tbss",
+    "-Tdata",
+    "-Ttext",
+    "-rpath",
+    "-serialize-diagnostics",
+    "--serialize-diagnostics",
+    "--entry",
+    "-dependency-file",
+];
+
+/// The first argument decides alone.
+const TOOL_MODES: &[&str] = &["-cc1", "-cc1as", "-cc1gen-reproducer"];
+
+/// Options after which clang generates no code.
+const QUERIES: &[&str] = &[
+    "-E",
+    "-M",
+    "-MM",
+    "-fsyntax-only",
+    "--analyze",
+    "--version",
+    "--help",
+    "-help",
+    "--help-hidden",
+    "-dumpversion",
+    "-dumpmachine",
+    "-dumpfullversion",
+    "-dumpspecs",
+    "--target-help",
+];
+
+fn is_query(arg: &str) -> bool {
+    const PREFIXES: &[&str] = &["-print-", "--print-", "--help=", "--autocomplete="];
+    QUERIES.contains(&arg) || PREFIXES.iter().any(|prefix| arg.starts_with(prefix))
+}
+
+/// Options that the wrapper replaces by its own: position independence is always on, a dual file is not a PIE, the
+/// hooks need code generation before linking, and a plain `-g` is added to every line.
+fn is_replaced(arg: &str) -> bool {
+    const EXACT: &[&str] = &[
+        "-g",
+        "-pie",
+        "-no-pie",
+        "-nopie",
+        "-flto",
+        "-fwhole-program-vtables",
+        "-fsanitize=fuzzer",
+        "-fsanitize=fuzzer-no-link",
+    ];
+    EXACT.contains(&arg) || arg.starts_with("-flto=") || arg.starts_with("-flto-")
+}
+
+/// A sanitizer with a runtime library, which clang links into programs only.
+fn needs_sanitizer_runtime(arg: &str) -> bool {
+    arg.starts_with("-fsanitize=") && !is_replaced(arg)
+}
+
+/// What the options so far have asked for.
+#[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one independent option")]
+struct Seen {
+    query: bool,
+    compile: bool,
+    relocatable: bool,
+    shared: bool,
+    static_program: bool,
+    sanitizer: bool,
+    traps: bool,
+    verbose: bool,
+    inputs: usize,
+}
+
+impl Seen {
+    fn note(&mut self, arg: &str) {
+        match arg {
+            "-c" | "-S" | "--compile" | "--assemble" | "--precompile" => self.compile = true,
+            "-r" | "-Wl,-r" | "-Wl,--relocatable" => self.relocatable = true,
+            "-shared" | "--shared" => self.shared = true,
+            "-static" | "--static" | "-static-pie" => self.static_program = true,
+            "-v" | "--verbose" | "-###" => self.verbose = true,
+            _ if arg.starts_with("-fsanitize-trap") || arg == "-fsanitize-undefined-trap-on-error" => {
+                self.traps = true;
+            }
+            _ if needs_sanitizer_runtime(arg) => self.sanitizer = true,
+            _ if is_query(arg) => self.query = true,
+            // A library is an input, although a strange one when alone.
+            _ if arg.starts_with("-l") || arg == "-" || !arg.starts_with('-') => self.inputs += 1,
+            _ => {}
+        }
+    }
+
+    fn action(&self) -> Result<Action, Error> {
+        if self.query || (self.verbose && self.inputs == 0) {
+            return Ok(Action::Query);
+        }
+        if self.inputs == 0 {
+            return Err(Error::NoInput);
+        }
+        Ok(if self.compile {
+            Action::Compile
+        } else if self.relocatable {
+            Action::Relocatable
+        } else if self.shared {
+            Action::Library
+        } else if self.static_program {
+            Action::PlainProgram("-static makes a program that no other program can load")
+        } else if self.sanitizer && !self.traps {
+            Action::PlainProgram("a sanitizer's runtime must be linked into the program that starts")
+        } else {
+            Action::Program
+        })
+    }
+}
+
+impl Arguments {
+    /// Reads the arguments that follow the program's name.
+    pub(crate) fn read(args: &[String]) -> Result<Self, Error> {
+        if args
+            .first()
+            .is_some_and(|first| TOOL_MODES.contains(&first.as_str()))
+        {
+            return Ok(Self::new(Action::Query, args.to_vec()));
+        }
+        let args = response::expand(args)?;
+        let mut seen = Seen::default();
+        let mut line = Self::new(Action::Query, Vec::with_capacity(args.len()));
+        let mut rest = args.iter();
+        while let Some(arg) = rest.next() {
+            if WITH_VALUE.contains(&arg.as_str()) {
+                // Joining `-l x` would hide it; as a separate pair it is an input all the same.
+                seen.inputs += usize::from(arg == "-l");
+                line.pair(arg, rest.next());
+            } else {
+                seen.note(arg);
+                line.single(arg)?;
+            }
+        }
+        line.action = seen.action()?;
+        if line.action == Action::Query {
+            line.args = args;
+        }
+        Ok(line)
+    }
+
+    fn new(action: Action, args: Vec<String>) -> Self {
+        Self {
+            action,
+            args,
+            no_undefined: false,
+            no_start_files: false,
+            no_libc: false,
+            entry: false,
+            drops_sections: false,
+            search: Vec::new(),
+        }
+    }
+
+    fn single(&mut self, arg: &str) -> Result<(), Error> {
+        match arg {
+            "-m32" | "-mx32" => {
+                let reason = "targets are 64-bit programs; build without it";
+                return Err(Error::Unsupported {
+                    option: arg.to_owned(),
+                    reason,
+                });
+            }
+            "-nostdlib" | "--no-standard-libraries" => (self.no_start_files, self.no_libc) = (true, true),
+            "-nostartfiles" => self.no_start_files = true,
+            "-nodefaultlibs" | "-nolibc" => self.no_libc = true,
+            _ if arg.starts_with("--sysroot=") || arg.starts_with("-B") => self.search.push(arg.to_owned()),
+            _ if arg.starts_with("--target=") || arg.starts_with("--gcc-") => {
+                self.search.push(arg.to_owned());
+            }
+            _ if arg.starts_with("-Wl,") => self.linker_option(arg),
+            _ => {}
+        }
+        if is_replaced(arg) {
+            return Ok(());
+        }
+        // ClangWrapper looks for the language as an argument of its own.
+        match arg.strip_prefix("-x").filter(|language| !language.is_empty()) {
+            Some(language) => self.args.extend(["-x".to_owned(), language.to_owned()]),
+            None => self.args.push(arg.to_owned()),
+        }
+        Ok(())
+    }
+
+    fn linker_option(&mut self, arg: &str) {
+        let mut options = arg["-Wl,".len()..].split(',');
+        while let Some(option) = options.next() {
+            match option {
+                "-z" => self.no_undefined |= options.next() == Some("defs"),
+                "--no-undefined" | "-zdefs" => self.no_undefined = true,
+                "-e" | "--entry" => self.entry = true,
+                "--gc-sections" => self.drops_sections = true,
+                _ if option.starts_with("--entry=") => self.entry = true,
+                _ => {}
+            }
+        }
+    }
+
+    fn pair(&mut self, option: &str, value: Option<&String>) {
+        let text = value.map_or("", String::as_str);
+        match option {
+            "-e" | "--entry" => self.entry = true,
+            "-z" if text == "defs" => self.no_undefined = true,
+            "-Xlinker" => self.linker_option(&format!("-Wl,{text}")),
+            "--sysroot" | "-B" | "-target" | "-gcc-toolchain" => {
+                self.search.extend([option.to_owned(), text.to_owned()]);
+            }
+            _ => {}
+        }
+        match value {
+            // ClangWrapper takes `-o` apart as a path with a file name; joined it is left alone.
+            Some(value) if option == "-o" && !value.is_empty() => self.args.push(format!("-o{value}")),
+            _ => self
+                .args
+                .extend([Some(option.to_owned()), value.cloned()].into_iter().flatten()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Arguments {
+        let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        Arguments::read(&args).expect("a readable command line")
+    }
+
+    #[test]
+    fn a_line_asks_for_one_action() {
+        for (line, action) in [
+            ("--version", Action::Query),
+            ("-v", Action::Query),
+            ("-print-prog-name=ld", Action::Query),
+            ("-dumpmachine", Action::Query),
+            ("-E x.c", Action::Query),
+            ("-M x.c", Action::Query),
+            ("-cc1 -triple x", Action::Query),
+            ("-c x.c", Action::Compile),
+            ("-S x.c", Action::Compile),
+            ("-MD -MF x.d -c x.c", Action::Compile),
+            ("-v x.c", Action::Program),
+            ("x.o -o x", Action::Program),
+            ("-x c -", Action::Program),
+            ("-lm", Action::Program),
+            ("-shared x.o", Action::Library),
+            ("-r x.o -o y.o", Action::Relocatable),
+            ("-fsanitize=undefined -fsanitize-trap=all x.c", Action::Program),
+            ("-fsanitize=fuzzer x.c", Action::Program),
+        ] {
+            assert_eq!(read(line).action, action, "pen-cc {line}");
+        }
+        assert!(matches!(read("-static x.c").action, Action::PlainProgram(_)));
+        assert!(matches!(
+            read("-fsanitize=address x.c").action,
+            Action::PlainProgram(_)
+        ));
+    }
+
+    #[test]
+    fn values_of_options_are_no_inputs() {
+        for line in [
+            "-o x",
+            "-MF x.d",
+            "-include x.h",
+            "-I include",
+            "-Xlinker x.o",
+            "",
+        ] {
+            let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            assert!(
+                matches!(Arguments::read(&args), Err(Error::NoInput)),
+                "pen-cc {line}"
+            );
+        }
+    }
+
+    #[test]
+    fn replaced_options_do_not_reach_clang() {
+        assert_eq!(
+            read("-g -pie -flto=thin -no-pie -xc x -o y").args,
+            ["-x", "c", "x", "-oy"]
+        );
+    }
+
+    #[test]
+    fn linker_options_are_understood_in_every_spelling() {
+        assert!(read("-Wl,-z,defs x.o").no_undefined);
+        assert!(read("-z defs x.o").no_undefined);
+        assert!(read("-Wl,--as-needed,--no-undefined x.o").no_undefined);
+        assert!(read("-Xlinker --gc-sections x.o").drops_sections);
+        assert!(read("-Wl,-e,start x.o").entry);
+        assert!(!read("-Wl,-z,now x.o").no_undefined);
+    }
+
+    #[test]
+    fn queries_are_passed_on_unchanged() {
+        assert_eq!(read("-g -E -o y x.c").args, ["-g", "-E", "-o", "y", "x.c"]);
+    }
+}

@@ -1,0 +1,177 @@
+//! Builds clang's command line over `libafl_cc`'s [`ClangWrapper`].
+//!
+//! The pass runs at the start of clang's pipeline and the user's own `-O` level applies afterwards: later the branches
+//! of small float functions are already selects and there is nothing left to hook.
+
+use std::{env, path::PathBuf, process::Command};
+
+use libafl_cc::{ClangWrapper, CompilerWrapper, ToolWrapper};
+
+use crate::{
+    Error, LLVM_MAJOR, Language,
+    arguments::{Action, Arguments},
+    artifact, bitcode, link,
+};
+
+/// Options between these marks may be without effect (a pass on an assembler file, a library when compiling) and are
+/// not warned about; the user's own still are.
+const NO_WARNING: [&str; 2] = ["--start-no-unused-arguments", "--end-no-unused-arguments"];
+
+/// What [`ClangWrapper`] adds to every line and a drop-in compiler must not: instrumented code computes what the plain
+/// code computes, and a missing library is missing.
+const FORCED: [&str; 2] = ["-DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION=1", "-lrt"];
+
+/// A command ready to run.
+pub(crate) struct Invocation {
+    /// Program and arguments.
+    pub(crate) command: Vec<String>,
+    /// What the user should know.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Invocation {
+    /// What pen-cc runs for these arguments (without the program's name).
+    pub(crate) fn new(args: &[String], language: Language) -> Result<Self, Error> {
+        let clang = find_clang(language)?.to_string_lossy().into_owned();
+        let line = Arguments::read(args)?;
+        if line.action == Action::Query {
+            let command = [vec![clang], line.args].concat();
+            return Ok(Self {
+                command,
+                notes: Vec::new(),
+            });
+        }
+        let mut notes = Vec::new();
+        if let Action::PlainProgram(reason) = line.action {
+            notes.push(format!("this program runs but penfuzz cannot load it: {reason}"));
+        }
+        let linking = link::Linking::new(&line, &clang)?;
+        let own = [compile_args(&line)?, linking.after].concat();
+        let command = wrap(&clang, language, &line.args, &linking.before, &own)?;
+        Ok(Self { command, notes })
+    }
+}
+
+/// The options that instrument, or none for bitcode that carries the instrumentation already.
+fn compile_args(line: &Arguments) -> Result<Vec<String>, Error> {
+    let mut args = vec!["-fPIC".to_owned()];
+    if bitcode::is_instrumented(&line.args)? {
+        return Ok(args);
+    }
+    args.push(format!("-fpass-plugin={}", artifact::PLUGIN.path()?.display()));
+    args.push("-fsanitize-coverage=trace-pc-guard".to_owned());
+    if artifact::GATES_CALLBACKS {
+        args.extend(["-mllvm", "-sanitizer-coverage-gated-trace-callbacks"].map(str::to_owned));
+    }
+    Ok(args)
+}
+
+/// `before` the user's arguments, `after` them the wrapper's own.
+fn wrap(
+    clang: &str,
+    language: Language,
+    user: &[String],
+    before: &[String],
+    after: &[String],
+) -> Result<Vec<String>, Error> {
+    let failed = |error: libafl_cc::Error| match error {
+        libafl_cc::Error::InvalidArguments(message) | libafl_cc::Error::Unknown(message) => {
+            Error::Wrapper(message)
+        }
+        libafl_cc::Error::Io(error) => Error::Wrapper(error.to_string()),
+    };
+    let marked: Vec<&str> = ["pen-cc"]
+        .into_iter()
+        .chain(user.iter().map(String::as_str))
+        .chain([NO_WARNING[0]])
+        .collect();
+    let mut wrapper = ClangWrapper::new();
+    wrapper
+        .cpp(language == Language::Cxx)
+        .dont_optimize()
+        .silence(true)
+        .wrapped_cc(clang.to_owned())
+        .wrapped_cxx(clang.to_owned())
+        .add_args(before)
+        .parse_args(&marked)
+        .map_err(failed)?
+        // Its idea of linking brings -lm, -ldl and -lrt, which would hide a library that the user forgot.
+        .linking(false);
+    let command = wrapper
+        .add_cc_args(after)
+        .add_cc_arg(NO_WARNING[1])
+        .command()
+        .map_err(failed)?;
+    Ok(without_forced(command))
+}
+
+/// Drops what [`ClangWrapper`] added behind the user's arguments.
+fn without_forced(command: Vec<String>) -> Vec<String> {
+    let mut ours = false;
+    command
+        .into_iter()
+        .filter(|arg| {
+            ours |= arg == NO_WARNING[0];
+            !(ours && FORCED.contains(&arg.as_str()))
+        })
+        .collect()
+}
+
+/// The clang to run: the one of the build, or another of the same LLVM chosen by the environment.
+fn find_clang(language: Language) -> Result<PathBuf, Error> {
+    let (variable, built_in) = match language {
+        Language::C => ("PEN_CC_CLANG", artifact::CLANG),
+        Language::Cxx => ("PEN_CC_CLANGXX", artifact::CLANGXX),
+    };
+    let Some(path) = env::var_os(variable)
+        .filter(|path| !path.is_empty())
+        .map(PathBuf::from)
+    else {
+        return Ok(PathBuf::from(built_in));
+    };
+    let answer = Command::new(&path)
+        .arg("--version")
+        .output()
+        .map_err(|source| Error::NoClang {
+            path: path.clone(),
+            source,
+        })?;
+    match major_version(&String::from_utf8_lossy(&answer.stdout)) {
+        Some(LLVM_MAJOR) => Ok(path),
+        found => Err(Error::WrongClang {
+            variable,
+            path,
+            found,
+            wanted: LLVM_MAJOR,
+        }),
+    }
+}
+
+/// The number in "clang version 22.1.8 (…)".
+fn major_version(answer: &str) -> Option<u32> {
+    let (_, version) = answer.split_once("clang version ")?;
+    version.split('.').next()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_major_version_is_read_from_any_vendor() {
+        assert_eq!(
+            major_version("Debian clang version 22.1.8 (1~deb12u1)\nTarget: x"),
+            Some(22)
+        );
+        assert_eq!(major_version("clang version 16.0.6"), Some(16));
+        assert_eq!(major_version("gcc (Debian 12.2.0) 12.2.0"), None);
+    }
+
+    #[test]
+    fn a_definition_of_the_users_stays() {
+        let command = [FORCED[0], "x.c", NO_WARNING[0], "-g", FORCED[0], FORCED[1]]
+            .map(str::to_owned)
+            .to_vec();
+        assert_eq!(without_forced(command), [FORCED[0], "x.c", NO_WARNING[0], "-g"]);
+    }
+}

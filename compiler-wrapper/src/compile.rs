@@ -1,0 +1,138 @@
+//! Compiling from a program instead of a command line.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::{Error, Language, clang::Invocation, exit_status};
+
+/// One compilation with the instrumentation, whose messages are captured.
+///
+/// Without further flags the sources are compiled and linked, with the mathematics library, into a dual file.
+///
+/// ```no_run
+/// use penfuzz_cc::Compile;
+///
+/// let warnings = Compile::new("tanh.pen").source("tanh.c").flag("-O2").run()?;
+/// # Ok::<(), penfuzz_cc::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Compile {
+    /// C or C++; by default C++ if any source is C++ by its name.
+    pub language: Option<Language>,
+    /// Sources, bitcode, objects and libraries, in the order of the command line.
+    pub sources: Vec<PathBuf>,
+    /// The file to write.
+    pub output: PathBuf,
+    /// Further options, given before the sources.
+    pub flags: Vec<String>,
+    /// Options behind the sources, where libraries belong.
+    pub libraries: Vec<String>,
+}
+
+impl Compile {
+    /// A compilation that writes `output`.
+    #[must_use]
+    pub fn new(output: impl Into<PathBuf>) -> Self {
+        Self {
+            language: None,
+            sources: Vec::new(),
+            output: output.into(),
+            flags: Vec::new(),
+            libraries: vec!["-lm".to_owned()],
+        }
+    }
+
+    /// Adds a source file (or bitcode, an object, a library).
+    #[must_use]
+    pub fn source(mut self, path: impl Into<PathBuf>) -> Self {
+        self.sources.push(path.into());
+        self
+    }
+
+    /// Adds source files.
+    #[must_use]
+    pub fn sources<P: Into<PathBuf>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
+        self.sources.extend(paths.into_iter().map(Into::into));
+        self
+    }
+
+    /// Adds a compiler option.
+    #[must_use]
+    pub fn flag(mut self, flag: impl Into<String>) -> Self {
+        self.flags.push(flag.into());
+        self
+    }
+
+    /// Adds compiler options.
+    #[must_use]
+    pub fn flags<S: Into<String>>(mut self, flags: impl IntoIterator<Item = S>) -> Self {
+        self.flags.extend(flags.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets the language instead of telling it from the sources' names.
+    #[must_use]
+    pub fn language(mut self, language: Language) -> Self {
+        self.language = Some(language);
+        self
+    }
+
+    /// The arguments of pen-cc that mean the same.
+    #[must_use]
+    pub fn args(&self) -> Vec<String> {
+        let mut args = self.flags.clone();
+        args.push("-o".to_owned());
+        args.push(as_argument(&self.output));
+        args.extend(self.sources.iter().map(|source| as_argument(source)));
+        args.extend(self.libraries.iter().cloned());
+        args
+    }
+
+    /// Compiles; returns the compiler's warnings.
+    ///
+    /// # Errors
+    /// [`Error::Compiler`] with the compiler's own messages when it refuses the source, otherwise why it could not run.
+    pub fn run(&self) -> Result<String, Error> {
+        if self.sources.is_empty() {
+            return Err(Error::NoInput);
+        }
+        let Invocation { command, .. } = Invocation::new(&self.args(), self.language_or_guess())?;
+        let output = Command::new(&command[0])
+            .args(&command[1..])
+            .output()
+            .map_err(|source| Error::NoClang {
+                path: command[0].clone().into(),
+                source,
+            })?;
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        if output.status.success() {
+            return Ok(stderr);
+        }
+        Err(Error::Compiler {
+            status: exit_status(output.status),
+            stderr,
+        })
+    }
+
+    fn language_or_guess(&self) -> Language {
+        self.language.unwrap_or_else(|| {
+            let any = self
+                .sources
+                .iter()
+                .any(|source| Language::of(source) == Language::Cxx);
+            if any { Language::Cxx } else { Language::C }
+        })
+    }
+}
+
+/// A path that cannot be taken for an option or a response file.
+fn as_argument(path: &Path) -> String {
+    let text = path.to_string_lossy().into_owned();
+    if text.starts_with(['-', '@']) {
+        format!("./{text}")
+    } else {
+        text
+    }
+}

@@ -1,0 +1,185 @@
+//! A directory with sources, and pen-cc run in it.
+
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use tempfile::TempDir;
+
+/// Which tool to run.
+pub const CC: &str = env!("CARGO_BIN_EXE_pen-cc");
+/// The tool for C++.
+pub const CXX: &str = env!("CARGO_BIN_EXE_pen-cxx");
+
+/// A program with a site, a constructor, a destructor, unflushed output, arguments, environment and exit status.
+pub const PROGRAM: &str = r#"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+__attribute__((constructor)) static void begin(void) { fputs("begin ", stdout); }
+__attribute__((destructor)) static void end(void) { fputs(" end", stdout); }
+static void at_exit(void) { fputs(" atexit", stdout); }
+int above(double x) { if (x > 3.0) return 1; return 0; }
+int main(int argc, char **argv) {
+  atexit(at_exit);
+  errno = 0;
+  char *no_number_end;
+  if (strtol("99999999999999999999", &no_number_end, 10) && errno == ERANGE) fputs("errno ", stdout);
+  printf("%s %s %d", argv[1], getenv("PEN_TEST"), above(argc));
+  if (argc > 2) exit(4);
+  return 3;
+}
+"#;
+
+/// A temporary directory; a failed expectation prints its listing.
+pub struct Dir(TempDir);
+
+impl Dir {
+    /// An empty directory.
+    pub fn new() -> Self {
+        Self(TempDir::new().expect("a temporary directory"))
+    }
+
+    /// The path of a file in it.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Writes a file.
+    pub fn file(self, name: &str, text: &str) -> Self {
+        fs::write(self.path(name), text).expect("a file in a temporary directory is written");
+        self
+    }
+
+    /// Runs a program here.
+    pub fn command(&self, program: impl AsRef<Path>) -> Command {
+        let mut command = Command::new(program.as_ref());
+        command
+            .current_dir(self.0.path())
+            .env("PEN_TEST", "value")
+            .env_remove("PEN_CC_CLANG")
+            .env_remove("PEN_CC_CLANGXX");
+        command
+    }
+
+    /// Runs `tool` with the words of `line`.
+    pub fn run(&self, tool: &str, line: &str) -> Output {
+        self.command(tool)
+            .args(line.split_whitespace())
+            .output()
+            .unwrap_or_else(|e| panic!("{tool}: {e}"))
+    }
+
+    /// Runs `tool`, which must succeed without a word on standard error; returns standard output.
+    pub fn quietly(&self, tool: &str, line: &str) -> String {
+        let output = self.run(tool, line);
+        let text = self.success(&output, &format!("{tool} {line}"));
+        assert!(
+            output.stderr.is_empty(),
+            "{}",
+            self.story(&format!("{tool} {line}: silence expected"), &output)
+        );
+        text
+    }
+
+    /// Runs a program built here; returns standard output and exit code.
+    pub fn program(&self, name: &str, args: &[&str]) -> (String, i32) {
+        let output = self
+            .command(self.path(name))
+            .args(args)
+            .output()
+            .unwrap_or_else(|e| panic!("./{name}: {e}"));
+        let code = output.status.code();
+        let code = code.unwrap_or_else(|| panic!("{}", self.story(&format!("./{name} was killed"), &output)));
+        (String::from_utf8_lossy(&output.stdout).into_owned(), code)
+    }
+
+    fn success(&self, output: &Output, what: &str) -> String {
+        assert!(
+            output.status.success(),
+            "{}",
+            self.story(&format!("{what}: success expected"), output)
+        );
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Everything there is to know of a failure.
+    pub fn story(&self, what: &str, output: &Output) -> String {
+        let listing: Vec<_> = fs::read_dir(self.0.path())
+            .map(|entries| entries.flatten().map(|entry| entry.file_name()).collect())
+            .unwrap_or_default();
+        format!(
+            "{what}\n{}\nin {} {listing:?}\n--- stdout\n{}\n--- stderr\n{}",
+            output.status,
+            self.0.path().display(),
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        )
+    }
+
+    /// Loads a file built here as penfuzz does and returns what its tables say.
+    pub fn load(&self, name: &str) -> Loaded {
+        Loaded::open(&self.path(name))
+    }
+}
+
+/// What the tables of a loaded file say.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Loaded {
+    /// Names of the instrumented functions.
+    pub functions: Vec<String>,
+    /// Number of sites.
+    pub sites: usize,
+    /// `SanCov` guards.
+    pub guards: u32,
+}
+
+impl Loaded {
+    fn open(path: &Path) -> Self {
+        use std::{
+            ffi::{CStr, CString},
+            os::unix::ffi::OsStrExt,
+        };
+
+        use penfuzz_cc::abi;
+
+        let text = CString::new(path.as_os_str().as_bytes()).expect("a path without NUL");
+        // SAFETY: the file was just built by a test, whose constructors only print; it stays loaded for good, so that the
+        // tables stay valid; their layout is checked by the version.
+        unsafe {
+            let handle = libc::dlopen(text.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL);
+            assert!(
+                !handle.is_null(),
+                "{}",
+                CStr::from_ptr(libc::dlerror()).to_string_lossy()
+            );
+            let tables: *const abi::Tables = libc::dlsym(handle, abi::TABLES_SYMBOL.as_ptr()).cast();
+            assert!(
+                !tables.is_null(),
+                "{} has no {:?}",
+                path.display(),
+                abi::TABLES_SYMBOL
+            );
+            let tables = &*tables;
+            assert_eq!(tables.version, abi::VERSION);
+            let count = tables.functions_end.offset_from(tables.functions).unsigned_abs();
+            let name = |i| {
+                CStr::from_ptr((*tables.functions.add(i)).name)
+                    .to_string_lossy()
+                    .into_owned()
+            };
+            let mut functions: Vec<String> = (0..count).map(name).collect();
+            functions.sort();
+            let sites = tables.sites_end.offset_from(tables.sites).unsigned_abs();
+            Self {
+                functions,
+                sites,
+                guards: tables.n_guards,
+            }
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! pen-cc takes the place of `cc` in a build: same options, same answers, no word more.
+
+mod common;
+
+use std::process::Stdio;
+
+use common::{CC, CXX, Dir, PROGRAM};
+
+const FUNCTION: &str = "int above(double x) { if (x > 3.0) return 1; return 0; }\n";
+
+fn clang() -> String {
+    // pen-cc's own answer to `-###` names the clang it runs.
+    let output = Dir::new().run(CC, "--version");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let directory = text
+        .lines()
+        .find_map(|line| line.strip_prefix("InstalledDir: "))
+        .expect("clang says where it is");
+    format!("{directory}/clang")
+}
+
+#[test]
+fn queries_are_answered_by_clang() {
+    let dir = Dir::new()
+        .file("x.c", "#include \"x.h\"\nint x;\n")
+        .file("x.h", "");
+    let clang = clang();
+    for line in [
+        "--version",
+        "-v",
+        "-print-prog-name=ld",
+        "-print-search-dirs",
+        "-print-file-name=crt1.o",
+        "-print-multi-os-directory",
+        "--print-target-triple",
+        "-dumpmachine",
+        "-dumpversion",
+        "-E x.c",
+        "-E -dM x.c",
+        "-M x.c",
+        "-MM x.c",
+        "-fsyntax-only x.c",
+        "-v -E x.c",
+    ] {
+        let (ours, its) = (dir.run(CC, line), dir.run(&clang, line));
+        assert_eq!(ours.status, its.status, "{}", dir.story(line, &ours));
+        assert_eq!(ours.stdout, its.stdout, "{}", dir.story(line, &ours));
+    }
+}
+
+#[test]
+fn every_level_of_optimization_builds_a_working_program() {
+    let dir = Dir::new().file("x.c", PROGRAM);
+    for level in [
+        "",
+        "-O0",
+        "-O1",
+        "-O2",
+        "-O3",
+        "-Os",
+        "-Oz",
+        "-Og",
+        "-O3 -ffast-math -march=native",
+    ] {
+        dir.quietly(CC, &format!("{level} -Wall -Wextra -Werror x.c -o x"));
+        let (text, code) = dir.program("x", &["argument"]);
+        assert_eq!(
+            (text.as_str(), code),
+            ("begin errno argument value 0 atexit end", 3),
+            "{level}"
+        );
+    }
+}
+
+/// Every line succeeds without a warning, although `-Werror` turns each into an error.
+#[test]
+fn compiling_is_silent_in_every_form() {
+    let dir = Dir::new()
+        .file("x.c", FUNCTION)
+        .file("y.c", "int y(int a) { return a ? 2 : 3; }\n")
+        .file("z.cpp", "int z(int a) { return a ? 2 : 3; }\n")
+        .file("a.s", ".text\n.globl a\na: ret\n.section .note.GNU-stack\n")
+        .file(
+            "b.S",
+            "#define NAME b\n.text\n.globl NAME\nNAME: ret\n.section .note.GNU-stack\n",
+        )
+        .file("c.i", FUNCTION)
+        .file("p.h", "int p;\n")
+        .file("line", "-c 'x.c' -o\nresponse.o");
+    for line in [
+        "-c x.c",
+        "-c x.c y.c",
+        "-c x.c -o x1.o",
+        "-ox2.o -c x.c",
+        "-O2 -flto -c x.c",
+        "-flto=thin -c x.c",
+        "-g -c x.c",
+        "-g3 -O1 -c x.c",
+        "-fPIE -c x.c",
+        "-fno-pic -c x.c",
+        "-std=c11 -pedantic-errors -Wall -Wextra -c x.c",
+        "-MD -MF x.d -c x.c",
+        "-MMD -MP -MT x.o -c x.c",
+        "-pipe -pthread -c x.c",
+        "-S x.c -o x.s",
+        "-S -emit-llvm x.c",
+        "-c -emit-llvm x.c",
+        "-c a.s",
+        "-c b.S",
+        "-c c.i",
+        "-Wa,--noexecstack -c a.s",
+        "-c a.s x.c",
+        "-x c++ -c x.c",
+        "-xc -c c.i",
+        "-c p.h",
+        "-fvisibility=hidden -ffunction-sections -fdata-sections -c x.c",
+        "@line",
+    ] {
+        dir.quietly(CC, &format!("-Werror {line}"));
+    }
+    dir.quietly(CXX, "-Werror -std=c++17 -c z.cpp");
+    for file in [
+        "x.o",
+        "y.o",
+        "x1.o",
+        "x2.o",
+        "x.d",
+        "x.s",
+        "x.ll",
+        "x.bc",
+        "a.o",
+        "b.o",
+        "c.o",
+        "z.o",
+        "response.o",
+    ] {
+        assert!(dir.path(file).exists(), "{file} was expected");
+    }
+}
+
+#[test]
+fn linking_is_silent_in_every_form() {
+    let dir = Dir::new()
+        .file("x.c", PROGRAM)
+        .file("y.c", FUNCTION)
+        .file("void.c", "int main(void) { return 0; }\n");
+    dir.quietly(CC, "-c x.c");
+    for line in [
+        "x.o -o x",
+        "x.c -o x",
+        "-pie x.c -o x",
+        "-no-pie x.c -o x",
+        "-fPIE -pie x.c -o x",
+        "-fno-PIE -no-pie x.c -o x",
+        "-flto -O2 x.c -o x",
+        "-rdynamic x.o -o x",
+        "-s x.o -o x",
+        "-O2 -ffunction-sections -Wl,--gc-sections x.c -o x",
+        "-Wl,-z,now -Wl,-z,relro -Wl,--as-needed x.o -o x",
+        "-Wl,--no-undefined x.o -o x",
+        "-Wl,-rpath,/tmp -L. x.o -lm -ldl -lpthread -o x",
+        "-static-libgcc x.o -o x",
+        "-pthread x.o -o x",
+        "-fvisibility=hidden x.c -o x",
+        "-fsanitize=undefined -fsanitize-trap=undefined x.c -o x",
+        "-fsanitize=fuzzer-no-link x.c -o x",
+    ] {
+        dir.quietly(CC, &format!("-Werror {line}"));
+        let (text, code) = dir.program("x", &["argument", "b"]);
+        assert_eq!(
+            (text.as_str(), code),
+            ("begin errno argument value 0 atexit end", 4),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn a_source_may_come_from_standard_input() {
+    let dir = Dir::new();
+    for line in ["-x c - -o x", "-xc - -o x -lm", "-x c -c - -o x.o"] {
+        let mut child = dir
+            .command(CC)
+            .args(line.split_whitespace())
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("pen-cc runs");
+        let mut input = child.stdin.take().expect("a pipe");
+        std::io::Write::write_all(&mut input, b"int main(void) { return 7; }\n")
+            .expect("pen-cc reads its input");
+        drop(input);
+        let output = child.wait_with_output().expect("pen-cc ends");
+        assert!(
+            output.status.success() && output.stderr.is_empty(),
+            "{}",
+            dir.story(line, &output)
+        );
+    }
+    assert_eq!(dir.program("x", &[]).1, 7);
+}
+
+/// `AC_CHECK_FUNC`, `AC_CHECK_LIB` and `CMake`'s checks ask by linking.
+#[test]
+fn what_is_missing_does_not_link() {
+    let call = |name: &str| format!("char {name}();\nint main(void) {{ return {name}(); }}\n");
+    let dir = Dir::new()
+        .file("missing.c", &call("no_such_function"))
+        .file("printf.c", &call("abort"))
+        .file(
+            "math.c",
+            "double atan2(double, double);\nint main(int c, char **v) { return v && atan2(c, 2) > 9; }\n",
+        );
+    for (line, links) in [
+        ("-w missing.c -o x", false),
+        ("-w printf.c -o x", true),
+        ("-w -fno-builtin math.c -o x", false),
+        ("-w -fno-builtin math.c -o x -lm", true),
+        ("-w printf.c -lno_such_library -o x", false),
+        ("-w missing.c -shared -o x.so", true),
+        ("-w missing.c -shared -Wl,-z,defs -o x.so", false),
+        ("-w missing.c -shared -Wl,--no-undefined -o x.so", false),
+        ("-w missing.c -shared -z defs -o x.so", false),
+        ("--no-such-option printf.c -o x", false),
+    ] {
+        let output = dir.run(CC, line);
+        assert_eq!(output.status.success(), links, "{}", dir.story(line, &output));
+    }
+}
+
+#[test]
+fn the_programs_own_meaning_is_kept() {
+    let dir = Dir::new().file(
+        "x.c",
+        "int main(void) {\n#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION\nreturn 1;\n#else\nreturn 0;\n#endif\n}\n",
+    );
+    dir.quietly(CC, "x.c -o x");
+    assert_eq!(dir.program("x", &[]).1, 0, "code for fuzzing only is left out");
+    dir.quietly(CC, "-DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION x.c -o x");
+    assert_eq!(dir.program("x", &[]).1, 1, "unless asked for");
+}
+
+#[test]
+fn errors_are_clangs_or_one_sentence() {
+    let dir = Dir::new()
+        .file("bad.c", "int x = ;\n")
+        .file("x.c", FUNCTION)
+        .file("file", "");
+    let output = dir.run(CC, "-c bad.c");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        String::from_utf8_lossy(&output.stderr).starts_with("bad.c:1:9: error:"),
+        "{}",
+        dir.story("clang's", &output)
+    );
+
+    let blocked = dir.path("file").display().to_string();
+    for (variable, value, line, expected) in [
+        ("NOTHING", "", "-c", "no input files"),
+        ("NOTHING", "", "", "no input files"),
+        ("NOTHING", "", "-m32 x.c", "-m32 is not supported"),
+        (
+            "PEN_CC_CLANG",
+            "/no/such/clang",
+            "-c x.c",
+            "cannot run /no/such/clang",
+        ),
+        (
+            "PEN_CC_CLANG",
+            "/bin/true",
+            "-c x.c",
+            "PEN_CC_CLANG=/bin/true is of an unknown version",
+        ),
+        ("XDG_CACHE_HOME", blocked.as_str(), "-c x.c", "cannot write"),
+    ] {
+        let output = dir
+            .command(CC)
+            .env(variable, value)
+            .args(line.split_whitespace())
+            .output()
+            .expect("pen-cc runs");
+        let text = String::from_utf8_lossy(&output.stderr);
+        let sentence = text.strip_prefix("pen-cc: error: ").unwrap_or_default();
+        assert!(
+            sentence.starts_with(expected) && text.lines().count() == 1,
+            "{}",
+            dir.story(expected, &output)
+        );
+        assert_eq!(output.status.code(), Some(1), "{}", dir.story(expected, &output));
+    }
+}
+
+#[test]
+fn a_home_that_cannot_be_written_is_passed_over() {
+    let dir = Dir::new().file("x.c", FUNCTION).file("home", "");
+    let temporary = dir.path("");
+    let output = dir
+        .command(CC)
+        .env_remove("XDG_CACHE_HOME")
+        .env("HOME", dir.path("home"))
+        .env("TMPDIR", &temporary)
+        .args(["-c", "x.c"])
+        .output()
+        .expect("pen-cc runs");
+    assert!(
+        output.status.success() && output.stderr.is_empty(),
+        "{}",
+        dir.story("the fallback", &output)
+    );
+}

@@ -1,0 +1,19 @@
+//! A campaign: one function, one output directory, from start to report.
+//!
+//! The supervisor (this process: terminal, Ctrl-C, clock) forks a worker that loads the target and runs the LibAFL stages.
+//! They share one page of memory, the board. Whatever kills the worker, the supervisor records the input that did it and
+//! starts another, which goes on from the output directory.
+
+pub mod afl;
+pub mod board;
+pub mod memory;
+pub mod options;
+pub mod outcome;
+pub mod progress;
+pub mod resume;
+pub mod store;
+pub mod supervisor;
+pub mod worker;
+
+pub use options::{Options, SearchKind};
+pub use supervisor::run;

@@ -1,0 +1,84 @@
+//! What a campaign needs to know; the command line fills it.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::ValueEnum;
+
+use crate::saturation::ScopeKind;
+
+/// The searches by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "lowercase")]
+pub enum SearchKind {
+    /// Minimizes each uncovered branch's own distance by basinhopping, beside havoc.
+    Targeted,
+    /// `CoverMe`'s Algorithm 1 as written: one representing function, squared distances, Powell.
+    Paper,
+    /// Specials and their neighbours, bit patterns, small exponents, related arguments.
+    Structured,
+    /// Uniform bit patterns.
+    Random,
+    /// Stock `LibAFL` mutators only.
+    Havoc,
+}
+
+impl SearchKind {
+    /// The name on the command line and in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Targeted => "targeted",
+            Self::Paper => "paper",
+            Self::Structured => "structured",
+            Self::Random => "random",
+            Self::Havoc => "havoc",
+        }
+    }
+}
+
+/// Options of one campaign.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The target as the user named it.
+    pub target: PathBuf,
+    /// The linked file to load.
+    pub linked: PathBuf,
+    /// What `linked` was compiled from; empty when the user gave a linked file.
+    pub sources: Vec<PathBuf>,
+    /// Compiler flags of the sources.
+    pub flags: Vec<String>,
+    /// Libraries linked to the sources.
+    pub libs: Vec<String>,
+    /// Name of the function under test, if given.
+    pub function: Option<String>,
+    /// Output directory; by default named after target and function.
+    pub out: Option<PathBuf>,
+    /// Directory of seed inputs.
+    pub seeds: Option<PathBuf>,
+    /// Start over, keeping the old directory under another name.
+    pub fresh: bool,
+    /// Seed of the generator.
+    pub seed: u64,
+    /// Wall time of this run of the campaign.
+    pub max_time: Option<Duration>,
+    /// Evaluations of the whole campaign.
+    pub max_evals: Option<u64>,
+    /// Wall time of one evaluation.
+    pub timeout: Duration,
+    /// Loop iterations and calls of one evaluation.
+    pub fuel: i64,
+    /// Memory that the target may use, in bytes.
+    pub memory_limit: u64,
+    /// Which search.
+    pub search: SearchKind,
+    /// Local minimizer; by default the search's own.
+    pub minimizer: Option<String>,
+    /// `n_start` of Algorithm 1.
+    pub n_start: u32,
+    /// `n_iter` of Algorithm 1.
+    pub n_iter: u32,
+    /// Whose branches are goals.
+    pub scope: Option<ScopeKind>,
+    /// No progress display.
+    pub quiet: bool,
+}

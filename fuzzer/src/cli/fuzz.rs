@@ -1,0 +1,185 @@
+//! `penfuzz TARGET`: one campaign.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::builder::PossibleValuesParser;
+use penfuzz_mutators::minimizer::MINIMIZERS;
+
+use super::{Outcome, values};
+use crate::{
+    campaign::{self, Options, SearchKind},
+    error::Error,
+    executor::evaluator::DEFAULT_FUEL,
+    report::{json, summary},
+    saturation::ScopeKind,
+    stage::paper,
+    target::{
+        build::{self, Recipe},
+        kind::{TargetKind, classify},
+    },
+};
+
+/// Where the target comes from; shared by the commands that need it.
+#[derive(Debug, Clone, clap::Args)]
+pub struct TargetArgs {
+    /// C or C++ source, LLVM bitcode, or a file linked by pen-cc.
+    #[arg(value_name = "TARGET", required = true)]
+    pub target: Option<PathBuf>,
+
+    /// Function under test; may be left out when the target offers one only.
+    #[arg(long, short = 'f', value_name = "NAME")]
+    pub function: Option<String>,
+
+    /// Compiler flag for the sources; may be repeated.
+    #[arg(long = "cflag", value_name = "FLAG", allow_hyphen_values = true)]
+    pub cflags: Vec<String>,
+
+    /// Further source compiled together with TARGET; may be repeated.
+    #[arg(long = "with", value_name = "FILE")]
+    pub with: Vec<PathBuf>,
+
+    /// Library to link with the sources, as -lNAME or a file; may be repeated.
+    #[arg(long = "lib", value_name = "LIB", allow_hyphen_values = true)]
+    pub libs: Vec<String>,
+}
+
+/// A target that is ready to be loaded.
+pub struct Linked {
+    /// The file.
+    pub file: PathBuf,
+    /// Its sources; empty if it was given linked.
+    pub sources: Vec<PathBuf>,
+}
+
+impl TargetArgs {
+    /// The path as given.
+    pub fn path(&self) -> Result<&PathBuf, Error> {
+        self.target.as_ref().ok_or_else(|| Error::new("no target is given"))
+    }
+
+    /// Compiles the target if it is source.
+    pub fn link(&self) -> Result<Linked, Error> {
+        let target = self.path()?;
+        if classify(target)? == TargetKind::Linked {
+            return Ok(Linked { file: target.clone(), sources: Vec::new() });
+        }
+        let mut sources = vec![target.clone()];
+        for other in &self.with {
+            classify(other)?;
+            sources.push(other.clone());
+        }
+        let recipe = Recipe { sources, flags: self.cflags.clone(), libs: self.libs.clone() };
+        Ok(Linked { file: build::build(&recipe)?, sources: recipe.sources })
+    }
+}
+
+/// Arguments of the main command.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    target: TargetArgs,
+
+    /// Output directory [default: penfuzz-out/TARGET.FUNCTION].
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+
+    /// Directory of seed inputs (raw bytes of the arguments, in order).
+    #[arg(short, long, value_name = "SEEDS")]
+    input: Option<PathBuf>,
+
+    /// Start over; an existing output directory is kept under another name.
+    #[arg(long)]
+    fresh: bool,
+
+    /// Seed of the pseudo-random generator.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+
+    /// Stop after this time (500ms, 30s, 5m, 2h) [default: when every branch is saturated or given up].
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    max_time: Option<Duration>,
+
+    /// Stop after this many evaluations of the function.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_evals: Option<u64>,
+
+    /// Time one evaluation may take before it counts as a hang.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = values::duration)]
+    timeout: Duration,
+
+    /// Loop iterations and calls one evaluation may use before it counts as a hang.
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_FUEL, value_parser = clap::value_parser!(i64).range(1..))]
+    fuel: i64,
+
+    /// Memory the target may use (512M, 2G).
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = values::memory)]
+    memory_limit: u64,
+
+    /// How to search.
+    #[arg(long, value_enum, default_value_t = SearchKind::Targeted)]
+    search: SearchKind,
+
+    /// Local minimizer of the targeted and paper searches [default: avm, for paper powell].
+    #[arg(long, value_name = "NAME", value_parser = minimizers())]
+    minimizer: Option<String>,
+
+    /// Random starts of the paper's algorithm.
+    #[arg(long, value_name = "N", default_value_t = paper::N_START, value_parser = clap::value_parser!(u32).range(1..))]
+    n_start: u32,
+
+    /// Monte Carlo steps per start of the paper's algorithm.
+    #[arg(long, value_name = "N", default_value_t = paper::N_ITER)]
+    n_iter: u32,
+
+    /// Whose branches are goals [default: function; all for LLVMFuzzerTestOneInput].
+    #[arg(long, value_enum)]
+    scope: Option<ScopeKind>,
+
+    /// Print report.json on standard output instead of the summary.
+    #[arg(long)]
+    json: bool,
+
+    /// No progress and no summary.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+fn minimizers() -> PossibleValuesParser {
+    PossibleValuesParser::new(MINIMIZERS.iter().map(|(name, _)| *name))
+}
+
+/// Runs the campaign.
+pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
+    let linked = args.target.link()?;
+    let options = Options {
+        target: args.target.path()?.clone(),
+        linked: linked.file,
+        sources: linked.sources,
+        flags: args.target.cflags.clone(),
+        libs: args.target.libs.clone(),
+        function: args.target.function.clone(),
+        out: args.output.clone(),
+        seeds: args.input.clone(),
+        fresh: args.fresh,
+        seed: args.seed,
+        max_time: args.max_time,
+        max_evals: args.max_evals,
+        timeout: args.timeout,
+        fuel: args.fuel,
+        memory_limit: args.memory_limit,
+        search: args.search,
+        minimizer: args.minimizer.clone(),
+        n_start: args.n_start,
+        n_iter: args.n_iter,
+        scope: args.scope,
+        quiet: args.quiet,
+    };
+    let done = campaign::run(&options)?;
+    if args.json {
+        print!("{}", json::to_string(&done.report));
+    } else if !args.quiet {
+        print!("{}", summary::text(&done.report, &done.dir));
+    }
+    let found = !done.report.crashes.is_empty() || !done.report.hangs.is_empty();
+    Ok(if found { Outcome::Found } else { Outcome::Fine })
+}

@@ -1,0 +1,80 @@
+//! The command line: one file per subcommand; the doc comment of a flag is its help text.
+
+mod fuzz;
+mod replay;
+mod report;
+mod suite;
+mod values;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::error::Error;
+
+/// How a command ended that did not fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    /// Nothing bad was found: exit status 0.
+    Fine,
+    /// Crashes or hangs were found: exit status 3.
+    Found,
+}
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "penfuzz",
+    version,
+    about = "Covers the branches of numeric C and C++ code",
+    long_about = "Covers the branches of numeric C and C++ code: minimizes how far each untaken branch is from being taken, beside ordinary mutation.\n\nTARGET is a C or C++ source file, LLVM bitcode, or a file linked by pen-cc. No harness is needed.",
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "Exit status: 0 finished, 1 failed, 2 unusable arguments, 3 finished and crashes or hangs were found."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+
+    #[command(flatten)]
+    fuzz: fuzz::Args,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the campaigns of a suite and print one table.
+    Suite(suite::Args),
+    /// Run kept or crashing inputs again; print arguments, branches and result.
+    Replay(replay::Args),
+    /// Write the reports of a campaign again and print its summary.
+    Report(report::Args),
+}
+
+/// Parses the arguments, runs the command, and turns errors into a message and an exit status.
+#[must_use]
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let outcome = match cli.command {
+        Some(Command::Suite(args)) => suite::run(&args),
+        Some(Command::Replay(args)) => replay::run(&args),
+        Some(Command::Report(args)) => report::run(&args),
+        None => fuzz::run(&cli.fuzz),
+    };
+    match outcome {
+        Ok(Outcome::Fine) => ExitCode::SUCCESS,
+        Ok(Outcome::Found) => ExitCode::from(3),
+        Err(e) => {
+            tell(&e);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn tell(e: &Error) {
+    if let Some(detail) = e.detail() {
+        eprint!("{detail}");
+        if !detail.ends_with('\n') {
+            eprintln!();
+        }
+    }
+    eprintln!("error: {e}");
+}

@@ -1,0 +1,105 @@
+//! `penfuzz replay TARGET INPUT...`: what an input does.
+
+use std::{path::PathBuf, rc::Rc, time::Duration};
+
+use penfuzz_cc::abi::{action, metric};
+use penfuzz_mutators::view::Kind;
+
+use super::{Outcome, fuzz::TargetArgs, values};
+use crate::{
+    campaign::outcome::{arguments, outcome_text},
+    error::{Error, at},
+    executor::{
+        Evaluator,
+        evaluator::{DEFAULT_FUEL, Limits, Ran},
+    },
+    report::literal,
+    saturation::{Scope, ScopeKind},
+    target::{Target, kind::plain, select},
+};
+
+/// Arguments.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    target: TargetArgs,
+
+    /// Input files: raw bytes of the arguments, as in queue/, crashes/ and hangs/.
+    #[arg(required = true, value_name = "INPUT")]
+    inputs: Vec<PathBuf>,
+
+    /// Time one evaluation may take.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = values::duration)]
+    timeout: Duration,
+
+    /// Loop iterations and calls one evaluation may use.
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_FUEL, value_parser = clap::value_parser!(i64).range(1..))]
+    fuel: i64,
+
+    /// Whose branches are shown.
+    #[arg(long, value_enum, default_value_t = ScopeKind::Function)]
+    scope: ScopeKind,
+}
+
+/// Replays each input.
+pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
+    let linked = args.target.link()?;
+    let target = Rc::new(Target::load(&linked.file)?);
+    let function = select::select(&target, args.target.function.as_deref())?;
+    let scope = Scope::new(&target, function, args.scope);
+    let limits = Limits { timeout: args.timeout, fuel: args.fuel };
+    let mut evaluator = Evaluator::new(Rc::clone(&target), function, limits)?;
+    let mut outcome = Outcome::Fine;
+    for path in &args.inputs {
+        let bytes = std::fs::read(path).map_err(|e| at(path, format!("cannot be read: {}", plain(&e))))?;
+        println!("{}", path.display());
+        if replay(&mut evaluator, &scope, &bytes) == Ran::Faulted {
+            outcome = Outcome::Found;
+        }
+    }
+    Ok(outcome)
+}
+
+fn replay(evaluator: &mut Evaluator, scope: &Scope, bytes: &[u8]) -> Ran {
+    let function = evaluator.function().clone();
+    for arg in arguments(&function, bytes) {
+        println!("  {:<12} = {}   ({})", arg.name, arg.hex, arg.decimal);
+    }
+    evaluator.set_objective(metric::ULP, u64::MAX);
+    evaluator.arm(|b| if scope.branches[b] { action::RECORD } else { 0 });
+    let ran = evaluator.run(bytes);
+    let mut hits = Vec::new();
+    evaluator.take_hits(&mut hits);
+    for branch in hits {
+        let site = &evaluator.target().sites[evaluator.target().site_of(branch as usize)];
+        println!(
+            "  {}:{}:{}  {}",
+            site.file,
+            site.line,
+            site.column,
+            outcome_text(site, branch as usize - site.first_branch)
+        );
+    }
+    match evaluator.fault() {
+        Some(fault) => println!("  {} in {}", fault.reason, fault.place),
+        None => print_result(evaluator),
+    }
+    ran
+}
+
+fn print_result(evaluator: &Evaluator) {
+    let function = evaluator.function();
+    let show = |name: &str, kind: Kind, bits: u64| {
+        println!("  {name:<12} = {}   ({})", literal::c_literal(kind, bits), literal::decimal(kind, bits));
+    };
+    let output = evaluator.output();
+    match function.result_kind {
+        Some(kind) => show("returned", kind, output[0] as u64 & kind.mask()),
+        None => println!("  returned"),
+    }
+    for (i, p) in function.parameters.iter().enumerate().filter(|(_, p)| p.pointer && !function.is_harness()) {
+        if let Some(kind) = p.kind {
+            show(&format!("*{}", p.name), kind, output[1 + i] as u64 & kind.mask());
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! `penfuzz suite SUITE.toml`: many targets, one table.
+
+use std::path::PathBuf;
+
+use clap::{ValueEnum, builder::PossibleValuesParser};
+use penfuzz_mutators::minimizer::MINIMIZERS;
+
+use super::{Outcome, values};
+use crate::{
+    campaign::SearchKind,
+    error::Error,
+    suite::{self, Passed},
+    target::build::cache_directory,
+};
+
+/// Who counts besides penfuzz itself.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Referee {
+    /// gcc's coverage counters at -O0, on the emitted tests.
+    Gcov,
+}
+
+/// Arguments.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The suite's description.
+    suite: PathBuf,
+
+    /// Output directory; each target has its own inside.
+    #[arg(short, long, value_name = "DIR", default_value = "penfuzz-out/suite")]
+    output: PathBuf,
+
+    /// Targets that run side by side [default: one per core].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+
+    /// Let another tool count the branches that the emitted tests cover.
+    #[arg(long, value_enum)]
+    referee: Option<Referee>,
+
+    /// Time per target.
+    #[arg(long, value_name = "TIME", value_parser = checked_duration)]
+    max_time: Option<String>,
+
+    /// Evaluations per target.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_evals: Option<u64>,
+
+    /// Seed of the pseudo-random generators.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+
+    /// How to search.
+    #[arg(long, value_enum)]
+    search: Option<SearchKind>,
+
+    /// Local minimizer.
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(MINIMIZERS.iter().map(|(n, _)| *n)))]
+    minimizer: Option<String>,
+
+    /// Time one evaluation may take.
+    #[arg(long, value_name = "TIME", value_parser = checked_duration)]
+    timeout: Option<String>,
+
+    /// Go on with campaigns that the output directory already holds, instead of starting over.
+    #[arg(long)]
+    resume: bool,
+
+    /// Print suite.json on standard output instead of the table.
+    #[arg(long)]
+    json: bool,
+
+    /// No line per finished target.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+fn checked_duration(text: &str) -> Result<String, String> {
+    values::duration(text).map(|_| text.to_owned())
+}
+
+/// Runs the suite.
+pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
+    let loaded = suite::load(&args.suite)?;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let options = suite::Options {
+        out: args.output.clone(),
+        jobs: args.jobs.map_or(cores, usize::from),
+        referee: args.referee.is_some(),
+        cache: cache_directory()?.join("referee"),
+        quiet: args.quiet,
+        passed: Passed {
+            max_time: args.max_time.clone(),
+            max_evals: args.max_evals,
+            seed: args.seed,
+            search: args.search.map(|s| s.name().to_owned()),
+            minimizer: args.minimizer.clone(),
+            timeout: args.timeout.clone(),
+            fresh: !args.resume,
+        },
+    };
+    let report = suite::run_all(&loaded, &options)?;
+    if args.json {
+        print!("{}", report.to_json());
+    } else {
+        print!("{}", report.table());
+    }
+    if report.totals.failed > 0 {
+        return Err(Error::new(format!("{} targets of the suite failed; see the table", report.totals.failed)));
+    }
+    Ok(if report.has_findings() { Outcome::Found } else { Outcome::Fine })
+}

@@ -1,0 +1,76 @@
+//! Option values that clap has no parser for.
+
+use std::time::Duration;
+
+/// A time with its unit: `500ms`, `30s`, `5m`, `2h`, `1d`; a bare number is seconds.
+///
+/// # Errors
+/// A sentence that says what is accepted.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let number: f64 = number.trim().parse().map_err(|_| usage(text))?;
+    let scale = match unit {
+        "ms" => 1e-3,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        "d" => 86400.0,
+        _ => return Err(usage(text)),
+    };
+    let seconds = number * scale;
+    if !(0.001..=31_536_000.0 * 10.0).contains(&seconds) {
+        return Err(format!("`{text}` is out of range: from 1ms to ten years"));
+    }
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+fn usage(text: &str) -> String {
+    format!("`{text}` is no time; write for example 500ms, 30s, 5m or 2h")
+}
+
+/// An amount of memory: `512M`, `2G`, or bytes.
+///
+/// # Errors
+/// A sentence that says what is accepted.
+pub fn memory(text: &str) -> Result<u64, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let number: u64 = number.parse().map_err(|_| format!("`{text}` is no amount of memory; write for example 512M or 2G"))?;
+    let scale: u64 = match unit.to_ascii_uppercase().trim_end_matches('B').trim_end_matches('I') {
+        "" => 1,
+        "K" => 1 << 10,
+        "M" => 1 << 20,
+        "G" => 1 << 30,
+        "T" => 1 << 40,
+        _ => return Err(format!("`{text}` is no amount of memory; write for example 512M or 2G")),
+    };
+    let bytes = number.checked_mul(scale).ok_or_else(|| format!("`{text}` is too large"))?;
+    if bytes < 16 << 20 { Err(format!("`{text}` is too small: at least 16M")) } else { Ok(bytes) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_units() {
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("1.5"), Ok(Duration::from_millis(1500)));
+        assert_eq!(duration("2h"), Ok(Duration::from_secs(7200)));
+    }
+
+    #[test]
+    fn absurd_durations_are_refused() {
+        for text in ["", "s", "-1s", "0", "1x", "nan", "inf", "1e99"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn memory_has_units() {
+        assert_eq!(memory("1G"), Ok(1 << 30));
+        assert_eq!(memory("512MiB"), Ok(512 << 20));
+        assert!(memory("12").is_err() && memory("1Q").is_err() && memory("99999999999T").is_err());
+    }
+}

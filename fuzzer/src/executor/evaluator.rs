@@ -1,0 +1,363 @@
+//! One function of a loaded target, ready to be called millions of times a second.
+//!
+//! The evaluator owns everything the runtime of the target writes to, arms its sites, and keeps for every uncovered branch
+//! the input that came closest. It knows nothing of LibAFL; [`super::PenExecutor`] wraps it.
+
+use std::{collections::HashSet, rc::Rc, time::Duration};
+
+use penfuzz_cc::abi::{self, action};
+
+use super::{
+    fault::{Fault, FaultReader},
+    guard::{self, End},
+};
+use crate::{
+    error::Error,
+    target::{Function, Target, function::Entry},
+};
+
+/// Loop iterations and non-leaf calls that one evaluation may use: about a millisecond.
+pub const DEFAULT_FUEL: i64 = 1 << 20;
+
+/// Limits of one evaluation.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Wall time; the backstop for code without hooks.
+    pub timeout: Duration,
+    /// Loop iterations and calls, counted by the hooks: the same at every run.
+    pub fuel: i64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { timeout: Duration::from_secs(1), fuel: DEFAULT_FUEL }
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Evaluator {
+    target: Rc<Target>,
+    function: usize,
+    entry: Entry,
+    fuel: i64,
+    input_size: usize,
+    /// Where the point under evaluation lies; a supervisor may watch it.
+    input: *mut u8,
+    own_input: Vec<u8>,
+    /// Result and pointees of the call, 16-byte cells.
+    output: Vec<u128>,
+    outcomes: Vec<u8>,
+    best: Vec<u64>,
+    improved: Vec<u32>,
+    closest: Vec<u8>,
+    r0: u64,
+    faults: FaultReader,
+    known_faults: HashSet<u64>,
+    last_end: Option<&'static End>,
+    /// Where evaluations are counted; a supervisor may watch it.
+    count: *mut u64,
+    own_count: Box<u64>,
+    /// Branches whose outcome is recorded now, to find hits without looking at all.
+    recorded: Vec<u32>,
+    coverage: Vec<u8>,
+}
+
+/// How one evaluation ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ran {
+    /// The function returned.
+    Returned,
+    /// It did not; [`Evaluator::fault`] knows more.
+    Faulted,
+}
+
+impl Evaluator {
+    /// Prepares `function` of `target` and installs the guard for this thread.
+    ///
+    /// # Errors
+    /// When the function cannot be called, or the guard not be installed.
+    pub fn new(target: Rc<Target>, function: usize, limits: Limits) -> Result<Self, Error> {
+        let f = &target.functions[function];
+        let entry =
+            f.entry().ok_or_else(|| Error::new(format!("`{}` has a parameter that is not supported", f.signature())))?;
+        guard::install(limits.timeout)?;
+        let n = target.n_branches;
+        let input_size = f.layout().size();
+        let mut me = Self {
+            function,
+            entry,
+            fuel: limits.fuel,
+            input_size,
+            input: core::ptr::null_mut(),
+            own_input: vec![0; input_size.max(1)],
+            output: vec![0; 1 + f.parameters.len()],
+            outcomes: vec![0; n],
+            best: vec![u64::MAX; n],
+            improved: vec![0; n],
+            closest: vec![0; n * input_size],
+            r0: u64::MAX,
+            faults: FaultReader::new(&target.path, target.base(), limits.timeout, limits.fuel),
+            known_faults: HashSet::new(),
+            last_end: None,
+            count: core::ptr::null_mut(),
+            own_count: Box::new(0),
+            recorded: Vec::with_capacity(n),
+            coverage: vec![0; target.n_guards + 1],
+            target,
+        };
+        me.input = me.own_input.as_mut_ptr();
+        me.count = &raw mut *me.own_count;
+        me.connect();
+        Ok(me)
+    }
+
+    /// Hands our buffers to the runtime of the target. Vectors never grow, so the pointers stay good.
+    fn connect(&mut self) {
+        // SAFETY: the state lives as long as the target; this thread alone runs the target.
+        unsafe {
+            let state = &mut *self.target.state();
+            state.outcomes = self.outcomes.as_mut_ptr();
+            state.best = self.best.as_mut_ptr();
+            state.improved = self.improved.as_mut_ptr();
+            state.coverage = self.coverage.as_mut_ptr();
+            state.stop = Some(guard::guard_stop);
+        }
+    }
+
+    /// Lets points be written to `input` and evaluations be counted at `count` instead, so that another process can see the
+    /// point that killed this one.
+    ///
+    /// # Safety
+    /// `input` must have room for [`Evaluator::input_size`] bytes, and both be good as long as this evaluator is used.
+    pub unsafe fn show_to_supervisor(&mut self, input: *mut u8, count: *mut u64) {
+        self.input = input;
+        self.count = count;
+    }
+
+    /// The target.
+    #[must_use]
+    pub fn target(&self) -> &Rc<Target> {
+        &self.target
+    }
+
+    /// The function under test.
+    #[must_use]
+    pub fn function(&self) -> &Function {
+        &self.target.functions[self.function]
+    }
+
+    /// Bytes of an input.
+    #[must_use]
+    pub fn input_size(&self) -> usize {
+        self.input_size
+    }
+
+    /// Calls of the representing function so far.
+    #[must_use]
+    pub fn evaluations(&self) -> u64 {
+        // SAFETY: `count` is our own or was promised to be good.
+        unsafe { self.count.read() }
+    }
+
+    /// Continues the count of an earlier part of the campaign.
+    pub fn set_evaluations(&mut self, evaluations: u64) {
+        // SAFETY: as above.
+        unsafe { self.count.write(evaluations) };
+    }
+
+    /// Calls the function at `x`. Shorter inputs are continued with zeros, longer ones cut.
+    #[inline]
+    pub fn run(&mut self, x: &[u8]) -> Ran {
+        let n = x.len().min(self.input_size);
+        // SAFETY: `input` has room for `input_size` bytes; the state is the target's own and nothing else borrows it.
+        let end = unsafe {
+            *self.count += 1;
+            core::ptr::copy_nonoverlapping(x.as_ptr(), self.input, n);
+            if n < self.input_size {
+                self.input.add(n).write_bytes(0, self.input_size - n);
+            }
+            let state = self.target.state();
+            (*state).r = self.r0;
+            (*state).fuel = self.fuel;
+            match self.entry {
+                Entry::Thunk(call) => guard::call(call, self.input, self.output.as_mut_ptr().cast()),
+                Entry::Harness(harness) => {
+                    let mut result = 0;
+                    let end = guard::call_harness(harness, self.input, n, &mut result);
+                    self.output[0] = u128::from(result as u32);
+                    end
+                }
+            }
+        };
+        self.last_end = end;
+        if self.n_improved() > 0 {
+            self.remember_closest();
+        }
+        if end.is_some() { Ran::Faulted } else { Ran::Returned }
+    }
+
+    /// `r` of the last run, in the metric's representation; the initial value when no armed site was reached.
+    #[inline]
+    #[must_use]
+    pub fn r(&self) -> u64 {
+        // SAFETY: as in `run`.
+        unsafe { (*self.target.state()).r }
+    }
+
+    /// The branch that last changed `r`.
+    #[must_use]
+    pub fn last_branch(&self) -> usize {
+        // SAFETY: as in `run`.
+        unsafe { (*self.target.state()).last_branch as usize }
+    }
+
+    /// Did runs since the last [`Evaluator::take_hits`] take a recorded branch?
+    #[inline]
+    #[must_use]
+    pub fn has_hits(&self) -> bool {
+        // SAFETY: as in `run`.
+        unsafe { (*self.target.state()).hits > 0 }
+    }
+
+    /// The recorded branches that were taken, and forgets them.
+    pub fn take_hits(&mut self, into: &mut Vec<u32>) {
+        into.clear();
+        for b in &self.recorded {
+            if core::mem::take(&mut self.outcomes[*b as usize]) != 0 {
+                into.push(*b);
+            }
+        }
+        // SAFETY: as in `run`.
+        unsafe { (*self.target.state()).hits = 0 };
+    }
+
+    #[inline]
+    fn n_improved(&self) -> u32 {
+        // SAFETY: as in `run`.
+        unsafe { (*self.target.state()).n_improved }
+    }
+
+    #[cold]
+    fn remember_closest(&mut self) {
+        for i in 0..self.n_improved() as usize {
+            let at = self.improved[i] as usize * self.input_size;
+            // SAFETY: `input` holds `input_size` bytes and is not part of `closest`.
+            let x = unsafe { core::slice::from_raw_parts(self.input, self.input_size) };
+            self.closest[at..at + self.input_size].copy_from_slice(x);
+        }
+        // SAFETY: as in `run`.
+        unsafe { (*self.target.state()).n_improved = 0 };
+    }
+
+    /// The smallest distance to a tracked branch and the input that got there.
+    #[must_use]
+    pub fn closest(&self, branch: usize) -> Option<(u64, &[u8])> {
+        let d = self.best[branch];
+        let at = branch * self.input_size;
+        (d != u64::MAX).then(|| (d, &self.closest[at..at + self.input_size]))
+    }
+
+    /// Forgets the closest input of a branch, so that another way there is remembered.
+    pub fn forget_closest(&mut self, branch: usize) {
+        self.best[branch] = u64::MAX;
+    }
+
+    /// Is the fault of the last run at a place not met before? Each place answers yes once.
+    pub fn is_new_fault(&mut self) -> bool {
+        self.last_end.is_some_and(|end| self.known_faults.insert(self.faults.key(end)))
+    }
+
+    /// The fault of the last run.
+    #[must_use]
+    pub fn fault(&self) -> Option<Fault> {
+        // SAFETY: as in `run`.
+        let status = unsafe { (*self.target.state()).exit_status };
+        self.last_end.map(|end| self.faults.read(end, status))
+    }
+
+    /// Bytes that the last run left as result (first cell) and behind pointers (cell `1 + parameter`).
+    #[must_use]
+    pub fn output(&self) -> &[u128] {
+        &self.output
+    }
+
+    /// The `SanCov` map; one counter per guard, the first unused. Filled only while the gate is open.
+    #[must_use]
+    pub fn coverage(&mut self) -> &mut [u8] {
+        &mut self.coverage
+    }
+
+    /// The metric that is set, one of [`abi::metric`].
+    #[must_use]
+    pub fn metric(&self) -> u32 {
+        // SAFETY: as in `run`.
+        unsafe { (*self.target.state()).metric }
+    }
+
+    /// Sets the metric and the value of `r` before each run.
+    pub fn set_objective(&mut self, metric: u32, r0: u64) {
+        self.r0 = r0;
+        // SAFETY: as in `run`.
+        unsafe { (*self.target.state()).metric = metric };
+    }
+
+    /// Sets the action byte of every branch; `action_of` gives it without [`action::NEAR`] and [`action::ARMED`], which follow
+    /// from the others.
+    pub fn arm(&mut self, mut action_of: impl FnMut(usize) -> u8) {
+        self.recorded.clear();
+        let target = Rc::clone(&self.target);
+        // SAFETY: `actions` are `n_branches` bytes of the target, read only while it runs.
+        let actions = unsafe { core::slice::from_raw_parts_mut(target.actions(), target.n_branches) };
+        for site in &target.sites {
+            let bytes = &mut actions[site.first_branch..site.first_branch + site.n_branches];
+            for (i, byte) in bytes.iter_mut().enumerate() {
+                *byte = action_of(site.first_branch + i);
+                if *byte & action::RECORD != 0 {
+                    self.recorded.push((site.first_branch + i) as u32);
+                }
+            }
+            arm_site(bytes);
+        }
+    }
+
+    /// Stops recording, wanting and tracking these branches, without looking at the others.
+    pub fn disarm(&mut self, branches: &[u32]) {
+        let target = Rc::clone(&self.target);
+        // SAFETY: as in `arm`.
+        let actions = unsafe { core::slice::from_raw_parts_mut(target.actions(), target.n_branches) };
+        for b in branches {
+            let site = &target.sites[target.site_of(*b as usize)];
+            actions[*b as usize] = 0;
+            arm_site(&mut actions[site.first_branch..site.first_branch + site.n_branches]);
+        }
+        self.recorded.retain(|b| !branches.contains(b));
+    }
+}
+
+/// Completes the bytes of one site: who has a wanted or tracked sibling, and whether the hook must look at all.
+fn arm_site(bytes: &mut [u8]) {
+    let goals = bytes.iter().filter(|b| **b & (action::WANT | action::TRACK) != 0).count();
+    let mut any = 0;
+    for byte in bytes.iter_mut() {
+        *byte &= !(action::NEAR | action::ARMED);
+        let own = usize::from(*byte & (action::WANT | action::TRACK) != 0);
+        if goals > own {
+            *byte |= action::NEAR;
+        }
+        any |= *byte;
+    }
+    if any != 0 {
+        bytes[0] |= action::ARMED;
+    }
+}
+
+/// The metric of the ABI as the mutators know it.
+#[must_use]
+pub fn metric_of(metric: u32) -> penfuzz_mutators::evaluate::Metric {
+    if metric == abi::metric::SQUARED {
+        penfuzz_mutators::evaluate::Metric::Squared
+    } else {
+        penfuzz_mutators::evaluate::Metric::Ulp
+    }
+}

@@ -1,0 +1,176 @@
+//! A crash or a hang: what happened and where, so that each place is reported once.
+
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    path::Path,
+    time::Duration,
+};
+
+use libafl_bolts::impl_serdeany;
+use penfuzz_cc::abi;
+use serde::{Deserialize, Serialize};
+
+use super::guard::End;
+use crate::target::load::module_of;
+
+/// The directories in which findings lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FaultKind {
+    /// A signal, an abort, an exit.
+    Crash,
+    /// Fuel spent, or the alarm.
+    Hang,
+}
+
+/// How and where a run ended that did not return.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fault {
+    /// Crash or hang.
+    pub kind: FaultKind,
+    /// Equal for faults at the same place.
+    pub key: u64,
+    /// `SIGSEGV at address 0x0`, `exit(3)`, `out of fuel after …`.
+    pub reason: String,
+    /// `function (file:line)`, or `module+0xoffset`.
+    pub place: String,
+}
+
+impl_serdeany!(Fault);
+
+/// What identifies a fault without looking up names: cheap enough for every faulting run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Place {
+    what: i64,
+    offset: u64,
+}
+
+/// Finds places in one target file. Looks up names only for faults not seen before.
+pub struct FaultReader {
+    base: u64,
+    timeout: Duration,
+    fuel: i64,
+    symbols: Option<addr2line::Loader>,
+}
+
+impl core::fmt::Debug for FaultReader {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("FaultReader").field("base", &self.base).finish_non_exhaustive()
+    }
+}
+
+/// A fault this near the stack pointer is a stack overflow.
+const STACK_REACH: u64 = 1 << 20;
+
+impl FaultReader {
+    /// For the target file at `path`, mapped at `base`.
+    #[must_use]
+    pub fn new(path: &Path, base: u64, timeout: Duration, fuel: i64) -> Self {
+        Self { base, timeout, fuel, symbols: addr2line::Loader::new(path).ok() }
+    }
+
+    /// Crash or hang?
+    #[must_use]
+    pub fn kind(end: &End) -> FaultKind {
+        if end.stop == abi::stop::FUEL || end.signal == libc::SIGALRM { FaultKind::Hang } else { FaultKind::Crash }
+    }
+
+    /// Equal for runs that ended at the same place.
+    #[must_use]
+    pub fn key(&self, end: &End) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.place(end).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// The whole story.
+    #[must_use]
+    pub fn read(&self, end: &End, exit_status: i64) -> Fault {
+        Fault {
+            kind: Self::kind(end),
+            key: self.key(end),
+            reason: self.reason(end, exit_status),
+            place: self.describe(self.address_in_target(end)),
+        }
+    }
+
+    fn place(&self, end: &End) -> Place {
+        let what = if is_overflow(end) { -1 } else { i64::from(end.signal) << 8 | i64::from(end.stop) };
+        let address = self.address_in_target(end);
+        // The alarm and the overflow strike anywhere inside the guilty function.
+        let offset = if end.signal == libc::SIGALRM || is_overflow(end) { self.function_of(address) } else { address };
+        Place { what, offset }
+    }
+
+    /// The innermost address that lies in the target file, as an offset into it; 0 when there is none.
+    fn address_in_target(&self, end: &End) -> u64 {
+        let inside = |a: u64| module_of(a).is_some_and(|(base, _)| base == self.base).then(|| a - self.base);
+        if end.stop != 0 {
+            return inside(end.place).map_or(0, |a| a - 1);
+        }
+        inside(end.place).or_else(|| end.frames().find_map(|f| inside(f.wrapping_sub(1)))).unwrap_or(0)
+    }
+
+    fn function_of(&self, offset: u64) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        match self.symbols.as_ref().and_then(|s| s.find_symbol(offset)) {
+            Some(name) => name.hash(&mut hasher),
+            None => offset.hash(&mut hasher),
+        }
+        hasher.finish()
+    }
+
+    fn reason(&self, end: &End, exit_status: i64) -> String {
+        match end.stop {
+            abi::stop::FUEL => return format!("no end after {} loop iterations and calls", self.fuel),
+            abi::stop::EXIT => return format!("exit({exit_status})"),
+            _ => {}
+        }
+        match end.signal {
+            libc::SIGALRM => format!("no answer after {:?}", self.timeout),
+            libc::SIGSEGV if is_overflow(end) => "stack overflow (SIGSEGV)".to_owned(),
+            libc::SIGSEGV | libc::SIGBUS => format!("{} at address {:#x}", signal_name(end.signal), end.address),
+            s => signal_name(s),
+        }
+    }
+
+    fn describe(&self, offset: u64) -> String {
+        if offset == 0 {
+            return "outside the target's own code".to_owned();
+        }
+        let unknown = || format!("target+{offset:#x}");
+        let Some(symbols) = &self.symbols else { return unknown() };
+        let name = symbols.find_symbol(offset).map(ToOwned::to_owned);
+        match (symbols.find_location(offset), name) {
+            (Ok(Some(l)), name) => format!(
+                "{} ({}:{})",
+                name.as_deref().unwrap_or("?"),
+                l.file.unwrap_or("?"),
+                l.line.unwrap_or(0)
+            ),
+            (_, Some(name)) => name,
+            _ => unknown(),
+        }
+    }
+}
+
+fn is_overflow(end: &End) -> bool {
+    end.signal == libc::SIGSEGV && end.address != 0 && end.address.abs_diff(end.stack) < STACK_REACH
+}
+
+/// `SIGSEGV` and so on.
+#[must_use]
+pub fn signal_name(signal: i32) -> String {
+    match signal {
+        libc::SIGSEGV => "SIGSEGV",
+        libc::SIGBUS => "SIGBUS",
+        libc::SIGFPE => "SIGFPE (integer division)",
+        libc::SIGILL => "SIGILL",
+        libc::SIGABRT => "SIGABRT",
+        libc::SIGTRAP => "SIGTRAP",
+        libc::SIGSYS => "SIGSYS",
+        libc::SIGKILL => "SIGKILL",
+        libc::SIGTERM => "SIGTERM",
+        other => return format!("signal {other}"),
+    }
+    .to_owned()
+}

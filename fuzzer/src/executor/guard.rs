@@ -1,0 +1,98 @@
+//! The guard around the target: `guard.c` seen from Rust.
+
+use core::ffi::c_void;
+use std::time::Duration;
+
+use crate::{
+    error::Error,
+    target::function::{Call, Harness},
+};
+
+/// Return addresses that a fault can carry.
+pub const MAX_FRAMES: usize = 48;
+
+/// How an evaluation ended that did not return; the mirror of `struct guard_end`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct End {
+    /// The signal, or 0.
+    pub signal: i32,
+    /// One of `penfuzz_cc::abi::stop`, or 0.
+    pub stop: u32,
+    /// The address that faulted.
+    pub address: u64,
+    /// Program counter of the fault, or the caller of what stopped.
+    pub place: u64,
+    /// Stack pointer.
+    pub stack: u64,
+    n_frames: u32,
+    unused: u32,
+    frames: [*mut c_void; MAX_FRAMES],
+}
+
+impl End {
+    /// Return addresses, innermost first; the handler's own frames come before those of the target.
+    pub fn frames(&self) -> impl Iterator<Item = u64> + '_ {
+        self.frames[..self.n_frames as usize].iter().map(|f| *f as u64)
+    }
+}
+
+unsafe extern "C" {
+    static guard_end: End;
+    static guard_evaluations: u64;
+    fn guard_call(call: Call, input: *const u8, output: *mut u8) -> i32;
+    fn guard_call_harness(harness: Harness, input: *const u8, size: usize, result: *mut i32) -> i32;
+    fn guard_install(timeout_ns: u64, tick_ns: u64) -> i32;
+}
+
+unsafe extern "C-unwind" {
+    /// What the runtime of the target calls when it must not go on.
+    pub fn guard_stop(reason: u32, place: *mut c_void);
+}
+
+/// The timer looks this often whether an evaluation is overdue.
+const TICK: Duration = Duration::from_millis(20);
+
+/// Installs signal handlers, their stack and the timer, for the calling thread. One evaluation may take `timeout`
+/// (and at most two ticks more).
+///
+/// # Errors
+/// When the system refuses one of them.
+pub fn install(timeout: Duration) -> Result<(), Error> {
+    let tick = TICK.min(timeout / 4).max(Duration::from_millis(1));
+    // SAFETY: the arguments are plain numbers; handlers touch nothing outside an evaluation.
+    match unsafe { guard_install(timeout.as_nanos() as u64, tick.as_nanos() as u64) } {
+        0 => Ok(()),
+        e => Err(Error::new(format!(
+            "cannot install the guard around the target: {}",
+            crate::target::kind::plain(&std::io::Error::from_raw_os_error(e))
+        ))),
+    }
+}
+
+/// Evaluations begun in this process.
+#[must_use]
+pub fn evaluations() -> u64 {
+    // SAFETY: written by this thread only, between its own reads.
+    unsafe { (&raw const guard_evaluations).read_volatile() }
+}
+
+/// Calls a thunk; `None` when it returned.
+///
+/// # Safety
+/// `input` and `output` must be as large as the function table says, and the guard installed on this thread.
+#[inline]
+pub unsafe fn call(call: Call, input: *const u8, output: *mut u8) -> Option<&'static End> {
+    // SAFETY: by the contract of this function; a jump out of the target skips frames of C only.
+    unsafe { (guard_call(call, input, output) != 0).then(|| &*(&raw const guard_end)) }
+}
+
+/// Calls a libFuzzer harness; `None` when it returned.
+///
+/// # Safety
+/// `input` must hold `size` bytes, and the guard be installed on this thread.
+#[inline]
+pub unsafe fn call_harness(harness: Harness, input: *const u8, size: usize, result: &mut i32) -> Option<&'static End> {
+    // SAFETY: as above.
+    unsafe { (guard_call_harness(harness, input, size, result) != 0).then(|| &*(&raw const guard_end)) }
+}

@@ -1,0 +1,10 @@
+//! Calls the target: one evaluation after another, in process, and always comes back.
+
+pub mod evaluator;
+pub mod fault;
+pub mod guard;
+pub mod pen;
+
+pub use evaluator::Evaluator;
+pub use fault::{Fault, FaultKind};
+pub use pen::{HasEvaluator, PenExecutor};

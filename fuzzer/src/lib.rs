@@ -1,0 +1,17 @@
+//! penfuzz: a `LibAFL` fuzzer for numeric code.
+//!
+//! The library holds the parts (executor, observer, feedbacks, stages, objectives) for use in any `LibAFL` fuzzer;
+//! `examples/plugin.rs` builds a small one. The program `penfuzz` is [`cli`] over [`campaign`].
+
+pub mod campaign;
+pub mod cli;
+pub mod error;
+pub mod executor;
+pub mod objective;
+pub mod report;
+pub mod saturation;
+pub mod stage;
+pub mod suite;
+pub mod target;
+
+pub use error::Error;

@@ -1,0 +1,5 @@
+//! The `penfuzz` program.
+
+fn main() -> std::process::ExitCode {
+    penfuzz::cli::main()
+}

@@ -1,0 +1,27 @@
+//! The pens of `CoverMe`, Definition 4.2: with neither branch of a site saturated both are wanted (`r` is 0 whichever is
+//! taken), with one saturated the other is, with both `r` stays as it is.
+
+use penfuzz_cc::abi::{action, metric};
+
+use super::{Objective, record_if_new};
+use crate::saturation::Saturation;
+
+/// The single representing function of the paper.
+#[derive(Debug, Clone, Copy)]
+pub struct Pens;
+
+impl Objective for Pens {
+    fn metric(&self) -> u32 {
+        metric::SQUARED
+    }
+
+    /// 1 (Sect. 3.2, Step 2).
+    fn r0(&self) -> u64 {
+        1f64.to_bits()
+    }
+
+    fn action(&self, saturation: &Saturation, branch: usize) -> u8 {
+        let want = if saturation.is_goal(branch) && !saturation.is_saturated(branch) { action::WANT } else { 0 };
+        want | record_if_new(saturation, branch)
+    }
+}

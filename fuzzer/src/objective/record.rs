@@ -1,0 +1,24 @@
+//! No distance: only the branches that are new.
+
+use penfuzz_cc::abi::metric;
+
+use super::{Objective, record_if_new};
+use crate::saturation::Saturation;
+
+/// Records every goal that is not covered yet (or only by a crash).
+#[derive(Debug, Clone, Copy)]
+pub struct Record;
+
+impl Objective for Record {
+    fn metric(&self) -> u32 {
+        metric::ULP
+    }
+
+    fn r0(&self) -> u64 {
+        u64::MAX
+    }
+
+    fn action(&self, saturation: &Saturation, branch: usize) -> u8 {
+        record_if_new(saturation, branch)
+    }
+}

@@ -1,0 +1,128 @@
+//! Pieces of C text from names that may hold any character.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use super::model::{Arg, Report};
+
+/// A C identifier, or a piece of a file name: what is not a letter, a digit or `_` becomes `_`; at most 100
+/// characters (file names are limited to 255 bytes).
+pub fn identifier(name: &str) -> String {
+    name.chars()
+        .take(100)
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+        .collect()
+}
+
+/// Text that cannot end the comment it stands in, nor leave its line.
+pub fn comment(text: &str) -> String {
+    let one_line: String = text
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    one_line.replace("*/", "* /").replace("/*", "/ *")
+}
+
+/// A C string literal with exactly these bytes.
+pub fn string(text: &str) -> String {
+    let mut out = String::from("\"");
+    for byte in text.bytes() {
+        match byte {
+            // `?` could begin a trigraph.
+            b'"' | b'\\' | b'?' => {
+                out.push('\\');
+                out.push(char::from(byte));
+            }
+            b' '..=b'~' => out.push(char::from(byte)),
+            // Three octal digits always end there, hex digits do not.
+            _ => {
+                let _ = write!(out, "\\{byte:03o}");
+            }
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// One word of a POSIX shell.
+pub fn shell_word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-+=./,:@%".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
+/// The name by which a program that sees the source can call the function.
+pub fn callable(function: &str) -> String {
+    comment(&function.replace("(anonymous namespace)::", ""))
+}
+
+/// A call with these arguments, ready to paste; what a pointer points to is a compound literal.
+pub fn call(report: &Report, args: &[Arg]) -> String {
+    let pointer = |i: usize| report.signature.parameters.get(i).is_some_and(|p| p.pointer);
+    let texts: Vec<_> = args
+        .iter()
+        .enumerate()
+        .map(|(i, a)| {
+            if pointer(i) {
+                format!("&({}){{{}}}", a.type_name, a.hex)
+            } else {
+                a.hex.clone()
+            }
+        })
+        .collect();
+    format!("{}({})", callable(&report.function), texts.join(", "))
+}
+
+/// `x = 0.5, n = 3`.
+pub fn decimals(args: &[Arg]) -> String {
+    let texts: Vec<_> = args
+        .iter()
+        .map(|a| format!("{} = {}", a.name, a.decimal))
+        .collect();
+    texts.join(", ")
+}
+
+/// The file is C++ by its name.
+pub fn is_cxx(file: &Path) -> bool {
+    extension(file).is_some_and(|e| ["cc", "cpp", "cxx", "c++", "C", "cp", "CPP"].contains(&e))
+}
+
+/// The file is C or C++ by its name.
+pub fn is_source(file: &Path) -> bool {
+    is_cxx(file) || extension(file) == Some("c")
+}
+
+fn extension(file: &Path) -> Option<&str> {
+    file.extension().and_then(|e| e.to_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example;
+    use super::*;
+
+    #[test]
+    fn odd_characters_cannot_break_out() {
+        assert_eq!(identifier("ns::f<double>"), "ns__f_double_");
+        assert_eq!(comment("a*/b\n/*c"), "a* /b / *c");
+        assert_eq!(string("a\"b\\c?\né1"), r#""a\"b\\c\?\012\303\2511""#);
+        assert_eq!(shell_word("it's"), r"'it'\''s'");
+        assert_eq!(shell_word("/a/b-1.c"), "/a/b-1.c");
+        assert_eq!(shell_word(""), "''");
+    }
+
+    #[test]
+    fn calls_can_be_pasted() {
+        let call = call(&example::report(), &example::args(0.5, -3));
+        assert_eq!(call, "clamp(0x1p-1, -0x3, &(double){0x0p+0})");
+    }
+
+    #[test]
+    fn languages_are_told_by_the_extension() {
+        assert!(is_cxx(Path::new("a.C")) && is_cxx(Path::new("a.cpp")) && !is_cxx(Path::new("a.c")));
+        assert!(is_source(Path::new("a.c")) && !is_source(Path::new("a.bc")) && !is_source(Path::new("a")));
+    }
+}

@@ -1,0 +1,112 @@
+//! Files that are either the old or the new version, never half of one, whatever kills the process or the machine.
+//!
+//! A file is written under a temporary name that no other process uses, flushed to the disk, renamed over the
+//! old one, and the rename itself is flushed with its directory.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What the names of temporary files begin with; a file of this name that no process writes is left from a kill
+/// and can be deleted.
+pub const TEMPORARY_PREFIX: &str = ".penfuzz-tmp-";
+
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+/// Replaces the file at `path` by `bytes`, durably and at once.
+///
+/// # Errors
+/// Those of the file system, with the path and what was tried. The old file is unharmed then.
+pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let (temporary, file) = create_temporary(directory_of(path)).map_err(|e| explain(&e, path))?;
+    let done = fill_and_rename(file, &temporary, path, bytes);
+    if done.is_err() {
+        // Nothing more can be done about a temporary file that cannot be deleted.
+        let _ = fs::remove_file(&temporary);
+    }
+    done.map_err(|e| explain(&e, path))
+}
+
+fn fill_and_rename(mut file: File, temporary: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    drop(file);
+    fs::rename(temporary, path)?;
+    File::open(directory_of(path))?.sync_all()
+}
+
+/// The process number makes names unique on one machine, `create_new` everywhere else.
+fn create_temporary(directory: &Path) -> io::Result<(PathBuf, File)> {
+    loop {
+        let mut name = OsString::from(TEMPORARY_PREFIX);
+        name.push(format!(
+            "{}-{}",
+            std::process::id(),
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        ));
+        let path = directory.join(name);
+        match OpenOptions::new().write(true).create_new(true).open(&path) {
+            Ok(file) => return Ok((path, file)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+fn explain(error: &io::Error, path: &Path) -> io::Error {
+    io::Error::new(error.kind(), format!("cannot write {}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replaces_a_file_and_leaves_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        write(&path, b"old").unwrap();
+        write(&path, b"new").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(
+            fs::read_dir(dir.path()).unwrap().count(),
+            1,
+            "no temporary file may be left"
+        );
+    }
+
+    #[test]
+    fn an_error_names_the_file_and_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("taken");
+        fs::create_dir(&path).unwrap();
+        let error = write(&path, b"x").unwrap_err().to_string();
+        assert!(error.contains("taken"), "{error}");
+        assert_eq!(
+            fs::read_dir(dir.path()).unwrap().count(),
+            1,
+            "no temporary file may be left"
+        );
+    }
+
+    #[test]
+    fn many_threads_may_write_the_same_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..5).for_each(|_| write(&path, &[7; 1000]).unwrap()));
+            }
+        });
+        assert_eq!(fs::read(&path).unwrap(), [7; 1000]);
+    }
+}

@@ -1,0 +1,219 @@
+//! `coverage.lcov`: a tracefile of the branches in scope, for `genhtml --branch-coverage`, editors and services.
+//!
+//! Counts are numbers of emitted tests that pass a branch, not of evaluations; a branch that only inputs outside the
+//! emitted tests pass (those that crash) counts 1. Only lines that hold a site, and the first line of the function
+//! under test, are known: the others have no `DA` record. Of other functions in scope the line of the first site
+//! stands for the line of the definition.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::model::{Branch, Report, Site, Status};
+
+/// The file's name in an output directory.
+pub const FILE: &str = "coverage.lcov";
+
+/// The tracefile: one record per source file, files by name, lines ascending.
+#[must_use]
+pub fn tracefile(report: &Report) -> String {
+    let mut files: BTreeMap<&str, Record> = BTreeMap::new();
+    let signature = &report.signature;
+    if !signature.file.is_empty() {
+        let called = report.tests.len().max(usize::from(!report.crashes.is_empty()));
+        files
+            .entry(&signature.file)
+            .or_default()
+            .enter(&report.function, signature.line, called);
+    }
+    let taken = taken_by_tests(report);
+    for (site, counts) in report
+        .sites
+        .iter()
+        .zip(&taken)
+        .filter(|(site, _)| !site.file.is_empty())
+    {
+        files.entry(&site.file).or_default().add(site, counts);
+    }
+    let mut out = String::new();
+    for (file, record) in &files {
+        record.print(file, &mut out);
+    }
+    out
+}
+
+/// For each branch of each site, how many emitted tests pass it, and 1 at least when it is covered.
+fn taken_by_tests(report: &Report) -> Vec<Vec<usize>> {
+    let covered = |b: &Branch| {
+        usize::from(matches!(
+            b.status,
+            Status::Covered | Status::Saturated | Status::CoveredByCrash
+        ))
+    };
+    let floor = |site: &Site| site.branches.iter().map(covered).collect::<Vec<_>>();
+    let mut counts: Vec<_> = report.sites.iter().map(|s| vec![0; s.branches.len()]).collect();
+    for &(site, branch) in report.tests.iter().flat_map(|t| &t.covers) {
+        if let Some(count) = counts
+            .get_mut(site)
+            .and_then(|c: &mut Vec<usize>| c.get_mut(branch))
+        {
+            *count += 1;
+        }
+    }
+    for (counts, site) in counts.iter_mut().zip(&report.sites) {
+        for (count, floor) in counts.iter_mut().zip(floor(site)) {
+            *count = (*count).max(floor);
+        }
+    }
+    counts
+}
+
+/// What is known about one source file.
+#[derive(Default)]
+struct Record {
+    /// Name to line and count of calls.
+    functions: BTreeMap<String, (u32, usize)>,
+    /// Line to one entry per site on it, each the counts of its branches.
+    branches: BTreeMap<u32, Vec<Vec<usize>>>,
+    /// Line to count.
+    lines: BTreeMap<u32, usize>,
+}
+
+impl Record {
+    fn enter(&mut self, function: &str, line: u32, count: usize) {
+        self.call(function, line, count);
+        self.pass(line, count);
+    }
+
+    fn call(&mut self, function: &str, line: u32, count: usize) {
+        if line > 0 {
+            let known = self.functions.entry(one_line(function)).or_insert((line, 0));
+            known.1 = known.1.max(count);
+        }
+    }
+
+    fn add(&mut self, site: &Site, counts: &[usize]) {
+        let passes: usize = counts.iter().sum();
+        self.call(&site.function, site.line, passes);
+        self.pass(site.line, passes);
+        if site.line > 0 {
+            self.branches.entry(site.line).or_default().push(counts.to_vec());
+        }
+    }
+
+    fn pass(&mut self, line: u32, count: usize) {
+        // Line 0 is how debug information says that it does not know.
+        if line > 0 {
+            let known = self.lines.entry(line).or_default();
+            *known = (*known).max(count);
+        }
+    }
+
+    fn print(&self, file: &str, out: &mut String) {
+        let _ = writeln!(out, "TN:penfuzz\nSF:{}", one_line(file));
+        for (name, (line, _)) in &self.functions {
+            let _ = writeln!(out, "FN:{line},{name}");
+        }
+        for (name, (_, count)) in &self.functions {
+            let _ = writeln!(out, "FNDA:{count},{name}");
+        }
+        let hit = self.functions.values().filter(|(_, count)| *count > 0).count();
+        let _ = writeln!(out, "FNF:{}\nFNH:{hit}", self.functions.len());
+        for (line, blocks) in &self.branches {
+            for (block, counts) in blocks.iter().enumerate() {
+                print_block(*line, block, counts, out);
+            }
+        }
+        let all = || self.branches.values().flatten().flatten();
+        let _ = writeln!(
+            out,
+            "BRF:{}\nBRH:{}",
+            all().count(),
+            all().filter(|count| **count > 0).count()
+        );
+        for (line, count) in &self.lines {
+            let _ = writeln!(out, "DA:{line},{count}");
+        }
+        let hit = self.lines.values().filter(|count| **count > 0).count();
+        let _ = writeln!(out, "LF:{}\nLH:{hit}\nend_of_record", self.lines.len());
+    }
+}
+
+/// `-` says that the site was never reached.
+fn print_block(line: u32, block: usize, counts: &[usize], out: &mut String) {
+    let reached = counts.iter().any(|count| *count > 0);
+    for (branch, count) in counts.iter().enumerate() {
+        let taken = if reached {
+            count.to_string()
+        } else {
+            "-".to_owned()
+        };
+        let _ = writeln!(out, "BRDA:{line},{block},{branch},{taken}");
+    }
+}
+
+/// The format has no way to write a line break.
+fn one_line(text: &str) -> String {
+    text.replace(['\n', '\r'], " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example;
+    use super::*;
+
+    #[test]
+    fn the_example() {
+        insta::assert_snapshot!(tracefile(&example::report()), @"
+        TN:penfuzz
+        SF:/src/clamp.c
+        FN:3,clamp
+        FNDA:3,clamp
+        FNF:1
+        FNH:1
+        BRDA:5,0,0,1
+        BRDA:5,0,1,2
+        BRDA:7,0,0,1
+        BRDA:7,0,1,2
+        BRDA:9,0,0,1
+        BRDA:9,0,1,1
+        BRDA:9,1,0,0
+        BRDA:9,1,1,1
+        BRF:8
+        BRH:7
+        DA:3,3
+        DA:5,3
+        DA:7,3
+        DA:9,2
+        LF:4
+        LH:4
+        end_of_record
+        ");
+    }
+
+    #[test]
+    fn a_site_that_was_never_reached_has_no_counts() {
+        let mut report = example::report();
+        report.tests.clear();
+        report.sites.truncate(1);
+        for branch in &mut report.sites[0].branches {
+            branch.status = Status::Uncovered;
+        }
+        let text = tracefile(&report);
+        assert!(
+            text.contains("BRDA:5,0,0,-\nBRDA:5,0,1,-\nBRF:2\nBRH:0\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn sites_without_a_place_are_left_out() {
+        let mut report = example::report();
+        report.sites[0].line = 0;
+        report.sites[1].file.clear();
+        report.sites[2].file = "/src/a\nb.h".to_owned();
+        let text = tracefile(&report);
+        assert!(!text.contains(":0,"), "{text}");
+        assert!(text.starts_with("TN:penfuzz\nSF:/src/a b.h\n"), "{text}");
+        assert_eq!(text.matches("end_of_record").count(), 2);
+    }
+}

@@ -1,0 +1,205 @@
+//! Values as text that loses nothing: C literals that reproduce every bit, and the shortest decimals that read back
+//! to the same value.
+//!
+//! | value | literal |
+//! | --- | --- |
+//! | finite floats | C99 hex floats: `0x1.8p+1`, `-0x0p+0`, `0x0.0000000000001p-1022`; `f` at the end for `float` |
+//! | infinities | `INFINITY`, `-INFINITY` (of `<math.h>`) |
+//! | the quiet NaN without payload | `NAN`, `-NAN` (of `<math.h>`) |
+//! | other NaNs | `__builtin_nan("0x1")`, `__builtin_nans("0x1")` (signaling), which gcc and clang know |
+//! | integers | hex with the suffix of the type; the smallest as `(-0x7fffffffffffffffLL - 1)` |
+
+use std::fmt::Write;
+
+use penfuzz_mutators::view::Kind;
+
+use super::model::Arg;
+
+const ALL: [(Kind, &str); 11] = [
+    (Kind::F32, "f32"),
+    (Kind::F64, "f64"),
+    (Kind::I8, "i8"),
+    (Kind::I16, "i16"),
+    (Kind::I32, "i32"),
+    (Kind::I64, "i64"),
+    (Kind::U8, "u8"),
+    (Kind::U16, "u16"),
+    (Kind::U32, "u32"),
+    (Kind::U64, "u64"),
+    (Kind::Bool, "bool"),
+];
+
+/// A kind's name in reports: `f32`, `f64`, `i8` to `u64`, `bool`.
+///
+/// # Panics
+/// Never: every kind has a name.
+#[must_use]
+pub fn kind_name(kind: Kind) -> &'static str {
+    ALL.iter()
+        .find(|(k, _)| *k == kind)
+        .expect("every kind has a name")
+        .1
+}
+
+/// The kind of a name that [`kind_name`] gives; `None` for `void` and anything else.
+#[must_use]
+pub fn kind_named(name: &str) -> Option<Kind> {
+    ALL.iter().find(|(_, n)| *n == name).map(|(kind, _)| *kind)
+}
+
+/// An argument from its raw bits, the little-endian value in the low bits of `bits`; higher bits are ignored.
+/// `type_name` is the C type, for a pointer the type pointed to.
+#[must_use]
+pub fn arg(name: &str, type_name: &str, kind: Kind, bits: u64) -> Arg {
+    Arg {
+        name: name.to_owned(),
+        type_name: type_name.to_owned(),
+        hex: c_literal(kind, bits),
+        decimal: decimal(kind, bits),
+        bits: raw(kind, bits),
+    }
+}
+
+/// A byte buffer (`LLVMFuzzerTestOneInput`) as one argument: `hex` is a C array initializer, `bits` the bytes in
+/// memory order, `decimal` their number.
+#[must_use]
+pub fn bytes(name: &str, data: &[u8]) -> Arg {
+    let mut digits = String::from("0x");
+    let mut items = Vec::with_capacity(data.len());
+    for byte in data {
+        let _ = write!(digits, "{byte:02x}");
+        items.push(format!("0x{byte:02x}"));
+    }
+    Arg {
+        name: name.to_owned(),
+        type_name: "const uint8_t *".to_owned(),
+        hex: format!("{{{}}}", items.join(", ")),
+        decimal: format!("{} bytes", data.len()),
+        bits: digits,
+    }
+}
+
+/// A C literal that reproduces every bit of the value.
+#[must_use]
+pub fn c_literal(kind: Kind, bits: u64) -> String {
+    match kind {
+        Kind::F64 => float64(bits),
+        Kind::F32 => float32(bits as u32),
+        Kind::I8 => signed(i64::from(bits as i8), ""),
+        Kind::I16 => signed(i64::from(bits as i16), ""),
+        Kind::I32 if bits as u32 == 1 << 31 => "(-0x7fffffff - 1)".to_owned(),
+        Kind::I32 => signed(i64::from(bits as i32), ""),
+        Kind::I64 if bits == 1 << 63 => "(-0x7fffffffffffffffLL - 1)".to_owned(),
+        Kind::I64 => signed(bits as i64, "LL"),
+        Kind::U8 => format!("{:#x}", bits as u8),
+        Kind::U16 => format!("{:#x}", bits as u16),
+        Kind::U32 => format!("{:#x}U", bits as u32),
+        Kind::U64 => format!("{bits:#x}ULL"),
+        Kind::Bool => (bits & 1).to_string(),
+    }
+}
+
+fn signed(value: i64, suffix: &str) -> String {
+    let sign = if value < 0 { "-" } else { "" };
+    format!("{sign}{:#x}{suffix}", value.unsigned_abs())
+}
+
+fn float64(bits: u64) -> String {
+    let value = f64::from_bits(bits);
+    let sign = if bits >> 63 == 1 { "-" } else { "" };
+    let mantissa = bits & ((1 << 52) - 1);
+    if value.is_nan() {
+        return nan(sign, "", mantissa & (1 << 51) != 0, mantissa & ((1 << 51) - 1));
+    }
+    if value.is_infinite() {
+        return format!("{sign}INFINITY");
+    }
+    if value == 0.0 {
+        return format!("{sign}0x0p+0");
+    }
+    let biased = (bits >> 52 & 0x7ff) as i32;
+    // Subnormals have the exponent of the smallest normal number and no leading one.
+    let (lead, exponent) = if biased == 0 {
+        (0, -1022)
+    } else {
+        (1, biased - 1023)
+    };
+    let digits = format!("{mantissa:013x}");
+    let digits = digits.trim_end_matches('0');
+    let point = if digits.is_empty() { "" } else { "." };
+    format!("{sign}0x{lead}{point}{digits}p{exponent:+}")
+}
+
+fn float32(bits: u32) -> String {
+    let value = f32::from_bits(bits);
+    let sign = if bits >> 31 == 1 { "-" } else { "" };
+    if value.is_nan() {
+        return nan(
+            sign,
+            "f",
+            bits & (1 << 22) != 0,
+            u64::from(bits & ((1 << 22) - 1)),
+        );
+    }
+    if value.is_infinite() {
+        return format!("{sign}INFINITY");
+    }
+    // Every float is exactly a double.
+    format!("{}f", float64(f64::from(value).to_bits()))
+}
+
+fn nan(sign: &str, suffix: &str, quiet: bool, payload: u64) -> String {
+    match (quiet, payload) {
+        (true, 0) => format!("{sign}NAN"),
+        (true, _) => format!("{sign}__builtin_nan{suffix}(\"{payload:#x}\")"),
+        (false, _) => format!("{sign}__builtin_nans{suffix}(\"{payload:#x}\")"),
+    }
+}
+
+/// The shortest decimal that reads back to the same value; `inf`, `-inf`, `nan`, `-nan` for what has none. (The
+/// payload of a NaN is in [`raw`] only.)
+#[must_use]
+pub fn decimal(kind: Kind, bits: u64) -> String {
+    match kind {
+        Kind::F64 => shortest(f64::from_bits(bits), format!("{:?}", f64::from_bits(bits))),
+        Kind::F32 => {
+            let value = f32::from_bits(bits as u32);
+            // The conversion keeps the sign of a NaN.
+            let sign = if bits as u32 >> 31 == 1 { -1.0 } else { 1.0 };
+            shortest(f64::from(value).copysign(sign), format!("{value:?}"))
+        }
+        Kind::I8 => (bits as i8).to_string(),
+        Kind::I16 => (bits as i16).to_string(),
+        Kind::I32 => (bits as i32).to_string(),
+        Kind::I64 => (bits as i64).to_string(),
+        Kind::U8 => (bits as u8).to_string(),
+        Kind::U16 => (bits as u16).to_string(),
+        Kind::U32 => (bits as u32).to_string(),
+        Kind::U64 => bits.to_string(),
+        Kind::Bool => (bits & 1).to_string(),
+    }
+}
+
+fn shortest(value: f64, debug: String) -> String {
+    match (value.is_nan(), value.is_sign_negative()) {
+        (true, true) => "-nan".to_owned(),
+        (true, false) => "nan".to_owned(),
+        _ => debug,
+    }
+}
+
+/// The raw bits with all hex digits of the type: `0x3ff0000000000000`.
+#[must_use]
+pub fn raw(kind: Kind, bits: u64) -> String {
+    let size = kind.size();
+    let mask = if size == 8 {
+        u64::MAX
+    } else {
+        (1 << (8 * size)) - 1
+    };
+    format!("{:#0width$x}", bits & mask, width = 2 + 2 * size)
+}
+
+#[cfg(test)]
+#[path = "literal_tests.rs"]
+mod tests;

@@ -1,0 +1,66 @@
+//! What a campaign leaves behind. Every format is one file here and a function of the same [`Report`]:
+//!
+//! | file | written by | for |
+//! | --- | --- | --- |
+//! | `report.json` | [`json`] | programs; everything else can be derived from it |
+//! | `coverage.lcov` | [`lcov`] | `genhtml`, editors, coverage services |
+//! | `tests/test_FUNCTION.c` | [`unit_test`] | a C compiler; gcov |
+//! | (terminal) | [`summary`] | people |
+
+pub(crate) mod c_text;
+pub mod durable;
+#[cfg(test)]
+pub(crate) mod example;
+pub mod json;
+pub mod lcov;
+pub mod literal;
+mod model;
+pub mod summary;
+pub mod unit_test;
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+pub use model::*;
+
+/// Writes every report of a campaign into its output directory, each file durably and at once; the directories are
+/// created when they are missing.
+///
+/// # Errors
+/// Those of the file system, with the path and what was tried.
+pub fn write_all(dir: &Path, report: &Report) -> io::Result<()> {
+    let tests = dir.join(unit_test::DIRECTORY);
+    fs::create_dir_all(&tests)
+        .map_err(|e| io::Error::new(e.kind(), format!("cannot create {}: {e}", tests.display())))?;
+    durable::write(
+        &tests.join(unit_test::file_name(report)),
+        unit_test::program(report).as_bytes(),
+    )?;
+    durable::write(&dir.join(lcov::FILE), lcov::tracefile(report).as_bytes())?;
+    // Last, so that whoever sees a new report finds the files that belong to it.
+    durable::write(&dir.join(json::FILE), json::to_string(report).as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn write_all_writes_every_file_and_can_be_repeated() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("new/out");
+        for _ in 0..2 {
+            write_all(&out, &example::report()).unwrap();
+        }
+        assert_eq!(json::read(&out.join("report.json")).unwrap(), example::report());
+        for file in ["coverage.lcov", "tests/test_clamp.c"] {
+            assert!(out.join(file).is_file(), "{file} is missing");
+        }
+        assert_eq!(
+            fs::read_dir(&out).unwrap().count(),
+            3,
+            "no temporary file may be left"
+        );
+    }
+}

@@ -1,0 +1,193 @@
+//! What a campaign found, in one type: every report (JSON, lcov, unit tests, the summary on the terminal) is derived
+//! from [`Report`], and `report.json` is its serialization (schema 1).
+
+use serde::{Deserialize, Serialize};
+
+/// The version of the `report.json` schema.
+pub const SCHEMA: u32 = 1;
+
+/// The outcome of a campaign on one function.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// The target as the user named it.
+    pub target: String,
+    /// The sources the target was compiled from, when penfuzz compiled it; empty for a linked file.
+    #[serde(default)]
+    pub sources: Vec<String>,
+    /// Compiler flags the sources need (`--cflag`).
+    #[serde(default)]
+    pub flags: Vec<String>,
+    /// Libraries to link (`--lib`), for example `-lm`.
+    #[serde(default)]
+    pub libs: Vec<String>,
+    /// The function under test, by its source name.
+    pub function: String,
+    /// Its signature in C.
+    pub signature: Signature,
+    /// Seed of the pseudo-random generator.
+    pub seed: u64,
+    /// Name of the search (`targeted`, `paper`, …).
+    pub search: String,
+    /// Branch counts.
+    pub branches: Branches,
+    /// Calls of the representing function.
+    pub evaluations: u64,
+    /// Wall time of the search in seconds, over all resumed parts.
+    pub seconds: f64,
+    /// Evaluations per second of wall time.
+    pub evaluations_per_second: f64,
+    /// Why the campaign ended: `saturated`, `max-time`, `max-evals`, `interrupted`.
+    pub stop_reason: String,
+    /// Every site in scope, in source order.
+    pub sites: Vec<Site>,
+    /// The emitted tests: together they cover every covered branch that a returning input covers.
+    pub tests: Vec<Test>,
+    /// One entry per distinct place.
+    pub crashes: Vec<Finding>,
+    /// One entry per distinct place.
+    pub hangs: Vec<Finding>,
+}
+
+/// A C prototype.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Signature {
+    /// The name the linker sees (differs from the source name in C++).
+    pub symbol: String,
+    /// The result type as C writes it.
+    pub result: String,
+    /// Its kind, as [`kind_name`](super::literal::kind_name) spells it; `void`; empty when it is not a scalar.
+    #[serde(default)]
+    pub result_kind: String,
+    /// The parameters in order.
+    pub parameters: Vec<Parameter>,
+    /// Source file of the definition.
+    pub file: String,
+    /// Line of the definition.
+    pub line: u32,
+    /// The function has internal linkage: a test must include its source file to call it.
+    pub is_static: bool,
+}
+
+/// One parameter of the function under test.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Parameter {
+    /// Name in the source, or `argN` (from 1).
+    pub name: String,
+    /// Type as C writes it.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// Kind of the value, or of what is pointed to, as [`kind_name`](super::literal::kind_name) spells it; empty
+    /// when it is not a scalar.
+    #[serde(default)]
+    pub kind: String,
+    /// The callee gets the address of one such value.
+    pub pointer: bool,
+}
+
+/// Counts of branches in scope.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Branches {
+    /// All branches of all sites in scope.
+    pub total: usize,
+    /// Passed by some evaluation.
+    pub covered: usize,
+    /// Covered, and every descendant too (or given up): `CoverMe`, Def. 3.2.
+    pub saturated: usize,
+    /// Not covered after their search budget was spent.
+    pub given_up: usize,
+    /// Proved unreachable (always 0 until there is a prover).
+    pub proved_unreachable: usize,
+}
+
+/// One conditional.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Site {
+    /// Function that holds it.
+    pub function: String,
+    /// Source file.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1; 0 when unknown.
+    pub column: u32,
+    /// `branch`, `switch` or `select`.
+    pub kind: String,
+    /// The comparison behind it, for example `<=`; empty when there is not just one.
+    pub predicate: String,
+    /// Its branches: true then false, or one per destination of a switch (default first).
+    pub branches: Vec<Branch>,
+}
+
+/// One side of a site.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Branch {
+    /// `true`, `false`, `default`, or the case values of a switch destination (`case 1, 2`).
+    pub outcome: String,
+    /// What is known about it.
+    pub status: Status,
+    /// Evaluations spent on it when it was the target, or until it was covered.
+    pub evaluations: u64,
+    /// The smallest branch distance seen (ULPs or integer difference); `None` when its site was never reached
+    /// or the condition has no distance. 0 for a covered branch.
+    pub best_distance: Option<u64>,
+    /// The input that covers it or came closest, as arguments; `None` when there is none.
+    pub input: Option<Vec<Arg>>,
+}
+
+/// State of a branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Covered with all its descendants.
+    Saturated,
+    /// Covered; some descendant is still open.
+    Covered,
+    /// Only an input that crashed or hung took it.
+    CoveredByCrash,
+    /// Not covered, budget spent.
+    GivenUp,
+    /// Not covered, budget left.
+    Uncovered,
+}
+
+/// One argument value.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Arg {
+    /// Parameter name.
+    pub name: String,
+    /// Type as C writes it; for a pointer, the type pointed to.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// A C literal that reproduces every bit: hex float, `NAN` forms with their payload bits in `bits`, or an integer in hex.
+    pub hex: String,
+    /// The shortest decimal that reads back to the same value.
+    pub decimal: String,
+    /// The raw bits, little-endian value, as `0x…` with all digits of the type.
+    pub bits: String,
+}
+
+/// One emitted test.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Test {
+    /// File name in `queue/` (or `pending/`), relative to the output directory.
+    pub file: String,
+    /// The arguments.
+    pub args: Vec<Arg>,
+    /// The branches it covers, as indices `[site, branch]` into `sites`.
+    pub covers: Vec<(usize, usize)>,
+}
+
+/// A crash or a hang.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// File name in `crashes/` or `hangs/`, relative to the output directory.
+    pub file: String,
+    /// What happened: `SIGSEGV at 0x0`, `SIGABRT`, `exit(3)`, `out of fuel`, `no answer after 1 s`.
+    pub reason: String,
+    /// Where: `function (file:line)`, or `module+0xoffset`.
+    pub place: String,
+    /// The arguments.
+    pub args: Vec<Arg>,
+}

@@ -1,0 +1,164 @@
+//! The feedbacks: an input is kept iff it saturates a new branch, and a fault iff its place is new.
+
+use std::{borrow::Cow, collections::BTreeSet};
+
+use libafl::{
+    Error, HasMetadata,
+    corpus::Testcase,
+    executors::ExitKind,
+    feedbacks::{Feedback, StateInitializer},
+    inputs::HasTargetBytes,
+};
+use libafl_bolts::{
+    Named, impl_serdeany,
+    tuples::{Handle, Handled, MatchName, MatchNameRef},
+};
+use serde::{Deserialize, Serialize};
+
+use super::{BranchGraph, PenObserver, Saturation, set::Pending};
+
+/// Keeps an input that saturates a branch (CoverMe, Sect. 3); one that only covers a branch becomes pending.
+#[derive(Debug)]
+pub struct SaturationFeedback {
+    observer: Handle<PenObserver>,
+    graph: BranchGraph,
+}
+
+impl SaturationFeedback {
+    /// Reads `observer` and keeps the state of the branches of `graph` as [`Saturation`] metadata.
+    #[must_use]
+    pub fn new(observer: &PenObserver, graph: BranchGraph) -> Self {
+        Self { observer: observer.handle(), graph }
+    }
+}
+
+impl Named for SaturationFeedback {
+    fn name(&self) -> &Cow<'static, str> {
+        const { &Cow::Borrowed("saturation") }
+    }
+}
+
+impl<S: HasMetadata> StateInitializer<S> for SaturationFeedback {
+    fn init_state(&mut self, state: &mut S) -> Result<(), Error> {
+        if !state.has_metadata::<Saturation>() {
+            state.add_metadata(Saturation::new(self.graph.clone()));
+        }
+        Ok(())
+    }
+}
+
+impl<EM, I, OT, S> Feedback<EM, I, OT, S> for SaturationFeedback
+where
+    S: HasMetadata,
+    OT: MatchName,
+    I: HasTargetBytes,
+{
+    fn is_interesting(
+        &mut self,
+        state: &mut S,
+        _manager: &mut EM,
+        input: &I,
+        observers: &OT,
+        exit_kind: &ExitKind,
+    ) -> Result<bool, Error> {
+        if *exit_kind != ExitKind::Ok {
+            return Ok(false);
+        }
+        let observer = seen(observers, &self.observer)?;
+        if observer.hits().is_empty() {
+            return Ok(false);
+        }
+        let saturation = state.metadata_mut::<Saturation>()?;
+        let new: Vec<u32> = observer
+            .hits()
+            .iter()
+            .copied()
+            .filter(|b| !saturation.is_covered(*b as usize) || saturation.is_covered_by_crash(*b as usize))
+            .collect();
+        if new.is_empty() {
+            return Ok(false);
+        }
+        if saturation.cover(&new, false) > 0 {
+            return Ok(true);
+        }
+        saturation.pending.push(Pending { bytes: input.target_bytes().to_vec(), covers: new });
+        Ok(false)
+    }
+}
+
+/// Distinct places of faults, by [`crate::executor::Fault::key`].
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct KnownPlaces(pub BTreeSet<u64>);
+
+impl_serdeany!(KnownPlaces);
+
+/// The objective: a crash or hang at a place not seen before. The branches it took count as covered.
+#[derive(Debug)]
+pub struct NewPlaceFeedback {
+    observer: Handle<PenObserver>,
+}
+
+impl NewPlaceFeedback {
+    /// Reads `observer`.
+    #[must_use]
+    pub fn new(observer: &PenObserver) -> Self {
+        Self { observer: observer.handle() }
+    }
+}
+
+impl Named for NewPlaceFeedback {
+    fn name(&self) -> &Cow<'static, str> {
+        const { &Cow::Borrowed("new-place") }
+    }
+}
+
+impl<S: HasMetadata> StateInitializer<S> for NewPlaceFeedback {
+    fn init_state(&mut self, state: &mut S) -> Result<(), Error> {
+        if !state.has_metadata::<KnownPlaces>() {
+            state.add_metadata(KnownPlaces::default());
+        }
+        Ok(())
+    }
+}
+
+impl<EM, I, OT, S> Feedback<EM, I, OT, S> for NewPlaceFeedback
+where
+    S: HasMetadata,
+    OT: MatchName,
+{
+    fn is_interesting(
+        &mut self,
+        state: &mut S,
+        _manager: &mut EM,
+        _input: &I,
+        observers: &OT,
+        exit_kind: &ExitKind,
+    ) -> Result<bool, Error> {
+        if !matches!(exit_kind, ExitKind::Crash | ExitKind::Timeout) {
+            return Ok(false);
+        }
+        let observer = seen(observers, &self.observer)?;
+        state.metadata_mut::<Saturation>()?.cover(observer.hits(), true);
+        let Some(fault) = observer.fault() else { return Ok(false) };
+        Ok(state.metadata_mut::<KnownPlaces>()?.0.insert(fault.key))
+    }
+
+    fn append_metadata(
+        &mut self,
+        _state: &mut S,
+        _manager: &mut EM,
+        observers: &OT,
+        testcase: &mut Testcase<I>,
+    ) -> Result<(), Error> {
+        if let Some(fault) = seen(observers, &self.observer)?.fault() {
+            testcase.add_metadata(fault.clone());
+        }
+        Ok(())
+    }
+}
+
+fn seen<'a, OT: MatchName>(observers: &'a OT, handle: &Handle<PenObserver>) -> Result<&'a PenObserver, Error> {
+    observers
+        .get(handle)
+        .ok_or_else(|| Error::key_not_found("the pen observer is not among the executor's observers"))
+}

@@ -1,0 +1,13 @@
+//! Which branches are covered and which are saturated, and the LibAFL parts that keep an input only when it saturates one.
+
+pub mod feedback;
+pub mod graph;
+pub mod observer;
+pub mod scope;
+pub mod set;
+
+pub use feedback::{NewPlaceFeedback, SaturationFeedback};
+pub use graph::BranchGraph;
+pub use observer::PenObserver;
+pub use scope::{Scope, ScopeKind};
+pub use set::{Pending, Saturation};

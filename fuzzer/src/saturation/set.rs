@@ -1,0 +1,336 @@
+//! Covered, given up, saturated: the state of every branch, kept up to date at each find.
+
+use libafl_bolts::impl_serdeany;
+use serde::{Deserialize, Serialize};
+
+use super::graph::{BranchGraph, components};
+
+/// An input that covers a new branch without saturating one yet: a start point that is not in the corpus.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Pending {
+    /// The input.
+    pub bytes: Vec<u8>,
+    /// The branches it was the first to cover.
+    pub covers: Vec<u32>,
+}
+
+/// State of all branches; metadata of the LibAFL state.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Saturation {
+    graph: BranchGraph,
+    covered: Vec<bool>,
+    by_crash: Vec<bool>,
+    given_up: Vec<bool>,
+    saturated: Vec<bool>,
+    /// Inputs that wait for their branches to become saturated.
+    pub pending: Vec<Pending>,
+    /// Raised at every change, so that others notice cheaply.
+    pub generation: u64,
+    component: Vec<u32>,
+    /// Members of a component that are neither covered nor given up.
+    open: Vec<u32>,
+    /// Successor components that are not saturated.
+    waiting: Vec<u32>,
+    predecessors: Vec<Vec<u32>>,
+    members: Vec<Vec<u32>>,
+}
+
+impl_serdeany!(Saturation);
+
+impl Saturation {
+    /// Nothing covered.
+    #[must_use]
+    pub fn new(graph: BranchGraph) -> Self {
+        let n = graph.next.len();
+        let mut set = Self {
+            graph,
+            covered: vec![false; n],
+            by_crash: vec![false; n],
+            given_up: vec![false; n],
+            saturated: vec![false; n],
+            pending: Vec::new(),
+            generation: 1,
+            component: Vec::new(),
+            open: Vec::new(),
+            waiting: Vec::new(),
+            predecessors: Vec::new(),
+            members: Vec::new(),
+        };
+        set.rebuild();
+        set
+    }
+
+    /// Is the branch one of the goals?
+    #[must_use]
+    pub fn is_goal(&self, branch: usize) -> bool {
+        self.graph.goal[branch]
+    }
+
+    /// Did any evaluation take it, crashing ones included?
+    #[must_use]
+    pub fn is_covered(&self, branch: usize) -> bool {
+        self.covered[branch]
+    }
+
+    /// Did only crashing or hanging inputs take it?
+    #[must_use]
+    pub fn is_covered_by_crash(&self, branch: usize) -> bool {
+        self.by_crash[branch]
+    }
+
+    /// Was its search given up?
+    #[must_use]
+    pub fn is_given_up(&self, branch: usize) -> bool {
+        self.given_up[branch]
+    }
+
+    /// Covered (or given up) with all descendants?
+    #[must_use]
+    pub fn is_saturated(&self, branch: usize) -> bool {
+        self.saturated[branch]
+    }
+
+    /// Number of branches of the target, in scope or not.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.covered.len()
+    }
+
+    /// Does the target have no branch at all?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.covered.is_empty()
+    }
+
+    /// The branches of the site of `branch`.
+    #[must_use]
+    pub fn siblings(&self, branch: usize) -> core::ops::Range<usize> {
+        let (from, to) = self.graph.siblings[branch];
+        from as usize..to as usize
+    }
+
+    /// Goals that are not covered.
+    pub fn uncovered(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.len()).filter(|b| self.graph.goal[*b] && !self.covered[*b])
+    }
+
+    /// Was some branch of its site taken?
+    #[must_use]
+    pub fn is_site_reached(&self, branch: usize) -> bool {
+        self.siblings(branch).any(|b| self.covered[b])
+    }
+
+    /// Counts of goals: all, covered, saturated, given up.
+    #[must_use]
+    pub fn counts(&self) -> (usize, usize, usize, usize) {
+        let count = |v: &[bool]| v.iter().zip(&self.graph.goal).filter(|(x, goal)| **x && **goal).count();
+        (self.graph.goal.iter().filter(|g| **g).count(), count(&self.covered), count(&self.saturated), count(&self.given_up))
+    }
+
+    /// Is there nothing left to search for?
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        (0..self.len()).all(|b| !self.graph.goal[b] || self.covered[b] || self.given_up[b])
+    }
+
+    /// Notes branches that an input took; returns the number of branches that became saturated.
+    pub fn cover(&mut self, branches: &[u32], crashed: bool) -> usize {
+        let mut gained = 0;
+        let mut revive = false;
+        for branch in branches.iter().map(|b| *b as usize) {
+            if !self.graph.goal[branch] {
+                continue;
+            }
+            if self.covered[branch] {
+                if !crashed && core::mem::take(&mut self.by_crash[branch]) {
+                    self.generation += 1;
+                }
+                continue;
+            }
+            self.generation += 1;
+            self.covered[branch] = true;
+            self.by_crash[branch] = crashed;
+            revive |= core::mem::take(&mut self.given_up[branch]);
+            if !revive {
+                gained += self.close(branch);
+            }
+        }
+        // A branch that was given up wrongly brings its descendants back into the count.
+        if revive { gained + self.rebuild() } else { gained }
+    }
+
+    /// Gives a branch up; returns the pending inputs that saturate a branch now that it counts as saturated.
+    pub fn give_up(&mut self, branch: usize) -> Vec<Pending> {
+        if self.covered[branch] || self.given_up[branch] {
+            return Vec::new();
+        }
+        self.given_up[branch] = true;
+        self.generation += 1;
+        self.rebuild();
+        self.promote()
+    }
+
+    /// Takes the pending inputs out whose own branches are saturated by now.
+    pub fn promote(&mut self) -> Vec<Pending> {
+        let saturated = &self.saturated;
+        let (ready, waiting) =
+            core::mem::take(&mut self.pending).into_iter().partition(|p| p.covers.iter().any(|b| saturated[*b as usize]));
+        self.pending = waiting;
+        ready
+    }
+
+    /// A covered branch is open no more: its component may be saturated, and then those before it.
+    fn close(&mut self, branch: usize) -> usize {
+        let c = self.component[branch] as usize;
+        self.open[c] -= 1;
+        self.settle(c)
+    }
+
+    fn settle(&mut self, component: usize) -> usize {
+        let mut gained = 0;
+        let mut work = vec![component];
+        while let Some(c) = work.pop() {
+            if self.open[c] > 0 || self.waiting[c] > 0 {
+                continue;
+            }
+            for m in &self.members[c] {
+                if !core::mem::replace(&mut self.saturated[*m as usize], true) {
+                    gained += 1;
+                }
+            }
+            for p in &self.predecessors[c] {
+                self.waiting[*p as usize] -= 1;
+                work.push(*p as usize);
+            }
+        }
+        gained
+    }
+
+    /// Computes components and saturation anew, without what can only follow a branch that was given up.
+    fn rebuild(&mut self) -> usize {
+        let before = self.saturated.iter().filter(|s| **s).count();
+        let live = |b: usize| self.graph.goal[b] && !self.given_up[b];
+        let (component, count) = components(&self.graph.next, &live);
+        self.members = vec![Vec::new(); count];
+        self.open = vec![0; count];
+        self.waiting = vec![0; count];
+        self.predecessors = vec![Vec::new(); count];
+        let mut last_seen = vec![u32::MAX; count];
+        for b in 0..component.len() {
+            let c = component[b];
+            if c != u32::MAX {
+                self.members[c as usize].push(b as u32);
+                self.open[c as usize] += u32::from(!self.covered[b]);
+            }
+        }
+        for c in 0..count {
+            for m in &self.members[c] {
+                for to in &self.graph.next[*m as usize] {
+                    let d = component[*to as usize];
+                    if d != u32::MAX && d as usize != c && last_seen[d as usize] != c as u32 {
+                        last_seen[d as usize] = c as u32;
+                        self.waiting[c] += 1;
+                        self.predecessors[d as usize].push(c as u32);
+                    }
+                }
+            }
+        }
+        self.component = component;
+        self.saturated.copy_from_slice(&self.given_up);
+        self.settle_all(count);
+        self.saturated.iter().filter(|s| **s).count().saturating_sub(before)
+    }
+
+    /// Components are numbered successors first, so one pass in order settles each exactly once.
+    fn settle_all(&mut self, count: usize) {
+        for c in 0..count {
+            if self.open[c] == 0 && self.waiting[c] == 0 {
+                for m in &self.members[c] {
+                    self.saturated[*m as usize] = true;
+                }
+                for p in self.predecessors[c].clone() {
+                    self.waiting[p as usize] -= 1;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sites of two branches each; `edges` go from a branch to a site.
+    fn set(sites: usize, edges: &[(u32, u32)]) -> Saturation {
+        let n = sites * 2;
+        let mut graph = BranchGraph {
+            next: vec![Vec::new(); n],
+            goal: vec![true; n],
+            siblings: (0..n as u32).map(|b| (b / 2 * 2, b / 2 * 2 + 2)).collect(),
+        };
+        for (branch, site) in edges {
+            graph.next[*branch as usize].extend([site * 2, site * 2 + 1]);
+        }
+        Saturation::new(graph)
+    }
+
+    #[test]
+    fn a_leaf_is_saturated_when_covered() {
+        let mut s = set(1, &[]);
+        assert_eq!(s.cover(&[0], false), 1);
+        assert!(s.is_saturated(0) && !s.is_saturated(1));
+    }
+
+    #[test]
+    fn a_parent_waits_for_its_descendants() {
+        let mut s = set(2, &[(0, 1)]);
+        assert_eq!(s.cover(&[0, 2], false), 1, "only 2 is saturated");
+        assert!(!s.is_saturated(0));
+        assert_eq!(s.cover(&[3], false), 2, "3 and its parent 0");
+        assert!(s.is_saturated(0));
+    }
+
+    #[test]
+    fn a_loop_is_saturated_as_a_whole() {
+        // Branch 0 of site 0 leads to site 1, whose both branches lead back to site 0.
+        let mut s = set(2, &[(0, 1), (2, 0), (3, 0)]);
+        assert_eq!(s.cover(&[0, 2, 1], false), 1, "only the exit");
+        assert_eq!(s.cover(&[3], false), 3);
+    }
+
+    #[test]
+    fn giving_up_releases_what_waited_and_its_pending_inputs() {
+        let mut s = set(2, &[(0, 1), (2, 0), (3, 0)]);
+        s.cover(&[0, 2, 1], false);
+        s.pending.push(Pending { bytes: vec![1], covers: vec![0, 2] });
+        assert_eq!(s.give_up(3).len(), 1);
+        assert!(s.is_saturated(0) && s.is_saturated(2) && s.is_done());
+    }
+
+    #[test]
+    fn what_is_only_behind_a_given_up_branch_does_not_hold_its_ancestors() {
+        // 0 -> site 1; branch 2 -> site 2. 2 is given up, so 4 and 5 cannot be reached.
+        let mut s = set(3, &[(0, 1), (2, 2)]);
+        s.cover(&[0, 3], false);
+        s.give_up(2);
+        assert!(s.is_saturated(0));
+    }
+
+    #[test]
+    fn covering_a_given_up_branch_takes_the_verdict_back() {
+        let mut s = set(3, &[(0, 1), (2, 2)]);
+        s.cover(&[0, 3], false);
+        s.give_up(2);
+        s.cover(&[2], false);
+        assert!(!s.is_given_up(2) && !s.is_saturated(0), "the sites behind it are open again");
+    }
+
+    #[test]
+    fn a_branch_taken_by_a_crash_counts_until_a_returning_input_takes_it() {
+        let mut s = set(1, &[]);
+        s.cover(&[0], true);
+        assert!(s.is_covered(0) && s.is_covered_by_crash(0));
+        s.cover(&[0], false);
+        assert!(!s.is_covered_by_crash(0));
+    }
+}

@@ -1,0 +1,196 @@
+//! Minimization as a LibAFL stage: aims at one uncovered branch at a time and walks towards it.
+//!
+//! Each turn takes the open branch on which least was spent, arms the target so that `r` is that branch's distance, and
+//! minimizes `r` by basinhopping from the input that came closest so far (or, in turn, from other starts). Every input that
+//! takes a new branch on the way is handed to LibAFL's feedbacks.
+
+use std::sync::Arc;
+
+use libafl::{
+    Error, Evaluator as LibaflEvaluator, HasMetadata,
+    inputs::BytesInput,
+    stages::{Restartable, Stage},
+    state::{HasCorpus, HasRand},
+};
+use libafl_bolts::rands::{Rand, StdRand};
+use penfuzz_mutators::{
+    basinhopping::Basinhopping,
+    dictionary::Dictionary,
+    evaluate::RepresentingFunction,
+    minimizer::{self, LocalMinimizer},
+    start::StartPoints,
+    view::Layout,
+};
+
+use super::{
+    Clock,
+    budget::{GIVE_UP_AFTER, Spent},
+    probe::{Probe, give_up, known_input, submit},
+};
+use crate::{
+    executor::HasEvaluator,
+    objective::{Aim, Objective},
+    saturation::Saturation,
+};
+
+/// Evaluations of one turn while no site is reached yet.
+const EXPLORING_TURN: u64 = 64;
+
+/// See the module.
+pub struct BasinhoppingStage {
+    layout: Arc<Layout>,
+    dictionary: Arc<Dictionary>,
+    search: Basinhopping,
+    starts: StartPoints,
+    clock: Clock,
+    x: Vec<u8>,
+}
+
+impl BasinhoppingStage {
+    /// Minimizes with the local minimizer `minimizer` (one of [`penfuzz_mutators::minimizer::MINIMIZERS`]) over the numbers of
+    /// `layout`.
+    ///
+    /// # Errors
+    /// When there is no such minimizer.
+    pub fn new(
+        layout: Arc<Layout>,
+        dictionary: Arc<Dictionary>,
+        minimizer: &str,
+        clock: Clock,
+    ) -> Result<Self, Error> {
+        let lm = minimizer::create(minimizer, Arc::clone(&dictionary))
+            .ok_or_else(|| Error::illegal_argument(format!("there is no minimizer `{minimizer}`")))?;
+        let x = vec![0; layout.size()];
+        Ok(Self {
+            search: Basinhopping::new(lm, Arc::clone(&dictionary)),
+            starts: StartPoints::new(),
+            layout,
+            dictionary,
+            clock,
+            x,
+        })
+    }
+
+    /// Chooses where the attempt starts: mostly at the closest input, sometimes elsewhere, since the closest one may be stuck.
+    fn choose_start<E, S>(&mut self, target: usize, attempt: u32, executor: &E, state: &mut S) -> Result<(), Error>
+    where
+        E: HasEvaluator,
+        S: HasMetadata + HasRand<Rand = StdRand> + HasCorpus<BytesInput>,
+    {
+        let way = if attempt == 0 { 0 } else { state.rand_mut().next() % 4 };
+        if way < 2
+            && let Some((_, bytes)) = executor.evaluator().closest(target)
+        {
+            self.x.copy_from_slice(bytes);
+            return Ok(());
+        }
+        let pick = state.rand_mut().next();
+        if way < 3
+            && let Some(bytes) = known_input(state, pick)?
+        {
+            self.x.fill(0);
+            let n = bytes.len().min(self.x.len());
+            self.x[..n].copy_from_slice(&bytes[..n]);
+            return Ok(());
+        }
+        self.starts.next(state.rand_mut(), &self.layout, &self.dictionary, &mut self.x);
+        Ok(())
+    }
+}
+
+impl<E, EM, S, Z> Stage<E, EM, S, Z> for BasinhoppingStage
+where
+    E: HasEvaluator,
+    S: HasMetadata + HasRand<Rand = StdRand> + HasCorpus<BytesInput>,
+    Z: LibaflEvaluator<E, EM, BytesInput, S>,
+{
+    fn perform(&mut self, fuzzer: &mut Z, executor: &mut E, state: &mut S, manager: &mut EM) -> Result<(), Error> {
+        let n = executor.evaluator().target().n_branches;
+        state.metadata_or_insert_with(Spent::default).ensure(n);
+        let saturation = state.metadata::<Saturation>()?;
+        let target = state.metadata::<Spent>()?.next_target(saturation);
+        match target {
+            Some(target) => self.attempt(target, fuzzer, executor, state, manager),
+            None if saturation.is_done() => Ok(()),
+            None => self.explore(fuzzer, executor, state, manager),
+        }
+    }
+}
+
+impl BasinhoppingStage {
+    /// One attempt at one branch.
+    fn attempt<E, EM, S, Z>(
+        &mut self,
+        target: usize,
+        fuzzer: &mut Z,
+        executor: &mut E,
+        state: &mut S,
+        manager: &mut EM,
+    ) -> Result<(), Error>
+    where
+        E: HasEvaluator,
+        S: HasMetadata + HasRand<Rand = StdRand> + HasCorpus<BytesInput>,
+        Z: LibaflEvaluator<E, EM, BytesInput, S>,
+    {
+        let spent = state.metadata::<Spent>()?;
+        let (budget, attempt) = (spent.allowance(target), spent.attempts[target]);
+        self.choose_start(target, attempt, executor, state)?;
+        Aim(Some(target)).arm(executor.evaluator_mut(), state.metadata::<Saturation>()?);
+        let mut probe = Probe::new(executor.evaluator_mut(), &self.clock, budget, Some(target));
+        // Basinhopping ends by itself after n_iter steps; what is left of the budget starts it again.
+        while probe.budget > 0 && self.search.minimize(&mut probe, &mut self.x, &self.layout, state.rand_mut()).is_ok() {
+            self.starts.next(state.rand_mut(), &self.layout, &self.dictionary, &mut self.x);
+        }
+        let (finds, used) = (core::mem::take(&mut probe.finds), budget - probe.budget);
+        let give = state.metadata_mut::<Spent>()?.note(target, used);
+        submit(finds, fuzzer, executor, state, manager)?;
+        if give {
+            give_up(target, fuzzer, executor, state, manager)?;
+        }
+        Ok(())
+    }
+
+    /// Looks around while there is nothing to aim at; gives up what is behind branches that were given up.
+    fn explore<E, EM, S, Z>(
+        &mut self,
+        fuzzer: &mut Z,
+        executor: &mut E,
+        state: &mut S,
+        manager: &mut EM,
+    ) -> Result<(), Error>
+    where
+        E: HasEvaluator,
+        S: HasMetadata + HasRand<Rand = StdRand> + HasCorpus<BytesInput>,
+        Z: LibaflEvaluator<E, EM, BytesInput, S>,
+    {
+        let spent = state.metadata_mut::<Spent>()?;
+        spent.exploring += EXPLORING_TURN;
+        if spent.exploring > GIVE_UP_AFTER / 10 {
+            let behind: Vec<usize> = state.metadata::<Saturation>()?.uncovered().collect();
+            for branch in behind {
+                give_up(branch, fuzzer, executor, state, manager)?;
+            }
+            return Ok(());
+        }
+        Aim(None).arm(executor.evaluator_mut(), state.metadata::<Saturation>()?);
+        let mut probe = Probe::new(executor.evaluator_mut(), &self.clock, EXPLORING_TURN, None);
+        loop {
+            self.starts.next(state.rand_mut(), &self.layout, &self.dictionary, &mut self.x);
+            if probe.evaluate(&self.x).is_err() || !probe.finds.is_empty() {
+                break;
+            }
+        }
+        let finds = core::mem::take(&mut probe.finds);
+        submit(finds, fuzzer, executor, state, manager)
+    }
+}
+
+impl<S> Restartable<S> for BasinhoppingStage {
+    fn should_restart(&mut self, _state: &mut S) -> Result<bool, Error> {
+        Ok(true)
+    }
+
+    fn clear_progress(&mut self, _state: &mut S) -> Result<(), Error> {
+        Ok(())
+    }
+}

@@ -1,0 +1,59 @@
+//! What was spent on each branch, and which one is next: rising budgets in turn, until a branch is given up.
+
+use libafl_bolts::impl_serdeany;
+use serde::{Deserialize, Serialize};
+
+use crate::saturation::Saturation;
+
+/// Evaluations on one branch before it is given up.
+pub const GIVE_UP_AFTER: u64 = 300_000;
+
+/// Evaluations of the first attempt at a branch; each further one gets twice as many.
+const FIRST_ATTEMPT: u64 = 128;
+
+/// Largest attempt: a short turn, so that finds are saved soon.
+const LARGEST_ATTEMPT: u64 = 16_384;
+
+/// Evaluations spent per branch; metadata of the LibAFL state.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Spent {
+    /// Per branch.
+    pub evaluations: Vec<u64>,
+    /// Attempts per branch.
+    pub attempts: Vec<u32>,
+    /// Evaluations while no branch could be aimed at, because no site was reached.
+    pub exploring: u64,
+}
+
+impl_serdeany!(Spent);
+
+impl Spent {
+    /// Makes room for `n` branches.
+    pub fn ensure(&mut self, n: usize) {
+        self.evaluations.resize(n, 0);
+        self.attempts.resize(n, 0);
+    }
+
+    /// The open branch on which least was spent, among those whose site is reached.
+    #[must_use]
+    pub fn next_target(&self, saturation: &Saturation) -> Option<usize> {
+        saturation
+            .uncovered()
+            .filter(|b| !saturation.is_given_up(*b) && saturation.is_site_reached(*b))
+            .min_by_key(|b| (self.evaluations[*b], *b))
+    }
+
+    /// Evaluations for the next attempt at a branch.
+    #[must_use]
+    pub fn allowance(&self, branch: usize) -> u64 {
+        let doubled = FIRST_ATTEMPT << self.attempts[branch].min(20);
+        doubled.min(LARGEST_ATTEMPT).min(GIVE_UP_AFTER.saturating_sub(self.evaluations[branch]).max(1))
+    }
+
+    /// Notes an attempt; true when the branch is to be given up.
+    pub fn note(&mut self, branch: usize, evaluations: u64) -> bool {
+        self.evaluations[branch] += evaluations;
+        self.attempts[branch] += 1;
+        self.evaluations[branch] >= GIVE_UP_AFTER
+    }
+}

@@ -1,0 +1,33 @@
+//! When the campaign ends, asked before every evaluation, so it costs two loads and a comparison.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+
+/// The end of a campaign: a number of evaluations, or a flag that someone else raises.
+#[derive(Debug, Clone)]
+pub struct Clock {
+    max_evaluations: u64,
+    stop: &'static AtomicU32,
+}
+
+static NEVER: AtomicU32 = AtomicU32::new(0);
+
+impl Clock {
+    /// Ends after `max_evaluations` calls of the representing function, or as soon as `stop` is not zero.
+    #[must_use]
+    pub fn new(max_evaluations: u64, stop: &'static AtomicU32) -> Self {
+        Self { max_evaluations, stop }
+    }
+
+    /// Never ends.
+    #[must_use]
+    pub fn endless() -> Self {
+        Self { max_evaluations: u64::MAX, stop: &NEVER }
+    }
+
+    /// Must no further evaluation be made?
+    #[inline]
+    #[must_use]
+    pub fn is_over(&self, evaluations: u64) -> bool {
+        evaluations >= self.max_evaluations || self.stop.load(Ordering::Relaxed) != 0
+    }
+}

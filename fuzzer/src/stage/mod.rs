@@ -1,0 +1,15 @@
+//! The LibAFL stages: minimization, havoc, and the baselines they are compared with.
+
+pub mod basinhopping;
+pub mod budget;
+pub mod clock;
+pub mod havoc;
+pub mod paper;
+pub mod probe;
+pub mod sampling;
+
+pub use basinhopping::BasinhoppingStage;
+pub use clock::Clock;
+pub use havoc::NumericHavocStage;
+pub use paper::PaperStage;
+pub use sampling::{Sampling, SamplingStage};

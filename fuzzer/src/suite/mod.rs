@@ -1,0 +1,26 @@
+//! Many functions, one table: `penfuzz suite SUITE.toml`.
+//!
+//! ```text
+//! suite.toml --config--> Suite --schedule--> one child process per target --> DIR/NAME/report.json
+//!                                   |                                              |
+//!                                   +----------- table <-------- referee (gcov) <--+
+//! ```
+//! Each target runs in a process of its own, so a target that takes its process down costs one row and not the
+//! suite. `suite.json` is written again after every target: whatever ends the suite, what is finished is there.
+
+mod child;
+pub mod config;
+mod context;
+mod gcov;
+mod interrupt;
+pub mod referee;
+mod schedule;
+pub mod table;
+
+pub use child::{Passed, run_child};
+pub use config::{Paper, Suite, TargetSpec, load};
+pub use context::Result;
+pub use gcov::TakenBranch;
+pub use referee::Referee;
+pub use schedule::{FILE, Options, run, run_all};
+pub use table::{Row, SuiteReport, Totals};

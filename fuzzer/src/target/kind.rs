@@ -1,0 +1,66 @@
+//! What the user gave us: told by content where there is a magic number, by extension otherwise.
+
+use std::{
+    fs::File,
+    io::Read,
+    path::{Path, PathBuf},
+};
+
+use crate::error::{Error, at};
+
+/// The forms in which a target may be given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TargetKind {
+    /// C or C++ source, LLVM bitcode or assembly: pen-cc compiles it first.
+    Source,
+    /// An ELF file, expected to be linked by pen-cc.
+    Linked,
+}
+
+const SOURCE_EXTENSIONS: [&str; 8] = ["c", "cc", "cpp", "cxx", "c++", "C", "bc", "ll"];
+
+/// Looks at the file.
+///
+/// # Errors
+/// When it is missing, a directory, empty, unreadable, or of no form that can be fuzzed.
+pub fn classify(path: &Path) -> Result<TargetKind, Error> {
+    let meta = std::fs::metadata(path).map_err(|e| at(path, format!("cannot be read: {}", plain(&e))))?;
+    if meta.is_dir() {
+        return Err(at(path, "is a directory; give a C or C++ file, LLVM bitcode, or a file linked by pen-cc"));
+    }
+    if meta.len() == 0 {
+        return Err(at(path, "is empty"));
+    }
+    let mut magic = [0u8; 4];
+    let mut file = File::open(path).map_err(|e| at(path, format!("cannot be read: {}", plain(&e))))?;
+    let n = file.read(&mut magic).map_err(|e| at(path, format!("cannot be read: {}", plain(&e))))?;
+    if &magic[..n] == b"\x7fELF" {
+        return Ok(TargetKind::Linked);
+    }
+    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("");
+    if SOURCE_EXTENSIONS.contains(&extension) || &magic[..n] == b"BC\xc0\xde" {
+        return Ok(TargetKind::Source);
+    }
+    Err(at(
+        path,
+        "is neither C or C++ source (.c .cc .cpp .cxx), LLVM bitcode (.bc .ll), nor a file linked by pen-cc",
+    ))
+}
+
+/// An I/O error without its number, as a reader would say it.
+#[must_use]
+pub fn plain(e: &std::io::Error) -> String {
+    let text = e.to_string();
+    match text.find(" (os error") {
+        Some(at) => text[..at].to_lowercase(),
+        None => text,
+    }
+}
+
+/// The absolute form of a path that exists.
+///
+/// # Errors
+/// When it cannot be resolved.
+pub fn absolute(path: &Path) -> Result<PathBuf, Error> {
+    path.canonicalize().map_err(|e| at(path, format!("cannot be resolved: {}", plain(&e))))
+}

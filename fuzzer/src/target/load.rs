@@ -1,0 +1,323 @@
+//! Loads a target file into the process and reads its tables into owned values.
+
+use core::ffi::{CStr, c_char, c_void};
+use std::{
+    ffi::CString,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
+
+use penfuzz_cc::abi;
+
+use super::function::{Function, Parameter, kind_of};
+use crate::error::{Error, at};
+
+/// What follows a branch before another site is passed.
+#[derive(Debug, Clone, Default)]
+pub struct Edges {
+    /// Sites, as indices into [`Target::sites`].
+    pub next: Vec<usize>,
+    /// Functions called on the way, as indices into [`Target::functions`].
+    pub calls: Vec<usize>,
+}
+
+/// One conditional.
+#[derive(Debug, Clone)]
+pub struct Site {
+    /// Index into [`Target::functions`].
+    pub function: usize,
+    /// Source file.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1; 0 when unknown.
+    pub column: u32,
+    /// One of [`abi::site_kind`].
+    pub kind: u8,
+    /// `llvm::CmpInst::Predicate`, or 255.
+    pub predicate: u8,
+    /// Number of its first branch; the others follow.
+    pub first_branch: usize,
+    /// Number of branches.
+    pub n_branches: usize,
+    /// Cases of a switch: value and branch within the site.
+    pub cases: Vec<(i64, usize)>,
+    /// What follows each branch.
+    pub edges: Vec<Edges>,
+}
+
+/// A loaded target file. Its code may run only under the guard of the executor.
+#[derive(Debug)]
+pub struct Target {
+    /// The file.
+    pub path: PathBuf,
+    /// Every defined function.
+    pub functions: Vec<Function>,
+    /// Every site.
+    pub sites: Vec<Site>,
+    /// Branches of all sites; a branch is a number below this.
+    pub n_branches: usize,
+    /// `SanCov` guards.
+    pub n_guards: usize,
+    tables: *const abi::Tables,
+}
+
+impl Target {
+    /// Loads `path`. Constructors of the target run here.
+    ///
+    /// # Errors
+    /// When the loader refuses the file, or its tables are missing or of another version.
+    pub fn load(path: &Path) -> Result<Self, Error> {
+        let handle = open(path)?;
+        // SAFETY: `handle` is open; the name is a C string.
+        let tables = unsafe { libc::dlsym(handle, abi::TABLES_SYMBOL.as_ptr()) } as *const abi::Tables;
+        if tables.is_null() {
+            return Err(at(path, "has no pen tables: build it with pen-cc (or pen-c++), or give penfuzz the source file"));
+        }
+        // SAFETY: `version` is the first member in every version of the tables.
+        let version = unsafe { (*tables).version };
+        if version != abi::VERSION {
+            return Err(at(
+                path,
+                format!(
+                    "has pen tables of version {version}, this penfuzz reads version {}: build it again with this release's pen-cc",
+                    abi::VERSION
+                ),
+            ));
+        }
+        // SAFETY: the tables are of our version and live as long as the file is loaded, which is for ever.
+        Ok(unsafe { Reader::new(&*tables).read(path, tables) })
+    }
+
+    /// The mutable state of the target's runtime.
+    #[must_use]
+    pub fn state(&self) -> *mut abi::State {
+        // SAFETY: the tables stay loaded.
+        unsafe { (*self.tables).state }
+    }
+
+    /// The action byte of branch 0; `n_branches` bytes.
+    #[must_use]
+    pub fn actions(&self) -> *mut u8 {
+        // SAFETY: the tables stay loaded.
+        unsafe { (*self.tables).actions }
+    }
+
+    /// Opens or closes the gate of the `SanCov` callbacks.
+    pub fn set_sancov(&self, on: bool) {
+        // SAFETY: the tables stay loaded; the gate is a word of the target that is read without synchronization by this thread.
+        unsafe {
+            let gate = (*self.tables).sancov_gate;
+            if !gate.is_null() {
+                gate.write(u64::from(on));
+            }
+        }
+    }
+
+    /// Where the file was mapped: addresses of the target minus this are offsets in the file's address space.
+    #[must_use]
+    pub fn base(&self) -> u64 {
+        module_of(self.tables as u64).map_or(0, |(base, _)| base)
+    }
+
+    /// The site that holds a branch.
+    ///
+    /// # Panics
+    /// When the branch does not exist.
+    #[must_use]
+    pub fn site_of(&self, branch: usize) -> usize {
+        self.sites.partition_point(|s| s.first_branch <= branch) - 1
+    }
+}
+
+/// Base address and file of the loaded object that holds an address.
+#[must_use]
+pub fn module_of(address: u64) -> Option<(u64, PathBuf)> {
+    // SAFETY: dladdr only looks the address up; the structure is plain data.
+    unsafe {
+        let mut info: libc::Dl_info = core::mem::zeroed();
+        if libc::dladdr(address as *const c_void, &raw mut info) == 0 || info.dli_fname.is_null() {
+            return None;
+        }
+        let name = CStr::from_ptr(info.dli_fname).to_string_lossy().into_owned();
+        Some((info.dli_fbase as u64, PathBuf::from(name)))
+    }
+}
+
+fn open(path: &Path) -> Result<*mut c_void, Error> {
+    let absolute = super::kind::absolute(path)?;
+    let name = CString::new(absolute.as_os_str().as_bytes())
+        .map_err(|_| at(path, "has a zero byte in its name and cannot be loaded"))?;
+    // SAFETY: loading runs the target's constructors, which is what the user asked for.
+    let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    if !handle.is_null() {
+        return Ok(handle);
+    }
+    // SAFETY: dlerror returns a C string after a failure.
+    let reason = unsafe { CStr::from_ptr(libc::dlerror()) }.to_string_lossy().into_owned();
+    let reason = reason.strip_prefix(&format!("{}: ", absolute.display())).unwrap_or(&reason);
+    let hint = if reason.contains("position-independent executable") || reason.contains("only ET_DYN") {
+        "; it is an ordinary program: link it with pen-cc"
+    } else {
+        ""
+    };
+    Err(at(path, format!("cannot be loaded: {reason}{hint}")))
+}
+
+/// Turns the raw tables into owned values.
+struct Reader<'a> {
+    functions: &'a [abi::Function],
+    sites: &'a [abi::Site],
+    first_action: *const u8,
+    n_branches: usize,
+    n_guards: usize,
+}
+
+/// A table that may be absent.
+///
+/// # Safety
+/// `first` and `end` are null or bound one array of `T` that lives for ever.
+unsafe fn between<'a, T>(first: *const T, end: *const T) -> &'a [T] {
+    if first.is_null() || end <= first {
+        return &[];
+    }
+    // SAFETY: by the contract of this function.
+    unsafe { core::slice::from_raw_parts(first, end.offset_from(first) as usize) }
+}
+
+/// An array given by pointer and length.
+///
+/// # Safety
+/// As [`between`].
+unsafe fn array<'a, T>(first: *const T, n: u32) -> &'a [T] {
+    if first.is_null() || n == 0 {
+        return &[];
+    }
+    // SAFETY: by the contract of this function.
+    unsafe { core::slice::from_raw_parts(first, n as usize) }
+}
+
+/// # Safety
+/// `p` is null or a C string that lives for ever.
+unsafe fn text(p: *const c_char) -> String {
+    if p.is_null() {
+        return String::new();
+    }
+    // SAFETY: by the contract of this function.
+    unsafe { CStr::from_ptr(p) }.to_string_lossy().into_owned()
+}
+
+impl Reader<'_> {
+    /// # Safety
+    /// `tables` are complete, of our version, and live for ever.
+    unsafe fn new(tables: &abi::Tables) -> Self {
+        // SAFETY: the linker's section bounds enclose arrays of these types.
+        unsafe {
+            Self {
+                functions: between(tables.functions, tables.functions_end),
+                sites: between(tables.sites, tables.sites_end),
+                first_action: tables.actions,
+                n_branches: between(tables.actions.cast_const(), tables.actions_end.cast_const()).len(),
+                n_guards: tables.n_guards as usize,
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`Reader::new`].
+    unsafe fn read(&self, path: &Path, tables: *const abi::Tables) -> Target {
+        // SAFETY: the records point to constants of the loaded file.
+        let (functions, mut sites): (Vec<_>, Vec<_>) = unsafe {
+            (
+                self.functions.iter().map(|f| self.function(f)).collect(),
+                self.sites.iter().map(|s| self.site(s)).collect(),
+            )
+        };
+        // Sections are concatenated alike, so this only asserts what `site_of` relies on.
+        debug_assert!(sites.is_sorted_by_key(|s: &Site| s.first_branch));
+        sites.sort_by_key(|s| s.first_branch);
+        Target {
+            path: path.to_path_buf(),
+            functions,
+            sites,
+            n_branches: self.n_branches,
+            n_guards: self.n_guards,
+            tables,
+        }
+    }
+
+    fn function_index(&self, f: *const abi::Function) -> Option<usize> {
+        let i = (f as usize).checked_sub(self.functions.as_ptr() as usize)? / size_of::<abi::Function>();
+        (i < self.functions.len()).then_some(i)
+    }
+
+    unsafe fn edges(&self, e: &abi::Edges, sites: *const abi::Site) -> Edges {
+        let first = (sites as usize).saturating_sub(self.sites.as_ptr() as usize) / size_of::<abi::Site>();
+        // SAFETY: arrays of the loaded file with their lengths.
+        unsafe {
+            Edges {
+                next: array(e.next, e.n_next).iter().map(|n| first + *n as usize).collect(),
+                calls: array(e.calls, e.n_calls).iter().filter_map(|f| self.function_index(*f)).collect(),
+            }
+        }
+    }
+
+    unsafe fn site(&self, s: &abi::Site) -> Site {
+        // SAFETY: arrays and strings of the loaded file.
+        unsafe {
+            let owner = &*s.function;
+            Site {
+                function: self.function_index(s.function).unwrap_or(0),
+                file: text(s.file),
+                line: s.line,
+                column: s.column,
+                kind: s.kind,
+                predicate: s.predicate,
+                first_branch: s.actions.cast_const().offset_from(self.first_action) as usize,
+                n_branches: s.n_branches as usize,
+                cases: array(s.cases, s.n_cases).iter().map(|c| (c.value, c.branch as usize)).collect(),
+                edges: array(s.edges, s.n_branches).iter().map(|e| self.edges(e, owner.sites)).collect(),
+            }
+        }
+    }
+
+    unsafe fn function(&self, f: &abi::Function) -> Function {
+        let first = if f.sites.is_null() {
+            0
+        } else {
+            (f.sites as usize - self.sites.as_ptr() as usize) / size_of::<abi::Site>()
+        };
+        // SAFETY: arrays and strings of the loaded file.
+        unsafe {
+            Function {
+                name: text(f.name),
+                symbol: text(f.symbol),
+                file: text(f.file),
+                line: f.line,
+                is_static: f.is_static != 0,
+                result_type: text(f.result_type),
+                result_kind: kind_of(f.result_kind),
+                parameters: array(f.params, f.n_params).iter().enumerate().map(|(i, p)| parameter(i, p)).collect(),
+                input_size: f.input_size as usize,
+                sites: first..first + f.n_sites as usize,
+                entry_edges: array(f.entry, 1).first().map_or_else(Edges::default, |e| self.edges(e, f.sites)),
+                floats: array(f.floats, f.n_floats).to_vec(),
+                integers: array(f.integers, f.n_integers).to_vec(),
+                address: f.address,
+                call: f.call,
+            }
+        }
+    }
+}
+
+unsafe fn parameter(index: usize, p: &abi::Param) -> Parameter {
+    // SAFETY: strings of the loaded file.
+    let (name, type_name) = unsafe { (text(p.name), text(p.type_name)) };
+    Parameter {
+        name: if name.is_empty() { format!("arg{}", index + 1) } else { name },
+        type_name,
+        kind: kind_of(p.kind),
+        pointer: p.pointer != 0,
+        offset: p.offset as usize,
+    }
+}

@@ -1,0 +1,10 @@
+//! The program under test: from a source file to a loaded target file and the function to call in it.
+
+pub mod build;
+pub mod function;
+pub mod kind;
+pub mod load;
+pub mod select;
+
+pub use function::{Function, Parameter};
+pub use load::{Edges, Site, Target};

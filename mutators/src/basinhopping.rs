@@ -1,0 +1,299 @@
+//! Basinhopping: Monte Carlo over local minima (CoverMe, procedure MCMC of Algorithm 1, after Li and Scheraga, 1987).
+//!
+//! # Algorithm
+//! 1. `x = LM(start)`.
+//! 2. `n_iter` times: `y = LM(x + step)`; if `f(y) < f(x)`, or else with probability `exp((f(x) - f(y)) / T)` (Metropolis),
+//!    `x = y`.
+//! 3. The best of all is the result. (The paper returns the last accepted one, and needs only zeros.)
+//!
+//! Values enter the Metropolis rule as real numbers. With exact distances, which are mostly large integers, `T = 1` accepts
+//! ties and little else; that is wanted, because a condition is approached or it is not.
+
+use std::sync::Arc;
+
+use libafl_bolts::rands::{Rand, StdRand};
+
+use crate::{
+    dictionary::Dictionary,
+    evaluate::{Metric, RepresentingFunction, Stop},
+    line,
+    minimizer::LocalMinimizer,
+    moves::{At, random_candidate},
+    structured,
+    view::{Layout, Slot},
+};
+
+/// How to leave a local minimum.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Step {
+    /// As in the paper: adds to every number a real from the uniform distribution on `[-size, size]`. Where that is less
+    /// than half the gap between neighbouring floats, nothing changes; NaN and infinities stay as they are.
+    Real {
+        /// Half the width of the distribution, in units of the number; at least 0.
+        size: f64,
+    },
+    /// Replaces one number, or with falling probability more: by a random step on the ULP line, a random
+    /// [move](crate::moves), or a [structured] value.
+    Kick,
+}
+
+/// See the module. Is a [`LocalMinimizer`] itself.
+pub struct Basinhopping {
+    /// Monte Carlo steps after the first minimization (`n_iter`); CoverMe's experiments use 5.
+    pub n_iter: u32,
+    /// Default [`Step::Kick`].
+    pub step: Step,
+    /// `T`, in units of the function's value; at least 0, where 0 accepts only what is not worse. Default 1.
+    pub temperature: f64,
+    minimizer: Box<dyn LocalMinimizer + Send>,
+    dictionary: Arc<Dictionary>,
+    /// The accepted point, and the one being tried; kept to save allocations.
+    current: Vec<u8>,
+    trial: Vec<u8>,
+}
+
+impl Basinhopping {
+    /// Around a local minimizer, with the defaults. The dictionary is used by [`Step::Kick`].
+    #[must_use]
+    pub fn new(minimizer: Box<dyn LocalMinimizer + Send>, dictionary: Arc<Dictionary>) -> Self {
+        Self {
+            n_iter: 5,
+            step: Step::Kick,
+            temperature: 1.0,
+            minimizer,
+            dictionary,
+            current: Vec::new(),
+            trial: Vec::new(),
+        }
+    }
+
+    /// Sets the number of Monte Carlo steps.
+    #[must_use]
+    pub const fn with_n_iter(mut self, n_iter: u32) -> Self {
+        self.n_iter = n_iter;
+        self
+    }
+
+    /// Sets the kind of step.
+    #[must_use]
+    pub const fn with_step(mut self, step: Step) -> Self {
+        self.step = step;
+        self
+    }
+
+    /// Sets the temperature.
+    #[must_use]
+    pub const fn with_temperature(mut self, temperature: f64) -> Self {
+        self.temperature = temperature;
+        self
+    }
+
+    /// Makes `x + step`.
+    fn perturb(&mut self, layout: &Layout, rng: &mut StdRand) {
+        match self.step {
+            Step::Real { size } => {
+                for slot in layout.slots() {
+                    let moved = slot.real(&self.trial) + size * (2.0 * rng.next_float() - 1.0);
+                    slot.set_real(&mut self.trial, moved);
+                }
+            }
+            Step::Kick => kick(rng, layout, &self.dictionary, &mut self.trial),
+        }
+    }
+
+    /// The Metropolis rule.
+    fn accepts(&self, metric: Metric, current: u64, trial: u64, rng: &mut StdRand) -> bool {
+        if trial <= current {
+            return true;
+        }
+        let difference = metric.to_real(current) - metric.to_real(trial);
+        rng.next_float() < (difference / self.temperature).exp()
+    }
+}
+
+/// See [`Step::Kick`]. Allocation-free.
+///
+/// # Panics
+/// If `x` is shorter than the layout.
+pub fn kick<R: Rand>(rng: &mut R, layout: &Layout, dictionary: &Dictionary, x: &mut [u8]) {
+    if layout.is_empty() {
+        return;
+    }
+    loop {
+        let index = rng.below_or_zero(layout.len());
+        let slot = layout.slots()[index];
+        let raw = match rng.below_or_zero(4) {
+            0 => structured::value(rng, slot.kind, dictionary),
+            1 => random_step(rng, slot, x),
+            _ => random_candidate(rng, &At::new(x, layout, index, dictionary)),
+        };
+        slot.set(x, raw);
+        if rng.below_or_zero(3) != 0 {
+            return;
+        }
+    }
+}
+
+/// Up or down by a number of values of which every magnitude is equally likely.
+fn random_step<R: Rand>(rng: &mut R, slot: Slot, x: &[u8]) -> u64 {
+    let steps = rng.next() >> (64 - slot.kind.bits()) >> rng.below_or_zero(slot.kind.bits() as usize);
+    let rising = rng.coinflip(0.5);
+    line::raw(
+        slot.kind,
+        line::step(slot.kind, slot.position(x), rising, steps.max(1)),
+    )
+}
+
+impl LocalMinimizer for Basinhopping {
+    fn name(&self) -> &'static str {
+        "basinhopping"
+    }
+
+    fn minimize(
+        &mut self,
+        f: &mut dyn RepresentingFunction,
+        x: &mut [u8],
+        layout: &Layout,
+        rng: &mut StdRand,
+    ) -> Result<u64, Stop> {
+        let mut best = self.minimizer.minimize(f, x, layout, rng)?;
+        let mut accepted = best;
+        self.current.clear();
+        self.current.extend_from_slice(x);
+        let metric = f.metric();
+        for _ in 0..self.n_iter {
+            if best == 0 {
+                break;
+            }
+            self.trial.clone_from(&self.current);
+            self.perturb(layout, rng);
+            let mut watched = Watched {
+                f: &mut *f,
+                least: None,
+            };
+            let result = self
+                .minimizer
+                .minimize(&mut watched, &mut self.trial, layout, rng);
+            // Also when the search ended in the middle of it: the trial is the best point of its minimization.
+            if let Some(least) = watched.least.filter(|&least| least < best) {
+                best = least;
+                x.copy_from_slice(&self.trial);
+            }
+            let trial = result?;
+            if self.accepts(metric, accepted, trial, rng) {
+                accepted = trial;
+                core::mem::swap(&mut self.current, &mut self.trial);
+            }
+        }
+        Ok(best)
+    }
+}
+
+/// Remembers the least value, because a minimization that is stopped does not return it.
+struct Watched<'a> {
+    f: &'a mut dyn RepresentingFunction,
+    least: Option<u64>,
+}
+
+impl RepresentingFunction for Watched<'_> {
+    fn evaluate(&mut self, x: &[u8]) -> Result<u64, Stop> {
+        let result = self.f.evaluate(x);
+        match result {
+            Ok(r) => self.least = Some(self.least.map_or(r, |least| least.min(r))),
+            Err(Stop::Found) => self.least = Some(0),
+            Err(_) => (),
+        }
+        result
+    }
+
+    fn metric(&self) -> Metric {
+        self.f.metric()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        minimizer::create,
+        testing::{Counted, exact, squared},
+    };
+
+    fn hopping(name: &str) -> Basinhopping {
+        let dictionary = Arc::new(Dictionary::general());
+        Basinhopping::new(create(name, dictionary.clone()).unwrap(), dictionary)
+    }
+
+    /// Two minima of which a local search from the right finds the wrong one.
+    #[test]
+    fn a_second_basin_is_found_with_steps_on_the_reals() {
+        let mut f = squared(200_000, |x: &[f64]| {
+            let right = (x[0] - 3.0) * (x[0] - 3.0) + 0.5;
+            right.min((x[0] + 1.0) * (x[0] + 1.0))
+        });
+        let mut x = 4.0f64.to_le_bytes();
+        let mut search = hopping("powell")
+            .with_n_iter(100)
+            .with_step(Step::Real { size: 5.0 });
+        let result = search.minimize(&mut f, &mut x, &Layout::doubles(8), &mut StdRand::with_seed(1));
+        assert!(
+            (f64::from_le_bytes(x) + 1.0).abs() < 1e-2,
+            "{result:?} at {}",
+            f64::from_le_bytes(x)
+        );
+    }
+
+    #[test]
+    fn the_best_point_is_left_whenever_the_budget_ends() {
+        let layout = Layout::doubles(16);
+        for name in ["avm", "nelder-mead"] {
+            for budget in (1..4000).step_by(37) {
+                let hash =
+                    |x: &[f64]| (x[0].to_bits() ^ x[1].to_bits()).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+                let mut f = Counted::new(budget, exact(hash));
+                let mut x = [0; 16];
+                let mut rng = StdRand::with_seed(budget);
+                let _ = hopping(name)
+                    .with_n_iter(100)
+                    .minimize(&mut f, &mut x, &layout, &mut rng);
+                let best = f.best;
+                assert_eq!(f.value(&x), best, "{name} with budget {budget}");
+            }
+        }
+    }
+
+    #[test]
+    fn temperature_zero_accepts_nothing_worse() {
+        let search = hopping("avm").with_temperature(0.0);
+        let mut rng = StdRand::with_seed(1);
+        assert!((0..100).all(|_| !search.accepts(Metric::Ulp, 5, 6, &mut rng)));
+        assert!(search.accepts(Metric::Ulp, 5, 5, &mut rng));
+    }
+
+    #[test]
+    fn temperature_one_accepts_by_the_metropolis_rule() {
+        let search = hopping("avm");
+        let mut rng = StdRand::with_seed(1);
+        let n = (0..10_000)
+            .filter(|_| search.accepts(Metric::Ulp, 5, 6, &mut rng))
+            .count();
+        // exp(-1) = 0.368, standard deviation 0.005
+        assert!((3500..3860).contains(&n), "{n}");
+    }
+
+    #[test]
+    fn kicks_change_something_most_of_the_time() {
+        let (layout, dictionary) = (Layout::doubles(16), Dictionary::general());
+        let mut rng = StdRand::with_seed(1);
+        let changed = (0..1000)
+            .filter(|_| {
+                let mut x = [0; 16];
+                layout.set_reals(&mut x, &[1.25, -7.0]);
+                let before = x;
+                kick(&mut rng, &layout, &dictionary, &mut x);
+                x != before
+            })
+            .count();
+        assert!(changed > 900, "{changed}");
+    }
+}

@@ -1,0 +1,185 @@
+//! Values worth trying as they are: constants harvested from the program, and special values of each kind.
+//!
+//! Numeric code tests its arguments against constants, often not as floats but as words of their encoding
+//! (`if (ix >= 0x7ff00000)`), so an integer constant of the program is also read as the high or low half of a double, as
+//! the encoding of a float, and as a number. [`Dictionary`] expands all that once; a pick is one indexed load.
+
+mod derive;
+mod special;
+
+use libafl_bolts::rands::Rand;
+
+use crate::view::Kind;
+
+/// Raw bits to substitute, per kind, without repetition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dictionary {
+    /// Indexed by `Kind as usize`.
+    lists: Vec<List>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct List {
+    harvested: Vec<u64>,
+    special: Vec<u64>,
+}
+
+impl Dictionary {
+    /// From the constants of a program: `floats` as the bits of doubles, `integers` sign-extended to 64 bits.
+    ///
+    /// NaN, infinities and signed zeros are taken as they are. See the module for what each constant becomes.
+    #[must_use]
+    pub fn new(floats: &[u64], integers: &[i64]) -> Self {
+        let lists = Kind::ALL
+            .iter()
+            .map(|&kind| List::new(kind, floats, integers))
+            .collect();
+        Self { lists }
+    }
+
+    /// Special values only, for programs of which nothing is known.
+    #[must_use]
+    pub fn general() -> Self {
+        Self::new(&[], &[])
+    }
+
+    /// Values derived from the program's constants; those used as they are come first.
+    #[must_use]
+    pub fn harvested(&self, kind: Kind) -> &[u64] {
+        &self.lists[kind as usize].harvested
+    }
+
+    /// Special values of the kind: zeros, ones, limits, and for floats infinities, NaN, subnormals and more.
+    #[must_use]
+    pub fn special(&self, kind: Kind) -> &[u64] {
+        &self.lists[kind as usize].special
+    }
+
+    /// Every value for the kind, harvested ones first; for systematic substitution.
+    pub fn iter(&self, kind: Kind) -> impl Iterator<Item = u64> + '_ {
+        self.harvested(kind).iter().chain(self.special(kind)).copied()
+    }
+
+    /// One value at random: a harvested or a special one with equal chance, as far as there are both.
+    #[must_use]
+    pub fn pick<R: Rand>(&self, rng: &mut R, kind: Kind) -> u64 {
+        let (harvested, special) = (self.harvested(kind), self.special(kind));
+        let random = rng.next();
+        // The lowest bit chooses the list, the others the entry (by multiplication, from the top).
+        let list = if random & 1 == 0 && !harvested.is_empty() {
+            harvested
+        } else {
+            special
+        };
+        list[((u128::from(random) * list.len() as u128) >> 64) as usize]
+    }
+}
+
+impl Default for Dictionary {
+    /// [`Dictionary::general`].
+    fn default() -> Self {
+        Self::general()
+    }
+}
+
+impl List {
+    fn new(kind: Kind, floats: &[u64], integers: &[i64]) -> Self {
+        let mut harvested = Vec::new();
+        derive::harvest(kind, floats, integers, &mut |raw| {
+            push_new(&mut harvested, raw & kind.mask());
+        });
+        let mut special = Vec::new();
+        special::values(kind, &mut |raw| push_new(&mut special, raw & kind.mask()));
+        Self { harvested, special }
+    }
+}
+
+/// Keeps the order of first occurrence. Quadratic, on at most a few thousand values, once per target.
+fn push_new(list: &mut Vec<u64>, raw: u64) {
+    if !list.contains(&raw) {
+        list.push(raw);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use libafl_bolts::rands::StdRand;
+
+    use super::*;
+
+    #[test]
+    fn an_integer_constant_is_a_high_word() {
+        let values = Dictionary::new(&[], &[0x7ff0_0000]);
+        for low in [0, 1, 0xffff_ffff] {
+            assert!(
+                values
+                    .harvested(Kind::F64)
+                    .contains(&(0x7ff0_0000_0000_0000 | low)),
+                "{low:x}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_integer_constant_is_a_number_and_an_encoding() {
+        let values = Dictionary::new(&[], &[0x3f80_0000]);
+        assert!(
+            values
+                .harvested(Kind::F64)
+                .contains(&f64::from(0x3f80_0000).to_bits()),
+            "(double)c"
+        );
+        assert!(
+            values.harvested(Kind::F32).contains(&0x3f80_0000),
+            "c as the bits of a float"
+        );
+        assert!(values.harvested(Kind::I32).contains(&0x3f7f_ffff), "c - 1");
+    }
+
+    #[test]
+    fn a_float_constant_comes_with_neighbours_and_its_negative() {
+        let c = 0.693f64;
+        let values = Dictionary::new(&[c.to_bits()], &[]);
+        for want in [c.to_bits(), (-c).to_bits(), c.to_bits() + 1, c.to_bits() - 1] {
+            assert!(
+                values.harvested(Kind::F64).contains(&want),
+                "{:e}",
+                f64::from_bits(want)
+            );
+        }
+    }
+
+    #[test]
+    fn nothing_is_repeated() {
+        let values = Dictionary::new(&[1.0f64.to_bits(); 3], &[1, 1, -1, 0]);
+        for kind in Kind::ALL {
+            for list in [values.harvested(kind), values.special(kind)] {
+                let mut sorted = list.to_vec();
+                sorted.sort_unstable();
+                sorted.dedup();
+                assert_eq!(sorted.len(), list.len(), "{kind:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn special_doubles_hold_every_class() {
+        let values = Dictionary::general();
+        let has = |want: fn(f64) -> bool| values.special(Kind::F64).iter().any(|&b| want(f64::from_bits(b)));
+        assert!(has(f64::is_nan) && has(f64::is_infinite) && has(f64::is_subnormal));
+        assert!(has(|v| v == 0.0 && v.is_sign_negative()) && has(|v| v.is_nan() && v.is_sign_negative()));
+    }
+
+    #[test]
+    fn pick_draws_from_both_lists() {
+        let values = Dictionary::new(&[12345.0f64.to_bits()], &[]);
+        let mut rng = StdRand::with_seed(3);
+        let harvested = (0..1000)
+            .filter(|_| {
+                let raw = values.pick(&mut rng, Kind::F64);
+                values.harvested(Kind::F64).contains(&raw)
+            })
+            .count();
+        assert!((400..600).contains(&harvested), "{harvested}");
+    }
+}

@@ -1,0 +1,200 @@
+//! Local minimizers ("LM" in CoverMe, Algorithm 1), selectable by name.
+//!
+//! A new one is a new file and one line in [`MINIMIZERS`].
+
+pub mod avm;
+pub mod brent;
+pub mod line_real;
+mod line_ulp;
+pub mod nelder_mead;
+pub mod powell;
+mod probe;
+pub mod pso;
+pub mod real;
+
+use std::sync::Arc;
+
+use libafl_bolts::rands::StdRand;
+
+pub use self::probe::{Probe, Verdict};
+use crate::{
+    dictionary::Dictionary,
+    evaluate::{RepresentingFunction, Stop},
+    view::Layout,
+};
+
+/// Minimizes a representing function from one start.
+pub trait LocalMinimizer {
+    /// The name under which [`create`] finds it.
+    fn name(&self) -> &'static str;
+
+    /// Minimizes `f` from the point in `x`, and returns `f(x)` of the point it leaves there.
+    ///
+    /// The start is evaluated first. Returns as soon as an evaluation gives 0. However it ends, `x` holds the best
+    /// point that was evaluated, one of the best if there are several: on [`Stop::Found`] the found one, on
+    /// [`Stop::Budget`] and [`Stop::End`] the best before the evaluation that was refused. Deterministic given `rng`.
+    ///
+    /// # Errors
+    /// What `f` returned.
+    ///
+    /// # Panics
+    /// If `x` is shorter than the layout.
+    fn minimize(
+        &mut self,
+        f: &mut dyn RepresentingFunction,
+        x: &mut [u8],
+        layout: &Layout,
+        rng: &mut StdRand,
+    ) -> Result<u64, Stop>;
+}
+
+/// Makes a minimizer that may try the values of a dictionary.
+pub type Constructor = fn(Arc<Dictionary>) -> Box<dyn LocalMinimizer + Send>;
+
+/// Every minimizer by name; the first is the default.
+pub const MINIMIZERS: [(&str, Constructor); 5] = [
+    ("avm", |dictionary| Box::new(avm::Avm::new(dictionary))),
+    ("powell", |_| Box::new(powell::PowellMinimizer::default())),
+    ("nelder-mead", |_| {
+        Box::new(nelder_mead::NelderMeadMinimizer::default())
+    }),
+    ("brent", |_| Box::new(brent::BrentMinimizer::default())),
+    ("pso", |_| Box::new(pso::SwarmMinimizer::default())),
+];
+
+/// The minimizer of that name; `None` if there is none, see [`MINIMIZERS`] for the choice.
+#[must_use]
+pub fn create(name: &str, dictionary: Arc<Dictionary>) -> Option<Box<dyn LocalMinimizer + Send>> {
+    let (_, constructor) = MINIMIZERS.iter().find(|entry| entry.0 == name)?;
+    Some(constructor(dictionary))
+}
+
+#[cfg(test)]
+mod tests {
+    use libafl_bolts::rands::Rand;
+
+    use super::*;
+    use crate::testing::{Counted, exact, squared};
+
+    fn all() -> impl Iterator<Item = Box<dyn LocalMinimizer + Send>> {
+        MINIMIZERS
+            .iter()
+            .map(|(name, _)| create(name, Arc::default()).expect("a name of the table"))
+    }
+
+    #[test]
+    fn names_are_those_of_the_table() {
+        for (minimizer, (name, _)) in all().zip(MINIMIZERS) {
+            assert_eq!(minimizer.name(), name);
+        }
+    }
+
+    #[test]
+    fn a_parabola_is_minimized_by_all() {
+        let layout = Layout::doubles(8);
+        for mut minimizer in all() {
+            let mut f = squared(10_000, |x: &[f64]| (x[0] - 3.0) * (x[0] - 3.0) + 1.0);
+            let mut x = 0.5f64.to_le_bytes();
+            let r = minimizer.minimize(&mut f, &mut x, &layout, &mut StdRand::with_seed(1));
+            let at = layout.reals(&x)[0];
+            assert!(
+                (at - 3.0).abs() < 1e-2,
+                "{} ended at {at} with {r:?}",
+                minimizer.name()
+            );
+        }
+    }
+
+    /// `x` must be the best evaluated point whichever evaluation is the last.
+    #[test]
+    fn the_best_point_is_left_whenever_the_budget_ends() {
+        let layout = Layout::doubles(16);
+        for mut minimizer in all() {
+            for budget in 1..60 {
+                let mut f = Counted::new(budget, exact(|x: &[f64]| (x[0] - 7.0).abs().to_bits() / 3));
+                let mut x = [0; 16];
+                layout.set_reals(&mut x, &[100.0, 1.0]);
+                let result = minimizer.minimize(&mut f, &mut x, &layout, &mut StdRand::with_seed(budget));
+                let best = f.best;
+                assert_eq!(
+                    f.value(&x),
+                    best,
+                    "{} budget {budget} {result:?}",
+                    minimizer.name()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn an_end_at_once_leaves_the_start() {
+        let layout = Layout::doubles(8);
+        for mut minimizer in all() {
+            let mut f = Counted::new(0, exact(|_: &[f64]| 1));
+            let mut x = 5.0f64.to_le_bytes();
+            let result = minimizer.minimize(&mut f, &mut x, &layout, &mut StdRand::with_seed(1));
+            assert_eq!(
+                (result, x),
+                (Err(Stop::Budget), 5.0f64.to_le_bytes()),
+                "{}",
+                minimizer.name()
+            );
+        }
+    }
+
+    #[test]
+    fn found_leaves_the_found_point() {
+        let layout = Layout::doubles(8);
+        for mut minimizer in all() {
+            let mut f = Counted::new(5000, exact(|x: &[f64]| x[0].abs().to_bits() >> 45));
+            f.found_at_zero = true;
+            let mut x = 5.0f64.to_le_bytes();
+            let result = minimizer.minimize(&mut f, &mut x, &layout, &mut StdRand::with_seed(1));
+            if result == Err(Stop::Found) {
+                assert_eq!(f.value(&x), 0, "{}", minimizer.name());
+            }
+        }
+    }
+
+    #[test]
+    fn nan_infinity_and_flat_functions_do_no_harm() {
+        let layout = Layout::doubles(16);
+        for mut minimizer in all() {
+            for start in [f64::NAN, f64::INFINITY, -f64::MAX, 0.0] {
+                let mut f = Counted::new(3000, exact(|_: &[f64]| u64::MAX));
+                let mut x = [0; 16];
+                layout.set_reals(&mut x, &[start, start]);
+                let result = minimizer.minimize(&mut f, &mut x, &layout, &mut StdRand::with_seed(1));
+                assert!(
+                    matches!(result, Ok(u64::MAX) | Err(Stop::Budget)),
+                    "{} {result:?}",
+                    minimizer.name()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn no_numbers_means_one_evaluation() {
+        for mut minimizer in all() {
+            let mut f = Counted::new(100, exact(|_: &[f64]| 4));
+            let result = minimizer.minimize(&mut f, &mut [], &Layout::default(), &mut StdRand::with_seed(1));
+            assert_eq!((result, f.made), (Ok(4), 1), "{}", minimizer.name());
+        }
+    }
+
+    #[test]
+    fn one_seed_gives_one_search() {
+        let layout = Layout::doubles(16);
+        for mut minimizer in all() {
+            let mut run = || {
+                let mut f = Counted::new(500, exact(|x: &[f64]| (x[0] * x[1] - 77.0).abs().to_bits()));
+                let mut x = [0; 16];
+                let mut rng = StdRand::with_seed(4);
+                let _ = minimizer.minimize(&mut f, &mut x, &layout, &mut rng);
+                (x, f.made, rng.next())
+            };
+            assert_eq!(run(), run());
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Powell's conjugate direction method, CoverMe's local minimizer, as a solver for argmin.
+//!
+//! # Algorithm
+//! 0. Directions are the coordinate axes.
+//! 1. Minimize along each direction in turn (bracketing and Brent's method, see [`line_real`]), remembering the direction
+//!    of the largest decrease.
+//! 2. End if the whole iteration decreased the cost by less than `ftol` (default `1e-4`), relatively.
+//! 3. Consider the whole movement of the iteration as a new direction: if extrapolating it promises more, minimize along
+//!    it and let it replace the direction of the largest decrease.
+//!
+//! As `SciPy`'s `fmin_powell` does it, with its defaults, so that the reference search is comparable. The cost need not be
+//! smooth. It may be infinite, but must not be NaN.
+//!
+//! # Reference
+//! M. J. D. Powell, *An efficient method for finding the minimum of a function of several variables without calculating
+//! derivatives*, The Computer Journal 7(2), 1964.
+
+use argmin::core::{CostFunction, Error, Executor, IterState, KV, Problem, Solver, State, TerminationReason};
+use libafl_bolts::rands::StdRand;
+
+use super::{
+    LocalMinimizer, line_real,
+    real::{self, RealProblem},
+};
+use crate::{
+    evaluate::{RepresentingFunction, Stop},
+    view::Layout,
+};
+
+/// The state that argmin keeps for [`Powell`].
+type PowellState = IterState<Vec<f64>, (), (), (), (), f64>;
+
+/// See the module. Requires a [`CostFunction`] over `Vec<f64>` and a start in `state.param`.
+#[derive(Debug, Clone)]
+pub struct Powell {
+    ftol: f64,
+    line_tolerance: f64,
+    directions: Vec<Vec<f64>>,
+}
+
+impl Default for Powell {
+    fn default() -> Self {
+        // SciPy: ftol = xtol = 1e-4, and line searches use 100 * xtol.
+        Self {
+            ftol: 1e-4,
+            line_tolerance: 1e-2,
+            directions: Vec::new(),
+        }
+    }
+}
+
+impl Powell {
+    /// With the default tolerances.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Ends when an iteration decreases the cost by less than this, relatively. Default `1e-4`.
+    ///
+    /// # Errors
+    /// If `ftol` is negative or NaN.
+    pub fn with_ftol(mut self, ftol: f64) -> Result<Self, Error> {
+        if ftol >= 0.0 {
+            self.ftol = ftol;
+            Ok(self)
+        } else {
+            Err(Error::msg("`Powell`: ftol must be >= 0"))
+        }
+    }
+
+    /// Relative tolerance of the line searches. Default `1e-2`.
+    ///
+    /// # Errors
+    /// If `tolerance` is not positive.
+    pub fn with_line_tolerance(mut self, tolerance: f64) -> Result<Self, Error> {
+        if tolerance > 0.0 {
+            self.line_tolerance = tolerance;
+            Ok(self)
+        } else {
+            Err(Error::msg("`Powell`: the line tolerance must be > 0"))
+        }
+    }
+
+    /// Moves `x` to a minimum on the line `x + t * direction`; returns its cost and the movement.
+    fn along<O>(
+        &self,
+        problem: &mut Problem<O>,
+        x: &mut Vec<f64>,
+        direction: &[f64],
+        cost_here: f64,
+    ) -> Result<(f64, Vec<f64>), Error>
+    where
+        O: CostFunction<Param = Vec<f64>, Output = f64>,
+    {
+        let mut cost = |t: f64| problem.cost(&moved(x, direction, t));
+        let bracket = line_real::bracket(&mut cost, 1.0)?;
+        let (t, best) = line_real::brent(&mut cost, bracket, self.line_tolerance, 500)?;
+        if best >= cost_here {
+            return Ok((cost_here, vec![0.0; x.len()]));
+        }
+        *x = moved(x, direction, t);
+        Ok((best, direction.iter().map(|d| t * d).collect()))
+    }
+}
+
+/// `x + t * direction`.
+fn moved(x: &[f64], direction: &[f64], t: f64) -> Vec<f64> {
+    x.iter().zip(direction).map(|(v, d)| v + t * d).collect()
+}
+
+fn axes(n: usize) -> Vec<Vec<f64>> {
+    (0..n)
+        .map(|i| (0..n).map(|j| f64::from(u8::from(i == j))).collect())
+        .collect()
+}
+
+/// Step 3's test: whether the movement, extrapolated once more, promises more than the direction it would replace.
+fn promises(start: f64, end: f64, extrapolated: f64, largest_decrease: f64) -> bool {
+    let rest = start - end - largest_decrease;
+    let span = start - extrapolated;
+    start > extrapolated
+        && 2.0 * (start + extrapolated - 2.0 * end) * rest * rest < largest_decrease * span * span
+}
+
+impl<O> Solver<O, PowellState> for Powell
+where
+    O: CostFunction<Param = Vec<f64>, Output = f64>,
+{
+    fn name(&self) -> &'static str {
+        "Powell"
+    }
+
+    fn init(
+        &mut self,
+        problem: &mut Problem<O>,
+        state: PowellState,
+    ) -> Result<(PowellState, Option<KV>), Error> {
+        let x = state
+            .get_param()
+            .ok_or_else(|| Error::msg("`Powell`: a start is required"))?
+            .clone();
+        self.directions = axes(x.len());
+        let cost = problem.cost(&x)?;
+        Ok((state.param(x).cost(cost), None))
+    }
+
+    fn next_iter(
+        &mut self,
+        problem: &mut Problem<O>,
+        mut state: PowellState,
+    ) -> Result<(PowellState, Option<KV>), Error> {
+        let mut x = state
+            .take_param()
+            .ok_or_else(|| Error::msg("`Powell`: no current point"))?;
+        let (old_x, old) = (x.clone(), state.get_cost());
+        let mut cost = old;
+        let (mut largest, mut largest_decrease) = (0, 0.0);
+        for i in 0..self.directions.len() {
+            let (new, _) = self.along(problem, &mut x, &self.directions[i], cost)?;
+            if cost - new > largest_decrease {
+                (largest, largest_decrease) = (i, cost - new);
+            }
+            cost = new;
+        }
+        let enough = self.ftol * (old.abs() + cost.abs()) + 1e-20;
+        // A NaN (of two infinities) is no progress either.
+        if (2.0 * (old - cost)).partial_cmp(&enough) != Some(core::cmp::Ordering::Greater) {
+            return Ok((
+                state
+                    .param(x)
+                    .cost(cost)
+                    .terminate_with(TerminationReason::SolverConverged),
+                None,
+            ));
+        }
+        let movement: Vec<f64> = x.iter().zip(&old_x).map(|(new, old)| new - old).collect();
+        let extrapolated = problem.cost(&moved(&x, &movement, 1.0))?;
+        if promises(old, cost, extrapolated, largest_decrease) {
+            let (new, direction) = self.along(problem, &mut x, &movement, cost)?;
+            cost = new;
+            if direction.iter().any(|&d| d != 0.0) {
+                self.directions.swap_remove(largest);
+                self.directions.push(direction);
+            }
+        }
+        Ok((state.param(x).cost(cost), None))
+    }
+}
+
+/// Powell's method over the slots as doubles, until it converges.
+#[derive(Debug, Clone)]
+pub struct PowellMinimizer {
+    solver: Powell,
+    /// Iterations per dimension; `SciPy` has 1000.
+    max_iterations: u64,
+}
+
+impl Default for PowellMinimizer {
+    fn default() -> Self {
+        Self {
+            solver: Powell::new(),
+            max_iterations: 1000,
+        }
+    }
+}
+
+impl LocalMinimizer for PowellMinimizer {
+    fn name(&self) -> &'static str {
+        "powell"
+    }
+
+    fn minimize(
+        &mut self,
+        f: &mut dyn RepresentingFunction,
+        x: &mut [u8],
+        layout: &Layout,
+        _rng: &mut StdRand,
+    ) -> Result<u64, Stop> {
+        let max_iters = self.max_iterations * layout.len() as u64;
+        real::minimize(f, x, layout, |problem: &RealProblem, start| {
+            let executor = Executor::new(problem, self.solver.clone());
+            // An error is the end of the search, which `real::minimize` has seen.
+            let _ = executor
+                .configure(|state| state.param(start).max_iters(max_iters).counting(false))
+                .run();
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::squared;
+
+    fn minimized(f: impl FnMut(&[f64]) -> f64, start: &[f64]) -> Vec<f64> {
+        let layout = Layout::doubles(8 * start.len());
+        let mut x = vec![0; layout.size()];
+        layout.set_reals(&mut x, start);
+        let _ = PowellMinimizer::default().minimize(
+            &mut squared(100_000, f),
+            &mut x,
+            &layout,
+            &mut StdRand::with_seed(0),
+        );
+        layout.reals(&x)
+    }
+
+    #[test]
+    fn rosenbrock() {
+        let x = minimized(
+            |x| (1.0 - x[0]).powi(2) + 100.0 * (x[1] - x[0] * x[0]).powi(2),
+            &[-1.2, 1.0],
+        );
+        assert!((x[0] - 1.0).abs() < 1e-2 && (x[1] - 1.0).abs() < 1e-2, "{x:?}");
+    }
+
+    /// A representing function of which the real minimizer must find a zero.
+    #[test]
+    fn a_square_equal_to_four() {
+        let x = minimized(|x| (x[0] * x[0] - 4.0).powi(2), &[7.0]);
+        assert!((x[0].abs() - 2.0).abs() < 1e-3, "{x:?}");
+    }
+
+    #[test]
+    fn tolerances_are_checked() {
+        assert!(
+            Powell::new().with_ftol(f64::NAN).is_err() && Powell::new().with_line_tolerance(0.0).is_err()
+        );
+    }
+}

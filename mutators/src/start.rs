@@ -1,0 +1,80 @@
+//! Start points for minimization (the random starting points of CoverMe, Algorithm 1).
+
+use libafl_bolts::rands::Rand;
+
+use crate::{dictionary::Dictionary, random, structured, view::Layout};
+
+/// First points, the same number in every slot: ordinary numbers of both signs first, then what many functions single out.
+const FIRST: [f64; 10] = [
+    1.0,
+    -1.0,
+    0.0,
+    0.5,
+    3.0,
+    f64::INFINITY,
+    f64::NAN,
+    1e-310,
+    1e300,
+    f64::NEG_INFINITY,
+];
+
+/// An endless series of start points: a few fixed ones, then a mixture of structured and uniformly random ones.
+#[derive(Debug, Clone, Default)]
+pub struct StartPoints {
+    made: u64,
+}
+
+impl StartPoints {
+    /// From the beginning.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Number of points made so far.
+    #[must_use]
+    pub const fn made(&self) -> u64 {
+        self.made
+    }
+
+    /// Writes the next point. Allocation-free.
+    ///
+    /// # Panics
+    /// If `x` is shorter than the layout.
+    pub fn next<R: Rand>(&mut self, rng: &mut R, layout: &Layout, dictionary: &Dictionary, x: &mut [u8]) {
+        match FIRST.get(self.made as usize) {
+            Some(&real) => layout.slots().iter().for_each(|slot| slot.set_real(x, real)),
+            None if rng.below_or_zero(8) == 0 => random::fill(rng, layout, x),
+            None => structured::fill(rng, layout, dictionary, x),
+        }
+        self.made += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use libafl_bolts::rands::StdRand;
+
+    use super::*;
+
+    #[test]
+    fn the_first_point_is_an_ordinary_number() {
+        let (layout, dictionary) = (Layout::doubles(16), Dictionary::general());
+        let mut x = [0; 16];
+        StartPoints::new().next(&mut StdRand::with_seed(0), &layout, &dictionary, &mut x);
+        assert_eq!(layout.reals(&x), [1.0, 1.0]);
+    }
+
+    #[test]
+    fn later_points_differ() {
+        let (layout, dictionary) = (Layout::doubles(8), Dictionary::general());
+        let (mut starts, mut rng) = (StartPoints::new(), StdRand::with_seed(0));
+        let mut seen = std::collections::HashSet::new();
+        for _ in 0..200 {
+            let mut x = [0; 8];
+            starts.next(&mut rng, &layout, &dictionary, &mut x);
+            seen.insert(x);
+        }
+        assert!(seen.len() > 120, "{}", seen.len());
+    }
+}

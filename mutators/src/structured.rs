@@ -1,0 +1,156 @@
+//! Structured random values: the baseline search `structured`, and the kicks and start points of the others.
+//!
+//! A uniformly random double is almost never small, whole, subnormal or related to another argument, and those are what
+//! conditions ask for. So each value is drawn from a mixture of such families. Allocation-free.
+
+use libafl_bolts::rands::Rand;
+
+use crate::{
+    dictionary::Dictionary,
+    line,
+    moves::{At, Move, Related},
+    view::{Kind, Layout},
+};
+
+/// Fills every slot; from the second slot on, one in four is made from another slot (`y = x`, `-x`, next to `x`, `1/x`…).
+///
+/// # Panics
+/// If `x` is shorter than the layout.
+pub fn fill<R: Rand>(rng: &mut R, layout: &Layout, dictionary: &Dictionary, x: &mut [u8]) {
+    for (i, slot) in layout.slots().iter().enumerate() {
+        let raw = if i > 0 && rng.below_or_zero(4) == 0 {
+            // Only slots that are filled already, so that nothing depends on what `x` held before.
+            let at = At {
+                x,
+                slots: &layout.slots()[..=i],
+                slot: i,
+                dictionary,
+            };
+            Related.candidate(&at, rng.below_or_zero(Related.count(&at)))
+        } else {
+            value(rng, slot.kind, dictionary)
+        };
+        slot.set(x, raw);
+    }
+}
+
+/// One value of a kind as raw bits.
+pub fn value<R: Rand>(rng: &mut R, kind: Kind, dictionary: &Dictionary) -> u64 {
+    let raw = match rng.below_or_zero(8) {
+        0 | 1 => dictionary.pick(rng, kind),
+        2 => neighbour(rng, kind, dictionary),
+        3 => rng.next(),
+        _ if kind.is_float() => float(rng, kind),
+        _ => integer(rng),
+    };
+    raw & kind.mask()
+}
+
+/// A few values away from a constant or special value.
+fn neighbour<R: Rand>(rng: &mut R, kind: Kind, dictionary: &Dictionary) -> u64 {
+    let position = line::position(kind, dictionary.pick(rng, kind));
+    // 1 to 16 in steps of powers of two: nearest neighbours most often.
+    let steps = 1 << rng.below_or_zero(5);
+    line::raw(kind, line::step(kind, position, rng.coinflip(0.5), steps))
+}
+
+fn float<R: Rand>(rng: &mut R, kind: Kind) -> u64 {
+    let sign = (rng.next() & 1) << (kind.bits() - 1);
+    match rng.below_or_zero(8) {
+        // Subnormals, small ones as likely as large ones.
+        0 => {
+            sign | (rng.next() & ((1 << kind.fraction_bits()) - 1))
+                >> rng.below_or_zero(kind.fraction_bits() as usize)
+        }
+        1 => kind.from_real(small_integer(rng)),
+        2 => kind.from_real(small_integer(rng) / 2.0),
+        // Whole numbers of any magnitude.
+        3 => kind.from_real((rng.next() as i64 >> rng.below_or_zero(64)) as f64),
+        // Any exponent with few fraction bits.
+        4 => rng.next() & !((1 << (kind.fraction_bits() - rng.below_or_zero(8) as u32)) - 1),
+        // Moderate size: where elementary functions do their work.
+        _ => sign | kind.from_real(magnitude(rng)),
+    }
+}
+
+/// Fraction uniform, binary exponent near 0: one in two within `±4`, the rest within `±64`.
+fn magnitude<R: Rand>(rng: &mut R) -> f64 {
+    let range = if rng.coinflip(0.5) { 4 } else { 64 };
+    let exponent = rng.between(0, 2 * range) as i32 - range as i32;
+    (1.0 + rng.next_float()) * f64::from_bits(((1023 + exponent) as u64) << 52)
+}
+
+fn small_integer<R: Rand>(rng: &mut R) -> f64 {
+    rng.between(0, 64) as f64 - 32.0
+}
+
+fn integer<R: Rand>(rng: &mut R) -> u64 {
+    if rng.coinflip(0.5) {
+        (small_integer(rng) as i64) as u64
+    } else {
+        // Any magnitude, both signs.
+        (rng.next() as i64 >> rng.below_or_zero(64)) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use libafl_bolts::rands::StdRand;
+
+    use super::*;
+
+    fn share(n: usize, mut event: impl FnMut(&mut StdRand) -> bool) -> f64 {
+        let mut rng = StdRand::with_seed(11);
+        (0..n).filter(|_| event(&mut rng)).count() as f64 / n as f64
+    }
+
+    type Family = (&'static str, fn(f64) -> bool);
+
+    #[test]
+    fn doubles_fall_into_every_family() {
+        let dictionary = Dictionary::general();
+        let families: [Family; 6] = [
+            ("zero", |v| v == 0.0),
+            ("NaN", f64::is_nan),
+            ("infinite", f64::is_infinite),
+            ("subnormal", f64::is_subnormal),
+            ("small and whole", |v| {
+                v != 0.0 && v.abs() <= 32.0 && v.fract() == 0.0
+            }),
+            ("moderate", |v| {
+                (0.01..100.0).contains(&v.abs()) && v.fract() != 0.0
+            }),
+        ];
+        for (name, belongs) in families {
+            let p = share(20_000, |rng| {
+                belongs(f64::from_bits(value(rng, Kind::F64, &dictionary)))
+            });
+            assert!(p > 0.005, "{name}: {p}");
+        }
+    }
+
+    #[test]
+    fn arguments_are_often_equal() {
+        let (layout, dictionary) = (Layout::doubles(16), Dictionary::general());
+        let mut x = [0; 16];
+        let p = share(10_000, |rng| {
+            fill(rng, &layout, &dictionary, &mut x);
+            x[..8] == x[8..]
+        });
+        assert!(p > 0.02, "{p}");
+    }
+
+    #[test]
+    fn nothing_depends_on_the_previous_point() {
+        let (layout, dictionary) = (
+            Layout::packed(&[Kind::F32, Kind::I16, Kind::F64]),
+            Dictionary::general(),
+        );
+        let from = |byte| {
+            let mut x = vec![byte; layout.size()];
+            fill(&mut StdRand::with_seed(5), &layout, &dictionary, &mut x);
+            x
+        };
+        assert_eq!(from(0), from(0xff));
+    }
+}

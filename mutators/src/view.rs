@@ -1,0 +1,198 @@
+//! The numbers in a byte input: the "double view" of DESIGN decision 8.
+//!
+//! The corpus holds bytes, so that byte-level havoc, the numeric mutators and other fuzzers share one queue. A [`Layout`]
+//! says which numbers lie at which offsets; it reads and writes them in place, little-endian, without allocation.
+//! Raw bits travel as `u64`, zero-extended from the width of the [`Kind`].
+
+use serde::{Deserialize, Serialize};
+
+pub use crate::kind::Kind;
+use crate::line;
+
+/// One number in a byte input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Slot {
+    /// Its type.
+    pub kind: Kind,
+    /// Bytes from the start of the input.
+    pub offset: usize,
+}
+
+impl Slot {
+    /// One past the last byte.
+    #[must_use]
+    pub const fn end(self) -> usize {
+        self.offset + self.kind.size()
+    }
+
+    /// Raw bits, zero-extended.
+    ///
+    /// # Panics
+    /// If `x` ends before the slot does.
+    #[must_use]
+    pub fn get(self, x: &[u8]) -> u64 {
+        let mut bytes = [0; 8];
+        bytes[..self.kind.size()].copy_from_slice(&x[self.offset..self.end()]);
+        u64::from_le_bytes(bytes) & self.kind.mask()
+    }
+
+    /// Stores the low [`Kind::bits`] of `raw`.
+    ///
+    /// # Panics
+    /// If `x` ends before the slot does.
+    pub fn set(self, x: &mut [u8], raw: u64) {
+        let bytes = (raw & self.kind.mask()).to_le_bytes();
+        x[self.offset..self.end()].copy_from_slice(&bytes[..self.kind.size()]);
+    }
+
+    /// The value as a double, see [`Kind::to_real`].
+    ///
+    /// # Panics
+    /// If `x` ends before the slot does.
+    #[must_use]
+    pub fn real(self, x: &[u8]) -> f64 {
+        self.kind.to_real(self.get(x))
+    }
+
+    /// Stores the value closest to `value`, see [`Kind::from_real`].
+    ///
+    /// # Panics
+    /// If `x` ends before the slot does.
+    pub fn set_real(self, x: &mut [u8], value: f64) {
+        self.set(x, self.kind.from_real(value));
+    }
+
+    /// Position on the ULP line, see [`line::position`].
+    ///
+    /// # Panics
+    /// If `x` ends before the slot does.
+    #[must_use]
+    pub fn position(self, x: &[u8]) -> u64 {
+        line::position(self.kind, self.get(x))
+    }
+
+    /// Stores the value at a position of the ULP line, see [`line::raw`].
+    ///
+    /// # Panics
+    /// If `x` ends before the slot does.
+    pub fn set_position(self, x: &mut [u8], position: u64) {
+        self.set(x, line::raw(self.kind, position));
+    }
+}
+
+/// Which numbers lie where in a byte input.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Layout {
+    slots: Vec<Slot>,
+    size: usize,
+}
+
+impl Layout {
+    /// Numbers one after the other, in order, without padding.
+    #[must_use]
+    pub fn packed(kinds: &[Kind]) -> Self {
+        let mut size = 0;
+        let place = |&kind: &Kind| {
+            let slot = Slot { kind, offset: size };
+            size = slot.end();
+            slot
+        };
+        let slots = kinds.iter().map(place).collect();
+        Self { slots, size }
+    }
+
+    /// As many doubles as there are whole groups of 8 bytes in `n_bytes`.
+    #[must_use]
+    pub fn doubles(n_bytes: usize) -> Self {
+        Self::packed(&vec![Kind::F64; n_bytes / 8])
+    }
+
+    /// The slots, by rising offset.
+    #[must_use]
+    pub fn slots(&self) -> &[Slot] {
+        &self.slots
+    }
+
+    /// Bytes from the start of the input to the end of the last slot.
+    #[must_use]
+    pub const fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Number of slots.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Whether there is no number at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// The slots that lie entirely within an input of `n_bytes`; mutation of bytes may have cut it short.
+    #[must_use]
+    pub fn fitting(&self, n_bytes: usize) -> &[Slot] {
+        let n = self.slots.partition_point(|slot| slot.end() <= n_bytes);
+        &self.slots[..n]
+    }
+
+    /// The numbers as doubles, in slot order, see [`Kind::to_real`].
+    ///
+    /// # Panics
+    /// If `x` is shorter than [`size`](Self::size).
+    #[must_use]
+    pub fn reals(&self, x: &[u8]) -> Vec<f64> {
+        self.slots.iter().map(|slot| slot.real(x)).collect()
+    }
+
+    /// Stores doubles, in slot order, see [`Kind::from_real`]. Surplus values are ignored, missing ones leave their slots.
+    ///
+    /// # Panics
+    /// If `x` is shorter than [`size`](Self::size).
+    pub fn set_reals(&self, x: &mut [u8], values: &[f64]) {
+        for (slot, &value) in self.slots.iter().zip(values) {
+            slot.set_real(x, value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packed_slots_follow_one_another() {
+        let layout = Layout::packed(&[Kind::I8, Kind::F64, Kind::Bool, Kind::F32]);
+        let offsets: Vec<usize> = layout.slots().iter().map(|s| s.offset).collect();
+        assert_eq!((offsets, layout.size()), (vec![0, 1, 9, 10], 14));
+    }
+
+    #[test]
+    fn doubles_ignore_a_partial_group() {
+        assert_eq!(Layout::doubles(23), Layout::packed(&[Kind::F64, Kind::F64]));
+    }
+
+    #[test]
+    fn fitting_drops_slots_that_are_cut() {
+        assert_eq!(Layout::doubles(24).fitting(17).len(), 2);
+    }
+
+    #[test]
+    fn bool_reads_its_lowest_bit_only() {
+        let slot = Slot {
+            kind: Kind::Bool,
+            offset: 0,
+        };
+        assert_eq!((slot.get(&[0xfe]), slot.get(&[0xff])), (0, 1));
+    }
+
+    #[test]
+    fn set_leaves_the_neighbours_alone() {
+        let layout = Layout::packed(&[Kind::I16, Kind::I16, Kind::I16]);
+        let mut x = [0xaa; 6];
+        layout.slots()[1].set(&mut x, 0x1_2345);
+        assert_eq!(x, [0xaa, 0xaa, 0x45, 0x23, 0xaa, 0xaa]);
+    }
+}

@@ -1,0 +1,114 @@
+//! The hot paths do not allocate.
+
+use std::{
+    alloc::{GlobalAlloc, Layout as Memory, System},
+    cell::Cell,
+    sync::Arc,
+};
+
+use libafl_bolts::rands::StdRand;
+use penfuzz_mutators::{
+    basinhopping::Basinhopping,
+    dictionary::Dictionary,
+    evaluate::{Metric, RepresentingFunction, Stop},
+    minimizer::{LocalMinimizer, avm::Avm},
+    random,
+    start::StartPoints,
+    structured,
+    view::{Kind, Layout},
+};
+
+thread_local! {
+    /// Allocations of this thread: other tests run beside this one.
+    static COUNT: Cell<u64> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+// SAFETY: every request is passed to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, memory: Memory) -> *mut u8 {
+        COUNT.with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promises are those that the system's allocator wants.
+        unsafe { System.alloc(memory) }
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, memory: Memory) {
+        // SAFETY: `place` came from `alloc` above with the same `memory`.
+        unsafe { System.dealloc(place, memory) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn allocations(run: impl FnOnce()) -> u64 {
+    let before = COUNT.with(Cell::get);
+    run();
+    COUNT.with(Cell::get) - before
+}
+
+/// Never zero, and rough, so that every part of a search is used.
+struct Rough(u64);
+
+impl RepresentingFunction for Rough {
+    fn evaluate(&mut self, x: &[u8]) -> Result<u64, Stop> {
+        self.0 = self.0.checked_sub(1).ok_or(Stop::Budget)?;
+        Ok(x.iter().fold(1, |sum, &byte| sum * 3 + u64::from(byte & 0x77)))
+    }
+
+    fn metric(&self) -> Metric {
+        Metric::Ulp
+    }
+}
+
+fn setting() -> (Layout, Arc<Dictionary>, Vec<u8>, StdRand) {
+    let layout = Layout::packed(&[Kind::F64, Kind::F32, Kind::I32, Kind::Bool]);
+    let x = vec![1; layout.size()];
+    (
+        layout,
+        Arc::new(Dictionary::new(&[3.5f64.to_bits()], &[17, 0x3ff0_0000])),
+        x,
+        StdRand::with_seed(1),
+    )
+}
+
+#[test]
+fn the_counter_counts() {
+    assert_eq!(allocations(|| drop(std::hint::black_box(Box::new(1)))), 1);
+}
+
+#[test]
+fn avm_does_not_allocate() {
+    let (layout, dictionary, mut x, mut rng) = setting();
+    let mut avm = Avm::new(dictionary);
+    let n = allocations(|| {
+        let _ = avm.minimize(&mut Rough(100_000), &mut x, &layout, &mut rng);
+    });
+    assert_eq!(n, 0);
+}
+
+#[test]
+fn basinhopping_allocates_its_two_points_only() {
+    let (layout, dictionary, mut x, mut rng) = setting();
+    let avm = Box::new(Avm::new(dictionary.clone()));
+    let mut search = Basinhopping::new(avm, dictionary).with_n_iter(100);
+    let n = allocations(|| {
+        let _ = search.minimize(&mut Rough(100_000), &mut x, &layout, &mut rng);
+    });
+    assert!(n <= 2, "{n}");
+}
+
+#[test]
+fn making_points_does_not_allocate() {
+    let (layout, dictionary, mut x, mut rng) = setting();
+    let mut starts = StartPoints::new();
+    let n = allocations(|| {
+        for _ in 0..1000 {
+            random::fill(&mut rng, &layout, &mut x);
+            structured::fill(&mut rng, &layout, &dictionary, &mut x);
+            starts.next(&mut rng, &layout, &dictionary, &mut x);
+        }
+    });
+    assert_eq!(n, 0);
+}
