@@ -1,14 +1,20 @@
 //! Compiles the guard, which must be C: it leaves the target by jumping out of a signal handler.
 
 fn main() {
-    println!("cargo:rerun-if-changed=src/executor/guard.c");
-    cc::Build::new()
-        .file("src/executor/guard.c")
-        .opt_level(2)
-        .warnings(true)
-        // A C++ exception that leaves the target finds no frame to unwind and ends in abort, which is caught.
+    for file in ["guard.c", "guard_call.c", "guard.h"] {
+        println!("cargo:rerun-if-changed=src/executor/{file}");
+    }
+    compiler().file("src/executor/guard.c").compile("penfuzz_guard");
+    compiler()
+        .file("src/executor/guard_call.c")
+        // The unwinder must stop here; guard.c in turn needs its tables to look for the place of a fault.
         .flag("-fno-asynchronous-unwind-tables")
         .flag("-fno-exceptions")
-        .flag_if_supported("-fno-stack-protector")
-        .compile("penfuzz_guard");
+        .compile("penfuzz_guard_call");
+}
+
+fn compiler() -> cc::Build {
+    let mut build = cc::Build::new();
+    build.opt_level(2).warnings(true).flag_if_supported("-fno-stack-protector");
+    build
 }

@@ -6,7 +6,6 @@
 
 pub mod afl;
 pub mod board;
-pub mod memory;
 pub mod options;
 pub mod outcome;
 pub mod progress;

@@ -92,12 +92,19 @@ pub fn run(options: &Options) -> Result<Finished, Error> {
 
 /// The child's whole life.
 fn work(options: &Options, board: &'static mut Board) -> ! {
+    let address = &raw mut *board as usize;
     // SAFETY: plain system calls. Ctrl-C is the supervisor's to handle; a worker must not outlive it.
     unsafe {
         libc::signal(libc::SIGINT, libc::SIG_IGN);
         libc::signal(libc::SIGTERM, libc::SIG_DFL);
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
     }
+    std::panic::set_hook(Box::new(move |info| {
+        // SAFETY: a panicking worker does nothing else with the board.
+        unsafe { (*(address as *mut Board)).error.set(&format!("penfuzz failed in a way it should not ({info}); please report it")) };
+        // SAFETY: ends the process.
+        unsafe { libc::_exit(FAILED) }
+    }));
     // The directory is settled by the first worker; the later ones must not choose anew or set it aside again.
     let dir = board.directory.get().map(PathBuf::from).or_else(|| options.out.clone());
     let board: *mut Board = board;

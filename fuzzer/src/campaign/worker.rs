@@ -23,13 +23,12 @@ use penfuzz_mutators::{dictionary::Dictionary, havoc::numeric_mutations, view::L
 use super::{
     Options, SearchKind, afl,
     board::{Board, INPUT_ROOM, StopReason},
-    memory::Gauge,
     outcome, resume,
     store::{self, Store},
 };
 use crate::{
     error::Error,
-    executor::{Evaluator, Fault, HasEvaluator, PenExecutor, evaluator::Limits},
+    executor::{Evaluator, Fault, HasEvaluator, PenExecutor, evaluator::Limits, guard},
     report,
     saturation::{BranchGraph, NewPlaceFeedback, PenObserver, Saturation, SaturationFeedback, Scope, ScopeKind},
     stage::{BasinhoppingStage, Clock, NumericHavocStage, PaperStage, Sampling, SamplingStage, budget::Spent, paper, probe},
@@ -117,7 +116,6 @@ struct Campaign<'a> {
     scope: Scope,
     store: Store,
     board: &'static mut Board,
-    gauge: Gauge,
     timing: Timing,
     clock: Clock,
     layout: Arc<Layout>,
@@ -137,8 +135,7 @@ impl<'a> Campaign<'a> {
         mut store: Store,
         board: &'static mut Board,
     ) -> Result<Self, Error> {
-        let gauge = Gauge::install(options.memory_limit)?;
-        let limits = Limits { timeout: options.timeout, fuel: options.fuel };
+        let limits = Limits { timeout: options.timeout, fuel: options.fuel, memory: options.memory_limit };
         let layout = Arc::new(target.functions[function].layout());
         let dictionary = Arc::new(harvest(&target, function));
         let mut evaluator = Evaluator::new(target, function, limits)?;
@@ -161,7 +158,6 @@ impl<'a> Campaign<'a> {
             scope,
             store,
             board,
-            gauge,
             timing,
             clock,
             layout,
@@ -297,17 +293,16 @@ impl<'a> Campaign<'a> {
             if state.metadata::<Saturation>()?.is_done() {
                 return Ok(Some(StopReason::Saturated));
             }
-            let evaluations = executor.evaluator().evaluations();
-            if self.clock.is_over(evaluations) {
+            if guard::is_worn_out() {
+                self.save(executor, state)?;
+                return Ok(None);
+            }
+            if self.clock.is_over(executor.evaluator().evaluations()) {
                 let flagged = self.board.stop_reason();
                 return Ok(Some(if flagged == StopReason::None { StopReason::MaxEvals } else { flagged }));
             }
             stages.perform_all(fuzzer, executor, state, manager)?;
             self.sync(executor, state)?;
-            if self.gauge.is_worn_out() {
-                self.save(executor, state)?;
-                return Ok(None);
-            }
         }
     }
 
@@ -329,8 +324,7 @@ impl<'a> Campaign<'a> {
         }
         let solutions = state.solutions();
         for i in self.synced_solutions..solutions.count() {
-            let testcase = solutions.get(solutions.nth(i))?.borrow();
-            let fault = testcase.metadata::<Fault>()?.clone();
+            let fault = solutions.get(solutions.nth(i))?.borrow().metadata::<Fault>()?.clone();
             let bytes: Vec<u8> = solutions.cloned_input_for_id(solutions.nth(i))?.into();
             self.store.keep_fault(&bytes, &fault, ms)?;
         }

@@ -11,7 +11,7 @@ use crate::{
     error::{Error, at},
     executor::{
         Evaluator,
-        evaluator::{DEFAULT_FUEL, Limits, Ran},
+        evaluator::{DEFAULT_FUEL, DEFAULT_MEMORY, Limits, Ran},
     },
     report::literal,
     saturation::{Scope, ScopeKind},
@@ -47,7 +47,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let target = Rc::new(Target::load(&linked.file)?);
     let function = select::select(&target, args.target.function.as_deref())?;
     let scope = Scope::new(&target, function, args.scope);
-    let limits = Limits { timeout: args.timeout, fuel: args.fuel };
+    let limits = Limits { timeout: args.timeout, fuel: args.fuel, memory: DEFAULT_MEMORY };
     let mut evaluator = Evaluator::new(Rc::clone(&target), function, limits)?;
     let mut outcome = Outcome::Fine;
     for path in &args.inputs {

@@ -26,11 +26,16 @@ pub struct Limits {
     pub timeout: Duration,
     /// Loop iterations and calls, counted by the hooks: the same at every run.
     pub fuel: i64,
+    /// Bytes of memory that the process may grow by.
+    pub memory: u64,
 }
+
+/// Memory for the target when nothing else is said: 1 GiB.
+pub const DEFAULT_MEMORY: u64 = 1 << 30;
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { timeout: Duration::from_secs(1), fuel: DEFAULT_FUEL }
+        Self { timeout: Duration::from_secs(1), fuel: DEFAULT_FUEL, memory: DEFAULT_MEMORY }
     }
 }
 
@@ -81,7 +86,7 @@ impl Evaluator {
         let f = &target.functions[function];
         let entry =
             f.entry().ok_or_else(|| Error::new(format!("`{}` has a parameter that is not supported", f.signature())))?;
-        guard::install(limits.timeout)?;
+        guard::install(limits.timeout, limits.memory)?;
         let n = target.n_branches;
         let input_size = f.layout().size();
         let mut me = Self {
@@ -97,7 +102,7 @@ impl Evaluator {
             improved: vec![0; n],
             closest: vec![0; n * input_size],
             r0: u64::MAX,
-            faults: FaultReader::new(&target.path, target.base(), limits.timeout, limits.fuel),
+            faults: FaultReader::new(&target.path, target.base(), limits),
             known_faults: HashSet::new(),
             last_end: None,
             count: core::ptr::null_mut(),
@@ -203,6 +208,16 @@ impl Evaluator {
     pub fn r(&self) -> u64 {
         // SAFETY: as in `run`.
         unsafe { (*self.target.state()).r }
+    }
+
+    /// Loop iterations and calls of the last run.
+    #[inline]
+    #[must_use]
+    pub fn fuel_used(&self) -> u64 {
+        // SAFETY: as in `run`.
+        let left = unsafe { (*self.target.state()).fuel };
+        // Spent fuel is filled up, so that nothing stops the way out.
+        if left > self.fuel { self.fuel as u64 } else { (self.fuel - left) as u64 }
     }
 
     /// The branch that last changed `r`.

@@ -3,14 +3,16 @@
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
     path::Path,
-    time::Duration,
 };
 
 use libafl_bolts::impl_serdeany;
 use penfuzz_cc::abi;
 use serde::{Deserialize, Serialize};
 
-use super::guard::End;
+use super::{
+    evaluator::Limits,
+    guard::{self, End},
+};
 use crate::target::load::module_of;
 
 /// The directories in which findings lie.
@@ -47,8 +49,7 @@ struct Place {
 /// Finds places in one target file. Looks up names only for faults not seen before.
 pub struct FaultReader {
     base: u64,
-    timeout: Duration,
-    fuel: i64,
+    limits: Limits,
     symbols: Option<addr2line::Loader>,
 }
 
@@ -64,8 +65,8 @@ const STACK_REACH: u64 = 1 << 20;
 impl FaultReader {
     /// For the target file at `path`, mapped at `base`.
     #[must_use]
-    pub fn new(path: &Path, base: u64, timeout: Duration, fuel: i64) -> Self {
-        Self { base, timeout, fuel, symbols: addr2line::Loader::new(path).ok() }
+    pub fn new(path: &Path, base: u64, limits: Limits) -> Self {
+        Self { base, limits, symbols: addr2line::Loader::new(path).ok() }
     }
 
     /// Crash or hang?
@@ -96,15 +97,16 @@ impl FaultReader {
     fn place(&self, end: &End) -> Place {
         let what = if is_overflow(end) { -1 } else { i64::from(end.signal) << 8 | i64::from(end.stop) };
         let address = self.address_in_target(end);
-        // The alarm and the overflow strike anywhere inside the guilty function.
-        let offset = if end.signal == libc::SIGALRM || is_overflow(end) { self.function_of(address) } else { address };
+        // The alarm, the overflow and the limit strike anywhere inside the guilty function.
+        let anywhere = end.signal == libc::SIGALRM || end.stop == guard::STOP_MEMORY || is_overflow(end);
+        let offset = if anywhere { self.function_of(address) } else { address };
         Place { what, offset }
     }
 
     /// The innermost address that lies in the target file, as an offset into it; 0 when there is none.
     fn address_in_target(&self, end: &End) -> u64 {
         let inside = |a: u64| module_of(a).is_some_and(|(base, _)| base == self.base).then(|| a - self.base);
-        if end.stop != 0 {
+        if matches!(end.stop, abi::stop::FUEL | abi::stop::EXIT) {
             return inside(end.place).map_or(0, |a| a - 1);
         }
         inside(end.place).or_else(|| end.frames().find_map(|f| inside(f.wrapping_sub(1)))).unwrap_or(0)
@@ -121,12 +123,13 @@ impl FaultReader {
 
     fn reason(&self, end: &End, exit_status: i64) -> String {
         match end.stop {
-            abi::stop::FUEL => return format!("no end after {} loop iterations and calls", self.fuel),
+            abi::stop::FUEL => return format!("no end after {} loop iterations and calls", self.limits.fuel),
+            guard::STOP_MEMORY => return format!("more than {} MiB of memory", self.limits.memory >> 20),
             abi::stop::EXIT => return format!("exit({exit_status})"),
             _ => {}
         }
         match end.signal {
-            libc::SIGALRM => format!("no answer after {:?}", self.timeout),
+            libc::SIGALRM => format!("no answer after {:?}", self.limits.timeout),
             libc::SIGSEGV if is_overflow(end) => "stack overflow (SIGSEGV)".to_owned(),
             libc::SIGSEGV | libc::SIGBUS => format!("{} at address {:#x}", signal_name(end.signal), end.address),
             s => signal_name(s),
@@ -140,18 +143,25 @@ impl FaultReader {
         let unknown = || format!("target+{offset:#x}");
         let Some(symbols) = &self.symbols else { return unknown() };
         let name = symbols.find_symbol(offset).map(ToOwned::to_owned);
-        match (symbols.find_location(offset), name) {
-            (Ok(Some(l)), name) => format!(
-                "{} ({}:{})",
-                name.as_deref().unwrap_or("?"),
-                l.file.unwrap_or("?"),
-                l.line.unwrap_or(0)
-            ),
-            (_, Some(name)) => name,
+        match (self.line(offset), name) {
+            (Some((file, line)), name) => format!("{} ({file}:{line})", name.as_deref().unwrap_or("?")),
+            (None, Some(name)) => name,
             _ => unknown(),
         }
     }
+
+    /// The source line of an address; optimized code has stretches without one, then that of the code before.
+    fn line(&self, offset: u64) -> Option<(String, u32)> {
+        let symbols = self.symbols.as_ref()?;
+        (0..LINELESS_STRETCH).find_map(|back| {
+            let location = symbols.find_location(offset.checked_sub(back)?).ok()??;
+            Some((location.file?.to_owned(), location.line.filter(|l| *l > 0)?))
+        })
+    }
 }
+
+/// Bytes of code without a line that are passed over.
+const LINELESS_STRETCH: u64 = 64;
 
 fn is_overflow(end: &End) -> bool {
     end.signal == libc::SIGSEGV && end.address != 0 && end.address.abs_diff(end.stack) < STACK_REACH

@@ -2,10 +2,13 @@
  *
  * A fault, an abort, an exit, spent fuel or the alarm leave the target by a jump to the frame of guard_call. Only frames of
  * the target (and of the C library called by it) are skipped, never one of Rust. One periodic timer serves all evaluations:
- * it notices that the same evaluation is still running after a number of ticks, so an evaluation costs no system call. */
+ * it notices that the same evaluation is still running after a number of ticks, and that memory is used up, so an evaluation
+ * costs no system call. */
 #define _GNU_SOURCE
+#include "guard.h"
+
 #include <execinfo.h>
-#include <fenv.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,34 +19,32 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#define MAX_FRAMES 48
 #define STACK_SIZE (256 * 1024)
 
-/* Mirrored by guard.rs. */
-struct guard_end {
-  int32_t signal;      /* the signal, or 0 */
-  uint32_t stop;       /* enum pen_stop, or 0 */
-  uint64_t address;    /* the address that faulted */
-  uint64_t place;      /* program counter, or the caller of what stopped */
-  uint64_t stack;      /* stack pointer */
-  uint32_t n_frames;
-  uint32_t unused;
-  void *frames[MAX_FRAMES]; /* callers, innermost first */
-};
-
 struct guard_end guard_end;
-volatile uint64_t guard_evaluations; /* evaluations begun; the board shows it */
+volatile uint32_t guard_worn_out;    /* the process uses half of its memory, or more */
 
-static void *resume_at[5];
-static volatile sig_atomic_t in_target, in_handler;
+static volatile sig_atomic_t in_handler;
 static volatile uint64_t ticked_evaluation;
 static volatile uint32_t ticks, ticks_allowed;
-static fenv_t environment;
+static volatile uint64_t pages_allowed = UINT64_MAX;
+static int statm = -1;
 
 static __attribute__((noreturn)) void leave(void) {
-  in_target = 0;
+  guard_in_target = 0;
   in_handler = 0;
-  __builtin_longjmp(resume_at, 1);
+  __builtin_longjmp(guard_resume_at, 1);
+}
+
+/* Resident pages, the second number of /proc/self/statm. */
+static uint64_t resident_pages(void) {
+  char text[64];
+  ssize_t n = statm < 0 ? -1 : pread(statm, text, sizeof text, 0);
+  ssize_t i = 0;
+  uint64_t pages = 0;
+  while (i < n && text[i] != ' ') i++;
+  for (i++; i < n && text[i] >= '0' && text[i] <= '9'; i++) pages = pages * 10 + (uint64_t)(text[i] - '0');
+  return pages;
 }
 
 static int overdue(void) {
@@ -53,6 +54,13 @@ static int overdue(void) {
     return 0;
   }
   return ++ticks >= ticks_allowed;
+}
+
+/* At each tick: GUARD_STOP_MEMORY when the limit is passed. */
+static uint32_t check_memory(void) {
+  uint64_t pages = resident_pages();
+  if (pages > pages_allowed / 2) guard_worn_out = 1;
+  return pages > pages_allowed ? GUARD_STOP_MEMORY : 0;
 }
 
 static void note_machine_state(const ucontext_t *context) {
@@ -66,18 +74,26 @@ static void note_machine_state(const ucontext_t *context) {
 }
 
 static void on_signal(int signal_number, siginfo_t *info, void *context) {
-  if (!in_target) {
-    if (signal_number == SIGALRM) return;
+  if (!guard_in_target) {
+    if (signal_number == SIGALRM) {
+      check_memory();
+      return;
+    }
     /* A fault of the fuzzer itself: die of it, the supervisor sees how. */
     signal(signal_number, SIG_DFL);
     raise(signal_number);
     return;
   }
   if (in_handler) leave(); /* unwinding a broken stack faulted in turn */
-  if (signal_number == SIGALRM && !overdue()) return;
+  uint32_t stop = 0;
+  if (signal_number == SIGALRM) {
+    stop = check_memory();
+    if (!stop && !overdue()) return;
+  }
   in_handler = 1;
   memset(&guard_end, 0, offsetof(struct guard_end, frames));
-  guard_end.signal = signal_number;
+  guard_end.signal = stop ? 0 : signal_number;
+  guard_end.stop = stop;
   guard_end.address = (uint64_t)(uintptr_t)info->si_addr;
   note_machine_state(context);
   int n = backtrace(guard_end.frames, MAX_FRAMES);
@@ -87,48 +103,25 @@ static void on_signal(int signal_number, siginfo_t *info, void *context) {
 
 /* struct pen_state.stop of the target. */
 void guard_stop(uint32_t reason, void *place) {
-  if (!in_target) return;
+  if (!guard_in_target) return;
   memset(&guard_end, 0, offsetof(struct guard_end, frames));
   guard_end.stop = reason;
   guard_end.place = (uint64_t)(uintptr_t)place;
   leave();
 }
 
-/* Returns 0 when the target returned, 1 when guard_end says how it ended. */
-__attribute__((noinline)) int guard_call(void (*call)(const uint8_t *, uint8_t *), const uint8_t *in, uint8_t *out) {
-  guard_evaluations++;
-  if (__builtin_setjmp(resume_at)) {
-    fesetenv(&environment);
-    return 1;
-  }
-  in_target = 1;
-  call(in, out);
-  in_target = 0;
-  return 0;
-}
-
-/* The same for LLVMFuzzerTestOneInput. */
-__attribute__((noinline)) int guard_call_harness(int (*harness)(const uint8_t *, size_t), const uint8_t *in, size_t size,
-                                                 int *result) {
-  guard_evaluations++;
-  if (__builtin_setjmp(resume_at)) {
-    fesetenv(&environment);
-    return 1;
-  }
-  in_target = 1;
-  *result = harness(in, size);
-  in_target = 0;
-  return 0;
-}
-
-/* Installs the handlers for this thread and starts the timer. Returns 0, or the errno of what failed. */
-int guard_install(uint64_t timeout_ns, uint64_t tick_ns) {
+/* Installs the handlers for this thread and starts the timer; the process may grow by `memory` bytes. Returns 0, or the
+ * errno of what failed. */
+int guard_install(uint64_t timeout_ns, uint64_t tick_ns, uint64_t memory) {
   static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS, SIGALRM};
   static timer_t timer;
   static int installed;
+  if (statm < 0) statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+  pages_allowed = resident_pages() + memory / (uint64_t)sysconf(_SC_PAGESIZE);
+  guard_worn_out = 0;
   ticks_allowed = (uint32_t)((timeout_ns + tick_ns - 1) / tick_ns) + 1; /* the first tick may come at once */
   if (installed) return 0;
-  fegetenv(&environment);
+  fegetenv(&guard_environment);
   void *warm[2];
   backtrace(warm, 2); /* loads the unwinder now, not inside a handler */
   stack_t stack = {.ss_sp = malloc(STACK_SIZE), .ss_size = STACK_SIZE};

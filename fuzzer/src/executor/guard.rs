@@ -1,4 +1,4 @@
-//! The guard around the target: `guard.c` seen from Rust.
+//! The guard around the target: `guard.c` and `guard_call.c` seen from Rust.
 
 use core::ffi::c_void;
 use std::time::Duration;
@@ -39,10 +39,10 @@ impl End {
 
 unsafe extern "C" {
     static guard_end: End;
-    static guard_evaluations: u64;
+    static guard_worn_out: u32;
     fn guard_call(call: Call, input: *const u8, output: *mut u8) -> i32;
     fn guard_call_harness(harness: Harness, input: *const u8, size: usize, result: *mut i32) -> i32;
-    fn guard_install(timeout_ns: u64, tick_ns: u64) -> i32;
+    fn guard_install(timeout_ns: u64, tick_ns: u64, memory: u64) -> i32;
 }
 
 unsafe extern "C-unwind" {
@@ -53,15 +53,18 @@ unsafe extern "C-unwind" {
 /// The timer looks this often whether an evaluation is overdue.
 const TICK: Duration = Duration::from_millis(20);
 
+/// [`End::stop`] when the memory limit was passed.
+pub const STOP_MEMORY: u32 = 100;
+
 /// Installs signal handlers, their stack and the timer, for the calling thread. One evaluation may take `timeout`
-/// (and at most two ticks more).
+/// (and at most two ticks more); the process may grow by `memory` bytes of resident memory.
 ///
 /// # Errors
 /// When the system refuses one of them.
-pub fn install(timeout: Duration) -> Result<(), Error> {
+pub fn install(timeout: Duration, memory: u64) -> Result<(), Error> {
     let tick = TICK.min(timeout / 4).max(Duration::from_millis(1));
     // SAFETY: the arguments are plain numbers; handlers touch nothing outside an evaluation.
-    match unsafe { guard_install(timeout.as_nanos() as u64, tick.as_nanos() as u64) } {
+    match unsafe { guard_install(timeout.as_nanos() as u64, tick.as_nanos() as u64, memory) } {
         0 => Ok(()),
         e => Err(Error::new(format!(
             "cannot install the guard around the target: {}",
@@ -70,11 +73,12 @@ pub fn install(timeout: Duration) -> Result<(), Error> {
     }
 }
 
-/// Evaluations begun in this process.
+/// Has the target left so much memory behind that another process should take over?
+#[inline]
 #[must_use]
-pub fn evaluations() -> u64 {
-    // SAFETY: written by this thread only, between its own reads.
-    unsafe { (&raw const guard_evaluations).read_volatile() }
+pub fn is_worn_out() -> bool {
+    // SAFETY: written by the signal handler of this thread, a single word.
+    unsafe { (&raw const guard_worn_out).read_volatile() != 0 }
 }
 
 /// Calls a thunk; `None` when it returned.

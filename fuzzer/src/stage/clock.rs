@@ -1,6 +1,8 @@
-//! When the campaign ends, asked before every evaluation, so it costs two loads and a comparison.
+//! When the search must stop, asked before every evaluation, so it costs three loads and a comparison.
 
 use core::sync::atomic::{AtomicU32, Ordering};
+
+use crate::executor::guard;
 
 /// The end of a campaign: a number of evaluations, or a flag that someone else raises.
 #[derive(Debug, Clone)]
@@ -28,6 +30,6 @@ impl Clock {
     #[inline]
     #[must_use]
     pub fn is_over(&self, evaluations: u64) -> bool {
-        evaluations >= self.max_evaluations || self.stop.load(Ordering::Relaxed) != 0
+        evaluations >= self.max_evaluations || self.stop.load(Ordering::Relaxed) != 0 || guard::is_worn_out()
     }
 }

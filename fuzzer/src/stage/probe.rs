@@ -18,12 +18,16 @@ use crate::{
     saturation::Saturation,
 };
 
+/// Loop iterations and calls that cost as much of a budget as an evaluation without any: long evaluations are charged for
+/// their length, by a measure that is the same at every run.
+const FUEL_PER_UNIT: u64 = 64;
+
 /// Evaluates points until a budget is spent, the target branch is taken, or the campaign ends; collects the inputs that
 /// took a new branch or failed at a new place.
 pub struct Probe<'a> {
     evaluator: &'a mut Evaluator,
     clock: &'a Clock,
-    /// Evaluations left.
+    /// Units left: one per evaluation, and one per [`FUEL_PER_UNIT`].
     pub budget: u64,
     target: Option<usize>,
     /// Inputs for LibAFL to look at.
@@ -71,8 +75,8 @@ impl RepresentingFunction for Probe<'_> {
         if self.clock.is_over(self.evaluator.evaluations()) {
             return Err(Stop::End);
         }
-        self.budget -= 1;
         let ran = self.evaluator.run(x);
+        self.budget = self.budget.saturating_sub(1 + self.evaluator.fuel_used() / FUEL_PER_UNIT);
         if self.evaluator.has_hits() || ran == Ran::Faulted {
             self.look(x, ran)?;
         }

@@ -5,7 +5,8 @@
 //!    nothing, or little.
 //! 2. Substitution: go through all [`MOVES`] of all numbers side by side (first candidates of every list, then second
 //!    ones…), so that the likely candidates of every list come early. After a clear improvement, step 1 again.
-//! 3. When a whole cycle of step 2 has improved nothing, the point is a local minimum.
+//! 3. When a whole cycle of step 2 has improved nothing: go to both edges of the plateau of each number, where the value
+//!    gets worse. If nothing is better there either, the point is a local minimum.
 //!
 //! A candidate of step 2 that neither improves nor worsens is accepted now and then: conditions such as `(n & 1) == 0` are
 //! flat almost everywhere.
@@ -21,7 +22,7 @@ use std::sync::Arc;
 use libafl_bolts::rands::{Rand, StdRand};
 
 use super::{
-    LocalMinimizer,
+    LocalMinimizer, edge,
     line_ulp::{self, creeps},
     probe::{Probe, Verdict},
 };
@@ -69,12 +70,16 @@ impl LocalMinimizer for Avm {
             layout,
             dictionary: &self.dictionary,
         };
-        search.lines(&mut probe)?;
-        if probe.is_done() {
-            return Ok(0);
+        loop {
+            search.lines(&mut probe)?;
+            if probe.is_done() {
+                return Ok(0);
+            }
+            search.substitutions(&mut probe, rng)?;
+            if probe.is_done() || !search.edges(&mut probe)? {
+                return Ok(probe.best());
+            }
         }
-        search.substitutions(&mut probe, rng)?;
-        Ok(probe.best())
     }
 }
 
@@ -104,7 +109,17 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Steps 2 and 3.
+    /// Step 3.
+    fn edges(&self, probe: &mut Probe) -> Result<bool, Stop> {
+        for &slot in self.layout.slots() {
+            if probe.best() != u64::MAX && edge::search(probe, slot)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Step 2.
     fn substitutions(&self, probe: &mut Probe, rng: &mut StdRand) -> Result<(), Stop> {
         let (mut index, mut quiet) = (0, 0);
         loop {

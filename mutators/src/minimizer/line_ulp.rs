@@ -81,7 +81,7 @@ const fn scales(kind: Kind) -> &'static [u32] {
 }
 
 /// A trial `steps` from the best point.
-fn go(probe: &mut Probe, slot: Slot, rising: bool, steps: u64) -> Result<Verdict, Stop> {
+pub(super) fn go(probe: &mut Probe, slot: Slot, rising: bool, steps: u64) -> Result<Verdict, Stop> {
     let position = slot.position(probe.x());
     probe.try_raw(
         slot,

@@ -4,6 +4,7 @@
 
 pub mod avm;
 pub mod brent;
+mod edge;
 pub mod line_real;
 mod line_ulp;
 pub mod nelder_mead;
