@@ -19,9 +19,19 @@ fn main() {
     for path in ["build.rs", "pass", "runtime"] {
         println!("cargo::rerun-if-changed={path}");
     }
+    link_cxx_name();
     if let Err(message) = build() {
         println!("cargo::error={message}");
         exit(1);
+    }
+}
+
+/// Puts `pen-c++` beside `pen-cxx`: cargo refuses a plus sign in the name of a program. Who builds elsewhere has `pen-cxx`.
+fn link_cxx_name() {
+    let Some(out) = env::var_os("OUT_DIR").map(PathBuf::from) else { return };
+    // OUT_DIR is <programs>/build/<package>-<hash>/out.
+    if let Some(programs) = out.ancestors().nth(3) {
+        let _ = std::os::unix::fs::symlink("pen-cxx", programs.join("pen-c++"));
     }
 }
 

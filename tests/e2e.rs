@@ -1,1 +1,22 @@
-//! End-to-end tests.
+//! End-to-end tests: the built `penfuzz` on real programs, with real signals, kills and full disks.
+
+#[path = "e2e/bad_input.rs"]
+mod bad_input;
+#[path = "e2e/console.rs"]
+mod console;
+#[path = "e2e/determinism.rs"]
+mod determinism;
+#[path = "e2e/full_disk.rs"]
+mod full_disk;
+#[path = "e2e/interrupt.rs"]
+mod interrupt;
+#[path = "e2e/misbehaving.rs"]
+mod misbehaving;
+#[path = "e2e/outputs.rs"]
+mod outputs;
+#[path = "e2e/resume.rs"]
+mod resume;
+#[path = "e2e/support.rs"]
+mod support;
+#[path = "e2e/targets.rs"]
+mod targets;

@@ -131,18 +131,37 @@ private:
       R = B.CreatePtrToInt(R, X.I64);
     }
     if (!L->getType()->isIntegerTy()) return nullptr;
-    if (L->getType()->getIntegerBitWidth() > 64) return nullptr;
+    if (L->getType()->getIntegerBitWidth() > 64) return wideLeaf(Predicate, L, R);
     Leaves++;
     bool Zero = CmpInst::isUnsigned(Predicate) || L->getType()->isIntegerTy(1);
     auto Wide = [&](Value *V) { return Zero ? B.CreateZExt(V, X.I64) : B.CreateSExt(V, X.I64); };
     return B.CreateCall(X.ICmp, {X.u32(Predicate), Wide(L), Wide(R)});
   }
 
+  // Integers of more than 64 bits: two numbers that are as far apart, as far as 63 bits can say.
+  Value *wideLeaf(CmpInst::Predicate Predicate, Value *L, Value *R) {
+    Leaves++;
+    Type *T = L->getType();
+    Value *Less = CmpInst::isSigned(Predicate) ? B.CreateICmpSLT(L, R) : B.CreateICmpULT(L, R);
+    Value *Gap = B.CreateSelect(Less, B.CreateSub(R, L), B.CreateSub(L, R));
+    Value *Most = ConstantInt::get(T, INT64_MAX), *Zero = ConstantInt::get(X.I64, 0);
+    Value *Size = B.CreateTrunc(B.CreateSelect(B.CreateICmpULT(Gap, Most), Gap, Most), X.I64);
+    return B.CreateCall(X.ICmp, {X.u32(Predicate), B.CreateSelect(Less, Zero, Size), B.CreateSelect(Less, Size, Zero)});
+  }
+
+  // Floats of 80 and 128 bits by their upper 64 bits: a conversion would raise exceptions of its own.
+  Value *wideFloats(CmpInst::Predicate Predicate, Value *L, Value *R) {
+    unsigned Bits = L->getType()->getPrimitiveSizeInBits();
+    auto Upper = [&](Value *V) { return B.CreateTrunc(B.CreateLShr(B.CreateBitCast(V, B.getIntNTy(Bits)), Bits - 64), X.I64); };
+    return B.CreateCall(X.FCmpWide, {X.u32(Predicate), Upper(L), Upper(R), X.u32(Bits)});
+  }
+
   Value *floatComparison(CmpInst::Predicate Predicate, Value *L, Value *R) {
     if (Predicate == CmpInst::FCMP_FALSE || Predicate == CmpInst::FCMP_TRUE) return nullptr;
     Type *T = L->getType();
-    if (!T->isFloatingPointTy()) return nullptr;
+    if (!T->isFloatingPointTy() || T->isPPC_FP128Ty()) return nullptr;
     Leaves++;
+    if (T->isX86_FP80Ty() || T->isFP128Ty()) return wideFloats(Predicate, L, R);
     if (T->isFloatTy()) return B.CreateCall(X.FCmp32, {X.u32(Predicate), L, R});
     auto Double = [&](Value *V) { return T->isDoubleTy() ? V : B.CreateFPCast(V, B.getDoubleTy()); };
     return B.CreateCall(X.FCmp64, {X.u32(Predicate), Double(L), Double(R)});

@@ -20,6 +20,7 @@ Context::Context(Module &M) : M(M), C(M.getContext()) {
   ICmp = declare("__pen_icmp", Pair, {I32, I64, I64});
   FCmp64 = declare("__pen_fcmp64", Pair, {I32, F64, F64});
   FCmp32 = declare("__pen_fcmp32", Pair, {I32, F32, F32});
+  FCmpWide = declare("__pen_fcmp_wide", Pair, {I32, I64, I64, I32});
   And = declare("__pen_and", Pair, {I64, I64, I64, I64});
   Or = declare("__pen_or", Pair, {I64, I64, I64, I64});
   Opaque = declare("__pen_opaque", Pair, {I32});

@@ -62,7 +62,7 @@ public:
   llvm::PointerType *Ptr;
   llvm::StructType *Pair;   // struct pen_pair
   llvm::GlobalVariable *State;
-  llvm::FunctionCallee ICmp, FCmp64, FCmp32, And, Or, Opaque, Take, Switch, OutOfFuel;
+  llvm::FunctionCallee ICmp, FCmp64, FCmp32, FCmpWide, And, Or, Opaque, Take, Switch, OutOfFuel;
 
   // A private constant "text" with a terminating zero; equal texts share one.
   llvm::Constant *text(llvm::StringRef Text);

@@ -11,6 +11,8 @@
 #include "llvm/IR/DebugProgramInstruction.h"
 #endif
 
+#include <set>
+
 namespace pen {
 using namespace llvm;
 
@@ -136,9 +138,13 @@ static void nameParameters(FunctionPlan &Plan) {
 
 static bool comparesOrComputes(const Instruction &I) { return isa<CmpInst>(I) || isa<BinaryOperator>(I) || isa<SwitchInst>(I); }
 
+// In order and without repetition. LLVM's own sets of integers cannot hold the two largest ones (or INT64_MIN), which a
+// program may well compare with.
+template <typename T> using InOrder = SetVector<T, SmallVector<T, 16>, std::set<T>>;
+
 static void findConstants(FunctionPlan &Plan) {
-  SmallSetVector<uint64_t, 16> Floats;
-  SmallSetVector<int64_t, 16> Integers;
+  InOrder<uint64_t> Floats;
+  InOrder<int64_t> Integers;
   for (Instruction &I : instructions(*Plan.F))
     for (Value *Op : I.operands()) {
       if (auto *FP = dyn_cast<ConstantFP>(Op)) {

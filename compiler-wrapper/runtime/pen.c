@@ -109,7 +109,7 @@ static uint64_t squared(double a, double b) {
 
 static struct pen_pair integers(enum relation rel, uint64_t a, uint64_t b, int is_signed) {
   int less = is_signed ? (int64_t)a < (int64_t)b : a < b;
-  uint64_t gap = less ? b - a : a - b;
+  uint64_t gap = smaller(less ? b - a : a - b, FAR);
   if (__pen_state.metric == PEN_SQUARED)
     gap = is_signed ? squared((double)(int64_t)a, (double)(int64_t)b) : squared((double)a, (double)b);
   if (a != b && gap == 0) gap = unit(); /* different integers that are the same double */
@@ -154,6 +154,18 @@ static struct place place_of_float(float x) {
   return (struct place){bits >> 31 ? -size : size, 0x7f800000, x};
 }
 
+/* The upper 64 bits of a float of 80 or 128 bits: sign, 15 bits of exponent, then the fraction; with 80 bits the leading
+ * one of the fraction is there too. In integers only, so that no exception is raised. */
+static struct place place_of_wide(uint64_t upper, uint32_t bits) {
+  int64_t size = (int64_t)(upper & INT64_MAX);
+  struct place p = {upper >> 63 ? -size : size, bits == 80 ? 0x7fff800000000000 : 0x7fff000000000000, 0};
+  int64_t exponent = (size >> 48) - 16383 + 1023;
+  uint64_t fraction = (uint64_t)size << (bits == 80 ? 17 : 16) >> 12;
+  uint64_t magnitude = exponent <= 0 ? 0 : exponent >= 2047 ? 0x7ff0000000000000 : (uint64_t)exponent << 52 | fraction;
+  p.value = as_double((upper & INT64_MIN) | magnitude);
+  return p;
+}
+
 /* How many floats beyond infinity; 0 for a number. */
 static uint64_t excess(struct place p) {
   int64_t size = p.key < 0 ? -p.key : p.key;
@@ -179,7 +191,7 @@ static struct pen_pair ordered(enum relation rel, struct place a, struct place b
   if (!beyond) {
     if (__pen_state.metric == PEN_SQUARED && gap) {
       gap = squared(a.value, b.value);
-      if (!gap) gap = unit(); /* the square underflowed */
+      if (!gap) gap = 1; /* the square underflowed: the smallest double */
     }
     return from_gap(rel, ka == kb, ka < kb, gap);
   }
@@ -231,6 +243,10 @@ HIDDEN struct pen_pair __pen_fcmp64(uint32_t predicate, double a, double b) {
 
 HIDDEN struct pen_pair __pen_fcmp32(uint32_t predicate, float a, float b) {
   return floats(predicate, place_of_float(a), place_of_float(b));
+}
+
+HIDDEN struct pen_pair __pen_fcmp_wide(uint32_t predicate, uint64_t a, uint64_t b, uint32_t bits) {
+  return floats(predicate, place_of_wide(a, bits), place_of_wide(b, bits));
 }
 
 /* ---- conditions of several comparisons -------------------------------------------------------------------------- */

@@ -2,12 +2,15 @@
 //! being evaluated, so that it is known even when the worker is gone.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Instant;
 
-use crate::error::Error;
+use crate::{error::Error, executor::evaluator::Journal};
 
 /// Room for the input under evaluation, in bytes.
 pub const INPUT_ROOM: usize = 4096;
 const TEXT_ROOM: usize = 4096;
+/// Room for the finds of one turn, in bytes; what does not fit is found again if the worker dies.
+const FINDS_ROOM: usize = 64 * 1024;
 
 /// Why a campaign ends, as a number in [`Board::stop`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +26,8 @@ pub enum StopReason {
     MaxEvals = 3,
     /// Every branch is saturated or given up.
     Saturated = 4,
+    /// The target kills one worker after the other, and nothing new comes of it.
+    WorkersDie = 5,
 }
 
 impl StopReason {
@@ -35,6 +40,7 @@ impl StopReason {
             Self::Interrupted => "interrupted",
             Self::MaxEvals => "max-evals",
             Self::Saturated => "saturated",
+            Self::WorkersDie => "workers-die",
         }
     }
 
@@ -46,6 +52,7 @@ impl StopReason {
             2 => Self::Interrupted,
             3 => Self::MaxEvals,
             4 => Self::Saturated,
+            5 => Self::WorkersDie,
             _ => Self::None,
         }
     }
@@ -73,6 +80,20 @@ impl Text {
         let n = self.length.load(Ordering::Acquire) as usize;
         (n > 0).then(|| String::from_utf8_lossy(&self.bytes[..n.min(TEXT_ROOM)]).into_owned())
     }
+}
+
+/// How a worker ended, as a number in [`Board::end`]. Its exit status does not tell: the target may end the process with any.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum WorkerEnd {
+    /// It did not say, so the target ended it.
+    None = 0,
+    /// The report is written.
+    Finished = 1,
+    /// It wants to be replaced.
+    WornOut = 2,
+    /// The board says why.
+    Failed = 3,
 }
 
 /// See the module. All zero at first.
@@ -103,6 +124,18 @@ pub struct Board {
     pub input_size: AtomicU64,
     /// The input under evaluation.
     pub input: [u8; INPUT_ROOM],
+    /// How the worker ended; a [`WorkerEnd`].
+    pub end: AtomicU32,
+    /// How the last worker was killed, see [`super::killer::Death::to_number`]; 0 when it was not. Its input is `input`.
+    pub death: AtomicU32,
+    /// Bytes used of `finds`.
+    finds_used: AtomicU64,
+    /// Inputs found in this turn that are not on disk yet.
+    finds: [u8; FINDS_ROOM],
+    /// Nanoseconds from the start of the program to the start of the search, plus 1.
+    search_began: AtomicU64,
+    /// Seconds of search before this run, as bits.
+    seconds_before: AtomicU64,
     /// The output directory, once the worker holds it.
     pub directory: Text,
     /// Why the worker failed.
@@ -130,6 +163,41 @@ impl Board {
             }
             Ok(&mut *p.cast::<Self>())
         }
+    }
+
+    /// The search begins, after `before` seconds in earlier runs; only the first worker of a run is heard. The program
+    /// began at `begun`.
+    pub fn start_clock(&self, begun: Instant, before: f64) {
+        if self.search_began.load(Ordering::Relaxed) == 0 {
+            self.seconds_before.store(before.to_bits(), Ordering::Relaxed);
+            self.search_began.store(begun.elapsed().as_nanos() as u64 + 1, Ordering::Release);
+        }
+    }
+
+    /// Seconds of search over all runs.
+    #[must_use]
+    pub fn seconds(&self, begun: Instant) -> f64 {
+        match self.search_began.load(Ordering::Acquire) {
+            0 => 0.0,
+            n => f64::from_bits(self.seconds_before.load(Ordering::Relaxed)) + begun.elapsed().as_secs_f64() - (n - 1) as f64 * 1e-9,
+        }
+    }
+
+    /// Where finds are noted until they are on disk.
+    pub fn journal(&mut self) -> Journal {
+        Journal { used: self.finds_used.as_ptr(), bytes: self.finds.as_mut_ptr(), room: FINDS_ROOM }
+    }
+
+    /// The finds that are not on disk, each of `size` bytes.
+    #[must_use]
+    pub fn finds(&self, size: usize) -> Vec<Vec<u8>> {
+        let used = (self.finds_used.load(Ordering::Relaxed) as usize).min(FINDS_ROOM);
+        self.finds[..used].chunks_exact(size.max(1)).map(<[u8]>::to_vec).collect()
+    }
+
+    /// The finds are on disk.
+    pub fn forget_finds(&self) {
+        self.finds_used.store(0, Ordering::Relaxed);
     }
 
     /// Why the campaign is to end.

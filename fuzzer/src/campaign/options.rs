@@ -13,12 +13,14 @@ pub enum SearchKind {
     /// Minimizes each uncovered branch's own distance by basinhopping, beside havoc.
     Targeted,
     /// `CoverMe`'s Algorithm 1 as written: one representing function, squared distances, Powell.
+    #[value(help = "CoverMe's Algorithm 1 as written: one representing function, squared distances, Powell")]
     Paper,
     /// Specials and their neighbours, bit patterns, small exponents, related arguments.
     Structured,
     /// Uniform bit patterns.
     Random,
     /// Stock `LibAFL` mutators only.
+    #[value(help = "Stock LibAFL mutators only")]
     Havoc,
 }
 

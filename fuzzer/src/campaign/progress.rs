@@ -31,7 +31,7 @@ impl Progress {
         let now = Instant::now();
         let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(8));
-            if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed_precise}  {msg}") {
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed_precise}  {wide_msg}") {
                 bar.set_style(style);
             }
             bar
@@ -45,7 +45,8 @@ impl Progress {
             return;
         }
         let covered = board.covered.load(Ordering::Relaxed);
-        if covered != self.covered {
+        // A worker that takes over counts from 0.
+        if covered > self.covered {
             self.covered = covered;
             self.last_find = Instant::now();
         }

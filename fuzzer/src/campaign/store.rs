@@ -72,11 +72,11 @@ fn io(path: &Path, what: &str, e: &std::io::Error) -> Error {
     at(path, format!("{what}: {}", plain(e)))
 }
 
-/// Locks a directory for one campaign.
+/// Locks a directory for one campaign, that of process `owner`.
 ///
 /// # Errors
 /// When it cannot be created or another campaign runs in it.
-pub fn lock(dir: &Path) -> Result<File, Error> {
+pub fn lock(dir: &Path, owner: u32) -> Result<File, Error> {
     fs::create_dir_all(dir).map_err(|e| io(dir, "cannot be created as output directory", &e))?;
     let path = dir.join(LOCK);
     let mut file = File::options()
@@ -89,16 +89,16 @@ pub fn lock(dir: &Path) -> Result<File, Error> {
     match file.try_lock() {
         Ok(()) => {}
         Err(fs::TryLockError::WouldBlock) => {
-            let owner = fs::read_to_string(&path).unwrap_or_default();
+            let other = fs::read_to_string(&path).unwrap_or_default();
             return Err(at(
                 dir,
-                format!("is in use by another campaign (process {}); wait for it or give another -o", owner.trim()),
+                format!("is in use by another campaign (process {}); wait for it or give another -o", other.trim()),
             ));
         }
         Err(fs::TryLockError::Error(e)) => return Err(io(dir, "cannot be locked", &e)),
     }
     let _ = file.set_len(0);
-    let _ = writeln!(file, "{}", std::process::id());
+    let _ = writeln!(file, "{owner}");
     Ok(file)
 }
 
@@ -106,11 +106,11 @@ pub fn lock(dir: &Path) -> Result<File, Error> {
 ///
 /// # Errors
 /// When it is in use or cannot be renamed.
-pub fn set_aside(dir: &Path) -> Result<Option<PathBuf>, Error> {
+pub fn set_aside(dir: &Path, owner: u32) -> Result<Option<PathBuf>, Error> {
     if !dir.exists() {
         return Ok(None);
     }
-    drop(lock(dir)?);
+    drop(lock(dir, owner)?);
     let name = dir.file_name().map_or_else(|| "out".into(), |n| n.to_string_lossy().into_owned());
     let other = (1..)
         .map(|i| dir.with_file_name(format!("{name}.old{i}")))
@@ -225,6 +225,29 @@ impl Store {
         self.remembered.faults.insert(format!("{folder}/{name}"), fault.clone());
         self.save()?;
         Ok(true)
+    }
+
+    /// Tells more of the fault that was kept with this input, if there is one.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn explain_fault(&mut self, bytes: &[u8], place: &str) -> Result<(), Error> {
+        let Some(file) = self.file_of_fault(bytes) else { return Ok(()) };
+        if let Some(fault) = self.remembered.faults.get_mut(&file) {
+            place.clone_into(&mut fault.place);
+        }
+        self.save()
+    }
+
+    /// Is a fault kept with this input?
+    #[must_use]
+    pub fn is_fault(&self, bytes: &[u8]) -> bool {
+        self.file_of_fault(bytes).is_some()
+    }
+
+    fn file_of_fault(&self, bytes: &[u8]) -> Option<String> {
+        let same = |file: &&String| fs::read(self.dir.join(file)).is_ok_and(|b| b == bytes);
+        self.remembered.faults.keys().find(same).cloned()
     }
 
     /// Inputs in `crashes/` and `hangs/`.

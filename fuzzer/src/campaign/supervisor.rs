@@ -8,17 +8,15 @@ use std::{
 
 use super::{
     Options,
-    board::{Board, StopReason},
+    board::{Board, StopReason, WorkerEnd},
+    killer::Death as Killed,
     progress::Progress,
     store::{self, Store},
     worker,
 };
 use crate::{
     error::Error,
-    executor::{
-        Fault, FaultKind,
-        fault::signal_name,
-    },
+    executor::fault::signal_name,
     report::{Report, json},
 };
 
@@ -31,13 +29,11 @@ pub struct Finished {
     pub dir: PathBuf,
 }
 
-/// Exit status of a worker that wants to be replaced.
-const WORN_OUT: i32 = 75;
-/// Exit status of a worker that left an error on the board.
-const FAILED: i32 = 76;
-
 /// Deaths of workers in a row without a new evaluation before the campaign is hopeless.
 const HOPELESS: u32 = 3;
+
+/// Deaths of workers in a row without a new find before the campaign ends with what it has.
+const FRUITLESS: u32 = 200;
 
 /// Longest pause between two looks at the worker.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -54,6 +50,7 @@ pub fn run(options: &Options) -> Result<Finished, Error> {
     let mut progress = Progress::new(options.quiet);
     let begun = Instant::now();
     let mut deaths = 0;
+    let (mut best, mut fruitless) = (0, 0);
     let result = loop {
         let before = seen.evaluations.load(Ordering::Relaxed);
         // SAFETY: no thread of ours runs, so the child may do anything.
@@ -63,7 +60,7 @@ pub fn run(options: &Options) -> Result<Finished, Error> {
         }
         if pid == 0 {
             // SAFETY: the child is the only one to write to the board.
-            work(options, unsafe { &mut *board });
+            work(options, begun, unsafe { &mut *board });
         }
         let death = watch(pid, seen, options, begun, &mut progress);
         match death {
@@ -72,16 +69,22 @@ pub fn run(options: &Options) -> Result<Finished, Error> {
             Death::Failed => {
                 break Err(Error::new(seen.error.get().unwrap_or_else(|| "the worker failed without a word".to_owned())));
             }
-            Death::Killed(signal, stuck) => {
+            Death::Killed(killed) => {
                 if seen.searching.load(Ordering::Acquire) == 0 {
-                    break Err(died_loading(options, signal));
+                    break Err(died_loading(options, killed.signal));
                 }
                 deaths = if seen.evaluations.load(Ordering::Relaxed) > before { 0 } else { deaths + 1 };
                 if deaths >= HOPELESS {
-                    break Err(Error::new(format!("workers keep dying ({}); giving up", signal_name(signal))));
+                    break Err(Error::new(format!("workers keep dying ({}); giving up", signal_name(killed.signal))));
                 }
-                if let Err(e) = record(seen, signal, stuck, begun) {
+                if let Err(e) = record(seen, killed, begun) {
                     break Err(e);
+                }
+                let found = [&seen.covered, &seen.crashes, &seen.hangs].iter().map(|c| c.load(Ordering::Relaxed)).sum();
+                fruitless = if found > best { 0 } else { fruitless + 1 };
+                best = best.max(found);
+                if fruitless >= FRUITLESS {
+                    stop(seen, StopReason::WorkersDie);
                 }
             }
         }
@@ -91,43 +94,51 @@ pub fn run(options: &Options) -> Result<Finished, Error> {
 }
 
 /// The child's whole life.
-fn work(options: &Options, board: &'static mut Board) -> ! {
+fn work(options: &Options, begun: Instant, board: &'static mut Board) -> ! {
     let address = &raw mut *board as usize;
-    // SAFETY: plain system calls. Ctrl-C is the supervisor's to handle; a worker must not outlive it.
+    // SAFETY: plain system calls. Ctrl-C and SIGTERM, which both may go to the whole group, are the supervisor's to handle; a
+    // worker must not outlive it.
     unsafe {
         libc::signal(libc::SIGINT, libc::SIG_IGN);
-        libc::signal(libc::SIGTERM, libc::SIG_DFL);
+        libc::signal(libc::SIGTERM, libc::SIG_IGN);
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
     }
     std::panic::set_hook(Box::new(move |info| {
         // SAFETY: a panicking worker does nothing else with the board.
-        unsafe { (*(address as *mut Board)).error.set(&format!("penfuzz failed in a way it should not ({info}); please report it")) };
-        // SAFETY: ends the process.
-        unsafe { libc::_exit(FAILED) }
+        let board = unsafe { &mut *(address as *mut Board) };
+        board.error.set(&format!("penfuzz failed in a way it should not ({info}); please report it"));
+        leave(board, WorkerEnd::Failed)
     }));
     // The directory is settled by the first worker; the later ones must not choose anew or set it aside again.
     let dir = board.directory.get().map(PathBuf::from).or_else(|| options.out.clone());
     let board: *mut Board = board;
     // SAFETY: the worker's own use of the board has ended when it has failed.
-    let status = match worker::run(options, dir.as_deref(), unsafe { &mut *board }) {
-        Ok(worker::End::Finished) => 0,
-        Ok(worker::End::WornOut) => WORN_OUT,
+    let result = worker::run(options, dir.as_deref(), begun, unsafe { &mut *board });
+    // SAFETY: as above.
+    let board = unsafe { &mut *board };
+    let end = match result {
+        Ok(worker::End::Finished) => WorkerEnd::Finished,
+        Ok(worker::End::WornOut) => WorkerEnd::WornOut,
         Err(e) => {
-            // SAFETY: as above.
-            unsafe { (*board).error.set(&e.to_string()) };
-            FAILED
+            board.error.set(&e.to_string());
+            WorkerEnd::Failed
         }
     };
-    // SAFETY: leaves without running the destructors of a target that may be in any state.
-    unsafe { libc::_exit(status) }
+    leave(board, end)
+}
+
+/// Ends the worker without running the destructors of a target that may be in any state.
+fn leave(board: &Board, end: WorkerEnd) -> ! {
+    board.end.store(end as u32, Ordering::Release);
+    // SAFETY: ends the process.
+    unsafe { libc::_exit(0) }
 }
 
 enum Death {
     Finished,
     WornOut,
     Failed,
-    /// By this signal; true when we killed it because it was stuck.
-    Killed(i32, bool),
+    Killed(Killed),
 }
 
 fn watch(pid: i32, board: &Board, options: &Options, begun: Instant, progress: &mut Progress) -> Death {
@@ -137,10 +148,10 @@ fn watch(pid: i32, board: &Board, options: &Options, begun: Instant, progress: &
     let mut stuck = false;
     loop {
         if let Some(status) = exited(pid) {
-            return death(status, stuck);
+            return death(board, status, stuck);
         }
         if options.max_time.is_some_and(|t| begun.elapsed() >= t) {
-            let _ = board.stop.compare_exchange(0, StopReason::MaxTime as u32, Ordering::Relaxed, Ordering::Relaxed);
+            stop(board, StopReason::MaxTime);
         }
         let count = board.evaluations.load(Ordering::Relaxed);
         if count != last_count {
@@ -166,17 +177,21 @@ fn exited(pid: i32) -> Option<i32> {
     }
 }
 
-fn death(status: i32, stuck: bool) -> Death {
-    if libc::WIFEXITED(status) {
-        return match libc::WEXITSTATUS(status) {
-            0 => Death::Finished,
-            WORN_OUT => Death::WornOut,
-            FAILED => Death::Failed,
-            // The target ended the process by a way that nothing intercepts.
-            _ => Death::Killed(0, false),
-        };
+/// Tells the worker to end, unless it was told so already.
+fn stop(board: &Board, reason: StopReason) {
+    let _ = board.stop.compare_exchange(0, reason as u32, Ordering::Relaxed, Ordering::Relaxed);
+}
+
+fn death(board: &Board, status: i32, stuck: bool) -> Death {
+    let end = board.end.swap(WorkerEnd::None as u32, Ordering::Acquire);
+    match end {
+        e if e == WorkerEnd::Finished as u32 => Death::Finished,
+        e if e == WorkerEnd::WornOut as u32 => Death::WornOut,
+        e if e == WorkerEnd::Failed as u32 => Death::Failed,
+        // The target ended the process by a way that nothing intercepts.
+        _ if libc::WIFEXITED(status) => Death::Killed(Killed { signal: 0, stuck: false }),
+        _ => Death::Killed(Killed { signal: libc::WTERMSIG(status), stuck }),
     }
-    Death::Killed(libc::WTERMSIG(status), stuck)
 }
 
 fn died_loading(options: &Options, signal: i32) -> Error {
@@ -188,19 +203,16 @@ fn died_loading(options: &Options, signal: i32) -> Error {
 }
 
 /// Keeps the input that killed a worker.
-fn record(board: &Board, signal: i32, stuck: bool, begun: Instant) -> Result<(), Error> {
+fn record(board: &Board, killed: Killed, begun: Instant) -> Result<(), Error> {
     let Some(dir) = board.directory.get() else { return Ok(()) };
     let dir = Path::new(&dir);
-    let mut store = Store::open(dir, store::lock(dir)?, "")?;
+    let mut store = Store::open(dir, store::lock(dir, std::process::id())?, "")?;
     store.remembered.evaluations = board.evaluations.load(Ordering::Relaxed);
+    store.remembered.seconds = board.seconds(begun);
     let size = board.input_size.load(Ordering::Relaxed) as usize;
-    let (kind, reason) = match (stuck, signal) {
-        (true, _) => (FaultKind::Hang, "no end, even after the alarm".to_owned()),
-        (_, 0) => (FaultKind::Crash, "ends the process".to_owned()),
-        (_, s) => (FaultKind::Crash, format!("kills the process: {}", signal_name(s))),
-    };
-    let fault = Fault { kind, key: u64::from(signal.unsigned_abs()) << 1 | u64::from(stuck), reason, place: "outside the guard".to_owned() };
-    store.keep_fault(&board.input[..size], &fault, begun.elapsed().as_millis() as u64)?;
+    let fault = killed.fault(&[], "code that is not known".to_owned());
+    store.keep_fault(&board.input[..size], &fault, (board.seconds(begun) * 1e3) as u64)?;
+    board.death.store(killed.to_number(), Ordering::Relaxed);
     store.save()
 }
 

@@ -1,7 +1,14 @@
 //! The worker: loads the target, runs the stages until the end, writes the report.
 
 use core::sync::atomic::Ordering;
-use std::{path::Path, rc::Rc, sync::Arc, time::Instant};
+use std::{
+    fs::File,
+    os::{fd::AsRawFd, unix::process::parent_id},
+    path::Path,
+    rc::Rc,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use libafl::{
     HasMetadata,
@@ -9,7 +16,7 @@ use libafl::{
     events::SimpleEventManager,
     inputs::BytesInput,
     monitors::NopMonitor,
-    mutators::{HavocScheduledMutator, havoc_mutations},
+    mutators::HavocScheduledMutator,
     schedulers::QueueScheduler,
     stages::StagesTuple,
     state::{HasCorpus, HasSolutions, StdState},
@@ -23,6 +30,7 @@ use penfuzz_mutators::{dictionary::Dictionary, havoc::numeric_mutations, view::L
 use super::{
     Options, SearchKind, afl,
     board::{Board, INPUT_ROOM, StopReason},
+    killer::{self, Death},
     outcome, resume,
     store::{self, Store},
 };
@@ -31,7 +39,10 @@ use crate::{
     executor::{Evaluator, Fault, HasEvaluator, PenExecutor, evaluator::Limits, guard},
     report,
     saturation::{BranchGraph, NewPlaceFeedback, PenObserver, Saturation, SaturationFeedback, Scope, ScopeKind},
-    stage::{BasinhoppingStage, Clock, NumericHavocStage, PaperStage, Sampling, SamplingStage, budget::Spent, paper, probe},
+    stage::{
+        BasinhoppingStage, Clock, NumericHavocStage, PaperStage, Sampling, SamplingStage, budget::Spent,
+        havoc::stock_mutations, paper, probe,
+    },
     target::{Target, select},
 };
 
@@ -55,41 +66,44 @@ const HAVOC_ALONE: u64 = 4096;
 /// Seconds between two writings of statistics and state.
 const STATS_EVERY: f64 = 5.0;
 
-/// Evaluations that numbers in file names and reports speak of, and the time.
-struct Timing {
-    begun: Instant,
-    before: f64,
-}
+/// The same when an earlier worker was killed: what is not saved by then is lost to the next death.
+const STATS_AFTER_DEATH: f64 = 0.2;
 
-impl Timing {
-    fn seconds(&self) -> f64 {
-        self.before + self.begun.elapsed().as_secs_f64()
-    }
-
-    fn milliseconds(&self) -> u64 {
-        (self.seconds() * 1000.0) as u64
-    }
-}
-
-/// Runs the campaign in this process. `dir` is locked by `lock`.
+/// Runs the campaign of a program that began at `begun` in this process.
 ///
 /// # Errors
 /// What the user must know: the function cannot be found or called, files cannot be written.
-pub fn run(options: &Options, dir: Option<&Path>, board: &'static mut Board) -> Result<End, Error> {
-    let target = Rc::new(Target::load(&options.linked)?);
+pub fn run(options: &Options, dir: Option<&Path>, begun: Instant, board: &'static mut Board) -> Result<End, Error> {
+    // Standard output is the report's; what the target reads and prints is of no use, and shown by `penfuzz replay`.
+    silence(&[libc::STDIN_FILENO, libc::STDOUT_FILENO])?;
+    let target = Rc::new(Target::load(&options.linked)?.named(&options.target));
     let function = select::select(&target, options.function.as_deref())?;
     let dir = dir.map_or_else(|| default_directory(options, &target.functions[function].name), Path::to_path_buf);
     if options.fresh && board.evaluations.load(Ordering::Relaxed) == 0 {
-        if let Some(old) = store::set_aside(&dir)? {
+        if let Some(old) = store::set_aside(&dir, parent_id())? {
             eprintln!("penfuzz: starting over; the old campaign is kept in {}", old.display());
         }
     }
-    let lock = store::lock(&dir)?;
+    let lock = store::lock(&dir, parent_id())?;
     board.directory.set(&dir.to_string_lossy());
     let kind = options.scope.unwrap_or(if target.functions[function].is_harness() { ScopeKind::All } else { ScopeKind::Function });
     let scope = Scope::new(&target, function, kind);
     let store = Store::open(&dir, lock, &fingerprint(&target, function, kind))?;
-    Campaign::new(options, target, function, scope, store, board)?.run()
+    Campaign::new(options, target, function, scope, store, begun, board)?.run()
+}
+
+/// Connects descriptors of this process to nothing: what the target prints millions of times. Errors of ours go to the board.
+fn silence(descriptors: &[i32]) -> Result<(), Error> {
+    let nothing = File::options()
+        .read(true)
+        .write(true)
+        .open("/dev/null")
+        .map_err(|e| Error::new(format!("cannot open /dev/null: {}", crate::target::kind::plain(&e))))?;
+    for d in descriptors {
+        // SAFETY: both are open descriptors; a refusal leaves the target its voice.
+        unsafe { libc::dup2(nothing.as_raw_fd(), *d) };
+    }
+    Ok(())
 }
 
 /// `penfuzz-out/FILE.FUNCTION` below the current directory.
@@ -116,7 +130,7 @@ struct Campaign<'a> {
     scope: Scope,
     store: Store,
     board: &'static mut Board,
-    timing: Timing,
+    begun: Instant,
     clock: Clock,
     layout: Arc<Layout>,
     dictionary: Arc<Dictionary>,
@@ -133,6 +147,7 @@ impl<'a> Campaign<'a> {
         function: usize,
         scope: Scope,
         mut store: Store,
+        begun: Instant,
         board: &'static mut Board,
     ) -> Result<Self, Error> {
         let limits = Limits { timeout: options.timeout, fuel: options.fuel, memory: options.memory_limit };
@@ -143,13 +158,13 @@ impl<'a> Campaign<'a> {
             return Err(Error::new(format!("`{}` takes more than {INPUT_ROOM} bytes of arguments", evaluator.function().name)));
         }
         // SAFETY: the board is mapped for ever and has room, as just checked.
-        unsafe { evaluator.show_to_supervisor(board.input.as_mut_ptr(), board.evaluations.as_ptr()) };
+        unsafe { evaluator.show_to_supervisor(board.input.as_mut_ptr(), board.evaluations.as_ptr(), board.journal()) };
         board.input_size.store(evaluator.input_size() as u64, Ordering::Relaxed);
         // A worker that follows another counts on; the board may know more than the file.
         let evaluations = store.remembered.evaluations.max(board.evaluations.load(Ordering::Relaxed));
         evaluator.set_evaluations(evaluations);
         store.remembered.workers += 1;
-        let timing = Timing { begun: Instant::now(), before: store.remembered.seconds };
+        board.start_clock(begun, store.remembered.seconds);
         // SAFETY: the board is mapped for ever; the flag is atomic.
         let stop: &'static core::sync::atomic::AtomicU32 = unsafe { &*(&raw const board.stop) };
         let clock = Clock::new(options.max_evals.unwrap_or(u64::MAX), stop);
@@ -158,7 +173,7 @@ impl<'a> Campaign<'a> {
             scope,
             store,
             board,
-            timing,
+            begun,
             clock,
             layout,
             dictionary,
@@ -195,7 +210,7 @@ impl<'a> Campaign<'a> {
         let minimizer = |default: &str| self.options.minimizer.clone().unwrap_or_else(|| default.to_owned());
         let end = match self.options.search {
             SearchKind::Targeted => {
-                let mutators = havoc_mutations().merge(numeric_mutations(&self.layout, &self.dictionary));
+                let mutators = stock_mutations().merge(numeric_mutations(&self.layout, &self.dictionary));
                 let lm = minimizer("avm");
                 let mut stages = tuple_list!(
                     BasinhoppingStage::new(layout, Arc::clone(&self.dictionary), &lm, clock.clone())?,
@@ -216,7 +231,7 @@ impl<'a> Campaign<'a> {
                 self.drive(&mut stages, &mut fuzzer, &mut executor, &mut state, &mut manager)?
             }
             SearchKind::Havoc => {
-                let mutator = HavocScheduledMutator::new(havoc_mutations());
+                let mutator = HavocScheduledMutator::new(stock_mutations());
                 let mut stages = tuple_list!(NumericHavocStage::new(mutator, HAVOC_ALONE, clock));
                 self.drive(&mut stages, &mut fuzzer, &mut executor, &mut state, &mut manager)?
             }
@@ -241,24 +256,55 @@ impl<'a> Campaign<'a> {
         let kept: Vec<Vec<u8>> =
             self.store.queue().iter().chain(self.store.pending()).map(|(_, bytes)| bytes.clone()).collect();
         let seeds = if resumed { Vec::new() } else { self.seeds()? };
+        if resumed && self.board.searching.load(Ordering::Relaxed) == 0 {
+            eprintln!(
+                "penfuzz: resuming {} with {} inputs after {count} evaluations",
+                self.store.dir().display(),
+                self.store.queue().len() + self.store.pending().len(),
+            );
+        }
+        silence(&[libc::STDERR_FILENO])?;
+        let size = executor.evaluator().input_size();
+        let death = Death::of_number(self.board.death.swap(0, Ordering::Relaxed));
+        let (last, lost) = (self.board.input[..size].to_vec(), self.board.finds(size));
         probe::submit(kept, fuzzer, executor, state, manager)?;
+        probe::submit(lost, fuzzer, executor, state, manager)?;
         for bytes in resume::restore(state, &self.store.remembered)? {
             fuzzer.add_input(state, executor, manager, BytesInput::new(bytes))?;
+        }
+        if let Some(death) = death {
+            self.explain(death, &last, executor.evaluator_mut(), state)?;
+            // At once: the next death may come before the next time to save.
+            resume::remember(state, &mut self.store.remembered)?;
+            self.store.save()?;
         }
         if resumed {
             // Looking again at what was known is no new evaluation.
             executor.evaluator_mut().set_evaluations(count);
-            if self.board.searching.load(Ordering::Relaxed) == 0 {
-                eprintln!(
-                    "penfuzz: resuming {} with {} inputs after {count} evaluations",
-                    self.store.dir().display(),
-                    self.store.queue().len() + self.store.pending().len(),
-                );
-            }
         } else {
             probe::submit(seeds, fuzzer, executor, state, manager)?;
         }
         self.sync(executor, state)
+    }
+
+    /// Finds out what the input did that killed the last worker.
+    fn explain(&mut self, death: Death, bytes: &[u8], evaluator: &mut Evaluator, state: &mut State) -> Result<(), Error> {
+        let patience = self.options.timeout * 2 + Duration::from_secs(1);
+        let Some(taken) = killer::branches_taken(evaluator, &self.scope, bytes, patience)? else {
+            return self.store.explain_fault(bytes, "a run that could not be repeated");
+        };
+        let saturation = state.metadata_mut::<Saturation>()?;
+        let new: Vec<u32> = taken.iter().copied().filter(|b| !saturation.is_covered(*b as usize)).collect();
+        saturation.cover(&taken, true);
+        let Some(last) = new.last() else { return Ok(()) };
+        let target = evaluator.target();
+        let site = &target.sites[target.site_of(*last as usize)];
+        let place = format!("{} (after {}:{})", target.functions[site.function].name, site.file, site.line);
+        self.store.explain_fault(bytes, &place)?;
+        if !self.store.is_fault(bytes) {
+            self.store.keep_fault(bytes, &death.fault(&new, place), (self.board.seconds(self.begun) * 1e3) as u64)?;
+        }
+        Ok(())
     }
 
     fn seeds(&self) -> Result<Vec<Vec<u8>>, Error> {
@@ -310,7 +356,7 @@ impl<'a> Campaign<'a> {
     fn sync(&mut self, executor: &Executor, state: &State) -> Result<(), Error> {
         let evaluations = executor.evaluator().evaluations();
         self.store.remembered.evaluations = evaluations;
-        let ms = self.timing.milliseconds();
+        let ms = (self.board.seconds(self.begun) * 1e3) as u64;
         let op = self.options.search.name();
         let corpus = state.corpus();
         for i in self.synced_kept..corpus.count() {
@@ -329,9 +375,11 @@ impl<'a> Campaign<'a> {
             self.store.keep_fault(&bytes, &fault, ms)?;
         }
         self.synced_solutions = solutions.count();
+        self.board.forget_finds();
         self.show(saturation);
-        let seconds = self.timing.seconds();
-        if seconds - self.stats_written >= STATS_EVERY {
+        let seconds = self.board.seconds(self.begun);
+        let every = if self.store.remembered.workers > 1 { STATS_AFTER_DEATH } else { STATS_EVERY };
+        if seconds - self.stats_written >= every {
             self.stats_written = seconds;
             self.write_afl(saturation, evaluations, seconds);
             self.save(executor, state)?;
@@ -374,7 +422,7 @@ impl<'a> Campaign<'a> {
     fn save(&mut self, executor: &Executor, state: &State) -> Result<(), Error> {
         resume::remember(state, &mut self.store.remembered)?;
         self.store.remembered.evaluations = executor.evaluator().evaluations();
-        self.store.remembered.seconds = self.timing.seconds();
+        self.store.remembered.seconds = self.board.seconds(self.begun);
         self.store.save()
     }
 

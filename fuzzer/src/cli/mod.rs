@@ -76,5 +76,5 @@ fn tell(e: &Error) {
             eprintln!();
         }
     }
-    eprintln!("error: {e}");
+    eprintln!("error: {}", e.to_string().trim_end());
 }

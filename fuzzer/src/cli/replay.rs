@@ -11,7 +11,7 @@ use crate::{
     error::{Error, at},
     executor::{
         Evaluator,
-        evaluator::{DEFAULT_FUEL, DEFAULT_MEMORY, Limits, Ran},
+        evaluator::{DEFAULT_FUEL, Limits, Ran},
     },
     report::literal,
     saturation::{Scope, ScopeKind},
@@ -36,6 +36,10 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = DEFAULT_FUEL, value_parser = clap::value_parser!(i64).range(1..))]
     fuel: i64,
 
+    /// Memory the target may use (512M, 2G).
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = values::memory)]
+    memory_limit: u64,
+
     /// Whose branches are shown.
     #[arg(long, value_enum, default_value_t = ScopeKind::Function)]
     scope: ScopeKind,
@@ -44,10 +48,10 @@ pub struct Args {
 /// Replays each input.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let linked = args.target.link()?;
-    let target = Rc::new(Target::load(&linked.file)?);
+    let target = Rc::new(Target::load(&linked.file)?.named(args.target.path()?));
     let function = select::select(&target, args.target.function.as_deref())?;
     let scope = Scope::new(&target, function, args.scope);
-    let limits = Limits { timeout: args.timeout, fuel: args.fuel, memory: DEFAULT_MEMORY };
+    let limits = Limits { timeout: args.timeout, fuel: args.fuel, memory: args.memory_limit };
     let mut evaluator = Evaluator::new(Rc::clone(&target), function, limits)?;
     let mut outcome = Outcome::Fine;
     for path in &args.inputs {

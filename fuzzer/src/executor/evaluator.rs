@@ -13,7 +13,10 @@ use super::{
 };
 use crate::{
     error::Error,
-    target::{Function, Target, function::Entry},
+    target::{
+        Function, Target,
+        function::{Call, Entry},
+    },
 };
 
 /// Loop iterations and non-leaf calls that one evaluation may use: about a millisecond.
@@ -39,10 +42,23 @@ impl Default for Limits {
     }
 }
 
+/// Where finds are noted at once, so that they are known even when the process dies before it has saved them.
+#[derive(Debug, Clone, Copy)]
+pub struct Journal {
+    /// Bytes used.
+    pub used: *mut u64,
+    /// Inputs, one after the other.
+    pub bytes: *mut u8,
+    /// Bytes that fit.
+    pub room: usize,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub struct Evaluator {
     target: Rc<Target>,
+    /// The target's, loaded once instead of at every evaluation.
+    state: *mut abi::State,
     function: usize,
     entry: Entry,
     fuel: i64,
@@ -63,6 +79,7 @@ pub struct Evaluator {
     /// Where evaluations are counted; a supervisor may watch it.
     count: *mut u64,
     own_count: Box<u64>,
+    journal: Option<Journal>,
     /// Branches whose outcome is recorded now, to find hits without looking at all.
     recorded: Vec<u32>,
     coverage: Vec<u8>,
@@ -90,6 +107,7 @@ impl Evaluator {
         let n = target.n_branches;
         let input_size = f.layout().size();
         let mut me = Self {
+            state: target.state(),
             function,
             entry,
             fuel: limits.fuel,
@@ -107,6 +125,7 @@ impl Evaluator {
             last_end: None,
             count: core::ptr::null_mut(),
             own_count: Box::new(0),
+            journal: None,
             recorded: Vec::with_capacity(n),
             coverage: vec![0; target.n_guards + 1],
             target,
@@ -114,6 +133,8 @@ impl Evaluator {
         me.input = me.own_input.as_mut_ptr();
         me.count = &raw mut *me.own_count;
         me.connect();
+        // Until an objective says otherwise, every branch is news.
+        me.arm(|_| action::RECORD);
         Ok(me)
     }
 
@@ -121,7 +142,7 @@ impl Evaluator {
     fn connect(&mut self) {
         // SAFETY: the state lives as long as the target; this thread alone runs the target.
         unsafe {
-            let state = &mut *self.target.state();
+            let state = &mut *self.state;
             state.outcomes = self.outcomes.as_mut_ptr();
             state.best = self.best.as_mut_ptr();
             state.improved = self.improved.as_mut_ptr();
@@ -130,14 +151,32 @@ impl Evaluator {
         }
     }
 
-    /// Lets points be written to `input` and evaluations be counted at `count` instead, so that another process can see the
-    /// point that killed this one.
+    /// Lets points be written to `input`, evaluations be counted at `count` and finds be noted in `journal` instead, so that
+    /// another process can see the point that killed this one, and what was found before.
     ///
     /// # Safety
-    /// `input` must have room for [`Evaluator::input_size`] bytes, and both be good as long as this evaluator is used.
-    pub unsafe fn show_to_supervisor(&mut self, input: *mut u8, count: *mut u64) {
+    /// `input` must have room for [`Evaluator::input_size`] bytes, and all be good as long as this evaluator is used.
+    pub unsafe fn show_to_supervisor(&mut self, input: *mut u8, count: *mut u64, journal: Journal) {
         self.input = input;
         self.count = count;
+        self.journal = Some(journal);
+    }
+
+    /// Notes an input in the journal, if there is one and it has room.
+    pub fn note_find(&mut self, x: &[u8]) {
+        let Some(journal) = self.journal else { return };
+        // SAFETY: `used` and `bytes` are good by the contract of `show_to_supervisor`; the room is checked.
+        unsafe {
+            let used = journal.used.read() as usize;
+            if used + self.input_size > journal.room {
+                return;
+            }
+            let n = x.len().min(self.input_size);
+            let at = journal.bytes.add(used);
+            core::ptr::copy_nonoverlapping(x.as_ptr(), at, n);
+            at.add(n).write_bytes(0, self.input_size - n);
+            journal.used.write((used + self.input_size) as u64);
+        }
     }
 
     /// The target.
@@ -174,32 +213,63 @@ impl Evaluator {
     /// Calls the function at `x`. Shorter inputs are continued with zeros, longer ones cut.
     #[inline]
     pub fn run(&mut self, x: &[u8]) -> Ran {
-        let n = x.len().min(self.input_size);
-        // SAFETY: `input` has room for `input_size` bytes; the state is the target's own and nothing else borrows it.
+        if let Entry::Thunk(call) = self.entry
+            && x.len() == self.input_size
+        {
+            // SAFETY: `input` has room for `input_size` bytes.
+            unsafe { copy(x, self.input) };
+            return self.run_thunk(call);
+        }
+        self.run_any(x)
+    }
+
+    /// The function at the point that `input` holds. Only what every evaluation needs is inline here.
+    #[inline]
+    fn run_thunk(&mut self, call: Call) -> Ran {
+        // SAFETY: the state is the target's own and nothing else borrows it; `output` has a cell per parameter and result.
         let end = unsafe {
             *self.count += 1;
-            core::ptr::copy_nonoverlapping(x.as_ptr(), self.input, n);
-            if n < self.input_size {
-                self.input.add(n).write_bytes(0, self.input_size - n);
-            }
-            let state = self.target.state();
-            (*state).r = self.r0;
-            (*state).fuel = self.fuel;
-            match self.entry {
-                Entry::Thunk(call) => guard::call(call, self.input, self.output.as_mut_ptr().cast()),
-                Entry::Harness(harness) => {
-                    let mut result = 0;
-                    let end = guard::call_harness(harness, self.input, n, &mut result);
-                    self.output[0] = u128::from(result as u32);
-                    end
-                }
-            }
+            (*self.state).r = self.r0;
+            (*self.state).fuel = self.fuel;
+            guard::call(call, self.input, self.output.as_mut_ptr().cast())
         };
         self.last_end = end;
+        if end.is_some() || self.n_improved() > 0 {
+            return self.look_at_end();
+        }
+        Ran::Returned
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look_at_end(&mut self) -> Ran {
         if self.n_improved() > 0 {
             self.remember_closest();
         }
-        if end.is_some() { Ran::Faulted } else { Ran::Returned }
+        if self.last_end.is_some() { Ran::Faulted } else { Ran::Returned }
+    }
+
+    /// Inputs of another size, and harnesses.
+    #[inline(never)]
+    fn run_any(&mut self, x: &[u8]) -> Ran {
+        let n = x.len().min(self.input_size);
+        // SAFETY: `input` has room for `input_size` bytes; the state is the target's own and nothing else borrows it.
+        unsafe {
+            core::ptr::copy_nonoverlapping(x.as_ptr(), self.input, n);
+            self.input.add(n).write_bytes(0, self.input_size - n);
+            match self.entry {
+                Entry::Thunk(call) => return self.run_thunk(call),
+                Entry::Harness(harness) => {
+                    *self.count += 1;
+                    (*self.state).r = self.r0;
+                    (*self.state).fuel = self.fuel;
+                    let mut result = 0;
+                    self.last_end = guard::call_harness(harness, self.input, n, &mut result);
+                    self.output[0] = u128::from(result as u32);
+                }
+            }
+        }
+        self.look_at_end()
     }
 
     /// `r` of the last run, in the metric's representation; the initial value when no armed site was reached.
@@ -207,7 +277,7 @@ impl Evaluator {
     #[must_use]
     pub fn r(&self) -> u64 {
         // SAFETY: as in `run`.
-        unsafe { (*self.target.state()).r }
+        unsafe { (*self.state).r }
     }
 
     /// Loop iterations and calls of the last run.
@@ -215,7 +285,7 @@ impl Evaluator {
     #[must_use]
     pub fn fuel_used(&self) -> u64 {
         // SAFETY: as in `run`.
-        let left = unsafe { (*self.target.state()).fuel };
+        let left = unsafe { (*self.state).fuel };
         // Spent fuel is filled up, so that nothing stops the way out.
         if left > self.fuel { self.fuel as u64 } else { (self.fuel - left) as u64 }
     }
@@ -224,7 +294,7 @@ impl Evaluator {
     #[must_use]
     pub fn last_branch(&self) -> usize {
         // SAFETY: as in `run`.
-        unsafe { (*self.target.state()).last_branch as usize }
+        unsafe { (*self.state).last_branch as usize }
     }
 
     /// Did runs since the last [`Evaluator::take_hits`] take a recorded branch?
@@ -232,7 +302,7 @@ impl Evaluator {
     #[must_use]
     pub fn has_hits(&self) -> bool {
         // SAFETY: as in `run`.
-        unsafe { (*self.target.state()).hits > 0 }
+        unsafe { (*self.state).hits > 0 }
     }
 
     /// The recorded branches that were taken, and forgets them.
@@ -244,13 +314,13 @@ impl Evaluator {
             }
         }
         // SAFETY: as in `run`.
-        unsafe { (*self.target.state()).hits = 0 };
+        unsafe { (*self.state).hits = 0 };
     }
 
     #[inline]
     fn n_improved(&self) -> u32 {
         // SAFETY: as in `run`.
-        unsafe { (*self.target.state()).n_improved }
+        unsafe { (*self.state).n_improved }
     }
 
     #[cold]
@@ -262,7 +332,7 @@ impl Evaluator {
             self.closest[at..at + self.input_size].copy_from_slice(x);
         }
         // SAFETY: as in `run`.
-        unsafe { (*self.target.state()).n_improved = 0 };
+        unsafe { (*self.state).n_improved = 0 };
     }
 
     /// The smallest distance to a tracked branch and the input that got there.
@@ -287,7 +357,7 @@ impl Evaluator {
     #[must_use]
     pub fn fault(&self) -> Option<Fault> {
         // SAFETY: as in `run`.
-        let status = unsafe { (*self.target.state()).exit_status };
+        let status = unsafe { (*self.state).exit_status };
         self.last_end.map(|end| self.faults.read(end, status))
     }
 
@@ -307,14 +377,14 @@ impl Evaluator {
     #[must_use]
     pub fn metric(&self) -> u32 {
         // SAFETY: as in `run`.
-        unsafe { (*self.target.state()).metric }
+        unsafe { (*self.state).metric }
     }
 
     /// Sets the metric and the value of `r` before each run.
     pub fn set_objective(&mut self, metric: u32, r0: u64) {
         self.r0 = r0;
         // SAFETY: as in `run`.
-        unsafe { (*self.target.state()).metric = metric };
+        unsafe { (*self.state).metric = metric };
     }
 
     /// Sets the action byte of every branch; `action_of` gives it without [`action::NEAR`] and [`action::ARMED`], which follow
@@ -347,6 +417,28 @@ impl Evaluator {
             arm_site(&mut actions[site.first_branch..site.first_branch + site.n_branches]);
         }
         self.recorded.retain(|b| !branches.contains(b));
+    }
+}
+
+/// Copies `x`; 8 to 16 bytes without calling memcpy, which costs as much as a small function.
+///
+/// # Safety
+/// `to` has room.
+#[inline]
+unsafe fn copy(x: &[u8], to: *mut u8) {
+    const WORD: usize = size_of::<u64>();
+    let (from, n) = (x.as_ptr(), x.len());
+    // SAFETY: both words lie within the `n` bytes; they overlap when there are fewer than 16.
+    unsafe {
+        if (WORD..=2 * WORD).contains(&n) {
+            let (first, last) = (from.cast::<u64>().read_unaligned(), from.add(n - WORD).cast::<u64>().read_unaligned());
+            if n > WORD {
+                to.add(n - WORD).cast::<u64>().write_unaligned(last);
+            }
+            to.cast::<u64>().write_unaligned(first);
+        } else {
+            core::ptr::copy_nonoverlapping(from, to, n);
+        }
     }
 }
 

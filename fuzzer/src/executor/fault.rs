@@ -44,7 +44,12 @@ impl_serdeany!(Fault);
 struct Place {
     what: i64,
     offset: u64,
+    callers: [u64; CALLERS],
 }
+
+/// Programs that abort do so in one function for all their errors (an error handler, `assert`'s helper): its callers tell
+/// the errors apart.
+const CALLERS: usize = 2;
 
 /// Finds places in one target file. Looks up names only for faults not seen before.
 pub struct FaultReader {
@@ -90,7 +95,7 @@ impl FaultReader {
             kind: Self::kind(end),
             key: self.key(end),
             reason: self.reason(end, exit_status),
-            place: self.describe(self.address_in_target(end)),
+            place: self.story(end),
         }
     }
 
@@ -100,16 +105,30 @@ impl FaultReader {
         // The alarm, the overflow and the limit strike anywhere inside the guilty function.
         let anywhere = end.signal == libc::SIGALRM || end.stop == guard::STOP_MEMORY || is_overflow(end);
         let offset = if anywhere { self.function_of(address) } else { address };
-        Place { what, offset }
+        let mut callers = [0; CALLERS];
+        if end.signal == libc::SIGABRT {
+            for (caller, address) in callers.iter_mut().zip(self.addresses_in_target(end).skip(1)) {
+                *caller = address;
+            }
+        }
+        Place { what, offset, callers }
+    }
+
+    /// Return addresses in the target file, innermost first.
+    fn addresses_in_target<'a>(&'a self, end: &'a End) -> impl Iterator<Item = u64> + 'a {
+        end.frames().filter_map(|f| self.inside(f.wrapping_sub(1)))
+    }
+
+    fn inside(&self, address: u64) -> Option<u64> {
+        module_of(address).is_some_and(|(base, _)| base == self.base).then(|| address - self.base)
     }
 
     /// The innermost address that lies in the target file, as an offset into it; 0 when there is none.
     fn address_in_target(&self, end: &End) -> u64 {
-        let inside = |a: u64| module_of(a).is_some_and(|(base, _)| base == self.base).then(|| a - self.base);
         if matches!(end.stop, abi::stop::FUEL | abi::stop::EXIT) {
-            return inside(end.place).map_or(0, |a| a - 1);
+            return self.inside(end.place).map_or(0, |a| a - 1);
         }
-        inside(end.place).or_else(|| end.frames().find_map(|f| inside(f.wrapping_sub(1)))).unwrap_or(0)
+        self.inside(end.place).or_else(|| self.addresses_in_target(end).next()).unwrap_or(0)
     }
 
     fn function_of(&self, offset: u64) -> u64 {
@@ -136,18 +155,33 @@ impl FaultReader {
         }
     }
 
+    /// The place, and for an abort who asked for it.
+    fn story(&self, end: &End) -> String {
+        let mut story = self.describe(self.address_in_target(end));
+        for caller in self.place(end).callers.into_iter().filter(|c| *c != 0 && !self.is_thunk(*c)) {
+            story += ", called by ";
+            story += &self.describe(caller);
+        }
+        story
+    }
+
     fn describe(&self, offset: u64) -> String {
         if offset == 0 {
             return "outside the target's own code".to_owned();
         }
         let unknown = || format!("target+{offset:#x}");
         let Some(symbols) = &self.symbols else { return unknown() };
-        let name = symbols.find_symbol(offset).map(ToOwned::to_owned);
+        // A function that is inlined into its thunk has only the thunk's symbol.
+        let name = symbols.find_symbol(offset).map(|n| n.strip_prefix(THUNK).unwrap_or(n).to_owned());
         match (self.line(offset), name) {
             (Some((file, line)), name) => format!("{} ({file}:{line})", name.as_deref().unwrap_or("?")),
             (None, Some(name)) => name,
             _ => unknown(),
         }
+    }
+
+    fn is_thunk(&self, offset: u64) -> bool {
+        self.symbols.as_ref().and_then(|s| s.find_symbol(offset)).is_some_and(|n| n.starts_with(THUNK))
     }
 
     /// The source line of an address; optimized code has stretches without one, then that of the code before.
@@ -159,6 +193,9 @@ impl FaultReader {
         })
     }
 }
+
+/// What the pass calls its functions that call a function under test.
+const THUNK: &str = "__pen_call.";
 
 /// Bytes of code without a line that are passed over.
 const LINELESS_STRETCH: u64 = 64;

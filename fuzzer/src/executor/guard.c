@@ -33,7 +33,7 @@ static int statm = -1;
 static __attribute__((noreturn)) void leave(void) {
   guard_in_target = 0;
   in_handler = 0;
-  __builtin_longjmp(guard_resume_at, 1);
+  guard_resume();
 }
 
 /* Resident pages, the second number of /proc/self/statm. */

@@ -23,9 +23,14 @@ struct guard_end {
   void *frames[MAX_FRAMES]; /* callers, innermost first */
 };
 
-extern void *guard_resume_at[5];              /* of __builtin_setjmp */
 extern volatile sig_atomic_t guard_in_target; /* the target runs: leaving it is allowed */
 extern volatile uint64_t guard_evaluations;   /* evaluations begun */
 extern fenv_t guard_environment;              /* floating-point environment to restore */
+
+/* Calls the thunk `call` of a target. Returns 0 when the target returned, 1 when guard_end says how it ended. */
+int guard_call(void (*call)(const uint8_t *, uint8_t *), const uint8_t *in, uint8_t *out);
+
+/* Leaves the target: the running guard_call returns 1, with the floating-point environment of the start. */
+__attribute__((noreturn)) void guard_resume(void);
 
 #endif

@@ -88,7 +88,7 @@ pub fn is_worn_out() -> bool {
 #[inline]
 pub unsafe fn call(call: Call, input: *const u8, output: *mut u8) -> Option<&'static End> {
     // SAFETY: by the contract of this function; a jump out of the target skips frames of C only.
-    unsafe { (guard_call(call, input, output) != 0).then(|| &*(&raw const guard_end)) }
+    unsafe { (guard_call(call, input, output) != 0).then_some(&guard_end) }
 }
 
 /// Calls a libFuzzer harness; `None` when it returned.
@@ -98,5 +98,5 @@ pub unsafe fn call(call: Call, input: *const u8, output: *mut u8) -> Option<&'st
 #[inline]
 pub unsafe fn call_harness(harness: Harness, input: *const u8, size: usize, result: &mut i32) -> Option<&'static End> {
     // SAFETY: as above.
-    unsafe { (guard_call_harness(harness, input, size, result) != 0).then(|| &*(&raw const guard_end)) }
+    unsafe { (guard_call_harness(harness, input, size, result) != 0).then_some(&guard_end) }
 }

@@ -4,12 +4,67 @@
 
 #include <stddef.h>
 
-void *guard_resume_at[5];
 volatile sig_atomic_t guard_in_target;
 volatile uint64_t guard_evaluations;
 fenv_t guard_environment;
 
-/* Returns 0 when the target returned, 1 when guard_end says how it ended. */
+#if defined(__x86_64__)
+
+/* guard_call in assembly: what must be saved is stored once and, when the target returns, not loaded again, because the
+ * target itself keeps those registers. __builtin_setjmp in C saves and restores all of them around every call, which costs
+ * as much as a small function. The stack pointer under the saved registers is all that the way back needs. */
+void *guard_resume_at[1];
+__asm__(
+    ".text\n"
+    ".p2align 5\n"
+    ".globl guard_call\n"
+    ".hidden guard_call\n"
+    ".type guard_call, @function\n"
+    "guard_call:\n"
+    "  endbr64\n"
+    "  pushq %rbp\n"
+    "  pushq %rbx\n"
+    "  pushq %r12\n"
+    "  pushq %r13\n"
+    "  pushq %r14\n"
+    "  pushq %r15\n"
+    "  subq $8, %rsp\n" /* calls need 16-byte alignment */
+    "  movq %rsp, guard_resume_at(%rip)\n"
+    "  incq guard_evaluations(%rip)\n"
+    "  movl $1, guard_in_target(%rip)\n"
+    "  movq %rdi, %rax\n"
+    "  movq %rsi, %rdi\n"
+    "  movq %rdx, %rsi\n"
+    "  call *%rax\n"
+    "  movl $0, guard_in_target(%rip)\n"
+    "  xorl %eax, %eax\n"
+    "  addq $56, %rsp\n"
+    "  ret\n"
+    ".size guard_call, . - guard_call\n"
+
+    ".globl guard_resume\n"
+    ".hidden guard_resume\n"
+    ".type guard_resume, @function\n"
+    "guard_resume:\n"
+    "  movq guard_resume_at(%rip), %rsp\n"
+    "  cld\n"
+    "  leaq guard_environment(%rip), %rdi\n"
+    "  call fesetenv@PLT\n"
+    "  addq $8, %rsp\n"
+    "  popq %r15\n"
+    "  popq %r14\n"
+    "  popq %r13\n"
+    "  popq %r12\n"
+    "  popq %rbx\n"
+    "  popq %rbp\n"
+    "  movl $1, %eax\n"
+    "  ret\n"
+    ".size guard_resume, . - guard_resume\n");
+
+#else
+
+void *guard_resume_at[5];
+
 __attribute__((noinline)) int guard_call(void (*call)(const uint8_t *, uint8_t *), const uint8_t *in, uint8_t *out) {
   guard_evaluations++;
   if (__builtin_setjmp(guard_resume_at)) {
@@ -22,16 +77,26 @@ __attribute__((noinline)) int guard_call(void (*call)(const uint8_t *, uint8_t *
   return 0;
 }
 
+__attribute__((noreturn)) void guard_resume(void) { __builtin_longjmp(guard_resume_at, 1); }
+
+#endif
+
+/* A harness dressed as a thunk. */
+struct harness_call {
+  int (*harness)(const uint8_t *, size_t);
+  size_t size;
+  int result;
+};
+
+static void call_harness(const uint8_t *in, uint8_t *out) {
+  struct harness_call *c = (struct harness_call *)(void *)out;
+  c->result = c->harness(in, c->size);
+}
+
 /* The same for LLVMFuzzerTestOneInput. */
-__attribute__((noinline)) int guard_call_harness(int (*harness)(const uint8_t *, size_t), const uint8_t *in, size_t size,
-                                                 int *result) {
-  guard_evaluations++;
-  if (__builtin_setjmp(guard_resume_at)) {
-    fesetenv(&guard_environment);
-    return 1;
-  }
-  guard_in_target = 1;
-  *result = harness(in, size);
-  guard_in_target = 0;
-  return 0;
+int guard_call_harness(int (*harness)(const uint8_t *, size_t), const uint8_t *in, size_t size, int *result) {
+  struct harness_call c = {harness, size, *result};
+  int ended = guard_call(call_harness, in, (uint8_t *)&c);
+  *result = c.result;
+  return ended;
 }

@@ -38,7 +38,8 @@ pub struct Report {
     pub seconds: f64,
     /// Evaluations per second of wall time.
     pub evaluations_per_second: f64,
-    /// Why the campaign ended: `saturated`, `max-time`, `max-evals`, `interrupted`.
+    /// Why the campaign ended: `saturated`, `max-time`, `max-evals`, `interrupted`, or `workers-die` when the target kills one
+    /// worker process after the other and nothing new comes of it.
     pub stop_reason: String,
     /// Every site in scope, in source order.
     pub sites: Vec<Site>,

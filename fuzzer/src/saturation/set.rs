@@ -109,6 +109,13 @@ impl Saturation {
         from as usize..to as usize
     }
 
+    /// The branches that lead directly to the site of `branch`.
+    #[must_use]
+    pub fn parents(&self, branch: usize) -> Vec<usize> {
+        let next = &self.graph.next;
+        (0..next.len()).filter(|b| next[*b].binary_search(&(branch as u32)).is_ok()).collect()
+    }
+
     /// Goals that are not covered.
     pub fn uncovered(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.len()).filter(|b| self.graph.goal[*b] && !self.covered[*b])
@@ -216,12 +223,9 @@ impl Saturation {
         self.waiting = vec![0; count];
         self.predecessors = vec![Vec::new(); count];
         let mut last_seen = vec![u32::MAX; count];
-        for b in 0..component.len() {
-            let c = component[b];
-            if c != u32::MAX {
-                self.members[c as usize].push(b as u32);
-                self.open[c as usize] += u32::from(!self.covered[b]);
-            }
+        for (b, c) in component.iter().enumerate().filter(|(_, c)| **c != u32::MAX) {
+            self.members[*c as usize].push(b as u32);
+            self.open[*c as usize] += u32::from(!self.covered[b]);
         }
         for c in 0..count {
             for m in &self.members[c] {

@@ -71,30 +71,82 @@ impl BasinhoppingStage {
         })
     }
 
-    /// Chooses where the attempt starts: mostly at the closest input, sometimes elsewhere, since the closest one may be stuck.
-    fn choose_start<E, S>(&mut self, target: usize, attempt: u32, executor: &E, state: &mut S) -> Result<(), Error>
+    /// Chooses where the attempt starts.
+    fn choose_start<E, S>(&mut self, start: Start, target: usize, executor: &E, state: &mut S) -> Result<(), Error>
     where
         E: HasEvaluator,
         S: HasMetadata + HasRand<Rand = StdRand> + HasCorpus<BytesInput>,
     {
-        let way = if attempt == 0 { 0 } else { state.rand_mut().next() % 4 };
-        if way < 2
-            && let Some((_, bytes)) = executor.evaluator().closest(target)
-        {
-            self.x.copy_from_slice(bytes);
-            return Ok(());
-        }
-        let pick = state.rand_mut().next();
-        if way < 3
-            && let Some(bytes) = known_input(state, pick)?
-        {
-            self.x.fill(0);
-            let n = bytes.len().min(self.x.len());
-            self.x[..n].copy_from_slice(&bytes[..n]);
-            return Ok(());
+        match start {
+            Start::Closest => {
+                if let Some((_, bytes)) = executor.evaluator().closest(target) {
+                    self.x.copy_from_slice(bytes);
+                    return Ok(());
+                }
+            }
+            Start::Known => {
+                let pick = state.rand_mut().next();
+                if let Some(bytes) = known_input(state, pick)? {
+                    self.x.fill(0);
+                    let n = bytes.len().min(self.x.len());
+                    self.x[..n].copy_from_slice(&bytes[..n]);
+                    return Ok(());
+                }
+            }
+            Start::ViaParent | Start::Fresh => {}
         }
         self.starts.next(state.rand_mut(), &self.layout, &self.dictionary, &mut self.x);
         Ok(())
+    }
+
+    /// Moves the start to a point that takes a branch leading to the target's site: where that is an equality, every solution
+    /// is another place to look from, and the closest input is only one of them.
+    fn solve_parent<E, S>(
+        &mut self,
+        target: usize,
+        budget: u64,
+        executor: &mut E,
+        state: &mut S,
+    ) -> Result<(Vec<Vec<u8>>, u64), Error>
+    where
+        E: HasEvaluator,
+        S: HasMetadata + HasRand<Rand = StdRand> + HasCorpus<BytesInput>,
+    {
+        let parents = state.metadata::<Saturation>()?.parents(target);
+        if parents.is_empty() {
+            return Ok((Vec::new(), 0));
+        }
+        let parent = parents[state.rand_mut().below_or_zero(parents.len())];
+        Aim(Some(parent)).arm(executor.evaluator_mut(), state.metadata::<Saturation>()?);
+        let mut probe = Probe::new(executor.evaluator_mut(), &self.clock, budget, None);
+        // Solved or not, the best point is in `x`.
+        let _ = self.search.minimize(&mut probe, &mut self.x, &self.layout, state.rand_mut());
+        Ok((core::mem::take(&mut probe.finds), budget - probe.budget))
+    }
+}
+
+/// Where an attempt begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Start {
+    /// The input that came closest so far.
+    Closest,
+    /// Some kept or pending input.
+    Known,
+    /// A new point from which first a way to the target's site is searched.
+    ViaParent,
+    /// A new point.
+    Fresh,
+}
+
+impl Start {
+    /// At first the closest input; later others in turn with it, since it may be stuck.
+    fn of_attempt<R: Rand>(attempt: u32, rng: &mut R) -> Self {
+        match if attempt == 0 { 0 } else { rng.next() % 6 } {
+            0..=2 => Self::Closest,
+            3 => Self::Known,
+            4 => Self::ViaParent,
+            _ => Self::Fresh,
+        }
     }
 }
 
@@ -134,14 +186,22 @@ impl BasinhoppingStage {
     {
         let spent = state.metadata::<Spent>()?;
         let (budget, attempt) = (spent.allowance(target), spent.attempts[target]);
-        self.choose_start(target, attempt, executor, state)?;
+        let start = Start::of_attempt(attempt, state.rand_mut());
+        self.choose_start(start, target, executor, state)?;
+        let (mut finds, mut used) = (Vec::new(), 0);
+        if start == Start::ViaParent {
+            (finds, used) = self.solve_parent(target, budget / 2, executor, state)?;
+            submit(core::mem::take(&mut finds), fuzzer, executor, state, manager)?;
+        }
         Aim(Some(target)).arm(executor.evaluator_mut(), state.metadata::<Saturation>()?);
+        let budget = budget - used;
         let mut probe = Probe::new(executor.evaluator_mut(), &self.clock, budget, Some(target));
         // Basinhopping ends by itself after n_iter steps; what is left of the budget starts it again.
         while probe.budget > 0 && self.search.minimize(&mut probe, &mut self.x, &self.layout, state.rand_mut()).is_ok() {
             self.starts.next(state.rand_mut(), &self.layout, &self.dictionary, &mut self.x);
         }
-        let (finds, used) = (core::mem::take(&mut probe.finds), budget - probe.budget);
+        finds.append(&mut probe.finds);
+        used += budget - probe.budget;
         let give = state.metadata_mut::<Spent>()?.note(target, used);
         submit(finds, fuzzer, executor, state, manager)?;
         if give {

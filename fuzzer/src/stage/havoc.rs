@@ -1,13 +1,24 @@
 //! Ordinary mutation beside minimization: any LibAFL mutator over the kept, pending and closest inputs.
 
+use std::borrow::Cow;
+
 use libafl::{
     Error, Evaluator as LibaflEvaluator, HasMetadata,
+    corpus::{Corpus, CorpusId},
     inputs::{BytesInput, HasMutatorBytes, ResizableMutator},
-    mutators::Mutator,
+    mutators::{
+        HavocMutationsNoCrossoverType,
+        CrossoverInsertMutator, CrossoverReplaceMutator, MutationResult, Mutator,
+        havoc_mutations_no_crossover,
+    },
     stages::{Restartable, Stage},
     state::{HasCorpus, HasRand},
 };
-use libafl_bolts::rands::{Rand, StdRand};
+use libafl_bolts::{
+    Named,
+    rands::{Rand, StdRand},
+    tuples::{Merge, merge_tuple_list_type, tuple_list, tuple_list_type},
+};
 use penfuzz_mutators::evaluate::RepresentingFunction;
 
 use super::{
@@ -22,6 +33,44 @@ use crate::{
 
 /// Mutants of one start input in a row.
 const MUTANTS_PER_INPUT: u64 = 16;
+
+/// LibAFL's crossovers panic when the corpus has no partner to offer: this one waits until it has.
+#[derive(Debug)]
+pub struct WithPartner<M>(M);
+
+impl<M: Named> Named for WithPartner<M> {
+    fn name(&self) -> &Cow<'static, str> {
+        self.0.name()
+    }
+}
+
+impl<I, M, S> Mutator<I, S> for WithPartner<M>
+where
+    M: Mutator<I, S>,
+    S: HasCorpus<I>,
+{
+    fn mutate(&mut self, state: &mut S, input: &mut I) -> Result<MutationResult, Error> {
+        if state.corpus().count() == 0 { Ok(MutationResult::Skipped) } else { self.0.mutate(state, input) }
+    }
+
+    fn post_exec(&mut self, state: &mut S, id: Option<CorpusId>) -> Result<(), Error> {
+        self.0.post_exec(state, id)
+    }
+}
+
+type Crossovers = tuple_list_type!(WithPartner<CrossoverInsertMutator>, WithPartner<CrossoverReplaceMutator>);
+
+/// The type of [`stock_mutations`].
+pub type StockMutations = merge_tuple_list_type!(HavocMutationsNoCrossoverType, Crossovers);
+
+/// LibAFL's havoc mutations, for a corpus that may still be empty.
+#[must_use]
+pub fn stock_mutations() -> StockMutations {
+    havoc_mutations_no_crossover().merge(tuple_list!(
+        WithPartner(CrossoverInsertMutator::new()),
+        WithPartner(CrossoverReplaceMutator::new())
+    ))
+}
 
 /// Calls the evaluator directly: a mutant that shows nothing new costs no LibAFL bookkeeping.
 pub struct NumericHavocStage<M> {

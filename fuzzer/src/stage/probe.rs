@@ -58,6 +58,7 @@ impl<'a> Probe<'a> {
             return Ok(());
         }
         self.finds.push(x.to_vec());
+        self.evaluator.note_find(x);
         self.evaluator.disarm(&self.hits);
         if self.target.is_some_and(|t| self.hits.contains(&(t as u32))) {
             return Err(Stop::Found);

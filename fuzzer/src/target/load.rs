@@ -51,6 +51,8 @@ pub struct Site {
 pub struct Target {
     /// The file.
     pub path: PathBuf,
+    /// What messages call it: the file, or the source it was compiled from.
+    pub name: PathBuf,
     /// Every defined function.
     pub functions: Vec<Function>,
     /// Every site.
@@ -87,6 +89,13 @@ impl Target {
         }
         // SAFETY: the tables are of our version and live as long as the file is loaded, which is for ever.
         Ok(unsafe { Reader::new(&*tables).read(path, tables) })
+    }
+
+    /// The same target under the name that the user knows it by.
+    #[must_use]
+    pub fn named(mut self, name: &Path) -> Self {
+        self.name = name.to_path_buf();
+        self
     }
 
     /// The mutable state of the target's runtime.
@@ -238,6 +247,7 @@ impl Reader<'_> {
         sites.sort_by_key(|s| s.first_branch);
         Target {
             path: path.to_path_buf(),
+            name: path.to_path_buf(),
             functions,
             sites,
             n_branches: self.n_branches,

@@ -23,8 +23,8 @@ fn by_name(target: &Target, name: &str) -> Result<usize, Error> {
         [one] => Ok(one),
         [] => Err(unknown(target, name)),
         _ => Err(at(
-            &target.path,
-            format!("has several functions `{name}`; give one by its symbol: {}", listing(target, &found, true)),
+            &target.name,
+            format!("has several functions `{name}`; give one by its symbol:{}", listing(target, &found, true)),
         )),
     }
 }
@@ -37,10 +37,10 @@ fn only_one(target: &Target) -> Result<usize, Error> {
     let testable: Vec<usize> = public.iter().copied().filter(|i| target.functions[*i].entry().is_some()).collect();
     match (&testable[..], &public[..]) {
         ([one], _) | ([], [one]) => Ok(*one),
-        ([], []) => Err(at(&target.path, "defines no function that could be tested (main and static functions are not chosen by themselves; name one with --function)")),
+        ([], []) => Err(at(&target.name, "defines no function that could be tested (main and static functions are not chosen by themselves; name one with --function)")),
         ([], several) | (several, _) => Err(at(
-            &target.path,
-            format!("has several functions; choose one with --function: {}", listing(target, several, false)),
+            &target.name,
+            format!("has several functions; choose one with --function:{}", listing(target, several, false)),
         )),
     }
 }
@@ -83,7 +83,7 @@ fn unknown(target: &Target, name: &str) -> Error {
     } else {
         format!("did you mean {}?", names.join(", "))
     };
-    at(&target.path, format!("has no function `{name}`; {offer}"))
+    at(&target.name, format!("has no function `{name}`; {offer}"))
 }
 
 fn check_parameters(f: &Function) -> Result<(), Error> {

@@ -1,0 +1,161 @@
+//! An input that killed a worker: what is kept of it, and which branches it took.
+//!
+//! No handler runs when a target dies of SIGKILL or leaves by a raw system call, so nobody knows where it was. The next
+//! worker therefore runs the input once more, in a process of its own that writes the branches it takes to shared memory.
+//! They count as covered; otherwise the search would walk the same way into the same death for ever.
+
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    time::{Duration, Instant},
+};
+
+use penfuzz_cc::abi::{action, metric};
+
+use crate::{
+    error::Error,
+    executor::{Evaluator, Fault, FaultKind, fault::signal_name},
+    saturation::Scope,
+};
+
+/// How a worker was killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Death {
+    /// The signal; 0 when the target ended the process.
+    pub signal: i32,
+    /// The supervisor killed it, because even the alarm had not helped.
+    pub stuck: bool,
+}
+
+impl Death {
+    /// For the board; never 0.
+    #[must_use]
+    pub fn to_number(self) -> u32 {
+        (self.signal.unsigned_abs() << 2) | (u32::from(self.stuck) << 1) | 1
+    }
+
+    /// From the board.
+    #[must_use]
+    pub fn of_number(number: u32) -> Option<Self> {
+        (number & 1 == 1).then_some(Self { signal: (number >> 2) as i32, stuck: number & 2 != 0 })
+    }
+
+    /// The fault; deaths of the same kind are told apart by `branches` that were not known before.
+    #[must_use]
+    pub fn fault(self, branches: &[u32], place: String) -> Fault {
+        let mut hasher = DefaultHasher::new();
+        (self.to_number(), branches).hash(&mut hasher);
+        let (kind, reason) = match self {
+            Self { stuck: true, .. } => (FaultKind::Hang, "no end, even after the alarm".to_owned()),
+            Self { signal: 0, .. } => (FaultKind::Crash, "ends the process".to_owned()),
+            Self { signal, .. } => (FaultKind::Crash, format!("kills the process: {}", signal_name(signal))),
+        };
+        Fault { kind, key: hasher.finish(), reason, place }
+    }
+}
+
+/// Memory that parent and child share: one byte per branch, and one that is raised when the target lets the child live.
+struct Shared {
+    first: *mut u8,
+    n: usize,
+}
+
+impl Shared {
+    fn map(n: usize) -> Result<Self, Error> {
+        // SAFETY: a fresh anonymous mapping.
+        let p = unsafe {
+            libc::mmap(
+                core::ptr::null_mut(),
+                n,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
+        };
+        if p == libc::MAP_FAILED {
+            return Err(Error::new("cannot share memory with the process that runs a killing input again"));
+        }
+        Ok(Self { first: p.cast(), n })
+    }
+
+    /// The branches that are raised; `None` when the child lived.
+    fn branches(&self) -> Option<Vec<u32>> {
+        // SAFETY: `n` bytes are mapped, and the child that wrote to them has ended.
+        let (lived, branches) = unsafe { core::slice::from_raw_parts(self.first, self.n) }.split_last()?;
+        (*lived == 0).then(|| (0u32..).zip(branches).filter(|(_, b)| **b != 0).map(|(i, _)| i).collect())
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `map`, and nobody holds a reference to it.
+        unsafe { libc::munmap(self.first.cast(), self.n) };
+    }
+}
+
+/// The branches in scope that `bytes` takes before it kills its process, or before `patience` ends; `None` when this time it
+/// does not kill.
+///
+/// # Errors
+/// When the system has no memory or process to spare.
+pub fn branches_taken(
+    evaluator: &mut Evaluator,
+    scope: &Scope,
+    bytes: &[u8],
+    patience: Duration,
+) -> Result<Option<Vec<u32>>, Error> {
+    let n = evaluator.target().n_branches;
+    let shared = Shared::map(n + 1)?;
+    // SAFETY: no other thread runs, so the child may do anything.
+    let child = unsafe { libc::fork() };
+    if child < 0 {
+        return Err(Error::new("cannot start a process that runs a killing input again"));
+    }
+    if child == 0 {
+        // SAFETY: the child is on its own; it ends here, whatever the target does.
+        unsafe {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            evaluator.set_objective(metric::ULP, u64::MAX);
+            evaluator.arm(|b| if scope.branches[b] { action::RECORD } else { 0 });
+            (*evaluator.target().state()).outcomes = shared.first;
+            let _ = evaluator.run(bytes);
+            shared.first.add(n).write_volatile(1);
+            libc::_exit(0)
+        }
+    }
+    wait(child, Instant::now() + patience);
+    Ok(shared.branches())
+}
+
+/// Waits for a child, and kills it at the deadline.
+fn wait(child: i32, deadline: Instant) {
+    // SAFETY: our own child.
+    while unsafe { libc::waitpid(child, core::ptr::null_mut(), libc::WNOHANG) } == 0 {
+        if Instant::now() > deadline {
+            // SAFETY: as above.
+            unsafe { libc::kill(child, libc::SIGKILL) };
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_death_can_be_written_to_the_board() {
+        for death in [Death { signal: 0, stuck: false }, Death { signal: libc::SIGKILL, stuck: true }] {
+            assert_eq!(Death::of_number(death.to_number()), Some(death));
+        }
+        assert_eq!(Death::of_number(0), None);
+    }
+
+    #[test]
+    fn deaths_are_told_apart_by_signal_and_branches() {
+        let key = |signal, branches: &[u32]| Death { signal, stuck: false }.fault(branches, String::new()).key;
+        assert_ne!(key(9, &[]), key(0, &[]));
+        assert_ne!(key(9, &[]), key(9, &[4]));
+        assert_eq!(key(9, &[4]), key(9, &[4]));
+    }
+}

@@ -1,0 +1,66 @@
+//! A full disk ends a campaign with a message and harms nothing that was written before.
+
+use std::{fs, path::PathBuf, process::Command};
+
+use crate::support::{Dir, fixture};
+
+/// A small file system in memory, gone with the value.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    /// `None` when mounting is not permitted here.
+    fn mount(at: PathBuf) -> Option<Self> {
+        fs::create_dir_all(&at).expect("a directory can be made");
+        let done = Command::new("mount").args(["-t", "tmpfs", "-o", "size=256k", "tmpfs"]).arg(&at).output();
+        match done {
+            Ok(output) if output.status.success() => Some(Self(at)),
+            Ok(output) => {
+                eprintln!("skipped: {}", String::from_utf8_lossy(&output.stderr).trim());
+                None
+            }
+            Err(e) => {
+                eprintln!("skipped: mount: {e}");
+                None
+            }
+        }
+    }
+
+    fn fill(&self) {
+        let mut size = 128 * 1024;
+        for number in 0.. {
+            if fs::write(self.0.join(format!("filler{number}")), vec![1; size]).is_err() {
+                size /= 2;
+            }
+            if size < 512 {
+                break;
+            }
+        }
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_campaign_on_a_full_disk() {
+    let dir = Dir::new();
+    let Some(disk) = SmallDisk::mount(dir.path("disk")) else { return };
+    let target = fixture("floats.c");
+    dir.penfuzz("--max-evals 40 -o disk/out").arg(&target).exits(0);
+    let before = (dir.files("disk/out/queue"), dir.files("disk/out")["state.json"].clone(), dir.report("disk/out"));
+    disk.fill();
+    let run = dir.penfuzz("-o disk/out").arg(&target).exits(1);
+    run.says("error: cannot write").says("No space left");
+    run.expect(run.stderr.lines().filter(|l| l.starts_with("error: ")).count() == 1, "one error");
+    let queue = dir.files("disk/out/queue");
+    run.expect(before.0.iter().all(|(name, bytes)| queue.get(name) == Some(bytes)), "kept inputs as before");
+    run.expect(queue.values().all(|bytes| bytes.len() == 12), "no half-written input");
+    run.expect(dir.files("disk/out")["state.json"] == before.1 && dir.report("disk/out") == before.2, "state and report as before");
+    run.expect(
+        dir.files("disk/out").keys().all(|n| !n.starts_with(".penfuzz-tmp-")),
+        "no temporary file left",
+    );
+}

@@ -1,0 +1,80 @@
+//! Ctrl-C and SIGTERM end a campaign with its report.
+
+use crate::support::{Dir, Run, fixture};
+
+/// Starts a campaign that does not end by itself, and sends the signal once it searches.
+fn interrupted<'a>(dir: &'a Dir, target: &str, signal: i32, group: bool) -> Run<'a> {
+    let mut running = dir.fuzz(fixture(target), "--search random --max-time 50s").start();
+    let stats = dir.path("out/fuzzer_stats");
+    running.until("fuzzer_stats", || stats.exists());
+    if group { running.signal_group(signal) } else { running.signal(signal) }
+    running.wait()
+}
+
+fn expect_report(dir: &Dir, run: &Run, status: i32) {
+    run.expect(run.status.code() == Some(status), &format!("exit status {status}"));
+    let report = dir.report("out");
+    run.expect(report.stop_reason == "interrupted", "stop_reason `interrupted`");
+    run.expect(report.evaluations > 0 && report.branches.covered > 0, "what was found so far");
+    run.expect(run.stdout.contains("stopped: interrupted"), "a summary");
+}
+
+#[test]
+fn ctrl_c() {
+    let dir = Dir::new();
+    expect_report(&dir, &interrupted(&dir, "unreachable_in_loop.c", libc::SIGINT, true), 0);
+}
+
+#[test]
+fn sigterm() {
+    let dir = Dir::new();
+    expect_report(&dir, &interrupted(&dir, "unreachable_in_loop.c", libc::SIGTERM, false), 0);
+}
+
+/// As `timeout` and service managers send it. No worker's death is a crash of the target then.
+#[test]
+fn sigterm_to_the_group() {
+    let dir = Dir::new();
+    expect_report(&dir, &interrupted(&dir, "unreachable_in_loop.c", libc::SIGTERM, true), 0);
+}
+
+#[test]
+fn ctrl_c_after_a_crash() {
+    let dir = Dir::new();
+    dir.file(
+        "faulty.c",
+        "double faulty(double x) {
+           double *volatile nowhere = 0;
+           if (x < 1.0) return *nowhere;
+           if (x * x < -1.0) return 3.0;
+           return x;
+         }",
+    );
+    let mut running = dir.fuzz("faulty.c", "--search random --max-time 50s").start();
+    let stats = dir.path("out/fuzzer_stats");
+    running.until("fuzzer_stats", || stats.exists());
+    running.signal_group(libc::SIGINT);
+    expect_report(&dir, &running.wait(), 3);
+}
+
+/// While one evaluation hangs: it is ended by the alarm, and then the campaign.
+#[test]
+fn ctrl_c_in_a_hanging_evaluation() {
+    let dir = Dir::new();
+    dir.file(
+        "sleepy.c",
+        "#include <unistd.h>
+         double sleepy(double x) {
+           if (x == x) while (1) pause();
+           return x;
+         }",
+    );
+    let mut running = dir.fuzz("sleepy.c", "--timeout 500ms --max-time 50s").start();
+    let queue = dir.path("out/queue");
+    running.until("the output directory", || queue.exists());
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    running.signal_group(libc::SIGINT);
+    let run = running.wait();
+    run.expect(run.status.code() == Some(3), "exit status 3");
+    run.expect(dir.report("out").stop_reason == "interrupted", "stop_reason `interrupted`");
+}

@@ -1,0 +1,317 @@
+//! A directory, and penfuzz run in it. A failed expectation prints the directory's listing, the status and both streams.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsStr,
+    fmt::Write,
+    fs::{self, File},
+    io::{Read, Seek},
+    os::unix::process::{CommandExt, ExitStatusExt},
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+use penfuzz::report::{Branch, Report, Status, json};
+use tempfile::TempDir;
+
+/// No test waits longer for one run of penfuzz; a loaded machine needs a few seconds for the slowest.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A file of `tests/fixtures`. Used where it lies, so that all tests share what is compiled of it.
+pub fn fixture(name: &str) -> PathBuf {
+    workspace().join("tests/fixtures").join(name)
+}
+
+/// A file of `harnesses/quickstart`.
+pub fn quickstart(name: &str) -> PathBuf {
+    workspace().join("harnesses/quickstart").join(name)
+}
+
+fn workspace() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package lies in the workspace")
+}
+
+/// The first line, from 1, that holds `text`.
+pub fn line_of(file: &Path, text: &str) -> usize {
+    let all = fs::read_to_string(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+    let found = all.lines().position(|l| l.contains(text));
+    found.unwrap_or_else(|| panic!("{} has no line with `{text}`", file.display())) + 1
+}
+
+/// The compiler wrapper of the same build.
+pub fn pen_cc() -> PathBuf {
+    let path = Path::new(env!("CARGO_BIN_EXE_penfuzz")).with_file_name("pen-cc");
+    assert!(path.is_file(), "{} is missing: build the whole workspace first", path.display());
+    path
+}
+
+/// A temporary directory.
+pub struct Dir(TempDir);
+
+impl Dir {
+    /// An empty one.
+    pub fn new() -> Self {
+        Self(TempDir::new().expect("a temporary directory can be made"))
+    }
+
+    /// A path in it.
+    pub fn path(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Writes a file in it, with the directories it needs.
+    pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().expect("a file lies in a directory")).expect("directories can be made");
+        fs::write(&path, content).expect("a file in a temporary directory can be written");
+        path
+    }
+
+    /// penfuzz with `arguments` separated by white space.
+    pub fn penfuzz(&self, arguments: &str) -> Penfuzz<'_> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_penfuzz"));
+        command
+            .current_dir(self.0.path())
+            // Shared, so that each fixture is compiled once.
+            .env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"))
+            .env_remove("PEN_CC_CLANG")
+            .env_remove("PEN_CC_CLANGXX")
+            .env_remove("RUST_BACKTRACE")
+            .args(arguments.split_whitespace());
+        Penfuzz { dir: self, command }
+    }
+
+    /// penfuzz on a target, with the output in `out`.
+    pub fn fuzz(&self, target: impl AsRef<OsStr>, arguments: &str) -> Penfuzz<'_> {
+        self.penfuzz("").arg(target).args("-o out").args(arguments)
+    }
+
+    /// Runs another program here, which must succeed; its standard output.
+    pub fn other(&self, command: &mut Command) -> String {
+        let shown = format!("{command:?}");
+        let output = command.current_dir(self.0.path()).output().unwrap_or_else(|e| panic!("{shown}: {e}"));
+        let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
+        assert!(
+            output.status.success(),
+            "{shown}: {}\n{}{}",
+            output.status,
+            text(&output.stdout),
+            text(&output.stderr)
+        );
+        text(&output.stdout)
+    }
+
+    /// The report in the output directory `name`.
+    pub fn report(&self, name: &str) -> Report {
+        json::read(&self.path(name).join(json::FILE)).unwrap_or_else(|e| panic!("{e}\n{}", self.listing()))
+    }
+
+    /// Names and contents of the files in a directory.
+    pub fn files(&self, name: &str) -> BTreeMap<String, Vec<u8>> {
+        let path = self.path(name);
+        let entries = fs::read_dir(&path).unwrap_or_else(|e| panic!("{}: {e}\n{}", path.display(), self.listing()));
+        entries
+            .flatten()
+            .map(|e| (e.file_name().to_string_lossy().into_owned(), fs::read(e.path()).unwrap_or_default()))
+            .collect()
+    }
+
+    fn listing(&self) -> String {
+        let mut out = format!("in {}:\n", self.0.path().display());
+        list(self.0.path(), 1, &mut out);
+        out
+    }
+}
+
+fn list(dir: &Path, depth: usize, out: &mut String) {
+    let mut entries: Vec<_> = fs::read_dir(dir).map(|d| d.flatten().collect()).unwrap_or_default();
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let size = entry.metadata().map_or(0, |m| m.len());
+        let _ = writeln!(out, "{:width$}{} {size}", "", entry.file_name().to_string_lossy(), width = 2 * depth);
+        if entry.file_type().is_ok_and(|t| t.is_dir()) {
+            list(&entry.path(), depth + 1, out);
+        }
+    }
+}
+
+/// penfuzz, about to be run.
+pub struct Penfuzz<'a> {
+    dir: &'a Dir,
+    command: Command,
+}
+
+impl<'a> Penfuzz<'a> {
+    /// One more argument.
+    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.command.arg(arg);
+        self
+    }
+
+    /// More arguments, separated by white space.
+    pub fn args(mut self, arguments: &str) -> Self {
+        self.command.args(arguments.split_whitespace());
+        self
+    }
+
+    /// An environment variable.
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Starts it in a process group of its own.
+    pub fn start(mut self) -> Running<'a> {
+        let stream = || tempfile::tempfile().expect("a temporary file can be made");
+        let (stdout, stderr) = (stream(), stream());
+        let line = format!("{:?}", self.command);
+        let same = |f: &File| Stdio::from(f.try_clone().expect("a descriptor can be copied"));
+        let child = self
+            .command
+            .stdin(Stdio::null())
+            .stdout(same(&stdout))
+            .stderr(same(&stderr))
+            .process_group(0)
+            .spawn()
+            .unwrap_or_else(|e| panic!("{line}: {e}"));
+        Running { dir: self.dir, line, child, stdout, stderr }
+    }
+
+    /// Runs it to its end.
+    pub fn run(self) -> Run<'a> {
+        self.start().wait()
+    }
+
+    /// Runs it to its end, which must be this exit status.
+    pub fn exits(self, status: i32) -> Run<'a> {
+        let run = self.run();
+        run.expect(run.status.code() == Some(status), &format!("exit status {status}"));
+        run
+    }
+}
+
+/// penfuzz, running.
+pub struct Running<'a> {
+    dir: &'a Dir,
+    line: String,
+    child: Child,
+    stdout: File,
+    stderr: File,
+}
+
+impl<'a> Running<'a> {
+    /// The number of the process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends a signal to the process alone.
+    pub fn signal(&self, signal: i32) {
+        self.kill(self.child.id().cast_signed(), signal);
+    }
+
+    /// Sends a signal to the process and all it has started, as a terminal does.
+    pub fn signal_group(&self, signal: i32) {
+        self.kill(-self.child.id().cast_signed(), signal);
+    }
+
+    fn kill(&self, to: i32, signal: i32) {
+        // SAFETY: a plain system call on a process of ours that was not waited for yet.
+        let answer = unsafe { libc::kill(to, signal) };
+        assert_eq!(answer, 0, "{}: has ended before signal {signal}", self.line);
+    }
+
+    /// Waits until something holds.
+    pub fn until(&mut self, what: &str, mut holds: impl FnMut() -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !holds() {
+            let ended = self.child.try_wait().expect("our own child can be waited for");
+            assert!(ended.is_none(), "{}: ended before {what}\n{}", self.line, self.dir.listing());
+            if Instant::now() > deadline {
+                self.signal_group(libc::SIGKILL);
+                panic!("{}: {what} did not come\n{}", self.line, self.dir.listing());
+            }
+            sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Waits for its end.
+    pub fn wait(mut self) -> Run<'a> {
+        let deadline = Instant::now() + PATIENCE;
+        let mut late = false;
+        let status = loop {
+            if let Some(status) = self.child.try_wait().expect("our own child can be waited for") {
+                break status;
+            }
+            if Instant::now() > deadline && !late {
+                late = true;
+                self.signal_group(libc::SIGKILL);
+            }
+            sleep(Duration::from_millis(2));
+        };
+        let run = Run {
+            dir: self.dir,
+            line: self.line,
+            status,
+            stdout: content(&mut self.stdout),
+            stderr: content(&mut self.stderr),
+        };
+        run.expect(!late, &format!("an end within {PATIENCE:?}"));
+        run.expect(!run.stderr.contains("panicked") && !run.stderr.contains("backtrace"), "no panic");
+        run
+    }
+}
+
+fn content(file: &mut File) -> String {
+    let mut bytes = Vec::new();
+    file.rewind().and_then(|()| file.read_to_end(&mut bytes)).expect("a temporary file can be read");
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// How a run ended and what it said.
+pub struct Run<'a> {
+    dir: &'a Dir,
+    line: String,
+    pub status: ExitStatus,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Run<'_> {
+    /// Fails with everything there is to know, unless `holds`.
+    #[track_caller]
+    pub fn expect(&self, holds: bool, what: &str) {
+        assert!(
+            holds,
+            "expected: {what}\n{}\n{} (signal {:?})\n{}--- stdout\n{}\n--- stderr\n{}",
+            self.line,
+            self.status,
+            self.status.signal(),
+            self.dir.listing(),
+            self.stdout,
+            self.stderr
+        );
+    }
+
+    /// Standard error must hold this text.
+    #[track_caller]
+    pub fn says(&self, text: &str) -> &Self {
+        self.expect(self.stderr.contains(text), &format!("`{text}` on standard error"));
+        self
+    }
+}
+
+/// Was the branch taken by any evaluation?
+pub fn is_covered(branch: &Branch) -> bool {
+    matches!(branch.status, Status::Covered | Status::Saturated | Status::CoveredByCrash)
+}
+
+/// The branches that were not taken, as `line outcome`.
+pub fn open_branches(report: &Report) -> Vec<String> {
+    let of = |s: &penfuzz::report::Site| -> Vec<String> {
+        s.branches.iter().filter(|b| !is_covered(b)).map(|b| format!("{} {}", s.line, b.outcome)).collect()
+    };
+    report.sites.iter().flat_map(of).collect()
+}

@@ -1,0 +1,99 @@
+//! Real libraries: the Fdlibm suite with gcov as referee, GSL built by pen-cc, and the plugin example.
+//!
+//! Sources come by package name, into ignored directories; see `harnesses/`.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use serde_json::Value;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the workspace exists")
+}
+
+/// The directory of the built programs.
+fn programs() -> PathBuf {
+    Path::new(env!("CARGO_BIN_EXE_penfuzz")).parent().expect("a program lies in a directory").to_path_buf()
+}
+
+fn run(command: &mut Command) -> Output {
+    let output = command.output().unwrap_or_else(|e| panic!("{command:?} cannot be started: {e}"));
+    let status = output.status.code();
+    assert!(
+        matches!(status, Some(0 | 3)),
+        "{command:?} ended with {status:?}\n--- stdout\n{}\n--- stderr\n{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output
+}
+
+fn penfuzz() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_penfuzz"))
+}
+
+/// gcov's totals of the 40 functions, by name in the suite.
+fn expected_branches() -> BTreeMap<String, u64> {
+    let text = fs::read_to_string(root().join("harnesses/fdlibm/expected-branches.tsv")).expect("the table is in the repository");
+    text.lines()
+        .skip(1)
+        .map(|line| {
+            let (name, count) = line.split_once('\t').expect("two columns");
+            (name.to_owned(), count.trim().parse().expect("a count"))
+        })
+        .collect()
+}
+
+/// One run serves several expectations: it is the longest of all tests.
+#[test]
+fn fdlibm_has_gcovs_branches_and_is_covered() {
+    let out = tempfile::tempdir().expect("a temporary directory");
+    let output = run(penfuzz()
+        .arg("suite")
+        .arg(root().join("harnesses/fdlibm/suite.toml"))
+        .args(["--max-evals", "100000", "--seed", "1", "--referee", "gcov", "--json", "--quiet", "-o"])
+        .arg(out.path()));
+    let suite: Value = serde_json::from_slice(&output.stdout).expect("--json prints JSON");
+    let targets = suite["targets"].as_array().expect("targets");
+    let expected = expected_branches();
+    assert_eq!(targets.len(), 40, "the paper's Table 2 has 40 functions");
+    for t in targets {
+        let name = t["name"].as_str().expect("a name");
+        let (own, gcov) = (&t["branches"], &t["referee"]);
+        assert_eq!(own["total"].as_u64(), expected.get(name).copied(), "{name}: sites are gcov's branches");
+        assert_eq!(own["total"], gcov["total"], "{name}: the referee counts the same function");
+        assert_eq!(own["covered"], gcov["covered"], "{name}: gcov confirms what we say is covered");
+    }
+    let mean = suite["mean_coverage"].as_f64().expect("a mean");
+    assert!(mean >= 96.5, "mean coverage by gcov is {mean:.2} %, expected at least 96.5 %");
+}
+
+/// GSL configures and builds with `CC=pen-cc`, passes its own checks, and a function of it can be fuzzed.
+#[test]
+fn gsl_builds_with_pen_cc_and_can_be_fuzzed() {
+    let harness = root().join("harnesses/gsl");
+    run(Command::new(harness.join("build.sh"))
+        .args(["--check", "poly", "--check", "specfunc"])
+        .env("PEN_CC", programs().join("pen-cc")));
+    let out = tempfile::tempdir().expect("a temporary directory");
+    let output = run(penfuzz()
+        .arg(harness.join("src-build-static/gsl.pen"))
+        .args(["--function", "gsl_poly_solve_quadratic", "--max-evals", "200000", "--json", "-q", "-o"])
+        .arg(out.path().join("out")));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("--json prints JSON");
+    let (covered, total) = (&report["branches"]["covered"], &report["branches"]["total"]);
+    assert_eq!((covered, total.as_u64()), (total, Some(14)), "every branch of gsl_poly_solve_quadratic can be taken");
+}
+
+#[test]
+fn the_plugin_example_covers_a_function_with_stock_parts() {
+    let output = run(Command::new(programs().join("examples/plugin")).arg(root().join("harnesses/quickstart/triangle.c")));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains("classify_triangle: 30 of 30 branches covered"), "{text}");
+    let lines = fs::read_to_string(root().join("fuzzer/examples/plugin.rs")).expect("the example's source").lines().count();
+    assert!(lines < 120, "the example has {lines} lines, it should stay below 120");
+}

@@ -1,0 +1,155 @@
+//! Conditions as people write them: the same results as without instrumentation, and distances that mean something.
+
+use penfuzz::executor::evaluator::Ran;
+use penfuzz_cc::abi::{action, metric};
+
+use crate::twin::{Arming, Twin, on_target_thread};
+
+const C: &str = include_str!("conditions.c");
+const CXX: &str = include_str!("conditions.cc");
+
+/// At this input, the branch that is not taken is this far away (exact metric).
+struct Far {
+    function: &'static str,
+    input: Vec<u8>,
+    /// Which site of the function, in source order.
+    site: usize,
+    /// Which branch of the site.
+    branch: usize,
+    distance: u64,
+}
+
+fn far(function: &'static str, input: &[&[u8]], site: usize, branch: usize, distance: u64) -> Far {
+    Far { function, input: input.concat(), site, branch, distance }
+}
+
+const TRUE: usize = 0;
+const FALSE: usize = 1;
+
+fn ulps(a: f64, b: f64) -> u64 {
+    a.to_bits().abs_diff(b.to_bits())
+}
+
+fn distances() -> Vec<Far> {
+    let d = |x: f64| x.to_le_bytes();
+    let i = |n: i32| n.to_le_bytes();
+    let l = |n: i64| n.to_le_bytes();
+    vec![
+        // Both parts of `(a | b) == 0` count.
+        far("either_nonzero", &[&l(5), &l(3)], 0, TRUE, 8),
+        far("either_nonzero", &[&l(0), &l(-2)], 0, TRUE, 2),
+        far("either_nonzero", &[&l(0), &l(0)], 0, FALSE, 1),
+        far("either_nonzero_wide", &[&l(0), &l(0)], 0, FALSE, 1),
+        // The compiler turns `!(x == 3.5)` around: the site is `x == 3.5`.
+        far("not_equal", &[&d(3.5)], 0, FALSE, 1),
+        far("not_equal", &[&d(3.5f64.next_up().next_up())], 0, TRUE, 2),
+        // `a > 1 && b < 2` kept in a variable.
+        far("both_in_variable", &[&d(0.5), &d(0.0)], 0, TRUE, ulps(0.5, 1.0) + 1),
+        far("both_in_variable", &[&d(2.0), &d(3.0)], 1, TRUE, ulps(2.0, 3.0) + 1),
+        far("both_in_variable", &[&d(2.0), &d(1.5)], 1, FALSE, ulps(1.5, 2.0)),
+        far("flag_in_variable", &[&d(1.0)], 0, TRUE, 1),
+        far("flag_in_variable", &[&d(4.0)], 0, FALSE, ulps(4.0, 1.0)),
+        far("single_and_double", &[&1.0f32.to_le_bytes(), &d(1.0)], 0, TRUE, 1),
+        far("truth_values", &[&[0], &[0]], 0, TRUE, 1),
+        // One in the lowest bit, where doubles are 512 apart.
+        far("lowest_bit", &[&l(1 << 62), &l((1 << 62) + 1)], 0, TRUE, 1),
+        far("lowest_bit", &[&l(1 << 62), &l(1 << 62)], 0, FALSE, 1),
+        far("lowest_bit_unsigned", &[&l(-1), &l(-2)], 0, TRUE, 2),
+        far("signs", &[&i(-1), &i(1)], 1, TRUE, u64::from(u32::MAX) - 1 + 1),
+        far("difference", &[&i(10), &i(4)], 0, FALSE, 6),
+        far("exclusive_or", &[&i(10), &i(4)], 0, FALSE, 6),
+        far("bit_set", &[&i(6)], 0, TRUE, 1),
+        far("accumulated", &[&d(0.0), &d(1.0)], 0, TRUE, ulps(0.0, 1.0) + 1),
+        // 2 is one from the group {1, 3, 5} and nine from {-7, 100}.
+        far("grouped", &[&i(2)], 0, 1, 1),
+        far("grouped", &[&i(2)], 0, 2, 9),
+        far("grouped", &[&i(3)], 0, 0, 1),
+        far("grouped", &[&i(100)], 0, 1, 95),
+        far("letters", &[&[b'c']], 0, 0, 1),
+        far("letters", &[&[b'a']], 0, 2, 1),
+    ]
+}
+
+fn check_distances(twin: &Twin, level: &str) {
+    for f in distances() {
+        let function = twin.index_of(f.function);
+        let sites = twin.target.functions[function].sites.clone();
+        let wanted = twin.target.sites[sites.start + f.site].first_branch + f.branch;
+        let mut evaluator = twin.evaluator(function);
+        let label = format!("{} {level} at {:02x?}, site {}, branch {}", f.function, f.input, f.site, f.branch);
+        for metric in [metric::ULP, metric::SQUARED] {
+            evaluator.set_objective(metric, u64::MAX);
+            evaluator.arm(|b| if b == wanted { action::WANT } else { 0 });
+            assert_eq!(evaluator.run(&f.input), Ran::Returned, "{label}");
+            assert!(evaluator.r() > 0 && evaluator.r() < u64::MAX, "{label}: {} in metric {metric}", evaluator.r());
+            if metric == metric::ULP {
+                assert_eq!(evaluator.r(), f.distance, "{label}: left r, right expected");
+            }
+        }
+    }
+}
+
+/// Which branches each input takes is known from the results of single runs; whatever is not taken is not at 0.
+fn check_untaken(twin: &Twin, function: usize, level: &str) {
+    let f = &twin.target.functions[function];
+    let name = f.name.clone();
+    let mut evaluator = twin.evaluator(function);
+    let (layout, dictionary) = (f.layout(), penfuzz_mutators::dictionary::Dictionary::new(&f.floats, &f.integers));
+    let mut rng = libafl_bolts::rands::StdRand::with_seed(5);
+    let (mut x, mut hits) = (vec![0; layout.size()], Vec::new());
+    for metric in [metric::ULP, metric::SQUARED] {
+        for branch in 0..twin.target.n_branches {
+            if !f.sites.contains(&twin.target.site_of(branch)) {
+                continue;
+            }
+            evaluator.set_objective(metric, u64::MAX);
+            evaluator.arm(|b| if b == branch { action::RECORD | action::WANT | action::MIN } else { 0 });
+            for _ in 0..200 {
+                penfuzz_mutators::structured::fill(&mut rng, &layout, &dictionary, &mut x);
+                assert_eq!(evaluator.run(&x), Ran::Returned, "{name} {level} at {x:02x?}");
+                evaluator.take_hits(&mut hits);
+                let taken = !hits.is_empty();
+                assert_eq!(evaluator.r() == 0, taken, "{name} {level} branch {branch} at {x:02x?}: r is 0, or taken");
+            }
+        }
+    }
+}
+
+fn check(name: &str, text: &str, level: &str) -> usize {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let twin = Twin::of_text(directory.path(), name, text, level);
+    let mut n = 0;
+    for (i, f) in twin.target.functions.iter().enumerate() {
+        if f.is_static || f.entry().is_none() || f.parameters.is_empty() || f.symbol.starts_with("_Z") {
+            continue;
+        }
+        let compared = twin.compare(i, &Arming::ALL, 15_000, 7);
+        assert_eq!(compared.equal, 15_000, "{} {level}: every input returns", f.name);
+        check_untaken(&twin, i, level);
+        n += 1;
+    }
+    if text == C {
+        check_distances(&twin, level);
+    }
+    n
+}
+
+#[test]
+fn c_is_computed_as_written_without_optimization() {
+    assert!(on_target_thread(|| check("conditions.c", C, "-O0")) > 30);
+}
+
+#[test]
+fn c_is_computed_as_written_with_optimization() {
+    assert!(on_target_thread(|| check("conditions.c", C, "-O2")) > 30);
+}
+
+#[test]
+fn cxx_is_computed_as_written_without_optimization() {
+    assert!(on_target_thread(|| check("conditions.cc", CXX, "-O0")) > 3);
+}
+
+#[test]
+fn cxx_is_computed_as_written_with_optimization() {
+    assert!(on_target_thread(|| check("conditions.cc", CXX, "-O2")) > 3);
+}

@@ -1,0 +1,50 @@
+//! The 40 functions of the Fdlibm suite: the same bits as without instrumentation.
+
+use std::{path::Path, time::Instant};
+
+use crate::twin::{Arming, Recipe, Twin, on_target_thread};
+
+/// Half of the inputs with nothing armed, the other half with everything.
+const HALVES: [Arming; 4] = [Arming::Unarmed, Arming::Unarmed, Arming::ALL[1], Arming::ALL[2]];
+
+/// Builds all targets of the suite as one program, so that every file is compiled once.
+fn build(directory: &Path, level: &str) -> (Twin, Vec<String>) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../harnesses/fdlibm/suite.toml");
+    let suite = penfuzz::suite::load(&path).unwrap_or_else(|e| panic!("{e}"));
+    let mut sources = suite.support_files.clone();
+    sources.extend(suite.targets.iter().map(|t| suite.file_of(t)));
+    sources.sort();
+    sources.dedup();
+    let mut flags = suite.flags_of(&suite.targets[0]);
+    flags.extend(["-g".to_owned(), level.to_owned()]);
+    let recipe = Recipe { sources, flags, libraries: suite.build.libs.clone() };
+    let names = suite.targets.iter().map(|t| t.function.clone()).collect();
+    (Twin::build(directory, &recipe), names)
+}
+
+fn compare_all(level: &str, n: usize) -> Vec<String> {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (twin, names) = build(directory.path(), level);
+    let mut lines = Vec::new();
+    for (i, name) in names.iter().enumerate() {
+        let start = Instant::now();
+        let compared = twin.compare(twin.index_of(name), &HALVES, n, 1 + i as u64);
+        assert_eq!(compared.ended, 0, "{name} {level}: every input returns");
+        lines.push(format!("{level} {name}: {} inputs equal, {:.2?}", compared.equal, start.elapsed()));
+    }
+    lines
+}
+
+#[test]
+fn forty_functions_return_the_same_bits_with_optimization() {
+    let lines = on_target_thread(|| compare_all("-O2", 1_000_000));
+    println!("{}", lines.join("\n"));
+    assert_eq!(lines.len(), 40);
+}
+
+#[test]
+fn forty_functions_return_the_same_bits_without_optimization() {
+    let lines = on_target_thread(|| compare_all("-O0", 100_000));
+    println!("{}", lines.join("\n"));
+    assert_eq!(lines.len(), 40);
+}
