@@ -41,11 +41,7 @@ fn build() -> Result<(), String> {
     llvm.compile_pass(&out)?;
     llvm.compile_runtime(&out, "pen.o", &[])?;
     llvm.compile_runtime(&out, "pen-static.o", &["-DPEN_NO_INTERPRETER"])?;
-    let artifacts = [
-        ("PLUGIN", "pen", "so"),
-        ("RUNTIME", "pen", "o"),
-        ("RUNTIME_STATIC", "pen-static", "o"),
-    ];
+    let artifacts = [("PLUGIN", "pen", "so"), ("RUNTIME", "pen", "o"), ("RUNTIME_STATIC", "pen-static", "o")];
     let mut code = llvm.constants(&out);
     for (constant, stem, extension) in artifacts {
         code += &embed(&out, constant, stem, extension)?;
@@ -62,8 +58,7 @@ struct Llvm {
 
 impl Llvm {
     fn find() -> Result<Self, String> {
-        let missing =
-            |what: &str| format!("{what}: install clang and the LLVM headers of one version with ./setup");
+        let missing = |what: &str| format!("{what}: install clang and the LLVM headers of one version with ./setup");
         let version = env::var("LLVM_VERSION")
             .or_else(|_| libafl_build::exec_llvm_config(&["--version"]))
             .map_err(|_| missing("llvm-config was not found"))?;
@@ -73,75 +68,45 @@ impl Llvm {
             .and_then(|major| major.parse().ok())
             .ok_or_else(|| format!("llvm-config answers {version:?} where a version was expected"))?;
         if major < LLVM_MIN {
-            return Err(missing(&format!(
-                "the newest LLVM found is {major}, but {LLVM_MIN} or newer is needed"
-            )));
+            return Err(missing(&format!("the newest LLVM found is {major}, but {LLVM_MIN} or newer is needed")));
         }
         let bin = PathBuf::from(libafl_build::llvm_bindir()?);
         let tool = |name: &str| {
             let path = bin.join(name);
-            if path.exists() {
-                Ok(path)
-            } else {
-                Err(missing(&format!("LLVM {major} has no {}", path.display())))
-            }
+            if path.exists() { Ok(path) } else { Err(missing(&format!("LLVM {major} has no {}", path.display()))) }
         };
-        let llvm = Self {
-            major,
-            clang: tool("clang")?,
-            clangxx: tool("clang++")?,
-            cxxflags: libafl_build::llvm_cxxflags()?,
-        };
-        if llvm.has_headers() {
-            Ok(llvm)
-        } else {
-            Err(missing(&format!("the headers of LLVM {major} are missing")))
-        }
+        let llvm =
+            Self { major, clang: tool("clang")?, clangxx: tool("clang++")?, cxxflags: libafl_build::llvm_cxxflags()? };
+        if llvm.has_headers() { Ok(llvm) } else { Err(missing(&format!("the headers of LLVM {major} are missing"))) }
     }
 
     fn has_headers(&self) -> bool {
         let directories = self.cxxflags.iter().filter_map(|flag| flag.strip_prefix("-I"));
-        directories
-            .map(Path::new)
-            .any(|include| include.join("llvm/IR/Function.h").exists())
+        directories.map(Path::new).any(|include| include.join("llvm/IR/Function.h").exists())
     }
 
     fn compile_pass(&self, out: &Path) -> Result<(), String> {
         let mut command = Command::new(&self.clangxx);
-        command
-            .args(&self.cxxflags)
-            .args(["-O2", "-fno-rtti", "-fPIC", "-shared", "-Wall"]);
+        command.args(&self.cxxflags).args(["-O2", "-fno-rtti", "-fPIC", "-shared", "-Wall"]);
         // LLVM's own headers are not ours to warn about.
         for flag in &self.cxxflags {
             if let Some(include) = flag.strip_prefix("-I") {
                 command.arg("-isystem").arg(include);
             }
         }
-        run(
-            command.args(["pass/pen.cc", "-o"]).arg(out.join("pen.so")),
-            "pass/pen.cc",
-        )
+        run(command.args(["pass/pen.cc", "-o"]).arg(out.join("pen.so")), "pass/pen.cc")
     }
 
     fn compile_runtime(&self, out: &Path, name: &str, flags: &[&str]) -> Result<(), String> {
         let mut command = Command::new(&self.clang);
-        command
-            .args(["-O2", "-fPIC", "-fvisibility=hidden", "-Wall", "-c"])
-            .args(flags);
-        run(
-            command.args(["runtime/pen.c", "-o"]).arg(out.join(name)),
-            "runtime/pen.c",
-        )
+        command.args(["-O2", "-fPIC", "-fvisibility=hidden", "-Wall", "-c"]).args(flags);
+        run(command.args(["runtime/pen.c", "-o"]).arg(out.join(name)), "runtime/pen.c")
     }
 
     /// Whether this clang can put a gate before each `SanCov` callback (LLVM 20 and newer).
     fn gates_callbacks(&self, out: &Path) -> bool {
         Command::new(&self.clang)
-            .args([
-                "-fsanitize-coverage=trace-pc-guard",
-                "-mllvm",
-                "-sanitizer-coverage-gated-trace-callbacks",
-            ])
+            .args(["-fsanitize-coverage=trace-pc-guard", "-mllvm", "-sanitizer-coverage-gated-trace-callbacks"])
             .args(["-x", "c", "-c", "/dev/null", "-o"])
             .arg(out.join("probe.o"))
             .output()
@@ -166,9 +131,7 @@ fn run(command: &mut Command, source: &str) -> Result<(), String> {
     let compiler = command.get_program().to_string_lossy().into_owned();
     match command.status() {
         Ok(status) if status.success() => Ok(()),
-        Ok(_) => Err(format!(
-            "{compiler} could not compile compiler-wrapper/{source} (its messages are below)"
-        )),
+        Ok(_) => Err(format!("{compiler} could not compile compiler-wrapper/{source} (its messages are below)")),
         Err(error) => Err(format!("{compiler} could not be run: {error}")),
     }
 }
@@ -186,7 +149,5 @@ fn embed(out: &Path, constant: &str, stem: &str, extension: &str) -> Result<Stri
 
 /// FNV-1a, 64 bits (offset basis and prime as published).
 fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -38,7 +38,8 @@ fn penfuzz() -> Command {
 
 /// gcov's totals of the 40 functions, by name in the suite.
 fn expected_branches() -> BTreeMap<String, u64> {
-    let text = fs::read_to_string(root().join("harnesses/fdlibm/expected-branches.tsv")).expect("the table is in the repository");
+    let text = fs::read_to_string(root().join("harnesses/fdlibm/expected-branches.tsv"))
+        .expect("the table is in the repository");
     text.lines()
         .skip(1)
         .map(|line| {
@@ -91,9 +92,11 @@ fn gsl_builds_with_pen_cc_and_can_be_fuzzed() {
 
 #[test]
 fn the_plugin_example_covers_a_function_with_stock_parts() {
-    let output = run(Command::new(programs().join("examples/plugin")).arg(root().join("harnesses/quickstart/triangle.c")));
+    let output =
+        run(Command::new(programs().join("examples/plugin")).arg(root().join("harnesses/quickstart/triangle.c")));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(text.contains("classify_triangle: 30 of 30 branches covered"), "{text}");
-    let lines = fs::read_to_string(root().join("fuzzer/examples/plugin.rs")).expect("the example's source").lines().count();
+    let lines =
+        fs::read_to_string(root().join("fuzzer/examples/plugin.rs")).expect("the example's source").lines().count();
     assert!(lines < 120, "the example has {lines} lines, it should stay below 120");
 }

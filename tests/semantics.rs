@@ -11,5 +11,6 @@ mod environment;
 mod fdlibm;
 #[path = "semantics/predicates.rs"]
 mod predicates;
+#[allow(dead_code, reason = "shared with the benchmark, which uses another part of it")]
 #[path = "semantics/twin.rs"]
 mod twin;

@@ -380,10 +380,8 @@ mod tests {
         constants(&mut layout);
         let directory = tempfile::tempdir().expect("a temporary directory");
         let (source, program) = (directory.path().join("layout.c"), directory.path().join("layout"));
-        let text = format!(
-            "#include \"pen.h\"\n#include <stddef.h>\n#include <stdio.h>\nint main(void) {{\n{}}}\n",
-            layout.c
-        );
+        let text =
+            format!("#include \"pen.h\"\n#include <stddef.h>\n#include <stdio.h>\nint main(void) {{\n{}}}\n", layout.c);
         fs::write(&source, text).expect("the source is written");
         let status = Command::new(crate::artifact::CLANG)
             .args(["-I", concat!(env!("CARGO_MANIFEST_DIR"), "/runtime"), "-o"])
@@ -392,10 +390,6 @@ mod tests {
             .expect("clang runs");
         assert!(status.success(), "clang refused the layout program: {status}");
         let output = Command::new(&program).output().expect("the layout program runs");
-        assert_eq!(
-            String::from_utf8_lossy(&output.stdout),
-            layout.rust,
-            "left: pen.h, right: abi.rs"
-        );
+        assert_eq!(String::from_utf8_lossy(&output.stdout), layout.rust, "left: pen.h, right: abi.rs");
     }
 }

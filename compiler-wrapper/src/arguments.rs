@@ -212,10 +212,7 @@ impl Seen {
 impl Arguments {
     /// Reads the arguments that follow the program's name.
     pub(crate) fn read(args: &[String]) -> Result<Self, Error> {
-        if args
-            .first()
-            .is_some_and(|first| TOOL_MODES.contains(&first.as_str()))
-        {
+        if args.first().is_some_and(|first| TOOL_MODES.contains(&first.as_str())) {
             return Ok(Self::new(Action::Query, args.to_vec()));
         }
         let args = response::expand(args)?;
@@ -256,10 +253,7 @@ impl Arguments {
         match arg {
             "-m32" | "-mx32" => {
                 let reason = "targets are 64-bit programs; build without it";
-                return Err(Error::Unsupported {
-                    option: arg.to_owned(),
-                    reason,
-                });
+                return Err(Error::Unsupported { option: arg.to_owned(), reason });
             }
             "-nostdlib" | "--no-standard-libraries" => (self.no_start_files, self.no_libc) = (true, true),
             "-nostartfiles" => self.no_start_files = true,
@@ -310,9 +304,7 @@ impl Arguments {
         match value {
             // ClangWrapper takes `-o` apart as a path with a file name; joined it is left alone.
             Some(value) if option == "-o" && !value.is_empty() => self.args.push(format!("-o{value}")),
-            _ => self
-                .args
-                .extend([Some(option.to_owned()), value.cloned()].into_iter().flatten()),
+            _ => self.args.extend([Some(option.to_owned()), value.cloned()].into_iter().flatten()),
         }
     }
 }
@@ -351,36 +343,20 @@ mod tests {
             assert_eq!(read(line).action, action, "pen-cc {line}");
         }
         assert!(matches!(read("-static x.c").action, Action::PlainProgram(_)));
-        assert!(matches!(
-            read("-fsanitize=address x.c").action,
-            Action::PlainProgram(_)
-        ));
+        assert!(matches!(read("-fsanitize=address x.c").action, Action::PlainProgram(_)));
     }
 
     #[test]
     fn values_of_options_are_no_inputs() {
-        for line in [
-            "-o x",
-            "-MF x.d",
-            "-include x.h",
-            "-I include",
-            "-Xlinker x.o",
-            "",
-        ] {
+        for line in ["-o x", "-MF x.d", "-include x.h", "-I include", "-Xlinker x.o", ""] {
             let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-            assert!(
-                matches!(Arguments::read(&args), Err(Error::NoInput)),
-                "pen-cc {line}"
-            );
+            assert!(matches!(Arguments::read(&args), Err(Error::NoInput)), "pen-cc {line}");
         }
     }
 
     #[test]
     fn replaced_options_do_not_reach_clang() {
-        assert_eq!(
-            read("-g -pie -flto=thin -no-pie -xc x -o y").args,
-            ["-x", "c", "x", "-oy"]
-        );
+        assert_eq!(read("-g -pie -flto=thin -no-pie -xc x -o y").args, ["-x", "c", "x", "-oy"]);
     }
 
     #[test]

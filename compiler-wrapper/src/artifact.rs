@@ -27,17 +27,13 @@ impl Artifact {
         let directory = cache_directory()?;
         let path = directory.join(self.name);
         if !self.is_at(&path) {
-            self.write(&path).map_err(|source| Error::Cache {
-                path: path.clone(),
-                source,
-            })?;
+            self.write(&path).map_err(|source| Error::Cache { path: path.clone(), source })?;
         }
         Ok(path)
     }
 
     fn is_at(&self, path: &Path) -> bool {
-        path.metadata()
-            .is_ok_and(|file| file.is_file() && file.len() == self.bytes.len() as u64)
+        path.metadata().is_ok_and(|file| file.is_file() && file.len() == self.bytes.len() as u64)
     }
 
     fn write(&self, path: &Path) -> io::Result<()> {
@@ -69,15 +65,10 @@ pub fn cache_directory() -> Result<PathBuf, Error> {
         Err(source) => Err(Error::Cache { path, source }),
     };
     // The specification says that a relative path is to be ignored.
-    if let Some(cache) = env::var_os("XDG_CACHE_HOME")
-        .map(PathBuf::from)
-        .filter(|path| path.is_absolute())
-    {
+    if let Some(cache) = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute()) {
         return usable(cache.join("penfuzz"));
     }
-    if let Some(home) = env::var_os("HOME")
-        .map(PathBuf::from)
-        .filter(|path| path.is_absolute())
+    if let Some(home) = env::var_os("HOME").map(PathBuf::from).filter(|path| path.is_absolute())
         && let Ok(path) = usable(home.join(".cache/penfuzz"))
     {
         return Ok(path);
@@ -90,10 +81,7 @@ fn create_private(path: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
     let owner = path.metadata()?.uid();
     if owner != user() {
-        return Err(io::Error::new(
-            io::ErrorKind::PermissionDenied,
-            format!("it belongs to user {owner}"),
-        ));
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, format!("it belongs to user {owner}")));
     }
     Ok(())
 }

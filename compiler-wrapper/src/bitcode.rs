@@ -9,19 +9,13 @@ const MARK: &[u8] = b"__pen_state";
 
 /// Whether the inputs are instrumented bitcode. One clang run has one set of passes, so a mixture is refused.
 pub(crate) fn is_instrumented(args: &[String]) -> Result<bool, Error> {
-    let done: Vec<&String> = args
-        .iter()
-        .filter(|arg| is_ir(arg) && carries_mark(arg))
-        .collect();
+    let done: Vec<&String> = args.iter().filter(|arg| is_ir(arg) && carries_mark(arg)).collect();
     let Some(first) = done.first() else {
         return Ok(false);
     };
     if args.iter().any(|arg| is_compiled(arg) && !done.contains(&arg)) {
         let option = format!("{first} (instrumented bitcode) together with sources");
-        return Err(Error::Unsupported {
-            option,
-            reason: "compile them to object files one by one",
-        });
+        return Err(Error::Unsupported { option, reason: "compile them to object files one by one" });
     }
     Ok(true)
 }
@@ -30,10 +24,7 @@ fn extension(arg: &str) -> &str {
     if arg.starts_with('-') {
         return "";
     }
-    Path::new(arg)
-        .extension()
-        .and_then(|extension| extension.to_str())
-        .unwrap_or_default()
+    Path::new(arg).extension().and_then(|extension| extension.to_str()).unwrap_or_default()
 }
 
 fn is_ir(arg: &str) -> bool {
@@ -41,11 +32,7 @@ fn is_ir(arg: &str) -> bool {
 }
 
 fn is_compiled(arg: &str) -> bool {
-    is_ir(arg)
-        || matches!(
-            extension(arg),
-            "c" | "cc" | "cp" | "cpp" | "cxx" | "c++" | "C" | "i" | "ii"
-        )
+    is_ir(arg) || matches!(extension(arg), "c" | "cc" | "cp" | "cpp" | "cxx" | "c++" | "C" | "i" | "ii")
 }
 
 fn carries_mark(path: &str) -> bool {

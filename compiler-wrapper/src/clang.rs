@@ -36,10 +36,7 @@ impl Invocation {
         let line = Arguments::read(args)?;
         if line.action == Action::Query {
             let command = [vec![clang], line.args].concat();
-            return Ok(Self {
-                command,
-                notes: Vec::new(),
-            });
+            return Ok(Self { command, notes: Vec::new() });
         }
         let mut notes = Vec::new();
         if let Action::PlainProgram(reason) = line.action {
@@ -75,16 +72,11 @@ fn wrap(
     after: &[String],
 ) -> Result<Vec<String>, Error> {
     let failed = |error: libafl_cc::Error| match error {
-        libafl_cc::Error::InvalidArguments(message) | libafl_cc::Error::Unknown(message) => {
-            Error::Wrapper(message)
-        }
+        libafl_cc::Error::InvalidArguments(message) | libafl_cc::Error::Unknown(message) => Error::Wrapper(message),
         libafl_cc::Error::Io(error) => Error::Wrapper(error.to_string()),
     };
-    let marked: Vec<&str> = ["pen-cc"]
-        .into_iter()
-        .chain(user.iter().map(String::as_str))
-        .chain([NO_WARNING[0]])
-        .collect();
+    let marked: Vec<&str> =
+        ["pen-cc"].into_iter().chain(user.iter().map(String::as_str)).chain([NO_WARNING[0]]).collect();
     let mut wrapper = ClangWrapper::new();
     wrapper
         .cpp(language == Language::Cxx)
@@ -97,11 +89,7 @@ fn wrap(
         .map_err(failed)?
         // Its idea of linking brings -lm, -ldl and -lrt, which would hide a library that the user forgot.
         .linking(false);
-    let command = wrapper
-        .add_cc_args(after)
-        .add_cc_arg(NO_WARNING[1])
-        .command()
-        .map_err(failed)?;
+    let command = wrapper.add_cc_args(after).add_cc_arg(NO_WARNING[1]).command().map_err(failed)?;
     Ok(without_forced(command))
 }
 
@@ -123,27 +111,16 @@ fn find_clang(language: Language) -> Result<PathBuf, Error> {
         Language::C => ("PEN_CC_CLANG", artifact::CLANG),
         Language::Cxx => ("PEN_CC_CLANGXX", artifact::CLANGXX),
     };
-    let Some(path) = env::var_os(variable)
-        .filter(|path| !path.is_empty())
-        .map(PathBuf::from)
-    else {
+    let Some(path) = env::var_os(variable).filter(|path| !path.is_empty()).map(PathBuf::from) else {
         return Ok(PathBuf::from(built_in));
     };
     let answer = Command::new(&path)
         .arg("--version")
         .output()
-        .map_err(|source| Error::NoClang {
-            path: path.clone(),
-            source,
-        })?;
+        .map_err(|source| Error::NoClang { path: path.clone(), source })?;
     match major_version(&String::from_utf8_lossy(&answer.stdout)) {
         Some(LLVM_MAJOR) => Ok(path),
-        found => Err(Error::WrongClang {
-            variable,
-            path,
-            found,
-            wanted: LLVM_MAJOR,
-        }),
+        found => Err(Error::WrongClang { variable, path, found, wanted: LLVM_MAJOR }),
     }
 }
 
@@ -159,19 +136,14 @@ mod tests {
 
     #[test]
     fn the_major_version_is_read_from_any_vendor() {
-        assert_eq!(
-            major_version("Debian clang version 22.1.8 (1~deb12u1)\nTarget: x"),
-            Some(22)
-        );
+        assert_eq!(major_version("Debian clang version 22.1.8 (1~deb12u1)\nTarget: x"), Some(22));
         assert_eq!(major_version("clang version 16.0.6"), Some(16));
         assert_eq!(major_version("gcc (Debian 12.2.0) 12.2.0"), None);
     }
 
     #[test]
     fn a_definition_of_the_users_stays() {
-        let command = [FORCED[0], "x.c", NO_WARNING[0], "-g", FORCED[0], FORCED[1]]
-            .map(str::to_owned)
-            .to_vec();
+        let command = [FORCED[0], "x.c", NO_WARNING[0], "-g", FORCED[0], FORCED[1]].map(str::to_owned).to_vec();
         assert_eq!(without_forced(command), [FORCED[0], "x.c", NO_WARNING[0], "-g"]);
     }
 }

@@ -102,26 +102,17 @@ impl Compile {
         let output = Command::new(&command[0])
             .args(&command[1..])
             .output()
-            .map_err(|source| Error::NoClang {
-                path: command[0].clone().into(),
-                source,
-            })?;
+            .map_err(|source| Error::NoClang { path: command[0].clone().into(), source })?;
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         if output.status.success() {
             return Ok(stderr);
         }
-        Err(Error::Compiler {
-            status: exit_status(output.status),
-            stderr,
-        })
+        Err(Error::Compiler { status: exit_status(output.status), stderr })
     }
 
     fn language_or_guess(&self) -> Language {
         self.language.unwrap_or_else(|| {
-            let any = self
-                .sources
-                .iter()
-                .any(|source| Language::of(source) == Language::Cxx);
+            let any = self.sources.iter().any(|source| Language::of(source) == Language::Cxx);
             if any { Language::Cxx } else { Language::C }
         })
     }
@@ -130,9 +121,5 @@ impl Compile {
 /// A path that cannot be taken for an option or a response file.
 fn as_argument(path: &Path) -> String {
     let text = path.to_string_lossy().into_owned();
-    if text.starts_with(['-', '@']) {
-        format!("./{text}")
-    } else {
-        text
-    }
+    if text.starts_with(['-', '@']) { format!("./{text}") } else { text }
 }

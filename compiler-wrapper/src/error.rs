@@ -60,9 +60,7 @@ pub enum Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::NoClang { source, .. } | Self::Cache { source, .. } | Self::Response { source, .. } => {
-                Some(source)
-            }
+            Self::NoClang { source, .. } | Self::Cache { source, .. } | Self::Response { source, .. } => Some(source),
             _ => None,
         }
     }
@@ -74,22 +72,11 @@ impl fmt::Display for Error {
             Self::NoInput => write!(f, "no input files"),
             Self::Unsupported { option, reason } => write!(f, "{option} is not supported: {reason}"),
             Self::NoClang { path, source } => {
-                write!(
-                    f,
-                    "cannot run {}: {source} (install clang with ./setup)",
-                    path.display()
-                )
+                write!(f, "cannot run {}: {source} (install clang with ./setup)", path.display())
             }
-            Self::WrongClang {
-                variable,
-                path,
-                found,
-                wanted,
-            } => {
-                let (path, found) = (
-                    path.display(),
-                    found.map_or("of an unknown version".into(), |v| format!("LLVM {v}")),
-                );
+            Self::WrongClang { variable, path, found, wanted } => {
+                let (path, found) =
+                    (path.display(), found.map_or("of an unknown version".into(), |v| format!("LLVM {v}")));
                 write!(
                     f,
                     "{variable}={path} is {found}, but the pen pass is built for LLVM {wanted}: \

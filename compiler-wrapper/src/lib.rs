@@ -69,19 +69,14 @@ pub fn run(args: &[String], language: Language) -> Result<i32, Error> {
     let status = Command::new(&command[0])
         .args(&command[1..])
         .status()
-        .map_err(|source| Error::NoClang {
-            path: command[0].clone().into(),
-            source,
-        })?;
+        .map_err(|source| Error::NoClang { path: command[0].clone().into(), source })?;
     Ok(exit_status(status))
 }
 
 /// The body of the command line tools; a program name that ends in `++` means C++ whatever `language` says.
 #[must_use]
 pub fn main(language: Language) -> ExitCode {
-    let plus = env::args_os()
-        .next()
-        .is_some_and(|name| name.as_encoded_bytes().ends_with(b"++"));
+    let plus = env::args_os().next().is_some_and(|name| name.as_encoded_bytes().ends_with(b"++"));
     let language = if plus { Language::Cxx } else { language };
     let args: Result<Vec<String>, _> = env::args_os().skip(1).map(OsString::into_string).collect();
     let outcome = args
@@ -106,8 +101,5 @@ pub fn fingerprint() -> String {
 }
 
 fn exit_status(status: ExitStatus) -> i32 {
-    status
-        .code()
-        .or_else(|| status.signal().map(|signal| 128 + signal))
-        .unwrap_or(1)
+    status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1)
 }

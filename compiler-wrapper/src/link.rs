@@ -33,10 +33,7 @@ impl Linking {
             Action::Library => linking.library(line)?,
             Action::Query | Action::Compile | Action::Relocatable => {}
         }
-        if matches!(
-            line.action,
-            Action::Program | Action::Library | Action::Relocatable
-        ) {
+        if matches!(line.action, Action::Program | Action::Library | Action::Relocatable) {
             // The SanCov option would bring a sanitizer's runtime; the callbacks are in ours.
             linking.add(&["-fno-sanitize-link-runtime"]);
         }
@@ -92,9 +89,6 @@ fn start_file(line: &Arguments, clang: &str) -> Result<String, Error> {
         .args(&line.search)
         .arg("-print-file-name=Scrt1.o")
         .output()
-        .map_err(|source| Error::NoClang {
-            path: clang.into(),
-            source,
-        })?;
+        .map_err(|source| Error::NoClang { path: clang.into(), source })?;
     Ok(String::from_utf8_lossy(&answer.stdout).trim().to_owned())
 }

@@ -18,10 +18,8 @@ fn expand_into(expanded: &mut Vec<String>, args: &[String], depth: u32) -> Resul
     for arg in args {
         match arg.strip_prefix('@').map(Path::new) {
             Some(path) if depth > 0 && path.exists() => {
-                let text = fs::read_to_string(path).map_err(|source| Error::Response {
-                    path: path.to_path_buf(),
-                    source,
-                })?;
+                let text =
+                    fs::read_to_string(path).map_err(|source| Error::Response { path: path.to_path_buf(), source })?;
                 expand_into(expanded, &split(&text), depth - 1)?;
             }
             _ => expanded.push(arg.clone()),
@@ -58,10 +56,7 @@ mod tests {
 
     #[test]
     fn quotes_and_backslashes_group() {
-        assert_eq!(
-            split("-c 'a b.c'\n\"-DX=\\\"y\\\"\" z\\ z ''"),
-            ["-c", "a b.c", "-DX=\"y\"", "z z", ""]
-        );
+        assert_eq!(split("-c 'a b.c'\n\"-DX=\\\"y\\\"\" z\\ z ''"), ["-c", "a b.c", "-DX=\"y\"", "z z", ""]);
     }
 
     #[test]

@@ -12,18 +12,13 @@ fn clang() -> String {
     // pen-cc's own answer to `-###` names the clang it runs.
     let output = Dir::new().run(CC, "--version");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let directory = text
-        .lines()
-        .find_map(|line| line.strip_prefix("InstalledDir: "))
-        .expect("clang says where it is");
+    let directory = text.lines().find_map(|line| line.strip_prefix("InstalledDir: ")).expect("clang says where it is");
     format!("{directory}/clang")
 }
 
 #[test]
 fn queries_are_answered_by_clang() {
-    let dir = Dir::new()
-        .file("x.c", "#include \"x.h\"\nint x;\n")
-        .file("x.h", "");
+    let dir = Dir::new().file("x.c", "#include \"x.h\"\nint x;\n").file("x.h", "");
     let clang = clang();
     for line in [
         "--version",
@@ -51,24 +46,10 @@ fn queries_are_answered_by_clang() {
 #[test]
 fn every_level_of_optimization_builds_a_working_program() {
     let dir = Dir::new().file("x.c", PROGRAM);
-    for level in [
-        "",
-        "-O0",
-        "-O1",
-        "-O2",
-        "-O3",
-        "-Os",
-        "-Oz",
-        "-Og",
-        "-O3 -ffast-math -march=native",
-    ] {
+    for level in ["", "-O0", "-O1", "-O2", "-O3", "-Os", "-Oz", "-Og", "-O3 -ffast-math -march=native"] {
         dir.quietly(CC, &format!("{level} -Wall -Wextra -Werror x.c -o x"));
         let (text, code) = dir.program("x", &["argument"]);
-        assert_eq!(
-            (text.as_str(), code),
-            ("begin errno argument value 0 atexit end", 3),
-            "{level}"
-        );
+        assert_eq!((text.as_str(), code), ("begin errno argument value 0 atexit end", 3), "{level}");
     }
 }
 
@@ -80,10 +61,7 @@ fn compiling_is_silent_in_every_form() {
         .file("y.c", "int y(int a) { return a ? 2 : 3; }\n")
         .file("z.cpp", "int z(int a) { return a ? 2 : 3; }\n")
         .file("a.s", ".text\n.globl a\na: ret\n.section .note.GNU-stack\n")
-        .file(
-            "b.S",
-            "#define NAME b\n.text\n.globl NAME\nNAME: ret\n.section .note.GNU-stack\n",
-        )
+        .file("b.S", "#define NAME b\n.text\n.globl NAME\nNAME: ret\n.section .note.GNU-stack\n")
         .file("c.i", FUNCTION)
         .file("p.h", "int p;\n")
         .file("line", "-c 'x.c' -o\nresponse.o");
@@ -119,31 +97,14 @@ fn compiling_is_silent_in_every_form() {
         dir.quietly(CC, &format!("-Werror {line}"));
     }
     dir.quietly(CXX, "-Werror -std=c++17 -c z.cpp");
-    for file in [
-        "x.o",
-        "y.o",
-        "x1.o",
-        "x2.o",
-        "x.d",
-        "x.s",
-        "x.ll",
-        "x.bc",
-        "a.o",
-        "b.o",
-        "c.o",
-        "z.o",
-        "response.o",
-    ] {
+    for file in ["x.o", "y.o", "x1.o", "x2.o", "x.d", "x.s", "x.ll", "x.bc", "a.o", "b.o", "c.o", "z.o", "response.o"] {
         assert!(dir.path(file).exists(), "{file} was expected");
     }
 }
 
 #[test]
 fn linking_is_silent_in_every_form() {
-    let dir = Dir::new()
-        .file("x.c", PROGRAM)
-        .file("y.c", FUNCTION)
-        .file("void.c", "int main(void) { return 0; }\n");
+    let dir = Dir::new().file("x.c", PROGRAM).file("y.c", FUNCTION).file("void.c", "int main(void) { return 0; }\n");
     dir.quietly(CC, "-c x.c");
     for line in [
         "x.o -o x",
@@ -167,11 +128,7 @@ fn linking_is_silent_in_every_form() {
     ] {
         dir.quietly(CC, &format!("-Werror {line}"));
         let (text, code) = dir.program("x", &["argument", "b"]);
-        assert_eq!(
-            (text.as_str(), code),
-            ("begin errno argument value 0 atexit end", 4),
-            "{line}"
-        );
+        assert_eq!((text.as_str(), code), ("begin errno argument value 0 atexit end", 4), "{line}");
     }
 }
 
@@ -187,15 +144,10 @@ fn a_source_may_come_from_standard_input() {
             .spawn()
             .expect("pen-cc runs");
         let mut input = child.stdin.take().expect("a pipe");
-        std::io::Write::write_all(&mut input, b"int main(void) { return 7; }\n")
-            .expect("pen-cc reads its input");
+        std::io::Write::write_all(&mut input, b"int main(void) { return 7; }\n").expect("pen-cc reads its input");
         drop(input);
         let output = child.wait_with_output().expect("pen-cc ends");
-        assert!(
-            output.status.success() && output.stderr.is_empty(),
-            "{}",
-            dir.story(line, &output)
-        );
+        assert!(output.status.success() && output.stderr.is_empty(), "{}", dir.story(line, &output));
     }
     assert_eq!(dir.program("x", &[]).1, 7);
 }
@@ -207,10 +159,7 @@ fn what_is_missing_does_not_link() {
     let dir = Dir::new()
         .file("missing.c", &call("no_such_function"))
         .file("printf.c", &call("abort"))
-        .file(
-            "math.c",
-            "double atan2(double, double);\nint main(int c, char **v) { return v && atan2(c, 2) > 9; }\n",
-        );
+        .file("math.c", "double atan2(double, double);\nint main(int c, char **v) { return v && atan2(c, 2) > 9; }\n");
     for (line, links) in [
         ("-w missing.c -o x", false),
         ("-w printf.c -o x", true),
@@ -242,10 +191,7 @@ fn the_programs_own_meaning_is_kept() {
 
 #[test]
 fn errors_are_clangs_or_one_sentence() {
-    let dir = Dir::new()
-        .file("bad.c", "int x = ;\n")
-        .file("x.c", FUNCTION)
-        .file("file", "");
+    let dir = Dir::new().file("bad.c", "int x = ;\n").file("x.c", FUNCTION).file("file", "");
     let output = dir.run(CC, "-c bad.c");
     assert_eq!(output.status.code(), Some(1));
     assert!(
@@ -259,33 +205,14 @@ fn errors_are_clangs_or_one_sentence() {
         ("NOTHING", "", "-c", "no input files"),
         ("NOTHING", "", "", "no input files"),
         ("NOTHING", "", "-m32 x.c", "-m32 is not supported"),
-        (
-            "PEN_CC_CLANG",
-            "/no/such/clang",
-            "-c x.c",
-            "cannot run /no/such/clang",
-        ),
-        (
-            "PEN_CC_CLANG",
-            "/bin/true",
-            "-c x.c",
-            "PEN_CC_CLANG=/bin/true is of an unknown version",
-        ),
+        ("PEN_CC_CLANG", "/no/such/clang", "-c x.c", "cannot run /no/such/clang"),
+        ("PEN_CC_CLANG", "/bin/true", "-c x.c", "PEN_CC_CLANG=/bin/true is of an unknown version"),
         ("XDG_CACHE_HOME", blocked.as_str(), "-c x.c", "cannot write"),
     ] {
-        let output = dir
-            .command(CC)
-            .env(variable, value)
-            .args(line.split_whitespace())
-            .output()
-            .expect("pen-cc runs");
+        let output = dir.command(CC).env(variable, value).args(line.split_whitespace()).output().expect("pen-cc runs");
         let text = String::from_utf8_lossy(&output.stderr);
         let sentence = text.strip_prefix("pen-cc: error: ").unwrap_or_default();
-        assert!(
-            sentence.starts_with(expected) && text.lines().count() == 1,
-            "{}",
-            dir.story(expected, &output)
-        );
+        assert!(sentence.starts_with(expected) && text.lines().count() == 1, "{}", dir.story(expected, &output));
         assert_eq!(output.status.code(), Some(1), "{}", dir.story(expected, &output));
     }
 }
@@ -302,9 +229,5 @@ fn a_home_that_cannot_be_written_is_passed_over() {
         .args(["-c", "x.c"])
         .output()
         .expect("pen-cc runs");
-    assert!(
-        output.status.success() && output.stderr.is_empty(),
-        "{}",
-        dir.story("the fallback", &output)
-    );
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", dir.story("the fallback", &output));
 }

@@ -15,10 +15,7 @@ fn functions(loaded: &Loaded) -> Vec<&str> {
 fn one_file_runs_and_loads() {
     let dir = Dir::new().file("x.c", PROGRAM);
     dir.quietly(CC, "-O2 x.c -o x");
-    assert_eq!(
-        dir.program("x", &["a"]),
-        ("begin errno a value 0 atexit end".to_owned(), 3)
-    );
+    assert_eq!(dir.program("x", &["a"]), ("begin errno a value 0 atexit end".to_owned(), 3));
     let loaded = dir.load("x");
     assert_eq!(functions(&loaded), ["above", "at_exit", "begin", "end", "main"]);
     assert_eq!(loaded.sites, 4, "x > 3, strtol && errno, argc > 2");
@@ -39,21 +36,13 @@ fn functions_without_main_load() {
     let dir = Dir::new().file("x.c", ABOVE);
     dir.quietly(CC, "x.c -o x");
     assert_eq!(functions(&dir.load("x")), ["above"]);
-    assert_eq!(
-        dir.program("x", &[]).1,
-        2,
-        "run as a program it only says what it is"
-    );
+    assert_eq!(dir.program("x", &[]).1, 2, "run as a program it only says what it is");
 }
 
 #[test]
 fn main_may_come_from_a_static_library() {
-    let dir = Dir::new()
-        .file(
-            "m.c",
-            "int above(double);\nint main(void) { return above(4) ? 9 : 8; }\n",
-        )
-        .file("x.c", ABOVE);
+    let dir =
+        Dir::new().file("m.c", "int above(double);\nint main(void) { return above(4) ? 9 : 8; }\n").file("x.c", ABOVE);
     dir.quietly(CC, "-c m.c x.c");
     dir.quietly("ar", "rcs libx.a m.o x.o");
     dir.quietly(CC, "-o x -L. -lx");
@@ -64,10 +53,7 @@ fn main_may_come_from_a_static_library() {
 #[test]
 fn partial_links_and_archives_keep_their_sites() {
     let dir = Dir::new()
-        .file(
-            "m.c",
-            "int above(double);\nint y(int);\nint main(void) { return above(4) + y(0); }\n",
-        )
+        .file("m.c", "int above(double);\nint y(int);\nint main(void) { return above(4) + y(0); }\n")
         .file("x.c", ABOVE)
         .file("y.c", "int y(int a) { return a ? 20 : 30; }\n");
     dir.quietly(CC, "-Werror -r x.c y.c -o xy.o");
@@ -80,10 +66,7 @@ fn partial_links_and_archives_keep_their_sites() {
 #[test]
 fn a_shared_library_has_its_own_runtime() {
     let dir = Dir::new()
-        .file(
-            "m.c",
-            "int above(double);\nint main(int c, char **v) { return v && c > 0 ? above(4) : 0; }\n",
-        )
+        .file("m.c", "int above(double);\nint main(int c, char **v) { return v && c > 0 ? above(4) : 0; }\n")
         .file("x.c", ABOVE);
     dir.quietly(CC, "-Werror -fPIC -shared -Wl,-soname,libx.so.1 x.c -o libx.so");
     dir.quietly("ln", "-s libx.so libx.so.1");
@@ -108,11 +91,7 @@ fn what_cxx_keeps_once_is_one_across_files() {
         );
     dir.quietly(CXX, "-Werror -shared x.cpp -o libx.so");
     dir.quietly(CXX, "-Werror m.cpp -L. -lx -Wl,-rpath,$ORIGIN -o x");
-    assert_eq!(
-        dir.program("x", &[]).1,
-        12,
-        "caught by its type, and counted twice in one variable"
-    );
+    assert_eq!(dir.program("x", &[]).1, 12, "caught by its type, and counted twice in one variable");
 }
 
 #[test]
@@ -124,24 +103,14 @@ fn bitcode_is_instrumented_once() {
     dir.quietly(CC, "-O2 -S -emit-llvm x.c -o ours.ll");
     // Options between clang's own stages, so this bitcode is plain.
     let clang = dir.quietly(CC, "-print-prog-name=clang").trim().to_owned();
-    dir.quietly(
-        &clang,
-        "-g -O0 -Xclang -disable-O0-optnone -c -emit-llvm x.c -o plain.bc",
-    );
-    dir.quietly(
-        &clang,
-        "-g -O0 -Xclang -disable-O0-optnone -S -emit-llvm x.c -o plain.ll",
-    );
+    dir.quietly(&clang, "-g -O0 -Xclang -disable-O0-optnone -c -emit-llvm x.c -o plain.bc");
+    dir.quietly(&clang, "-g -O0 -Xclang -disable-O0-optnone -S -emit-llvm x.c -o plain.ll");
     for input in ["ours.bc", "ours.ll", "plain.bc", "plain.ll"] {
         let output = input.replace('.', "-");
         dir.quietly(CC, &format!("-Werror -O2 {input} -o {output}"));
         assert_eq!(dir.program(&output, &["a"]).1, 3, "{input}");
         let loaded = dir.load(&output);
-        assert_eq!(
-            (loaded.sites, loaded.functions),
-            (direct.sites, direct.functions.clone()),
-            "{input}"
-        );
+        assert_eq!((loaded.sites, loaded.functions), (direct.sites, direct.functions.clone()), "{input}");
         assert!(loaded.guards > 0, "{input}");
     }
 }
@@ -169,11 +138,7 @@ int main(int argc, char **) {
     for level in ["-O0", "-O2"] {
         dir.quietly(CXX, &format!("-Werror {level} x.cpp -o x{level}"));
         let name = format!("x{level}");
-        assert_eq!(
-            dir.program(&name, &["a"]),
-            ("constructed 3 thrown".to_owned(), 5),
-            "{level}"
-        );
+        assert_eq!(dir.program(&name, &["a"]), ("constructed 3 thrown".to_owned(), 5), "{level}");
         assert_eq!(dir.program(&name, &[]).1, 0, "{level}");
         assert!(dir.load(&name).sites > 0, "{level}");
     }
@@ -200,10 +165,7 @@ fn static_programs_are_plain_and_say_so() {
     let output = dir.run(CC, "-static -Werror x.c -o x");
     assert!(output.status.success(), "{}", dir.story("-static", &output));
     let text = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        text.starts_with("pen-cc: note: ") && text.lines().count() == 1,
-        "{text}"
-    );
+    assert!(text.starts_with("pen-cc: note: ") && text.lines().count() == 1, "{text}");
     assert_eq!(dir.program("x", &["a"]).1, 3);
 }
 
@@ -226,31 +188,14 @@ fn the_library_compiles_and_returns_the_compilers_messages() {
         .file("bad.c", "int x = ;\n")
         .file("warn.c", "int f(void) { int unused; return 0; }\n");
     let output = dir.path("x.pen");
-    let warnings = Compile::new(&output)
-        .source(dir.path("x.cpp"))
-        .flag("-O2")
-        .run()
-        .expect("it compiles");
+    let warnings = Compile::new(&output).source(dir.path("x.cpp")).flag("-O2").run().expect("it compiles");
     assert_eq!(warnings, "");
     assert_eq!(functions(&dir.load("x.pen")), ["above"]);
 
-    let warnings = Compile::new(&output)
-        .source(dir.path("warn.c"))
-        .flags(["-Wall"])
-        .run()
-        .expect("it compiles");
+    let warnings = Compile::new(&output).source(dir.path("warn.c")).flags(["-Wall"]).run().expect("it compiles");
     assert!(warnings.contains("unused variable"), "{warnings}");
 
-    let error = Compile::new(&output)
-        .source(dir.path("bad.c"))
-        .language(Language::C)
-        .run()
-        .expect_err("it is wrong");
-    let Error::Compiler { status: 1, stderr } = error else {
-        panic!("the compiler's error expected, not {error}")
-    };
-    assert!(
-        stderr.contains("bad.c:1:9: error: expected expression"),
-        "{stderr}"
-    );
+    let error = Compile::new(&output).source(dir.path("bad.c")).language(Language::C).run().expect_err("it is wrong");
+    let Error::Compiler { status: 1, stderr } = error else { panic!("the compiler's error expected, not {error}") };
+    assert!(stderr.contains("bad.c:1:9: error: expected expression"), "{stderr}");
 }

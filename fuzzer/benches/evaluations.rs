@@ -74,7 +74,9 @@ impl Plain {
         unsafe {
             match twin.target.functions[index].parameters.len() {
                 1 => Self::One(core::mem::transmute::<*const libc::c_void, unsafe extern "C" fn(f64) -> f64>(address)),
-                _ => Self::Two(core::mem::transmute::<*const libc::c_void, unsafe extern "C" fn(f64, f64) -> f64>(address)),
+                _ => Self::Two(core::mem::transmute::<*const libc::c_void, unsafe extern "C" fn(f64, f64) -> f64>(
+                    address,
+                )),
             }
         }
     }
@@ -108,14 +110,18 @@ fn round(evaluator: &mut Evaluator, inputs: &[[u8; 16]]) -> f64 {
 /// The branch that fewest points take: what a search would be after.
 fn rarest(evaluator: &mut Evaluator, function: &Function, inputs: &[[u8; 16]]) -> usize {
     let target = std::rc::Rc::clone(evaluator.target());
-    let branches = || function.sites.clone().flat_map(|s| (0..2).map(move |i| (s, i))).map(|(s, i)| target.sites[s].first_branch + i);
+    let branches = || {
+        function.sites.clone().flat_map(|s| (0..2).map(move |i| (s, i))).map(|(s, i)| target.sites[s].first_branch + i)
+    };
     let mut count = vec![0usize; target.n_branches];
     let mut hits = Vec::new();
     evaluator.arm(|_| penfuzz_cc::abi::action::RECORD);
     for x in inputs {
         evaluator.run(&x[..evaluator.input_size()]);
         evaluator.take_hits(&mut hits);
-        hits.iter().for_each(|b| count[*b as usize] += 1);
+        for b in &hits {
+            count[*b as usize] += 1;
+        }
     }
     branches().min_by_key(|b| count[*b]).expect("the function has branches")
 }
@@ -175,7 +181,9 @@ fn main() {
             bytes
         })
         .collect();
-    println!("ns per call, median of {ROUNDS} rounds over {POINTS} points (min-max); the last column is plain / unarmed");
+    println!(
+        "ns per call, median of {ROUNDS} rounds over {POINTS} points (min-max); the last column is plain / unarmed"
+    );
     println!("{:16} {:>22} {:>22} {:>22}", "function", "plain -O2", "nothing armed", "aimed at a branch");
     for name in FUNCTIONS {
         measure(&twin, name, &points, &inputs);

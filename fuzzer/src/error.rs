@@ -14,10 +14,7 @@ impl Error {
     /// An error that is told by one sentence.
     #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            detail: None,
-        }
+        Self { message: message.into(), detail: None }
     }
 
     /// The same, with the output of the program that failed.

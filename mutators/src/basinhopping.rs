@@ -138,10 +138,7 @@ pub fn kick<R: Rand>(rng: &mut R, layout: &Layout, dictionary: &Dictionary, x: &
 fn random_step<R: Rand>(rng: &mut R, slot: Slot, x: &[u8]) -> u64 {
     let steps = rng.next() >> (64 - slot.kind.bits()) >> rng.below_or_zero(slot.kind.bits() as usize);
     let rising = rng.coinflip(0.5);
-    line::raw(
-        slot.kind,
-        line::step(slot.kind, slot.position(x), rising, steps.max(1)),
-    )
+    line::raw(slot.kind, line::step(slot.kind, slot.position(x), rising, steps.max(1)))
 }
 
 impl LocalMinimizer for Basinhopping {
@@ -167,13 +164,8 @@ impl LocalMinimizer for Basinhopping {
             }
             self.trial.clone_from(&self.current);
             self.perturb(layout, rng);
-            let mut watched = Watched {
-                f: &mut *f,
-                least: None,
-            };
-            let result = self
-                .minimizer
-                .minimize(&mut watched, &mut self.trial, layout, rng);
+            let mut watched = Watched { f: &mut *f, least: None };
+            let result = self.minimizer.minimize(&mut watched, &mut self.trial, layout, rng);
             // Also when the search ended in the middle of it: the trial is the best point of its minimization.
             if let Some(least) = watched.least.filter(|&least| least < best) {
                 best = least;
@@ -232,15 +224,9 @@ mod tests {
             right.min((x[0] + 1.0) * (x[0] + 1.0))
         });
         let mut x = 4.0f64.to_le_bytes();
-        let mut search = hopping("powell")
-            .with_n_iter(100)
-            .with_step(Step::Real { size: 5.0 });
+        let mut search = hopping("powell").with_n_iter(100).with_step(Step::Real { size: 5.0 });
         let result = search.minimize(&mut f, &mut x, &Layout::doubles(8), &mut StdRand::with_seed(1));
-        assert!(
-            (f64::from_le_bytes(x) + 1.0).abs() < 1e-2,
-            "{result:?} at {}",
-            f64::from_le_bytes(x)
-        );
+        assert!((f64::from_le_bytes(x) + 1.0).abs() < 1e-2, "{result:?} at {}", f64::from_le_bytes(x));
     }
 
     #[test]
@@ -248,14 +234,11 @@ mod tests {
         let layout = Layout::doubles(16);
         for name in ["avm", "nelder-mead"] {
             for budget in (1..4000).step_by(37) {
-                let hash =
-                    |x: &[f64]| (x[0].to_bits() ^ x[1].to_bits()).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+                let hash = |x: &[f64]| (x[0].to_bits() ^ x[1].to_bits()).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
                 let mut f = Counted::new(budget, exact(hash));
                 let mut x = [0; 16];
                 let mut rng = StdRand::with_seed(budget);
-                let _ = hopping(name)
-                    .with_n_iter(100)
-                    .minimize(&mut f, &mut x, &layout, &mut rng);
+                let _ = hopping(name).with_n_iter(100).minimize(&mut f, &mut x, &layout, &mut rng);
                 let best = f.best;
                 assert_eq!(f.value(&x), best, "{name} with budget {budget}");
             }
@@ -274,9 +257,7 @@ mod tests {
     fn temperature_one_accepts_by_the_metropolis_rule() {
         let search = hopping("avm");
         let mut rng = StdRand::with_seed(1);
-        let n = (0..10_000)
-            .filter(|_| search.accepts(Metric::Ulp, 5, 6, &mut rng))
-            .count();
+        let n = (0..10_000).filter(|_| search.accepts(Metric::Ulp, 5, 6, &mut rng)).count();
         // exp(-1) = 0.368, standard deviation 0.005
         assert!((3500..3860).contains(&n), "{n}");
     }

@@ -64,11 +64,7 @@ pub fn squared(relation: Relation, a: f64, b: f64) -> f64 {
         return epsilon;
     }
     let square = (a - b) * (a - b) + epsilon;
-    if square.is_nan() {
-        f64::INFINITY
-    } else {
-        square.max(f64::from_bits(1))
-    }
+    if square.is_nan() { f64::INFINITY } else { square.max(f64::from_bits(1)) }
 }
 
 /// Number of doubles that one operand has to pass until the relation holds; 0 iff it holds. At least 1 otherwise.
@@ -81,9 +77,7 @@ pub fn exact_float(relation: Relation, a: f64, b: f64) -> u64 {
         return 0;
     }
     let outside = beyond_infinity(a).max(beyond_infinity(b));
-    exact_line(relation, signed_position(a), signed_position(b))
-        .max(outside)
-        .min(u64::MAX - 1)
+    exact_line(relation, signed_position(a), signed_position(b)).max(outside).min(u64::MAX - 1)
 }
 
 /// Distance to `isnan(a)`: 0 iff `a` is NaN, else the number of doubles up to the nearest one.
@@ -131,17 +125,8 @@ mod tests {
 
     use super::*;
 
-    const SPECIAL: [f64; 9] = [
-        0.0,
-        -0.0,
-        1.0,
-        -1.0,
-        f64::INFINITY,
-        f64::NEG_INFINITY,
-        f64::NAN,
-        -f64::NAN,
-        f64::MIN_POSITIVE,
-    ];
+    const SPECIAL: [f64; 9] =
+        [0.0, -0.0, 1.0, -1.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, -f64::NAN, f64::MIN_POSITIVE];
 
     fn operand(rng: &mut StdRand) -> f64 {
         match rng.below_or_zero(2) {
@@ -174,25 +159,13 @@ mod tests {
     #[test]
     fn squared_is_never_nan() {
         let inf = f64::INFINITY;
-        assert_eq!(
-            [
-                squared(Relation::Lt, inf, inf),
-                squared(Relation::Eq, f64::NAN, 1.0)
-            ],
-            [EPSILON, inf]
-        );
+        assert_eq!([squared(Relation::Lt, inf, inf), squared(Relation::Eq, f64::NAN, 1.0)], [EPSILON, inf]);
     }
 
     #[test]
     fn exact_float_shrinks_by_one_per_double() {
         let up = f64::from_bits(1.0f64.to_bits() + 1);
-        assert_eq!(
-            (
-                exact_float(Relation::Lt, up, 1.0),
-                exact_float(Relation::Lt, 1.0, 1.0)
-            ),
-            (2, 1)
-        );
+        assert_eq!((exact_float(Relation::Lt, up, 1.0), exact_float(Relation::Lt, 1.0, 1.0)), (2, 1));
     }
 
     #[test]

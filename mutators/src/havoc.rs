@@ -42,12 +42,7 @@ impl<M: Move> MoveMutator<M> {
     #[must_use]
     pub fn new(chosen: M, layout: Arc<Layout>, dictionary: Arc<Dictionary>) -> Self {
         let name = Cow::Borrowed(chosen.name());
-        Self {
-            chosen,
-            name,
-            layout,
-            dictionary,
-        }
+        Self { chosen, name, layout, dictionary }
     }
 }
 
@@ -70,12 +65,7 @@ where
             return Ok(MutationResult::Skipped);
         }
         let rng = state.rand_mut();
-        let at = At {
-            x,
-            slots,
-            slot: rng.below_or_zero(slots.len()),
-            dictionary: &self.dictionary,
-        };
+        let at = At { x, slots, slot: rng.below_or_zero(slots.len()), dictionary: &self.dictionary };
         let count = self.chosen.count(&at);
         if count == 0 {
             return Ok(MutationResult::Skipped);
@@ -126,12 +116,7 @@ where
             return Ok(MutationResult::Skipped);
         }
         input.resize(self.layout.size(), 0);
-        structured::fill(
-            state.rand_mut(),
-            &self.layout,
-            &self.dictionary,
-            input.mutator_bytes_mut(),
-        );
+        structured::fill(state.rand_mut(), &self.layout, &self.dictionary, input.mutator_bytes_mut());
         Ok(MutationResult::Mutated)
     }
 
@@ -192,25 +177,16 @@ mod tests {
         let mut input = BytesInput::new(vec![1; 19]);
         let result = mutator.mutate(&mut state, &mut input).unwrap();
         let bytes = input.mutator_bytes();
-        let same = [
-            bytes[..8] == [1; 8],
-            bytes[8..16] == [1; 8],
-            bytes[16..] == [1; 3],
-        ];
+        let same = [bytes[..8] == [1; 8], bytes[8..16] == [1; 8], bytes[16..] == [1; 3]];
         assert_eq!(result, MutationResult::Mutated);
-        assert!(
-            same == [true, false, true] || same == [false, true, true],
-            "{bytes:?}"
-        );
+        assert!(same == [true, false, true] || same == [false, true, true], "{bytes:?}");
     }
 
     #[test]
     fn too_short_an_input_is_skipped() {
         let (layout, dictionary, mut state) = parts();
         let mut mutator = MoveMutator::new(Special, layout, dictionary);
-        let result = mutator
-            .mutate(&mut state, &mut BytesInput::new(vec![1; 7]))
-            .unwrap();
+        let result = mutator.mutate(&mut state, &mut BytesInput::new(vec![1; 7])).unwrap();
         assert_eq!(result, MutationResult::Skipped);
     }
 
@@ -220,9 +196,7 @@ mod tests {
         let mut mutations = numeric_mutations(&layout, &dictionary);
         for length in 0..20 {
             for _ in 0..50 {
-                mutations
-                    .mutate_all(&mut state, &mut BytesInput::new(vec![3; length]))
-                    .unwrap();
+                mutations.mutate_all(&mut state, &mut BytesInput::new(vec![3; length])).unwrap();
             }
         }
     }
@@ -231,9 +205,7 @@ mod tests {
     fn a_structured_point_has_the_size_of_the_layout() {
         let (layout, dictionary, mut state) = parts();
         let mut input = BytesInput::new(Vec::new());
-        StructuredPointMutator::new(layout, dictionary)
-            .mutate(&mut state, &mut input)
-            .unwrap();
+        StructuredPointMutator::new(layout, dictionary).mutate(&mut state, &mut input).unwrap();
         assert_eq!(input.mutator_bytes().len(), 16);
     }
 

@@ -80,10 +80,7 @@ impl Kind {
     /// Whether the topmost bit says that a value is negative (true for floats).
     #[must_use]
     pub const fn is_signed(self) -> bool {
-        matches!(
-            self,
-            Self::F32 | Self::F64 | Self::I8 | Self::I16 | Self::I32 | Self::I64
-        )
+        matches!(self, Self::F32 | Self::F64 | Self::I8 | Self::I16 | Self::I32 | Self::I64)
     }
 
     /// Bits of the fraction field of a float, 0 for other kinds.
@@ -161,17 +158,9 @@ mod tests {
     #[test]
     fn floats_survive_the_way_through_reals_bit_for_bit() {
         for v in [0.0, -0.0, 1.5, f64::INFINITY, f64::MIN_POSITIVE / 8.0] {
-            assert_eq!(
-                Kind::F64.from_real(Kind::F64.to_real(v.to_bits())),
-                v.to_bits(),
-                "{v}"
-            );
+            assert_eq!(Kind::F64.from_real(Kind::F64.to_real(v.to_bits())), v.to_bits(), "{v}");
             let f = f64::from(v as f32);
-            assert_eq!(
-                Kind::F32.to_real(Kind::F32.from_real(f)).to_bits(),
-                f.to_bits(),
-                "{v}"
-            );
+            assert_eq!(Kind::F32.to_real(Kind::F32.from_real(f)).to_bits(), f.to_bits(), "{v}");
         }
     }
 }

@@ -53,10 +53,7 @@
 //! # Ok::<(), Stop>(())
 //! ```
 
-#![allow(
-    clippy::float_cmp,
-    reason = "signed zeros apart, equality of floats is what this crate is about"
-)]
+#![allow(clippy::float_cmp, reason = "signed zeros apart, equality of floats is what this crate is about")]
 
 pub mod basinhopping;
 pub mod dictionary;

@@ -52,11 +52,7 @@ pub const fn down(position: u64, steps: u64) -> u64 {
 /// The position `steps` above or below.
 #[must_use]
 pub const fn step(kind: Kind, position: u64, rising: bool, steps: u64) -> u64 {
-    if rising {
-        up(kind, position, steps)
-    } else {
-        down(position, steps)
-    }
+    if rising { up(kind, position, steps) } else { down(position, steps) }
 }
 
 /// Number of steps between two values.

@@ -5,18 +5,7 @@ use libafl_bolts::rands::Rand;
 use crate::{dictionary::Dictionary, random, structured, view::Layout};
 
 /// First points, the same number in every slot: ordinary numbers of both signs first, then what many functions single out.
-const FIRST: [f64; 10] = [
-    1.0,
-    -1.0,
-    0.0,
-    0.5,
-    3.0,
-    f64::INFINITY,
-    f64::NAN,
-    1e-310,
-    1e300,
-    f64::NEG_INFINITY,
-];
+const FIRST: [f64; 10] = [1.0, -1.0, 0.0, 0.5, 3.0, f64::INFINITY, f64::NAN, 1e-310, 1e300, f64::NEG_INFINITY];
 
 /// An endless series of start points: a few fixed ones, then a mixture of structured and uniformly random ones.
 #[derive(Debug, Clone, Default)]

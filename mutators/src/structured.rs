@@ -20,12 +20,7 @@ pub fn fill<R: Rand>(rng: &mut R, layout: &Layout, dictionary: &Dictionary, x: &
     for (i, slot) in layout.slots().iter().enumerate() {
         let raw = if i > 0 && rng.below_or_zero(4) == 0 {
             // Only slots that are filled already, so that nothing depends on what `x` held before.
-            let at = At {
-                x,
-                slots: &layout.slots()[..=i],
-                slot: i,
-                dictionary,
-            };
+            let at = At { x, slots: &layout.slots()[..=i], slot: i, dictionary };
             Related.candidate(&at, rng.below_or_zero(Related.count(&at)))
         } else {
             value(rng, slot.kind, dictionary)
@@ -59,8 +54,7 @@ fn float<R: Rand>(rng: &mut R, kind: Kind) -> u64 {
     match rng.below_or_zero(8) {
         // Subnormals, small ones as likely as large ones.
         0 => {
-            sign | (rng.next() & ((1 << kind.fraction_bits()) - 1))
-                >> rng.below_or_zero(kind.fraction_bits() as usize)
+            sign | (rng.next() & ((1 << kind.fraction_bits()) - 1)) >> rng.below_or_zero(kind.fraction_bits() as usize)
         }
         1 => kind.from_real(small_integer(rng)),
         2 => kind.from_real(small_integer(rng) / 2.0),
@@ -114,17 +108,11 @@ mod tests {
             ("NaN", f64::is_nan),
             ("infinite", f64::is_infinite),
             ("subnormal", f64::is_subnormal),
-            ("small and whole", |v| {
-                v != 0.0 && v.abs() <= 32.0 && v.fract() == 0.0
-            }),
-            ("moderate", |v| {
-                (0.01..100.0).contains(&v.abs()) && v.fract() != 0.0
-            }),
+            ("small and whole", |v| v != 0.0 && v.abs() <= 32.0 && v.fract() == 0.0),
+            ("moderate", |v| (0.01..100.0).contains(&v.abs()) && v.fract() != 0.0),
         ];
         for (name, belongs) in families {
-            let p = share(20_000, |rng| {
-                belongs(f64::from_bits(value(rng, Kind::F64, &dictionary)))
-            });
+            let p = share(20_000, |rng| belongs(f64::from_bits(value(rng, Kind::F64, &dictionary))));
             assert!(p > 0.005, "{name}: {p}");
         }
     }
@@ -142,10 +130,7 @@ mod tests {
 
     #[test]
     fn nothing_depends_on_the_previous_point() {
-        let (layout, dictionary) = (
-            Layout::packed(&[Kind::F32, Kind::I16, Kind::F64]),
-            Dictionary::general(),
-        );
+        let (layout, dictionary) = (Layout::packed(&[Kind::F32, Kind::I16, Kind::F64]), Dictionary::general());
         let from = |byte| {
             let mut x = vec![byte; layout.size()];
             fill(&mut StdRand::with_seed(5), &layout, &dictionary, &mut x);

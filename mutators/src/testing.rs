@@ -18,14 +18,7 @@ pub(crate) struct Counted<F> {
 
 impl<F: FnMut(&[u8]) -> u64> Counted<F> {
     pub(crate) fn new(budget: u64, f: F) -> Self {
-        Self {
-            f,
-            metric: Metric::Ulp,
-            budget,
-            made: 0,
-            best: u64::MAX,
-            found_at_zero: false,
-        }
+        Self { f, metric: Metric::Ulp, budget, made: 0, best: u64::MAX, found_at_zero: false }
     }
 
     /// Values are the bits of doubles from now on.
@@ -47,11 +40,7 @@ impl<F: FnMut(&[u8]) -> u64> RepresentingFunction for Counted<F> {
         self.made += 1;
         let r = (self.f)(x);
         self.best = self.best.min(r);
-        if r == 0 && self.found_at_zero {
-            Err(Stop::Found)
-        } else {
-            Ok(r)
-        }
+        if r == 0 && self.found_at_zero { Err(Stop::Found) } else { Ok(r) }
     }
 
     fn metric(&self) -> Metric {

@@ -181,10 +181,7 @@ mod tests {
 
     #[test]
     fn bool_reads_its_lowest_bit_only() {
-        let slot = Slot {
-            kind: Kind::Bool,
-            offset: 0,
-        };
+        let slot = Slot { kind: Kind::Bool, offset: 0 };
         assert_eq!((slot.get(&[0xfe]), slot.get(&[0xff])), (0, 1));
     }
 

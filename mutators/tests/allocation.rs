@@ -65,12 +65,7 @@ impl RepresentingFunction for Rough {
 fn setting() -> (Layout, Arc<Dictionary>, Vec<u8>, StdRand) {
     let layout = Layout::packed(&[Kind::F64, Kind::F32, Kind::I32, Kind::Bool]);
     let x = vec![1; layout.size()];
-    (
-        layout,
-        Arc::new(Dictionary::new(&[3.5f64.to_bits()], &[17, 0x3ff0_0000])),
-        x,
-        StdRand::with_seed(1),
-    )
+    (layout, Arc::new(Dictionary::new(&[3.5f64.to_bits()], &[17, 0x3ff0_0000])), x, StdRand::with_seed(1))
 }
 
 #[test]

@@ -54,40 +54,24 @@ fn evaluations(condition: &Condition, seed: u64) -> u64 {
     for _ in 0..20 {
         starts.next(&mut rng, &layout, &dictionary, &mut x);
     }
-    let mut f = Measured {
-        condition: condition.distance,
-        made: 0,
-    };
+    let mut f = Measured { condition: condition.distance, made: 0 };
     let result = search.minimize(&mut f, &mut x, &layout, &mut rng);
-    assert!(
-        matches!(result, Ok(0) | Err(Stop::Budget)),
-        "{}: {result:?}",
-        condition.name
-    );
+    assert!(matches!(result, Ok(0) | Err(Stop::Budget)), "{}: {result:?}", condition.name);
     f.made
 }
 
 #[test]
 fn typical_conditions_take_few_evaluations() {
-    println!(
-        "{:<44} {:>7} {:>7} {:>7}  (limit)",
-        "condition", "median", "p90", "max"
-    );
+    println!("{:<44} {:>7} {:>7} {:>7}  (limit)", "condition", "median", "p90", "max");
     let mut too_many = Vec::new();
     for condition in CONDITIONS {
         let mut counts: Vec<u64> = (1..=SEEDS).map(|seed| evaluations(condition, seed)).collect();
         counts.sort_unstable();
         let (median, p90, max) = (counts[10], counts[17], counts[19]);
-        println!(
-            "{:<44} {median:>7} {p90:>7} {max:>7}  ({})",
-            condition.name, condition.limit
-        );
+        println!("{:<44} {median:>7} {p90:>7} {max:>7}  ({})", condition.name, condition.limit);
         if median > condition.limit || max == BUDGET {
             too_many.push(condition.name);
         }
     }
-    assert!(
-        too_many.is_empty(),
-        "more evaluations than the limit allows: {too_many:?}"
-    );
+    assert!(too_many.is_empty(), "more evaluations than the limit allows: {too_many:?}");
 }

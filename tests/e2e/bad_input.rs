@@ -108,13 +108,17 @@ fn tables_of_another_version() {
 #[test]
 fn unknown_function_offers_the_nearest() {
     let run = Dir::new();
-    fails_in_one_line(run.fuzz(fixture("ambiguous.c"), "-f secnd"), "ambiguous.c has no function `secnd`; did you mean second");
+    fails_in_one_line(
+        run.fuzz(fixture("ambiguous.c"), "-f secnd"),
+        "ambiguous.c has no function `secnd`; did you mean second",
+    );
 }
 
 #[test]
 fn several_functions_are_listed_with_signatures() {
     let dir = Dir::new();
-    let run = fails(dir.fuzz(fixture("ambiguous.c"), ""), "ambiguous.c has several functions; choose one with --function");
+    let run =
+        fails(dir.fuzz(fixture("ambiguous.c"), ""), "ambiguous.c has several functions; choose one with --function");
     for signature in ["double first(double x)", "double second(double x, double y)", "int third(int n)"] {
         run.says(signature);
     }
@@ -131,10 +135,7 @@ fn overloads_are_listed_with_symbols() {
 
 #[test]
 fn unsupported_parameter_is_named_with_its_type() {
-    fails_in_one_line(
-        Dir::new().fuzz(fixture("unsupported.c"), ""),
-        "parameter `p` has type `struct point`",
-    );
+    fails_in_one_line(Dir::new().fuzz(fixture("unsupported.c"), ""), "parameter `p` has type `struct point`");
 }
 
 #[test]
@@ -277,7 +278,10 @@ fn suite_that_is_no_toml() {
 #[test]
 fn suite_with_a_misspelled_key() {
     let dir = Dir::new();
-    dir.file("suite.toml", "name = \"s\"\nsources = \".\"\n[[target]]\nname = \"a\"\nfile = \"a.c\"\nfuntion = \"a\"\n");
+    dir.file(
+        "suite.toml",
+        "name = \"s\"\nsources = \".\"\n[[target]]\nname = \"a\"\nfile = \"a.c\"\nfuntion = \"a\"\n",
+    );
     fails(dir.penfuzz("suite suite.toml"), "suite.toml is not a suite").says("funtion");
 }
 

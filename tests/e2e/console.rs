@@ -31,7 +31,10 @@ fn json_is_the_report_and_nothing_else() {
 fn json_after_a_crash() {
     let dir = Dir::new();
     let run = dir.fuzz(fixture("segv.c"), "--json").exits(3);
-    run.expect(serde_json::from_str::<Report>(&run.stdout).is_ok_and(|r| r.crashes.len() == 1), "a report with a crash");
+    run.expect(
+        serde_json::from_str::<Report>(&run.stdout).is_ok_and(|r| r.crashes.len() == 1),
+        "a report with a crash",
+    );
 }
 
 #[test]
@@ -49,7 +52,10 @@ fn replay_shows_what_the_target_prints() {
     dir.file("talkative.c", TALKATIVE);
     let input = dir.file("input", 77.25f64.to_le_bytes());
     let run = dir.penfuzz("replay talkative.c").arg(input).exits(0);
-    run.expect(run.stdout.contains("x = 77.25") && run.stdout.contains("returned"), "the target's words and the result");
+    run.expect(
+        run.stdout.contains("x = 77.25") && run.stdout.contains("returned"),
+        "the target's words and the result",
+    );
 }
 
 #[test]
@@ -101,7 +107,8 @@ fn expect_explained(short: &str) {
     let lines: Vec<&str> = short.lines().collect();
     let is_option = |l: &str| l.trim_start().starts_with('-');
     for (i, line) in lines.iter().enumerate().filter(|(_, l)| is_option(l)) {
-        let explained = line.trim_start().contains("  ") || lines.get(i + 1).is_some_and(|l| !is_option(l) && !l.trim().is_empty());
+        let explained =
+            line.trim_start().contains("  ") || lines.get(i + 1).is_some_and(|l| !is_option(l) && !l.trim().is_empty());
         assert!(explained, "no help for {line}");
     }
 }
@@ -121,7 +128,7 @@ fn help_is_complete_and_narrow() {
 #[test]
 fn help_tells_the_exit_status() {
     for status in ["0 finished", "1 failed", "2 unusable arguments", "3 finished and crashes or hangs were found"] {
-        assert!(help("--help").replace("\n", " ").contains(status), "exit status {status}");
+        assert!(help("--help").replace('\n', " ").contains(status), "exit status {status}");
     }
 }
 

@@ -58,9 +58,9 @@ fn a_campaign_on_a_full_disk() {
     let queue = dir.files("disk/out/queue");
     run.expect(before.0.iter().all(|(name, bytes)| queue.get(name) == Some(bytes)), "kept inputs as before");
     run.expect(queue.values().all(|bytes| bytes.len() == 12), "no half-written input");
-    run.expect(dir.files("disk/out")["state.json"] == before.1 && dir.report("disk/out") == before.2, "state and report as before");
     run.expect(
-        dir.files("disk/out").keys().all(|n| !n.starts_with(".penfuzz-tmp-")),
-        "no temporary file left",
+        dir.files("disk/out")["state.json"] == before.1 && dir.report("disk/out") == before.2,
+        "state and report as before",
     );
+    run.expect(dir.files("disk/out").keys().all(|n| !n.starts_with(".penfuzz-tmp-")), "no temporary file left");
 }

@@ -1,5 +1,7 @@
 //! Ctrl-C and SIGTERM end a campaign with its report.
 
+use std::{thread::sleep, time::Duration};
+
 use crate::support::{Dir, Run, fixture};
 
 /// Starts a campaign that does not end by itself, and sends the signal once it searches.
@@ -7,7 +9,11 @@ fn interrupted<'a>(dir: &'a Dir, target: &str, signal: i32, group: bool) -> Run<
     let mut running = dir.fuzz(fixture(target), "--search random --max-time 50s").start();
     let stats = dir.path("out/fuzzer_stats");
     running.until("fuzzer_stats", || stats.exists());
-    if group { running.signal_group(signal) } else { running.signal(signal) }
+    if group {
+        running.signal_group(signal)
+    } else {
+        running.signal(signal)
+    }
     running.wait()
 }
 
@@ -72,7 +78,7 @@ fn ctrl_c_in_a_hanging_evaluation() {
     let mut running = dir.fuzz("sleepy.c", "--timeout 500ms --max-time 50s").start();
     let queue = dir.path("out/queue");
     running.until("the output directory", || queue.exists());
-    std::thread::sleep(std::time::Duration::from_millis(200));
+    sleep(Duration::from_millis(200));
     running.signal_group(libc::SIGINT);
     let run = running.wait();
     run.expect(run.status.code() == Some(3), "exit status 3");

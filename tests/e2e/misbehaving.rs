@@ -64,10 +64,7 @@ impl Fault {
         let (dir, target) = (Dir::new(), fixture(self.file));
         let (run, report) = campaign(&dir, &target, self.arguments);
         let finding = only_finding(&dir, &run, &report, self.folder);
-        run.expect(
-            finding.reason.contains(self.reason),
-            &format!("reason `{}`, is `{}`", self.reason, finding.reason),
-        );
+        run.expect(finding.reason.contains(self.reason), &format!("reason `{}`, is `{}`", self.reason, finding.reason));
         expect_place(&run, finding, self.function, &target, self.at);
         expect_open(&run, &report, self.open);
         // Limits are part of what happens; options of the search are not known to `replay`.
@@ -217,6 +214,28 @@ fn exit_by_a_raw_system_call() {
     run.expect(finding.reason == "ends the process", "reason `ends the process`");
     expect_place(&run, finding, "raw_exit", &target, &["x < 1001.0"]);
     expect_open(&run, &report, &[]);
+}
+
+/// The seeds before the deadly one are kept, and those behind it are tried.
+#[test]
+fn a_seed_that_kills() {
+    let dir = Dir::new();
+    let target = dir.file(
+        "seeded.c",
+        "#include <signal.h>
+         double seeded(double x) {
+           if (x == 1.0) return 1.0;
+           if (x == 2.0) raise(SIGKILL);
+           if (x == 3.0) return 3.0;
+           return x;
+         }",
+    );
+    for seed in [1.0f64, 2.0, 3.0] {
+        dir.file(&format!("seeds/{seed}"), seed.to_le_bytes());
+    }
+    let (run, report) = campaign(&dir, &target, "-i seeds --max-evals 4 --search random");
+    expect_open(&run, &report, &[]);
+    only_finding(&dir, &run, &report, "crashes");
 }
 
 const TWO_KILLS: &str = "#include <signal.h>

@@ -12,7 +12,9 @@ fn count(report: &Value, key: &str) -> u64 {
 
 #[test]
 fn the_counts_of_report_json_are_those_of_its_sites() {
-    for (target, status) in [(fixture("unreachable_in_loop.c"), 0), (fixture("segv.c"), 3), (quickstart("day_of_year.c"), 0)] {
+    for (target, status) in
+        [(fixture("unreachable_in_loop.c"), 0), (fixture("segv.c"), 3), (quickstart("day_of_year.c"), 0)]
+    {
         let dir = Dir::new();
         let run = dir.fuzz(&target, "--max-evals 100000").exits(status);
         let report: Value = serde_json::from_slice(&dir.files("out")["report.json"]).expect("report.json is JSON");
@@ -32,7 +34,10 @@ fn the_counts_of_report_json_are_those_of_its_sites() {
             "branches.covered",
         );
         run.expect(count(&report, "given_up") == status(&["given_up"]), "branches.given_up");
-        run.expect(count(&report, "covered") + status(&["given_up", "uncovered"]) == count(&report, "total"), "a status each");
+        run.expect(
+            count(&report, "covered") + status(&["given_up", "uncovered"]) == count(&report, "total"),
+            "a status each",
+        );
     }
 }
 
@@ -152,8 +157,19 @@ fn fuzzer_stats_has_the_keys_of_afl() {
     let dir = Dir::new();
     let run = dir.fuzz(fixture("segv.c"), "").exits(3);
     let text = String::from_utf8_lossy(&dir.files("out")["fuzzer_stats"]).into_owned();
-    let value = |key: &str| text.lines().filter_map(|l| l.split_once(':')).find(|(k, _)| k.trim() == key).map(|(_, v)| v.trim());
-    for key in ["start_time", "last_update", "run_time", "fuzzer_pid", "execs_per_sec", "bitmap_cvg", "afl_banner", "afl_version"] {
+    let value = |key: &str| {
+        text.lines().filter_map(|l| l.split_once(':')).find(|(k, _)| k.trim() == key).map(|(_, v)| v.trim())
+    };
+    for key in [
+        "start_time",
+        "last_update",
+        "run_time",
+        "fuzzer_pid",
+        "execs_per_sec",
+        "bitmap_cvg",
+        "afl_banner",
+        "afl_version",
+    ] {
         run.expect(value(key).is_some_and(|v| !v.is_empty()), &format!("`{key}` in fuzzer_stats"));
     }
     let report = dir.report("out");

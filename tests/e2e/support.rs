@@ -17,7 +17,7 @@ use penfuzz::report::{Branch, Report, Status, json};
 use tempfile::TempDir;
 
 /// No test waits longer for one run of penfuzz; a loaded machine needs a few seconds for the slowest.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A file of `tests/fixtures`. Used where it lies, so that all tests share what is compiled of it.
 pub fn fixture(name: &str) -> PathBuf {
@@ -116,6 +116,17 @@ impl Dir {
             .flatten()
             .map(|e| (e.file_name().to_string_lossy().into_owned(), fs::read(e.path()).unwrap_or_default()))
             .collect()
+    }
+
+    /// Waits until no process holds the output directory `name`: killed ones take a moment to die.
+    pub fn until_unlocked(&self, name: &str) {
+        let path = self.path(name).join(".lock");
+        let lock = File::open(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let deadline = Instant::now() + Duration::from_secs(5);
+        while lock.try_lock().is_err() {
+            assert!(Instant::now() < deadline, "{name} is still locked\n{}", self.listing());
+            sleep(Duration::from_millis(2));
+        }
     }
 
     fn listing(&self) -> String {

@@ -14,7 +14,12 @@ fn covers(target: &Path, arguments: &str, covered: usize, total: usize) {
     let b = dir.report("out").branches;
     run.expect(
         (b.covered, b.total) == (covered, total),
-        &format!("{covered} of {total} branches, are {} of {}; open: {:?}", b.covered, b.total, open_branches(&dir.report("out"))),
+        &format!(
+            "{covered} of {total} branches, are {} of {}; open: {:?}",
+            b.covered,
+            b.total,
+            open_branches(&dir.report("out"))
+        ),
     );
 }
 
@@ -115,13 +120,19 @@ fn seeds_are_tried_first() {
     let open = open_branches(&report);
     let right = report.sites.iter().find(|s| s.predicate == "==" && s.line == 28).or(report.sites.last());
     let line = right.expect("the triangle has sites").line;
-    run.expect(!open.contains(&format!("{line} true")), &format!("the branch of 3, 4, 5 at line {line}; open: {open:?}"));
+    run.expect(
+        !open.contains(&format!("{line} true")),
+        &format!("the branch of 3, 4, 5 at line {line}; open: {open:?}"),
+    );
 }
 
 /// A clang whose bitcode the clang of the build reads.
 fn clang() -> Option<PathBuf> {
     let names = [format!("clang-{}", penfuzz_cc::LLVM_MAJOR), "clang".to_owned()];
-    names.into_iter().find(|n| Command::new(n).arg("--version").output().is_ok_and(|o| o.status.success())).map(PathBuf::from)
+    names
+        .into_iter()
+        .find(|n| Command::new(n).arg("--version").output().is_ok_and(|o| o.status.success()))
+        .map(PathBuf::from)
 }
 
 fn llvm_ir(flag: &str, file: &str) {
@@ -131,7 +142,9 @@ fn llvm_ir(flag: &str, file: &str) {
     };
     let dir = Dir::new();
     let mut compile = Command::new(clang);
-    compile.args(["-g", "-O0", "-Xclang", "-disable-O0-optnone", "-emit-llvm", flag, "-o", file]).arg(quickstart("triangle.c"));
+    compile
+        .args(["-g", "-O0", "-Xclang", "-disable-O0-optnone", "-emit-llvm", flag, "-o", file])
+        .arg(quickstart("triangle.c"));
     dir.other(&mut compile);
     covers(&dir.path(file), "", 30, 30);
 }

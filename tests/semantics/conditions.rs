@@ -65,8 +65,8 @@ fn distances() -> Vec<Far> {
         far("grouped", &[&i(2)], 0, 2, 9),
         far("grouped", &[&i(3)], 0, 0, 1),
         far("grouped", &[&i(100)], 0, 1, 95),
-        far("letters", &[&[b'c']], 0, 0, 1),
-        far("letters", &[&[b'a']], 0, 2, 1),
+        far("letters", &[b"c"], 0, 0, 1),
+        far("letters", &[b"a"], 0, 2, 1),
     ]
 }
 

@@ -68,7 +68,22 @@ impl Operand {
 }
 
 fn doubles() -> Vec<u64> {
-    let sizes = [0.0, 5e-324, 1e-310, f64::MIN_POSITIVE, 1e-160, 1.0, 1.0f64.next_up(), 1.5, 2.0, 3.0, 1e9, 1e154, 1e300, f64::MAX];
+    let sizes = [
+        0.0,
+        5e-324,
+        1e-310,
+        f64::MIN_POSITIVE,
+        1e-160,
+        1.0,
+        1.0f64.next_up(),
+        1.5,
+        2.0,
+        3.0,
+        1e9,
+        1e154,
+        1e300,
+        f64::MAX,
+    ];
     let mut values: Vec<f64> = sizes.iter().flat_map(|v| [*v, -*v]).collect();
     values.extend([f64::MIN_POSITIVE.next_down(), f64::INFINITY, f64::NEG_INFINITY]);
     values.sort_by(f64::total_cmp);
@@ -77,7 +92,8 @@ fn doubles() -> Vec<u64> {
 }
 
 fn floats() -> Vec<u64> {
-    let sizes = [0.0, 1e-45, 1e-40, f32::MIN_POSITIVE, 1e-20, 1.0, 1.0f32.next_up(), 1.5, 2.0, 3.0, 1e9, 1e30, f32::MAX];
+    let sizes =
+        [0.0, 1e-45, 1e-40, f32::MIN_POSITIVE, 1e-20, 1.0, 1.0f32.next_up(), 1.5, 2.0, 3.0, 1e9, 1e30, f32::MAX];
     let mut values: Vec<f32> = sizes.iter().flat_map(|v| [*v, -*v]).collect();
     values.extend([f32::MIN_POSITIVE.next_down(), f32::INFINITY, f32::NEG_INFINITY]);
     values.sort_by(f32::total_cmp);
@@ -188,7 +204,9 @@ impl Predicate {
                 _ => exact_integer(relation, a.position(), b.position()),
             });
         }
-        if a.position() != b.position() && a.real() == b.real() {
+        #[expect(clippy::float_cmp, reason = "whether they are the same double is the question")]
+        let same_double = a.real() == b.real();
+        if a.position() != b.position() && same_double {
             return None; // different integers, one double
         }
         Some(squared(relation, a.real(), b.real()).min(f64::MAX).to_bits())

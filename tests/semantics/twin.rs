@@ -260,7 +260,9 @@ fn thunk_of(f: &Function) -> String {
         format!("  {result} r = {call}; __builtin_memcpy(out, &r, sizeof r);\n")
     };
     let types = if types.is_empty() { "void".to_owned() } else { types.join(", ") };
-    format!("{result} {symbol}({types});\nvoid plain_{symbol}(const unsigned char *in, unsigned char *out) {{\n{body}{call}}}")
+    format!(
+        "{result} {symbol}({types});\nvoid plain_{symbol}(const unsigned char *in, unsigned char *out) {{\n{body}{call}}}"
+    )
 }
 
 fn load(path: &Path) -> *mut libc::c_void {

@@ -68,42 +68,27 @@ impl Dir {
 
     /// Runs `tool` with the words of `line`.
     pub fn run(&self, tool: &str, line: &str) -> Output {
-        self.command(tool)
-            .args(line.split_whitespace())
-            .output()
-            .unwrap_or_else(|e| panic!("{tool}: {e}"))
+        self.command(tool).args(line.split_whitespace()).output().unwrap_or_else(|e| panic!("{tool}: {e}"))
     }
 
     /// Runs `tool`, which must succeed without a word on standard error; returns standard output.
     pub fn quietly(&self, tool: &str, line: &str) -> String {
         let output = self.run(tool, line);
         let text = self.success(&output, &format!("{tool} {line}"));
-        assert!(
-            output.stderr.is_empty(),
-            "{}",
-            self.story(&format!("{tool} {line}: silence expected"), &output)
-        );
+        assert!(output.stderr.is_empty(), "{}", self.story(&format!("{tool} {line}: silence expected"), &output));
         text
     }
 
     /// Runs a program built here; returns standard output and exit code.
     pub fn program(&self, name: &str, args: &[&str]) -> (String, i32) {
-        let output = self
-            .command(self.path(name))
-            .args(args)
-            .output()
-            .unwrap_or_else(|e| panic!("./{name}: {e}"));
+        let output = self.command(self.path(name)).args(args).output().unwrap_or_else(|e| panic!("./{name}: {e}"));
         let code = output.status.code();
         let code = code.unwrap_or_else(|| panic!("{}", self.story(&format!("./{name} was killed"), &output)));
         (String::from_utf8_lossy(&output.stdout).into_owned(), code)
     }
 
     fn success(&self, output: &Output, what: &str) -> String {
-        assert!(
-            output.status.success(),
-            "{}",
-            self.story(&format!("{what}: success expected"), output)
-        );
+        assert!(output.status.success(), "{}", self.story(&format!("{what}: success expected"), output));
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
@@ -152,34 +137,17 @@ impl Loaded {
         // tables stay valid; their layout is checked by the version.
         unsafe {
             let handle = libc::dlopen(text.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL);
-            assert!(
-                !handle.is_null(),
-                "{}",
-                CStr::from_ptr(libc::dlerror()).to_string_lossy()
-            );
+            assert!(!handle.is_null(), "{}", CStr::from_ptr(libc::dlerror()).to_string_lossy());
             let tables: *const abi::Tables = libc::dlsym(handle, abi::TABLES_SYMBOL.as_ptr()).cast();
-            assert!(
-                !tables.is_null(),
-                "{} has no {:?}",
-                path.display(),
-                abi::TABLES_SYMBOL
-            );
+            assert!(!tables.is_null(), "{} has no {:?}", path.display(), abi::TABLES_SYMBOL);
             let tables = &*tables;
             assert_eq!(tables.version, abi::VERSION);
             let count = tables.functions_end.offset_from(tables.functions).unsigned_abs();
-            let name = |i| {
-                CStr::from_ptr((*tables.functions.add(i)).name)
-                    .to_string_lossy()
-                    .into_owned()
-            };
+            let name = |i| CStr::from_ptr((*tables.functions.add(i)).name).to_string_lossy().into_owned();
             let mut functions: Vec<String> = (0..count).map(name).collect();
             functions.sort();
             let sites = tables.sites_end.offset_from(tables.sites).unsigned_abs();
-            Self {
-                functions,
-                sites,
-                guards: tables.n_guards,
-            }
+            Self { functions, sites, guards: tables.n_guards }
         }
     }
 }

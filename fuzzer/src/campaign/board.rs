@@ -35,7 +35,7 @@ impl StopReason {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Self::None => "none",
+            Self::None => "running",
             Self::MaxTime => "max-time",
             Self::Interrupted => "interrupted",
             Self::MaxEvals => "max-evals",
@@ -128,6 +128,8 @@ pub struct Board {
     pub end: AtomicU32,
     /// How the last worker was killed, see [`super::killer::Death::to_number`]; 0 when it was not. Its input is `input`.
     pub death: AtomicU32,
+    /// Seeds tried in this run, counted before each is.
+    pub seeds_tried: AtomicU64,
     /// Bytes used of `finds`.
     finds_used: AtomicU64,
     /// Inputs found in this turn that are not on disk yet.
@@ -179,7 +181,10 @@ impl Board {
     pub fn seconds(&self, begun: Instant) -> f64 {
         match self.search_began.load(Ordering::Acquire) {
             0 => 0.0,
-            n => f64::from_bits(self.seconds_before.load(Ordering::Relaxed)) + begun.elapsed().as_secs_f64() - (n - 1) as f64 * 1e-9,
+            n => {
+                f64::from_bits(self.seconds_before.load(Ordering::Relaxed)) + begun.elapsed().as_secs_f64()
+                    - (n - 1) as f64 * 1e-9
+            }
         }
     }
 

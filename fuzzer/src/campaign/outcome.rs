@@ -55,7 +55,7 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources) -> Report {
     let order = source_order(evaluator, from.scope);
     let tests = choose_tests(&runs, &function, &order);
     let (total, covered, saturated, given_up) = from.saturation.counts();
-    let seconds = from.store.remembered.seconds;
+    let seconds = rounded(from.store.remembered.seconds, 1e6);
     Report {
         schema: report::SCHEMA,
         target: from.options.target.display().to_string(),
@@ -69,13 +69,18 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources) -> Report {
         branches: Branches { total, covered, saturated, given_up, proved_unreachable: 0 },
         evaluations,
         seconds,
-        evaluations_per_second: if seconds > 0.0 { evaluations as f64 / seconds } else { 0.0 },
+        evaluations_per_second: if seconds > 0.0 { rounded(evaluations as f64 / seconds, 10.0) } else { 0.0 },
         stop_reason: from.stop.name().to_owned(),
         sites: sites(evaluator, from, &order, &tests),
         tests: tests.into_iter().map(|t| t.test).collect(),
         crashes: findings(from.store, &function, FaultKind::Crash),
         hangs: findings(from.store, &function, FaultKind::Hang),
     }
+}
+
+/// To a fraction of a unit: digits that mean nothing are noise, and JSON readers differ in the last one.
+fn rounded(x: f64, per_unit: f64) -> f64 {
+    (x * per_unit).round() / per_unit
 }
 
 /// One kept input and the goals it covers.
@@ -136,7 +141,8 @@ fn choose_tests(runs: &[Rerun], function: &Function, order: &Order) -> Vec<Chose
     let mut chosen: Vec<usize> = Vec::new();
     while !open.is_empty() {
         let gain = |r: &Rerun| r.covers.iter().filter(|b| open.contains(b)).count();
-        let Some((best, _)) = runs.iter().enumerate().map(|(i, r)| (i, gain(r))).max_by_key(|(i, g)| (*g, core::cmp::Reverse(*i)))
+        let Some((best, _)) =
+            runs.iter().enumerate().map(|(i, r)| (i, gain(r))).max_by_key(|(i, g)| (*g, core::cmp::Reverse(*i)))
         else {
             break;
         };

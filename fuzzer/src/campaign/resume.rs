@@ -1,6 +1,6 @@
 //! Between the LibAFL state and what the store remembers.
 
-use libafl::{HasMetadata};
+use libafl::HasMetadata;
 
 use super::store::Remembered;
 use crate::{
@@ -15,7 +15,8 @@ use crate::{
 /// When the state lacks the metadata of the feedbacks.
 pub fn restore<S: HasMetadata>(state: &mut S, remembered: &Remembered) -> Result<Vec<Vec<u8>>, libafl::Error> {
     let n = state.metadata::<Saturation>()?.len();
-    let mut spent = Spent { evaluations: remembered.spent.clone(), attempts: remembered.attempts.clone(), exploring: 0 };
+    let mut spent =
+        Spent { evaluations: remembered.spent.clone(), attempts: remembered.attempts.clone(), exploring: 0 };
     spent.ensure(n);
     state.add_metadata(spent);
     state.add_metadata(Starts(remembered.starts));
@@ -36,7 +37,8 @@ pub fn restore<S: HasMetadata>(state: &mut S, remembered: &Remembered) -> Result
 /// When the state lacks the metadata of the feedbacks.
 pub fn remember<S: HasMetadata>(state: &S, remembered: &mut Remembered) -> Result<(), libafl::Error> {
     let saturation = state.metadata::<Saturation>()?;
-    let which = |wanted: &dyn Fn(usize) -> bool| (0..saturation.len()).filter(|b| wanted(*b)).map(|b| b as u32).collect();
+    let which =
+        |wanted: &dyn Fn(usize) -> bool| (0..saturation.len()).filter(|b| wanted(*b)).map(|b| b as u32).collect();
     remembered.given_up = which(&|b| saturation.is_given_up(b));
     remembered.by_crash = which(&|b| saturation.is_covered_by_crash(b));
     if let Ok(spent) = state.metadata::<Spent>() {

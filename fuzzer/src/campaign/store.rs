@@ -102,6 +102,19 @@ pub fn lock(dir: &Path, owner: u32) -> Result<File, Error> {
     Ok(file)
 }
 
+/// Refuses a directory that holds something, but no campaign: it was hardly meant.
+///
+/// # Errors
+/// When it is such a directory.
+pub fn refuse_foreign(dir: &Path) -> Result<(), Error> {
+    let Ok(mut entries) = fs::read_dir(dir) else { return Ok(()) };
+    let known = [LOCK, STATE, DIRECTORIES[0]].iter().any(|name| dir.join(name).exists());
+    if known || entries.next().is_none() {
+        return Ok(());
+    }
+    Err(at(dir, "holds files but no campaign; give a new or an empty directory as -o"))
+}
+
 /// Moves an old output directory aside; returns its new name.
 ///
 /// # Errors
@@ -112,7 +125,7 @@ pub fn set_aside(dir: &Path, owner: u32) -> Result<Option<PathBuf>, Error> {
     }
     drop(lock(dir, owner)?);
     let name = dir.file_name().map_or_else(|| "out".into(), |n| n.to_string_lossy().into_owned());
-    let other = (1..)
+    let other = (1..u32::MAX)
         .map(|i| dir.with_file_name(format!("{name}.old{i}")))
         .find(|p| !p.exists())
         .unwrap_or_else(|| dir.with_file_name(format!("{name}.old")));
@@ -149,7 +162,8 @@ impl Store {
             pending: read_inputs(&dir.join("pending"))?,
             next_id: 0,
         };
-        store.next_id = store.queue.iter().chain(&store.pending).filter_map(|(n, _)| id_of(n)).max().map_or(0, |i| i + 1);
+        store.next_id =
+            store.queue.iter().chain(&store.pending).filter_map(|(n, _)| id_of(n)).max().map_or(0, |i| i + 1);
         Ok(store)
     }
 

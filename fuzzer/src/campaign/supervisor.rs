@@ -67,7 +67,9 @@ pub fn run(options: &Options) -> Result<Finished, Error> {
             Death::Finished => break finished(seen),
             Death::WornOut => {}
             Death::Failed => {
-                break Err(Error::new(seen.error.get().unwrap_or_else(|| "the worker failed without a word".to_owned())));
+                break Err(Error::new(
+                    seen.error.get().unwrap_or_else(|| "the worker failed without a word".to_owned()),
+                ));
             }
             Death::Killed(killed) => {
                 if seen.searching.load(Ordering::Acquire) == 0 {

@@ -63,11 +63,11 @@ type Executor = PenExecutor<(PenObserver, ())>;
 const HAVOC_BESIDE: u64 = 64;
 /// Mutants of one turn when there is nothing else.
 const HAVOC_ALONE: u64 = 4096;
-/// Seconds between two writings of statistics and state.
-const STATS_EVERY: f64 = 5.0;
+/// Seconds between two writings of state, statistics and reports.
+const STATE_EVERY: f64 = 5.0;
 
-/// The same when an earlier worker was killed: what is not saved by then is lost to the next death.
-const STATS_AFTER_DEATH: f64 = 0.2;
+/// The same for the state when an earlier worker was killed: what is not saved by then is lost to the next death.
+const STATE_AFTER_DEATH: f64 = 0.2;
 
 /// Runs the campaign of a program that began at `begun` in this process.
 ///
@@ -79,14 +79,20 @@ pub fn run(options: &Options, dir: Option<&Path>, begun: Instant, board: &'stati
     let target = Rc::new(Target::load(&options.linked)?.named(&options.target));
     let function = select::select(&target, options.function.as_deref())?;
     let dir = dir.map_or_else(|| default_directory(options, &target.functions[function].name), Path::to_path_buf);
-    if options.fresh && board.evaluations.load(Ordering::Relaxed) == 0 {
-        if let Some(old) = store::set_aside(&dir, parent_id())? {
-            eprintln!("penfuzz: starting over; the old campaign is kept in {}", old.display());
-        }
+    store::refuse_foreign(&dir)?;
+    if options.fresh
+        && board.directory.get().is_none()
+        && let Some(old) = store::set_aside(&dir, parent_id())?
+    {
+        eprintln!("penfuzz: starting over; the old campaign is kept in {}", old.display());
     }
     let lock = store::lock(&dir, parent_id())?;
     board.directory.set(&dir.to_string_lossy());
-    let kind = options.scope.unwrap_or(if target.functions[function].is_harness() { ScopeKind::All } else { ScopeKind::Function });
+    let kind = options.scope.unwrap_or(if target.functions[function].is_harness() {
+        ScopeKind::All
+    } else {
+        ScopeKind::Function
+    });
     let scope = Scope::new(&target, function, kind);
     let store = Store::open(&dir, lock, &fingerprint(&target, function, kind))?;
     Campaign::new(options, target, function, scope, store, begun, board)?.run()
@@ -137,7 +143,9 @@ struct Campaign<'a> {
     evaluator: Option<Evaluator>,
     synced_kept: usize,
     synced_solutions: usize,
-    stats_written: f64,
+    synced_generation: u64,
+    state_written: f64,
+    report_written: f64,
 }
 
 impl<'a> Campaign<'a> {
@@ -155,7 +163,10 @@ impl<'a> Campaign<'a> {
         let dictionary = Arc::new(harvest(&target, function));
         let mut evaluator = Evaluator::new(target, function, limits)?;
         if evaluator.input_size() > INPUT_ROOM {
-            return Err(Error::new(format!("`{}` takes more than {INPUT_ROOM} bytes of arguments", evaluator.function().name)));
+            return Err(Error::new(format!(
+                "`{}` takes more than {INPUT_ROOM} bytes of arguments",
+                evaluator.function().name
+            )));
         }
         // SAFETY: the board is mapped for ever and has room, as just checked.
         unsafe { evaluator.show_to_supervisor(board.input.as_mut_ptr(), board.evaluations.as_ptr(), board.journal()) };
@@ -166,7 +177,7 @@ impl<'a> Campaign<'a> {
         store.remembered.workers += 1;
         board.start_clock(begun, store.remembered.seconds);
         // SAFETY: the board is mapped for ever; the flag is atomic.
-        let stop: &'static core::sync::atomic::AtomicU32 = unsafe { &*(&raw const board.stop) };
+        let stop: &'static core::sync::atomic::AtomicU32 = unsafe { &*core::ptr::from_ref(&board.stop) };
         let clock = Clock::new(options.max_evals.unwrap_or(u64::MAX), stop);
         Ok(Self {
             options,
@@ -180,7 +191,9 @@ impl<'a> Campaign<'a> {
             evaluator: Some(evaluator),
             synced_kept: 0,
             synced_solutions: 0,
-            stats_written: 0.0,
+            synced_generation: 0,
+            state_written: 0.0,
+            report_written: 0.0,
         })
     }
 
@@ -192,7 +205,8 @@ impl<'a> Campaign<'a> {
         let mut feedback = SaturationFeedback::new(&observer, graph);
         let mut objective = NewPlaceFeedback::new(&observer);
         // Another worker must not walk the same way into the same death.
-        let seed = self.options.seed.wrapping_add(u64::from(self.store.remembered.workers - 1).wrapping_mul(0x9e37_79b9));
+        let seed =
+            self.options.seed.wrapping_add(u64::from(self.store.remembered.workers - 1).wrapping_mul(0x9e37_79b9));
         let mut state = StdState::new(
             StdRand::with_seed(seed),
             InMemoryCorpus::<BytesInput>::new(),
@@ -204,7 +218,6 @@ impl<'a> Campaign<'a> {
         let mut manager = Manager::new(NopMonitor::new());
         let mut executor = Executor::new(evaluator, tuple_list!(observer), handle);
         self.take_up(&mut fuzzer, &mut executor, &mut state, &mut manager)?;
-        self.board.searching.store(1, Ordering::Release);
         let clock = self.clock.clone();
         let layout = Arc::clone(&self.layout);
         let minimizer = |default: &str| self.options.minimizer.clone().unwrap_or_else(|| default.to_owned());
@@ -255,8 +268,11 @@ impl<'a> Campaign<'a> {
         let resumed = self.store.is_resumed();
         let kept: Vec<Vec<u8>> =
             self.store.queue().iter().chain(self.store.pending()).map(|(_, bytes)| bytes.clone()).collect();
-        let seeds = if resumed { Vec::new() } else { self.seeds()? };
-        if resumed && self.board.searching.load(Ordering::Relaxed) == 0 {
+        let is_first = self.board.searching.load(Ordering::Relaxed) == 0;
+        let seeds = if resumed && is_first { Vec::new() } else { self.seeds()? };
+        if resumed && is_first {
+            // A later worker goes on with the seeds of a new campaign, but not with those of an old one.
+            self.board.seeds_tried.store(u64::MAX, Ordering::Relaxed);
             eprintln!(
                 "penfuzz: resuming {} with {} inputs after {count} evaluations",
                 self.store.dir().display(),
@@ -264,16 +280,17 @@ impl<'a> Campaign<'a> {
             );
         }
         silence(&[libc::STDERR_FILENO])?;
+        self.board.searching.store(1, Ordering::Release);
         let size = executor.evaluator().input_size();
         let death = Death::of_number(self.board.death.swap(0, Ordering::Relaxed));
-        let (last, lost) = (self.board.input[..size].to_vec(), self.board.finds(size));
+        let (killer, lost) = (self.board.input[..size].to_vec(), self.board.finds(size));
         probe::submit(kept, fuzzer, executor, state, manager)?;
         probe::submit(lost, fuzzer, executor, state, manager)?;
         for bytes in resume::restore(state, &self.store.remembered)? {
             fuzzer.add_input(state, executor, manager, BytesInput::new(bytes))?;
         }
         if let Some(death) = death {
-            self.explain(death, &last, executor.evaluator_mut(), state)?;
+            self.explain(death, &killer, executor.evaluator_mut(), state)?;
             // At once: the next death may come before the next time to save.
             resume::remember(state, &mut self.store.remembered)?;
             self.store.save()?;
@@ -281,14 +298,25 @@ impl<'a> Campaign<'a> {
         if resumed {
             // Looking again at what was known is no new evaluation.
             executor.evaluator_mut().set_evaluations(count);
-        } else {
-            probe::submit(seeds, fuzzer, executor, state, manager)?;
+        }
+        let tried = self.board.seeds_tried.load(Ordering::Relaxed).min(seeds.len() as u64);
+        for seed in seeds.into_iter().skip(tried as usize) {
+            // One may kill this worker: the next goes on behind it, and knows what was found before.
+            self.board.seeds_tried.fetch_add(1, Ordering::Relaxed);
+            probe::submit(vec![seed], fuzzer, executor, state, manager)?;
+            self.sync(executor, state)?;
         }
         self.sync(executor, state)
     }
 
     /// Finds out what the input did that killed the last worker.
-    fn explain(&mut self, death: Death, bytes: &[u8], evaluator: &mut Evaluator, state: &mut State) -> Result<(), Error> {
+    fn explain(
+        &mut self,
+        death: Death,
+        bytes: &[u8],
+        evaluator: &mut Evaluator,
+        state: &mut State,
+    ) -> Result<(), Error> {
         let patience = self.options.timeout * 2 + Duration::from_secs(1);
         let Some(taken) = killer::branches_taken(evaluator, &self.scope, bytes, patience)? else {
             return self.store.explain_fault(bytes, "a run that could not be repeated");
@@ -353,9 +381,29 @@ impl<'a> Campaign<'a> {
     }
 
     /// Writes what is new to disk, then shows it on the board.
-    fn sync(&mut self, executor: &Executor, state: &State) -> Result<(), Error> {
+    fn sync(&mut self, executor: &mut Executor, state: &State) -> Result<(), Error> {
         let evaluations = executor.evaluator().evaluations();
         self.store.remembered.evaluations = evaluations;
+        let saturation = state.metadata::<Saturation>()?;
+        if core::mem::replace(&mut self.synced_generation, saturation.generation) != saturation.generation {
+            self.sync_inputs(state, saturation, evaluations)?;
+        }
+        self.sync_faults(state)?;
+        self.board.forget_finds();
+        let seconds = self.board.seconds(self.begun);
+        let every = if self.store.remembered.workers > 1 { STATE_AFTER_DEATH } else { STATE_EVERY };
+        if seconds - self.state_written >= every {
+            self.state_written = seconds;
+            self.save(executor, state)?;
+        }
+        if seconds - self.report_written >= STATE_EVERY {
+            self.report_written = seconds;
+            self.write_reports(StopReason::None, executor, state)?;
+        }
+        Ok(())
+    }
+
+    fn sync_inputs(&mut self, state: &State, saturation: &Saturation, evaluations: u64) -> Result<(), Error> {
         let ms = (self.board.seconds(self.begun) * 1e3) as u64;
         let op = self.options.search.name();
         let corpus = state.corpus();
@@ -364,26 +412,26 @@ impl<'a> Campaign<'a> {
             self.store.keep(&input, ms, evaluations, op)?;
         }
         self.synced_kept = corpus.count();
-        let saturation = state.metadata::<Saturation>()?;
         for pending in &saturation.pending {
             self.store.keep_pending(&pending.bytes, ms, evaluations, op)?;
         }
+        self.show(saturation);
+        Ok(())
+    }
+
+    fn sync_faults(&mut self, state: &State) -> Result<(), Error> {
         let solutions = state.solutions();
+        if solutions.count() == self.synced_solutions {
+            return Ok(());
+        }
+        let ms = (self.board.seconds(self.begun) * 1e3) as u64;
         for i in self.synced_solutions..solutions.count() {
             let fault = solutions.get(solutions.nth(i))?.borrow().metadata::<Fault>()?.clone();
             let bytes: Vec<u8> = solutions.cloned_input_for_id(solutions.nth(i))?.into();
             self.store.keep_fault(&bytes, &fault, ms)?;
         }
         self.synced_solutions = solutions.count();
-        self.board.forget_finds();
-        self.show(saturation);
-        let seconds = self.board.seconds(self.begun);
-        let every = if self.store.remembered.workers > 1 { STATS_AFTER_DEATH } else { STATS_EVERY };
-        if seconds - self.stats_written >= every {
-            self.stats_written = seconds;
-            self.write_afl(saturation, evaluations, seconds);
-            self.save(executor, state)?;
-        }
+        self.show(state.metadata::<Saturation>()?);
         Ok(())
     }
 
@@ -428,8 +476,14 @@ impl<'a> Campaign<'a> {
 
     fn finish(mut self, stop: StopReason, executor: &mut Executor, state: &State) -> Result<End, Error> {
         self.save(executor, state)?;
+        self.write_reports(stop, executor, state)?;
+        Ok(End::Finished)
+    }
+
+    /// Statistics and reports; also of a campaign that still runs.
+    fn write_reports(&self, stop: StopReason, executor: &mut Executor, state: &State) -> Result<(), Error> {
         let saturation = state.metadata::<Saturation>()?;
-        self.write_afl(saturation, self.store.remembered.evaluations, self.store.remembered.seconds);
+        self.write_afl(saturation, executor.evaluator().evaluations(), self.board.seconds(self.begun));
         let sources = outcome::Sources {
             options: self.options,
             store: &self.store,
@@ -439,8 +493,7 @@ impl<'a> Campaign<'a> {
             stop,
         };
         let report = outcome::report(executor.evaluator_mut(), &sources);
-        report::write_all(self.store.dir(), &report).map_err(|e| Error::new(e.to_string()))?;
-        Ok(End::Finished)
+        report::write_all(self.store.dir(), &report).map_err(|e| Error::new(e.to_string()))
     }
 }
 

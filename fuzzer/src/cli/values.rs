@@ -36,7 +36,8 @@ fn usage(text: &str) -> String {
 pub fn memory(text: &str) -> Result<u64, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
-    let number: u64 = number.parse().map_err(|_| format!("`{text}` is no amount of memory; write for example 512M or 2G"))?;
+    let number: u64 =
+        number.parse().map_err(|_| format!("`{text}` is no amount of memory; write for example 512M or 2G"))?;
     let scale: u64 = match unit.to_ascii_uppercase().trim_end_matches('B').trim_end_matches('I') {
         "" => 1,
         "K" => 1 << 10,
@@ -57,7 +58,7 @@ mod tests {
     fn durations_have_units() {
         assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
         assert_eq!(duration("1.5"), Ok(Duration::from_millis(1500)));
-        assert_eq!(duration("2h"), Ok(Duration::from_secs(7200)));
+        assert_eq!(duration("2h"), Ok(Duration::from_hours(2)));
     }
 
     #[test]

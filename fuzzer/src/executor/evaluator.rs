@@ -101,8 +101,9 @@ impl Evaluator {
     /// When the function cannot be called, or the guard not be installed.
     pub fn new(target: Rc<Target>, function: usize, limits: Limits) -> Result<Self, Error> {
         let f = &target.functions[function];
-        let entry =
-            f.entry().ok_or_else(|| Error::new(format!("`{}` has a parameter that is not supported", f.signature())))?;
+        let entry = f
+            .entry()
+            .ok_or_else(|| Error::new(format!("`{}` has a parameter that is not supported", f.signature())))?;
         guard::install(limits.timeout, limits.memory)?;
         let n = target.n_branches;
         let input_size = f.layout().size();
@@ -431,7 +432,8 @@ unsafe fn copy(x: &[u8], to: *mut u8) {
     // SAFETY: both words lie within the `n` bytes; they overlap when there are fewer than 16.
     unsafe {
         if (WORD..=2 * WORD).contains(&n) {
-            let (first, last) = (from.cast::<u64>().read_unaligned(), from.add(n - WORD).cast::<u64>().read_unaligned());
+            let (first, last) =
+                (from.cast::<u64>().read_unaligned(), from.add(n - WORD).cast::<u64>().read_unaligned());
             if n > WORD {
                 to.add(n - WORD).cast::<u64>().write_unaligned(last);
             }

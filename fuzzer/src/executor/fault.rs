@@ -5,6 +5,7 @@ use std::{
     path::Path,
 };
 
+use addr2line::demangle_auto;
 use libafl_bolts::impl_serdeany;
 use penfuzz_cc::abi;
 use serde::{Deserialize, Serialize};
@@ -172,10 +173,10 @@ impl FaultReader {
         let unknown = || format!("target+{offset:#x}");
         let Some(symbols) = &self.symbols else { return unknown() };
         // A function that is inlined into its thunk has only the thunk's symbol.
-        let name = symbols.find_symbol(offset).map(|n| n.strip_prefix(THUNK).unwrap_or(n).to_owned());
+        let name = symbols.find_symbol(offset).map(|n| demangle_auto(n.strip_prefix(THUNK).unwrap_or(n).into(), None));
         match (self.line(offset), name) {
             (Some((file, line)), name) => format!("{} ({file}:{line})", name.as_deref().unwrap_or("?")),
-            (None, Some(name)) => name,
+            (None, Some(name)) => name.into_owned(),
             _ => unknown(),
         }
     }

@@ -6,11 +6,12 @@ use libafl::{
     inputs::HasTargetBytes,
     state::HasExecutions,
 };
-use libafl_bolts::{
-    tuples::{Handle, MatchName, MatchNameRef, RefIndexable},
-};
+use libafl_bolts::tuples::{Handle, MatchName, MatchNameRef, RefIndexable};
 
-use super::{Evaluator, FaultKind, evaluator::{Ran, metric_of}};
+use super::{
+    Evaluator, FaultKind,
+    evaluator::{Ran, metric_of},
+};
 use crate::saturation::PenObserver;
 
 /// Access to the evaluator behind an executor, for stages that call it many times within one LibAFL iteration.

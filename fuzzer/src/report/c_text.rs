@@ -8,18 +8,12 @@ use super::model::{Arg, Report};
 /// A C identifier, or a piece of a file name: what is not a letter, a digit or `_` becomes `_`; at most 100
 /// characters (file names are limited to 255 bytes).
 pub fn identifier(name: &str) -> String {
-    name.chars()
-        .take(100)
-        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
-        .collect()
+    name.chars().take(100).map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
 }
 
 /// Text that cannot end the comment it stands in, nor leave its line.
 pub fn comment(text: &str) -> String {
-    let one_line: String = text
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
+    let one_line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     one_line.replace("*/", "* /").replace("/*", "/ *")
 }
 
@@ -65,23 +59,14 @@ pub fn call(report: &Report, args: &[Arg]) -> String {
     let texts: Vec<_> = args
         .iter()
         .enumerate()
-        .map(|(i, a)| {
-            if pointer(i) {
-                format!("&({}){{{}}}", a.type_name, a.hex)
-            } else {
-                a.hex.clone()
-            }
-        })
+        .map(|(i, a)| if pointer(i) { format!("&({}){{{}}}", a.type_name, a.hex) } else { a.hex.clone() })
         .collect();
     format!("{}({})", callable(&report.function), texts.join(", "))
 }
 
 /// `x = 0.5, n = 3`.
 pub fn decimals(args: &[Arg]) -> String {
-    let texts: Vec<_> = args
-        .iter()
-        .map(|a| format!("{} = {}", a.name, a.decimal))
-        .collect();
+    let texts: Vec<_> = args.iter().map(|a| format!("{} = {}", a.name, a.decimal)).collect();
     texts.join(", ")
 }
 

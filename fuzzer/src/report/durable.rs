@@ -41,11 +41,7 @@ fn fill_and_rename(mut file: File, temporary: &Path, path: &Path, bytes: &[u8]) 
 fn create_temporary(directory: &Path) -> io::Result<(PathBuf, File)> {
     loop {
         let mut name = OsString::from(TEMPORARY_PREFIX);
-        name.push(format!(
-            "{}-{}",
-            std::process::id(),
-            NEXT.fetch_add(1, Ordering::Relaxed)
-        ));
+        name.push(format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
         let path = directory.join(name);
         match OpenOptions::new().write(true).create_new(true).open(&path) {
             Ok(file) => return Ok((path, file)),
@@ -77,11 +73,7 @@ mod tests {
         write(&path, b"old").unwrap();
         write(&path, b"new").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
-        assert_eq!(
-            fs::read_dir(dir.path()).unwrap().count(),
-            1,
-            "no temporary file may be left"
-        );
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "no temporary file may be left");
     }
 
     #[test]
@@ -91,11 +83,7 @@ mod tests {
         fs::create_dir(&path).unwrap();
         let error = write(&path, b"x").unwrap_err().to_string();
         assert!(error.contains("taken"), "{error}");
-        assert_eq!(
-            fs::read_dir(dir.path()).unwrap().count(),
-            1,
-            "no temporary file may be left"
-        );
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "no temporary file may be left");
     }
 
     #[test]

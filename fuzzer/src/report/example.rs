@@ -4,9 +4,7 @@
 use penfuzz_mutators::view::Kind;
 
 use super::literal;
-use super::model::{
-    Arg, Branch, Branches, Finding, Parameter, Report, SCHEMA, Signature, Site, Status, Test,
-};
+use super::model::{Arg, Branch, Branches, Finding, Parameter, Report, SCHEMA, Signature, Site, Status, Test};
 
 /// Where the report says that [`SOURCE`] is.
 pub const FILE: &str = "/src/clamp.c";
@@ -39,13 +37,7 @@ pub fn report() -> Report {
         signature: signature(),
         seed: 1,
         search: "targeted".to_owned(),
-        branches: Branches {
-            total: 8,
-            covered: 7,
-            saturated: 6,
-            given_up: 1,
-            proved_unreachable: 0,
-        },
+        branches: Branches { total: 8, covered: 7, saturated: 6, given_up: 1, proved_unreachable: 0 },
         evaluations: 123_456,
         seconds: 0.25,
         evaluations_per_second: 493_824.0,
@@ -115,42 +107,10 @@ fn sites() -> Vec<Site> {
         branches,
     };
     vec![
-        site(
-            5,
-            9,
-            "<",
-            vec![
-                branch("true", Saturated, 0, &low),
-                branch("false", Saturated, 0, &mid),
-            ],
-        ),
-        site(
-            7,
-            9,
-            "==",
-            vec![
-                branch("true", CoveredByCrash, 0, &args(1.0, 7)),
-                branch("false", Saturated, 0, &mid),
-            ],
-        ),
-        site(
-            9,
-            9,
-            "!=",
-            vec![
-                branch("true", Saturated, 0, &nan),
-                branch("false", Saturated, 0, &mid),
-            ],
-        ),
-        site(
-            9,
-            19,
-            "==",
-            vec![
-                branch("true", GivenUp, 8, &nan),
-                branch("false", Saturated, 0, &nan),
-            ],
-        ),
+        site(5, 9, "<", vec![branch("true", Saturated, 0, &low), branch("false", Saturated, 0, &mid)]),
+        site(7, 9, "==", vec![branch("true", CoveredByCrash, 0, &args(1.0, 7)), branch("false", Saturated, 0, &mid)]),
+        site(9, 9, "!=", vec![branch("true", Saturated, 0, &nan), branch("false", Saturated, 0, &mid)]),
+        site(9, 19, "==", vec![branch("true", GivenUp, 8, &nan), branch("false", Saturated, 0, &nan)]),
     ]
 }
 

@@ -46,22 +46,14 @@ pub fn read(path: &Path) -> io::Result<Report> {
         } else {
             ""
         };
-        io::Error::new(
-            error.kind(),
-            format!("cannot read {}: {error}{advice}", path.display()),
-        )
+        io::Error::new(error.kind(), format!("cannot read {}: {error}{advice}", path.display()))
     })?;
     parse(&text, path)
 }
 
 fn parse(text: &str, path: &Path) -> io::Result<Report> {
-    let invalid =
-        |what: String| io::Error::new(io::ErrorKind::InvalidData, format!("{}: {what}", path.display()));
-    let damaged = |error| {
-        invalid(format!(
-            "not a penfuzz report ({error}); run the campaign again to write a new one"
-        ))
-    };
+    let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidData, format!("{}: {what}", path.display()));
+    let damaged = |error| invalid(format!("not a penfuzz report ({error}); run the campaign again to write a new one"));
     let version: Version = serde_json::from_str(text).map_err(damaged)?;
     if version.schema != SCHEMA {
         return Err(invalid(format!(
@@ -87,45 +79,24 @@ mod tests {
     fn a_rate_that_is_not_finite_can_be_read_back() {
         let mut report = example::report();
         report.evaluations_per_second = f64::INFINITY;
-        assert_eq!(
-            parse(&to_string(&report), Path::new("r"))
-                .unwrap()
-                .evaluations_per_second
-                .to_bits(),
-            0
-        );
+        assert_eq!(parse(&to_string(&report), Path::new("r")).unwrap().evaluations_per_second.to_bits(), 0);
     }
 
     #[test]
     fn another_schema_is_named() {
-        let error = parse(r#"{"schema": 9}"#, Path::new("dir/report.json"))
-            .unwrap_err()
-            .to_string();
-        assert!(
-            error.contains("dir/report.json") && error.contains("schema 9"),
-            "{error}"
-        );
+        let error = parse(r#"{"schema": 9}"#, Path::new("dir/report.json")).unwrap_err().to_string();
+        assert!(error.contains("dir/report.json") && error.contains("schema 9"), "{error}");
     }
 
     #[test]
     fn a_damaged_file_is_named_with_what_to_do() {
-        let error = parse("{\"schema\": 1,", Path::new("dir/report.json"))
-            .unwrap_err()
-            .to_string();
-        assert!(
-            error.contains("dir/report.json") && error.contains("run the campaign again"),
-            "{error}"
-        );
+        let error = parse("{\"schema\": 1,", Path::new("dir/report.json")).unwrap_err().to_string();
+        assert!(error.contains("dir/report.json") && error.contains("run the campaign again"), "{error}");
     }
 
     #[test]
     fn a_missing_file_is_named_with_what_to_do() {
-        let error = read(Path::new("/nonexistent/report.json"))
-            .unwrap_err()
-            .to_string();
-        assert!(
-            error.contains("/nonexistent/report.json") && error.contains("-o"),
-            "{error}"
-        );
+        let error = read(Path::new("/nonexistent/report.json")).unwrap_err().to_string();
+        assert!(error.contains("/nonexistent/report.json") && error.contains("-o"), "{error}");
     }
 }

@@ -20,18 +20,10 @@ pub fn tracefile(report: &Report) -> String {
     let signature = &report.signature;
     if !signature.file.is_empty() {
         let called = report.tests.len().max(usize::from(!report.crashes.is_empty()));
-        files
-            .entry(&signature.file)
-            .or_default()
-            .enter(&report.function, signature.line, called);
+        files.entry(&signature.file).or_default().enter(&report.function, signature.line, called);
     }
     let taken = taken_by_tests(report);
-    for (site, counts) in report
-        .sites
-        .iter()
-        .zip(&taken)
-        .filter(|(site, _)| !site.file.is_empty())
-    {
+    for (site, counts) in report.sites.iter().zip(&taken).filter(|(site, _)| !site.file.is_empty()) {
         files.entry(&site.file).or_default().add(site, counts);
     }
     let mut out = String::new();
@@ -43,19 +35,12 @@ pub fn tracefile(report: &Report) -> String {
 
 /// For each branch of each site, how many emitted tests pass it, and 1 at least when it is covered.
 fn taken_by_tests(report: &Report) -> Vec<Vec<usize>> {
-    let covered = |b: &Branch| {
-        usize::from(matches!(
-            b.status,
-            Status::Covered | Status::Saturated | Status::CoveredByCrash
-        ))
-    };
+    let covered =
+        |b: &Branch| usize::from(matches!(b.status, Status::Covered | Status::Saturated | Status::CoveredByCrash));
     let floor = |site: &Site| site.branches.iter().map(covered).collect::<Vec<_>>();
     let mut counts: Vec<_> = report.sites.iter().map(|s| vec![0; s.branches.len()]).collect();
     for &(site, branch) in report.tests.iter().flat_map(|t| &t.covers) {
-        if let Some(count) = counts
-            .get_mut(site)
-            .and_then(|c: &mut Vec<usize>| c.get_mut(branch))
-        {
+        if let Some(count) = counts.get_mut(site).and_then(|c: &mut Vec<usize>| c.get_mut(branch)) {
             *count += 1;
         }
     }
@@ -124,12 +109,7 @@ impl Record {
             }
         }
         let all = || self.branches.values().flatten().flatten();
-        let _ = writeln!(
-            out,
-            "BRF:{}\nBRH:{}",
-            all().count(),
-            all().filter(|count| **count > 0).count()
-        );
+        let _ = writeln!(out, "BRF:{}\nBRH:{}", all().count(), all().filter(|count| **count > 0).count());
         for (line, count) in &self.lines {
             let _ = writeln!(out, "DA:{line},{count}");
         }
@@ -142,11 +122,7 @@ impl Record {
 fn print_block(line: u32, block: usize, counts: &[usize], out: &mut String) {
     let reached = counts.iter().any(|count| *count > 0);
     for (branch, count) in counts.iter().enumerate() {
-        let taken = if reached {
-            count.to_string()
-        } else {
-            "-".to_owned()
-        };
+        let taken = if reached { count.to_string() } else { "-".to_owned() };
         let _ = writeln!(out, "BRDA:{line},{block},{branch},{taken}");
     }
 }
@@ -199,10 +175,7 @@ mod tests {
             branch.status = Status::Uncovered;
         }
         let text = tracefile(&report);
-        assert!(
-            text.contains("BRDA:5,0,0,-\nBRDA:5,0,1,-\nBRF:2\nBRH:0\n"),
-            "{text}"
-        );
+        assert!(text.contains("BRDA:5,0,0,-\nBRDA:5,0,1,-\nBRF:2\nBRH:0\n"), "{text}");
     }
 
     #[test]

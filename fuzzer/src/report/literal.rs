@@ -35,10 +35,7 @@ const ALL: [(Kind, &str); 11] = [
 /// Never: every kind has a name.
 #[must_use]
 pub fn kind_name(kind: Kind) -> &'static str {
-    ALL.iter()
-        .find(|(k, _)| *k == kind)
-        .expect("every kind has a name")
-        .1
+    ALL.iter().find(|(k, _)| *k == kind).expect("every kind has a name").1
 }
 
 /// The kind of a name that [`kind_name`] gives; `None` for `void` and anything else.
@@ -119,11 +116,7 @@ fn float64(bits: u64) -> String {
     }
     let biased = (bits >> 52 & 0x7ff) as i32;
     // Subnormals have the exponent of the smallest normal number and no leading one.
-    let (lead, exponent) = if biased == 0 {
-        (0, -1022)
-    } else {
-        (1, biased - 1023)
-    };
+    let (lead, exponent) = if biased == 0 { (0, -1022) } else { (1, biased - 1023) };
     let digits = format!("{mantissa:013x}");
     let digits = digits.trim_end_matches('0');
     let point = if digits.is_empty() { "" } else { "." };
@@ -134,12 +127,7 @@ fn float32(bits: u32) -> String {
     let value = f32::from_bits(bits);
     let sign = if bits >> 31 == 1 { "-" } else { "" };
     if value.is_nan() {
-        return nan(
-            sign,
-            "f",
-            bits & (1 << 22) != 0,
-            u64::from(bits & ((1 << 22) - 1)),
-        );
+        return nan(sign, "f", bits & (1 << 22) != 0, u64::from(bits & ((1 << 22) - 1)));
     }
     if value.is_infinite() {
         return format!("{sign}INFINITY");
@@ -192,11 +180,7 @@ fn shortest(value: f64, debug: String) -> String {
 #[must_use]
 pub fn raw(kind: Kind, bits: u64) -> String {
     let size = kind.size();
-    let mask = if size == 8 {
-        u64::MAX
-    } else {
-        (1 << (8 * size)) - 1
-    };
+    let mask = if size == 8 { u64::MAX } else { (1 << (8 * size)) - 1 };
     format!("{:#0width$x}", bits & mask, width = 2 + 2 * size)
 }
 

@@ -41,10 +41,7 @@ fn hard() -> Vec<(Kind, u64)> {
     ];
     let mut all: Vec<_> = doubles.into_iter().map(|b| (Kind::F64, b)).collect();
     all.extend(floats.into_iter().map(|b| (Kind::F32, u64::from(b))));
-    for (kind, _) in ALL
-        .into_iter()
-        .filter(|(k, _)| !matches!(k, Kind::F32 | Kind::F64))
-    {
+    for (kind, _) in ALL.into_iter().filter(|(k, _)| !matches!(k, Kind::F32 | Kind::F64)) {
         let width = 8 * kind.size();
         let ones = u64::MAX >> (64 - width);
         let edges = [0, 1, ones, ones >> 1, (ones >> 1) + 1, 0x7b & ones];
@@ -87,12 +84,7 @@ fn literals_come_back_from_the_compiler_with_the_same_bits() {
     let dir = tempfile::tempdir().unwrap();
     let (source, binary) = (dir.path().join("t.c"), dir.path().join("t"));
     fs::write(&source, program).unwrap();
-    let status = Command::new("gcc")
-        .args(["-Wall", "-Werror", "-o"])
-        .arg(&binary)
-        .arg(&source)
-        .status()
-        .unwrap();
+    let status = Command::new("gcc").args(["-Wall", "-Werror", "-o"]).arg(&binary).arg(&source).status().unwrap();
     assert!(status.success(), "the literals compile without a warning");
     let printed = String::from_utf8(Command::new(&binary).output().unwrap().stdout).unwrap();
     let expected: Vec<_> = hard().into_iter().map(|(kind, bits)| raw(kind, bits)).collect();
@@ -119,10 +111,7 @@ fn spellings() {
     assert_eq!(c_literal(Kind::F64, (-0.0_f64).to_bits()), "-0x0p+0");
     assert_eq!(c_literal(Kind::F64, 1), "0x0.0000000000001p-1022");
     assert_eq!(c_literal(Kind::F32, u64::from(0.5_f32.to_bits())), "0x1p-1f");
-    assert_eq!(
-        c_literal(Kind::F64, 0x7ff0_0000_0000_0005),
-        "__builtin_nans(\"0x5\")"
-    );
+    assert_eq!(c_literal(Kind::F64, 0x7ff0_0000_0000_0005), "__builtin_nans(\"0x5\")");
     assert_eq!(c_literal(Kind::I8, 0xff), "-0x1");
     assert_eq!(decimal(Kind::I64, 1 << 63), "-9223372036854775808");
     assert_eq!(decimal(Kind::F64, 0.1_f64.to_bits()), "0.1");
@@ -134,10 +123,7 @@ fn spellings() {
 #[test]
 fn bytes_are_an_initializer() {
     let arg = bytes("data", &[1, 0xff]);
-    assert_eq!(
-        (arg.hex.as_str(), arg.bits.as_str(), arg.decimal.as_str()),
-        ("{0x01, 0xff}", "0x01ff", "2 bytes")
-    );
+    assert_eq!((arg.hex.as_str(), arg.bits.as_str(), arg.decimal.as_str()), ("{0x01, 0xff}", "0x01ff", "2 bytes"));
 }
 
 #[test]

@@ -33,10 +33,7 @@ pub fn write_all(dir: &Path, report: &Report) -> io::Result<()> {
     let tests = dir.join(unit_test::DIRECTORY);
     fs::create_dir_all(&tests)
         .map_err(|e| io::Error::new(e.kind(), format!("cannot create {}: {e}", tests.display())))?;
-    durable::write(
-        &tests.join(unit_test::file_name(report)),
-        unit_test::program(report).as_bytes(),
-    )?;
+    durable::write(&tests.join(unit_test::file_name(report)), unit_test::program(report).as_bytes())?;
     durable::write(&dir.join(lcov::FILE), lcov::tracefile(report).as_bytes())?;
     // Last, so that whoever sees a new report finds the files that belong to it.
     durable::write(&dir.join(json::FILE), json::to_string(report).as_bytes())
@@ -57,10 +54,6 @@ mod tests {
         for file in ["coverage.lcov", "tests/test_clamp.c"] {
             assert!(out.join(file).is_file(), "{file} is missing");
         }
-        assert_eq!(
-            fs::read_dir(&out).unwrap().count(),
-            3,
-            "no temporary file may be left"
-        );
+        assert_eq!(fs::read_dir(&out).unwrap().count(), 3, "no temporary file may be left");
     }
 }

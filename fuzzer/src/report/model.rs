@@ -39,7 +39,7 @@ pub struct Report {
     /// Evaluations per second of wall time.
     pub evaluations_per_second: f64,
     /// Why the campaign ended: `saturated`, `max-time`, `max-evals`, `interrupted`, or `workers-die` when the target kills one
-    /// worker process after the other and nothing new comes of it.
+    /// worker process after the other and nothing new comes of it; `running` as long as it goes on.
     pub stop_reason: String,
     /// Every site in scope, in source order.
     pub sites: Vec<Site>,

@@ -57,11 +57,7 @@ fn headline(report: &Report) -> String {
 /// A share in percent; of nothing, everything.
 #[must_use]
 pub fn share(part: usize, total: usize) -> f64 {
-    if total == 0 {
-        100.0
-    } else {
-        100.0 * part as f64 / total as f64
-    }
+    if total == 0 { 100.0 } else { 100.0 * part as f64 / total as f64 }
 }
 
 /// `87.5 %`; of nothing, everything is covered.
@@ -78,11 +74,7 @@ pub(crate) fn count(n: u64) -> String {
         _ => ("G", 1e9),
     };
     let value = n as f64 / size;
-    let digits = if value < 9.995 {
-        2
-    } else {
-        usize::from(value < 99.95)
-    };
+    let digits = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
     format!("{value:.digits$}{unit}")
 }
 
@@ -111,37 +103,21 @@ fn list_tests(report: &Report, out: &mut String) {
     }
     let listed = &report.tests[..report.tests.len().min(LISTED_TESTS)];
     let names: Vec<_> = listed[0].args.iter().map(|a| a.name.as_str()).collect();
-    let widths: Vec<_> = (0..names.len())
-        .map(|i| column_width(names[i], i, listed))
-        .collect();
+    let widths: Vec<_> = (0..names.len()).map(|i| column_width(names[i], i, listed)).collect();
     let _ = writeln!(out, "\nTests ({})", report.tests.len());
     row("", &names, &widths, "branches", out);
     for (number, test) in listed.iter().enumerate() {
         let cells: Vec<_> = test.args.iter().map(|a| a.decimal.as_str()).collect();
-        row(
-            &(number + 1).to_string(),
-            &cells,
-            &widths,
-            &test.covers.len().to_string(),
-            out,
-        );
+        row(&(number + 1).to_string(), &cells, &widths, &test.covers.len().to_string(), out);
     }
     if report.tests.len() > listed.len() {
         let file = unit_test::file_name(report);
-        let _ = writeln!(
-            out,
-            "  and {} more in {}/{file}",
-            report.tests.len() - listed.len(),
-            unit_test::DIRECTORY
-        );
+        let _ = writeln!(out, "  and {} more in {}/{file}", report.tests.len() - listed.len(), unit_test::DIRECTORY);
     }
 }
 
 fn column_width(name: &str, column: usize, tests: &[Test]) -> usize {
-    let cells = tests
-        .iter()
-        .filter_map(|t| t.args.get(column))
-        .map(|a| a.decimal.chars().count());
+    let cells = tests.iter().filter_map(|t| t.args.get(column)).map(|a| a.decimal.chars().count());
     cells.chain([name.chars().count()]).max().unwrap_or(0)
 }
 
@@ -158,20 +134,11 @@ fn is_open(branch: &Branch) -> bool {
 }
 
 fn list_uncovered(report: &Report, out: &mut String) {
-    let branches = report
-        .sites
-        .iter()
-        .flat_map(|s| &s.branches)
-        .filter(|b| is_open(b))
-        .count();
+    let branches = report.sites.iter().flat_map(|s| &s.branches).filter(|b| is_open(b)).count();
     if branches == 0 {
         return;
     }
-    let open: Vec<_> = report
-        .sites
-        .iter()
-        .filter(|s| s.branches.iter().any(is_open))
-        .collect();
+    let open: Vec<_> = report.sites.iter().filter(|s| s.branches.iter().any(is_open)).collect();
     let _ = writeln!(out, "\nNot covered ({branches})");
     let mut sources = Sources::default();
     for site in open.iter().take(LISTED_SITES) {
@@ -182,12 +149,7 @@ fn list_uncovered(report: &Report, out: &mut String) {
         }
     }
     if open.len() > LISTED_SITES {
-        let _ = writeln!(
-            out,
-            "  and {} more places in {}",
-            open.len() - LISTED_SITES,
-            json::FILE
-        );
+        let _ = writeln!(out, "  and {} more places in {}", open.len() - LISTED_SITES, json::FILE);
     }
 }
 
@@ -200,16 +162,8 @@ fn explain(site: &Site, branch: &Branch) -> String {
         (None, _) if reached => "reached, no distance".to_owned(),
         (None, _) => "never reached".to_owned(),
     };
-    let end = if branch.status == Status::GivenUp {
-        "given up"
-    } else {
-        "open"
-    };
-    format!(
-        "{}: {closest}, {end} after {} evaluations",
-        branch.outcome,
-        count(branch.evaluations)
-    )
+    let end = if branch.status == Status::GivenUp { "given up" } else { "open" };
+    format!("{}: {closest}, {end} after {} evaluations", branch.outcome, count(branch.evaluations))
 }
 
 /// Source files, each read once.
@@ -221,18 +175,13 @@ struct Sources<'a> {
 impl<'a> Sources<'a> {
     /// The source line of a site; without its source, what kind of condition it is.
     fn condition(&mut self, site: &'a Site) -> String {
-        let text = self.texts.entry(&site.file).or_insert_with(|| {
-            fs::read(&site.file)
-                .ok()
-                .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-        });
-        let line = text
-            .as_deref()
-            .and_then(|t| t.lines().nth((site.line as usize).checked_sub(1)?));
+        let text = self
+            .texts
+            .entry(&site.file)
+            .or_insert_with(|| fs::read(&site.file).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()));
+        let line = text.as_deref().and_then(|t| t.lines().nth((site.line as usize).checked_sub(1)?));
         match line.map(str::trim).filter(|l| !l.is_empty()) {
-            Some(line) if line.chars().count() > LINE_WIDTH => {
-                line.chars().take(LINE_WIDTH - 1).chain(['…']).collect()
-            }
+            Some(line) if line.chars().count() > LINE_WIDTH => line.chars().take(LINE_WIDTH - 1).chain(['…']).collect(),
             Some(line) => line.to_owned(),
             None => format!("{} {}", site.kind, site.predicate).trim_end().to_owned(),
         }
@@ -244,10 +193,7 @@ fn list_files(report: &Report, dir: &Path, out: &mut String) {
     let _ = writeln!(out, "\nFiles in {}", dir.display());
     for (file, what) in [
         (json::FILE, "everything, for programs"),
-        (
-            &tests,
-            "the tests as a program; its first lines say how to build it",
-        ),
+        (&tests, "the tests as a program; its first lines say how to build it"),
         (lcov::FILE, "for genhtml --branch-coverage"),
     ] {
         let _ = writeln!(out, "  {file:<24}  {what}");

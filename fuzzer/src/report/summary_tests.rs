@@ -34,11 +34,7 @@ fn the_example_without_its_source() {
 fn source_lines_are_shown() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("clamp.c");
-    fs::write(
-        &file,
-        example::SOURCE.replace("return 1;", &format!("return 1; /* {} */", "x".repeat(90))),
-    )
-    .unwrap();
+    fs::write(&file, example::SOURCE.replace("return 1;", &format!("return 1; /* {} */", "x".repeat(90)))).unwrap();
     let mut report = example::report();
     for site in &mut report.sites {
         site.file = file.to_string_lossy().into_owned();
@@ -49,10 +45,7 @@ fn source_lines_are_shown() {
     report.sites[3].line = 10;
     out.clear();
     list_uncovered(&report, &mut out);
-    assert!(
-        out.contains("  return 1; /* xxx") && out.contains("x…\n"),
-        "{out}"
-    );
+    assert!(out.contains("  return 1; /* xxx") && out.contains("x…\n"), "{out}");
 }
 
 #[test]
@@ -78,39 +71,16 @@ fn long_lists_are_cut() {
 fn a_branch_without_a_distance_says_why() {
     let mut site = example::report().sites[3].clone();
     site.branches[0].best_distance = None;
-    assert_eq!(
-        explain(&site, &site.branches[0]),
-        "true: reached, no distance, given up after 40 evaluations"
-    );
+    assert_eq!(explain(&site, &site.branches[0]), "true: reached, no distance, given up after 40 evaluations");
     site.branches[1].status = Status::Uncovered;
-    assert_eq!(
-        explain(&site, &site.branches[0]),
-        "true: never reached, given up after 40 evaluations"
-    );
+    assert_eq!(explain(&site, &site.branches[0]), "true: never reached, given up after 40 evaluations");
 }
 
 #[test]
 fn numbers_have_three_digits() {
-    let counts: Vec<_> = [
-        0,
-        9999,
-        10_000,
-        99_949,
-        123_456,
-        999_999,
-        4_560_000,
-        12_000_000_000,
-    ]
-    .map(count)
-    .into();
-    assert_eq!(
-        counts,
-        ["0", "9999", "10.0k", "99.9k", "123k", "1000k", "4.56M", "12.0G"]
-    );
+    let counts: Vec<_> = [0, 9999, 10_000, 99_949, 123_456, 999_999, 4_560_000, 12_000_000_000].map(count).into();
+    assert_eq!(counts, ["0", "9999", "10.0k", "99.9k", "123k", "1000k", "4.56M", "12.0G"]);
     let times: Vec<_> = [0.25, 9.996, 12.34, 245.0, 7380.0].map(seconds).into();
     assert_eq!(times, ["0.25 s", "10.0 s", "12.3 s", "4 min 05 s", "2 h 03 min"]);
-    assert_eq!(
-        (percent(7, 8), percent(0, 0)),
-        ("87.5 %".to_owned(), "100.0 %".to_owned())
-    );
+    assert_eq!((percent(7, 8), percent(0, 0)), ("87.5 %".to_owned(), "100.0 %".to_owned()));
 }

@@ -25,11 +25,7 @@ const BYTE_HARNESS: &str = "LLVMFuzzerTestOneInput";
 /// The program's file name: `test_FUNCTION.c`, or `.cpp` when it includes a C++ source.
 #[must_use]
 pub fn file_name(report: &Report) -> String {
-    let extension = if includes_source(report) && is_cxx(Path::new(&report.signature.file)) {
-        "cpp"
-    } else {
-        "c"
-    };
+    let extension = if includes_source(report) && is_cxx(Path::new(&report.signature.file)) { "cpp" } else { "c" };
     format!("test_{}.{extension}", identifier(&report.function))
 }
 
@@ -72,11 +68,7 @@ fn header(report: &Report) -> String {
         report.signature.line,
         comment(&report.search),
         report.seed,
-        if report.crashes.is_empty() {
-            "They"
-        } else {
-            "They and the crashes at the end"
-        },
+        if report.crashes.is_empty() { "They" } else { "They and the crashes at the end" },
         b.covered,
         b.total,
         comment(&command_line(report)),
@@ -89,12 +81,7 @@ fn command_line(report: &Report) -> String {
     let file = file_name(report);
     let program = format!("test_{}", identifier(&report.function));
     let own = absolute(&report.signature.file);
-    let mut sources: Vec<PathBuf> = report
-        .sources
-        .iter()
-        .map(|s| absolute(s))
-        .filter(|s| is_source(s))
-        .collect();
+    let mut sources: Vec<PathBuf> = report.sources.iter().map(|s| absolute(s)).filter(|s| is_source(s)).collect();
     if sources.is_empty() && is_source(&own) {
         sources.push(own.clone());
     }
@@ -116,10 +103,7 @@ fn command_line(report: &Report) -> String {
     words.extend(["-O0".to_owned(), "--coverage".to_owned(), first]);
     words.extend(sources.iter().map(|s| shell_word(&s.to_string_lossy())));
     words.extend(libs.iter().map(|l| shell_word(l)));
-    format!(
-        "{before}gcc {} -o {program} && ./{program} && gcov -b *.gcda",
-        words.join(" ")
-    )
+    format!("{before}gcc {} -o {program} && ./{program} && gcov -b *.gcda", words.join(" "))
 }
 
 /// The program may be compiled in another directory than the one the target was compiled in.
@@ -138,8 +122,7 @@ pub(crate) fn defines_main(source: &Path) -> bool {
     };
     text.match_indices("main").any(|(at, _)| {
         let before = text[..at].chars().next_back();
-        text[at + 4..].trim_start().starts_with('(')
-            && !before.is_some_and(|c| c.is_alphanumeric() || c == '_')
+        text[at + 4..].trim_start().starts_with('(') && !before.is_some_and(|c| c.is_alphanumeric() || c == '_')
     })
 }
 
@@ -157,10 +140,7 @@ fn prologue(report: &Report) -> String {
     let path = absolute(file);
     let path = path.to_string_lossy();
     if !is_source(Path::new(file)) || path.contains(['"', '\n', '\r']) {
-        let why = format!(
-            "the tests must include the source of {}, which is not known",
-            report.function
-        );
+        let why = format!("the tests must include the source of {}, which is not known", report.function);
         return format!("#include <stdio.h>\n\n#error {}\n", string(&why));
     }
     // Before any header: the source may configure them. A `main` of its own must not be this program's.
@@ -173,21 +153,13 @@ fn prologue(report: &Report) -> String {
 fn declaration(report: &Report) -> String {
     let signature = &report.signature;
     let name = tested_name(report);
-    let symbol = string(if signature.symbol.is_empty() {
-        &report.function
-    } else {
-        &signature.symbol
-    });
+    let symbol = string(if signature.symbol.is_empty() { &report.function } else { &signature.symbol });
     if is_byte_harness(report) {
         return format!("extern int {name}(const uint8_t *, size_t) __asm__({symbol});\n");
     }
     let result = c_type(&signature.result_kind, &signature.result).unwrap_or("void *");
     let parameters: Vec<_> = signature.parameters.iter().map(parameter_type).collect();
-    let parameters = if parameters.is_empty() {
-        "void".to_owned()
-    } else {
-        parameters.join(", ")
-    };
+    let parameters = if parameters.is_empty() { "void".to_owned() } else { parameters.join(", ") };
     format!("extern {result} {name}({parameters}) __asm__({symbol});\n")
 }
 
@@ -272,11 +244,7 @@ fn show(kind: &str, label: &str, value: &str) -> String {
 /// One test as a block of `main`. Arguments go through variables: a call with constants could be evaluated by
 /// the compiler.
 fn block(report: &Report, number: usize, test: &Test) -> String {
-    let mut out = format!(
-        "  {{ /* {}, branches covered: {} */\n",
-        comment(&test.file),
-        test.covers.len()
-    );
+    let mut out = format!("  {{ /* {}, branches covered: {} */\n", comment(&test.file), test.covers.len());
     if is_byte_harness(report) {
         out.push_str(&bytes_call(report, number, test));
     } else {
@@ -288,27 +256,16 @@ fn block(report: &Report, number: usize, test: &Test) -> String {
 
 fn typed_call(report: &Report, number: usize, test: &Test) -> String {
     let signature = &report.signature;
-    let variables: Vec<_> = test
-        .args
-        .iter()
-        .enumerate()
-        .map(|(i, a)| format!("in{}_{}", i + 1, identifier(&a.name)))
-        .collect();
+    let variables: Vec<_> =
+        test.args.iter().enumerate().map(|(i, a)| format!("in{}_{}", i + 1, identifier(&a.name))).collect();
     let both = || signature.parameters.iter().zip(&test.args).zip(&variables);
     let mut out = String::new();
     for ((parameter, arg), variable) in both() {
         let (type_name, value) = initializer(report, parameter, arg);
-        let shown = comment(&format!(
-            "{}{} = {}",
-            if parameter.pointer { "*" } else { "" },
-            arg.name,
-            arg.decimal
-        ));
+        let shown = comment(&format!("{}{} = {}", if parameter.pointer { "*" } else { "" }, arg.name, arg.decimal));
         let _ = writeln!(out, "    {type_name} {variable} = {value}; /* {shown} */");
     }
-    let passed: Vec<_> = both()
-        .map(|((p, _), v)| format!("{}{v}", if p.pointer { "&" } else { "" }))
-        .collect();
+    let passed: Vec<_> = both().map(|((p, _), v)| format!("{}{v}", if p.pointer { "&" } else { "" })).collect();
     let title = format!("{number}: {}", call(report, &test.args));
     let _ = writeln!(out, "    puts({});", string(&title));
     let called = format!("{}({})", tested_name(report), passed.join(", "));
@@ -327,11 +284,7 @@ fn typed_call(report: &Report, number: usize, test: &Test) -> String {
 /// must be used: `long *` and `long long *` are different types.
 fn initializer(report: &Report, parameter: &Parameter, arg: &Arg) -> (String, String) {
     let value = if arg.decimal.contains("nan") || arg.decimal.contains("inf") {
-        let (kind, suffix) = if parameter.kind == "f32" {
-            ("f32", "U")
-        } else {
-            ("f64", "ULL")
-        };
+        let (kind, suffix) = if parameter.kind == "f32" { ("f32", "U") } else { ("f64", "ULL") };
         format!("penfuzz_{kind}({}{suffix})", arg.bits)
     } else {
         arg.hex.clone()
@@ -341,22 +294,13 @@ fn initializer(report: &Report, parameter: &Parameter, arg: &Arg) -> (String, St
         let cast = format!("({type_name}){value}");
         return (type_name, cast);
     }
-    (
-        c_type(&parameter.kind, &parameter.type_name)
-            .unwrap_or("void *")
-            .to_owned(),
-        value,
-    )
+    (c_type(&parameter.kind, &parameter.type_name).unwrap_or("void *").to_owned(), value)
 }
 
 fn bytes_call(report: &Report, number: usize, test: &Test) -> String {
     let hex = test.args.first().map_or("{}", |arg| arg.hex.as_str());
     // C has no empty initializer before C23.
-    let (hex, size) = if hex == "{}" {
-        ("{0}", "0")
-    } else {
-        (hex, "sizeof data")
-    };
+    let (hex, size) = if hex == "{}" { ("{0}", "0") } else { (hex, "sizeof data") };
     let title = string(&format!("{number}: {}", test.file));
     let called = show("i32", "result", &format!("{}(data, {size})", tested_name(report)));
     format!("    static const unsigned char data[] = {hex};\n    puts({title});\n{called}")
@@ -368,16 +312,9 @@ fn not_called(report: &Report, title: &str, findings: &[Finding]) -> String {
     }
     let mut out = format!("\n/* {title}, not called above:\n");
     for finding in findings {
-        let what = comment(&format!(
-            "{} in {} ({})",
-            finding.reason, finding.place, finding.file
-        ));
+        let what = comment(&format!("{} in {} ({})", finding.reason, finding.place, finding.file));
         let call = comment(&call(report, &finding.args));
-        let _ = writeln!(
-            out,
-            " *\n * {what}\n *   {call}; with {}",
-            comment(&decimals(&finding.args))
-        );
+        let _ = writeln!(out, " *\n * {what}\n *   {call}; with {}", comment(&decimals(&finding.args)));
     }
     out.push_str(" */\n");
     out

@@ -14,23 +14,11 @@ use super::*;
 fn follow_the_header(dir: &Path, report: &Report, source: &str) -> String {
     fs::write(&report.signature.file, source).unwrap();
     fs::write(dir.join(file_name(report)), program(report)).unwrap();
-    let command = program(report)
-        .lines()
-        .find_map(|l| l.strip_prefix(" *   "))
-        .unwrap()
-        .to_owned();
-    let output = Command::new("sh")
-        .args(["-c", &command])
-        .current_dir(dir)
-        .output()
-        .unwrap();
+    let command = program(report).lines().find_map(|l| l.strip_prefix(" *   ")).unwrap().to_owned();
+    let output = Command::new("sh").args(["-c", &command]).current_dir(dir).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(
-        output.status.success(),
-        "{command}\n{text}\n{errors}\n{}",
-        program(report)
-    );
+    assert!(output.status.success(), "{command}\n{text}\n{errors}\n{}", program(report));
     assert!(!errors.contains("warning"), "{command}\n{errors}");
     text
 }
@@ -50,21 +38,12 @@ fn small(function: &str, signature: Signature, args: Vec<Arg>) -> Report {
     report.sources = vec![signature.file.clone()];
     report.signature = signature;
     report.crashes.clear();
-    report.tests = vec![Test {
-        file: "queue/id:000000".to_owned(),
-        args,
-        covers: vec![],
-    }];
+    report.tests = vec![Test { file: "queue/id:000000".to_owned(), args, covers: vec![] }];
     report
 }
 
 fn parameter(name: &str, type_name: &str, kind: &str, pointer: bool) -> Parameter {
-    Parameter {
-        name: name.to_owned(),
-        type_name: type_name.to_owned(),
-        kind: kind.to_owned(),
-        pointer,
-    }
+    Parameter { name: name.to_owned(), type_name: type_name.to_owned(), kind: kind.to_owned(), pointer }
 }
 
 #[test]
@@ -126,10 +105,7 @@ fn the_command_in_the_header_builds_runs_and_measures() {
     let dir = tempfile::tempdir().unwrap();
     let report = moved_to(&dir.path().join("it's a file.c"));
     let printed = follow_the_header(dir.path(), &report, example::SOURCE);
-    assert!(
-        printed.contains("result = 0x1p-2 (0.25)\n  *rest = 0x1p-2 (0.25)\n"),
-        "{printed}"
-    );
+    assert!(printed.contains("result = 0x1p-2 (0.25)\n  *rest = 0x1p-2 (0.25)\n"), "{printed}");
     assert!(printed.contains("Branches executed:100.00% of 8"), "{printed}");
     assert!(printed.contains("Taken at least once:75.00% of 8"), "{printed}");
 }
@@ -159,26 +135,17 @@ fn types_of_the_project_are_used_where_its_source_is_included() {
     let signature = Signature {
         symbol: "_ZN1n4pickE5colorPx".to_owned(),
         result: "pair".to_owned(),
-        parameters: vec![
-            parameter("c", "color", "u32", false),
-            parameter("p", "long long *", "i64", true),
-        ],
+        parameters: vec![parameter("c", "color", "u32", false), parameter("p", "long long *", "i64", true)],
         file: dir.path().join("p.cpp").to_string_lossy().into_owned(),
         ..Signature::default()
     };
-    let args = vec![
-        literal::arg("c", "color", Kind::U32, 1),
-        literal::arg("p", "long long", Kind::I64, 1 << 63),
-    ];
+    let args = vec![literal::arg("c", "color", Kind::U32, 1), literal::arg("p", "long long", Kind::I64, 1 << 63)];
     let report = small("n::pick", signature, args);
     assert_eq!(file_name(&report), "test_n__pick.cpp");
     let source = "enum color { red, green };\nstruct pair { int a, b; };\nnamespace n { pair pick(color c, long long \
                   *p) { *p += c; return pair(); } }\n";
     let printed = follow_the_header(dir.path(), &report, source);
-    assert!(
-        printed.contains("*p = -0x7fffffffffffffff (-9223372036854775807)"),
-        "{printed}"
-    );
+    assert!(printed.contains("*p = -0x7fffffffffffffff (-9223372036854775807)"), "{printed}");
 }
 
 #[test]
@@ -192,18 +159,11 @@ fn a_cxx_function_is_called_by_its_symbol() {
         file: dir.path().join("h.cc").to_string_lossy().into_owned(),
         ..Signature::default()
     };
-    let report = small(
-        "n::half<float>",
-        signature,
-        vec![literal::arg("int", "float", Kind::F32, 0xffc0_0123)],
-    );
+    let report = small("n::half<float>", signature, vec![literal::arg("int", "float", Kind::F32, 0xffc0_0123)]);
     let source = "namespace n { template <class T> T half(T x) { return x > 1 ? x / 2 : x; }\ntemplate float \
                   half<float>(float); }\n";
     let printed = follow_the_header(dir.path(), &report, source);
-    assert!(
-        printed.contains("1: n::half<float>(-__builtin_nanf(\"0x123\"))"),
-        "{printed}"
-    );
+    assert!(printed.contains("1: n::half<float>(-__builtin_nanf(\"0x123\"))"), "{printed}");
     assert!(printed.contains("result = -nan"), "{printed}");
 }
 
@@ -214,20 +174,13 @@ fn a_function_that_is_also_in_the_standard_library_is_really_called() {
         symbol: "pow".to_owned(),
         result: "double".to_owned(),
         result_kind: "f64".to_owned(),
-        parameters: vec![
-            parameter("x", "double", "f64", false),
-            parameter("y", "double", "f64", false),
-        ],
+        parameters: vec![parameter("x", "double", "f64", false), parameter("y", "double", "f64", false)],
         file: dir.path().join("pow.c").to_string_lossy().into_owned(),
         ..Signature::default()
     };
     let one = |name| literal::arg(name, "double", Kind::F64, 2.0_f64.to_bits());
     let report = small("pow", signature, vec![one("x"), one("y")]);
-    let printed = follow_the_header(
-        dir.path(),
-        &report,
-        "double pow(double x, double y) { return x < y ? 1 : 77; }\n",
-    );
+    let printed = follow_the_header(dir.path(), &report, "double pow(double x, double y) { return x < y ? 1 : 77; }\n");
     assert!(printed.contains("result = 0x1.34p+6 (77)"), "{printed}");
 }
 
@@ -235,24 +188,13 @@ fn a_function_that_is_also_in_the_standard_library_is_really_called() {
 fn bytes_go_to_a_byte_harness() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("h.c").to_string_lossy().into_owned();
-    let signature = Signature {
-        symbol: BYTE_HARNESS.to_owned(),
-        file,
-        ..Signature::default()
-    };
+    let signature = Signature { symbol: BYTE_HARNESS.to_owned(), file, ..Signature::default() };
     let mut report = small(BYTE_HARNESS, signature, vec![literal::bytes("data", &[1, 2])]);
-    report.tests.push(Test {
-        file: "queue/id:1".to_owned(),
-        args: vec![literal::bytes("data", &[])],
-        covers: vec![],
-    });
+    report.tests.push(Test { file: "queue/id:1".to_owned(), args: vec![literal::bytes("data", &[])], covers: vec![] });
     let source = "#include <stddef.h>\nint LLVMFuzzerTestOneInput(const unsigned char *d, size_t n) { return n ? d[1] + \
                   (int)n : -5; }\n";
     let printed = follow_the_header(dir.path(), &report, source);
-    assert!(
-        printed.contains("result = 0x4 (4)\n2: queue/id:1\n  result = -0x5 (-5)"),
-        "{printed}"
-    );
+    assert!(printed.contains("result = 0x4 (4)\n2: queue/id:1\n  result = -0x5 (-5)"), "{printed}");
 }
 
 #[test]
@@ -267,8 +209,5 @@ fn hostile_names_stay_inside_their_comments_and_strings() {
     assert!(printed.contains("clamp * / \"%s\\("), "{printed}");
     report.signature.is_static = true;
     report.signature.file = "a\".c".to_owned();
-    assert!(
-        program(&report).contains("#error"),
-        "a path that cannot be included must be said to be one"
-    );
+    assert!(program(&report).contains("#error"), "a path that cannot be included must be said to be one");
 }

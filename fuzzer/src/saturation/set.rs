@@ -131,7 +131,12 @@ impl Saturation {
     #[must_use]
     pub fn counts(&self) -> (usize, usize, usize, usize) {
         let count = |v: &[bool]| v.iter().zip(&self.graph.goal).filter(|(x, goal)| **x && **goal).count();
-        (self.graph.goal.iter().filter(|g| **g).count(), count(&self.covered), count(&self.saturated), count(&self.given_up))
+        (
+            self.graph.goal.iter().filter(|g| **g).count(),
+            count(&self.covered),
+            count(&self.saturated),
+            count(&self.given_up),
+        )
     }
 
     /// Is there nothing left to search for?
@@ -180,8 +185,9 @@ impl Saturation {
     /// Takes the pending inputs out whose own branches are saturated by now.
     pub fn promote(&mut self) -> Vec<Pending> {
         let saturated = &self.saturated;
-        let (ready, waiting) =
-            core::mem::take(&mut self.pending).into_iter().partition(|p| p.covers.iter().any(|b| saturated[*b as usize]));
+        let (ready, waiting) = core::mem::take(&mut self.pending)
+            .into_iter()
+            .partition(|p| p.covers.iter().any(|b| saturated[*b as usize]));
         self.pending = waiting;
         ready
     }

@@ -52,12 +52,7 @@ impl BasinhoppingStage {
     ///
     /// # Errors
     /// When there is no such minimizer.
-    pub fn new(
-        layout: Arc<Layout>,
-        dictionary: Arc<Dictionary>,
-        minimizer: &str,
-        clock: Clock,
-    ) -> Result<Self, Error> {
+    pub fn new(layout: Arc<Layout>, dictionary: Arc<Dictionary>, minimizer: &str, clock: Clock) -> Result<Self, Error> {
         let lm = minimizer::create(minimizer, Arc::clone(&dictionary))
             .ok_or_else(|| Error::illegal_argument(format!("there is no minimizer `{minimizer}`")))?;
         let x = vec![0; layout.size()];
@@ -197,7 +192,8 @@ impl BasinhoppingStage {
         let budget = budget - used;
         let mut probe = Probe::new(executor.evaluator_mut(), &self.clock, budget, Some(target));
         // Basinhopping ends by itself after n_iter steps; what is left of the budget starts it again.
-        while probe.budget > 0 && self.search.minimize(&mut probe, &mut self.x, &self.layout, state.rand_mut()).is_ok() {
+        while probe.budget > 0 && self.search.minimize(&mut probe, &mut self.x, &self.layout, state.rand_mut()).is_ok()
+        {
             self.starts.next(state.rand_mut(), &self.layout, &self.dictionary, &mut self.x);
         }
         finds.append(&mut probe.finds);

@@ -7,8 +7,7 @@ use libafl::{
     corpus::{Corpus, CorpusId},
     inputs::{BytesInput, HasMutatorBytes, ResizableMutator},
     mutators::{
-        HavocMutationsNoCrossoverType,
-        CrossoverInsertMutator, CrossoverReplaceMutator, MutationResult, Mutator,
+        CrossoverInsertMutator, CrossoverReplaceMutator, HavocMutationsNoCrossoverType, MutationResult, Mutator,
         havoc_mutations_no_crossover,
     },
     stages::{Restartable, Stage},
@@ -66,10 +65,8 @@ pub type StockMutations = merge_tuple_list_type!(HavocMutationsNoCrossoverType, 
 /// LibAFL's havoc mutations, for a corpus that may still be empty.
 #[must_use]
 pub fn stock_mutations() -> StockMutations {
-    havoc_mutations_no_crossover().merge(tuple_list!(
-        WithPartner(CrossoverInsertMutator::new()),
-        WithPartner(CrossoverReplaceMutator::new())
-    ))
+    havoc_mutations_no_crossover()
+        .merge(tuple_list!(WithPartner(CrossoverInsertMutator::new()), WithPartner(CrossoverReplaceMutator::new())))
 }
 
 /// Calls the evaluator directly: a mutant that shows nothing new costs no LibAFL bookkeeping.

@@ -112,7 +112,7 @@ where
         let result = self.search.minimize(&mut ToZero(&mut probe), &mut self.x, &self.layout, state.rand_mut());
         // The conditional that the minimum point met last is read off at that point.
         let infeasible = match result {
-            Ok(_) if probe.evaluate(&self.x) .is_ok_and(|r| r != 0) => Some(probe.evaluator().last_branch()),
+            Ok(_) if probe.evaluate(&self.x).is_ok_and(|r| r != 0) => Some(probe.evaluator().last_branch()),
             _ => None,
         };
         let finds = core::mem::take(&mut probe.finds);

@@ -1,11 +1,6 @@
 //! The armed target as the representing function of a minimizer, and the way of what it finds into LibAFL.
 
-use libafl::{
-    Error, Evaluator as LibaflEvaluator, HasMetadata,
-    corpus::Corpus,
-    inputs::BytesInput,
-    state::HasCorpus,
-};
+use libafl::{Error, Evaluator as LibaflEvaluator, HasMetadata, corpus::Corpus, inputs::BytesInput, state::HasCorpus};
 use penfuzz_mutators::evaluate::{Metric, RepresentingFunction, Stop};
 
 use super::Clock;

@@ -96,15 +96,8 @@ pub(super) fn run_program(
         let _ = fs::remove_file(&log);
     }
     if !status.success() && status.code() != Some(FOUND) {
-        let last = said
-            .lines()
-            .rfind(|l| !l.trim().is_empty())
-            .unwrap_or("it said nothing");
-        bail!(
-            "{} ({status}; see {})",
-            last.trim_start_matches("error: "),
-            log.display()
-        );
+        let last = said.lines().rfind(|l| !l.trim().is_empty()).unwrap_or("it said nothing");
+        bail!("{} ({status}; see {})", last.trim_start_matches("error: "), log.display());
     }
     json::read(&directory.join(json::FILE)).context(|| "the campaign ended without a report".to_owned())
 }
@@ -126,12 +119,7 @@ fn arguments(suite: &Suite, directory: &Path, passed: &Passed, target: &TargetSp
     };
     all.extend(suite.support_of(target).into_iter().map(|f| option("--with=", f)));
     // With `=`, since flags begin with a dash themselves.
-    all.extend(
-        suite
-            .flags_of(target)
-            .into_iter()
-            .map(|f| option("--cflag=", f.into())),
-    );
+    all.extend(suite.flags_of(target).into_iter().map(|f| option("--cflag=", f.into())));
     all.extend(suite.build.libs.iter().map(|l| option("--lib=", l.into())));
     all
 }

@@ -11,11 +11,7 @@ fn suite() -> Suite {
         name: "s".to_owned(),
         fetch: None,
         sources: "/src".into(),
-        build: Build {
-            flags: vec!["-I{sources}/i".to_owned()],
-            support: vec![],
-            libs: vec!["-lm".to_owned()],
-        },
+        build: Build { flags: vec!["-I{sources}/i".to_owned()], support: vec![], libs: vec!["-lm".to_owned()] },
         targets: vec![TargetSpec {
             name: "t".to_owned(),
             file: "clamp.c".to_owned(),
@@ -31,25 +27,11 @@ fn suite() -> Suite {
 fn run(script: &str, passed: &Passed) -> (tempfile::TempDir, Result<Report>) {
     let dir = tempfile::tempdir().unwrap();
     let program = dir.path().join("penfuzz");
-    fs::write(
-        dir.path().join("report.json"),
-        json::to_string(&example::report()),
-    )
-    .unwrap();
-    fs::write(
-        &program,
-        format!("#!/bin/sh\ncd {}\n{script}\n", dir.path().display()),
-    )
-    .unwrap();
+    fs::write(dir.path().join("report.json"), json::to_string(&example::report())).unwrap();
+    fs::write(&program, format!("#!/bin/sh\ncd {}\n{script}\n", dir.path().display())).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let suite = suite();
-    let outcome = run_program(
-        &program,
-        &suite,
-        &dir.path().join("out"),
-        passed,
-        &suite.targets[0],
-    );
+    let outcome = run_program(&program, &suite, &dir.path().join("out"), passed, &suite.targets[0]);
     (dir, outcome)
 }
 
@@ -93,10 +75,7 @@ fn the_command_line_is_the_agreed_one() {
 #[test]
 fn a_report_is_read_also_when_something_was_found() {
     for status in [0, 3] {
-        let (dir, outcome) = run(
-            &format!("mkdir -p out/t; cp report.json out/t; exit {status}"),
-            &Passed::default(),
-        );
+        let (dir, outcome) = run(&format!("mkdir -p out/t; cp report.json out/t; exit {status}"), &Passed::default());
         assert_eq!(outcome.unwrap(), example::report());
         assert!(!dir.path().join("out/t.log").exists(), "an empty log is no use");
     }
@@ -104,19 +83,10 @@ fn a_report_is_read_also_when_something_was_found() {
 
 #[test]
 fn a_failure_holds_the_last_line_and_keeps_the_log() {
-    let (dir, outcome) = run(
-        "echo a >&2; echo 'error: no such function' >&2; exit 1",
-        &Passed::default(),
-    );
+    let (dir, outcome) = run("echo a >&2; echo 'error: no such function' >&2; exit 1", &Passed::default());
     let message = outcome.unwrap_err().to_string();
-    assert!(
-        message.starts_with("no such function (exit status: 1; see "),
-        "{message}"
-    );
-    assert_eq!(
-        fs::read_to_string(dir.path().join("out/t.log")).unwrap(),
-        "a\nerror: no such function\n"
-    );
+    assert!(message.starts_with("no such function (exit status: 1; see "), "{message}");
+    assert_eq!(fs::read_to_string(dir.path().join("out/t.log")).unwrap(), "a\nerror: no such function\n");
 }
 
 #[test]

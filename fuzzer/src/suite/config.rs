@@ -124,11 +124,7 @@ impl Suite {
     #[must_use]
     pub fn support_of(&self, target: &TargetSpec) -> Vec<PathBuf> {
         let own = self.file_of(target);
-        self.support_files
-            .iter()
-            .filter(|f| **f != own)
-            .cloned()
-            .collect()
+        self.support_files.iter().filter(|f| **f != own).cloned().collect()
     }
 }
 
@@ -147,12 +143,7 @@ pub fn load(path: &Path) -> Result<Suite> {
     for target in &suite.targets {
         let file = suite.file_of(target);
         if !file.is_file() {
-            bail!(
-                "{}: target {}: there is no file {}; correct `file`",
-                path.display(),
-                target.name,
-                file.display()
-            );
+            bail!("{}: target {}: there is no file {}; correct `file`", path.display(), target.name, file.display());
         }
     }
     suite.support_files = find_support(&suite, path)?;
@@ -162,25 +153,16 @@ pub fn load(path: &Path) -> Result<Suite> {
 fn parse(text: &str, path: &Path) -> Result<Suite> {
     let suite: Suite = toml::from_str(text).context(|| format!("{} is not a suite", path.display()))?;
     if suite.targets.is_empty() {
-        bail!(
-            "{}: no target; add one with [[target]], name, file and function",
-            path.display()
-        );
+        bail!("{}: no target; add one with [[target]], name, file and function", path.display());
     }
     let mut names = BTreeSet::new();
     for target in &suite.targets {
         let name = target.name.as_str();
         if !is_directory_name(name) {
-            bail!(
-                "{}: target name {name:?} cannot name a directory; use letters, digits, - and _",
-                path.display()
-            );
+            bail!("{}: target name {name:?} cannot name a directory; use letters, digits, - and _", path.display());
         }
         if !names.insert(name) {
-            bail!(
-                "{}: two targets are named {name}; names must be unique",
-                path.display()
-            );
+            bail!("{}: two targets are named {name}; names must be unique", path.display());
         }
     }
     Ok(suite)
@@ -221,43 +203,27 @@ fn fetch_if_missing(suite: &Suite, directory: &Path, path: &Path) -> Result<()> 
         );
     };
     let script = directory.join(script);
-    eprintln!(
-        "suite {}: fetching the sources with {}",
-        suite.name,
-        script.display()
-    );
+    eprintln!("suite {}: fetching the sources with {}", suite.name, script.display());
     if let Err(error) = run_script(&script, directory) {
         // Half-fetched sources would be taken for whole ones the next time.
         let _ = fs::remove_dir_all(sources);
         return Err(error);
     }
     if !sources.is_dir() {
-        bail!(
-            "{} ran but did not make {}; correct `sources` or the script",
-            script.display(),
-            sources.display()
-        );
+        bail!("{} ran but did not make {}; correct `sources` or the script", script.display(), sources.display());
     }
     Ok(())
 }
 
 /// What the script prints goes to standard error: standard output is for results.
 fn run_script(script: &Path, directory: &Path) -> Result<()> {
-    let output = std::io::stderr()
-        .as_fd()
-        .try_clone_to_owned()
-        .context(|| "cannot use standard error".to_owned())?;
+    let output = std::io::stderr().as_fd().try_clone_to_owned().context(|| "cannot use standard error".to_owned())?;
     let status = Command::new(script)
         .current_dir(directory)
         .stdin(Stdio::null())
         .stdout(output)
         .status()
-        .context(|| {
-            format!(
-                "cannot run {} (is it there, and executable? chmod +x)",
-                script.display()
-            )
-        })?;
+        .context(|| format!("cannot run {} (is it there, and executable? chmod +x)", script.display()))?;
     if !status.success() {
         bail!("{} failed ({status}); its messages are above", script.display());
     }
@@ -270,8 +236,8 @@ fn find_support(suite: &Suite, path: &Path) -> Result<Vec<PathBuf>> {
         // The directory itself may hold characters that mean something in a pattern.
         let directory = glob::Pattern::escape(&suite.sources.to_string_lossy());
         let whole = format!("{directory}/{pattern}");
-        let found = glob::glob(&whole)
-            .context(|| format!("{}: `support` pattern {pattern:?} is malformed", path.display()))?;
+        let found =
+            glob::glob(&whole).context(|| format!("{}: `support` pattern {pattern:?} is malformed", path.display()))?;
         let mut any = false;
         for file in found.filter_map(std::result::Result::ok).filter(|f| f.is_file()) {
             files.insert(file);

@@ -45,32 +45,18 @@ fn a_suite_is_fetched_once_and_its_files_are_found() {
     assert_eq!(suite.sources, sources);
     let target = &suite.targets[0];
     assert_eq!(suite.file_of(target), sources.join("b.c"));
-    assert_eq!(
-        suite.support_of(target),
-        [sources.join("k_1.c"), sources.join("k_2.c")],
-        "without its own file"
-    );
-    assert_eq!(
-        suite.flags_of(target),
-        [format!("-I{}/i", sources.display()), "-DA".into(), "-DB".into()]
-    );
+    assert_eq!(suite.support_of(target), [sources.join("k_1.c"), sources.join("k_2.c")], "without its own file");
+    assert_eq!(suite.flags_of(target), [format!("-I{}/i", sources.display()), "-DA".into(), "-DB".into()]);
     assert_eq!(target.paper.unwrap().branches, Some(4));
     fs::write(dir.path().join("suite/fetch.sh"), "#!/bin/sh\nexit 1\n").unwrap();
-    assert_eq!(
-        load(&path).unwrap(),
-        suite,
-        "sources that are there are not fetched again"
-    );
+    assert_eq!(load(&path).unwrap(), suite, "sources that are there are not fetched again");
 }
 
 #[test]
 fn a_failed_fetch_is_told_and_leaves_no_half_sources() {
     let (dir, path) = write(SUITE, "#!/bin/sh\nmkdir '../src [1]'; exit 3\n");
     let message = load(&path).unwrap_err().to_string();
-    assert!(
-        message.contains("fetch.sh failed") && message.contains('3'),
-        "{message}"
-    );
+    assert!(message.contains("fetch.sh failed") && message.contains('3'), "{message}");
     assert!(!dir.path().join("src [1]").exists());
 }
 
@@ -80,27 +66,17 @@ fn mistakes_are_told_with_what_to_do() {
     assert!(error(&SUITE.replace("fetch = \"fetch.sh\"", ""), "").contains("no `fetch` script"));
     assert!(error(&SUITE.replace("k_*", "z_*"), FETCH).contains("\"z_*.c\" matches no file"));
     assert!(error(&SUITE.replace("k_*", "k_[*"), FETCH).contains("malformed"));
-    assert!(
-        error(&SUITE.replace("file = \"b.c\"", "file = \"x.c\""), FETCH)
-            .contains("target b: there is no file")
-    );
+    assert!(error(&SUITE.replace("file = \"b.c\"", "file = \"x.c\""), FETCH).contains("target b: there is no file"));
     assert!(error("name = \"s\"\nsources = \"x\"\n", "").contains("no target"));
     let twice = format!("{SUITE}\n[[target]]\nname = \"b\"\nfile = \"b.c\"\nfunction = \"g\"\n");
     assert!(error(&twice, FETCH).contains("two targets are named b"));
-    assert!(
-        error(&SUITE.replace("name = \"b\"", "name = \"../b\""), FETCH).contains("cannot name a directory")
-    );
+    assert!(error(&SUITE.replace("name = \"b\"", "name = \"../b\""), FETCH).contains("cannot name a directory"));
     let typo = error(&SUITE.replace("libs", "libraries"), FETCH);
-    assert!(
-        typo.contains("suite.toml") && typo.contains("libraries") && typo.contains("line 8"),
-        "{typo}"
-    );
+    assert!(typo.contains("suite.toml") && typo.contains("libraries") && typo.contains("line 8"), "{typo}");
 }
 
 #[test]
 fn a_missing_suite_is_named() {
-    let message = load(Path::new("/nonexistent/suite.toml"))
-        .unwrap_err()
-        .to_string();
+    let message = load(Path::new("/nonexistent/suite.toml")).unwrap_err().to_string();
     assert!(message.contains("/nonexistent/suite.toml"), "{message}");
 }

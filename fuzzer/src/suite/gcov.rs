@@ -54,12 +54,7 @@ struct Branch {
 /// The text is not gcov's JSON.
 pub fn branches_of(symbol: &str, json: &[u8]) -> serde_json::Result<Option<Vec<TakenBranch>>> {
     let output: Output = serde_json::from_slice(json)?;
-    if !output
-        .files
-        .iter()
-        .flat_map(|f| &f.functions)
-        .any(|f| f.name == symbol)
-    {
+    if !output.files.iter().flat_map(|f| &f.functions).any(|f| f.name == symbol) {
         return Ok(None);
     }
     let mut all = Vec::new();
@@ -91,9 +86,7 @@ fn without_exceptions(branches: &[Branch]) -> Vec<Branch> {
         } else if i > 0 && branches[i - 1].fallthrough && !branches[i - 1].throw {
             kept.pop();
         } else {
-            skip = branches
-                .get(i + 1)
-                .is_some_and(|next| next.fallthrough && !next.throw);
+            skip = branches.get(i + 1).is_some_and(|next| next.fallthrough && !next.throw);
         }
     }
     kept
@@ -104,11 +97,7 @@ mod tests {
     use super::*;
 
     fn branch(count: u64, fallthrough: bool, throw: bool) -> Branch {
-        Branch {
-            count,
-            fallthrough,
-            throw,
-        }
+        Branch { count, fallthrough, throw }
     }
 
     #[test]
@@ -118,10 +107,7 @@ mod tests {
         let counts = |b: &[Branch]| without_exceptions(b).iter().map(|b| b.count).collect::<Vec<_>>();
         assert_eq!(counts(&[call, condition].concat()), [5, 6]);
         assert_eq!(counts(&[condition, call].concat()), [5, 6]);
-        assert_eq!(
-            counts(&[condition, [call[1], call[0]], condition].concat()),
-            [5, 6, 5, 6]
-        );
+        assert_eq!(counts(&[condition, [call[1], call[0]], condition].concat()), [5, 6, 5, 6]);
         assert_eq!(counts(&[call, call].concat()), [0_u64; 0]);
     }
 
@@ -135,18 +121,7 @@ mod tests {
         let f = branches_of("f", json).unwrap().unwrap();
         assert_eq!(
             f,
-            [
-                TakenBranch {
-                    line: 3,
-                    index: 0,
-                    taken: true
-                },
-                TakenBranch {
-                    line: 3,
-                    index: 1,
-                    taken: false
-                }
-            ]
+            [TakenBranch { line: 3, index: 0, taken: true }, TakenBranch { line: 3, index: 1, taken: false }]
         );
         assert_eq!(branches_of("h", json).unwrap(), None);
         assert!(branches_of("f", b"gcov: error").is_err());

@@ -36,9 +36,7 @@ fn watch(signal: libc::c_int) -> Option<(libc::c_int, libc::sigaction)> {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = note as extern "C" fn(libc::c_int) as usize;
         action.sa_flags = libc::SA_RESTART;
-        if libc::sigaction(signal, std::ptr::null(), &raw mut before) != 0
-            || before.sa_sigaction == libc::SIG_IGN
-        {
+        if libc::sigaction(signal, std::ptr::null(), &raw mut before) != 0 || before.sa_sigaction == libc::SIG_IGN {
             return None;
         }
         (libc::sigaction(signal, &raw const action, std::ptr::null_mut()) == 0).then_some((signal, before))

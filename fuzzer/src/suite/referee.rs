@@ -77,14 +77,7 @@ pub fn judge(job: &Job) -> Result<Verdict> {
     run(&directory.path().join("program"), directory.path(), job.timeout)?;
     let branches = count(job.report, &measured, directory.path())?;
     let covered = branches.iter().filter(|b| b.taken).count();
-    Ok(Verdict {
-        referee: Referee {
-            tool: "gcov".to_owned(),
-            total: branches.len(),
-            covered,
-        },
-        branches,
-    })
+    Ok(Verdict { referee: Referee { tool: "gcov".to_owned(), total: branches.len(), covered }, branches })
 }
 
 /// Compiles and links `directory/program`. The object file that holds the function under test.
@@ -101,12 +94,7 @@ fn build(job: &Job, directory: &Path) -> Result<PathBuf> {
     } else {
         compile(&test, &test_object, &[], &[])?;
         let target = directory.join("target.o");
-        compile(
-            job.file,
-            &target,
-            job.flags,
-            &without_main(job.file, &["--coverage"]),
-        )?;
+        compile(job.file, &target, job.flags, &without_main(job.file, &["--coverage"]))?;
         objects.push(target.clone());
         target
     };
@@ -126,18 +114,8 @@ fn without_main<'a>(source: &Path, options: &[&'a str]) -> Vec<&'a str> {
 fn compile(source: &Path, object: &Path, flags: &[String], options: &[&str]) -> Result<()> {
     let mut command = Command::new("gcc");
     // Last wins: the level must be -O0, where gcc has one branch for each in the source.
-    command
-        .args(flags)
-        .args(["-w", "-O0"])
-        .args(options)
-        .arg("-c")
-        .arg(source)
-        .arg("-o")
-        .arg(object);
-    finish(command, || {
-        format!("gcc cannot compile {} for the referee", source.display())
-    })
-    .map(drop)
+    command.args(flags).args(["-w", "-O0"]).args(options).arg("-c").arg(source).arg("-o").arg(object);
+    finish(command, || format!("gcc cannot compile {} for the referee", source.display())).map(drop)
 }
 
 fn link(job: &Job, objects: &[PathBuf], program: &Path) -> Result<()> {
@@ -147,22 +125,14 @@ fn link(job: &Job, objects: &[PathBuf], program: &Path) -> Result<()> {
         command.arg("-lstdc++");
     }
     command.arg("-lm").arg("-o").arg(program);
-    let what = || {
-        format!(
-            "gcc cannot link the tests of {}; is a `support` file or lib missing?",
-            job.report.function
-        )
-    };
+    let what = || format!("gcc cannot link the tests of {}; is a `support` file or lib missing?", job.report.function);
     finish(command, what).map(drop)
 }
 
 /// Runs a tool to its end; its standard output.
 fn finish(mut command: Command, what: impl Fn() -> String) -> Result<Vec<u8>> {
     let output = command.stdin(Stdio::null()).output().context(|| {
-        format!(
-            "cannot run {}; the referee needs gcc and gcov",
-            command.get_program().to_string_lossy()
-        )
+        format!("cannot run {}; the referee needs gcc and gcov", command.get_program().to_string_lossy())
     })?;
     if output.status.success() {
         return Ok(output.stdout);
@@ -187,12 +157,7 @@ fn support_object(source: &Path, flags: &[String], cache: &Path) -> Result<PathB
     let aside = tempfile::tempdir_in(cache).context(|| format!("cannot write to {}", cache.display()))?;
     let (new_object, new_needs) = (aside.path().join("o"), aside.path().join("d"));
     let option = format!("-MF{}", new_needs.display());
-    compile(
-        source,
-        &new_object,
-        flags,
-        &without_main(source, &["-MD", &option]),
-    )?;
+    compile(source, &new_object, flags, &without_main(source, &["-MD", &option]))?;
     for (from, to) in [(&new_needs, &needs), (&new_object, &object)] {
         fs::rename(from, to).context(|| format!("cannot write {}", to.display()))?;
     }
@@ -203,9 +168,7 @@ fn gcc_version() -> &'static str {
     static VERSION: OnceLock<String> = OnceLock::new();
     VERSION.get_or_init(|| {
         let output = Command::new("gcc").arg("--version").output();
-        output
-            .map(|o| String::from_utf8_lossy(&o.stdout).into_owned())
-            .unwrap_or_default()
+        output.map(|o| String::from_utf8_lossy(&o.stdout).into_owned()).unwrap_or_default()
     })
 }
 
@@ -218,10 +181,7 @@ fn is_fresh(object: &Path, needs: &Path) -> bool {
     let Some((_, files)) = text.split_once(':') else {
         return false;
     };
-    files
-        .split_whitespace()
-        .filter(|word| *word != "\\")
-        .all(|f| modified(Path::new(f)).is_some_and(|m| m < made))
+    files.split_whitespace().filter(|word| *word != "\\").all(|f| modified(Path::new(f)).is_some_and(|m| m < made))
 }
 
 fn run(program: &Path, directory: &Path, timeout: Duration) -> Result<()> {
@@ -234,20 +194,14 @@ fn run(program: &Path, directory: &Path, timeout: Duration) -> Result<()> {
         .context(|| "cannot run the emitted tests".to_owned())?;
     let end = Instant::now() + timeout;
     loop {
-        match child
-            .try_wait()
-            .context(|| "cannot wait for the emitted tests".to_owned())?
-        {
+        match child.try_wait().context(|| "cannot wait for the emitted tests".to_owned())? {
             Some(status) if status.success() => return Ok(()),
             Some(status) => bail!("the emitted tests, compiled by gcc -O0, ended with {status}"),
             None if Instant::now() < end => std::thread::sleep(POLL),
             None => {
                 let _ = child.kill();
                 let _ = child.wait();
-                bail!(
-                    "the emitted tests, compiled by gcc -O0, did not end within {} s",
-                    timeout.as_secs_f64()
-                )
+                bail!("the emitted tests, compiled by gcc -O0, did not end within {} s", timeout.as_secs_f64())
             }
         }
     }
@@ -255,10 +209,7 @@ fn run(program: &Path, directory: &Path, timeout: Duration) -> Result<()> {
 
 fn count(report: &Report, object: &Path, directory: &Path) -> Result<Vec<TakenBranch>> {
     let mut command = Command::new("gcov");
-    command
-        .current_dir(directory)
-        .args(["--json-format", "--stdout", "-b"])
-        .arg(object.with_extension("gcda"));
+    command.current_dir(directory).args(["--json-format", "--stdout", "-b"]).arg(object.with_extension("gcda"));
     let json = finish(command, || "gcov failed".to_owned())?;
     for name in [&report.signature.symbol, &report.function] {
         let found = branches_of(name, &json).context(|| "cannot read what gcov printed".to_owned())?;
@@ -266,10 +217,7 @@ fn count(report: &Report, object: &Path, directory: &Path) -> Result<Vec<TakenBr
             return Ok(branches);
         }
     }
-    bail!(
-        "gcov does not know {}; is it defined in this file under these flags?",
-        report.function
-    )
+    bail!("gcov does not know {}; is it defined in this file under these flags?", report.function)
 }
 
 /// A line on which the referee and the report do not agree.
@@ -300,9 +248,7 @@ pub fn differences(report: &Report, verdict: &Verdict) -> Vec<LineDifference> {
         other.0 += 1;
         other.1 += usize::from(branch.taken);
     }
-    let all = lines
-        .into_iter()
-        .map(|(line, [own, referee])| LineDifference { line, own, referee });
+    let all = lines.into_iter().map(|(line, [own, referee])| LineDifference { line, own, referee });
     all.filter(|d| d.own != d.referee).collect()
 }
 

@@ -43,9 +43,7 @@ pub struct Options {
 /// # Errors
 /// As [`run`].
 pub fn run_all(suite: &Suite, options: &Options) -> Result<SuiteReport> {
-    run(suite, options, |target| {
-        run_child(suite, &options.out, &options.passed, target)
-    })
+    run(suite, options, |target| run_child(suite, &options.out, &options.passed, target))
 }
 
 /// Runs every target by `run_one`, `options.jobs` at a time, and writes `suite.json` after each. A target that fails
@@ -151,19 +149,12 @@ impl<'a> Board<'a> {
 
     /// Rows are whole at any time, so a panic elsewhere does not spoil them.
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<usize, Row>> {
-        self.rows
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.rows.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     fn report(&self, rows: &BTreeMap<usize, Row>) -> SuiteReport {
         let rows = rows.values().cloned().collect();
-        SuiteReport::new(
-            self.name,
-            rows,
-            self.start.elapsed().as_secs_f64(),
-            interrupt::requested(),
-        )
+        SuiteReport::new(self.name, rows, self.start.elapsed().as_secs_f64(), interrupt::requested())
     }
 }
 

@@ -46,28 +46,15 @@ fn rows_are_in_the_order_of_the_suite_and_failures_do_not_stop_it() {
     let suite = suite(dir.path(), &["a", "b", "c", "d"]);
     let report = run(&suite, &options(dir.path(), 3, true), |target| {
         std::thread::sleep(Duration::from_millis(if target.name == "a" { 50 } else { 0 }));
-        if target.name == "c" {
-            Err(Error::new("broken"))
-        } else {
-            Ok(example::report())
-        }
+        if target.name == "c" { Err(Error::new("broken")) } else { Ok(example::report()) }
     })
     .unwrap();
     let names: Vec<_> = report.targets.iter().map(|r| r.name.as_str()).collect();
     assert_eq!(names, ["a", "b", "c", "d"]);
     assert_eq!(report.targets[2].error.as_deref(), Some("broken"));
-    let counts: Vec<_> = report
-        .targets
-        .iter()
-        .filter_map(|r| r.referee.as_ref())
-        .map(|r| r.covered)
-        .collect();
+    let counts: Vec<_> = report.targets.iter().filter_map(|r| r.referee.as_ref()).map(|r| r.covered).collect();
     assert_eq!(counts, [6, 6, 6]);
-    assert!(
-        (report.mean_coverage - 75.0 * 0.75).abs() < 1e-9,
-        "{}",
-        report.mean_coverage
-    );
+    assert!((report.mean_coverage - 75.0 * 0.75).abs() < 1e-9, "{}", report.mean_coverage);
     let written = fs::read_to_string(dir.path().join("out/suite.json")).unwrap();
     assert_eq!(written, report.to_json());
 }
@@ -92,13 +79,7 @@ fn a_referee_that_fails_leaves_our_own_counts() {
     fs::write(dir.path().join("clamp.c"), "int x").unwrap();
     let report = run(&suite, &options(dir.path(), 1, true), |_| Ok(example::report())).unwrap();
     let row = &report.targets[0];
-    assert!(
-        row.error
-            .as_ref()
-            .unwrap()
-            .starts_with("referee: gcc cannot compile"),
-        "{row:?}"
-    );
+    assert!(row.error.as_ref().unwrap().starts_with("referee: gcc cannot compile"), "{row:?}");
     assert_eq!(row.branches.covered, 7);
     assert!((report.mean_coverage - 87.5).abs() < 1e-9);
 }
@@ -118,13 +99,7 @@ fn a_suite_that_waits() {
     let suite = suite(&directory, &["a", "b", "c"]);
     let options = options(&directory, 1, false);
     run(&suite, &options, |target| match target.name.as_str() {
-        "b" => run_program(
-            &directory.join("penfuzz"),
-            &suite,
-            &options.out,
-            &options.passed,
-            target,
-        ),
+        "b" => run_program(&directory.join("penfuzz"), &suite, &options.out, &options.passed, target),
         _ => Ok(example::report()),
     })
     .unwrap();

@@ -127,19 +127,13 @@ impl Row {
     /// Share of branches covered by our own count, in percent; 0 for a target that failed.
     #[must_use]
     pub fn coverage_own(&self) -> f64 {
-        if self.has_failed() {
-            0.0
-        } else {
-            share(self.branches.covered, self.branches.total)
-        }
+        if self.has_failed() { 0.0 } else { share(self.branches.covered, self.branches.total) }
     }
 
     /// Share of branches covered, in percent, by the referee's count if there is one.
     #[must_use]
     pub fn coverage(&self) -> f64 {
-        self.referee
-            .as_ref()
-            .map_or_else(|| self.coverage_own(), |r| share(r.covered, r.total))
+        self.referee.as_ref().map_or_else(|| self.coverage_own(), |r| share(r.covered, r.total))
     }
 
     /// The target itself failed (not only its referee): nothing was evaluated.
@@ -214,22 +208,9 @@ impl SuiteReport {
     #[must_use]
     pub fn table(&self) -> String {
         let columns = Columns {
-            name: self
-                .targets
-                .iter()
-                .map(|r| r.name.chars().count())
-                .chain([8])
-                .max()
-                .unwrap_or(8),
-            referee: self
-                .targets
-                .iter()
-                .find_map(|r| r.referee.as_ref())
-                .map(|r| r.tool.as_str()),
-            paper: self
-                .targets
-                .iter()
-                .any(|r| r.paper.is_some_and(|p| p.coverme.is_some())),
+            name: self.targets.iter().map(|r| r.name.chars().count()).chain([8]).max().unwrap_or(8),
+            referee: self.targets.iter().find_map(|r| r.referee.as_ref()).map(|r| r.tool.as_str()),
+            paper: self.targets.iter().any(|r| r.paper.is_some_and(|p| p.coverme.is_some())),
             findings: self.has_findings(),
         };
         let mut out = columns.head();
@@ -289,19 +270,12 @@ impl SuiteReport {
     fn referee_total(&self) -> Option<Referee> {
         let all = || self.targets.iter().filter_map(|r| r.referee.as_ref());
         let sum = |f: fn(&Referee) -> usize| all().map(f).sum();
-        all().next().map(|r| Referee {
-            tool: r.tool.clone(),
-            total: sum(|r| r.total),
-            covered: sum(|r| r.covered),
-        })
+        all().next().map(|r| Referee { tool: r.tool.clone(), total: sum(|r| r.total), covered: sum(|r| r.covered) })
     }
 }
 
 fn totals(rows: &[Row]) -> Totals {
-    let mut t = Totals {
-        targets: rows.len(),
-        ..Totals::default()
-    };
+    let mut t = Totals { targets: rows.len(), ..Totals::default() };
     for row in rows {
         t.failed += usize::from(row.error.is_some());
         t.branches.total += row.branches.total;
@@ -345,35 +319,15 @@ impl Columns<'_> {
     fn row(&self, row: &Row) -> String {
         let b = &row.branches;
         let w = self.name;
-        let mut out = format!(
-            "{:<w$}  {:>8}  {:>7}  {:>6.1}",
-            row.name,
-            b.total,
-            b.covered,
-            row.coverage_own()
-        );
+        let mut out = format!("{:<w$}  {:>8}  {:>7}  {:>6.1}", row.name, b.total, b.covered, row.coverage_own());
         if self.referee.is_some() {
-            let counts = row
-                .referee
-                .as_ref()
-                .map_or("-".to_owned(), |r| format!("{}/{}", r.covered, r.total));
-            let share = row
-                .referee
-                .as_ref()
-                .map_or("-".to_owned(), |r| format!("{:.1}", share(r.covered, r.total)));
+            let counts = row.referee.as_ref().map_or("-".to_owned(), |r| format!("{}/{}", r.covered, r.total));
+            let share = row.referee.as_ref().map_or("-".to_owned(), |r| format!("{:.1}", share(r.covered, r.total)));
             let _ = write!(out, "  {counts:>9}  {share:>6}");
         }
-        let _ = write!(
-            out,
-            "  {:>11}  {:>11}",
-            count(row.evaluations),
-            seconds(row.seconds)
-        );
+        let _ = write!(out, "  {:>11}  {:>11}", count(row.evaluations), seconds(row.seconds));
         if self.paper {
-            let coverme = row
-                .paper
-                .and_then(|p| p.coverme)
-                .map_or(String::new(), |c| format!("{c:.1}"));
+            let coverme = row.paper.and_then(|p| p.coverme).map_or(String::new(), |c| format!("{c:.1}"));
             let _ = write!(out, "  {coverme:>7}");
         }
         if self.findings {

@@ -14,17 +14,9 @@ fn target(name: &str) -> TargetSpec {
 
 fn row(name: &str, covered: usize, total: usize, referee: Option<(usize, usize)>) -> Row {
     let mut row = Row::finished(&target(name), &crate::report::example::report());
-    row.branches = Branches {
-        total,
-        covered,
-        ..Branches::default()
-    };
+    row.branches = Branches { total, covered, ..Branches::default() };
     row.crashes = 0;
-    row.referee = referee.map(|(covered, total)| Referee {
-        tool: "gcov".to_owned(),
-        total,
-        covered,
-    });
+    row.referee = referee.map(|(covered, total)| Referee { tool: "gcov".to_owned(), total, covered });
     row
 }
 
@@ -43,11 +35,7 @@ fn a_plain_table() {
 #[test]
 fn a_table_with_everything() {
     let mut rows = vec![row("acos", 12, 12, Some((11, 12))), row("pow", 100, 114, None)];
-    rows[0].paper = Some(Paper {
-        branches: Some(12),
-        coverme: Some(100.0),
-        ..Paper::default()
-    });
+    rows[0].paper = Some(Paper { branches: Some(12), coverme: Some(100.0), ..Paper::default() });
     rows[1].hangs = 2;
     rows.push(Row::failed(&target("bad"), &Error::new("bad.c:1: expected ;")));
     insta::assert_snapshot!(SuiteReport::new("demo", rows, 75.0, true).table(), @"
@@ -73,14 +61,7 @@ fn the_mean_is_over_targets_and_a_failed_one_counts_as_nothing() {
     let report = SuiteReport::new("demo", rows, 1.0, false);
     assert!((report.mean_coverage - (50.0 + 100.0 + 0.0 + 75.0) / 4.0).abs() < 1e-9);
     assert!((report.mean_coverage_own - (100.0 + 100.0 + 0.0 + 75.0) / 4.0).abs() < 1e-9);
-    assert_eq!(
-        (
-            report.totals.targets,
-            report.totals.failed,
-            report.totals.branches.covered
-        ),
-        (4, 1, 31)
-    );
+    assert_eq!((report.totals.targets, report.totals.failed, report.totals.branches.covered), (4, 1, 31));
     let nothing = SuiteReport::new("demo", vec![], 0.0, true);
     assert!(nothing.mean_coverage.abs() < 1e-9 && nothing.table().contains("INTERRUPTED"));
 }
@@ -105,8 +86,5 @@ fn progress_is_one_line() {
         finished.progress(),
         "a: 1 of 2 branches (50.0 %), 123k evaluations in 0.25 s; gcov: 1 of 2; crashes: 1"
     );
-    assert_eq!(
-        Row::failed(&target("b"), &Error::new("no")).progress(),
-        "b: FAILED: no"
-    );
+    assert_eq!(Row::failed(&target("b"), &Error::new("no")).progress(), "b: FAILED: no");
 }

@@ -41,10 +41,7 @@ pub fn classify(path: &Path) -> Result<TargetKind, Error> {
     if SOURCE_EXTENSIONS.contains(&extension) || &magic[..n] == b"BC\xc0\xde" {
         return Ok(TargetKind::Source);
     }
-    Err(at(
-        path,
-        "is neither C or C++ source (.c .cc .cpp .cxx), LLVM bitcode (.bc .ll), nor a file linked by pen-cc",
-    ))
+    Err(at(path, "is neither C or C++ source (.c .cc .cpp .cxx), LLVM bitcode (.bc .ll), nor a file linked by pen-cc"))
 }
 
 /// An I/O error without its number, as a reader would say it.

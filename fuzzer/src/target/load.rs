@@ -74,7 +74,10 @@ impl Target {
         // SAFETY: `handle` is open; the name is a C string.
         let tables = unsafe { libc::dlsym(handle, abi::TABLES_SYMBOL.as_ptr()) } as *const abi::Tables;
         if tables.is_null() {
-            return Err(at(path, "has no pen tables: build it with pen-cc (or pen-c++), or give penfuzz the source file"));
+            return Err(at(
+                path,
+                "has no pen tables: build it with pen-cc (or pen-c++), or give penfuzz the source file",
+            ));
         }
         // SAFETY: `version` is the first member in every version of the tables.
         let version = unsafe { (*tables).version };

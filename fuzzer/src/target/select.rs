@@ -37,7 +37,10 @@ fn only_one(target: &Target) -> Result<usize, Error> {
     let testable: Vec<usize> = public.iter().copied().filter(|i| target.functions[*i].entry().is_some()).collect();
     match (&testable[..], &public[..]) {
         ([one], _) | ([], [one]) => Ok(*one),
-        ([], []) => Err(at(&target.name, "defines no function that could be tested (main and static functions are not chosen by themselves; name one with --function)")),
+        ([], []) => Err(at(
+            &target.name,
+            "defines no function that could be tested (main and static functions are not chosen by themselves; name one with --function)",
+        )),
         ([], several) | (several, _) => Err(at(
             &target.name,
             format!("has several functions; choose one with --function:{}", listing(target, several, false)),
@@ -93,11 +96,10 @@ fn check_parameters(f: &Function) -> Result<(), Error> {
         }
         return Ok(());
     }
-    let reason = f
-        .parameters
-        .iter()
-        .find(|p| p.kind.is_none())
-        .map_or_else(|| "its signature is not supported".to_owned(), |p| format!("parameter `{}` has type `{}`", p.name, p.type_name));
+    let reason = f.parameters.iter().find(|p| p.kind.is_none()).map_or_else(
+        || "its signature is not supported".to_owned(),
+        |p| format!("parameter `{}` has type `{}`", p.name, p.type_name),
+    );
     Err(Error::new(format!(
         "`{}` cannot be called without a harness: {reason}; supported are double, float, integers of 8 to 64 bits and pointers to one of them (or write LLVMFuzzerTestOneInput)",
         f.signature()

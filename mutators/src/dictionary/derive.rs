@@ -76,10 +76,7 @@ fn around_integer(kind: Kind, c: i64, emit: &mut dyn FnMut(u64)) {
 }
 
 fn encodings_of_double(c: i64, emit: &mut dyn FnMut(u64)) {
-    for word in [c, c.wrapping_sub(1), c.wrapping_add(1)]
-        .into_iter()
-        .filter_map(high_word)
-    {
+    for word in [c, c.wrapping_sub(1), c.wrapping_add(1)].into_iter().filter_map(high_word) {
         let high = u64::from(word) << 32;
         for low in [0, 0xffff_ffff, 1] {
             emit(high | low);
@@ -96,10 +93,7 @@ fn encodings_of_double(c: i64, emit: &mut dyn FnMut(u64)) {
 
 /// As a 32-bit word, signed or unsigned in the source.
 fn word(c: i64) -> Option<u32> {
-    i32::try_from(c)
-        .map(|v| v as u32)
-        .or_else(|_| u32::try_from(c))
-        .ok()
+    i32::try_from(c).map(|v| v as u32).or_else(|_| u32::try_from(c)).ok()
 }
 
 fn high_word(c: i64) -> Option<u32> {

@@ -30,10 +30,7 @@ impl Dictionary {
     /// NaN, infinities and signed zeros are taken as they are. See the module for what each constant becomes.
     #[must_use]
     pub fn new(floats: &[u64], integers: &[i64]) -> Self {
-        let lists = Kind::ALL
-            .iter()
-            .map(|&kind| List::new(kind, floats, integers))
-            .collect();
+        let lists = Kind::ALL.iter().map(|&kind| List::new(kind, floats, integers)).collect();
         Self { lists }
     }
 
@@ -66,11 +63,7 @@ impl Dictionary {
         let (harvested, special) = (self.harvested(kind), self.special(kind));
         let random = rng.next();
         // The lowest bit chooses the list, the others the entry (by multiplication, from the top).
-        let list = if random & 1 == 0 && !harvested.is_empty() {
-            harvested
-        } else {
-            special
-        };
+        let list = if random & 1 == 0 && !harvested.is_empty() { harvested } else { special };
         list[((u128::from(random) * list.len() as u128) >> 64) as usize]
     }
 }
@@ -111,28 +104,15 @@ mod tests {
     fn an_integer_constant_is_a_high_word() {
         let values = Dictionary::new(&[], &[0x7ff0_0000]);
         for low in [0, 1, 0xffff_ffff] {
-            assert!(
-                values
-                    .harvested(Kind::F64)
-                    .contains(&(0x7ff0_0000_0000_0000 | low)),
-                "{low:x}"
-            );
+            assert!(values.harvested(Kind::F64).contains(&(0x7ff0_0000_0000_0000 | low)), "{low:x}");
         }
     }
 
     #[test]
     fn an_integer_constant_is_a_number_and_an_encoding() {
         let values = Dictionary::new(&[], &[0x3f80_0000]);
-        assert!(
-            values
-                .harvested(Kind::F64)
-                .contains(&f64::from(0x3f80_0000).to_bits()),
-            "(double)c"
-        );
-        assert!(
-            values.harvested(Kind::F32).contains(&0x3f80_0000),
-            "c as the bits of a float"
-        );
+        assert!(values.harvested(Kind::F64).contains(&f64::from(0x3f80_0000).to_bits()), "(double)c");
+        assert!(values.harvested(Kind::F32).contains(&0x3f80_0000), "c as the bits of a float");
         assert!(values.harvested(Kind::I32).contains(&0x3f7f_ffff), "c - 1");
     }
 
@@ -141,11 +121,7 @@ mod tests {
         let c = 0.693f64;
         let values = Dictionary::new(&[c.to_bits()], &[]);
         for want in [c.to_bits(), (-c).to_bits(), c.to_bits() + 1, c.to_bits() - 1] {
-            assert!(
-                values.harvested(Kind::F64).contains(&want),
-                "{:e}",
-                f64::from_bits(want)
-            );
+            assert!(values.harvested(Kind::F64).contains(&want), "{:e}", f64::from_bits(want));
         }
     }
 

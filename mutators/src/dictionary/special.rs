@@ -33,21 +33,7 @@ fn floats(kind: Kind, emit: &mut dyn FnMut(u64)) {
     both(kind.from_real(1.0) + 1);
     both(kind.from_real(1.0) - 1);
     both(sign - 1); // NaN with a full payload
-    for real in [
-        0.5,
-        2.0,
-        1.5,
-        3.0,
-        10.0,
-        100.0,
-        PI,
-        FRAC_PI_2,
-        FRAC_PI_4,
-        2.0 * PI,
-        E,
-        LN_2,
-        SQRT_2,
-    ] {
+    for real in [0.5, 2.0, 1.5, 3.0, 10.0, 100.0, PI, FRAC_PI_2, FRAC_PI_4, 2.0 * PI, E, LN_2, SQRT_2] {
         both(kind.from_real(real));
     }
     for exponent in exponents(kind) {
@@ -63,37 +49,16 @@ fn floats(kind: Kind, emit: &mut dyn FnMut(u64)) {
 fn exponents(kind: Kind) -> [i32; 14] {
     let p = kind.fraction_bits() as i32;
     let max = if kind == Kind::F64 { 1023 } else { 127 };
-    [
-        -2,
-        p,
-        p + 1,
-        -p,
-        -p - 1,
-        -p / 2,
-        31,
-        32,
-        63,
-        64,
-        max,
-        max / 2,
-        -max / 2,
-        p - 1,
-    ]
+    [-2, p, p + 1, -p, -p - 1, -p / 2, 31, 32, 63, 64, max, max / 2, -max / 2, p - 1]
 }
 
 fn integers(kind: Kind, emit: &mut dyn FnMut(u64)) {
-    let max = if kind.is_signed() {
-        kind.mask() >> 1
-    } else {
-        kind.mask()
-    };
+    let max = if kind.is_signed() { kind.mask() >> 1 } else { kind.mask() };
     let min = if kind.is_signed() { max + 1 } else { 0 };
     for raw in [0, 1, u64::MAX, max, min, 2, 3, max - 1, min + 1] {
         emit(raw);
     }
-    for value in [
-        4i64, 8, 10, 16, 32, 64, 100, 127, 128, 255, 256, 1000, 1024, 32767, 65535, 65536,
-    ] {
+    for value in [4i64, 8, 10, 16, 32, 64, 100, 127, 128, 255, 256, 1000, 1024, 32767, 65535, 65536] {
         if value as u64 <= max {
             emit(value as u64);
             emit(value.wrapping_neg() as u64);

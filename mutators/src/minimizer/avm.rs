@@ -66,10 +66,7 @@ impl LocalMinimizer for Avm {
         rng: &mut StdRand,
     ) -> Result<u64, Stop> {
         let mut probe = Probe::start(f, x)?;
-        let search = Search {
-            layout,
-            dictionary: &self.dictionary,
-        };
+        let search = Search { layout, dictionary: &self.dictionary };
         loop {
             search.lines(&mut probe)?;
             if probe.is_done() {
@@ -137,10 +134,7 @@ impl Search<'_> {
 
     /// Candidate number `index` of every list that has one.
     fn round(&self, probe: &mut Probe, rng: &mut StdRand, index: usize) -> Result<Round, Stop> {
-        let mut round = Round {
-            improved: false,
-            longest: 0,
-        };
+        let mut round = Round { improved: false, longest: 0 };
         for (i, &slot) in self.layout.slots().iter().enumerate() {
             for choice in MOVES {
                 let at = At::new(probe.x(), self.layout, i, self.dictionary);
@@ -191,10 +185,7 @@ mod tests {
 
     #[test]
     fn a_zero_at_the_start_costs_one_evaluation() {
-        assert_eq!(
-            solve(&Layout::doubles(8), Counted::new(9, |_: &[u8]| 0)),
-            (Ok(0), 1)
-        );
+        assert_eq!(solve(&Layout::doubles(8), Counted::new(9, |_: &[u8]| 0)), (Ok(0), 1));
     }
 
     #[test]

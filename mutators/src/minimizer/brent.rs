@@ -25,10 +25,7 @@ pub struct BrentMinimizer {
 
 impl Default for BrentMinimizer {
     fn default() -> Self {
-        Self {
-            max_rounds: 10,
-            max_iterations: 100,
-        }
+        Self { max_rounds: 10, max_iterations: 100 }
     }
 }
 
@@ -73,15 +70,9 @@ impl BrentMinimizer {
             return Ok(here + found.b);
         }
         let executor = Executor::new(line, BrentOpt::new(low, high));
-        let result = executor
-            .configure(|state| state.max_iters(self.max_iterations).counting(false))
-            .run()?;
+        let result = executor.configure(|state| state.max_iters(self.max_iterations).counting(false)).run()?;
         let best = result.state();
-        Ok(if best.best_cost <= found.cost {
-            best.best_param.unwrap_or(here)
-        } else {
-            here + found.b
-        })
+        Ok(if best.best_cost <= found.cost { best.best_param.unwrap_or(here) } else { here + found.b })
     }
 }
 

@@ -50,11 +50,7 @@ pub fn bracket<E>(mut cost: impl FnMut(f64) -> Result<f64, E>, step: f64) -> Res
         let between = (w - c) * (b - w) > 0.0;
         let beyond = (w - limit) * (c - w) >= 0.0;
         if !between && !beyond {
-            w = if vertex.is_nan() || (w - limit) * (limit - c) < 0.0 {
-                c + GOLDEN * (c - b)
-            } else {
-                limit
-            };
+            w = if vertex.is_nan() || (w - limit) * (limit - c) < 0.0 { c + GOLDEN * (c - b) } else { limit };
         }
         if !w.is_finite() {
             break;
@@ -62,12 +58,7 @@ pub fn bracket<E>(mut cost: impl FnMut(f64) -> Result<f64, E>, step: f64) -> Res
         let mut fw = cost(w)?;
         if between {
             if fw < fc {
-                return Ok(Bracket {
-                    a: b,
-                    b: w,
-                    c,
-                    cost: fw,
-                });
+                return Ok(Bracket { a: b, b: w, c, cost: fw });
             }
             if fw > fb {
                 return Ok(Bracket { a, b, c: w, cost: fb });
@@ -120,11 +111,7 @@ pub fn brent<E>(
             before_last = if x >= middle { low - x } else { high - x };
             last = SECTION * before_last;
         }
-        let u = x + if last.abs() >= finest {
-            last
-        } else {
-            finest.copysign(last)
-        };
+        let u = x + if last.abs() >= finest { last } else { finest.copysign(last) };
         let fu = cost(u)?;
         if fu <= fx {
             if u >= x {

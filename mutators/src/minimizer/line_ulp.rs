@@ -83,11 +83,7 @@ const fn scales(kind: Kind) -> &'static [u32] {
 /// A trial `steps` from the best point.
 pub(super) fn go(probe: &mut Probe, slot: Slot, rising: bool, steps: u64) -> Result<Verdict, Stop> {
     let position = slot.position(probe.x());
-    probe.try_raw(
-        slot,
-        line::raw(slot.kind, line::step(slot.kind, position, rising, steps)),
-        false,
-    )
+    probe.try_raw(slot, line::raw(slot.kind, line::step(slot.kind, position, rising, steps)), false)
 }
 
 /// The same number with the other sign.
@@ -147,11 +143,7 @@ fn jump(probe: &mut Probe, slot: Slot, previous: u64, r_previous: u64) -> Result
         Verdict::Better => return Ok(true),
         // Overshot: the V has its foot between here and there.
         verdict => {
-            let there = if let Verdict::Worse(r) = verdict {
-                r
-            } else {
-                r_here
-            };
+            let there = if let Verdict::Worse(r) = verdict { r } else { r_here };
             let foot = share(metric, ahead, r_here, there);
             if there != u64::MAX && foot < ahead && go(probe, slot, rising, foot)? == Verdict::Better {
                 return Ok(true);
@@ -260,9 +252,7 @@ mod tests {
 
     #[test]
     fn an_exponent_comparison_is_seen_at_its_scale() {
-        let n = evaluations(3.7, |x| {
-            exact_integer(Relation::Gt, (high(x[0]) >> 20) - 1023, 20)
-        });
+        let n = evaluations(3.7, |x| exact_integer(Relation::Gt, (high(x[0]) >> 20) - 1023, 20));
         assert!(n <= 8, "{n}");
     }
 

@@ -56,9 +56,7 @@ pub type Constructor = fn(Arc<Dictionary>) -> Box<dyn LocalMinimizer + Send>;
 pub const MINIMIZERS: [(&str, Constructor); 5] = [
     ("avm", |dictionary| Box::new(avm::Avm::new(dictionary))),
     ("powell", |_| Box::new(powell::PowellMinimizer::default())),
-    ("nelder-mead", |_| {
-        Box::new(nelder_mead::NelderMeadMinimizer::default())
-    }),
+    ("nelder-mead", |_| Box::new(nelder_mead::NelderMeadMinimizer::default())),
     ("brent", |_| Box::new(brent::BrentMinimizer::default())),
     ("pso", |_| Box::new(pso::SwarmMinimizer::default())),
 ];
@@ -78,9 +76,7 @@ mod tests {
     use crate::testing::{Counted, exact, squared};
 
     fn all() -> impl Iterator<Item = Box<dyn LocalMinimizer + Send>> {
-        MINIMIZERS
-            .iter()
-            .map(|(name, _)| create(name, Arc::default()).expect("a name of the table"))
+        MINIMIZERS.iter().map(|(name, _)| create(name, Arc::default()).expect("a name of the table"))
     }
 
     #[test]
@@ -98,11 +94,7 @@ mod tests {
             let mut x = 0.5f64.to_le_bytes();
             let r = minimizer.minimize(&mut f, &mut x, &layout, &mut StdRand::with_seed(1));
             let at = layout.reals(&x)[0];
-            assert!(
-                (at - 3.0).abs() < 1e-2,
-                "{} ended at {at} with {r:?}",
-                minimizer.name()
-            );
+            assert!((at - 3.0).abs() < 1e-2, "{} ended at {at} with {r:?}", minimizer.name());
         }
     }
 
@@ -117,12 +109,7 @@ mod tests {
                 layout.set_reals(&mut x, &[100.0, 1.0]);
                 let result = minimizer.minimize(&mut f, &mut x, &layout, &mut StdRand::with_seed(budget));
                 let best = f.best;
-                assert_eq!(
-                    f.value(&x),
-                    best,
-                    "{} budget {budget} {result:?}",
-                    minimizer.name()
-                );
+                assert_eq!(f.value(&x), best, "{} budget {budget} {result:?}", minimizer.name());
             }
         }
     }
@@ -134,12 +121,7 @@ mod tests {
             let mut f = Counted::new(0, exact(|_: &[f64]| 1));
             let mut x = 5.0f64.to_le_bytes();
             let result = minimizer.minimize(&mut f, &mut x, &layout, &mut StdRand::with_seed(1));
-            assert_eq!(
-                (result, x),
-                (Err(Stop::Budget), 5.0f64.to_le_bytes()),
-                "{}",
-                minimizer.name()
-            );
+            assert_eq!((result, x), (Err(Stop::Budget), 5.0f64.to_le_bytes()), "{}", minimizer.name());
         }
     }
 
@@ -166,11 +148,7 @@ mod tests {
                 let mut x = [0; 16];
                 layout.set_reals(&mut x, &[start, start]);
                 let result = minimizer.minimize(&mut f, &mut x, &layout, &mut StdRand::with_seed(1));
-                assert!(
-                    matches!(result, Ok(u64::MAX) | Err(Stop::Budget)),
-                    "{} {result:?}",
-                    minimizer.name()
-                );
+                assert!(matches!(result, Ok(u64::MAX) | Err(Stop::Budget)), "{} {result:?}", minimizer.name());
             }
         }
     }

@@ -43,9 +43,7 @@ impl LocalMinimizer for NelderMeadMinimizer {
             problem.be_lenient(simplex.len());
             let executor = Executor::new(problem, NelderMead::new(simplex));
             // An error is the end of the search, which `real::minimize` has seen.
-            let _ = executor
-                .configure(|state| state.max_iters(max_iters).counting(false))
-                .run();
+            let _ = executor.configure(|state| state.max_iters(max_iters).counting(false)).run();
         })
     }
 }
@@ -54,11 +52,7 @@ fn simplex(start: Vec<f64>) -> Vec<Vec<f64>> {
     let mut vertices = Vec::with_capacity(start.len() + 1);
     for i in 0..start.len() {
         let mut vertex = start.clone();
-        vertex[i] = if vertex[i] == 0.0 {
-            0.000_25
-        } else {
-            vertex[i] * 1.05
-        };
+        vertex[i] = if vertex[i] == 0.0 { 0.000_25 } else { vertex[i] * 1.05 };
         vertices.push(vertex);
     }
     vertices.push(start);
@@ -71,9 +65,6 @@ mod tests {
 
     #[test]
     fn the_simplex_has_one_vertex_more_than_dimensions() {
-        assert_eq!(
-            simplex(vec![0.0, 2.0]),
-            [vec![0.000_25, 2.0], vec![0.0, 2.1], vec![0.0, 2.0]]
-        );
+        assert_eq!(simplex(vec![0.0, 2.0]), [vec![0.000_25, 2.0], vec![0.0, 2.1], vec![0.0, 2.0]]);
     }
 }

@@ -41,11 +41,7 @@ pub struct Powell {
 impl Default for Powell {
     fn default() -> Self {
         // SciPy: ftol = xtol = 1e-4, and line searches use 100 * xtol.
-        Self {
-            ftol: 1e-4,
-            line_tolerance: 1e-2,
-            directions: Vec::new(),
-        }
+        Self { ftol: 1e-4, line_tolerance: 1e-2, directions: Vec::new() }
     }
 }
 
@@ -110,17 +106,14 @@ fn moved(x: &[f64], direction: &[f64], t: f64) -> Vec<f64> {
 }
 
 fn axes(n: usize) -> Vec<Vec<f64>> {
-    (0..n)
-        .map(|i| (0..n).map(|j| f64::from(u8::from(i == j))).collect())
-        .collect()
+    (0..n).map(|i| (0..n).map(|j| f64::from(u8::from(i == j))).collect()).collect()
 }
 
 /// Step 3's test: whether the movement, extrapolated once more, promises more than the direction it would replace.
 fn promises(start: f64, end: f64, extrapolated: f64, largest_decrease: f64) -> bool {
     let rest = start - end - largest_decrease;
     let span = start - extrapolated;
-    start > extrapolated
-        && 2.0 * (start + extrapolated - 2.0 * end) * rest * rest < largest_decrease * span * span
+    start > extrapolated && 2.0 * (start + extrapolated - 2.0 * end) * rest * rest < largest_decrease * span * span
 }
 
 impl<O> Solver<O, PowellState> for Powell
@@ -131,15 +124,8 @@ where
         "Powell"
     }
 
-    fn init(
-        &mut self,
-        problem: &mut Problem<O>,
-        state: PowellState,
-    ) -> Result<(PowellState, Option<KV>), Error> {
-        let x = state
-            .get_param()
-            .ok_or_else(|| Error::msg("`Powell`: a start is required"))?
-            .clone();
+    fn init(&mut self, problem: &mut Problem<O>, state: PowellState) -> Result<(PowellState, Option<KV>), Error> {
+        let x = state.get_param().ok_or_else(|| Error::msg("`Powell`: a start is required"))?.clone();
         self.directions = axes(x.len());
         let cost = problem.cost(&x)?;
         Ok((state.param(x).cost(cost), None))
@@ -150,9 +136,7 @@ where
         problem: &mut Problem<O>,
         mut state: PowellState,
     ) -> Result<(PowellState, Option<KV>), Error> {
-        let mut x = state
-            .take_param()
-            .ok_or_else(|| Error::msg("`Powell`: no current point"))?;
+        let mut x = state.take_param().ok_or_else(|| Error::msg("`Powell`: no current point"))?;
         let (old_x, old) = (x.clone(), state.get_cost());
         let mut cost = old;
         let (mut largest, mut largest_decrease) = (0, 0.0);
@@ -166,13 +150,7 @@ where
         let enough = self.ftol * (old.abs() + cost.abs()) + 1e-20;
         // A NaN (of two infinities) is no progress either.
         if (2.0 * (old - cost)).partial_cmp(&enough) != Some(core::cmp::Ordering::Greater) {
-            return Ok((
-                state
-                    .param(x)
-                    .cost(cost)
-                    .terminate_with(TerminationReason::SolverConverged),
-                None,
-            ));
+            return Ok((state.param(x).cost(cost).terminate_with(TerminationReason::SolverConverged), None));
         }
         let movement: Vec<f64> = x.iter().zip(&old_x).map(|(new, old)| new - old).collect();
         let extrapolated = problem.cost(&moved(&x, &movement, 1.0))?;
@@ -198,10 +176,7 @@ pub struct PowellMinimizer {
 
 impl Default for PowellMinimizer {
     fn default() -> Self {
-        Self {
-            solver: Powell::new(),
-            max_iterations: 1000,
-        }
+        Self { solver: Powell::new(), max_iterations: 1000 }
     }
 }
 
@@ -221,9 +196,7 @@ impl LocalMinimizer for PowellMinimizer {
         real::minimize(f, x, layout, |problem: &RealProblem, start| {
             let executor = Executor::new(problem, self.solver.clone());
             // An error is the end of the search, which `real::minimize` has seen.
-            let _ = executor
-                .configure(|state| state.param(start).max_iters(max_iters).counting(false))
-                .run();
+            let _ = executor.configure(|state| state.param(start).max_iters(max_iters).counting(false)).run();
         })
     }
 }
@@ -237,21 +210,14 @@ mod tests {
         let layout = Layout::doubles(8 * start.len());
         let mut x = vec![0; layout.size()];
         layout.set_reals(&mut x, start);
-        let _ = PowellMinimizer::default().minimize(
-            &mut squared(100_000, f),
-            &mut x,
-            &layout,
-            &mut StdRand::with_seed(0),
-        );
+        let _ =
+            PowellMinimizer::default().minimize(&mut squared(100_000, f), &mut x, &layout, &mut StdRand::with_seed(0));
         layout.reals(&x)
     }
 
     #[test]
     fn rosenbrock() {
-        let x = minimized(
-            |x| (1.0 - x[0]).powi(2) + 100.0 * (x[1] - x[0] * x[0]).powi(2),
-            &[-1.2, 1.0],
-        );
+        let x = minimized(|x| (1.0 - x[0]).powi(2) + 100.0 * (x[1] - x[0] * x[0]).powi(2), &[-1.2, 1.0]);
         assert!((x[0] - 1.0).abs() < 1e-2 && (x[1] - 1.0).abs() < 1e-2, "{x:?}");
     }
 
@@ -264,8 +230,6 @@ mod tests {
 
     #[test]
     fn tolerances_are_checked() {
-        assert!(
-            Powell::new().with_ftol(f64::NAN).is_err() && Powell::new().with_line_tolerance(0.0).is_err()
-        );
+        assert!(Powell::new().with_ftol(f64::NAN).is_err() && Powell::new().with_line_tolerance(0.0).is_err());
     }
 }

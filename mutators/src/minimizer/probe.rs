@@ -33,12 +33,7 @@ impl<'a> Probe<'a> {
     /// What the evaluation returned; `x` is as before.
     pub fn start(f: &'a mut dyn RepresentingFunction, x: &'a mut [u8]) -> Result<Self, Stop> {
         let best = f.evaluate(x)?;
-        Ok(Self {
-            metric: f.metric(),
-            f,
-            x,
-            best,
-        })
+        Ok(Self { metric: f.metric(), f, x, best })
     }
 
     /// The value at the best point.

@@ -23,10 +23,7 @@ pub struct SwarmMinimizer {
 impl Default for SwarmMinimizer {
     fn default() -> Self {
         // argmin's examples use 40 particles.
-        Self {
-            particles: 40,
-            max_iterations: 100,
-        }
+        Self { particles: 40, max_iterations: 100 }
     }
 }
 
@@ -46,9 +43,7 @@ impl LocalMinimizer for SwarmMinimizer {
             let swarm = ParticleSwarm::new(bounds(&start), self.particles).with_rng_generator(Generator(rng));
             let executor = Executor::new(problem, swarm);
             // An error is the end of the search, which `real::minimize` has seen.
-            let _ = executor
-                .configure(|state| state.max_iters(self.max_iterations).counting(false))
-                .run();
+            let _ = executor.configure(|state| state.max_iters(self.max_iterations).counting(false)).run();
         })
     }
 }

@@ -52,28 +52,14 @@ pub fn minimize(
     }
     let start = layout.reals(x).into_iter().map(finite).collect();
     let trial = x.to_vec();
-    let problem = RealProblem {
-        inner: RefCell::new(Inner {
-            f,
-            layout,
-            best: x,
-            r,
-            trial,
-            ended: None,
-            lenient: 0,
-        }),
-    };
+    let problem = RealProblem { inner: RefCell::new(Inner { f, layout, best: x, r, trial, ended: None, lenient: 0 }) };
     solve(&problem, start);
     let inner = problem.inner.into_inner();
     inner.ended.unwrap_or(Ok(inner.r))
 }
 
 fn finite(v: f64) -> f64 {
-    if v.is_nan() {
-        0.0
-    } else {
-        v.clamp(-f64::MAX, f64::MAX)
-    }
+    if v.is_nan() { 0.0 } else { v.clamp(-f64::MAX, f64::MAX) }
 }
 
 impl RealProblem<'_> {
@@ -100,11 +86,7 @@ impl Inner<'_> {
     fn cost(&mut self, reals: &[f64]) -> Result<f64, Error> {
         let lenient = self.lenient > 0;
         self.lenient = self.lenient.saturating_sub(1);
-        let evaluated = if self.ended.is_none() {
-            self.evaluate(reals)
-        } else {
-            None
-        };
+        let evaluated = if self.ended.is_none() { self.evaluate(reals) } else { None };
         match evaluated {
             Some(cost) => Ok(cost),
             None if lenient => Ok(f64::INFINITY),
@@ -159,22 +141,12 @@ mod tests {
 
     #[test]
     fn unreached_and_nan_cost_infinity() {
-        let mut f = Counted::new(
-            9,
-            exact(|x: &[f64]| if x[0] == 1.0 { u64::MAX } else { f64::NAN.to_bits() }),
-        );
+        let mut f = Counted::new(9, exact(|x: &[f64]| if x[0] == 1.0 { u64::MAX } else { f64::NAN.to_bits() }));
         f.set_squared();
         let mut costs = Vec::new();
-        let _ = minimize(
-            &mut f,
-            &mut 1.0f64.to_le_bytes(),
-            &Layout::doubles(8),
-            |problem, start| {
-                costs = [problem.cost(&start), problem.cost(&vec![2.0])]
-                    .map(|c| c.unwrap())
-                    .to_vec();
-            },
-        );
+        let _ = minimize(&mut f, &mut 1.0f64.to_le_bytes(), &Layout::doubles(8), |problem, start| {
+            costs = [problem.cost(&start), problem.cost(&vec![2.0])].map(|c| c.unwrap()).to_vec();
+        });
         assert_eq!(costs, [f64::INFINITY; 2]);
     }
 

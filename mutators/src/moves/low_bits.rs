@@ -37,11 +37,7 @@ impl Move for LowBits {
 }
 
 const fn longest(kind: Kind) -> u32 {
-    if kind.is_float() {
-        kind.fraction_bits()
-    } else {
-        kind.bits() - 1
-    }
+    if kind.is_float() { kind.fraction_bits() } else { kind.bits() - 1 }
 }
 
 #[cfg(test)]

@@ -43,12 +43,7 @@ impl<'a> At<'a> {
     /// At slot number `slot` of a whole point.
     #[must_use]
     pub fn new(x: &'a [u8], layout: &'a Layout, slot: usize, dictionary: &'a Dictionary) -> Self {
-        Self {
-            x,
-            slots: layout.slots(),
-            slot,
-            dictionary,
-        }
+        Self { x, slots: layout.slots(), slot, dictionary }
     }
 
     /// The slot to replace.
@@ -77,9 +72,7 @@ pub trait Move: Sync {
 }
 
 /// Every move. Searches go through the lists in turn, so short ones come to their end early.
-pub static MOVES: &[&dyn Move] = &[
-    &Reform, &Harvested, &Special, &Related, &BitFlip, &LowBits, &UlpStep,
-];
+pub static MOVES: &[&dyn Move] = &[&Reform, &Harvested, &Special, &Related, &BitFlip, &LowBits, &UlpStep];
 
 /// One candidate of one move, each non-empty list being equally likely; the present bits when all lists are empty.
 pub fn random_candidate<R: Rand>(rng: &mut R, at: &At) -> u64 {

@@ -61,17 +61,11 @@ mod tests {
 
     #[test]
     fn the_negative_comes_first() {
-        assert_eq!(
-            candidates(&Reform, &[(Kind::F64, 2.0f64.to_bits())])[0],
-            (-2.0f64).to_bits()
-        );
+        assert_eq!(candidates(&Reform, &[(Kind::F64, 2.0f64.to_bits())])[0], (-2.0f64).to_bits());
     }
 
     #[test]
     fn an_exponent_keeps_sign_and_fraction() {
-        assert_eq!(
-            with_exponent(Kind::F64, (-6.0f64).to_bits(), 0),
-            (-1.5f64).to_bits()
-        );
+        assert_eq!(with_exponent(Kind::F64, (-6.0f64).to_bits(), 0), (-1.5f64).to_bits());
     }
 }

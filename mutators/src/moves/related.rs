@@ -34,11 +34,7 @@ fn from_other(at: &At, other: usize, way: usize) -> u64 {
     let kind = at.target().kind;
     let source = at.slots[other];
     let real = source.real(at.x);
-    let same = if source.kind == kind {
-        source.get(at.x)
-    } else {
-        kind.from_real(real)
-    };
+    let same = if source.kind == kind { source.get(at.x) } else { kind.from_real(real) };
     let position = line::position(kind, same);
     match way {
         0 => same,
@@ -53,11 +49,7 @@ fn from_other(at: &At, other: usize, way: usize) -> u64 {
 
 /// Two's complement for integers; the sign bit for floats (NaN and zeros too).
 pub(crate) const fn negated(kind: Kind, raw: u64) -> u64 {
-    if kind.is_float() {
-        raw ^ (1 << (kind.bits() - 1))
-    } else {
-        raw.wrapping_neg() & kind.mask()
-    }
+    if kind.is_float() { raw ^ (1 << (kind.bits() - 1)) } else { raw.wrapping_neg() & kind.mask() }
 }
 
 #[cfg(test)]

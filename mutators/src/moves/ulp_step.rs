@@ -19,10 +19,7 @@ impl Move for UlpStep {
     fn candidate(&self, at: &At, index: usize) -> u64 {
         let kind = at.target().kind;
         let position = line::position(kind, at.raw());
-        line::raw(
-            kind,
-            line::step(kind, position, index.is_multiple_of(2), 1 << (index / 2)),
-        )
+        line::raw(kind, line::step(kind, position, index.is_multiple_of(2), 1 << (index / 2)))
     }
 }
 
@@ -34,9 +31,6 @@ mod tests {
     #[test]
     fn a_step_of_two_to_the_52_doubles_or_halves() {
         let got = candidates(&UlpStep, &[(Kind::F64, 3.0f64.to_bits())]);
-        assert!(
-            got.contains(&6.0f64.to_bits()) && got.contains(&1.5f64.to_bits()),
-            "{got:x?}"
-        );
+        assert!(got.contains(&6.0f64.to_bits()) && got.contains(&1.5f64.to_bits()), "{got:x?}");
     }
 }

@@ -48,13 +48,7 @@ pub static CONDITIONS: &[Condition] = &[
         distance: |b| int(Ge, high(real::<1>(b)[0]), 0x4086_2e42),
         limit: 12,
     },
-    Condition {
-        name: "hx < 0",
-        kinds: X,
-        constants: &[],
-        distance: |b| int(Lt, high(real::<1>(b)[0]), 0),
-        limit: 12,
-    },
+    Condition { name: "hx < 0", kinds: X, constants: &[], distance: |b| int(Lt, high(real::<1>(b)[0]), 0), limit: 12 },
     Condition {
         name: "((hx&0x7fffffff)|lx) == 0",
         kinds: X,
@@ -86,13 +80,7 @@ pub static CONDITIONS: &[Condition] = &[
         distance: |b| exact_float(Lt, real::<1>(b)[0].abs(), 2f64.powi(-28)),
         limit: 6,
     },
-    Condition {
-        name: "x != x",
-        kinds: X,
-        constants: &[],
-        distance: |b| exact_nan(real::<1>(b)[0]),
-        limit: 5,
-    },
+    Condition { name: "x != x", kinds: X, constants: &[], distance: |b| exact_nan(real::<1>(b)[0]), limit: 5 },
     Condition {
         name: "(lx & 1) != 0",
         kinds: X,
@@ -120,9 +108,7 @@ pub static CONDITIONS: &[Condition] = &[
         constants: &[],
         distance: |b| {
             let [x] = real(b);
-            behind(high(x) > 0x3ff0_0000, || {
-                int(Eq, to_int(x * core::f64::consts::LOG2_E), 1000)
-            })
+            behind(high(x) > 0x3ff0_0000, || int(Eq, to_int(x * core::f64::consts::LOG2_E), 1000))
         },
         limit: 100,
     },
@@ -132,9 +118,7 @@ pub static CONDITIONS: &[Condition] = &[
         constants: &[],
         distance: |b| {
             let [x] = real(b);
-            int(Eq, high(x), 0x4008_0000)
-                .saturating_mul(1 << 32)
-                .saturating_add(int(Eq, low(x), 0))
+            int(Eq, high(x), 0x4008_0000).saturating_mul(1 << 32).saturating_add(int(Eq, low(x), 0))
         },
         limit: 20,
     },
@@ -216,9 +200,7 @@ pub static CONDITIONS: &[Condition] = &[
         constants: &[],
         distance: |b| {
             let [x] = real(b);
-            behind((1.0..1e5).contains(&x.abs()), || {
-                int(Gt, (magnitude(x) >> 20) - (magnitude(reduced(x)) >> 20), 16)
-            })
+            behind((1.0..1e5).contains(&x.abs()), || int(Gt, (magnitude(x) >> 20) - (magnitude(reduced(x)) >> 20), 16))
         },
         limit: 2000,
     },

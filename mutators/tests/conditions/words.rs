@@ -9,10 +9,7 @@ pub const UNREACHED: u64 = u64::MAX;
 
 /// The arguments as doubles.
 pub fn real<const N: usize>(bytes: &[u8]) -> [f64; N] {
-    Layout::doubles(bytes.len())
-        .reals(bytes)
-        .try_into()
-        .expect("as many doubles as the condition has arguments")
+    Layout::doubles(bytes.len()).reals(bytes).try_into().expect("as many doubles as the condition has arguments")
 }
 
 pub fn high(x: f64) -> i32 {
@@ -39,11 +36,7 @@ pub fn behind(reached: bool, d: impl FnOnce() -> u64) -> u64 {
 
 /// `(int)x` of C on x86: out of range gives the smallest integer.
 pub fn to_int(x: f64) -> i32 {
-    if x > -2_147_483_649.0 && x < 2_147_483_648.0 {
-        x as i32
-    } else {
-        i32::MIN
-    }
+    if x > -2_147_483_649.0 && x < 2_147_483_648.0 { x as i32 } else { i32::MIN }
 }
 
 /// The low word of a whole `y` between `2^21` and `2^53` with its fraction bits cut off, as a power function computes it.
