@@ -10,9 +10,9 @@ fn interrupted<'a>(dir: &'a Dir, target: &str, signal: i32, group: bool) -> Run<
     let stats = dir.path("out/fuzzer_stats");
     running.until("fuzzer_stats", || stats.exists());
     if group {
-        running.signal_group(signal)
+        running.signal_group(signal);
     } else {
-        running.signal(signal)
+        running.signal(signal);
     }
     running.wait()
 }
