@@ -27,10 +27,11 @@ use penfuzz::{
     target::{
         Target,
         build::{Recipe, build},
+        harvest,
         select::select,
     },
 };
-use penfuzz_mutators::{dictionary::Dictionary, havoc::numeric_mutations};
+use penfuzz_mutators::havoc::numeric_mutations;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
@@ -44,7 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let graph = BranchGraph::new(&target, &scope);
     let body = &target.functions[function];
     let layout = Arc::new(body.layout());
-    let dictionary = Arc::new(Dictionary::new(&body.floats, &body.integers));
+    let dictionary = Arc::new(harvest::dictionary(&target, function));
     let evaluator = Evaluator::new(Rc::clone(&target), function, Limits::default())?;
 
     // Ours: observer, feedbacks, executor. Stock: state, scheduler, manager, fuzzer.

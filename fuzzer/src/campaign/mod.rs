@@ -6,6 +6,7 @@
 
 pub mod afl;
 pub mod board;
+pub mod identity;
 pub mod killer;
 pub mod options;
 pub mod outcome;

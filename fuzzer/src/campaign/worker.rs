@@ -30,6 +30,7 @@ use penfuzz_mutators::{dictionary::Dictionary, havoc::numeric_mutations, view::L
 use super::{
     Options, SearchKind, afl,
     board::{Board, INPUT_ROOM, StopReason},
+    identity,
     killer::{self, Death},
     outcome, resume,
     store::{self, Store},
@@ -43,7 +44,7 @@ use crate::{
         BasinhoppingStage, Clock, NumericHavocStage, PaperStage, Sampling, SamplingStage, budget::Spent,
         havoc::stock_mutations, paper, probe,
     },
-    target::{Target, select},
+    target::{Target, harvest, select},
 };
 
 /// How a worker ends that did not fail.
@@ -78,7 +79,8 @@ pub fn run(options: &Options, dir: Option<&Path>, begun: Instant, board: &'stati
     silence(&[libc::STDIN_FILENO, libc::STDOUT_FILENO])?;
     let target = Rc::new(Target::load(&options.linked)?.named(&options.target));
     let function = select::select(&target, options.function.as_deref())?;
-    let dir = dir.map_or_else(|| default_directory(options, &target.functions[function].name), Path::to_path_buf);
+    let dir =
+        dir.map_or_else(|| identity::default_directory(options, &target.functions[function].name), Path::to_path_buf);
     store::refuse_foreign(&dir)?;
     if options.fresh
         && board.directory.get().is_none()
@@ -94,7 +96,7 @@ pub fn run(options: &Options, dir: Option<&Path>, begun: Instant, board: &'stati
         ScopeKind::Function
     });
     let scope = Scope::new(&target, function, kind);
-    let store = Store::open(&dir, lock, &fingerprint(&target, function, kind))?;
+    let store = Store::open(&dir, lock, &identity::fingerprint(&target, function, kind))?;
     Campaign::new(options, target, function, scope, store, begun, board)?.run()
 }
 
@@ -110,25 +112,6 @@ fn silence(descriptors: &[i32]) -> Result<(), Error> {
         unsafe { libc::dup2(nothing.as_raw_fd(), *d) };
     }
     Ok(())
-}
-
-/// `penfuzz-out/FILE.FUNCTION` below the current directory.
-#[must_use]
-pub fn default_directory(options: &Options, function: &str) -> std::path::PathBuf {
-    let stem = options.target.file_stem().map_or_else(|| "target".into(), |s| s.to_string_lossy().into_owned());
-    let name: String = function.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '-' }).collect();
-    Path::new("penfuzz-out").join(if stem == name { stem } else { format!("{stem}.{name}") })
-}
-
-/// Tells targets apart: another function, scope or set of sites is another campaign.
-fn fingerprint(target: &Target, function: usize, scope: ScopeKind) -> String {
-    use std::hash::{DefaultHasher, Hash, Hasher};
-    let mut hasher = DefaultHasher::new();
-    for s in &target.sites {
-        (s.line, s.column, s.n_branches, s.kind, s.predicate).hash(&mut hasher);
-    }
-    let f = &target.functions[function];
-    format!("{} {scope:?} {} branches {:016x}", f.symbol, target.n_branches, hasher.finish())
 }
 
 struct Campaign<'a> {
@@ -160,7 +143,7 @@ impl<'a> Campaign<'a> {
     ) -> Result<Self, Error> {
         let limits = Limits { timeout: options.timeout, fuel: options.fuel, memory: options.memory_limit };
         let layout = Arc::new(target.functions[function].layout());
-        let dictionary = Arc::new(harvest(&target, function));
+        let dictionary = Arc::new(harvest::dictionary(&target, function));
         let mut evaluator = Evaluator::new(target, function, limits)?;
         if evaluator.input_size() > INPUT_ROOM {
             return Err(Error::new(format!(
@@ -495,22 +478,4 @@ impl<'a> Campaign<'a> {
         let report = outcome::report(executor.evaluator_mut(), &sources);
         report::write_all(self.store.dir(), &report).map_err(|e| Error::new(e.to_string()))
     }
-}
-
-/// Constants of the function under test and of every function it can call.
-fn harvest(target: &Target, function: usize) -> Dictionary {
-    let mut seen = vec![false; target.functions.len()];
-    let mut work = vec![function];
-    let (mut floats, mut integers) = (Vec::new(), Vec::new());
-    while let Some(f) = work.pop() {
-        if core::mem::replace(&mut seen[f], true) {
-            continue;
-        }
-        let body = &target.functions[f];
-        floats.extend_from_slice(&body.floats);
-        integers.extend_from_slice(&body.integers);
-        work.extend(&body.entry_edges.calls);
-        work.extend(target.sites[body.sites.clone()].iter().flat_map(|s| &s.edges).flat_map(|e| &e.calls));
-    }
-    Dictionary::new(&floats, &integers)
 }

@@ -112,12 +112,20 @@ fn ctrl_c_stops_the_children_and_keeps_what_is_there() {
     fs::write(&program, "#!/bin/sh\ntouch \"$5.started\"\nexec sleep 100\n").unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let module = module_path!().split_once("::").unwrap().1;
-    let mut suite = Command::new(std::env::current_exe().unwrap())
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
         .args(["--ignored", "--exact", &format!("{module}::a_suite_that_waits")])
         .env(DIRECTORY, dir.path())
-        .process_group(0)
-        .spawn()
-        .unwrap();
+        .process_group(0);
+    // Whoever started the tests may ignore the signal (a shell does for what runs in its background); a terminal does not.
+    // SAFETY: signal may be called between fork and exec.
+    unsafe {
+        command.pre_exec(|| {
+            libc::signal(libc::SIGINT, libc::SIG_DFL);
+            Ok(())
+        });
+    }
+    let mut suite = command.spawn().unwrap();
     let end = Instant::now() + Duration::from_secs(20);
     while !dir.path().join("out/b.started").exists() {
         assert!(Instant::now() < end, "the second target did not start");

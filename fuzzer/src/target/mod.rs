@@ -2,6 +2,7 @@
 
 pub mod build;
 pub mod function;
+pub mod harvest;
 pub mod kind;
 pub mod load;
 pub mod select;
