@@ -145,7 +145,7 @@ struct pen_tables {
   const struct pen_site *sites, *sites_end;
   const struct pen_function *functions, *functions_end;
   uint8_t *actions, *actions_end; /* a branch's number is the offset of its byte from `actions` */
-  uint64_t *sancov_gate;          /* 0: SanCov callbacks are skipped; null if this clang cannot gate them */
+  uint64_t *sancov_gate;          /* 0: SanCov callbacks are skipped; without effect if this clang cannot gate them */
 };
 
 #endif

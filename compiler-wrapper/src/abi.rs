@@ -281,7 +281,7 @@ pub struct Tables {
     pub actions: *mut u8,
     /// Behind the last action byte.
     pub actions_end: *mut u8,
-    /// 0: `SanCov` callbacks are skipped; null if the clang that compiled the target cannot gate them.
+    /// 0: SanCov callbacks are skipped; without effect if the clang that compiled the target cannot gate them.
     pub sancov_gate: *mut u64,
 }
 
