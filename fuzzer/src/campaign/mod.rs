@@ -6,6 +6,7 @@
 
 pub mod afl;
 pub mod board;
+pub mod directory;
 pub mod identity;
 pub mod killer;
 pub mod options;

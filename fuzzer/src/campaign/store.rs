@@ -6,7 +6,6 @@
 use std::{
     collections::BTreeMap,
     fs::{self, File},
-    io::Write,
     path::{Path, PathBuf},
 };
 
@@ -65,72 +64,11 @@ pub struct Store {
 /// The directories of a campaign.
 const DIRECTORIES: [&str; 4] = ["queue", "pending", "crashes", "hangs"];
 
-const STATE: &str = "state.json";
-const LOCK: &str = ".lock";
+/// What a campaign must remember besides its inputs.
+pub const STATE: &str = "state.json";
 
 fn io(path: &Path, what: &str, e: &std::io::Error) -> Error {
     at(path, format!("{what}: {}", plain(e)))
-}
-
-/// Locks a directory for one campaign, that of process `owner`.
-///
-/// # Errors
-/// When it cannot be created or another campaign runs in it.
-pub fn lock(dir: &Path, owner: u32) -> Result<File, Error> {
-    fs::create_dir_all(dir).map_err(|e| io(dir, "cannot be created as output directory", &e))?;
-    let path = dir.join(LOCK);
-    let mut file = File::options()
-        .create(true)
-        .truncate(false)
-        .read(true)
-        .write(true)
-        .open(&path)
-        .map_err(|e| io(dir, "cannot be written as output directory", &e))?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(fs::TryLockError::WouldBlock) => {
-            let other = fs::read_to_string(&path).unwrap_or_default();
-            return Err(at(
-                dir,
-                format!("is in use by another campaign (process {}); wait for it or give another -o", other.trim()),
-            ));
-        }
-        Err(fs::TryLockError::Error(e)) => return Err(io(dir, "cannot be locked", &e)),
-    }
-    let _ = file.set_len(0);
-    let _ = writeln!(file, "{owner}");
-    Ok(file)
-}
-
-/// Refuses a directory that holds something, but no campaign: it was hardly meant.
-///
-/// # Errors
-/// When it is such a directory.
-pub fn refuse_foreign(dir: &Path) -> Result<(), Error> {
-    let Ok(mut entries) = fs::read_dir(dir) else { return Ok(()) };
-    let known = [LOCK, STATE, DIRECTORIES[0]].iter().any(|name| dir.join(name).exists());
-    if known || entries.next().is_none() {
-        return Ok(());
-    }
-    Err(at(dir, "holds files but no campaign; give a new or an empty directory as -o"))
-}
-
-/// Moves an old output directory aside; returns its new name.
-///
-/// # Errors
-/// When it is in use or cannot be renamed.
-pub fn set_aside(dir: &Path, owner: u32) -> Result<Option<PathBuf>, Error> {
-    if !dir.exists() {
-        return Ok(None);
-    }
-    drop(lock(dir, owner)?);
-    let name = dir.file_name().map_or_else(|| "out".into(), |n| n.to_string_lossy().into_owned());
-    let other = (1..u32::MAX)
-        .map(|i| dir.with_file_name(format!("{name}.old{i}")))
-        .find(|p| !p.exists())
-        .unwrap_or_else(|| dir.with_file_name(format!("{name}.old")));
-    fs::rename(dir, &other).map_err(|e| io(dir, "cannot be moved aside", &e))?;
-    Ok(Some(other))
 }
 
 impl Store {

@@ -9,9 +9,10 @@ use std::{
 use super::{
     Options,
     board::{Board, StopReason, WorkerEnd},
+    directory,
     killer::Death as Killed,
     progress::Progress,
-    store::{self, Store},
+    store::Store,
     worker,
 };
 use crate::{
@@ -208,7 +209,7 @@ fn died_loading(options: &Options, signal: i32) -> Error {
 fn record(board: &Board, killed: Killed, begun: Instant) -> Result<(), Error> {
     let Some(dir) = board.directory.get() else { return Ok(()) };
     let dir = Path::new(&dir);
-    let mut store = Store::open(dir, store::lock(dir, std::process::id())?, "")?;
+    let mut store = Store::open(dir, directory::lock(dir, std::process::id())?, "")?;
     store.remembered.evaluations = board.evaluations.load(Ordering::Relaxed);
     store.remembered.seconds = board.seconds(begun);
     let size = board.input_size.load(Ordering::Relaxed) as usize;

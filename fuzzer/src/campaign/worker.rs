@@ -30,10 +30,10 @@ use penfuzz_mutators::{dictionary::Dictionary, havoc::numeric_mutations, view::L
 use super::{
     Options, SearchKind, afl,
     board::{Board, INPUT_ROOM, StopReason},
-    identity,
+    directory, identity,
     killer::{self, Death},
     outcome, resume,
-    store::{self, Store},
+    store::Store,
 };
 use crate::{
     error::Error,
@@ -81,14 +81,14 @@ pub fn run(options: &Options, dir: Option<&Path>, begun: Instant, board: &'stati
     let function = select::select(&target, options.function.as_deref())?;
     let dir =
         dir.map_or_else(|| identity::default_directory(options, &target.functions[function].name), Path::to_path_buf);
-    store::refuse_foreign(&dir)?;
+    directory::refuse_foreign(&dir, &directory::CAMPAIGN_MARKS)?;
     if options.fresh
         && board.directory.get().is_none()
-        && let Some(old) = store::set_aside(&dir, parent_id())?
+        && let Some(old) = directory::set_aside(&dir, parent_id())?
     {
         eprintln!("penfuzz: starting over; the old campaign is kept in {}", old.display());
     }
-    let lock = store::lock(&dir, parent_id())?;
+    let lock = directory::lock(&dir, parent_id())?;
     board.directory.set(&dir.to_string_lossy());
     let kind = options.scope.unwrap_or(if target.functions[function].is_harness() {
         ScopeKind::All

@@ -7,7 +7,7 @@ use penfuzz_mutators::minimizer::MINIMIZERS;
 
 use super::{Outcome, values};
 use crate::{
-    campaign::SearchKind,
+    campaign::{SearchKind, directory},
     error::Error,
     suite::{self, Passed},
     target::build::cache_directory,
@@ -79,9 +79,22 @@ fn checked_duration(text: &str) -> Result<String, String> {
     values::duration(text).map(|_| text.to_owned())
 }
 
+/// A suite starts over unless told otherwise; what an earlier run left is kept under another name.
+fn make_room(args: &Args) -> Result<(), Error> {
+    directory::refuse_foreign(&args.output, &[suite::FILE])?;
+    if !args.resume && args.output.join(suite::FILE).exists() {
+        let old = directory::rename_aside(&args.output)?;
+        if !args.quiet {
+            eprintln!("penfuzz: the results of the last run are kept in {}", old.display());
+        }
+    }
+    Ok(())
+}
+
 /// Runs the suite.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let loaded = suite::load(&args.suite)?;
+    make_room(args)?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let options = suite::Options {
         out: args.output.clone(),
@@ -96,7 +109,6 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
             search: args.search.map(|s| s.name().to_owned()),
             minimizer: args.minimizer.clone(),
             timeout: args.timeout.clone(),
-            fresh: !args.resume,
         },
     };
     let report = suite::run_all(&loaded, &options)?;

@@ -35,8 +35,6 @@ pub struct Passed {
     pub minimizer: Option<String>,
     /// `--timeout`, as the user wrote it.
     pub timeout: Option<String>,
-    /// `--fresh`.
-    pub fresh: bool,
 }
 
 impl Passed {
@@ -52,9 +50,6 @@ impl Passed {
             ("timeout", self.timeout.clone()),
         ] {
             all.extend(value.map(|v| format!("--{name}={v}")));
-        }
-        if self.fresh {
-            all.push("--fresh".to_owned());
         }
         all
     }

@@ -44,7 +44,6 @@ fn the_command_line_is_the_agreed_one() {
         search: Some("paper".to_owned()),
         minimizer: Some("avm".to_owned()),
         timeout: Some("1s".to_owned()),
-        fresh: true,
     };
     let all = arguments(&suite(), Path::new("out/t"), &passed, &suite().targets[0]);
     let all: Vec<_> = all.iter().map(|a| a.to_str().unwrap()).collect();
@@ -63,7 +62,6 @@ fn the_command_line_is_the_agreed_one() {
             "--search=paper",
             "--minimizer=avm",
             "--timeout=1s",
-            "--fresh",
             "--with=/src/k.c",
             "--cflag=-I/src/i",
             "--cflag=-DX=a b",

@@ -59,6 +59,8 @@ where
     fs::create_dir_all(&options.out).context(|| format!("cannot create {}", options.out.display()))?;
     let _watch = interrupt::Watch::begin();
     let board = Board::new(suite, options);
+    // From now on the directory is known as a suite's.
+    board.save()?;
     let next = AtomicUsize::new(0);
     let work = || {
         while !interrupt::requested() {
