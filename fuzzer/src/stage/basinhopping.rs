@@ -33,6 +33,9 @@ use crate::{
     saturation::Saturation,
 };
 
+/// Budget of one way over a parent: many solutions of the parent are worth more than a long walk from one.
+const WAY_VIA_PARENT: u64 = 2048;
+
 /// Evaluations of one turn while no site is reached yet.
 const EXPLORING_TURN: u64 = 64;
 
@@ -137,9 +140,9 @@ impl Start {
     /// At first the closest input; later others in turn with it, since it may be stuck.
     fn of_attempt<R: Rand>(attempt: u32, rng: &mut R) -> Self {
         match if attempt == 0 { 0 } else { rng.next() % 6 } {
-            0..=2 => Self::Closest,
-            3 => Self::Known,
-            4 => Self::ViaParent,
+            0 | 1 => Self::Closest,
+            2 => Self::Known,
+            3 | 4 => Self::ViaParent,
             _ => Self::Fresh,
         }
     }
@@ -165,7 +168,7 @@ where
 }
 
 impl BasinhoppingStage {
-    /// One attempt at one branch.
+    /// One attempt at one branch: from one start, or by several short ways over the branches before it.
     fn attempt<E, EM, S, Z>(
         &mut self,
         target: usize,
@@ -182,28 +185,51 @@ impl BasinhoppingStage {
         let spent = state.metadata::<Spent>()?;
         let (budget, attempt) = (spent.allowance(target), spent.attempts[target]);
         let start = Start::of_attempt(attempt, state.rand_mut());
+        let mut left = budget;
+        while left > 0 && !state.metadata::<Saturation>()?.is_covered(target) {
+            let (finds, used) = self.go(start, target, left, executor, state)?;
+            submit(finds, fuzzer, executor, state, manager)?;
+            if used == 0 {
+                break; // the campaign ends
+            }
+            left = left.saturating_sub(used);
+        }
+        if state.metadata_mut::<Spent>()?.note(target, budget - left) {
+            give_up(target, fuzzer, executor, state, manager)?;
+        }
+        Ok(())
+    }
+
+    /// Walks from a start towards the target with at most `budget`; returns what was found and what it cost.
+    fn go<E, S>(
+        &mut self,
+        start: Start,
+        target: usize,
+        budget: u64,
+        executor: &mut E,
+        state: &mut S,
+    ) -> Result<(Vec<Vec<u8>>, u64), Error>
+    where
+        E: HasEvaluator,
+        S: HasMetadata + HasRand<Rand = StdRand> + HasCorpus<BytesInput>,
+    {
         self.choose_start(start, target, executor, state)?;
-        let (mut finds, mut used) = (Vec::new(), 0);
+        let (mut finds, mut used, mut budget) = (Vec::new(), 0, budget);
         if start == Start::ViaParent {
+            budget = budget.min(WAY_VIA_PARENT);
             (finds, used) = self.solve_parent(target, budget / 2, executor, state)?;
-            submit(core::mem::take(&mut finds), fuzzer, executor, state, manager)?;
         }
         Aim(Some(target)).arm(executor.evaluator_mut(), state.metadata::<Saturation>()?);
-        let budget = budget - used;
-        let mut probe = Probe::new(executor.evaluator_mut(), &self.clock, budget, Some(target));
+        let allowed = budget - used;
+        let mut probe = Probe::new(executor.evaluator_mut(), &self.clock, allowed, Some(target));
         // Basinhopping ends by itself after n_iter steps; what is left of the budget starts it again.
-        while probe.budget > 0 && self.search.minimize(&mut probe, &mut self.x, &self.layout, state.rand_mut()).is_ok()
+        while probe.budget > 0
+            && self.search.minimize(&mut probe, &mut self.x, &self.layout, state.rand_mut()).is_ok_and(|r| r > 0)
         {
             self.starts.next(state.rand_mut(), &self.layout, &self.dictionary, &mut self.x);
         }
         finds.append(&mut probe.finds);
-        used += budget - probe.budget;
-        let give = state.metadata_mut::<Spent>()?.note(target, used);
-        submit(finds, fuzzer, executor, state, manager)?;
-        if give {
-            give_up(target, fuzzer, executor, state, manager)?;
-        }
-        Ok(())
+        Ok((finds, used + allowed - probe.budget))
     }
 
     /// Looks around while there is nothing to aim at; gives up what is behind branches that were given up.

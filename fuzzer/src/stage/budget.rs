@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::saturation::Saturation;
 
 /// Evaluations on one branch before it is given up.
-pub const GIVE_UP_AFTER: u64 = 300_000;
+pub const GIVE_UP_AFTER: u64 = 600_000;
 
 /// Evaluations of the first attempt at a branch; each further one gets twice as many.
 const FIRST_ATTEMPT: u64 = 128;
