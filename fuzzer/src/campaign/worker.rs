@@ -145,6 +145,7 @@ impl<'a> Campaign<'a> {
         let layout = Arc::new(target.functions[function].layout());
         let dictionary = Arc::new(harvest::dictionary(&target, function));
         let mut evaluator = Evaluator::new(target, function, limits)?;
+        evaluator.set_scope(&scope.sites);
         if evaluator.input_size() > INPUT_ROOM {
             return Err(Error::new(format!(
                 "`{}` takes more than {INPUT_ROOM} bytes of arguments",

@@ -82,6 +82,8 @@ pub struct Evaluator {
     journal: Option<Journal>,
     /// Branches whose outcome is recorded now, to find hits without looking at all.
     recorded: Vec<u32>,
+    /// The sites that objectives arm: a large library has thousands that are never goals.
+    sites: Vec<usize>,
     coverage: Vec<u8>,
 }
 
@@ -128,6 +130,7 @@ impl Evaluator {
             own_count: Box::new(0),
             journal: None,
             recorded: Vec::with_capacity(n),
+            sites: (0..target.sites.len()).collect(),
             coverage: vec![0; target.n_guards + 1],
             target,
         };
@@ -344,11 +347,6 @@ impl Evaluator {
         (d != u64::MAX).then(|| (d, &self.closest[at..at + self.input_size]))
     }
 
-    /// Forgets the closest input of a branch, so that another way there is remembered.
-    pub fn forget_closest(&mut self, branch: usize) {
-        self.best[branch] = u64::MAX;
-    }
-
     /// Is the fault of the last run at a place not met before? Each place answers yes once.
     pub fn is_new_fault(&mut self) -> bool {
         self.last_end.is_some_and(|end| self.known_faults.insert(self.faults.key(end)))
@@ -388,14 +386,20 @@ impl Evaluator {
         unsafe { (*self.state).metric = metric };
     }
 
-    /// Sets the action byte of every branch; `action_of` gives it without [`action::NEAR`] and [`action::ARMED`], which follow
+    /// Arms only these sites from now on; the others are at rest.
+    pub fn set_scope(&mut self, sites: &[usize]) {
+        self.arm(|_| 0);
+        self.sites = sites.to_vec();
+    }
+
+    /// Sets the action byte of every branch in scope; `action_of` gives it without [`action::NEAR`] and [`action::ARMED`], which follow
     /// from the others.
     pub fn arm(&mut self, mut action_of: impl FnMut(usize) -> u8) {
         self.recorded.clear();
         let target = Rc::clone(&self.target);
         // SAFETY: `actions` are `n_branches` bytes of the target, read only while it runs.
         let actions = unsafe { core::slice::from_raw_parts_mut(target.actions(), target.n_branches) };
-        for site in &target.sites {
+        for site in self.sites.iter().map(|s| &target.sites[*s]) {
             let bytes = &mut actions[site.first_branch..site.first_branch + site.n_branches];
             for (i, byte) in bytes.iter_mut().enumerate() {
                 *byte = action_of(site.first_branch + i);

@@ -18,6 +18,8 @@ pub struct Pending {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Saturation {
     graph: BranchGraph,
+    /// The branches in scope, ascending: what is asked at every turn looks at these only.
+    goals: Vec<u32>,
     covered: Vec<bool>,
     by_crash: Vec<bool>,
     given_up: Vec<bool>,
@@ -42,7 +44,9 @@ impl Saturation {
     #[must_use]
     pub fn new(graph: BranchGraph) -> Self {
         let n = graph.next.len();
+        let goals = (0..n as u32).filter(|b| graph.goal[*b as usize]).collect();
         let mut set = Self {
+            goals,
             graph,
             covered: vec![false; n],
             by_crash: vec![false; n],
@@ -112,13 +116,17 @@ impl Saturation {
     /// The branches that lead directly to the site of `branch`.
     #[must_use]
     pub fn parents(&self, branch: usize) -> Vec<usize> {
-        let next = &self.graph.next;
-        (0..next.len()).filter(|b| next[*b].binary_search(&(branch as u32)).is_ok()).collect()
+        let leads = |b: &usize| self.graph.next[*b].binary_search(&(branch as u32)).is_ok();
+        self.goals().filter(leads).collect()
     }
 
     /// Goals that are not covered.
     pub fn uncovered(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..self.len()).filter(|b| self.graph.goal[*b] && !self.covered[*b])
+        self.goals().filter(|b| !self.covered[*b])
+    }
+
+    fn goals(&self) -> impl Iterator<Item = usize> + '_ {
+        self.goals.iter().map(|b| *b as usize)
     }
 
     /// Was some branch of its site taken?
@@ -130,19 +138,14 @@ impl Saturation {
     /// Counts of goals: all, covered, saturated, given up.
     #[must_use]
     pub fn counts(&self) -> (usize, usize, usize, usize) {
-        let count = |v: &[bool]| v.iter().zip(&self.graph.goal).filter(|(x, goal)| **x && **goal).count();
-        (
-            self.graph.goal.iter().filter(|g| **g).count(),
-            count(&self.covered),
-            count(&self.saturated),
-            count(&self.given_up),
-        )
+        let count = |v: &[bool]| self.goals().filter(|b| v[*b]).count();
+        (self.goals.len(), count(&self.covered), count(&self.saturated), count(&self.given_up))
     }
 
     /// Is there nothing left to search for?
     #[must_use]
     pub fn is_done(&self) -> bool {
-        (0..self.len()).all(|b| !self.graph.goal[b] || self.covered[b] || self.given_up[b])
+        self.uncovered().all(|b| self.given_up[b])
     }
 
     /// Notes branches that an input took; returns the number of branches that became saturated.
