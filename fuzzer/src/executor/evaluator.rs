@@ -347,6 +347,11 @@ impl Evaluator {
         (d != u64::MAX).then(|| (d, &self.closest[at..at + self.input_size]))
     }
 
+    /// Forgets the closest input of a branch, so that another way there is remembered.
+    pub fn forget_closest(&mut self, branch: usize) {
+        self.best[branch] = u64::MAX;
+    }
+
     /// Is the fault of the last run at a place not met before? Each place answers yes once.
     pub fn is_new_fault(&mut self) -> bool {
         self.last_end.is_some_and(|end| self.known_faults.insert(self.faults.key(end)))
