@@ -86,7 +86,10 @@ private:
     if (LowBitOnly) return nullptr;
     if (auto *Op = dyn_cast<BinaryOperator>(V)) {
       Value *L = Op->getOperand(0), *R = Op->getOperand(1);
-      if (Op->getOpcode() == Instruction::Or) return combined(X.Or, truthOrLeaf(L, Depth), truthOrLeaf(R, Depth));
+      if (Op->getOpcode() == Instruction::Or) {
+        if (Value *P = wholeOfWords(L, R)) return P;
+        return combined(X.Or, truthOrLeaf(L, Depth), truthOrLeaf(R, Depth));
+      }
       if (Op->getOpcode() == Instruction::Xor || Op->getOpcode() == Instruction::Sub)
         return leaf(CmpInst::ICMP_NE, L, R);
       if (Op->getOpcode() == Instruction::And && isTruth(L) && isTruth(R))
@@ -99,6 +102,56 @@ private:
     if (Leaves < MaxLeaves)
       if (Value *P = truth(V, Depth + 1)) return P;
     return leaf(CmpInst::ICMP_NE, V, ConstantInt::get(V->getType(), 0));
+  }
+
+  // `((high - K) | low) != 0` with both words of one 64-bit value asks about the whole of it. As a sum of two distances the
+  // low word, which runs through all its values while the high word moves by one, would hide the high one.
+  Value *wholeOfWords(Value *L, Value *R) {
+    Word P = wordOf(L), Q = wordOf(R);
+    if (!P.Whole || P.Whole != Q.Whole || P.High == Q.High) return nullptr;
+    if (!P.High) std::swap(P, Q);
+    auto Joined = [&](Value *High, Value *Low) {
+      return B.CreateOr(B.CreateShl(B.CreateSExt(High, X.I64), 32), B.CreateZExt(Low, X.I64));
+    };
+    Value *A = Joined(P.Left, Q.Left), *K = Joined(P.Right, Q.Right);
+    return leaf(CmpInst::ICMP_NE, A, K);
+  }
+
+  // A word of a 64-bit value, maybe masked, compared with a constant by subtraction or exclusive or.
+  struct Word {
+    Value *Whole = nullptr;
+    bool High = false;
+    Value *Left = nullptr, *Right = nullptr; // what is compared: 32 bits each
+  };
+
+  Word wordOf(Value *V) {
+    Word W;
+    if (!V->getType()->isIntegerTy(32)) return W;
+    W.Left = V;
+    W.Right = ConstantInt::get(V->getType(), 0);
+    if (auto *Op = dyn_cast<BinaryOperator>(V);
+        Op && isa<ConstantInt>(Op->getOperand(1)) &&
+        (Op->getOpcode() == Instruction::Xor || Op->getOpcode() == Instruction::Sub)) {
+      W.Left = V = Op->getOperand(0);
+      W.Right = Op->getOperand(1);
+    } else if (Op && isa<ConstantInt>(Op->getOperand(1)) && Op->getOpcode() == Instruction::Add) {
+      W.Left = V = Op->getOperand(0);
+      W.Right = B.CreateNeg(Op->getOperand(1));
+    }
+    if (auto *Op = dyn_cast<BinaryOperator>(V);
+        Op && Op->getOpcode() == Instruction::And && isa<ConstantInt>(Op->getOperand(1)))
+      V = Op->getOperand(0);
+    auto *Tr = dyn_cast<TruncInst>(V);
+    if (!Tr || !Tr->getOperand(0)->getType()->isIntegerTy(64)) return W;
+    W.Whole = Tr->getOperand(0);
+    if (auto *Sh = dyn_cast<BinaryOperator>(W.Whole); Sh && Sh->getOpcode() == Instruction::LShr) {
+      auto *By = dyn_cast<ConstantInt>(Sh->getOperand(1));
+      W.High = By && By->equalsInt(32);
+      if (W.High) W.Whole = Sh->getOperand(0);
+    }
+    // Each reading of a word brings a bitcast of its own.
+    if (auto *Cast = dyn_cast<BitCastInst>(W.Whole)) W.Whole = Cast->getOperand(0);
+    return W;
   }
 
   // Whether an integer can only be 0 or 1.

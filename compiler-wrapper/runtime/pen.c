@@ -273,8 +273,22 @@ static uint32_t number_of(const uint8_t *action) { return (uint32_t)(action - __
 
 static void set_r(uint8_t action, uint64_t d, uint32_t branch) {
   uint64_t before = __pen_state.r;
-  uint64_t r = action & PEN_ADD ? sum(before, d) : action & PEN_MIN ? smaller(before, d) : d;
+  uint64_t r = action & PEN_ADD ? sum(before, d) : action & PEN_MIN ? smaller(before, smaller(d, INT64_MAX)) : d;
   if (r == before) return;
+  __pen_state.r = r;
+  __pen_state.last_branch = branch;
+}
+
+/* Keeps the order: exact where it is small, in steps of 2^11 where it is large. */
+static uint64_t squeezed(uint64_t d) {
+  const uint64_t exact = UINT64_C(1) << (PEN_LEAD_BITS - 4);
+  return d <= exact ? d : exact + ((d - exact) >> 11);
+}
+
+static void lead(uint64_t d, uint32_t branch) {
+  if (!__pen_state.lead) return;
+  uint64_t r = __pen_state.lead[branch] + squeezed(d);
+  if (r >= __pen_state.r) return;
   __pen_state.r = r;
   __pen_state.last_branch = branch;
 }
@@ -303,6 +317,7 @@ static void miss(const uint8_t *action, uint64_t d) {
   if (d == 0) d = unit(); /* not taken, so not at distance 0 */
   if (*action & PEN_WANT) set_r(*action, d, branch);
   if (*action & PEN_TRACK) track(d, branch);
+  if (*action & PEN_LEAD) lead(d, branch);
 }
 
 /* A two-way site: `actions` are its two bytes, `taken` is 0 for true and 1 for false, `d` is the distance to the other. */
@@ -343,7 +358,7 @@ HIDDEN void __pen_switch(const uint8_t *actions, int64_t value, const struct pen
   take(actions + taken);
   if (!(actions[taken] & PEN_NEAR)) return;
   for (uint32_t branch = 0; branch < n_branches; branch++)
-    if (branch != taken && actions[branch] & (PEN_WANT | PEN_TRACK))
+    if (branch != taken && actions[branch] & (PEN_WANT | PEN_TRACK | PEN_LEAD))
       miss(actions + branch, branch == 0 ? to_default(cases, n_cases, value) : to_case(cases, n_cases, branch, value));
 }
 

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#define PEN_ABI_VERSION 1u
+#define PEN_ABI_VERSION 2u
 
 /* One action byte per branch, written by the fuzzer (the objective), obeyed by the hook.
  * The hook looks at the first byte of its site only: it must have PEN_ARMED set when any byte of the site is not zero.
@@ -20,8 +20,14 @@ enum pen_action {
   PEN_NEAR = 0x08,   /* a sibling of this branch is wanted or tracked: taking this branch computes the sibling's distance */
   PEN_ADD = 0x10,    /* with WANT: r = r + d (ME, Sect. 4.4.1) instead of r = d (CoverMe, Def. 4.2) */
   PEN_MIN = 0x20,    /* with WANT: r = min(r, d): the closest of all passes of the site in one evaluation */
+  PEN_LEAD = 0x40,   /* this branch leads to the wanted one: r = min(r, lead[branch] + d') when it is missed, d' being d
+                        squeezed into PEN_LEAD_BITS; metric PEN_ULP only */
   PEN_ARMED = 0x80   /* first byte of a site: some byte of the site is not zero */
 };
+
+/* The bits of r below the level of a LEAD branch. Distances to a branch with WANT and MIN stay below all of lead[], that
+ * is below 2^63, so that an input which reaches the wanted site is always closer than one that does not. */
+#define PEN_LEAD_BITS 54
 
 /* How branch distances are measured (`metric`). Both are compared as unsigned 64-bit integers. */
 enum pen_metric {
@@ -133,6 +139,7 @@ struct pen_state {
   /* Ends the evaluation, does not return; null outside the fuzzer. */
   void (*stop)(uint32_t reason, void *place);
   int64_t exit_status; /* what the target gave to exit(), set before `stop` is called with PEN_STOP_EXIT */
+  const uint64_t *lead; /* one per branch: value of r where a branch with LEAD is missed by nothing; null: no LEAD */
 };
 
 enum pen_stop { PEN_STOP_FUEL = 1, PEN_STOP_EXIT = 2 };

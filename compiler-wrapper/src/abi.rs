@@ -7,7 +7,7 @@
 use std::ffi::{c_char, c_void};
 
 /// The version that this mirror describes.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The one symbol that a target file exports for the fuzzer.
 pub const TABLES_SYMBOL: &std::ffi::CStr = c"__pen_tables";
@@ -26,9 +26,15 @@ pub mod action {
     pub const ADD: u8 = 0x10;
     /// With [`WANT`]: `r = min(r, d)`, the closest of all passes of the site in one evaluation.
     pub const MIN: u8 = 0x20;
+    /// This branch leads to the wanted one: missing it makes `r = min(r, lead[branch] + d)`, with the distance squeezed into
+    /// [`LEAD_BITS`](super::LEAD_BITS).
+    pub const LEAD: u8 = 0x40;
     /// First byte of a site: some byte of the site is not zero.
     pub const ARMED: u8 = 0x80;
 }
+
+/// Bits of `r` below the level of a branch with [`action::LEAD`]; the levels are at 2^63 and above.
+pub const LEAD_BITS: u32 = 54;
 
 /// How branch distances are measured. Both are compared as unsigned 64-bit integers.
 pub mod metric {
@@ -257,6 +263,8 @@ pub struct State {
     pub stop: Option<unsafe extern "C-unwind" fn(u32, *mut c_void)>,
     /// What the target gave to `exit`, set before `stop` is called with [`stop::EXIT`].
     pub exit_status: i64,
+    /// One per branch: the value of `r` where a branch with [`action::LEAD`] is missed by nothing; null: no LEAD.
+    pub lead: *const u64,
 }
 
 /// What [`TABLES_SYMBOL`] names.
@@ -329,7 +337,7 @@ mod tests {
         structure!(layout, "pen_state", State,
             "r" r "fuel" fuel "metric" metric "hits" hits "n_improved" n_improved "last_branch" last_branch
             "outcomes" outcomes "best" best "improved" improved "coverage" coverage "stop" stop
-            "exit_status" exit_status);
+            "exit_status" exit_status "lead" lead);
         structure!(layout, "pen_tables", Tables,
             "version" version "n_guards" n_guards "state" state "sites" sites "sites_end" sites_end
             "functions" functions "functions_end" functions_end "actions" actions "actions_end" actions_end
@@ -345,7 +353,9 @@ mod tests {
             ("PEN_NEAR", action::NEAR.into()),
             ("PEN_ADD", action::ADD.into()),
             ("PEN_MIN", action::MIN.into()),
+            ("PEN_LEAD", action::LEAD.into()),
             ("PEN_ARMED", action::ARMED.into()),
+            ("PEN_LEAD_BITS", LEAD_BITS),
             ("PEN_ULP", metric::ULP),
             ("PEN_SQUARED", metric::SQUARED),
             ("PEN_UNSUPPORTED", kind::UNSUPPORTED),

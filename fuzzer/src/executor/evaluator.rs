@@ -70,6 +70,7 @@ pub struct Evaluator {
     output: Vec<u128>,
     outcomes: Vec<u8>,
     best: Vec<u64>,
+    lead: Vec<u64>,
     improved: Vec<u32>,
     closest: Vec<u8>,
     r0: u64,
@@ -120,6 +121,7 @@ impl Evaluator {
             output: vec![0; 1 + f.parameters.len()],
             outcomes: vec![0; n],
             best: vec![u64::MAX; n],
+            lead: vec![u64::MAX; n],
             improved: vec![0; n],
             closest: vec![0; n * input_size],
             r0: u64::MAX,
@@ -151,6 +153,7 @@ impl Evaluator {
             state.best = self.best.as_mut_ptr();
             state.improved = self.improved.as_mut_ptr();
             state.coverage = self.coverage.as_mut_ptr();
+            state.lead = self.lead.as_ptr();
             state.stop = Some(guard::guard_stop);
         }
     }
@@ -391,6 +394,13 @@ impl Evaluator {
         unsafe { (*self.state).metric = metric };
     }
 
+    /// Where `r` begins for each branch with [`action::LEAD`] when it is missed; only what armed branches have is read.
+    pub fn set_leads(&mut self, leads: impl Iterator<Item = (usize, u64)>) {
+        for (branch, r) in leads {
+            self.lead[branch] = r;
+        }
+    }
+
     /// Arms only these sites from now on; the others are at rest.
     pub fn set_scope(&mut self, sites: &[usize]) {
         self.arm(|_| 0);
@@ -455,11 +465,12 @@ unsafe fn copy(x: &[u8], to: *mut u8) {
 
 /// Completes the bytes of one site: who has a wanted or tracked sibling, and whether the hook must look at all.
 fn arm_site(bytes: &mut [u8]) {
-    let goals = bytes.iter().filter(|b| **b & (action::WANT | action::TRACK) != 0).count();
+    const MEASURED: u8 = action::WANT | action::TRACK | action::LEAD;
+    let goals = bytes.iter().filter(|b| **b & MEASURED != 0).count();
     let mut any = 0;
     for byte in bytes.iter_mut() {
         *byte &= !(action::NEAR | action::ARMED);
-        let own = usize::from(*byte & (action::WANT | action::TRACK) != 0);
+        let own = usize::from(*byte & MEASURED != 0);
         if goals > own {
             *byte |= action::NEAR;
         }

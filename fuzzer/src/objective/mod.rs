@@ -2,12 +2,14 @@
 //! Execution's researcher layer). A new objective is a new file here.
 
 mod aim;
+mod approach;
 mod pens;
 mod record;
 
 use penfuzz_cc::abi::action;
 
 pub use aim::Aim;
+pub use approach::Approach;
 pub use pens::Pens;
 pub use record::Record;
 

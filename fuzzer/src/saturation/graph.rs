@@ -35,6 +35,29 @@ impl BranchGraph {
         }
         graph
     }
+
+    /// For each branch the number of sites on the shortest way from it to the site of `target`; `u32::MAX` where none leads.
+    #[must_use]
+    pub fn levels(&self, target: u32) -> Vec<u32> {
+        let mut before = vec![Vec::new(); self.next.len()];
+        for (branch, next) in self.next.iter().enumerate() {
+            for to in next {
+                before[*to as usize].push(branch as u32);
+            }
+        }
+        let mut levels = vec![u32::MAX; self.next.len()];
+        let mut ring = before[target as usize].clone();
+        let mut level = 0;
+        while !ring.is_empty() {
+            ring.retain(|b| levels[*b as usize] == u32::MAX);
+            for b in &ring {
+                levels[*b as usize] = level;
+            }
+            ring = ring.iter().flat_map(|b| &before[*b as usize]).copied().collect();
+            level += 1;
+        }
+        levels
+    }
 }
 
 fn successors(target: &Target, scope: &Scope, edges: &Edges) -> Vec<u32> {

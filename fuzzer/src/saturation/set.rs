@@ -120,6 +120,19 @@ impl Saturation {
         self.goals().filter(leads).collect()
     }
 
+    /// The branches that decide on the way to the site of `target`, ascending, with the number of sites that are left on
+    /// the shortest way from each: those that are nearer than a branch of the same site.
+    #[must_use]
+    pub fn leads(&self, target: usize) -> Vec<(usize, u32)> {
+        let levels = self.graph.levels(target as u32);
+        let site = self.siblings(target);
+        let nearer = |b: &usize| {
+            let level = levels[*b];
+            !site.contains(b) && level != u32::MAX && self.siblings(*b).any(|s| levels[s] > level)
+        };
+        self.goals().filter(nearer).map(|b| (b, levels[b])).collect()
+    }
+
     /// Goals that are not covered.
     pub fn uncovered(&self) -> impl Iterator<Item = usize> + '_ {
         self.goals().filter(|b| !self.covered[*b])

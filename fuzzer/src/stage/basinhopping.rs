@@ -17,7 +17,7 @@ use penfuzz_mutators::{
     basinhopping::Basinhopping,
     dictionary::Dictionary,
     evaluate::RepresentingFunction,
-    minimizer::{self, LocalMinimizer},
+    minimizer::{self, LocalMinimizer, avm::Avm},
     start::StartPoints,
     view::Layout,
 };
@@ -29,12 +29,15 @@ use super::{
 };
 use crate::{
     executor::HasEvaluator,
-    objective::{Aim, Objective},
+    objective::{Aim, Approach, Objective},
     saturation::Saturation,
 };
 
 /// Budget of one way over a parent: many solutions of the parent are worth more than a long walk from one.
 const WAY_VIA_PARENT: u64 = 2048;
+
+/// Steps of one basinhopping along the approach level: as many as the budget allows.
+const HOPS: u32 = u32::MAX;
 
 /// Evaluations of one turn while no site is reached yet.
 const EXPLORING_TURN: u64 = 64;
@@ -44,6 +47,8 @@ pub struct BasinhoppingStage {
     layout: Arc<Layout>,
     dictionary: Arc<Dictionary>,
     search: Basinhopping,
+    /// Many short minimizations around one point.
+    hops: Basinhopping,
     starts: StartPoints,
     clock: Clock,
     x: Vec<u8>,
@@ -61,6 +66,8 @@ impl BasinhoppingStage {
         let x = vec![0; layout.size()];
         Ok(Self {
             search: Basinhopping::new(lm, Arc::clone(&dictionary)),
+            hops: Basinhopping::new(Box::new(Avm::new(Arc::clone(&dictionary)).lines_only()), Arc::clone(&dictionary))
+                .with_n_iter(HOPS),
             starts: StartPoints::new(),
             layout,
             dictionary,
@@ -76,7 +83,7 @@ impl BasinhoppingStage {
         S: HasMetadata + HasRand<Rand = StdRand> + HasCorpus<BytesInput>,
     {
         match start {
-            Start::Closest => {
+            Start::Closest | Start::Approach => {
                 if let Some((_, bytes)) = executor.evaluator().closest(target) {
                     self.x.copy_from_slice(bytes);
                     return Ok(());
@@ -130,6 +137,8 @@ enum Start {
     Closest,
     /// Some kept or pending input.
     Known,
+    /// The closest input, and from there along the approach level.
+    Approach,
     /// A new point from which first a way to the target's site is searched.
     ViaParent,
     /// A new point.
@@ -139,10 +148,11 @@ enum Start {
 impl Start {
     /// At first the closest input; later others in turn with it, since it may be stuck.
     fn of_attempt<R: Rand>(attempt: u32, rng: &mut R) -> Self {
-        match if attempt == 0 { 0 } else { rng.next() % 6 } {
+        match if attempt == 0 { 0 } else { rng.next() % 8 } {
             0 | 1 => Self::Closest,
             2 => Self::Known,
             3 | 4 => Self::ViaParent,
+            5 | 6 => Self::Approach,
             _ => Self::Fresh,
         }
     }
@@ -215,6 +225,9 @@ impl BasinhoppingStage {
     {
         self.choose_start(start, target, executor, state)?;
         let (mut finds, mut used, mut budget) = (Vec::new(), 0, budget);
+        if start == Start::Approach {
+            return self.approach(target, budget, executor, state);
+        }
         if start == Start::ViaParent {
             budget = budget.min(WAY_VIA_PARENT);
             (finds, used) = self.solve_parent(target, budget / 2, executor, state)?;
@@ -230,6 +243,25 @@ impl BasinhoppingStage {
         }
         finds.append(&mut probe.finds);
         Ok((finds, used + allowed - probe.budget))
+    }
+
+    /// Hops around the start along the approach level.
+    fn approach<E, S>(
+        &mut self,
+        target: usize,
+        budget: u64,
+        executor: &mut E,
+        state: &mut S,
+    ) -> Result<(Vec<Vec<u8>>, u64), Error>
+    where
+        E: HasEvaluator,
+        S: HasMetadata + HasRand<Rand = StdRand> + HasCorpus<BytesInput>,
+    {
+        let saturation = state.metadata::<Saturation>()?;
+        Approach::new(target, saturation).arm(executor.evaluator_mut(), saturation);
+        let mut probe = Probe::new(executor.evaluator_mut(), &self.clock, budget, Some(target));
+        let _ = self.hops.minimize(&mut probe, &mut self.x, &self.layout, state.rand_mut());
+        Ok((core::mem::take(&mut probe.finds), budget - probe.budget))
     }
 
     /// Looks around while there is nothing to aim at; gives up what is behind branches that were given up.

@@ -1,0 +1,64 @@
+//! One branch, from wherever the run turned away from it: the approach level of search-based testing as an objective.
+//!
+//! Where the target's site is reached, `r` is the target's distance. Where it is not, `r` is the distance to the branch that
+//! would have led on, above a level that counts how many branches were still missing. So there is a slope also where a
+//! condition before the target, an equality say, fails again at every step.
+//!
+//! J. Wegener, A. Baresel and H. Sthamer, *Evolutionary test environment for automatic structural testing*, Information and
+//! Software Technology 43(14), 2001 ("approximation level").
+
+use penfuzz_cc::abi::{LEAD_BITS, action, metric};
+
+use super::{Aim, Objective};
+use crate::{executor::Evaluator, saturation::Saturation};
+
+/// Lowest value of `r` where the target's site was not reached.
+const NOT_REACHED: u64 = 1 << 63;
+
+/// Levels above this one are not told apart: as many as fit between [`LEAD_BITS`] and the topmost bit, less one.
+const HIGHEST_LEVEL: u32 = (1 << (63 - LEAD_BITS)) - 2;
+
+/// See the module.
+#[derive(Debug, Clone)]
+pub struct Approach {
+    aim: Aim,
+    /// Branches that lead to the target, ascending, with the value of `r` at distance 0.
+    leads: Vec<(usize, u64)>,
+}
+
+impl Approach {
+    /// Towards `target`.
+    #[must_use]
+    pub fn new(target: usize, saturation: &Saturation) -> Self {
+        let base = |level: u32| NOT_REACHED | u64::from(level.min(HIGHEST_LEVEL)) << LEAD_BITS;
+        let leads = saturation.leads(target).into_iter().map(|(b, level)| (b, base(level))).collect();
+        Self { aim: Aim(Some(target)), leads }
+    }
+
+    /// Does any branch decide whether the target's site is reached?
+    #[must_use]
+    pub fn has_leads(&self) -> bool {
+        !self.leads.is_empty()
+    }
+}
+
+impl Objective for Approach {
+    fn metric(&self) -> u32 {
+        metric::ULP
+    }
+
+    fn r0(&self) -> u64 {
+        u64::MAX
+    }
+
+    fn action(&self, saturation: &Saturation, branch: usize) -> u8 {
+        let lead = if self.leads.binary_search_by_key(&branch, |l| l.0).is_ok() { action::LEAD } else { 0 };
+        self.aim.action(saturation, branch) | lead
+    }
+
+    fn arm(&self, evaluator: &mut Evaluator, saturation: &Saturation) {
+        evaluator.set_objective(self.metric(), self.r0());
+        evaluator.set_leads(self.leads.iter().copied());
+        evaluator.arm(|b| self.action(saturation, b));
+    }
+}
