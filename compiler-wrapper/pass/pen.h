@@ -97,13 +97,13 @@ struct Parameter {
   std::string Name, Type;
   unsigned Kind = 0; // enum pen_kind
   bool Pointer = false;
-  unsigned Offset = 0, Size = 0;
+  unsigned Offset = 0, Size = 0, Cell = 0;
 };
 struct Signature {
   std::vector<Parameter> Parameters;
   std::string ResultType;
   unsigned ResultKind = 0;
-  unsigned InputSize = 0;
+  unsigned InputSize = 0, OutputSize = 16; // the result has the first cell
   bool Supported = true;
 };
 Signature signatureOf(llvm::Function &F, llvm::ArrayRef<std::string> Names);

@@ -10,7 +10,7 @@ using namespace llvm;
 namespace {
 
 // enum pen_kind
-enum Kind : unsigned { Unsupported, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, Bool, Void };
+enum Kind : unsigned { Unsupported, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, Bool, Void, Output };
 
 unsigned sizeOf(unsigned K) {
   switch (K) {
@@ -48,7 +48,13 @@ struct CType {
   std::string Text;
   unsigned Kind = Unsupported;
   bool Pointer = false;
+  unsigned Bytes = 0;    // of a structure that a callee can fill in, else 0
+  bool ReadOnly = false; // const
 };
+
+// The result structures of numeric libraries have a few numbers; what is larger is rather a state or a table.
+constexpr uint64_t MaxOutputBytes = 256;
+constexpr uint64_t CellBytes = 16;
 
 const char *tagName(unsigned Tag) {
   switch (Tag) {
@@ -60,6 +66,37 @@ const char *tagName(unsigned Tag) {
   }
 }
 
+// Only numbers, and arrays and structures of them: zeroed memory is a value of this type.
+bool isPlainData(const DIType *T) {
+  if (auto *Basic = dyn_cast_or_null<DIBasicType>(T)) return Basic->getSizeInBits() > 0;
+  if (auto *Derived = dyn_cast_or_null<DIDerivedType>(T)) {
+    switch (Derived->getTag()) {
+    case dwarf::DW_TAG_typedef: case dwarf::DW_TAG_const_type: case dwarf::DW_TAG_volatile_type: case dwarf::DW_TAG_member:
+      return isPlainData(Derived->getBaseType());
+    default: return false;
+    }
+  }
+  auto *Composite = dyn_cast_or_null<DICompositeType>(T);
+  if (!Composite || Composite->isForwardDecl()) return false;
+  switch (Composite->getTag()) {
+  case dwarf::DW_TAG_enumeration_type: return true;
+  case dwarf::DW_TAG_array_type: return isPlainData(Composite->getBaseType());
+  case dwarf::DW_TAG_structure_type: case dwarf::DW_TAG_union_type:
+    // A C++ structure with functions of its own may need its constructor.
+    return all_of(Composite->getElements(), [](const DINode *N) {
+      auto *Member = dyn_cast_or_null<DIType>(N);
+      return Member && Member->getTag() == dwarf::DW_TAG_member && isPlainData(Member);
+    });
+  default: return false;
+  }
+}
+
+unsigned outputBytes(const DICompositeType *T) {
+  uint64_t Bytes = T->getSizeInBits() / 8;
+  bool Fits = Bytes > 0 && Bytes <= MaxOutputBytes && T->getAlignInBits() <= 8 * CellBytes;
+  return Fits && isPlainData(T) ? Bytes : 0;
+}
+
 CType ctypeOf(const DIType *T) {
   if (!T) return {"void", Void, false};
   if (auto *Basic = dyn_cast<DIBasicType>(T)) return {Basic->getName().str(), basicKind(Basic), false};
@@ -69,7 +106,7 @@ CType ctypeOf(const DIType *T) {
       return Under;
     }
     std::string Name = Composite->getName().empty() ? "{…}" : Composite->getName().str();
-    return {tagName(Composite->getTag()) + Name, Unsupported, false};
+    return {tagName(Composite->getTag()) + Name, Unsupported, false, outputBytes(Composite)};
   }
   if (isa<DISubroutineType>(T)) return {"function", Unsupported, false};
   auto *Derived = dyn_cast<DIDerivedType>(T);
@@ -80,7 +117,10 @@ CType ctypeOf(const DIType *T) {
     if (Inner.Kind == Unsupported && !Inner.Pointer) Inner.Text = Derived->getName().str();
     return Inner;
   case dwarf::DW_TAG_const_type:
-    if (!Inner.Pointer) Inner.Text = "const " + Inner.Text;
+    if (!Inner.Pointer) {
+      Inner.Text = "const " + Inner.Text;
+      Inner.ReadOnly = true;
+    }
     return Inner;
   case dwarf::DW_TAG_volatile_type:
     if (!Inner.Pointer) Inner.Text = "volatile " + Inner.Text;
@@ -88,7 +128,9 @@ CType ctypeOf(const DIType *T) {
   case dwarf::DW_TAG_restrict_type: case dwarf::DW_TAG_atomic_type: return Inner;
   case dwarf::DW_TAG_pointer_type: case dwarf::DW_TAG_reference_type: case dwarf::DW_TAG_rvalue_reference_type: {
     bool Scalar = sizeOf(Inner.Kind) != 0 && !Inner.Pointer;
-    return {Inner.Text + " *", Scalar ? Inner.Kind : Unsupported, true};
+    bool ToFillIn = !Inner.Pointer && Inner.Bytes > 0 && !Inner.ReadOnly;
+    unsigned Kind = Scalar ? Inner.Kind : ToFillIn ? static_cast<unsigned>(Output) : static_cast<unsigned>(Unsupported);
+    return {Inner.Text + " *", Kind, true, ToFillIn ? Inner.Bytes : 0};
   }
   default: return {Derived->getName().str(), Unsupported, false};
   }
@@ -135,9 +177,13 @@ static void addParameter(Signature &S, CType C, std::string Name) {
   P.Type = C.Text;
   P.Kind = C.Kind == Void ? static_cast<unsigned>(Unsupported) : C.Kind;
   P.Pointer = C.Pointer;
-  P.Size = sizeOf(P.Kind);
+  P.Size = P.Kind == Output ? C.Bytes : sizeOf(P.Kind);
   P.Offset = S.InputSize;
-  S.InputSize += P.Size;
+  if (P.Kind != Output) S.InputSize += P.Size;
+  if (P.Pointer) {
+    P.Cell = S.OutputSize;
+    S.OutputSize += alignTo(std::max(P.Size, 1u), CellBytes);
+  }
   S.Supported &= P.Kind != Unsupported;
   S.Parameters.push_back(std::move(P));
 }
@@ -175,10 +221,13 @@ Signature signatureOf(Function &F, ArrayRef<std::string> Names) {
 }
 
 // One argument, read from the input, or the address of its value in the output area.
-static Value *argument(Context &X, IRBuilder<> &B, const Parameter &P, unsigned Index, Type *T, Value *In, Value *Out) {
+static Value *argument(Context &X, IRBuilder<> &B, const Parameter &P, Type *T, Value *In, Value *Out) {
   Value *Source = B.CreateConstInBoundsGEP1_64(X.I8, In, P.Offset);
   if (P.Pointer) {
-    Value *Cell = B.CreateConstInBoundsGEP1_64(X.I8, Out, 16 * (1 + Index));
+    Value *Cell = B.CreateConstInBoundsGEP1_64(X.I8, Out, P.Cell);
+    // Nothing of an earlier call may be seen in this one.
+    B.CreateMemSet(Cell, X.u8(0), alignTo(P.Size, CellBytes), Align(CellBytes));
+    if (P.Kind == Output) return Cell;
     if (P.Kind == Bool) {
       Value *Bit = B.CreateAnd(B.CreateAlignedLoad(X.I8, Source, Align(1)), X.u8(1));
       B.CreateAlignedStore(Bit, Cell, Align(1));
@@ -220,7 +269,7 @@ Constant *makeThunk(Context &X, Function &F, const Signature &S) {
       Args.push_back(B.CreateAlloca(A.getParamStructRetType()));
       continue;
     }
-    Args.push_back(argument(X, B, S.Parameters[Index], Index, A.getType(), In, Out));
+    Args.push_back(argument(X, B, S.Parameters[Index], A.getType(), In, Out));
     Index++;
   }
   CallInst *Call = B.CreateCall(&F, Args);

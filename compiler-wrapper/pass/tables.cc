@@ -76,11 +76,12 @@ static Constant *edgesOf(Context &X, ArrayRef<Edges> All, StructType *FunctionTy
 }
 
 static Constant *parametersOf(Context &X, const Signature &S) {
-  auto *T = StructType::get(X.C, {X.Ptr, X.Ptr, X.I32, X.I32, X.I32, X.I32});
+  auto *T = StructType::get(X.C, {X.Ptr, X.Ptr, X.I32, X.I32, X.I32, X.I32, X.I32, X.I32});
   std::vector<Constant *> Items;
   for (const Parameter &P : S.Parameters)
     Items.push_back(ConstantStruct::get(
-        T, {X.text(P.Name), X.text(P.Type), X.u32(P.Kind), X.u32(P.Pointer), X.u32(P.Offset), X.u32(P.Size)}));
+        T, {X.text(P.Name), X.text(P.Type), X.u32(P.Kind), X.u32(P.Pointer), X.u32(P.Offset), X.u32(P.Size), X.u32(P.Cell),
+            X.u32(0)}));
   return X.array(T, Items);
 }
 
@@ -92,7 +93,7 @@ template <typename V> static Constant *numbersOf(Context &X, const std::vector<V
 
 static StructType *functionType(Context &X) {
   std::vector<Type *> Fields(11, X.Ptr);
-  Fields.insert(Fields.end(), 8, X.I32);
+  Fields.insert(Fields.end(), 10, X.I32);
   return StructType::get(X.C, Fields);
 }
 
@@ -140,7 +141,8 @@ static Constant *functionRecord(Context &X, const FunctionPlan &Plan, Constant *
       FT, {X.text(Name), X.text(F.getName()), X.text(File), &F, makeThunk(X, F, S), parametersOf(X, S), Sites,
            edgesOf(X, {Plan.Entry}, FT), numbersOf(X, Plan.Floats), numbersOf(X, Plan.Integers), X.text(S.ResultType),
            X.u32(S.Parameters.size()), X.u32(Plan.Sites.size()), X.u32(Plan.Floats.size()), X.u32(Plan.Integers.size()),
-           X.u32(S.ResultKind), X.u32(S.InputSize), X.u32(SP ? SP->getLine() : 0), X.u32(F.hasLocalLinkage())});
+           X.u32(S.ResultKind), X.u32(S.InputSize), X.u32(SP ? SP->getLine() : 0), X.u32(F.hasLocalLinkage()),
+           X.u32(S.OutputSize), X.u32(0)});
 }
 
 void makeRecords(Context &X, const FunctionPlan &Plan, ArrayRef<Shape> Shapes, GlobalVariable *Actions,

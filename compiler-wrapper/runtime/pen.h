@@ -41,7 +41,8 @@ enum pen_kind {
   PEN_I8, PEN_I16, PEN_I32, PEN_I64,
   PEN_U8, PEN_U16, PEN_U32, PEN_U64,
   PEN_BOOL, /* one byte in the input, its lowest bit is the value */
-  PEN_VOID  /* results only */
+  PEN_VOID, /* results only */
+  PEN_OUTPUT /* parameters only: a pointer to a structure without pointers, which the callee fills in; nothing of it is in the input */
 };
 
 enum pen_site_kind { PEN_BRANCH = 0, PEN_SWITCH = 1, PEN_SELECT = 2 };
@@ -60,7 +61,9 @@ struct pen_param {
   uint32_t kind;     /* enum pen_kind, of the value or of what is pointed to */
   uint32_t pointer;  /* 1: the callee gets the address of one such value and may write to it */
   uint32_t offset;   /* bytes from the start of the input */
-  uint32_t size;     /* bytes */
+  uint32_t size;     /* bytes; of an output those of the structure */
+  uint32_t cell;     /* bytes from the start of `out` to what the pointer points to, a multiple of 16; 0 if it is none */
+  uint32_t unused;
 };
 
 struct pen_site;
@@ -104,9 +107,10 @@ struct pen_function {
   const char *symbol; /* as the linker sees it */
   const char *file;
   void *address;
-  /* Calls the function with the arguments at `in` (input_size bytes). `out` is 16 * (1 + n_params) bytes, aligned to 16: the
-   * result goes to out[0..8], the value that parameter i points to lives at out + 16 * (1 + i) during and after the call.
-   * Null when a parameter is not supported (kind PEN_UNSUPPORTED). */
+  /* Calls the function with the arguments at `in` (input_size bytes). `out` is output_size bytes, aligned to 16: the result
+   * goes to out[0..8], what a parameter points to lives at out + cell during and after the call, in a whole number of cells
+   * of 16 bytes. Before the call a cell is zero but for the value from the input. Null when a parameter is not supported
+   * (kind PEN_UNSUPPORTED). */
   void (*call)(const uint8_t *in, uint8_t *out);
   const struct pen_param *params;
   const struct pen_site *sites;
@@ -122,6 +126,8 @@ struct pen_function {
   uint32_t input_size;  /* bytes */
   uint32_t line;
   uint32_t is_static;
+  uint32_t output_size; /* bytes, a multiple of 16 */
+  uint32_t unused;
 };
 
 /* Mutable state, one per target file. */

@@ -72,6 +72,9 @@ pub mod kind {
     pub const BOOL: u32 = 11;
     /// No value; results only.
     pub const VOID: u32 = 12;
+    /// A pointer to a structure without pointers, which the callee fills in; nothing of it is in the input. Parameters
+    /// only.
+    pub const OUTPUT: u32 = 13;
 }
 
 /// What a site is in the source.
@@ -125,8 +128,12 @@ pub struct Param {
     pub pointer: u32,
     /// Bytes from the start of the input.
     pub offset: u32,
-    /// Bytes.
+    /// Bytes; of an output those of the structure.
     pub size: u32,
+    /// Bytes from the start of the output area to what the pointer points to, a multiple of 16; 0 if it is none.
+    pub cell: u32,
+    /// Padding.
+    pub unused: u32,
 }
 
 /// What follows a branch (or a function's entry) before any other site is passed.
@@ -202,8 +209,9 @@ pub struct Function {
     /// Where its code is.
     pub address: *mut c_void,
     /// Calls the function with the arguments at the first pointer (`input_size` bytes). The second points to
-    /// `16 * (1 + n_params)` bytes, aligned to 16: the result goes to the first 8, the value that parameter `i` points to
-    /// lives at `16 * (1 + i)` during and after the call. `None` when a parameter is not supported.
+    /// `output_size` bytes, aligned to 16: the result goes to the first 8, what a parameter points to lives at its `cell`
+    /// during and after the call, in a whole number of cells of 16 bytes. Before the call a cell is zero but for the value
+    /// from the input. `None` when a parameter is not supported.
     pub call: Option<unsafe extern "C-unwind" fn(*const u8, *mut u8)>,
     /// `n_params` entries.
     pub params: *const Param,
@@ -233,6 +241,10 @@ pub struct Function {
     pub line: u32,
     /// 1: not visible to other translation units.
     pub is_static: u32,
+    /// Bytes of the result and of all that parameters point to, a multiple of 16.
+    pub output_size: u32,
+    /// Padding.
+    pub unused: u32,
 }
 
 /// Mutable state, one per target file.
@@ -322,7 +334,8 @@ mod tests {
 
     fn structures(layout: &mut Layout) {
         structure!(layout, "pen_param", Param,
-            "name" name "type" type_name "kind" kind "pointer" pointer "offset" offset "size" size);
+            "name" name "type" type_name "kind" kind "pointer" pointer "offset" offset "size" size "cell" cell
+            "unused" unused);
         structure!(layout, "pen_edges", Edges, "next" next "calls" calls "n_next" n_next "n_calls" n_calls);
         structure!(layout, "pen_case", Case, "value" value "branch" branch "unused" unused);
         structure!(layout, "pen_site", Site,
@@ -333,7 +346,7 @@ mod tests {
             "name" name "symbol" symbol "file" file "address" address "call" call "params" params "sites" sites
             "entry" entry "floats" floats "integers" integers "result_type" result_type "n_params" n_params
             "n_sites" n_sites "n_floats" n_floats "n_integers" n_integers "result_kind" result_kind
-            "input_size" input_size "line" line "is_static" is_static);
+            "input_size" input_size "line" line "is_static" is_static "output_size" output_size "unused" unused);
         structure!(layout, "pen_state", State,
             "r" r "fuel" fuel "metric" metric "hits" hits "n_improved" n_improved "last_branch" last_branch
             "outcomes" outcomes "best" best "improved" improved "coverage" coverage "stop" stop
@@ -367,6 +380,7 @@ mod tests {
             ("PEN_U64", kind::U64),
             ("PEN_BOOL", kind::BOOL),
             ("PEN_VOID", kind::VOID),
+            ("PEN_OUTPUT", kind::OUTPUT),
             ("PEN_BRANCH", site_kind::BRANCH.into()),
             ("PEN_SWITCH", site_kind::SWITCH.into()),
             ("PEN_SELECT", site_kind::SELECT.into()),

@@ -176,7 +176,7 @@ impl Pair {
             name: f.name.clone(),
             evaluator: twin.evaluator(function),
             plain: twin.plain(function),
-            output: vec![0; 1 + f.parameters.len()],
+            output: vec![0; f.output_size / 16],
             compared: Compared::default(),
         }
     }
@@ -232,8 +232,13 @@ fn thunks_of(functions: &[Function]) -> String {
 fn thunk_of(f: &Function) -> String {
     let (mut body, mut types, mut arguments) = (String::new(), Vec::new(), Vec::new());
     for (i, p) in f.parameters.iter().enumerate() {
-        let (value, offset) = (p.value_type(), p.offset);
-        let cell = 16 * (1 + i);
+        let (value, offset, cell) = (p.value_type(), p.offset, p.cell);
+        if p.is_output() {
+            write!(body, "  __builtin_memset(out + {cell}, 0, {});\n", p.output_size).expect("a String takes it");
+            types.push("void *".to_owned());
+            arguments.push(format!("out + {cell}"));
+            continue;
+        }
         // A truth value is the lowest bit of its byte.
         let is_bool = value == "_Bool" || value == "bool";
         let of_c = if is_bool { "unsigned char" } else { value };
@@ -244,7 +249,8 @@ fn thunk_of(f: &Function) -> String {
             write!(body, " a{i} &= 1;").expect("a String takes it");
         }
         if p.pointer {
-            write!(body, " __builtin_memcpy({place}, &a{i}, sizeof a{i});").expect("a String takes it");
+            write!(body, " __builtin_memset({place}, 0, 16); __builtin_memcpy({place}, &a{i}, sizeof a{i});")
+                .expect("a String takes it");
             arguments.push(format!("(void *)({place})"));
         } else {
             arguments.push(format!("a{i}"));

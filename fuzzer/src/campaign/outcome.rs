@@ -39,8 +39,7 @@ pub fn arguments(function: &Function, bytes: &[u8]) -> Vec<Arg> {
     let mut x = bytes.to_vec();
     x.resize(layout.size(), 0);
     function
-        .parameters
-        .iter()
+        .inputs()
         .zip(layout.slots())
         .map(|(p, slot)| literal::arg(&p.name, p.value_type(), slot.kind, slot.get(&x)))
         .collect()
@@ -190,8 +189,9 @@ fn signature(function: &Function) -> Signature {
             .map(|p| report::Parameter {
                 name: p.name.clone(),
                 type_name: p.type_name.clone(),
-                kind: kind_name(p.kind),
+                kind: if p.is_output() { report::OUTPUT_KIND.to_owned() } else { kind_name(p.kind) },
                 pointer: p.pointer,
+                size: p.output_size,
             })
             .collect(),
         file: function.file.clone(),

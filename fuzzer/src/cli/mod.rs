@@ -1,6 +1,8 @@
 //! The command line: one file per subcommand; the doc comment of a flag is its help text.
 
+mod functions;
 mod fuzz;
+mod generate;
 mod replay;
 mod report;
 mod suite;
@@ -43,6 +45,10 @@ struct Cli {
 enum Command {
     /// Run the campaigns of a suite and print one table.
     Suite(suite::Args),
+    /// Make the description of a suite from the functions that a library has.
+    Generate(generate::Args),
+    /// List the functions of a target, and which can be under test.
+    Functions(functions::Args),
     /// Run kept or crashing inputs again; print arguments, branches and result.
     Replay(replay::Args),
     /// Write the reports of a campaign again and print its summary.
@@ -55,6 +61,8 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match cli.command {
         Some(Command::Suite(args)) => suite::run(&args),
+        Some(Command::Generate(args)) => generate::run(&args),
+        Some(Command::Functions(args)) => functions::run(&args),
         Some(Command::Replay(args)) => replay::run(&args),
         Some(Command::Report(args)) => report::run(&args),
         None => fuzz::run(&cli.fuzz),

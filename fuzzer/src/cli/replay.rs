@@ -101,9 +101,21 @@ fn print_result(evaluator: &Evaluator) {
         Some(kind) => show("returned", kind, output[0] as u64 & kind.mask()),
         None => println!("  returned"),
     }
-    for (i, p) in function.parameters.iter().enumerate().filter(|(_, p)| p.pointer && !function.is_harness()) {
+    for p in function.parameters.iter().filter(|p| p.pointer && !function.is_harness()) {
+        let first = p.cell / size_of::<u128>();
         if let Some(kind) = p.kind {
-            show(&format!("*{}", p.name), kind, output[1 + i] as u64 & kind.mask());
+            show(&format!("*{}", p.name), kind, output[first] as u64 & kind.mask());
+        } else if p.is_output() {
+            print_structure(&p.name, &output[first..], p.output_size);
         }
+    }
+}
+
+/// A structure word by word, each as it is and as a double: which members it has is not known here.
+fn print_structure(name: &str, cells: &[u128], size: usize) {
+    let words = cells.iter().flat_map(|c| [*c as u64, (*c >> 64) as u64]).take(size.div_ceil(8));
+    for (i, word) in words.enumerate() {
+        let label = format!("*{name}+{}", 8 * i);
+        println!("  {label:<12} = {word:#018x}   ({})", literal::decimal(Kind::F64, word));
     }
 }

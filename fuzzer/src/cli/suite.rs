@@ -34,6 +34,10 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
 
+    /// Run the targets of these names only (with `*` and `?`); separated by commas, may be repeated.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    only: Vec<String>,
+
     /// Let another tool count the branches that the emitted tests cover.
     #[arg(long, value_enum)]
     referee: Option<Referee>,
@@ -93,7 +97,10 @@ fn make_room(args: &Args) -> Result<(), Error> {
 
 /// Runs the suite.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
-    let loaded = suite::load(&args.suite)?;
+    let mut loaded = suite::load(&args.suite)?;
+    if !args.only.is_empty() {
+        loaded.keep_only(&args.only)?;
+    }
     make_room(args)?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let options = suite::Options {

@@ -8,6 +8,7 @@ use std::{collections::HashSet, rc::Rc, time::Duration};
 use penfuzz_cc::abi::{self, action};
 
 use super::{
+    cells::Cells,
     fault::{Fault, FaultReader},
     guard::{self, End},
 };
@@ -67,7 +68,7 @@ pub struct Evaluator {
     input: *mut u8,
     own_input: Vec<u8>,
     /// Result and pointees of the call, 16-byte cells.
-    output: Vec<u128>,
+    output: Cells,
     outcomes: Vec<u8>,
     best: Vec<u64>,
     lead: Vec<u64>,
@@ -118,7 +119,7 @@ impl Evaluator {
             input_size,
             input: core::ptr::null_mut(),
             own_input: vec![0; input_size.max(1)],
-            output: vec![0; 1 + f.parameters.len()],
+            output: Cells::new(f.output_size)?,
             outcomes: vec![0; n],
             best: vec![u64::MAX; n],
             lead: vec![u64::MAX; n],
@@ -272,7 +273,7 @@ impl Evaluator {
                     (*self.state).fuel = self.fuel;
                     let mut result = 0;
                     self.last_end = guard::call_harness(harness, self.input, n, &mut result);
-                    self.output[0] = u128::from(result as u32);
+                    self.output.as_mut_ptr().write(u128::from(result as u32));
                 }
             }
         }
@@ -368,10 +369,10 @@ impl Evaluator {
         self.last_end.map(|end| self.faults.read(end, status))
     }
 
-    /// Bytes that the last run left as result (first cell) and behind pointers (cell `1 + parameter`).
+    /// Bytes that the last run left as result (first cell) and behind pointers (see [`crate::target::Parameter::cell`]).
     #[must_use]
     pub fn output(&self) -> &[u128] {
-        &self.output
+        self.output.as_slice()
     }
 
     /// The `SanCov` map; one counter per guard, the first unused. Filled only while the gate is open.

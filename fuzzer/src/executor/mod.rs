@@ -1,5 +1,6 @@
 //! Calls the target: one evaluation after another, in process, and always comes back.
 
+mod cells;
 pub mod evaluator;
 pub mod fault;
 pub mod guard;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use super::model::{Arg, Report};
+use super::model::{Arg, Parameter, Report, Signature};
 
 /// A C identifier, or a piece of a file name: what is not a letter, a digit or `_` becomes `_`; at most 100
 /// characters (file names are limited to 255 bytes).
@@ -55,13 +55,30 @@ pub fn callable(function: &str) -> String {
 
 /// A call with these arguments, ready to paste; what a pointer points to is a compound literal.
 pub fn call(report: &Report, args: &[Arg]) -> String {
-    let pointer = |i: usize| report.signature.parameters.get(i).is_some_and(|p| p.pointer);
-    let texts: Vec<_> = args
-        .iter()
-        .enumerate()
-        .map(|(i, a)| if pointer(i) { format!("&({}){{{}}}", a.type_name, a.hex) } else { a.hex.clone() })
+    let texts: Vec<_> = with_outputs(&report.signature, args)
+        .map(|(parameter, arg)| match (parameter, arg) {
+            (Some(p), None) => format!("&({}){{0}}", p.pointee()),
+            (Some(p), Some(a)) if p.pointer => format!("&({}){{{}}}", a.type_name, a.hex),
+            (_, a) => a.map_or_else(String::new, |a| a.hex.clone()),
+        })
         .collect();
     format!("{}({})", callable(&report.function), texts.join(", "))
+}
+
+/// Every parameter with its argument, outputs with none; arguments without a parameter (the bytes of a harness) come
+/// last.
+pub fn with_outputs<'a>(
+    signature: &'a Signature,
+    args: &'a [Arg],
+) -> impl Iterator<Item = (Option<&'a Parameter>, Option<&'a Arg>)> {
+    let mut rest = args.iter();
+    let mut parameters = signature.parameters.iter();
+    std::iter::from_fn(move || {
+        let parameter = parameters.next();
+        let arg = if parameter.is_some_and(Parameter::is_output) { None } else { rest.next() };
+        let is_output = parameter.is_some_and(Parameter::is_output);
+        (is_output || arg.is_some()).then_some((parameter, arg))
+    })
 }
 
 /// `x = 0.5, n = 3`.

@@ -60,6 +60,7 @@ fn signature() -> Signature {
         type_name: type_name.to_owned(),
         kind: kind.to_owned(),
         pointer,
+        size: 0,
     };
     Signature {
         symbol: "clamp".to_owned(),

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 /// The version of the `report.json` schema.
 pub const SCHEMA: u32 = 1;
 
+/// The [kind](Parameter::kind) of a structure that the callee fills in.
+pub const OUTPUT_KIND: &str = "output";
+
 /// The outcome of a campaign on one function.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
@@ -80,11 +83,33 @@ pub struct Parameter {
     #[serde(rename = "type")]
     pub type_name: String,
     /// Kind of the value, or of what is pointed to, as [`kind_name`](super::literal::kind_name) spells it; empty
-    /// when it is not a scalar.
+    /// when it is not a scalar; [`OUTPUT_KIND`] for a structure that the callee fills in, which is no argument of a test.
     #[serde(default)]
     pub kind: String,
     /// The callee gets the address of one such value.
     pub pointer: bool,
+    /// Bytes of the structure of an output; 0 otherwise.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub size: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(n: &usize) -> bool {
+    *n == 0
+}
+
+impl Parameter {
+    /// The callee fills it in: tests have no argument for it.
+    #[must_use]
+    pub fn is_output(&self) -> bool {
+        self.kind == OUTPUT_KIND
+    }
+
+    /// The type of what the parameter points to, as C writes it.
+    #[must_use]
+    pub fn pointee(&self) -> &str {
+        self.type_name.strip_suffix(" *").unwrap_or(&self.type_name)
+    }
 }
 
 /// Counts of branches in scope.

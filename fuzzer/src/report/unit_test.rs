@@ -13,7 +13,9 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use super::c_text::{call, callable, comment, decimals, identifier, is_cxx, is_source, shell_word, string};
+use super::c_text::{
+    call, callable, comment, decimals, identifier, is_cxx, is_source, shell_word, string, with_outputs,
+};
 use super::model::{Arg, Finding, Parameter, Report, Test};
 
 /// The directory of the program in an output directory.
@@ -21,6 +23,9 @@ pub const DIRECTORY: &str = "tests";
 
 /// The entry point of libFuzzer-style targets; its one argument is a byte buffer.
 const BYTE_HARNESS: &str = "LLVMFuzzerTestOneInput";
+
+/// What a parameter points to lies in a whole number of cells of this size.
+const CELL_BYTES: usize = 16;
 
 /// The program's file name: `test_FUNCTION.c`, or `.cpp` when it includes a C++ source.
 #[must_use]
@@ -172,7 +177,8 @@ fn tested_name(report: &Report) -> String {
 }
 
 fn parameter_type(parameter: &Parameter) -> String {
-    let value = c_type(&parameter.kind, &parameter.type_name).unwrap_or("void");
+    let value =
+        if parameter.is_output() { "void" } else { c_type(&parameter.kind, &parameter.type_name).unwrap_or("void") };
     format!("{value}{}", if parameter.pointer { " *" } else { "" })
 }
 
@@ -255,29 +261,59 @@ fn block(report: &Report, number: usize, test: &Test) -> String {
 }
 
 fn typed_call(report: &Report, number: usize, test: &Test) -> String {
-    let signature = &report.signature;
-    let variables: Vec<_> =
-        test.args.iter().enumerate().map(|(i, a)| format!("in{}_{}", i + 1, identifier(&a.name))).collect();
-    let both = || signature.parameters.iter().zip(&test.args).zip(&variables);
-    let mut out = String::new();
-    for ((parameter, arg), variable) in both() {
+    let (mut out, mut after, mut passed) = (String::new(), String::new(), Vec::new());
+    for (i, (parameter, arg)) in with_outputs(&report.signature, &test.args).enumerate() {
+        let Some(parameter) = parameter else { continue };
+        let Some(arg) = arg else {
+            let variable = format!("out{}_{}", i + 1, identifier(&parameter.name));
+            out.push_str(&output(report, parameter, &variable));
+            passed.push(format!("&{variable}"));
+            continue;
+        };
+        let variable = format!("in{}_{}", i + 1, identifier(&arg.name));
         let (type_name, value) = initializer(report, parameter, arg);
-        let shown = comment(&format!("{}{} = {}", if parameter.pointer { "*" } else { "" }, arg.name, arg.decimal));
-        let _ = writeln!(out, "    {type_name} {variable} = {value}; /* {shown} */");
+        if parameter.pointer {
+            let shown = comment(&format!("*{} = {}", arg.name, arg.decimal));
+            let n = cell_values(&parameter.kind);
+            let _ = writeln!(out, "    {type_name} {variable}[{n}] = {{{value}}}; /* {shown} */");
+            after.push_str(&show(&parameter.kind, &format!("*{}", arg.name), &format!("{variable}[0]")));
+        } else {
+            let shown = comment(&format!("{} = {}", arg.name, arg.decimal));
+            let _ = writeln!(out, "    {type_name} {variable} = {value}; /* {shown} */");
+        }
+        passed.push(variable);
     }
-    let passed: Vec<_> = both().map(|((p, _), v)| format!("{}{v}", if p.pointer { "&" } else { "" })).collect();
     let title = format!("{number}: {}", call(report, &test.args));
     let _ = writeln!(out, "    puts({});", string(&title));
     let called = format!("{}({})", tested_name(report), passed.join(", "));
-    let shown = show(&signature.result_kind, "result", &called);
+    let shown = show(&report.signature.result_kind, "result", &called);
     if shown.is_empty() {
         let _ = writeln!(out, "    (void){called};");
     }
-    out.push_str(&shown);
-    for ((parameter, arg), variable) in both().filter(|((p, _), _)| p.pointer) {
-        out.push_str(&show(&parameter.kind, &format!("*{}", arg.name), variable));
+    out + &shown + &after
+}
+
+/// Values of a kind in the 16 bytes that the fuzzer has behind each pointer: a test must not give a function less that
+/// writes two values.
+fn cell_values(kind: &str) -> usize {
+    let size = match kind {
+        "i8" | "u8" | "bool" => 1,
+        "i16" | "u16" => 2,
+        "f32" | "i32" | "u32" => 4,
+        _ => 8,
+    };
+    CELL_BYTES / size
+}
+
+/// A zeroed variable that the function fills in. Only with the source included is its type known.
+fn output(report: &Report, parameter: &Parameter, variable: &str) -> String {
+    if includes_source(report) {
+        let type_name = comment(parameter.pointee());
+        return format!("    {type_name} {variable};\n    __builtin_memset(&{variable}, 0, sizeof {variable});\n");
     }
-    out
+    let size = parameter.size.next_multiple_of(CELL_BYTES);
+    let shown = comment(parameter.pointee());
+    format!("    union {{ unsigned char bytes[{size}]; long double align; }} {variable} = {{{{0}}}}; /* {shown} */\n")
 }
 
 /// Type and value of the variable for an argument. With the source included the project's own names are known, and

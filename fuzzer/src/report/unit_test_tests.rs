@@ -43,7 +43,7 @@ fn small(function: &str, signature: Signature, args: Vec<Arg>) -> Report {
 }
 
 fn parameter(name: &str, type_name: &str, kind: &str, pointer: bool) -> Parameter {
-    Parameter { name: name.to_owned(), type_name: type_name.to_owned(), kind: kind.to_owned(), pointer }
+    Parameter { name: name.to_owned(), type_name: type_name.to_owned(), kind: kind.to_owned(), pointer, size: 0 }
 }
 
 #[test]
@@ -68,26 +68,26 @@ fn the_example() {
       { /* queue/id:000000, branches covered: 1 */
         double in1_x = 0x1p-2; /* x = 0.25 */
         int32_t in2_n = 0x0; /* n = 0 */
-        double in3_rest = 0x0p+0; /* *rest = 0.0 */
+        double in3_rest[2] = {0x0p+0}; /* *rest = 0.0 */
         puts("1: clamp(0x1p-2, 0x0, &(double){0x0p+0})");
-        penfuzz_show_float("result", tested_clamp(in1_x, in2_n, &in3_rest));
-        penfuzz_show_float("*rest", in3_rest);
+        penfuzz_show_float("result", tested_clamp(in1_x, in2_n, in3_rest));
+        penfuzz_show_float("*rest", in3_rest[0]);
       }
       { /* queue/id:000001, branches covered: 3 */
         double in1_x = 0x1p+0; /* x = 1.0 */
         int32_t in2_n = 0x0; /* n = 0 */
-        double in3_rest = 0x0p+0; /* *rest = 0.0 */
+        double in3_rest[2] = {0x0p+0}; /* *rest = 0.0 */
         puts("2: clamp(0x1p+0, 0x0, &(double){0x0p+0})");
-        penfuzz_show_float("result", tested_clamp(in1_x, in2_n, &in3_rest));
-        penfuzz_show_float("*rest", in3_rest);
+        penfuzz_show_float("result", tested_clamp(in1_x, in2_n, in3_rest));
+        penfuzz_show_float("*rest", in3_rest[0]);
       }
       { /* queue/id:000002, branches covered: 4 */
         double in1_x = penfuzz_f64(0x7ff8000000000000ULL); /* x = nan */
         int32_t in2_n = 0x0; /* n = 0 */
-        double in3_rest = 0x0p+0; /* *rest = 0.0 */
+        double in3_rest[2] = {0x0p+0}; /* *rest = 0.0 */
         puts("3: clamp(NAN, 0x0, &(double){0x0p+0})");
-        penfuzz_show_float("result", tested_clamp(in1_x, in2_n, &in3_rest));
-        penfuzz_show_float("*rest", in3_rest);
+        penfuzz_show_float("result", tested_clamp(in1_x, in2_n, in3_rest));
+        penfuzz_show_float("*rest", in3_rest[0]);
       }
       return 0;
     }
@@ -210,4 +210,48 @@ fn hostile_names_stay_inside_their_comments_and_strings() {
     report.signature.is_static = true;
     report.signature.file = "a\".c".to_owned();
     assert!(program(&report).contains("#error"), "a path that cannot be included must be said to be one");
+}
+
+#[test]
+fn a_structure_to_fill_in_is_passed_as_zeroed_memory() {
+    let source = "\
+typedef struct { double val, err; } result_t;
+double half(double x, result_t *r, double *both)
+{
+  if (r->val != 0 || r->err != 0)
+    return -1;
+  r->val = r->err = x;
+  both[0] = both[1] = x;
+  return r->val / 2;
+}
+";
+    for is_static in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("half.c").to_string_lossy().into_owned();
+        let result = Parameter { size: 16, ..parameter("r", "result_t *", "output", true) };
+        let signature = Signature {
+            symbol: "half".to_owned(),
+            result: "double".to_owned(),
+            result_kind: "f64".to_owned(),
+            parameters: vec![
+                parameter("x", "double", "f64", false),
+                result,
+                parameter("both", "double *", "f64", true),
+            ],
+            file,
+            line: 2,
+            is_static,
+        };
+        let args = vec![
+            literal::arg("x", "double", Kind::F64, 3.0f64.to_bits()),
+            literal::arg("both", "double", Kind::F64, 0),
+        ];
+        let mut report = small("half", signature, args);
+        report.branches.total = 4;
+        let source = if is_static { source.replace("double half", "static double half") } else { source.to_owned() };
+        let printed = follow_the_header(dir.path(), &report, &source);
+        let expected =
+            "1: half(0x1.8p+1, &(result_t){0}, &(double){0x0p+0})\n  result = 0x1.8p+0 (1.5)\n  *both = 0x1.8p+1 (3)\n";
+        assert!(printed.contains(expected), "static: {is_static}: {printed}");
+    }
 }

@@ -10,8 +10,14 @@ fn suite() -> Suite {
     Suite {
         name: "s".to_owned(),
         fetch: None,
+        generate: None,
         sources: "/src".into(),
-        build: Build { flags: vec!["-I{sources}/i".to_owned()], support: vec![], libs: vec!["-lm".to_owned()] },
+        build: Build {
+            flags: vec!["-I{sources}/i".to_owned()],
+            support: vec![],
+            setup: vec![],
+            libs: vec!["-lm".to_owned()],
+        },
         targets: vec![TargetSpec {
             name: "t".to_owned(),
             file: "clamp.c".to_owned(),

@@ -7,7 +7,8 @@
 //!
 //! [build]
 //! flags = ["-I{sources}/include"] # {sources}: the absolute directory
-//! support = ["k_*.c"]             # linked with every target; relative to the sources
+//! support = ["k_*.c", "!k_old.c"] # linked with every target; relative to the sources; ! takes files out again
+//! setup = ["setup.c"]             # the same for files of our own, relative to this file
 //! libs = ["-lm"]
 //!
 //! [[target]]
@@ -20,13 +21,13 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::fd::AsFd;
 use std::path::{Component, Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 
 use super::context::{Context, Result, bail};
+use super::files::{fetch_if_missing, find};
+use super::generate::Generate;
 
 /// A suite as its file says it, with the sources at hand.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -42,10 +43,13 @@ pub struct Suite {
     /// How every target is built.
     #[serde(default)]
     pub build: Build,
+    /// In a recipe: which functions become targets ([`super::generate`]).
+    #[serde(default)]
+    pub generate: Option<Generate>,
     /// The functions to fuzz, in the order of the table.
     #[serde(rename = "target", default)]
     pub targets: Vec<TargetSpec>,
-    /// The files that [`Build::support`] names, absolute, sorted; filled in by [`load`].
+    /// The files that [`Build::support`] and [`Build::setup`] name, absolute; filled in by [`load`].
     #[serde(skip)]
     pub support_files: Vec<PathBuf>,
 }
@@ -57,9 +61,14 @@ pub struct Build {
     /// Compiler flags; `{sources}` stands for the absolute directory of the sources.
     #[serde(default)]
     pub flags: Vec<String>,
-    /// Source files (or patterns with `*`, `?`, `**`) that are linked with every target, relative to the sources.
+    /// Source files (or patterns with `*`, `?`, `**`) that are linked with every target, relative to the sources; what
+    /// matches a later pattern behind a `!` is not.
     #[serde(default)]
     pub support: Vec<String>,
+    /// The same for the suite's own files, relative to the suite file: what must happen once before the first call, in a
+    /// function with `__attribute__((constructor))`.
+    #[serde(default)]
+    pub setup: Vec<String>,
     /// Libraries, as the linker is told of them: `-lm`.
     #[serde(default)]
     pub libs: Vec<String>,
@@ -115,9 +124,30 @@ impl Suite {
     /// All compiler flags of a target, with `{sources}` replaced.
     #[must_use]
     pub fn flags_of(&self, target: &TargetSpec) -> Vec<String> {
+        self.with_sources(self.build.flags.iter().chain(&target.flags))
+    }
+
+    pub(super) fn with_sources<'a>(&self, flags: impl Iterator<Item = &'a String>) -> Vec<String> {
         let sources = self.sources.to_string_lossy();
-        let all = self.build.flags.iter().chain(&target.flags);
-        all.map(|flag| flag.replace("{sources}", &sources)).collect()
+        flags.map(|flag| flag.replace("{sources}", &sources)).collect()
+    }
+
+    /// Keeps the targets whose name matches one of the patterns (`*`, `?`).
+    ///
+    /// # Errors
+    /// A pattern is malformed, or matches no target.
+    pub fn keep_only(&mut self, patterns: &[String]) -> Result<()> {
+        let mut kept = BTreeSet::new();
+        for text in patterns {
+            let pattern = glob::Pattern::new(text).context(|| format!("--only {text:?} is malformed"))?;
+            let found: Vec<_> = self.targets.iter().map(|t| &t.name).filter(|n| pattern.matches(n)).collect();
+            if found.is_empty() {
+                bail!("--only {text:?}: the suite {} has no target of that name", self.name);
+            }
+            kept.extend(found.into_iter().cloned());
+        }
+        self.targets.retain(|t| kept.contains(&t.name));
+        Ok(())
     }
 
     /// The support files of a target: all but its own file.
@@ -136,22 +166,33 @@ impl Suite {
 pub fn load(path: &Path) -> Result<Suite> {
     let text = fs::read_to_string(path).context(|| format!("cannot read the suite {}", path.display()))?;
     let mut suite = parse(&text, path)?;
-    let absolute = std::path::absolute(path).context(|| format!("cannot find {}", path.display()))?;
-    let directory = absolute.parent().unwrap_or(Path::new("/"));
-    suite.sources = tidy(&directory.join(&suite.sources));
-    fetch_if_missing(&suite, directory, path)?;
+    provide(&mut suite, path)?;
     for target in &suite.targets {
         let file = suite.file_of(target);
         if !file.is_file() {
             bail!("{}: target {}: there is no file {}; correct `file`", path.display(), target.name, file.display());
         }
     }
-    suite.support_files = find_support(&suite, path)?;
     Ok(suite)
+}
+
+/// Makes the paths of the suite absolute, fetches its sources if they are missing, and finds its support files.
+pub(super) fn provide(suite: &mut Suite, path: &Path) -> Result<()> {
+    let absolute = std::path::absolute(path).context(|| format!("cannot find {}", path.display()))?;
+    let directory = absolute.parent().unwrap_or(Path::new("/"));
+    suite.sources = tidy(&directory.join(&suite.sources));
+    fetch_if_missing(suite, directory, path)?;
+    suite.support_files = find(&suite.sources, &suite.build.support, path, "support")?;
+    suite.support_files.extend(find(directory, &suite.build.setup, path, "setup")?);
+    Ok(())
 }
 
 fn parse(text: &str, path: &Path) -> Result<Suite> {
     let suite: Suite = toml::from_str(text).context(|| format!("{} is not a suite", path.display()))?;
+    if suite.generate.is_some() {
+        let path = path.display();
+        bail!("{path} is the recipe of a suite; make the suite with `penfuzz generate {path} -o suite.toml`");
+    }
     if suite.targets.is_empty() {
         bail!("{}: no target; add one with [[target]], name, file and function", path.display());
     }
@@ -169,7 +210,7 @@ fn parse(text: &str, path: &Path) -> Result<Suite> {
 }
 
 /// One plain component, not hidden and not taken for an option.
-fn is_directory_name(name: &str) -> bool {
+pub(super) fn is_directory_name(name: &str) -> bool {
     !name.is_empty()
         && !name.starts_with(['-', '.'])
         && name.chars().all(|c| c.is_alphanumeric() || "-_.+,=".contains(c))
@@ -188,70 +229,6 @@ fn tidy(path: &Path) -> PathBuf {
         }
     }
     out
-}
-
-fn fetch_if_missing(suite: &Suite, directory: &Path, path: &Path) -> Result<()> {
-    let sources = &suite.sources;
-    if sources.is_dir() {
-        return Ok(());
-    }
-    let Some(script) = &suite.fetch else {
-        bail!(
-            "{}: the sources {} are missing and the suite has no `fetch` script; put them there",
-            path.display(),
-            sources.display()
-        );
-    };
-    let script = directory.join(script);
-    eprintln!("suite {}: fetching the sources with {}", suite.name, script.display());
-    if let Err(error) = run_script(&script, directory) {
-        // Half-fetched sources would be taken for whole ones the next time.
-        let _ = fs::remove_dir_all(sources);
-        return Err(error);
-    }
-    if !sources.is_dir() {
-        bail!("{} ran but did not make {}; correct `sources` or the script", script.display(), sources.display());
-    }
-    Ok(())
-}
-
-/// What the script prints goes to standard error: standard output is for results.
-fn run_script(script: &Path, directory: &Path) -> Result<()> {
-    let output = std::io::stderr().as_fd().try_clone_to_owned().context(|| "cannot use standard error".to_owned())?;
-    let status = Command::new(script)
-        .current_dir(directory)
-        .stdin(Stdio::null())
-        .stdout(output)
-        .status()
-        .context(|| format!("cannot run {} (is it there, and executable? chmod +x)", script.display()))?;
-    if !status.success() {
-        bail!("{} failed ({status}); its messages are above", script.display());
-    }
-    Ok(())
-}
-
-fn find_support(suite: &Suite, path: &Path) -> Result<Vec<PathBuf>> {
-    let mut files = BTreeSet::new();
-    for pattern in &suite.build.support {
-        // The directory itself may hold characters that mean something in a pattern.
-        let directory = glob::Pattern::escape(&suite.sources.to_string_lossy());
-        let whole = format!("{directory}/{pattern}");
-        let found =
-            glob::glob(&whole).context(|| format!("{}: `support` pattern {pattern:?} is malformed", path.display()))?;
-        let mut any = false;
-        for file in found.filter_map(std::result::Result::ok).filter(|f| f.is_file()) {
-            files.insert(file);
-            any = true;
-        }
-        if !any {
-            bail!(
-                "{}: `support` {pattern:?} matches no file in {}; correct or delete it",
-                path.display(),
-                suite.sources.display()
-            );
-        }
-    }
-    Ok(files.into_iter().collect())
 }
 
 #[cfg(test)]

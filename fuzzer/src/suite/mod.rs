@@ -11,7 +11,9 @@
 mod child;
 pub mod config;
 mod context;
+mod files;
 mod gcov;
+pub mod generate;
 mod interrupt;
 pub mod referee;
 mod schedule;
@@ -21,6 +23,7 @@ pub use child::{Passed, run_child};
 pub use config::{Paper, Suite, TargetSpec, load};
 pub use context::Result;
 pub use gcov::TakenBranch;
+pub use generate::generate;
 pub use referee::Referee;
 pub use schedule::{FILE, Options, run, run_all};
 pub use table::{Row, SuiteReport, Totals};

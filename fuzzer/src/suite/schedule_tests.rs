@@ -22,6 +22,7 @@ fn suite(directory: &Path, names: &[&str]) -> Suite {
     Suite {
         name: "s".to_owned(),
         fetch: None,
+        generate: None,
         sources: directory.to_owned(),
         build: Build::default(),
         targets: names.iter().map(target).collect(),

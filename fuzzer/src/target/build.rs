@@ -1,9 +1,14 @@
 //! From source to a linked target file, through a cache: each source is compiled once for the same text, headers and flags.
 
 use std::{
+    collections::HashMap,
     fs,
     hash::{DefaultHasher, Hash, Hasher},
     path::{Path, PathBuf},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use penfuzz_cc::{Compile, Language};
@@ -45,11 +50,57 @@ pub fn build(recipe: &Recipe) -> Result<PathBuf, Error> {
     if !flags.iter().any(|f| f.starts_with("-O")) {
         flags.insert(0, DEFAULT_LEVEL.to_owned());
     }
-    let mut objects = Vec::new();
-    for source in &recipe.sources {
-        objects.push(object(&absolute(source)?, &flags, &cache)?);
-    }
+    let mut objects = objects(&recipe.sources, &flags, &cache)?;
+    // In the same order whichever source is under test: the functions of a library then share one target file.
+    objects.sort();
+    let objects: Vec<_> = objects.into_iter().map(|(_, object)| object).collect();
     link(recipe, &objects, &cache)
+}
+
+/// Each source by its absolute path, and its object. Several are compiled at the same time.
+fn objects(sources: &[PathBuf], flags: &[String], cache: &Path) -> Result<Vec<(PathBuf, PathBuf)>, Error> {
+    let sources = sources.iter().map(|s| absolute(s)).collect::<Result<Vec<_>, _>>()?;
+    let stamps = Stamps::default();
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::new());
+    let work = || {
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(source) = sources.get(index) else { break };
+            let object = object(source, flags, cache, &stamps).map(|object| (source.clone(), object));
+            // After a failure nothing more is begun.
+            if object.is_err() {
+                next.store(sources.len(), Ordering::Relaxed);
+            }
+            done.lock().unwrap_or_else(PoisonError::into_inner).push((index, object));
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(sources.len());
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(work);
+        }
+        work();
+    });
+    // Of several failures the first is told, whichever was met first.
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|(index, _)| *index);
+    done.into_iter().map(|(_, object)| object).collect()
+}
+
+/// Stamps that were taken already: the files of a library include the same headers.
+#[derive(Default)]
+struct Stamps(Mutex<HashMap<PathBuf, String>>);
+
+impl Stamps {
+    fn of(&self, file: &Path) -> String {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.entry(file.to_path_buf()).or_insert_with(|| stamp(file)).clone()
+    }
+
+    fn is_unchanged(&self, line: &str) -> bool {
+        line.splitn(3, ' ').nth(2).is_some_and(|file| self.of(Path::new(file)) == line)
+    }
 }
 
 fn key(parts: &[&str]) -> String {
@@ -60,12 +111,12 @@ fn key(parts: &[&str]) -> String {
 }
 
 /// Compiles one source, unless it and all it includes are as they were.
-fn object(source: &Path, flags: &[String], cache: &Path) -> Result<PathBuf, Error> {
+fn object(source: &Path, flags: &[String], cache: &Path, known: &Stamps) -> Result<PathBuf, Error> {
     let stem = source.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
     let stem: String = stem.chars().filter(|c| c.is_alphanumeric() || *c == '_').collect();
     let name = format!("{stem}-{}", key(&[&source.to_string_lossy(), &flags.join("\u{1}")]));
     let (object, stamps) = (cache.join(format!("{name}.o")), cache.join(format!("{name}.stamps")));
-    if object.exists() && fs::read_to_string(&stamps).is_ok_and(|text| text.lines().all(is_unchanged)) {
+    if object.exists() && fs::read_to_string(&stamps).is_ok_and(|text| text.lines().all(|l| known.is_unchanged(l))) {
         return Ok(object);
     }
     let temporary = tempfile::tempdir_in(cache).map_err(|e| at(cache, format!("cannot be written: {}", plain(&e))))?;
@@ -75,7 +126,7 @@ fn object(source: &Path, flags: &[String], cache: &Path) -> Result<PathBuf, Erro
     if is_text(source) {
         compile = compile.flags(["-MD".to_owned(), "-MF".to_owned(), deps.to_string_lossy().into_owned()]);
     }
-    compile.run().map_err(|e| explain(source, &e))?;
+    compile.run().map_err(|e| explain(source, "does not compile", &e))?;
     let mut files = dependencies(&fs::read_to_string(&deps).unwrap_or_default());
     files.push(source.to_path_buf());
     let text: Vec<String> = files.iter().map(|f| stamp(f)).collect();
@@ -96,10 +147,6 @@ fn stamp(file: &Path) -> String {
         (m.len(), time.map_or(0, |t| t.as_nanos()))
     });
     format!("{size} {time} {}", file.display())
-}
-
-fn is_unchanged(line: &str) -> bool {
-    line.splitn(3, ' ').nth(2).is_some_and(|file| stamp(Path::new(file)) == line)
 }
 
 /// The files of a make rule as compilers write it.
@@ -124,14 +171,14 @@ fn link(recipe: &Recipe, objects: &[PathBuf], cache: &Path) -> Result<PathBuf, E
         compile = compile.language(Language::Cxx);
     }
     compile.libraries.splice(0..0, recipe.libs.iter().cloned());
-    compile.run().map_err(|e| explain(&recipe.sources[0], &e))?;
+    compile.run().map_err(|e| explain(&recipe.sources[0], "does not link", &e))?;
     fs::rename(&new, &linked).map_err(|e| at(&linked, format!("cannot be written: {}", plain(&e))))?;
     Ok(linked)
 }
 
-fn explain(source: &Path, e: &penfuzz_cc::Error) -> Error {
+fn explain(source: &Path, what: &str, e: &penfuzz_cc::Error) -> Error {
     match e {
-        penfuzz_cc::Error::Compiler { stderr, .. } => at(source, "does not compile").with_detail(stderr.clone()),
+        penfuzz_cc::Error::Compiler { stderr, .. } => at(source, what).with_detail(stderr.clone()),
         other => Error::new(other.to_string()),
     }
 }

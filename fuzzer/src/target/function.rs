@@ -18,9 +18,19 @@ pub struct Parameter {
     pub pointer: bool,
     /// Place in the input, in bytes.
     pub offset: usize,
+    /// Place in the output area of what the pointer points to, in bytes, a multiple of 16.
+    pub cell: usize,
+    /// Bytes of a structure that the callee fills in, of which nothing is in the input; 0 for any other parameter.
+    pub output_size: usize,
 }
 
 impl Parameter {
+    /// The callee fills in a structure: nothing of the parameter is in the input.
+    #[must_use]
+    pub fn is_output(&self) -> bool {
+        self.output_size > 0
+    }
+
     /// The type of the value: what is pointed to for a pointer, without qualifiers.
     #[must_use]
     pub fn value_type(&self) -> &str {
@@ -66,6 +76,8 @@ pub struct Function {
     pub parameters: Vec<Parameter>,
     /// Bytes of an input.
     pub input_size: usize,
+    /// Bytes of the result and of what parameters point to, a multiple of 16.
+    pub output_size: usize,
     /// Indices of its sites in [`super::Target::sites`].
     pub sites: core::ops::Range<usize>,
     /// What follows its entry.
@@ -106,6 +118,11 @@ impl Function {
             return Layout::doubles(HARNESS_INPUT_SIZE);
         }
         Layout::packed(&self.parameters.iter().filter_map(|p| p.kind).collect::<Vec<_>>())
+    }
+
+    /// The parameters that have a value in the input, in the order of the [`Function::layout`].
+    pub fn inputs(&self) -> impl Iterator<Item = &Parameter> {
+        self.parameters.iter().filter(|p| !p.is_output())
     }
 
     /// The signature as C writes it.

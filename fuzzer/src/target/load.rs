@@ -312,6 +312,7 @@ impl Reader<'_> {
                 result_kind: kind_of(f.result_kind),
                 parameters: array(f.params, f.n_params).iter().enumerate().map(|(i, p)| parameter(i, p)).collect(),
                 input_size: f.input_size as usize,
+                output_size: f.output_size as usize,
                 sites: first..first + f.n_sites as usize,
                 entry_edges: array(f.entry, 1).first().map_or_else(Edges::default, |e| self.edges(e, f.sites)),
                 floats: array(f.floats, f.n_floats).to_vec(),
@@ -332,5 +333,7 @@ unsafe fn parameter(index: usize, p: &abi::Param) -> Parameter {
         kind: kind_of(p.kind),
         pointer: p.pointer != 0,
         offset: p.offset as usize,
+        cell: p.cell as usize,
+        output_size: if p.kind == abi::kind::OUTPUT { p.size as usize } else { 0 },
     }
 }

@@ -1,6 +1,7 @@
 //! The program under test: from a source file to a loaded target file and the function to call in it.
 
 pub mod build;
+pub mod catalog;
 pub mod function;
 pub mod harvest;
 pub mod kind;

@@ -90,18 +90,36 @@ fn unknown(target: &Target, name: &str) -> Error {
 }
 
 fn check_parameters(f: &Function) -> Result<(), Error> {
-    if f.entry().is_some() {
-        if f.parameters.is_empty() {
-            return Err(Error::new(format!("`{}` takes no arguments: there is nothing to search", f.signature())));
+    match obstacle(f) {
+        None => Ok(()),
+        Some(Obstacle::NothingToSearch) => {
+            Err(Error::new(format!("`{}` takes no arguments: there is nothing to search", f.signature())))
         }
-        return Ok(());
+        Some(Obstacle::Unsupported(reason)) => Err(Error::new(format!(
+            "`{}` cannot be called without a harness: {reason}; supported are double, float, integers of 8 to 64 bits, pointers to one of them, and pointers to a structure that the function fills in (or write LLVMFuzzerTestOneInput)",
+            f.signature()
+        ))),
     }
-    let reason = f.parameters.iter().find(|p| p.kind.is_none()).map_or_else(
+}
+
+/// Why a function cannot be under test.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Obstacle {
+    /// Nothing of its parameters is in an input.
+    NothingToSearch,
+    /// A parameter is of a type that cannot be generated; which and what.
+    Unsupported(String),
+}
+
+/// Why `f` cannot be under test; `None` when it can.
+#[must_use]
+pub fn obstacle(f: &Function) -> Option<Obstacle> {
+    if f.entry().is_some() {
+        return (f.inputs().next().is_none()).then_some(Obstacle::NothingToSearch);
+    }
+    let reason = f.inputs().find(|p| p.kind.is_none()).map_or_else(
         || "its signature is not supported".to_owned(),
         |p| format!("parameter `{}` has type `{}`", p.name, p.type_name),
     );
-    Err(Error::new(format!(
-        "`{}` cannot be called without a harness: {reason}; supported are double, float, integers of 8 to 64 bits and pointers to one of them (or write LLVMFuzzerTestOneInput)",
-        f.signature()
-    )))
+    Some(Obstacle::Unsupported(reason))
 }

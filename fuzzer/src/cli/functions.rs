@@ -1,0 +1,51 @@
+//! `penfuzz functions TARGET`: what can be under test.
+
+use std::fmt::Write;
+
+use super::{Outcome, fuzz::TargetArgs};
+use crate::{
+    error::Error,
+    target::{
+        Target,
+        catalog::{Entry, catalog},
+    },
+};
+
+/// Arguments.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    target: TargetArgs,
+
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Lists the functions of the target, or the one that is named.
+pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
+    let linked = args.target.link()?;
+    let target = Target::load(&linked.file)?.named(args.target.path()?);
+    let wanted = args.target.function.as_deref();
+    let entries: Vec<_> =
+        catalog(&target).into_iter().filter(|e| wanted.is_none_or(|w| e.name == w || e.symbol == w)).collect();
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&entries).map_err(|e| Error::new(e.to_string()))?);
+    } else {
+        print!("{}", table(&entries));
+    }
+    Ok(Outcome::Fine)
+}
+
+fn table(entries: &[Entry]) -> String {
+    let mut out = String::from("branches  function\n");
+    for e in entries {
+        let linkage = if e.is_static { "static " } else { "" };
+        let _ = writeln!(out, "{:8}  {linkage}{}", e.branches, e.signature);
+        let _ = writeln!(out, "          {}:{}", e.file, e.line);
+        if let Some(why) = &e.obstacle {
+            let _ = writeln!(out, "          cannot be called without a harness: {why}");
+        }
+    }
+    out
+}

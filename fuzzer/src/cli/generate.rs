@@ -1,0 +1,46 @@
+//! `penfuzz generate RECIPE.toml`: a suite from the functions that a library has.
+
+use std::{fs, path::PathBuf};
+
+use super::Outcome;
+use crate::{
+    error::{Error, at},
+    report::durable,
+    suite,
+    target::kind::plain,
+};
+
+/// Arguments.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// A suite without targets, and a [generate] table that says which functions become targets.
+    recipe: PathBuf,
+
+    /// The suite to write [default: suite.toml beside the recipe].
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Write nothing; fail when the suite is not what the recipe gives.
+    #[arg(long)]
+    check: bool,
+}
+
+/// Generates or checks the suite.
+pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
+    let made = suite::generate(&args.recipe)?;
+    let output = args.output.clone().unwrap_or_else(|| args.recipe.with_file_name("suite.toml"));
+    if args.check {
+        let there = fs::read_to_string(&output).map_err(|e| at(&output, format!("cannot be read: {}", plain(&e))))?;
+        if there != made.text {
+            let recipe = args.recipe.display();
+            return Err(at(&output, format!("is not what {recipe} gives; run penfuzz generate without --check")));
+        }
+    } else {
+        durable::write(&output, made.text.as_bytes()).map_err(|e| Error::new(e.to_string()))?;
+    }
+    println!("{}: {} targets", output.display(), made.targets);
+    for (why, functions) in &made.left_out {
+        println!("  left out, {why}: {functions}");
+    }
+    Ok(Outcome::Fine)
+}

@@ -1,0 +1,55 @@
+//! What functions a target has, and which of them can be under test: for people, and for recipes of suites.
+
+use serde::Serialize;
+
+use super::{
+    Function, Target,
+    select::{Obstacle, obstacle},
+};
+
+/// One defined function.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Entry {
+    /// Name in the source.
+    pub name: String,
+    /// Name for the linker.
+    pub symbol: String,
+    /// As C writes it.
+    pub signature: String,
+    /// Source file of the definition.
+    pub file: String,
+    /// Line of the definition, from 1.
+    pub line: u32,
+    /// Branches of its sites.
+    pub branches: usize,
+    /// Other files cannot call it.
+    #[serde(rename = "static")]
+    pub is_static: bool,
+    /// Why it cannot be under test; `None` when it can.
+    pub obstacle: Option<String>,
+}
+
+/// Every defined function, by file and line.
+#[must_use]
+pub fn catalog(target: &Target) -> Vec<Entry> {
+    let mut all: Vec<_> = target.functions.iter().map(|f| entry(target, f)).collect();
+    all.sort_by(|a, b| (&a.file, a.line, &a.symbol).cmp(&(&b.file, b.line, &b.symbol)));
+    all
+}
+
+fn entry(target: &Target, f: &Function) -> Entry {
+    let why = |o| match o {
+        Obstacle::NothingToSearch => "takes no arguments".to_owned(),
+        Obstacle::Unsupported(reason) => reason,
+    };
+    Entry {
+        name: f.name.clone(),
+        symbol: f.symbol.clone(),
+        signature: f.signature(),
+        file: f.file.clone(),
+        line: f.line,
+        branches: target.sites[f.sites.clone()].iter().map(|s| s.n_branches).sum(),
+        is_static: f.is_static,
+        obstacle: obstacle(f).map(why),
+    }
+}
