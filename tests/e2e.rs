@@ -16,6 +16,8 @@ mod misbehaving;
 mod outputs;
 #[path = "e2e/resume.rs"]
 mod resume;
+#[path = "e2e/rounding.rs"]
+mod rounding;
 #[path = "e2e/support.rs"]
 mod support;
 #[path = "e2e/targets.rs"]

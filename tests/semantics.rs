@@ -11,6 +11,8 @@ mod environment;
 mod fdlibm;
 #[path = "semantics/predicates.rs"]
 mod predicates;
+#[path = "semantics/rounding.rs"]
+mod rounding;
 #[allow(dead_code, reason = "shared with the benchmark, which uses another part of it")]
 #[path = "semantics/twin.rs"]
 mod twin;

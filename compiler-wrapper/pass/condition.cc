@@ -5,11 +5,25 @@
 #include "pen.h"
 
 #include "llvm/IR/Constants.h"
+#include "llvm/IR/IntrinsicInst.h"
 
 namespace pen {
 using namespace llvm;
 
 namespace {
+
+// A comparison of floats, as an instruction or, under -frounding-math and its like, as a call of an intrinsic.
+struct FloatComparison {
+  CmpInst::Predicate Predicate;
+  Value *L, *R;
+
+  static std::optional<FloatComparison> of(Value *V) {
+    if (auto *Cmp = dyn_cast<FCmpInst>(V)) return FloatComparison{Cmp->getPredicate(), Cmp->getOperand(0), Cmp->getOperand(1)};
+    if (auto *Cmp = dyn_cast<ConstrainedFPCmpIntrinsic>(V))
+      return FloatComparison{Cmp->getPredicate(), Cmp->getArgOperand(0), Cmp->getArgOperand(1)};
+    return std::nullopt;
+  }
+};
 
 class Tracer {
 public:
@@ -42,7 +56,7 @@ private:
 
   Value *traced(Value *V, unsigned Depth) {
     if (auto *Cmp = dyn_cast<ICmpInst>(V)) return integerComparison(Cmp, Depth);
-    if (auto *Cmp = dyn_cast<FCmpInst>(V)) return floatComparison(Cmp->getPredicate(), Cmp->getOperand(0), Cmp->getOperand(1));
+    if (auto Cmp = FloatComparison::of(V)) return floatComparison(Cmp->Predicate, Cmp->L, Cmp->R);
     if (auto *Fr = dyn_cast<FreezeInst>(V)) return pairOf(Fr->getOperand(0), Depth);
     if (auto *Tr = dyn_cast<TruncInst>(V)) return truth(Tr->getOperand(0), Depth, /*LowBitOnly=*/true);
     if (auto *Op = dyn_cast<BinaryOperator>(V)) return logical(Op, Depth);
@@ -252,13 +266,16 @@ private:
     Value *Pair;
     if (auto *K = dyn_cast<ConstantInt>(In)) {
       Pair = opaque(K->isZero() ? B.getFalse() : B.getTrue());
-    } else if (auto *Cmp = dyn_cast<CmpInst>(In); Cmp && !Cmp->getType()->isVectorTy() && Leaves < MaxLeaves) {
-      Value *L = carried(Phi, I, Cmp->getOperand(0)), *R = carried(Phi, I, Cmp->getOperand(1));
-      Pair = isa<FCmpInst>(Cmp) ? floatComparison(Cmp->getPredicate(), L, R) : leaf(Cmp->getPredicate(), L, R);
-      if (!Pair) return nullptr;
+    } else if (In->getType()->isVectorTy() || Leaves >= MaxLeaves) {
+      return nullptr;
+    } else if (auto Cmp = FloatComparison::of(In)) {
+      Pair = floatComparison(Cmp->Predicate, carried(Phi, I, Cmp->L), carried(Phi, I, Cmp->R));
+    } else if (auto *Cmp = dyn_cast<ICmpInst>(In)) {
+      Pair = leaf(Cmp->getPredicate(), carried(Phi, I, Cmp->getOperand(0)), carried(Phi, I, Cmp->getOperand(1)));
     } else {
       return nullptr;
     }
+    if (!Pair) return nullptr;
     return Not ? exchanged(Pair) : Pair;
   }
 
@@ -286,7 +303,7 @@ Shape shapeOf(Value *V) {
   Shape S;
   bool Not = false;
   for (unsigned Step = 0; Step < 12; Step++) {
-    if (auto *Cmp = dyn_cast<CmpInst>(V)) {
+    if (auto *Cmp = dyn_cast<ICmpInst>(V)) {
       Value *L = Cmp->getOperand(0);
       auto *K = dyn_cast<ConstantInt>(Cmp->getOperand(1));
       if (auto *Ext = dyn_cast<ZExtInst>(L); Ext && K && K->isZero() && Ext->getSrcTy()->isIntegerTy(1)) {
@@ -297,6 +314,11 @@ Shape shapeOf(Value *V) {
       S.Predicate = Not ? Cmp->getInversePredicate() : Cmp->getPredicate();
       S.Operand = operandClass(L->getType());
       S.Width = L->getType()->isIntegerTy() ? std::min(L->getType()->getIntegerBitWidth(), 255u) : 0;
+      return S;
+    }
+    if (auto Cmp = FloatComparison::of(V)) {
+      S.Predicate = Not ? CmpInst::getInversePredicate(Cmp->Predicate) : Cmp->Predicate;
+      S.Operand = operandClass(Cmp->L->getType());
       return S;
     }
     auto *Op = dyn_cast<BinaryOperator>(V);

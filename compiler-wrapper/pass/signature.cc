@@ -256,6 +256,8 @@ Constant *makeThunk(Context &X, Function &F, const Signature &S) {
                                  "__pen_call." + F.getName(), X.M);
   Thunk->addFnAttr(Attribute::NoSanitizeCoverage);
   Thunk->addFnAttr(Attribute::NoInline);
+  // A function that minds the rounding mode (-frounding-math) is inlined only where all code does.
+  if (F.hasFnAttribute(Attribute::StrictFP)) Thunk->addFnAttr(Attribute::StrictFP);
   // What the target machine is must be the same as for the callee.
   for (StringRef Name : {"target-cpu", "target-features", "tune-cpu", "min-legal-vector-width"})
     if (F.hasFnAttribute(Name)) Thunk->addFnAttr(F.getFnAttribute(Name));

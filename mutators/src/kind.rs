@@ -27,11 +27,19 @@ pub enum Kind {
     U64,
     /// One byte of which the lowest bit is the value.
     Bool,
+    /// A rounding mode, in the lowest two bits of one byte: [to nearest](NEAREST), upward, downward, toward zero.
+    ///
+    /// It belongs to no argument: a layout has at most one, behind all numbers. The modes have no order and no special
+    /// values, so it is substituted, not computed with.
+    Rounding,
 }
+
+/// The [`Kind::Rounding`] of the default environment: what an input without a mode means.
+pub const NEAREST: u64 = 0;
 
 impl Kind {
     /// Every kind, in declaration order.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::F32,
         Self::F64,
         Self::I8,
@@ -43,24 +51,26 @@ impl Kind {
         Self::U32,
         Self::U64,
         Self::Bool,
+        Self::Rounding,
     ];
 
     /// Bytes that the number occupies in the input.
     #[must_use]
     pub const fn size(self) -> usize {
         match self {
-            Self::I8 | Self::U8 | Self::Bool => 1,
+            Self::I8 | Self::U8 | Self::Bool | Self::Rounding => 1,
             Self::I16 | Self::U16 => 2,
             Self::F32 | Self::I32 | Self::U32 => 4,
             Self::F64 | Self::I64 | Self::U64 => 8,
         }
     }
 
-    /// Bits that carry the value: 8 times [`size`](Self::size), but 1 for `Bool`.
+    /// Bits that carry the value: 8 times [`size`](Self::size), but 1 for `Bool` and 2 for `Rounding`.
     #[must_use]
     pub const fn bits(self) -> u32 {
         match self {
             Self::Bool => 1,
+            Self::Rounding => 2,
             _ => 8 * self.size() as u32,
         }
     }
@@ -138,6 +148,7 @@ impl Kind {
             Self::U32 => u64::from(rounded as u32),
             Self::U64 => rounded as u64,
             Self::Bool => u64::from(value != 0.0),
+            Self::Rounding => u64::from(rounded as u8).min(self.mask()),
         }
     }
 }

@@ -2,7 +2,11 @@
 
 use libafl_bolts::rands::Rand;
 
-use crate::{dictionary::Dictionary, random, structured, view::Layout};
+use crate::{
+    dictionary::Dictionary,
+    random, structured,
+    view::{Kind, Layout, NEAREST},
+};
 
 /// First points, the same number in every slot: ordinary numbers of both signs first, then what many functions single out.
 const FIRST: [f64; 10] = [1.0, -1.0, 0.0, 0.5, 3.0, f64::INFINITY, f64::NAN, 1e-310, 1e300, f64::NEG_INFINITY];
@@ -32,7 +36,12 @@ impl StartPoints {
     /// If `x` is shorter than the layout.
     pub fn next<R: Rand>(&mut self, rng: &mut R, layout: &Layout, dictionary: &Dictionary, x: &mut [u8]) {
         match FIRST.get(self.made as usize) {
-            Some(&real) => layout.slots().iter().for_each(|slot| slot.set_real(x, real)),
+            Some(&real) => {
+                for slot in layout.slots() {
+                    // The first points are what a program meets every day, and so is their rounding mode.
+                    slot.set(x, if slot.kind == Kind::Rounding { NEAREST } else { slot.kind.from_real(real) });
+                }
+            }
             None if rng.below_or_zero(8) == 0 => random::fill(rng, layout, x),
             None => structured::fill(rng, layout, dictionary, x),
         }
@@ -52,6 +61,17 @@ mod tests {
         let mut x = [0; 16];
         StartPoints::new().next(&mut StdRand::with_seed(0), &layout, &dictionary, &mut x);
         assert_eq!(layout.reals(&x), [1.0, 1.0]);
+    }
+
+    #[test]
+    fn the_fixed_points_round_to_nearest() {
+        let (layout, dictionary) = (Layout::packed(&[Kind::F64, Kind::Rounding]), Dictionary::general());
+        let (mut starts, mut rng) = (StartPoints::new(), StdRand::with_seed(0));
+        for _ in FIRST {
+            let mut x = [0xff; 9];
+            starts.next(&mut rng, &layout, &dictionary, &mut x);
+            assert_eq!(u64::from(x[8]), NEAREST, "the mode of {:?}", &x[..8]);
+        }
     }
 
     #[test]

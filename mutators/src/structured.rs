@@ -9,7 +9,7 @@ use crate::{
     dictionary::Dictionary,
     line,
     moves::{At, Move, Related},
-    view::{Kind, Layout},
+    view::{Kind, Layout, NEAREST},
 };
 
 /// Fills every slot; from the second slot on, one in four is made from another slot (`y = x`, `-x`, next to `x`, `1/x`…).
@@ -18,7 +18,7 @@ use crate::{
 /// If `x` is shorter than the layout.
 pub fn fill<R: Rand>(rng: &mut R, layout: &Layout, dictionary: &Dictionary, x: &mut [u8]) {
     for (i, slot) in layout.slots().iter().enumerate() {
-        let raw = if i > 0 && rng.below_or_zero(4) == 0 {
+        let raw = if i > 0 && slot.kind != Kind::Rounding && rng.below_or_zero(4) == 0 {
             // Only slots that are filled already, so that nothing depends on what `x` held before.
             let at = At { x, slots: &layout.slots()[..=i], slot: i, dictionary };
             Related.candidate(&at, rng.below_or_zero(Related.count(&at)))
@@ -29,9 +29,11 @@ pub fn fill<R: Rand>(rng: &mut R, layout: &Layout, dictionary: &Dictionary, x: &
     }
 }
 
-/// One value of a kind as raw bits.
+/// One value of a kind as raw bits. Rounding modes: one draw in two is to nearest, for which programs are written.
 pub fn value<R: Rand>(rng: &mut R, kind: Kind, dictionary: &Dictionary) -> u64 {
     let raw = match rng.below_or_zero(8) {
+        0..4 if kind == Kind::Rounding => NEAREST,
+        _ if kind == Kind::Rounding => rng.next(),
         0 | 1 => dictionary.pick(rng, kind),
         2 => neighbour(rng, kind, dictionary),
         3 => rng.next(),
@@ -126,6 +128,15 @@ mod tests {
             x[..8] == x[8..]
         });
         assert!(p > 0.02, "{p}");
+    }
+
+    #[test]
+    fn half_of_the_rounding_modes_are_to_nearest_and_all_occur() {
+        let dictionary = Dictionary::general();
+        for (mode, least, most) in [(0, 0.6, 0.65), (1, 0.1, 0.15), (2, 0.1, 0.15), (3, 0.1, 0.15)] {
+            let p = share(20_000, |rng| value(rng, Kind::Rounding, &dictionary) == mode);
+            assert!((least..most).contains(&p), "{mode}: {p}");
+        }
     }
 
     #[test]

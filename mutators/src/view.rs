@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::kind::Kind;
+pub use crate::kind::{Kind, NEAREST};
 use crate::line;
 
 /// One number in a byte input.

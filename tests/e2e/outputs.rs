@@ -72,7 +72,7 @@ fn gcov(dir: &Dir, symbol: &str) -> (usize, usize) {
     (taken, own.len())
 }
 
-fn gcov_agrees(target: &Path, arguments: &str, symbol: &str) {
+pub fn gcov_agrees(target: &Path, arguments: &str, symbol: &str) {
     let dir = Dir::new();
     dir.fuzz(target, arguments).exits(0);
     let report = dir.report("out");

@@ -234,7 +234,7 @@ fn thunk_of(f: &Function) -> String {
     for (i, p) in f.parameters.iter().enumerate() {
         let (value, offset, cell) = (p.value_type(), p.offset, p.cell);
         if p.is_output() {
-            write!(body, "  __builtin_memset(out + {cell}, 0, {});\n", p.output_size).expect("a String takes it");
+            writeln!(body, "  __builtin_memset(out + {cell}, 0, {});", p.output_size).expect("a String takes it");
             types.push("void *".to_owned());
             arguments.push(format!("out + {cell}"));
             continue;

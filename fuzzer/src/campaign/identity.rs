@@ -16,7 +16,10 @@ pub fn default_directory(options: &Options, function: &str) -> PathBuf {
     Path::new("penfuzz-out").join(if stem == name { stem } else { format!("{stem}.{name}") })
 }
 
-/// Tells targets apart: another function, scope or set of sites is another campaign.
+/// The end of a fingerprint when the rounding mode is a part of the inputs.
+const ROUNDING: &str = ", any rounding mode";
+
+/// Tells targets apart: another function, scope, set of sites or form of the inputs is another campaign.
 #[must_use]
 pub fn fingerprint(target: &Target, function: usize, scope: ScopeKind) -> String {
     let mut hasher = DefaultHasher::new();
@@ -24,5 +27,42 @@ pub fn fingerprint(target: &Target, function: usize, scope: ScopeKind) -> String
         (s.line, s.column, s.n_branches, s.kind, s.predicate).hash(&mut hasher);
     }
     let f = &target.functions[function];
-    format!("{} {scope:?} {} branches {:016x}", f.symbol, target.n_branches, hasher.finish())
+    let rounding = if f.has_rounding { ROUNDING } else { "" };
+    format!("{} {scope:?} {} branches {:016x}{rounding}", f.symbol, target.n_branches, hasher.finish())
+}
+
+/// What hinders the campaign `wanted` from going on with what was `found`, as words behind the directory's name.
+#[must_use]
+pub fn conflict(found: &str, wanted: &str) -> Option<&'static str> {
+    let symbol = |fingerprint: &str| fingerprint.split(' ').next().map(str::to_owned);
+    let is_rounded = |fingerprint: &str| fingerprint.ends_with(ROUNDING);
+    if found == wanted {
+        None
+    } else if symbol(found) == symbol(wanted) && is_rounded(found) && !is_rounded(wanted) {
+        Some(
+            "holds a campaign with --rounding all; give that option again, or use --fresh to start over (the old one is kept) or another -o",
+        )
+    } else if symbol(found) == symbol(wanted) && is_rounded(wanted) && !is_rounded(found) {
+        Some(
+            "holds a campaign without --rounding all; leave that option out, or use --fresh to start over (the old one is kept) or another -o",
+        )
+    } else {
+        Some(
+            "holds a campaign on another function or another version of the target; use --fresh to start over (the old one is kept) or another -o",
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_rounding_is_named_only_for_the_same_function() {
+        let (plain, rounded) = ("f Function 2 branches 1".to_owned(), format!("f Function 2 branches 2{ROUNDING}"));
+        assert_eq!(conflict(&rounded, &rounded), None);
+        assert!(conflict(&rounded, &plain).is_some_and(|t| t.starts_with("holds a campaign with --rounding all")));
+        assert!(conflict(&plain, &rounded).is_some_and(|t| t.starts_with("holds a campaign without --rounding all")));
+        assert!(conflict("g Function 2 branches 1", &rounded).is_some_and(|t| t.contains("another function")));
+    }
 }

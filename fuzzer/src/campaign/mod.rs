@@ -17,5 +17,5 @@ pub mod store;
 pub mod supervisor;
 pub mod worker;
 
-pub use options::{Options, SearchKind};
+pub use options::{Options, Rounding, SearchKind};
 pub use supervisor::run;

@@ -3,6 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
 
 use crate::saturation::ScopeKind;
 
@@ -35,6 +36,43 @@ impl SearchKind {
             Self::Random => "random",
             Self::Havoc => "havoc",
         }
+    }
+}
+
+/// Which rounding modes of the floating-point environment a function is called in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[value(rename_all = "lowercase")]
+pub enum Rounding {
+    /// To nearest, the default of every program.
+    #[default]
+    Nearest,
+    /// Nearest, upward, downward or toward zero: one more argument that the search chooses.
+    #[value(help = "The mode is one more argument that the search chooses; sources are compiled with -frounding-math")]
+    All,
+}
+
+impl Rounding {
+    /// The name on the command line and in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nearest => "nearest",
+            Self::All => "all",
+        }
+    }
+
+    /// Is the mode left alone?
+    #[must_use]
+    pub fn is_nearest(&self) -> bool {
+        *self == Self::Nearest
+    }
+
+    /// What gcc and clang need for sources of which the mode is an input, or nothing: otherwise they compute constants,
+    /// and move operations, as if they were rounded to nearest.
+    #[must_use]
+    pub fn flag(self) -> Option<String> {
+        (self == Self::All).then(|| "-frounding-math".to_owned())
     }
 }
 
@@ -79,6 +117,8 @@ pub struct Options {
     pub n_start: u32,
     /// `n_iter` of Algorithm 1.
     pub n_iter: u32,
+    /// Rounding modes that the function is called in.
+    pub rounding: Rounding,
     /// Whose branches are goals.
     pub scope: Option<ScopeKind>,
     /// No progress display.

@@ -29,7 +29,7 @@ pub struct Sources<'a> {
     pub stop: StopReason,
 }
 
-/// Arguments of `function` from the bytes of an input.
+/// Arguments of `function` from the bytes of an input, the rounding mode last if it is one.
 #[must_use]
 pub fn arguments(function: &Function, bytes: &[u8]) -> Vec<Arg> {
     if function.is_harness() {
@@ -38,11 +38,15 @@ pub fn arguments(function: &Function, bytes: &[u8]) -> Vec<Arg> {
     let layout = function.layout();
     let mut x = bytes.to_vec();
     x.resize(layout.size(), 0);
-    function
+    let mut args: Vec<Arg> = function
         .inputs()
         .zip(layout.slots())
         .map(|(p, slot)| literal::arg(&p.name, p.value_type(), slot.kind, slot.get(&x)))
-        .collect()
+        .collect();
+    if let Some(mode) = layout.slots().last().filter(|_| function.has_rounding) {
+        args.push(literal::rounding(mode.get(&x)));
+    }
+    args
 }
 
 /// Makes the report. Kept inputs run once more, to see which branches each covers.
@@ -65,6 +69,7 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources) -> Report {
         signature: signature(&function),
         seed: from.options.seed,
         search: from.options.search.name().to_owned(),
+        rounding: from.options.rounding,
         branches: Branches { total, covered, saturated, given_up, proved_unreachable: 0 },
         evaluations,
         seconds,

@@ -11,6 +11,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
+use super::identity;
 use crate::{
     error::{Error, at},
     executor::{Fault, FaultKind},
@@ -82,11 +83,11 @@ impl Store {
             fs::create_dir_all(&path).map_err(|e| io(&path, "cannot be created", &e))?;
         }
         let mut remembered = read_state(dir)?;
-        if !remembered.fingerprint.is_empty() && !fingerprint.is_empty() && remembered.fingerprint != fingerprint {
-            return Err(at(
-                dir,
-                "holds a campaign on another function or another version of the target; use --fresh to start over (the old one is kept) or another -o",
-            ));
+        if !remembered.fingerprint.is_empty()
+            && !fingerprint.is_empty()
+            && let Some(conflict) = identity::conflict(&remembered.fingerprint, fingerprint)
+        {
+            return Err(at(dir, conflict));
         }
         if !fingerprint.is_empty() {
             fingerprint.clone_into(&mut remembered.fingerprint);

@@ -77,7 +77,8 @@ const STATE_AFTER_DEATH: f64 = 0.2;
 pub fn run(options: &Options, dir: Option<&Path>, begun: Instant, board: &'static mut Board) -> Result<End, Error> {
     // Standard output is the report's; what the target reads and prints is of no use, and shown by `penfuzz replay`.
     silence(&[libc::STDIN_FILENO, libc::STDOUT_FILENO])?;
-    let target = Rc::new(Target::load(&options.linked)?.named(&options.target));
+    let target = Target::load(&options.linked)?.named(&options.target);
+    let target = Rc::new(if options.rounding.is_nearest() { target } else { target.with_rounding() });
     let function = select::select(&target, options.function.as_deref())?;
     let dir =
         dir.map_or_else(|| identity::default_directory(options, &target.functions[function].name), Path::to_path_buf);

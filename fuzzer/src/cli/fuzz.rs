@@ -7,7 +7,7 @@ use penfuzz_mutators::minimizer::MINIMIZERS;
 
 use super::{Outcome, values};
 use crate::{
-    campaign::{self, Options, SearchKind},
+    campaign::{self, Options, Rounding, SearchKind},
     error::Error,
     executor::evaluator::DEFAULT_FUEL,
     report::{json, summary},
@@ -41,6 +41,10 @@ pub struct TargetArgs {
     /// Library to link with the sources, as -lNAME or a file; may be repeated.
     #[arg(long = "lib", value_name = "LIB", allow_hyphen_values = true)]
     pub libs: Vec<String>,
+
+    /// Rounding modes of the floating-point environment that the function is called in.
+    #[arg(long, value_enum, default_value_t = Rounding::Nearest)]
+    pub rounding: Rounding,
 }
 
 /// A target that is ready to be loaded.
@@ -57,6 +61,11 @@ impl TargetArgs {
         self.target.as_ref().ok_or_else(|| Error::new("no target is given"))
     }
 
+    /// Compiler flags of the sources; those of the user come last and win.
+    pub fn flags(&self) -> Vec<String> {
+        self.rounding.flag().into_iter().chain(self.cflags.iter().cloned()).collect()
+    }
+
     /// Compiles the target if it is source.
     pub fn link(&self) -> Result<Linked, Error> {
         let target = self.path()?;
@@ -68,7 +77,7 @@ impl TargetArgs {
             classify(other)?;
             sources.push(other.clone());
         }
-        let recipe = Recipe { sources, flags: self.cflags.clone(), libs: self.libs.clone() };
+        let recipe = Recipe { sources, flags: self.flags(), libs: self.libs.clone() };
         Ok(Linked { file: build::build(&recipe)?, sources: recipe.sources })
     }
 }
@@ -155,7 +164,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         target: args.target.path()?.clone(),
         linked: linked.file,
         sources: linked.sources,
-        flags: args.target.cflags.clone(),
+        flags: args.target.flags(),
         libs: args.target.libs.clone(),
         function: args.target.function.clone(),
         out: args.output.clone(),
@@ -171,6 +180,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         minimizer: args.minimizer.clone(),
         n_start: args.n_start,
         n_iter: args.n_iter,
+        rounding: args.target.rounding,
         scope: args.scope,
         quiet: args.quiet,
     };

@@ -1,6 +1,10 @@
 //! `penfuzz replay TARGET INPUT...`: what an input does.
 
-use std::{path::PathBuf, rc::Rc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    rc::Rc,
+    time::Duration,
+};
 
 use penfuzz_cc::abi::{action, metric};
 use penfuzz_mutators::view::Kind;
@@ -48,7 +52,8 @@ pub struct Args {
 /// Replays each input.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let linked = args.target.link()?;
-    let target = Rc::new(Target::load(&linked.file)?.named(args.target.path()?));
+    let target = Target::load(&linked.file)?.named(args.target.path()?);
+    let target = Rc::new(if args.target.rounding.is_nearest() { target } else { target.with_rounding() });
     let function = select::select(&target, args.target.function.as_deref())?;
     let scope = Scope::new(&target, function, args.scope);
     let limits = Limits { timeout: args.timeout, fuel: args.fuel, memory: args.memory_limit };
@@ -57,11 +62,25 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     for path in &args.inputs {
         let bytes = std::fs::read(path).map_err(|e| at(path, format!("cannot be read: {}", plain(&e))))?;
         println!("{}", path.display());
+        warn_of_mode(&evaluator, path, &bytes);
         if replay(&mut evaluator, &scope, &bytes) == Ran::Faulted {
             outcome = Outcome::Found;
         }
     }
     Ok(outcome)
+}
+
+/// An input of a campaign with rounding modes looks like one with a byte too many.
+fn warn_of_mode(evaluator: &Evaluator, path: &Path, bytes: &[u8]) {
+    let function = evaluator.function();
+    let is_longer_by_one = bytes.len() == evaluator.input_size() + 1;
+    if is_longer_by_one && !function.has_rounding && !function.is_harness() && bytes.last().is_some_and(|b| b & 3 != 0)
+    {
+        eprintln!(
+            "penfuzz: the last byte of {} is not used; if it is a rounding mode, give --rounding all",
+            path.display()
+        );
+    }
 }
 
 fn replay(evaluator: &mut Evaluator, scope: &Scope, bytes: &[u8]) -> Ran {

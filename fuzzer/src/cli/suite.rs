@@ -7,7 +7,7 @@ use penfuzz_mutators::minimizer::MINIMIZERS;
 
 use super::{Outcome, values};
 use crate::{
-    campaign::{SearchKind, directory},
+    campaign::{Rounding, SearchKind, directory},
     error::Error,
     suite::{self, Passed},
     target::build::cache_directory,
@@ -66,6 +66,10 @@ pub struct Args {
     #[arg(long, value_name = "TIME", value_parser = checked_duration)]
     timeout: Option<String>,
 
+    /// Rounding modes that the functions are called in [default: what the suite says, else nearest].
+    #[arg(long, value_enum)]
+    rounding: Option<Rounding>,
+
     /// Go on with campaigns that the output directory already holds, instead of starting over.
     #[arg(long)]
     resume: bool,
@@ -116,6 +120,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
             search: args.search.map(|s| s.name().to_owned()),
             minimizer: args.minimizer.clone(),
             timeout: args.timeout.clone(),
+            rounding: args.rounding,
         },
     };
     let report = suite::run_all(&loaded, &options)?;

@@ -109,6 +109,12 @@ impl Evaluator {
             .entry()
             .ok_or_else(|| Error::new(format!("`{}` has a parameter that is not supported", f.signature())))?;
         guard::install(limits.timeout, limits.memory)?;
+        if f.has_rounding && f.is_harness() {
+            return Err(Error::new(format!(
+                "`{}` takes bytes, to which no rounding mode can be added; leave --rounding out or name another --function",
+                f.name
+            )));
+        }
         let n = target.n_branches;
         let input_size = f.layout().size();
         let mut me = Self {
@@ -257,7 +263,7 @@ impl Evaluator {
         if self.last_end.is_some() { Ran::Faulted } else { Ran::Returned }
     }
 
-    /// Inputs of another size, and harnesses.
+    /// Inputs of another size, functions that are called in a rounding mode, and harnesses.
     #[inline(never)]
     fn run_any(&mut self, x: &[u8]) -> Ran {
         let n = x.len().min(self.input_size);
@@ -267,6 +273,13 @@ impl Evaluator {
             self.input.add(n).write_bytes(0, self.input_size - n);
             match self.entry {
                 Entry::Thunk(call) => return self.run_thunk(call),
+                Entry::Rounded(call) => {
+                    *self.count += 1;
+                    (*self.state).r = self.r0;
+                    (*self.state).fuel = self.fuel;
+                    let mode = self.input.add(self.input_size - 1).read();
+                    self.last_end = guard::call_rounded(call, self.input, self.output.as_mut_ptr().cast(), mode);
+                }
                 Entry::Harness(harness) => {
                     *self.count += 1;
                     (*self.state).r = self.r0;

@@ -41,6 +41,7 @@ unsafe extern "C" {
     static guard_end: End;
     static guard_worn_out: u32;
     fn guard_call(call: Call, input: *const u8, output: *mut u8) -> i32;
+    fn guard_call_rounded(call: Call, input: *const u8, output: *mut u8, mode: u8) -> i32;
     fn guard_call_harness(harness: Harness, input: *const u8, size: usize, result: *mut i32) -> i32;
     fn guard_install(timeout_ns: u64, tick_ns: u64, memory: u64) -> i32;
 }
@@ -89,6 +90,17 @@ pub fn is_worn_out() -> bool {
 pub unsafe fn call(call: Call, input: *const u8, output: *mut u8) -> Option<&'static End> {
     // SAFETY: by the contract of this function; a jump out of the target skips frames of C only.
     unsafe { (guard_call(call, input, output) != 0).then_some(&guard_end) }
+}
+
+/// [`call`] in a rounding mode of the floating-point environment, a [`Kind::Rounding`](penfuzz_mutators::view::Kind) of
+/// which the lowest two bits count. However the target ends, the environment is the default one afterwards.
+///
+/// # Safety
+/// As [`call`].
+#[inline]
+pub unsafe fn call_rounded(call: Call, input: *const u8, output: *mut u8, mode: u8) -> Option<&'static End> {
+    // SAFETY: as above; between the change of the mode and its return there is no code but the target's.
+    unsafe { (guard_call_rounded(call, input, output, mode) != 0).then_some(&guard_end) }
 }
 
 /// Calls a libFuzzer harness; `None` when it returned.

@@ -81,6 +81,42 @@ __attribute__((noreturn)) void guard_resume(void) { __builtin_longjmp(guard_resu
 
 #endif
 
+/* By the number of the mode in an input: Kind::Rounding of the mutators. */
+static const int rounding_modes[4] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
+
+#if defined(__x86_64__)
+
+/* fesetround reads both control words before it writes them, which takes longer than a small function. FE_UPWARD and so on
+ * are the bits of the x87's word; SSE has the same three places higher. */
+static void set_rounding(int mode) {
+  uint32_t sse = guard_environment.__mxcsr | (uint32_t)mode << 3;
+  uint16_t x87 = (uint16_t)(guard_environment.__control_word | mode);
+  __asm__ volatile("ldmxcsr %0\n\tfldcw %1" : : "m"(sse), "m"(x87));
+}
+
+static int is_rounding(int mode) {
+  uint32_t sse;
+  uint16_t x87;
+  __asm__ volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(sse), "=m"(x87));
+  return (sse >> 3 & 0xc00) == (uint32_t)mode && (x87 & 0xc00) == mode;
+}
+
+#else
+
+static void set_rounding(int mode) { fesetround(mode); }
+static int is_rounding(int mode) { return fegetround() == mode; }
+
+#endif
+
+/* guard_call in a rounding mode. A fault has restored the environment on its way (guard_resume); a target that returns may
+ * have left any mode, also when it was called in the default one. Signal handlers in between compute nothing with floats. */
+int guard_call_rounded(void (*call)(const uint8_t *, uint8_t *), const uint8_t *in, uint8_t *out, uint8_t mode) {
+  if (mode & 3) set_rounding(rounding_modes[mode & 3]);
+  int ended = guard_call(call, in, out);
+  if (!is_rounding(FE_TONEAREST)) set_rounding(FE_TONEAREST);
+  return ended;
+}
+
 /* A harness dressed as a thunk. */
 struct harness_call {
   int (*harness)(const uint8_t *, size_t);

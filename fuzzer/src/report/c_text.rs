@@ -53,7 +53,14 @@ pub fn callable(function: &str) -> String {
     comment(&function.replace("(anonymous namespace)::", ""))
 }
 
-/// A call with these arguments, ready to paste; what a pointer points to is a compound literal.
+/// The rounding mode that the arguments ask for, by its C name; `None` for the default one.
+pub fn directed_rounding(args: &[Arg]) -> Option<&str> {
+    let mode = args.last().filter(|a| a.is_rounding())?;
+    (mode.decimal != "FE_TONEAREST").then_some(&mode.decimal)
+}
+
+/// A call with these arguments, ready to paste; what a pointer points to is a compound literal. A rounding mode is set
+/// before it.
 pub fn call(report: &Report, args: &[Arg]) -> String {
     let texts: Vec<_> = with_outputs(&report.signature, args)
         .map(|(parameter, arg)| match (parameter, arg) {
@@ -62,16 +69,17 @@ pub fn call(report: &Report, args: &[Arg]) -> String {
             (_, a) => a.map_or_else(String::new, |a| a.hex.clone()),
         })
         .collect();
-    format!("{}({})", callable(&report.function), texts.join(", "))
+    let before = directed_rounding(args).map_or(String::new(), |mode| format!("fesetround({mode}); "));
+    format!("{before}{}({})", callable(&report.function), texts.join(", "))
 }
 
 /// Every parameter with its argument, outputs with none; arguments without a parameter (the bytes of a harness) come
-/// last.
+/// last. The rounding mode is none of them.
 pub fn with_outputs<'a>(
     signature: &'a Signature,
     args: &'a [Arg],
 ) -> impl Iterator<Item = (Option<&'a Parameter>, Option<&'a Arg>)> {
-    let mut rest = args.iter();
+    let mut rest = args.iter().filter(|a| !a.is_rounding());
     let mut parameters = signature.parameters.iter();
     std::iter::from_fn(move || {
         let parameter = parameters.next();
@@ -103,7 +111,7 @@ fn extension(file: &Path) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::example;
+    use super::super::{example, literal};
     use super::*;
 
     #[test]
@@ -120,6 +128,16 @@ mod tests {
     fn calls_can_be_pasted() {
         let call = call(&example::report(), &example::args(0.5, -3));
         assert_eq!(call, "clamp(0x1p-1, -0x3, &(double){0x0p+0})");
+    }
+
+    #[test]
+    fn a_rounding_mode_is_set_before_the_call() {
+        let called = |mode| {
+            let args = [example::args(0.5, -3), vec![literal::rounding(mode)]].concat();
+            call(&example::report(), &args)
+        };
+        assert_eq!(called(0), "clamp(0x1p-1, -0x3, &(double){0x0p+0})");
+        assert_eq!(called(3), "fesetround(FE_TOWARDZERO); clamp(0x1p-1, -0x3, &(double){0x0p+0})");
     }
 
     #[test]

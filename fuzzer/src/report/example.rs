@@ -37,6 +37,7 @@ pub fn report() -> Report {
         signature: signature(),
         seed: 1,
         search: "targeted".to_owned(),
+        rounding: crate::campaign::Rounding::Nearest,
         branches: Branches { total: 8, covered: 7, saturated: 6, given_up: 1, proved_unreachable: 0 },
         evaluations: 123_456,
         seconds: 0.25,

@@ -8,14 +8,15 @@
 //! | the quiet NaN without payload | `NAN`, `-NAN` (of `<math.h>`) |
 //! | other NaNs | `__builtin_nan("0x1")`, `__builtin_nans("0x1")` (signaling), which gcc and clang know |
 //! | integers | hex with the suffix of the type; the smallest as `(-0x7fffffffffffffffLL - 1)` |
+//! | rounding modes | their number in an input; the decimal is C's name, `FE_DOWNWARD` |
 
 use std::fmt::Write;
 
 use penfuzz_mutators::view::Kind;
 
-use super::model::Arg;
+use super::model::{Arg, ROUNDING_MODE};
 
-const ALL: [(Kind, &str); 11] = [
+const ALL: [(Kind, &str); 12] = [
     (Kind::F32, "f32"),
     (Kind::F64, "f64"),
     (Kind::I8, "i8"),
@@ -27,9 +28,13 @@ const ALL: [(Kind, &str); 11] = [
     (Kind::U32, "u32"),
     (Kind::U64, "u64"),
     (Kind::Bool, "bool"),
+    (Kind::Rounding, "rounding"),
 ];
 
-/// A kind's name in reports: `f32`, `f64`, `i8` to `u64`, `bool`.
+/// The names of the rounding modes in C's `<fenv.h>`, by their number in an input.
+const MODES: [&str; 4] = ["FE_TONEAREST", "FE_UPWARD", "FE_DOWNWARD", "FE_TOWARDZERO"];
+
+/// A kind's name in reports: `f32`, `f64`, `i8` to `u64`, `bool`, `rounding`.
 ///
 /// # Panics
 /// Never: every kind has a name.
@@ -55,6 +60,12 @@ pub fn arg(name: &str, type_name: &str, kind: Kind, bits: u64) -> Arg {
         decimal: decimal(kind, bits),
         bits: raw(kind, bits),
     }
+}
+
+/// The rounding mode of a call, from its number in an input, as one more argument.
+#[must_use]
+pub fn rounding(mode: u64) -> Arg {
+    arg("rounding", ROUNDING_MODE, Kind::Rounding, mode)
 }
 
 /// A byte buffer (`LLVMFuzzerTestOneInput`) as one argument: `hex` is a C array initializer, `bits` the bytes in
@@ -93,6 +104,7 @@ pub fn c_literal(kind: Kind, bits: u64) -> String {
         Kind::U32 => format!("{:#x}U", bits as u32),
         Kind::U64 => format!("{bits:#x}ULL"),
         Kind::Bool => (bits & 1).to_string(),
+        Kind::Rounding => format!("{:#x}", bits & kind.mask()),
     }
 }
 
@@ -165,6 +177,7 @@ pub fn decimal(kind: Kind, bits: u64) -> String {
         Kind::U32 => (bits as u32).to_string(),
         Kind::U64 => bits.to_string(),
         Kind::Bool => (bits & 1).to_string(),
+        Kind::Rounding => MODES[(bits & kind.mask()) as usize].to_owned(),
     }
 }
 

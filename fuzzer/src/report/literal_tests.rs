@@ -41,7 +41,7 @@ fn hard() -> Vec<(Kind, u64)> {
     ];
     let mut all: Vec<_> = doubles.into_iter().map(|b| (Kind::F64, b)).collect();
     all.extend(floats.into_iter().map(|b| (Kind::F32, u64::from(b))));
-    for (kind, _) in ALL.into_iter().filter(|(k, _)| !matches!(k, Kind::F32 | Kind::F64)) {
+    for (kind, _) in ALL.into_iter().filter(|(k, _)| !matches!(k, Kind::F32 | Kind::F64 | Kind::Rounding)) {
         let width = 8 * kind.size();
         let ones = u64::MAX >> (64 - width);
         let edges = [0, 1, ones, ones >> 1, (ones >> 1) + 1, 0x7b & ones];
@@ -63,6 +63,7 @@ fn c_type(kind: Kind) -> &'static str {
         Kind::U32 => "uint32_t",
         Kind::U64 => "uint64_t",
         Kind::Bool => "_Bool",
+        Kind::Rounding => "int",
     }
 }
 
@@ -118,6 +119,10 @@ fn spellings() {
     assert_eq!(decimal(Kind::F32, 0xffc0_0000), "-nan");
     assert_eq!(raw(Kind::I16, u64::MAX), "0xffff");
     assert_eq!(raw(Kind::U64, 7), "0x0000000000000007");
+    assert_eq!(
+        (c_literal(Kind::Rounding, 2), decimal(Kind::Rounding, 2)),
+        ("0x2".to_owned(), "FE_DOWNWARD".to_owned())
+    );
 }
 
 #[test]

@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::campaign::Rounding;
+
 /// The version of the `report.json` schema.
 pub const SCHEMA: u32 = 1;
 
@@ -33,6 +35,9 @@ pub struct Report {
     pub seed: u64,
     /// Name of the search (`targeted`, `paper`, …).
     pub search: String,
+    /// Rounding modes that the function was called in; with `all`, the mode is the last of the arguments everywhere.
+    #[serde(default, skip_serializing_if = "Rounding::is_nearest")]
+    pub rounding: Rounding,
     /// Branch counts.
     pub branches: Branches,
     /// Calls of the representing function.
@@ -192,6 +197,17 @@ pub struct Arg {
     pub decimal: String,
     /// The raw bits, little-endian value, as `0x…` with all digits of the type.
     pub bits: String,
+}
+
+/// [`Arg::type_name`] of the rounding mode that a call is made in; no type of C is called so.
+pub const ROUNDING_MODE: &str = "rounding mode";
+
+impl Arg {
+    /// Is this the rounding mode of the call instead of an argument?
+    #[must_use]
+    pub fn is_rounding(&self) -> bool {
+        self.type_name == ROUNDING_MODE
+    }
 }
 
 /// One emitted test.

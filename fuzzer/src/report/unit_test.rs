@@ -8,15 +8,19 @@
 //! It *includes the source file* instead ([`includes_source`]) when there is no other way to call the function: it
 //! is `static`, or its result or a parameter has a type that only the project's own headers know.
 //!
+//! A test whose arguments include a directed rounding mode calls the function in it and restores the default one before
+//! it prints anything.
+//!
 //! Inputs that crash or hang are listed in a comment at the end and not called.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use super::c_text::{
-    call, callable, comment, decimals, identifier, is_cxx, is_source, shell_word, string, with_outputs,
+    call, callable, comment, decimals, directed_rounding, identifier, is_cxx, is_source, shell_word, string,
+    with_outputs,
 };
-use super::model::{Arg, Finding, Parameter, Report, Test};
+use super::model::{Arg, Finding, Parameter, Report, Signature, Test};
 
 /// The directory of the program in an output directory.
 pub const DIRECTORY: &str = "tests";
@@ -139,7 +143,7 @@ fn is_byte_harness(report: &Report) -> bool {
 fn prologue(report: &Report) -> String {
     if !includes_source(report) {
         let headers = "#include <math.h>\n#include <stdint.h>\n#include <stdio.h>\n";
-        return format!("{headers}\n{}", declaration(report));
+        return format!("{}{headers}\n{}", environment(report), declaration(report));
     }
     let file = &report.signature.file;
     let path = absolute(file);
@@ -151,8 +155,14 @@ fn prologue(report: &Report) -> String {
     // Before any header: the source may configure them. A `main` of its own must not be this program's.
     format!(
         "/* The function cannot be called from outside its source file. */\n#define main program_main\n#include \
-         \"{path}\"\n#undef main\n#include <stdio.h>\n"
+         \"{path}\"\n#undef main\n{}#include <stdio.h>\n",
+        environment(report)
     )
+}
+
+/// The header that a test with a rounding mode needs.
+fn environment(report: &Report) -> &'static str {
+    if report.tests.iter().any(|t| directed_rounding(&t.args).is_some()) { "#include <fenv.h>\n" } else { "" }
 }
 
 fn declaration(report: &Report) -> String {
@@ -286,11 +296,11 @@ fn typed_call(report: &Report, number: usize, test: &Test) -> String {
     let title = format!("{number}: {}", call(report, &test.args));
     let _ = writeln!(out, "    puts({});", string(&title));
     let called = format!("{}({})", tested_name(report), passed.join(", "));
-    let shown = show(&report.signature.result_kind, "result", &called);
-    if shown.is_empty() {
-        let _ = writeln!(out, "    (void){called};");
-    }
-    out + &shown + &after
+    out.push_str(&match directed_rounding(&test.args) {
+        Some(mode) => rounded_call(&report.signature, &called, mode),
+        None => shown_call(&report.signature, &called),
+    });
+    out + &after
 }
 
 /// Values of a kind in the 16 bytes that the fuzzer has behind each pointer: a test must not give a function less that
@@ -314,6 +324,22 @@ fn output(report: &Report, parameter: &Parameter, variable: &str) -> String {
     let size = parameter.size.next_multiple_of(CELL_BYTES);
     let shown = comment(parameter.pointee());
     format!("    union {{ unsigned char bytes[{size}]; long double align; }} {variable} = {{{{0}}}}; /* {shown} */\n")
+}
+
+fn shown_call(signature: &Signature, called: &str) -> String {
+    let shown = show(&signature.result_kind, "result", called);
+    if shown.is_empty() { format!("    (void){called};\n") } else { shown }
+}
+
+/// The call and nothing else happens in the rounding mode: printing rounds too.
+fn rounded_call(signature: &Signature, called: &str, mode: &str) -> String {
+    let mode = comment(mode);
+    let shown = show(&signature.result_kind, "result", "result");
+    let result = match c_type(&signature.result_kind, &signature.result).filter(|_| !shown.is_empty()) {
+        Some(result) => format!("{result} result = {called}"),
+        None => format!("(void){called}"),
+    };
+    format!("    fesetround({mode});\n    {result};\n    fesetround(FE_TONEAREST);\n{shown}")
 }
 
 /// Type and value of the variable for an argument. With the source included the project's own names are known, and

@@ -255,3 +255,34 @@ double half(double x, result_t *r, double *both)
         assert!(printed.contains(expected), "static: {is_static}: {printed}");
     }
 }
+
+#[test]
+fn a_directed_rounding_mode_holds_for_the_call_and_not_for_the_printing() {
+    let dir = tempfile::tempdir().unwrap();
+    let signature = Signature {
+        symbol: "inverse".to_owned(),
+        result: "double".to_owned(),
+        result_kind: "f64".to_owned(),
+        parameters: vec![parameter("x", "double", "f64", false)],
+        file: dir.path().join("i.c").to_string_lossy().into_owned(),
+        is_static: true,
+        ..Signature::default()
+    };
+    let args = |mode| vec![literal::arg("x", "double", Kind::F64, 3.0_f64.to_bits()), literal::rounding(mode)];
+    let mut report = small("inverse", signature, args(1));
+    report.tests.push(Test { file: "queue/id:000001".to_owned(), args: args(0), covers: vec![] });
+    for is_static in [true, false] {
+        report.signature.is_static = is_static;
+        let source = "double inverse(double x) { return 1 / x; }\n";
+        let source = if is_static { format!("static {source}") } else { source.to_owned() };
+        let printed = follow_the_header(dir.path(), &report, &source);
+        // To 17 digits 1/3 rounded up ends in 37 (upward, it would end in 38).
+        let upward =
+            "1: fesetround(FE_UPWARD); inverse(0x1.8p+1)\n  result = 0x1.5555555555556p-2 (0.33333333333333337)";
+        assert!(printed.contains(upward), "static {is_static}: {printed}");
+        assert!(
+            printed.contains("2: inverse(0x1.8p+1)\n  result = 0x1.5555555555555p-2"),
+            "static {is_static}: {printed}"
+        );
+    }
+}

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use super::config::{Suite, TargetSpec};
 use super::context::{Context, Result, bail};
 use super::interrupt;
+use crate::campaign::Rounding;
 use crate::report::{Report, json};
 
 /// How often a running child is looked at.
@@ -35,6 +36,8 @@ pub struct Passed {
     pub minimizer: Option<String>,
     /// `--timeout`, as the user wrote it.
     pub timeout: Option<String>,
+    /// `--rounding`; wins over what the suite says of a target.
+    pub rounding: Option<Rounding>,
 }
 
 impl Passed {
@@ -107,6 +110,7 @@ fn arguments(suite: &Suite, directory: &Path, passed: &Passed, target: &TargetSp
         "--quiet".into(),
     ];
     all.extend(passed.arguments().into_iter().map(OsString::from));
+    all.extend(passed.rounding.or(target.rounding).map(|r| OsString::from(format!("--rounding={}", r.name()))));
     let option = |name: &str, value: PathBuf| {
         let mut argument = OsString::from(name);
         argument.push(value);

@@ -23,6 +23,7 @@ fn suite() -> Suite {
             file: "clamp.c".to_owned(),
             function: "clamp".to_owned(),
             flags: vec!["-DX=a b".to_owned()],
+            rounding: None,
             paper: None,
         }],
         support_files: vec!["/src/k.c".into(), "/src/clamp.c".into()],
@@ -50,6 +51,7 @@ fn the_command_line_is_the_agreed_one() {
         search: Some("paper".to_owned()),
         minimizer: Some("avm".to_owned()),
         timeout: Some("1s".to_owned()),
+        rounding: Some(Rounding::All),
     };
     let all = arguments(&suite(), Path::new("out/t"), &passed, &suite().targets[0]);
     let all: Vec<_> = all.iter().map(|a| a.to_str().unwrap()).collect();
@@ -68,6 +70,7 @@ fn the_command_line_is_the_agreed_one() {
             "--search=paper",
             "--minimizer=avm",
             "--timeout=1s",
+            "--rounding=all",
             "--with=/src/k.c",
             "--cflag=-I/src/i",
             "--cflag=-DX=a b",
@@ -99,4 +102,16 @@ fn a_killed_child_and_a_missing_report_are_told() {
     assert!(message.contains("signal: 9"), "{message}");
     let message = run("exit 0", &Passed::default()).1.unwrap_err().to_string();
     assert!(message.contains("without a report"), "{message}");
+}
+
+#[test]
+fn the_rounding_of_a_target_holds_unless_the_command_line_says_otherwise() {
+    let mut suite = suite();
+    suite.targets[0].rounding = Some(Rounding::All);
+    let has = |passed: Option<Rounding>, option: &str| {
+        let passed = Passed { rounding: passed, ..Passed::default() };
+        arguments(&suite, Path::new("out/t"), &passed, &suite.targets[0]).iter().any(|a| a == option)
+    };
+    assert!(has(None, "--rounding=all"), "the suite's");
+    assert!(has(Some(Rounding::Nearest), "--rounding=nearest"), "the command line's");
 }

@@ -16,6 +16,7 @@
 //! file = "s_tanh.c"
 //! function = "tanh"
 //! flags = ["-DEXTRA"]             # besides those of [build]
+//! rounding = "all"                # optional, as the option --rounding
 //! paper = { branches = 12, seconds = 0.7, rand = 33.3, afl = 100.0, coverme = 100.0 }
 //! ```
 
@@ -28,6 +29,7 @@ use serde::{Deserialize, Serialize};
 use super::context::{Context, Result, bail};
 use super::files::{fetch_if_missing, find};
 use super::generate::Generate;
+use crate::campaign::Rounding;
 
 /// A suite as its file says it, with the sources at hand.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -87,6 +89,9 @@ pub struct TargetSpec {
     /// Compiler flags besides those of the suite.
     #[serde(default)]
     pub flags: Vec<String>,
+    /// Rounding modes that it is called in, when the command line does not say.
+    #[serde(default)]
+    pub rounding: Option<Rounding>,
     /// What a paper reports on it.
     #[serde(default)]
     pub paper: Option<Paper>,

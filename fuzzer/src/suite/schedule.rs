@@ -90,11 +90,12 @@ fn row(suite: &Suite, options: &Options, target: &TargetSpec, outcome: Result<Re
     };
     let mut row = Row::finished(target, &report);
     if options.referee && !interrupt::requested() {
+        let flags: Vec<String> = report.rounding.flag().into_iter().chain(suite.flags_of(target)).collect();
         let job = referee::Job {
             report: &report,
             file: &suite.file_of(target),
             support: &suite.support_of(target),
-            flags: &suite.flags_of(target),
+            flags: &flags,
             libs: &suite.build.libs,
             cache: &options.cache,
             timeout: REFEREE_TIMEOUT,

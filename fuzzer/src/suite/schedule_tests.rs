@@ -17,6 +17,7 @@ fn suite(directory: &Path, names: &[&str]) -> Suite {
         file: "clamp.c".to_owned(),
         function: "clamp".to_owned(),
         flags: Vec::new(),
+        rounding: None,
         paper: None,
     };
     Suite {

@@ -8,6 +8,7 @@ fn target(name: &str) -> TargetSpec {
         file: format!("{name}.c"),
         function: name.to_owned(),
         flags: Vec::new(),
+        rounding: None,
         paper: None,
     }
 }

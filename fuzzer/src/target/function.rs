@@ -51,6 +51,8 @@ pub type Harness = unsafe extern "C-unwind" fn(*const u8, usize) -> i32;
 pub enum Entry {
     /// Through the thunk of the function table: fixed-size input, one value per parameter.
     Thunk(Call),
+    /// The same, in the rounding mode that the last byte of the input tells ([`Kind::Rounding`]).
+    Rounded(Call),
     /// `int LLVMFuzzerTestOneInput(const uint8_t *, size_t)`: any bytes, seen as doubles.
     Harness(Harness),
 }
@@ -74,7 +76,7 @@ pub struct Function {
     pub result_kind: Option<Kind>,
     /// In order.
     pub parameters: Vec<Parameter>,
-    /// Bytes of an input.
+    /// Bytes of the arguments in an input.
     pub input_size: usize,
     /// Bytes of the result and of what parameters point to, a multiple of 16.
     pub output_size: usize,
@@ -86,6 +88,8 @@ pub struct Function {
     pub floats: Vec<u64>,
     /// Integer constants of its body.
     pub integers: Vec<i64>,
+    /// An input ends with the rounding mode of the call, see [`super::Target::with_rounding`].
+    pub has_rounding: bool,
     pub(super) address: *const c_void,
     pub(super) call: Option<Call>,
 }
@@ -108,7 +112,7 @@ impl Function {
             let harness = unsafe { core::mem::transmute::<*const c_void, Harness>(self.address) };
             return Some(Entry::Harness(harness));
         }
-        self.call.map(Entry::Thunk)
+        self.call.map(if self.has_rounding { Entry::Rounded } else { Entry::Thunk })
     }
 
     /// Where the numbers lie in an input.
@@ -117,7 +121,8 @@ impl Function {
         if self.is_harness() {
             return Layout::doubles(HARNESS_INPUT_SIZE);
         }
-        Layout::packed(&self.parameters.iter().filter_map(|p| p.kind).collect::<Vec<_>>())
+        let numbers = self.parameters.iter().filter_map(|p| p.kind);
+        Layout::packed(&numbers.chain(self.has_rounding.then_some(Kind::Rounding)).collect::<Vec<_>>())
     }
 
     /// The parameters that have a value in the input, in the order of the [`Function::layout`].

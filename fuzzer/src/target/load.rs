@@ -101,6 +101,16 @@ impl Target {
         self
     }
 
+    /// The same target with the rounding mode of the floating-point environment as one more number of each input, behind
+    /// the arguments. An input that ends before it is called in the default mode.
+    #[must_use]
+    pub fn with_rounding(mut self) -> Self {
+        for f in &mut self.functions {
+            f.has_rounding = true;
+        }
+        self
+    }
+
     /// The mutable state of the target's runtime.
     #[must_use]
     pub fn state(&self) -> *mut abi::State {
@@ -317,6 +327,7 @@ impl Reader<'_> {
                 entry_edges: array(f.entry, 1).first().map_or_else(Edges::default, |e| self.edges(e, f.sites)),
                 floats: array(f.floats, f.n_floats).to_vec(),
                 integers: array(f.integers, f.n_integers).to_vec(),
+                has_rounding: false,
                 address: f.address,
                 call: f.call,
             }

@@ -7,6 +7,10 @@ const FIRST_NORMAL_HIGH_WORD: u32 = 0x0010_0000;
 
 /// Calls `emit` with raw bits (not yet deduplicated), plain readings first.
 pub(super) fn harvest(kind: Kind, floats: &[u64], integers: &[i64], emit: &mut dyn FnMut(u64)) {
+    // No constant of a program is one of our numbers for the modes; all of them are special values.
+    if kind == Kind::Rounding {
+        return;
+    }
     for &bits in floats {
         emit(kind.from_real(f64::from_bits(bits)));
     }

@@ -9,6 +9,7 @@ pub(super) fn values(kind: Kind, emit: &mut dyn FnMut(u64)) {
     match kind {
         Kind::F32 | Kind::F64 => floats(kind, emit),
         Kind::Bool => [0, 1].into_iter().for_each(emit),
+        Kind::Rounding => (0..=kind.mask()).for_each(emit),
         _ => integers(kind, emit),
     }
 }

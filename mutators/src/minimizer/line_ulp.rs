@@ -76,7 +76,7 @@ const fn scales(kind: Kind) -> &'static [u32] {
         Kind::I32 | Kind::U32 => &[0, 16],
         Kind::I16 | Kind::U16 => &[0, 8],
         Kind::I8 | Kind::U8 => &[0, 4],
-        Kind::Bool => &[0],
+        Kind::Bool | Kind::Rounding => &[0],
     }
 }
 

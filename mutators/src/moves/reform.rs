@@ -21,6 +21,7 @@ impl Move for Reform {
     fn count(&self, at: &At) -> usize {
         match at.target().kind {
             Kind::Bool => 1,
+            Kind::Rounding => 0,
             Kind::F32 | Kind::F64 => COMMON + EXPONENTS.len(),
             _ => COMMON,
         }

@@ -18,15 +18,20 @@ impl Move for Related {
     }
 
     fn count(&self, at: &At) -> usize {
-        WAYS * (at.slots.len() - 1)
+        if at.target().kind == Kind::Rounding { 0 } else { WAYS * (numbers(at) - 1) }
     }
 
     fn candidate(&self, at: &At, index: usize) -> u64 {
-        let n_others = at.slots.len() - 1;
+        let n_others = numbers(at) - 1;
         // Plain copies from every slot first.
-        let other = (at.slot + 1 + index % n_others) % at.slots.len();
+        let other = (at.slot + 1 + index % n_others) % numbers(at);
         from_other(at, other, index / n_others)
     }
+}
+
+/// Slots that hold numbers: a rounding mode, which is always the last slot, is no relative of any.
+fn numbers(at: &At) -> usize {
+    at.slots.len() - usize::from(at.slots.last().is_some_and(|slot| slot.kind == Kind::Rounding))
 }
 
 /// `way` below [`WAYS`].
@@ -69,6 +74,14 @@ mod tests {
     fn values_are_converted_between_kinds() {
         let got = candidates(&Related, &[(Kind::I32, 0), (Kind::F64, (-3.0f64).to_bits())]);
         assert_eq!(got[0], u64::from((-3i32) as u32));
+    }
+
+    #[test]
+    fn a_rounding_mode_is_no_relative() {
+        let mode = (Kind::Rounding, 3);
+        assert!(candidates(&Related, &[(Kind::F64, 0), mode]).is_empty(), "of a number");
+        assert_eq!(candidates(&Related, &[(Kind::F64, 0), (Kind::F64, 0), mode]).len(), WAYS, "of two numbers");
+        assert!(candidates(&Related, &[mode]).is_empty(), "and has none");
     }
 
     #[test]
