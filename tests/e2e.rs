@@ -14,6 +14,8 @@ mod interrupt;
 mod misbehaving;
 #[path = "e2e/outputs.rs"]
 mod outputs;
+#[path = "e2e/readable.rs"]
+mod readable;
 #[path = "e2e/resume.rs"]
 mod resume;
 #[path = "e2e/rounding.rs"]

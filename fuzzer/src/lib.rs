@@ -10,6 +10,7 @@ pub mod executor;
 pub mod objective;
 pub mod report;
 pub mod saturation;
+pub mod shrink;
 pub mod stage;
 pub mod suite;
 pub mod target;

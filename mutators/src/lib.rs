@@ -14,6 +14,7 @@
 //! | make points | [`random`], [`structured`], [`start::StartPoints`] |
 //! | replace one number | [`moves`] |
 //! | minimize from a point | [`minimizer`] (by name) and [`basinhopping::Basinhopping`] around it |
+//! | make a found input readable | [`simplify::Simplifier`], by the order of [`simplicity`] |
 //! | mutate in a LibAFL fuzzer | [`havoc::numeric_mutations`] |
 //!
 //! Everything is deterministic given the random number generator.
@@ -65,6 +66,8 @@ pub mod line;
 pub mod minimizer;
 pub mod moves;
 pub mod random;
+pub mod simplicity;
+pub mod simplify;
 pub mod start;
 pub mod structured;
 #[cfg(test)]

@@ -49,7 +49,7 @@ impl Death {
             Self { signal: 0, .. } => (FaultKind::Crash, "ends the process".to_owned()),
             Self { signal, .. } => (FaultKind::Crash, format!("kills the process: {}", signal_name(signal))),
         };
-        Fault { kind, key: hasher.finish(), reason, place }
+        Fault { kind, key: hasher.finish(), reason, place, is_cheap: false }
     }
 }
 

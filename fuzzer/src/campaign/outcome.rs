@@ -1,6 +1,6 @@
 //! From the state of a campaign to its [`Report`].
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use penfuzz_cc::abi::{action, metric, site_kind};
 
@@ -9,9 +9,15 @@ use crate::{
     executor::{Evaluator, FaultKind, evaluator::Ran},
     report::{self, Arg, Branches, Finding, Report, Signature, Status, Test, literal},
     saturation::{Saturation, Scope},
+    shrink::{Closest, Failing, Finds, Shrinker, Shrunk, cover::Kept},
     stage::budget::Spent,
     target::{Function, Site},
 };
+
+/// Time for shrinking, beyond which inputs stay as they are; the units of [`crate::shrink`] end it long before.
+const TIME_AT_END: Duration = Duration::from_secs(2);
+/// The same for the reports of a running campaign, of which there is one every few seconds.
+const TIME_RUNNING: Duration = Duration::from_millis(100);
 
 /// Everything a report is made of.
 pub struct Sources<'a> {
@@ -49,14 +55,17 @@ pub fn arguments(function: &Function, bytes: &[u8]) -> Vec<Arg> {
     args
 }
 
-/// Makes the report. Kept inputs run once more, to see which branches each covers.
+/// Makes the report. Kept inputs run once more, to see which branches each covers; what is shown of them is shrunk.
 #[must_use]
-pub fn report(evaluator: &mut Evaluator, from: &Sources) -> Report {
+pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker) -> Report {
     let function = evaluator.function().clone();
     let evaluations = from.store.remembered.evaluations;
-    let runs = rerun(evaluator, from);
+    let kept = rerun(evaluator, from);
+    let finds = finds(evaluator, from, kept);
+    let time = if from.stop == StopReason::None { TIME_RUNNING } else { TIME_AT_END };
+    let shrunk = shrinker.shrink(evaluator, &finds, time);
     let order = source_order(evaluator, from.scope);
-    let tests = choose_tests(&runs, &function, &order);
+    let tests = tests(&shrunk, &function, &order);
     let (total, covered, saturated, given_up) = from.saturation.counts();
     let seconds = rounded(from.store.remembered.seconds, 1e6);
     Report {
@@ -75,10 +84,10 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources) -> Report {
         seconds,
         evaluations_per_second: if seconds > 0.0 { rounded(evaluations as f64 / seconds, 10.0) } else { 0.0 },
         stop_reason: from.stop.name().to_owned(),
-        sites: sites(evaluator, from, &order, &tests),
-        tests: tests.into_iter().map(|t| t.test).collect(),
-        crashes: findings(from.store, &function, FaultKind::Crash),
-        hangs: findings(from.store, &function, FaultKind::Hang),
+        sites: sites(evaluator, from, &order, &tests, &shrunk),
+        tests,
+        crashes: findings(from.store, &function, FaultKind::Crash, &shrunk),
+        hangs: findings(from.store, &function, FaultKind::Hang, &shrunk),
     }
 }
 
@@ -87,14 +96,7 @@ fn rounded(x: f64, per_unit: f64) -> f64 {
     (x * per_unit).round() / per_unit
 }
 
-/// One kept input and the goals it covers.
-struct Rerun {
-    file: String,
-    bytes: Vec<u8>,
-    covers: Vec<u32>,
-}
-
-fn rerun(evaluator: &mut Evaluator, from: &Sources) -> Vec<Rerun> {
+fn rerun(evaluator: &mut Evaluator, from: &Sources) -> Vec<Kept> {
     let folders = [("queue", from.store.queue()), ("pending", from.store.pending())];
     let mut runs = Vec::new();
     let count = evaluator.evaluations();
@@ -106,7 +108,7 @@ fn rerun(evaluator: &mut Evaluator, from: &Sources) -> Vec<Rerun> {
             let mut covers = Vec::new();
             evaluator.take_hits(&mut covers);
             if ran == Ran::Returned {
-                runs.push(Rerun { file: format!("{folder}/{name}"), bytes: bytes.clone(), covers });
+                runs.push(Kept { file: format!("{folder}/{name}"), bytes: bytes.clone(), covers });
             }
         }
     }
@@ -133,53 +135,27 @@ fn source_order(evaluator: &Evaluator, scope: &Scope) -> Order {
     Order { sites, place }
 }
 
-struct Chosen {
-    test: Test,
-    bytes: Vec<u8>,
+/// What is to be shrunk for the report.
+fn finds(evaluator: &Evaluator, from: &Sources, kept: Vec<Kept>) -> Finds {
+    let uncovered: Vec<u32> = from.saturation.uncovered().map(|b| b as u32).collect();
+    let closest = uncovered.iter().filter_map(|b| {
+        let (distance, bytes) = evaluator.closest(*b as usize)?;
+        Some((*b, Closest { distance, bytes: bytes.to_vec() }))
+    });
+    let faults = from.store.remembered.faults.iter().filter(|(_, f)| f.is_cheap).filter_map(|(file, fault)| {
+        let bytes = std::fs::read(from.store.dir().join(file)).ok()?;
+        Some(Failing { file: file.clone(), bytes, key: fault.key, reason: fault.reason.clone() })
+    });
+    Finds { kept, goals: from.scope.branches.clone(), closest: closest.collect(), faults: faults.collect(), uncovered }
 }
 
-/// A small set of inputs that covers what all of them cover: greedily the one that adds most, then without those that the
-/// later ones made superfluous.
-fn choose_tests(runs: &[Rerun], function: &Function, order: &Order) -> Vec<Chosen> {
-    let mut open: std::collections::BTreeSet<u32> = runs.iter().flat_map(|r| r.covers.iter().copied()).collect();
-    let mut chosen: Vec<usize> = Vec::new();
-    while !open.is_empty() {
-        let gain = |r: &Rerun| r.covers.iter().filter(|b| open.contains(b)).count();
-        let Some((best, _)) =
-            runs.iter().enumerate().map(|(i, r)| (i, gain(r))).max_by_key(|(i, g)| (*g, core::cmp::Reverse(*i)))
-        else {
-            break;
-        };
-        for b in &runs[best].covers {
-            open.remove(b);
-        }
-        chosen.push(best);
-    }
-    drop_superfluous(&mut chosen, runs);
-    chosen.sort_unstable();
-    chosen
-        .into_iter()
-        .map(|i| {
-            let covers = runs[i].covers.iter().filter_map(|b| order.place.get(b).copied()).collect();
-            let test = Test { file: runs[i].file.clone(), args: arguments(function, &runs[i].bytes), covers };
-            Chosen { test, bytes: runs[i].bytes.clone() }
-        })
-        .collect()
-}
-
-fn drop_superfluous(chosen: &mut Vec<usize>, runs: &[Rerun]) {
-    let mut i = 0;
-    while i < chosen.len() {
-        let needed = runs[chosen[i]]
-            .covers
-            .iter()
-            .any(|b| !chosen.iter().enumerate().any(|(j, c)| j != i && runs[*c].covers.contains(b)));
-        if needed {
-            i += 1;
-        } else {
-            chosen.remove(i);
-        }
-    }
+fn tests(shrunk: &Shrunk, function: &Function, order: &Order) -> Vec<Test> {
+    let test = |kept: &Kept| Test {
+        file: kept.file.clone(),
+        args: arguments(function, &kept.bytes),
+        covers: kept.covers.iter().filter_map(|b| order.place.get(b).copied()).collect(),
+    };
+    shrunk.tests.iter().map(test).collect()
 }
 
 fn signature(function: &Function) -> Signature {
@@ -205,7 +181,7 @@ fn signature(function: &Function) -> Signature {
     }
 }
 
-fn sites(evaluator: &Evaluator, from: &Sources, order: &Order, tests: &[Chosen]) -> Vec<report::Site> {
+fn sites(evaluator: &Evaluator, from: &Sources, order: &Order, tests: &[Test], shrunk: &Shrunk) -> Vec<report::Site> {
     let target = evaluator.target();
     order
         .sites
@@ -221,8 +197,11 @@ fn sites(evaluator: &Evaluator, from: &Sources, order: &Order, tests: &[Chosen])
                 kind: kind_text(site.kind).to_owned(),
                 predicate: predicate_text(site.predicate).to_owned(),
                 branches: (0..site.n_branches)
-                    .map(|k| branch(evaluator, from, site.first_branch + k, outcome_text(site, k), tests, (i, k)))
+                    .map(|k| {
+                        branch(evaluator, from, site.first_branch + k, outcome_text(site, k), tests, shrunk, (i, k))
+                    })
                     .collect(),
+                distance_unit: unit_text(site.predicate).to_owned(),
             }
         })
         .collect()
@@ -233,7 +212,8 @@ fn branch(
     from: &Sources,
     branch: usize,
     outcome: String,
-    tests: &[Chosen],
+    tests: &[Test],
+    shrunk: &Shrunk,
     place: (usize, usize),
 ) -> report::Branch {
     let set = from.saturation;
@@ -247,32 +227,35 @@ fn branch(
     } else {
         Status::Covered
     };
-    let closest = evaluator.closest(branch);
-    let input = if set.is_covered(branch) {
-        tests.iter().find(|t| t.test.covers.contains(&place)).map(|t| arguments(function, &t.bytes))
-    } else {
-        closest.map(|(_, bytes)| arguments(function, bytes))
-    };
+    let covered = set.is_covered(branch);
+    let closest = shrunk.closest.get(&(branch as u32)).filter(|_| !covered);
+    let best_input = closest.map(|c| arguments(function, &c.bytes));
+    let covering = tests.iter().find(|t| covered && t.covers.contains(&place)).map(|t| t.args.clone());
     report::Branch {
         outcome,
         status,
         evaluations: from.spent.and_then(|s| s.evaluations.get(branch).copied()).unwrap_or(0),
-        best_distance: if set.is_covered(branch) { Some(0) } else { closest.map(|(d, _)| d) },
-        input,
+        best_distance: if covered { Some(0) } else { closest.map(|c| c.distance) },
+        input: covering.or_else(|| best_input.clone()),
+        best_input,
     }
 }
 
-fn findings(store: &Store, function: &Function, kind: FaultKind) -> Vec<Finding> {
+fn findings(store: &Store, function: &Function, kind: FaultKind, shrunk: &Shrunk) -> Vec<Finding> {
     store
         .remembered
         .faults
         .iter()
         .filter(|(_, f)| f.kind == kind)
-        .map(|(file, fault)| Finding {
-            file: file.clone(),
-            reason: fault.reason.clone(),
-            place: fault.place.clone(),
-            args: std::fs::read(store.dir().join(file)).map_or_else(|_| Vec::new(), |b| arguments(function, &b)),
+        .map(|(file, fault)| {
+            let shrunk = shrunk.faults.get(file);
+            let bytes = shrunk.map_or_else(|| std::fs::read(store.dir().join(file)).ok(), |f| Some(f.bytes.clone()));
+            Finding {
+                file: file.clone(),
+                reason: shrunk.map_or(&fault.reason, |f| &f.reason).clone(),
+                place: fault.place.clone(),
+                args: bytes.map_or_else(Vec::new, |b| arguments(function, &b)),
+            }
         })
         .collect()
 }
@@ -296,6 +279,15 @@ pub fn outcome_text(site: &Site, k: usize) -> String {
     }
     let values: Vec<String> = site.cases.iter().filter(|(_, b)| *b == k).map(|(v, _)| v.to_string()).collect();
     format!("case {}", values.join(", "))
+}
+
+/// What lies between the operands of a comparison; empty when there is not just one comparison.
+fn unit_text(predicate: u8) -> &'static str {
+    match predicate {
+        1..=14 => "floats",
+        32..=41 => "integers",
+        _ => "",
+    }
 }
 
 /// `llvm::CmpInst::Predicate` as C writes it; `!>=` and the like hold for NaN too.

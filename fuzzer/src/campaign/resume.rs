@@ -4,7 +4,9 @@ use libafl::HasMetadata;
 
 use super::store::Remembered;
 use crate::{
+    executor::Evaluator,
     saturation::{Saturation, feedback::KnownPlaces},
+    shrink::Closest,
     stage::{budget::Spent, paper::Starts},
 };
 
@@ -47,4 +49,34 @@ pub fn remember<S: HasMetadata>(state: &S, remembered: &mut Remembered) -> Resul
     }
     remembered.starts = state.metadata::<Starts>().map_or(0, |s| s.0);
     Ok(())
+}
+
+/// Closest inputs that are remembered, and bytes of them: the state is written every few seconds.
+const CLOSEST: usize = 256;
+const CLOSEST_BYTES: usize = 32 * 1024;
+
+/// Takes the inputs out that came closest to uncovered branches, the closest first as far as there is room.
+///
+/// # Errors
+/// When the state lacks the metadata of the feedbacks.
+pub fn remember_closest<S: HasMetadata>(
+    evaluator: &Evaluator,
+    state: &S,
+    remembered: &mut Remembered,
+) -> Result<(), libafl::Error> {
+    let known = |b: usize| evaluator.closest(b).map(|(distance, bytes)| (distance, b as u32, bytes));
+    let mut closest: Vec<_> = state.metadata::<Saturation>()?.uncovered().filter_map(known).collect();
+    closest.sort_unstable();
+    closest.truncate(CLOSEST.min(CLOSEST_BYTES / evaluator.input_size().max(1)));
+    remembered.closest =
+        closest.into_iter().map(|(distance, b, bytes)| (b, Closest { distance, bytes: bytes.to_vec() })).collect();
+    Ok(())
+}
+
+/// Puts them back.
+pub fn restore_closest(evaluator: &mut Evaluator, remembered: &Remembered) {
+    let n = evaluator.target().n_branches;
+    for (branch, closest) in remembered.closest.iter().filter(|(b, _)| (**b as usize) < n) {
+        evaluator.recall_closest(*branch as usize, closest.distance, &closest.bytes);
+    }
 }

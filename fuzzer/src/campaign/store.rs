@@ -16,6 +16,7 @@ use crate::{
     error::{Error, at},
     executor::{Fault, FaultKind},
     report::durable,
+    shrink::Closest,
     target::kind::plain,
 };
 
@@ -44,6 +45,9 @@ pub struct Remembered {
     pub starts: u32,
     /// Faults by file name.
     pub faults: BTreeMap<String, Fault>,
+    /// The inputs that came closest to uncovered branches.
+    #[serde(default)]
+    pub closest: BTreeMap<u32, Closest>,
 }
 
 /// Version of `state.json`.

@@ -40,6 +40,7 @@ use crate::{
     executor::{Evaluator, Fault, HasEvaluator, PenExecutor, evaluator::Limits, guard},
     report,
     saturation::{BranchGraph, NewPlaceFeedback, PenObserver, Saturation, SaturationFeedback, Scope, ScopeKind},
+    shrink::Shrinker,
     stage::{
         BasinhoppingStage, Clock, NumericHavocStage, PaperStage, Sampling, SamplingStage, budget::Spent,
         havoc::stock_mutations, paper, probe,
@@ -130,6 +131,7 @@ struct Campaign<'a> {
     synced_generation: u64,
     state_written: f64,
     report_written: f64,
+    shrinker: Shrinker,
 }
 
 impl<'a> Campaign<'a> {
@@ -179,6 +181,7 @@ impl<'a> Campaign<'a> {
             synced_generation: 0,
             state_written: 0.0,
             report_written: 0.0,
+            shrinker: Shrinker::default(),
         })
     }
 
@@ -274,6 +277,7 @@ impl<'a> Campaign<'a> {
         for bytes in resume::restore(state, &self.store.remembered)? {
             fuzzer.add_input(state, executor, manager, BytesInput::new(bytes))?;
         }
+        resume::restore_closest(executor.evaluator_mut(), &self.store.remembered);
         if let Some(death) = death {
             self.explain(death, &killer, executor.evaluator_mut(), state)?;
             // At once: the next death may come before the next time to save.
@@ -454,6 +458,7 @@ impl<'a> Campaign<'a> {
 
     fn save(&mut self, executor: &Executor, state: &State) -> Result<(), Error> {
         resume::remember(state, &mut self.store.remembered)?;
+        resume::remember_closest(executor.evaluator(), state, &mut self.store.remembered)?;
         self.store.remembered.evaluations = executor.evaluator().evaluations();
         self.store.remembered.seconds = self.board.seconds(self.begun);
         self.store.save()
@@ -466,7 +471,7 @@ impl<'a> Campaign<'a> {
     }
 
     /// Statistics and reports; also of a campaign that still runs.
-    fn write_reports(&self, stop: StopReason, executor: &mut Executor, state: &State) -> Result<(), Error> {
+    fn write_reports(&mut self, stop: StopReason, executor: &mut Executor, state: &State) -> Result<(), Error> {
         let saturation = state.metadata::<Saturation>()?;
         self.write_afl(saturation, executor.evaluator().evaluations(), self.board.seconds(self.begun));
         let sources = outcome::Sources {
@@ -477,7 +482,7 @@ impl<'a> Campaign<'a> {
             scope: &self.scope,
             stop,
         };
-        let report = outcome::report(executor.evaluator_mut(), &sources);
+        let report = outcome::report(executor.evaluator_mut(), &sources, &mut self.shrinker);
         report::write_all(self.store.dir(), &report).map_err(|e| Error::new(e.to_string()))
     }
 }

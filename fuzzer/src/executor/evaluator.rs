@@ -63,6 +63,7 @@ pub struct Evaluator {
     function: usize,
     entry: Entry,
     fuel: i64,
+    memory: u64,
     input_size: usize,
     /// Where the point under evaluation lies; a supervisor may watch it.
     input: *mut u8,
@@ -122,6 +123,7 @@ impl Evaluator {
             function,
             entry,
             fuel: limits.fuel,
+            memory: limits.memory,
             input_size,
             input: core::ptr::null_mut(),
             own_input: vec![0; input_size.max(1)],
@@ -174,6 +176,18 @@ impl Evaluator {
         self.input = input;
         self.count = count;
         self.journal = Some(journal);
+    }
+
+    /// For a child process that was forked off: what it evaluates is not seen, counted or noted by anybody else, and may take
+    /// `timeout`.
+    ///
+    /// # Errors
+    /// When the guard cannot be installed.
+    pub fn on_its_own(&mut self, timeout: Duration) -> Result<(), Error> {
+        self.input = self.own_input.as_mut_ptr();
+        self.count = &raw mut *self.own_count;
+        self.journal = None;
+        guard::install_in_child(timeout, self.memory)
     }
 
     /// Notes an input in the journal, if there is one and it has room.
@@ -364,6 +378,15 @@ impl Evaluator {
         (d != u64::MAX).then(|| (d, &self.closest[at..at + self.input_size]))
     }
 
+    /// Notes an input that came close to a branch in an earlier part of the campaign; a closer one is kept.
+    pub fn recall_closest(&mut self, branch: usize, distance: u64, bytes: &[u8]) {
+        if distance < self.best[branch] && bytes.len() == self.input_size {
+            self.best[branch] = distance;
+            let at = branch * self.input_size;
+            self.closest[at..at + self.input_size].copy_from_slice(bytes);
+        }
+    }
+
     /// Forgets the closest input of a branch, so that another way there is remembered.
     pub fn forget_closest(&mut self, branch: usize) {
         self.best[branch] = u64::MAX;
@@ -372,6 +395,12 @@ impl Evaluator {
     /// Is the fault of the last run at a place not met before? Each place answers yes once.
     pub fn is_new_fault(&mut self) -> bool {
         self.last_end.is_some_and(|end| self.known_faults.insert(self.faults.key(end)))
+    }
+
+    /// The place of the fault of the last run, see [`Fault::key`].
+    #[must_use]
+    pub fn fault_key(&self) -> Option<u64> {
+        self.last_end.map(|end| self.faults.key(end))
     }
 
     /// The fault of the last run.

@@ -36,6 +36,9 @@ pub struct Fault {
     pub reason: String,
     /// `function (file:line)`, or `module+0xoffset`.
     pub place: String,
+    /// It can be had again in microseconds to a millisecond, and the process lives on.
+    #[serde(default)]
+    pub is_cheap: bool,
 }
 
 impl_serdeany!(Fault);
@@ -97,6 +100,7 @@ impl FaultReader {
             key: self.key(end),
             reason: self.reason(end, exit_status),
             place: self.story(end),
+            is_cheap: end.signal != libc::SIGALRM && end.stop != guard::STOP_MEMORY,
         }
     }
 

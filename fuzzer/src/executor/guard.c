@@ -29,6 +29,7 @@ static volatile uint64_t ticked_evaluation;
 static volatile uint32_t ticks, ticks_allowed;
 static volatile uint64_t pages_allowed = UINT64_MAX;
 static int statm = -1;
+static int installed;
 
 static __attribute__((noreturn)) void leave(void) {
   guard_in_target = 0;
@@ -110,12 +111,14 @@ void guard_stop(uint32_t reason, void *place) {
   leave();
 }
 
+/* After a fork: timers are not inherited, so the child installs the guard anew. */
+void guard_forget(void) { installed = 0; }
+
 /* Installs the handlers for this thread and starts the timer; the process may grow by `memory` bytes. Returns 0, or the
  * errno of what failed. */
 int guard_install(uint64_t timeout_ns, uint64_t tick_ns, uint64_t memory) {
   static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS, SIGALRM};
   static timer_t timer;
-  static int installed;
   if (statm < 0) statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
   pages_allowed = resident_pages() + memory / (uint64_t)sysconf(_SC_PAGESIZE);
   guard_worn_out = 0;

@@ -43,6 +43,7 @@ unsafe extern "C" {
     fn guard_call(call: Call, input: *const u8, output: *mut u8) -> i32;
     fn guard_call_rounded(call: Call, input: *const u8, output: *mut u8, mode: u8) -> i32;
     fn guard_call_harness(harness: Harness, input: *const u8, size: usize, result: *mut i32) -> i32;
+    fn guard_forget();
     fn guard_install(timeout_ns: u64, tick_ns: u64, memory: u64) -> i32;
 }
 
@@ -72,6 +73,16 @@ pub fn install(timeout: Duration, memory: u64) -> Result<(), Error> {
             crate::target::kind::plain(&std::io::Error::from_raw_os_error(e))
         ))),
     }
+}
+
+/// The same in a process that was forked off one with a guard: it inherits the handlers, but no timer.
+///
+/// # Errors
+/// As [`install`].
+pub fn install_in_child(timeout: Duration, memory: u64) -> Result<(), Error> {
+    // SAFETY: a single word of this thread.
+    unsafe { guard_forget() };
+    install(timeout, memory)
 }
 
 /// Has the target left so much memory behind that another process should take over?

@@ -98,6 +98,7 @@ fn sites() -> Vec<Site> {
         evaluations: 40,
         best_distance: Some(distance),
         input: Some(input.to_vec()),
+        best_input: (status == GivenUp).then(|| input.to_vec()),
     };
     let site = |line, column, predicate: &str, branches| Site {
         function: "clamp".to_owned(),
@@ -106,6 +107,7 @@ fn sites() -> Vec<Site> {
         column,
         kind: "branch".to_owned(),
         predicate: predicate.to_owned(),
+        distance_unit: "integers".to_owned(),
         branches,
     };
     vec![

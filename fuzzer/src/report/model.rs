@@ -51,7 +51,7 @@ pub struct Report {
     pub stop_reason: String,
     /// Every site in scope, in source order.
     pub sites: Vec<Site>,
-    /// The emitted tests: together they cover every covered branch that a returning input covers.
+    /// The emitted tests: together they cover every covered branch that a returning input covers, and none can be dropped.
     pub tests: Vec<Test>,
     /// One entry per distinct place.
     pub crashes: Vec<Finding>,
@@ -147,6 +147,9 @@ pub struct Site {
     pub kind: String,
     /// The comparison behind it, for example `<=`; empty when there is not just one.
     pub predicate: String,
+    /// What its distances count: `floats` or `integers` between the operands; empty when there is not just one comparison.
+    #[serde(default)]
+    pub distance_unit: String,
     /// Its branches: true then false, or one per destination of a switch (default first).
     pub branches: Vec<Branch>,
 }
@@ -158,13 +161,17 @@ pub struct Branch {
     pub outcome: String,
     /// What is known about it.
     pub status: Status,
-    /// Evaluations spent on it when it was the target, or until it was covered.
+    /// What the targeted search spent while aiming at it, covered since or not: one unit per evaluation, and one per 64 loop
+    /// iterations and calls in it. 0 for the other searches, and for branches that were covered on the way elsewhere.
     pub evaluations: u64,
     /// The smallest branch distance seen (ULPs or integer difference); `None` when its site was never reached
     /// or the condition has no distance. 0 for a covered branch.
     pub best_distance: Option<u64>,
     /// The input that covers it or came closest, as arguments; `None` when there is none.
     pub input: Option<Vec<Arg>>,
+    /// Of an uncovered branch, the input that got to `best_distance`, simplified.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best_input: Option<Vec<Arg>>,
 }
 
 /// State of a branch.
@@ -213,9 +220,9 @@ impl Arg {
 /// One emitted test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Test {
-    /// File name in `queue/` (or `pending/`), relative to the output directory.
+    /// The kept input it was simplified from: a file in `queue/` (or `pending/`), relative to the output directory.
     pub file: String,
-    /// The arguments.
+    /// The arguments, as simple as the branches allow that no other test covers.
     pub args: Vec<Arg>,
     /// The branches it covers, as indices `[site, branch]` into `sites`.
     pub covers: Vec<(usize, usize)>,
@@ -224,12 +231,12 @@ pub struct Test {
 /// A crash or a hang.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
-    /// File name in `crashes/` or `hangs/`, relative to the output directory.
+    /// The input that found it: a file in `crashes/` or `hangs/`, relative to the output directory.
     pub file: String,
     /// What happened: `SIGSEGV at 0x0`, `SIGABRT`, `exit(3)`, `out of fuel`, `no answer after 1 s`.
     pub reason: String,
     /// Where: `function (file:line)`, or `module+0xoffset`.
     pub place: String,
-    /// The arguments.
+    /// The arguments, simplified where they still fail at the same place.
     pub args: Vec<Arg>,
 }

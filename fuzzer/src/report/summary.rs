@@ -7,13 +7,13 @@ use std::fs;
 use std::path::Path;
 
 use super::c_text::{call, decimals};
-use super::model::{Branch, Finding, Report, Site, Status, Test};
+use super::model::{Arg, Branch, Finding, Report, Site, Status, Test};
 use super::{json, lcov, unit_test};
 
 /// More tests than this are not listed; the test program has them all.
 const LISTED_TESTS: usize = 20;
-/// More uncovered sites than this are not listed; `report.json` has them all.
-const LISTED_SITES: usize = 30;
+/// More uncovered branches than this are not listed; `report.json` has them all.
+const LISTED_BRANCHES: usize = 10;
 /// Characters of a source line that are shown.
 const LINE_WIDTH: usize = 60;
 
@@ -134,36 +134,48 @@ fn is_open(branch: &Branch) -> bool {
 }
 
 fn list_uncovered(report: &Report, out: &mut String) {
-    let branches = report.sites.iter().flat_map(|s| &s.branches).filter(|b| is_open(b)).count();
-    if branches == 0 {
+    let mut open: Vec<(&Site, &Branch)> =
+        report.sites.iter().flat_map(|s| s.branches.iter().map(move |b| (s, b))).filter(|(_, b)| is_open(b)).collect();
+    if open.is_empty() {
         return;
     }
-    let open: Vec<_> = report.sites.iter().filter(|s| s.branches.iter().any(is_open)).collect();
-    let _ = writeln!(out, "\nNot covered ({branches})");
+    // Stable: what is equally close stays in source order.
+    open.sort_by_key(|(_, b)| b.best_distance.unwrap_or(u64::MAX));
+    let _ = writeln!(out, "\nNot covered ({}), closest first", open.len());
     let mut sources = Sources::default();
-    for site in open.iter().take(LISTED_SITES) {
+    for (site, branch) in open.iter().take(LISTED_BRANCHES) {
         let place = format!("{}:{}:{}", site.file, site.line, site.column);
-        let _ = writeln!(out, "  {place}  {}", sources.condition(site));
-        for branch in site.branches.iter().filter(|b| is_open(b)) {
-            let _ = writeln!(out, "      {}", explain(site, branch));
-        }
+        let _ = writeln!(out, "  {place}  {}  {}", branch.outcome, sources.condition(site));
+        let _ = writeln!(out, "      {}", explain(report, site, branch));
     }
-    if open.len() > LISTED_SITES {
-        let _ = writeln!(out, "  and {} more places in {}", open.len() - LISTED_SITES, json::FILE);
+    if open.len() > LISTED_BRANCHES {
+        let _ = writeln!(out, "  and {} more in {}", open.len() - LISTED_BRANCHES, json::FILE);
     }
 }
 
-/// `true: closest distance 12 by x = 0.5, given up after 400 evaluations`.
-fn explain(site: &Site, branch: &Branch) -> String {
+/// `closest 12 floats away at f(0.5), 600k evaluations, given up`.
+fn explain(report: &Report, site: &Site, branch: &Branch) -> String {
     let reached = site.branches.iter().any(|b| !is_open(b));
-    let closest = match (branch.best_distance, &branch.input) {
-        (Some(distance), Some(args)) => format!("closest distance {distance} by {}", decimals(args)),
-        (Some(distance), None) => format!("closest distance {distance}"),
-        (None, _) if reached => "reached, no distance".to_owned(),
-        (None, _) => "never reached".to_owned(),
+    let closest = match branch.best_distance {
+        Some(distance) => {
+            let unit = if distance == 1 { site.distance_unit.trim_end_matches('s') } else { &site.distance_unit };
+            let away = if unit.is_empty() { format!("distance {distance}") } else { format!("{distance} {unit} away") };
+            let input = branch.best_input.as_ref().or(branch.input.as_ref());
+            format!(
+                "closest {away}{}",
+                input.map_or_else(String::new, |args| format!(" at {}", decimal_call(report, args)))
+            )
+        }
+        None if reached => "reached, no distance".to_owned(),
+        None => "never reached".to_owned(),
     };
     let end = if branch.status == Status::GivenUp { "given up" } else { "open" };
-    format!("{}: {closest}, {end} after {} evaluations", branch.outcome, count(branch.evaluations))
+    format!("{closest}, {} evaluations, {end}", count(branch.evaluations))
+}
+
+fn decimal_call(report: &Report, args: &[Arg]) -> String {
+    let values: Vec<_> = args.iter().map(|a| a.decimal.as_str()).collect();
+    format!("{}({})", report.function, values.join(", "))
 }
 
 /// Source files, each read once.

@@ -19,9 +19,9 @@ fn the_example_without_its_source() {
         2  1.0   0  0.0          3
         3  nan   0  0.0          4
 
-    Not covered (1)
-      /src/clamp.c:9:19  branch ==
-          true: closest distance 8 by x = nan, n = 0, rest = 0.0, given up after 40 evaluations
+    Not covered (1), closest first
+      /src/clamp.c:9:19  true  branch ==
+          closest 8 integers away at clamp(nan, 0, 0.0), 40 evaluations, given up
 
     Files in out/clamp
       report.json               everything, for programs
@@ -41,11 +41,11 @@ fn source_lines_are_shown() {
     }
     let mut out = String::new();
     list_uncovered(&report, &mut out);
-    assert!(out.contains("clamp.c:9:19  if (x != x && n == 8)\n"), "{out}");
+    assert!(out.contains("clamp.c:9:19  true  if (x != x && n == 8)\n"), "{out}");
     report.sites[3].line = 10;
     out.clear();
     list_uncovered(&report, &mut out);
-    assert!(out.contains("  return 1; /* xxx") && out.contains("x…\n"), "{out}");
+    assert!(out.contains("  true  return 1; /* xxx") && out.contains("x…\n"), "{out}");
 }
 
 #[test]
@@ -64,16 +64,36 @@ fn long_lists_are_cut() {
     report.sites = vec![report.sites[3].clone(); 50];
     let text = text(&report, Path::new("out"));
     assert!(text.contains("  and 30 more in tests/test_clamp.c\n"), "{text}");
-    assert!(text.contains("  and 20 more places in report.json\n"), "{text}");
+    assert!(text.contains("  and 40 more in report.json\n"), "{text}");
 }
 
 #[test]
 fn a_branch_without_a_distance_says_why() {
-    let mut site = example::report().sites[3].clone();
+    let report = example::report();
+    let mut site = report.sites[3].clone();
     site.branches[0].best_distance = None;
-    assert_eq!(explain(&site, &site.branches[0]), "true: reached, no distance, given up after 40 evaluations");
+    let explained = explain(&report, &site, &site.branches[0]);
+    assert_eq!(explained, "reached, no distance, 40 evaluations, given up");
     site.branches[1].status = Status::Uncovered;
-    assert_eq!(explain(&site, &site.branches[0]), "true: never reached, given up after 40 evaluations");
+    assert_eq!(explain(&report, &site, &site.branches[0]), "never reached, 40 evaluations, given up");
+}
+
+#[test]
+fn the_closest_branch_comes_first() {
+    let mut report = example::report();
+    let mut nearer = report.sites[3].clone();
+    nearer.line = 10;
+    nearer.branches[0].best_distance = Some(1);
+    nearer.distance_unit = "floats".to_owned();
+    report.sites.push(nearer);
+    let mut out = String::new();
+    list_uncovered(&report, &mut out);
+    let lines: Vec<&str> = out.lines().map(str::trim).collect();
+    assert!(
+        lines[2].starts_with("/src/clamp.c:10:19") && lines[3].starts_with("closest 1 float away at clamp("),
+        "{out}"
+    );
+    assert!(lines[4].starts_with("/src/clamp.c:9:19"), "{out}");
 }
 
 #[test]

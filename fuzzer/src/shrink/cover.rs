@@ -1,0 +1,158 @@
+//! A small set of inputs that covers what all of them cover, from which none can be dropped.
+
+/// An input that returned, and the goals it covers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// The file it was kept in, relative to the output directory.
+    pub file: String,
+    /// The input, perhaps simpler than in the file.
+    pub bytes: Vec<u8>,
+    /// Branches in scope that it covers, ascending.
+    pub covers: Vec<u32>,
+}
+
+/// Inputs beyond this number are not tried in place of several others: that takes quadratic time.
+const SWAPPED: usize = 400;
+
+/// Chooses greedily the input that adds most (of two the earlier), tries every other in place of two or more chosen ones,
+/// and keeps the order. The result [is minimal](drop_superfluous).
+#[must_use]
+pub fn choose(runs: Vec<Kept>) -> Vec<Kept> {
+    let mut chosen = greedy(&runs);
+    drop_superfluous_of(&mut chosen, &runs);
+    for i in 0..if runs.len() <= SWAPPED { runs.len() } else { 0 } {
+        if chosen.contains(&i) {
+            continue;
+        }
+        // The newcomer is looked at last, so it stays if it can.
+        let mut other: Vec<usize> = chosen.iter().copied().chain([i]).collect();
+        drop_superfluous_of(&mut other, &runs);
+        if other.len() < chosen.len() {
+            chosen = other;
+        }
+    }
+    let is_chosen: Vec<bool> = (0..runs.len()).map(|i| chosen.contains(&i)).collect();
+    runs.into_iter().zip(is_chosen).filter_map(|(r, c)| c.then_some(r)).collect()
+}
+
+fn greedy(runs: &[Kept]) -> Vec<usize> {
+    let mut open: std::collections::BTreeSet<u32> = runs.iter().flat_map(|r| r.covers.iter().copied()).collect();
+    let mut chosen = Vec::new();
+    while !open.is_empty() {
+        let gain = |i: &usize| runs[*i].covers.iter().filter(|b| open.contains(b)).count();
+        let Some(best) = (0..runs.len()).max_by_key(|i| (gain(i), core::cmp::Reverse(*i))) else { break };
+        for b in &runs[best].covers {
+            open.remove(b);
+        }
+        chosen.push(best);
+    }
+    chosen
+}
+
+/// Drops, first come first, each input whose branches the others cover. What is left is minimal: without any of them a branch
+/// is lost.
+pub fn drop_superfluous(set: &mut Vec<Kept>) {
+    let mut indices: Vec<usize> = (0..set.len()).collect();
+    drop_superfluous_of(&mut indices, set);
+    let mut i = 0;
+    set.retain(|_| {
+        i += 1;
+        indices.contains(&(i - 1))
+    });
+}
+
+fn drop_superfluous_of(chosen: &mut Vec<usize>, runs: &[Kept]) {
+    let mut counts = Counts::new(chosen.iter().map(|i| &runs[*i]));
+    chosen.retain(|i| {
+        let is_needed = counts.needs(&runs[*i]).next().is_some();
+        if !is_needed {
+            counts.remove(&runs[*i]);
+        }
+        is_needed
+    });
+}
+
+/// By how many inputs of a set each branch is covered.
+#[derive(Debug, Default)]
+pub struct Counts(Vec<u32>);
+
+impl Counts {
+    /// Counts a set.
+    #[must_use]
+    pub fn new<'a>(set: impl Iterator<Item = &'a Kept>) -> Self {
+        let mut counts = Self::default();
+        set.for_each(|kept| counts.add(kept));
+        counts
+    }
+
+    /// An input joins the set.
+    pub fn add(&mut self, kept: &Kept) {
+        let room = kept.covers.iter().max().map_or(0, |b| *b as usize + 1);
+        self.0.resize(self.0.len().max(room), 0);
+        kept.covers.iter().for_each(|b| self.0[*b as usize] += 1);
+    }
+
+    /// An input of the set leaves it.
+    pub fn remove(&mut self, kept: &Kept) {
+        kept.covers.iter().for_each(|b| self.0[*b as usize] -= 1);
+    }
+
+    /// The branches that only this input of the set covers.
+    pub fn needs<'a>(&'a self, kept: &'a Kept) -> impl Iterator<Item = u32> + 'a {
+        kept.covers.iter().copied().filter(|b| self.0[*b as usize] == 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use libafl_bolts::rands::{Rand, StdRand};
+
+    use super::*;
+
+    fn set(covers: &[&[u32]]) -> Vec<Kept> {
+        let kept = |(i, c): (usize, &&[u32])| Kept { file: i.to_string(), bytes: Vec::new(), covers: c.to_vec() };
+        covers.iter().enumerate().map(kept).collect()
+    }
+
+    fn union(set: &[Kept]) -> BTreeSet<u32> {
+        set.iter().flat_map(|k| k.covers.iter().copied()).collect()
+    }
+
+    fn files(set: &[Kept]) -> Vec<&str> {
+        set.iter().map(|k| k.file.as_str()).collect()
+    }
+
+    #[test]
+    fn dropping_any_input_loses_a_branch() {
+        let mut rng = StdRand::with_seed(1);
+        for _ in 0..300 {
+            let covers = |rng: &mut StdRand| (0..20).filter(|_| rng.next() % 4 == 0).collect::<Vec<u32>>();
+            let all: Vec<Vec<u32>> = (0..1 + rng.next() % 12).map(|_| covers(&mut rng)).collect();
+            let all = set(&all.iter().map(Vec::as_slice).collect::<Vec<_>>());
+            let chosen = choose(all.clone());
+            assert_eq!(union(&chosen), union(&all), "no branch is lost");
+            for i in 0..chosen.len() {
+                let mut fewer = chosen.clone();
+                let dropped = fewer.remove(i);
+                assert_ne!(union(&fewer), union(&all), "{dropped:?} is needed in {chosen:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn one_input_replaces_two() {
+        // Greedy takes 0, then needs 1 and 2; 1 and 2 are enough.
+        let chosen = choose(set(&[&[1, 2, 3, 4], &[1, 2, 5], &[3, 4, 6]]));
+        assert_eq!(files(&chosen), ["1", "2"]);
+        // Greedy takes 0, 1 and 2; 3 stands for both 1 and 2.
+        let chosen = choose(set(&[&[1, 2, 3, 4, 5, 6], &[1, 2, 7, 8], &[4, 5, 9, 10], &[7, 8, 9, 10]]));
+        assert_eq!(files(&chosen), ["0", "3"]);
+    }
+
+    #[test]
+    fn what_covers_nothing_is_no_test() {
+        assert!(choose(set(&[&[], &[]])).is_empty());
+    }
+}
