@@ -2,6 +2,8 @@
 
 #[path = "e2e/bad_input.rs"]
 mod bad_input;
+#[path = "e2e/conditions.rs"]
+mod conditions;
 #[path = "e2e/console.rs"]
 mod console;
 #[path = "e2e/determinism.rs"]

@@ -36,21 +36,42 @@ public:
     return opaque(V);
   }
 
+  Value *truthPairOf(Value *V) { return V->getType()->isIntegerTy(1) ? pairOf(V) : truthOrLeaf(V, 0); }
+
+  static bool isTruthValue(Value *V) {
+    if (V->getType()->isIntegerTy(1)) return true;
+    if (auto *K = dyn_cast<ConstantInt>(V)) return K->getValue().ule(1);
+    if (auto *Ext = dyn_cast<ZExtInst>(V)) return Ext->getSrcTy()->isIntegerTy(1);
+    if (auto *Phi = dyn_cast<PHINode>(V))
+      return all_of(Phi->incoming_values(), [](Value *In) { return !isa<PHINode>(In) && isTruthValue(In); });
+    return false;
+  }
+
 private:
   static constexpr unsigned MaxDepth = 12, MaxLeaves = 16;
   Context &X;
   IRBuilder<> &B;
   unsigned Leaves = 0;
 
-  Value *opaque(Value *V) { return B.CreateCall(X.Opaque, {B.CreateZExt(V, X.I32)}); }
+  // A truth value that is a constant on the way that control has taken: the comparisons that chose the way are sites of their
+  // own, and here any other way is closer, as far as its comparison may be from the wanted outcome.
+  Value *decided(bool Truth) { return X.pairOf(B, X.Opaque, {X.u32(Truth | 2)}); }
+
+  Value *opaque(Value *V) { return X.pairOf(B, X.Opaque, {B.CreateZExt(V, X.I32)}); }
 
   Value *exchanged(Value *P) {
+    if (CallInst *Comparison = X.comparisonOf(P)) {
+      // The distances of the inverse comparison are the same, exchanged; and one call stays one call.
+      auto Predicate = CmpInst::Predicate(cast<ConstantInt>(Comparison->getArgOperand(1))->getZExtValue());
+      Comparison->setArgOperand(1, X.u32(CmpInst::getInversePredicate(Predicate)));
+      return P;
+    }
     Value *Q = B.CreateInsertValue(P, B.CreateExtractValue(P, 1), 0);
     return B.CreateInsertValue(Q, B.CreateExtractValue(P, 0), 1);
   }
 
   Value *combined(FunctionCallee How, Value *P, Value *Q) {
-    return B.CreateCall(How, {B.CreateExtractValue(P, 0), B.CreateExtractValue(P, 1), B.CreateExtractValue(Q, 0),
+    return X.pairOf(B, How, {B.CreateExtractValue(P, 0), B.CreateExtractValue(P, 1), B.CreateExtractValue(Q, 0),
                               B.CreateExtractValue(Q, 1)});
   }
 
@@ -62,7 +83,29 @@ private:
     if (auto *Op = dyn_cast<BinaryOperator>(V)) return logical(Op, Depth);
     if (auto *Sel = dyn_cast<SelectInst>(V)) return chosen(Sel, Depth);
     if (auto *Phi = dyn_cast<PHINode>(V)) return merged(Phi, Depth);
+    if (auto *Call = dyn_cast<CallInst>(V)) return called(Call);
     return nullptr;
+  }
+
+  // isnan and its like, and functions that have a shadow.
+  Value *called(CallInst *Call) {
+    if (Leaves >= MaxLeaves) return nullptr;
+    if (Call->getIntrinsicID() == Intrinsic::is_fpclass) return floatClass(Call->getArgOperand(0), Call->getArgOperand(1));
+    Function *Callee = Call->getCalledFunction(); // null when the types differ
+    auto Found = X.Shadows.find(Callee);
+    if (Found == X.Shadows.end()) return nullptr;
+    Leaves++;
+    SmallVector<Value *, 4> Args(Call->args());
+    return X.pairOf(B, Found->second.Copy, Args);
+  }
+
+  Value *floatClass(Value *V, Value *Classes) {
+    Type *T = V->getType();
+    if (!T->isDoubleTy() && !T->isFloatTy()) return nullptr;
+    Leaves++;
+    unsigned Bits = T->getPrimitiveSizeInBits();
+    Value *Raw = B.CreateZExt(B.CreateBitCast(V, B.getIntNTy(Bits)), X.I64);
+    return X.pairOf(B, X.FPClass, {Raw, X.u32(Bits), Classes});
   }
 
   Value *logical(BinaryOperator *Op, unsigned Depth) {
@@ -98,6 +141,7 @@ private:
     if (auto *Sh = dyn_cast<SExtInst>(V)) return truth(Sh->getOperand(0), Depth + 1, LowBitOnly);
     if (auto *Phi = dyn_cast<PHINode>(V); Phi && isTruth(Phi)) return merged(Phi, Depth);
     if (LowBitOnly) return nullptr;
+    if (auto *Call = dyn_cast<CallInst>(V)) return called(Call);
     if (auto *Op = dyn_cast<BinaryOperator>(V)) {
       Value *L = Op->getOperand(0), *R = Op->getOperand(1);
       if (Op->getOpcode() == Instruction::Or) {
@@ -121,61 +165,21 @@ private:
   // `((high - K) | low) != 0` with both words of one 64-bit value asks about the whole of it. As a sum of two distances the
   // low word, which runs through all its values while the high word moves by one, would hide the high one.
   Value *wholeOfWords(Value *L, Value *R) {
-    Word P = wordOf(L), Q = wordOf(R);
-    if (!P.Whole || P.Whole != Q.Whole || P.High == Q.High) return nullptr;
-    if (!P.High) std::swap(P, Q);
+    std::optional<Words> Both = wordsOfOne(L, R);
+    if (!Both) return nullptr;
     auto Joined = [&](Value *High, Value *Low) {
       return B.CreateOr(B.CreateShl(B.CreateSExt(High, X.I64), 32), B.CreateZExt(Low, X.I64));
     };
-    Value *A = Joined(P.Left, Q.Left), *K = Joined(P.Right, Q.Right);
-    return leaf(CmpInst::ICMP_NE, A, K);
-  }
-
-  // A word of a 64-bit value, maybe masked, compared with a constant by subtraction or exclusive or.
-  struct Word {
-    Value *Whole = nullptr;
-    bool High = false;
-    Value *Left = nullptr, *Right = nullptr; // what is compared: 32 bits each
-  };
-
-  Word wordOf(Value *V) {
-    Word W;
-    if (!V->getType()->isIntegerTy(32)) return W;
-    W.Left = V;
-    W.Right = ConstantInt::get(V->getType(), 0);
-    if (auto *Op = dyn_cast<BinaryOperator>(V);
-        Op && isa<ConstantInt>(Op->getOperand(1)) &&
-        (Op->getOpcode() == Instruction::Xor || Op->getOpcode() == Instruction::Sub)) {
-      W.Left = V = Op->getOperand(0);
-      W.Right = Op->getOperand(1);
-    } else if (Op && isa<ConstantInt>(Op->getOperand(1)) && Op->getOpcode() == Instruction::Add) {
-      W.Left = V = Op->getOperand(0);
-      W.Right = B.CreateNeg(Op->getOperand(1));
-    }
-    if (auto *Op = dyn_cast<BinaryOperator>(V);
-        Op && Op->getOpcode() == Instruction::And && isa<ConstantInt>(Op->getOperand(1)))
-      V = Op->getOperand(0);
-    auto *Tr = dyn_cast<TruncInst>(V);
-    if (!Tr || !Tr->getOperand(0)->getType()->isIntegerTy(64)) return W;
-    W.Whole = Tr->getOperand(0);
-    if (auto *Sh = dyn_cast<BinaryOperator>(W.Whole); Sh && Sh->getOpcode() == Instruction::LShr) {
-      auto *By = dyn_cast<ConstantInt>(Sh->getOperand(1));
-      W.High = By && By->equalsInt(32);
-      if (W.High) W.Whole = Sh->getOperand(0);
-    }
-    // Each reading of a word brings a bitcast of its own.
-    if (auto *Cast = dyn_cast<BitCastInst>(W.Whole)) W.Whole = Cast->getOperand(0);
-    return W;
+    return leaf(CmpInst::ICMP_NE, Joined(Both->High.Left, Both->Low.Left), Joined(Both->High.Right, Both->Low.Right));
   }
 
   // Whether an integer can only be 0 or 1.
-  static bool isTruth(Value *V) {
-    if (V->getType()->isIntegerTy(1)) return true;
-    if (auto *K = dyn_cast<ConstantInt>(V)) return K->getValue().ule(1);
-    if (auto *Ext = dyn_cast<ZExtInst>(V)) return Ext->getSrcTy()->isIntegerTy(1);
-    if (auto *Phi = dyn_cast<PHINode>(V))
-      return all_of(Phi->incoming_values(), [](Value *In) { return !isa<PHINode>(In) && isTruth(In); });
-    return false;
+  bool isTruth(Value *V) const {
+    if (auto *Call = dyn_cast<CallInst>(V)) {
+      auto Found = X.Shadows.find(Call->getCalledFunction());
+      return Found != X.Shadows.end() && Found->second.IsTruth;
+    }
+    return isTruthValue(V);
   }
 
   Value *integerComparison(ICmpInst *Cmp, unsigned Depth) {
@@ -202,7 +206,7 @@ private:
     Leaves++;
     bool Zero = CmpInst::isUnsigned(Predicate) || L->getType()->isIntegerTy(1);
     auto Wide = [&](Value *V) { return Zero ? B.CreateZExt(V, X.I64) : B.CreateSExt(V, X.I64); };
-    return B.CreateCall(X.ICmp, {X.u32(Predicate), Wide(L), Wide(R)});
+    return X.pairOf(B, X.ICmp, {X.u32(Predicate), Wide(L), Wide(R)});
   }
 
   // Integers of more than 64 bits: two numbers that are as far apart, as far as 63 bits can say.
@@ -213,14 +217,14 @@ private:
     Value *Gap = B.CreateSelect(Less, B.CreateSub(R, L), B.CreateSub(L, R));
     Value *Most = ConstantInt::get(T, INT64_MAX), *Zero = ConstantInt::get(X.I64, 0);
     Value *Size = B.CreateTrunc(B.CreateSelect(B.CreateICmpULT(Gap, Most), Gap, Most), X.I64);
-    return B.CreateCall(X.ICmp, {X.u32(Predicate), B.CreateSelect(Less, Zero, Size), B.CreateSelect(Less, Size, Zero)});
+    return X.pairOf(B, X.ICmp, {X.u32(Predicate), B.CreateSelect(Less, Zero, Size), B.CreateSelect(Less, Size, Zero)});
   }
 
   // Floats of 80 and 128 bits by their upper 64 bits: a conversion would raise exceptions of its own.
   Value *wideFloats(CmpInst::Predicate Predicate, Value *L, Value *R) {
     unsigned Bits = L->getType()->getPrimitiveSizeInBits();
     auto Upper = [&](Value *V) { return B.CreateTrunc(B.CreateLShr(B.CreateBitCast(V, B.getIntNTy(Bits)), Bits - 64), X.I64); };
-    return B.CreateCall(X.FCmpWide, {X.u32(Predicate), Upper(L), Upper(R), X.u32(Bits)});
+    return X.pairOf(B, X.FCmpWide, {X.u32(Predicate), Upper(L), Upper(R), X.u32(Bits)});
   }
 
   Value *floatComparison(CmpInst::Predicate Predicate, Value *L, Value *R) {
@@ -229,9 +233,9 @@ private:
     if (!T->isFloatingPointTy() || T->isPPC_FP128Ty()) return nullptr;
     Leaves++;
     if (T->isX86_FP80Ty() || T->isFP128Ty()) return wideFloats(Predicate, L, R);
-    if (T->isFloatTy()) return B.CreateCall(X.FCmp32, {X.u32(Predicate), L, R});
+    if (T->isFloatTy()) return X.pairOf(B, X.FCmp32, {X.u32(Predicate), L, R});
     auto Double = [&](Value *V) { return T->isDoubleTy() ? V : B.CreateFPCast(V, B.getDoubleTy()); };
-    return B.CreateCall(X.FCmp64, {X.u32(Predicate), Double(L), Double(R)});
+    return X.pairOf(B, X.FCmp64, {X.u32(Predicate), Double(L), Double(R)});
   }
 
   // A truth value that was computed in one of several blocks (`int both = a && b;`): the operands of each comparison are
@@ -265,7 +269,7 @@ private:
     }
     Value *Pair;
     if (auto *K = dyn_cast<ConstantInt>(In)) {
-      Pair = opaque(K->isZero() ? B.getFalse() : B.getTrue());
+      Pair = decided(!K->isZero());
     } else if (In->getType()->isVectorTy() || Leaves >= MaxLeaves) {
       return nullptr;
     } else if (auto Cmp = FloatComparison::of(In)) {
@@ -340,6 +344,8 @@ Shape shapeOf(Value *V) {
 } // namespace
 
 Value *emitPair(Context &X, IRBuilder<> &B, Value *Condition) { return Tracer(X, B).pairOf(Condition); }
+Value *emitTruthPair(Context &X, IRBuilder<> &B, Value *V) { return Tracer(X, B).truthPairOf(V); }
+bool isTruthValue(Value *V) { return Tracer::isTruthValue(V); }
 
 Shape shapeOfSite(const Site &S) {
   Value *At = S.At;

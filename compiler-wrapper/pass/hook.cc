@@ -2,6 +2,7 @@
 #include "pen.h"
 
 #include "llvm/IR/MDBuilder.h"
+#include "llvm/TargetParser/Triple.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 
 namespace pen {
@@ -16,26 +17,58 @@ Context::Context(Module &M) : M(M), C(M.getContext()) {
   auto *StateType = ArrayType::get(I64, 2); // only `r` and `fuel` are touched by instrumented code
   State = new GlobalVariable(M, StateType, false, GlobalValue::ExternalLinkage, nullptr, "__pen_state");
   State->setVisibility(GlobalValue::HiddenVisibility);
-  Type *Void = Type::getVoidTy(C), *F64 = Type::getDoubleTy(C), *F32 = Type::getFloatTy(C);
-  ICmp = declare("__pen_icmp", Pair, {I32, I64, I64});
-  FCmp64 = declare("__pen_fcmp64", Pair, {I32, F64, F64});
-  FCmp32 = declare("__pen_fcmp32", Pair, {I32, F32, F32});
-  FCmpWide = declare("__pen_fcmp_wide", Pair, {I32, I64, I64, I32});
-  And = declare("__pen_and", Pair, {I64, I64, I64, I64});
-  Or = declare("__pen_or", Pair, {I64, I64, I64, I64});
-  Opaque = declare("__pen_opaque", Pair, {I32});
-  Take = declare("__pen_take", Void, {Ptr, I32, I64});
-  Switch = declare("__pen_switch", Void, {Ptr, I64, Ptr, I32, I32});
-  OutOfFuel = declare("__pen_out_of_fuel", Void, {});
+  Type *F64 = Type::getDoubleTy(C), *F32 = Type::getFloatTy(C);
+  Result = new GlobalVariable(M, Pair, false, GlobalValue::ExternalLinkage, nullptr, "__pen_pair");
+  Result->setVisibility(GlobalValue::HiddenVisibility);
+  ICmp = declare("__pen_icmp", {Ptr, I32, I64, I64});
+  FCmp64 = declare("__pen_fcmp64", {Ptr, I32, F64, F64});
+  FCmp32 = declare("__pen_fcmp32", {Ptr, I32, F32, F32});
+  FCmpWide = declare("__pen_fcmp_wide", {Ptr, I32, I64, I64, I32});
+  FPClass = declare("__pen_fpclass", {Ptr, I64, I32, I32});
+  And = declare("__pen_and", {Ptr, I64, I64, I64, I64});
+  Or = declare("__pen_or", {Ptr, I64, I64, I64, I64});
+  Opaque = declare("__pen_opaque", {Ptr, I32});
+  Take = declare("__pen_take", {Ptr, I32, I64});
+  OnICmp = declare("__pen_on_icmp", {Ptr, I32, I32, I64, I64});
+  OnFCmp64 = declare("__pen_on_fcmp64", {Ptr, I32, I32, F64, F64});
+  OnFCmp32 = declare("__pen_on_fcmp32", {Ptr, I32, I32, F32, F32});
+  Switch = declare("__pen_switch", {Ptr, I64, Ptr, I32, I32});
+  OutOfFuel = declare("__pen_out_of_fuel", {});
+  cast<Function>(OutOfFuel.getCallee())->removeFnAttr(Attribute::WillReturn);
 }
 
-FunctionCallee Context::declare(StringRef Name, Type *Result, ArrayRef<Type *> Args) {
-  FunctionCallee Callee = M.getOrInsertFunction(Name, FunctionType::get(Result, Args, false));
+// What an armed site calls leaves all registers as they were (KEEPS_REGISTERS in the runtime). Otherwise the code beside it
+// would have to spill what lives across the site, armed or not. And it touches no memory that the program or the hooks' own
+// loads and stores know of, but for what its pointers lead to: so that a loop can hold its fuel in a register.
+FunctionCallee Context::declare(StringRef Name, ArrayRef<Type *> Args) {
+  FunctionCallee Callee = M.getOrInsertFunction(Name, FunctionType::get(Type::getVoidTy(C), Args, false));
   auto *F = cast<Function>(Callee.getCallee());
   F->setVisibility(GlobalValue::HiddenVisibility);
-  F->addFnAttr(Attribute::Cold);
-  F->addFnAttr(Attribute::NoUnwind);
+  for (Attribute::AttrKind Kind : {Attribute::Cold, Attribute::NoUnwind, Attribute::WillReturn}) F->addFnAttr(Kind);
+  F->setMemoryEffects(MemoryEffects::inaccessibleOrArgMemOnly());
+  if (Triple(M.getTargetTriple()).getArch() == Triple::x86_64) F->setCallingConv(CallingConv::PreserveAll);
   return Callee;
+}
+
+CallInst *Context::call(IRBuilder<> &B, FunctionCallee Callee, ArrayRef<Value *> Args) {
+  CallInst *Call = B.CreateCall(Callee, Args);
+  Call->setCallingConv(cast<Function>(Callee.getCallee())->getCallingConv());
+  return Call;
+}
+
+Value *Context::pairOf(IRBuilder<> &B, FunctionCallee Callee, ArrayRef<Value *> Args) {
+  SmallVector<Value *, 6> All{Result};
+  All.append(Args.begin(), Args.end());
+  call(B, Callee, All);
+  return B.CreateLoad(Pair, Result);
+}
+
+CallInst *Context::comparisonOf(Value *P) {
+  auto *Load = dyn_cast<LoadInst>(P);
+  auto *Call = Load && Load->getPointerOperand() == Result ? dyn_cast_or_null<CallInst>(Load->getPrevNode()) : nullptr;
+  if (!Call) return nullptr;
+  const Value *Callee = Call->getCalledOperand();
+  return Callee == ICmp.getCallee() || Callee == FCmp64.getCallee() || Callee == FCmp32.getCallee() ? Call : nullptr;
 }
 
 static MDNode *unlikely(Context &X) { return MDBuilder(X.C).createBranchWeights(1, 1u << 20); }
@@ -52,13 +85,35 @@ static Instruction *whenArmed(Context &X, Instruction *At, Constant *Action) {
   return SplitBlockAndInsertIfThen(Armed, At, /*Unreachable=*/false, unlikely(X));
 }
 
+// The outcome byte, in code that is reached only when the site is armed: is anything to be done when this outcome is taken?
+static Instruction *whenNotIdle(Context &X, IRBuilder<> &B, Constant *Action, Value *Taken) {
+  Value *Byte = B.CreateLoad(X.I8, B.CreateInBoundsGEP(X.I8, Action, Taken));
+  Value *Busy = B.CreateICmpNE(B.CreateAnd(Byte, X.u8(0x7f)), X.u8(0)); // all but PEN_ARMED
+  return SplitBlockAndInsertIfThen(Busy, &*B.GetInsertPoint(), /*Unreachable=*/false);
+}
+
+static FunctionCallee entryFor(Context &X, const CallInst *Comparison) {
+  const Value *Callee = Comparison->getCalledOperand();
+  return Callee == X.ICmp.getCallee() ? X.OnICmp : Callee == X.FCmp64.getCallee() ? X.OnFCmp64 : X.OnFCmp32;
+}
+
 static void hookTwoWay(Context &X, const Site &S, Instruction *At, Value *Condition, GlobalVariable *Actions) {
   Constant *Action = actionsOf(X, S, Actions);
   IRBuilder<> B(whenArmed(X, At, Action));
   B.SetCurrentDebugLocation(At->getDebugLoc());
+  Value *Taken = B.CreateSelect(Condition, X.u32(0), X.u32(1));
+  Instruction *Busy = whenNotIdle(X, B, Action, Taken);
+  B.SetInsertPoint(Busy);
+  B.SetCurrentDebugLocation(At->getDebugLoc());
   Value *Pair = emitPair(X, B, Condition);
+  if (CallInst *Comparison = X.comparisonOf(Pair)) {
+    X.call(B, entryFor(X, Comparison), {Action, Taken, Comparison->getArgOperand(1), Comparison->getArgOperand(2), Comparison->getArgOperand(3)});
+    cast<Instruction>(Pair)->eraseFromParent();
+    Comparison->eraseFromParent();
+    return;
+  }
   Value *Other = B.CreateSelect(Condition, B.CreateExtractValue(Pair, 1), B.CreateExtractValue(Pair, 0));
-  B.CreateCall(X.Take, {Action, B.CreateSelect(Condition, X.u32(0), X.u32(1)), Other});
+  X.call(B, X.Take, {Action, Taken, Other});
 }
 
 static Constant *casesOf(Context &X, const Site &S, SwitchInst *Sw) {
@@ -78,7 +133,7 @@ static void hookSwitch(Context &X, Site &S, SwitchInst *Sw, GlobalVariable *Acti
   IRBuilder<> B(whenArmed(X, Sw, Action));
   B.SetCurrentDebugLocation(Sw->getDebugLoc());
   Value *V = B.CreateSExt(Sw->getCondition(), X.I64);
-  B.CreateCall(X.Switch, {Action, V, S.Cases, X.u32(Sw->getNumCases()), X.u32(S.Branches)});
+  X.call(B, X.Switch, {Action, V, S.Cases, X.u32(Sw->getNumCases()), X.u32(S.Branches)});
 }
 
 // Endless loops and runaway recursion end when the fuel is used up: a count, so the same at every run.
@@ -94,7 +149,8 @@ static void burnFuel(Context &X, Instruction *At) {
   DebugLoc Loc = B.getCurrentDebugLocation();
   IRBuilder<> Then(SplitBlockAndInsertIfThen(Empty, At, false, unlikely(X)));
   Then.SetCurrentDebugLocation(Loc);
-  Then.CreateCall(X.OutOfFuel, {});
+  X.call(Then, X.OutOfFuel, {});
+  Then.CreateStore(ConstantInt::get(X.I64, INT64_MAX), Gauge); // outside the fuzzer the call returns
 }
 
 void instrument(Context &X, FunctionPlan &Plan, GlobalVariable *Actions) {

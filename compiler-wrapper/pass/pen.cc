@@ -15,9 +15,11 @@
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 
 // One translation unit: reading LLVM's headers is most of the compile time.
+#include "words.cc"
 #include "condition.cc"
 #include "hook.cc"
 #include "plan.cc"
+#include "shadow.cc"
 #include "signature.cc"
 #include "tables.cc"
 
@@ -49,16 +51,21 @@ public:
       if (wanted(F)) Functions.push_back(&F);
     Context X(M);
     SmallVector<GlobalValue *, 32> Used;
+    std::vector<FunctionPlan> Plans;
     for (Function *F : Functions) {
-      FunctionPlan Plan = planOf(*F);
+      Plans.push_back(planOf(*F));
       promote(*F, FAM);
+      makeShadow(X, *F);
+    }
+    for (FunctionPlan &Plan : Plans) {
       std::vector<Shape> Shapes;
       for (const Site &S : Plan.Sites) Shapes.push_back(shapeOfSite(S));
       GlobalVariable *Actions = makeActions(X, Plan);
       instrument(X, Plan, Actions);
       makeRecords(X, Plan, Shapes, Actions, Used);
-      FAM.invalidate(*F, PreservedAnalyses::none());
+      FAM.invalidate(*Plan.F, PreservedAnalyses::none());
     }
+    dropUnusedShadows(X);
     appendToCompilerUsed(M, Used);
     return PreservedAnalyses::none();
   }

@@ -62,7 +62,22 @@ public:
   llvm::PointerType *Ptr;
   llvm::StructType *Pair;   // struct pen_pair
   llvm::GlobalVariable *State;
-  llvm::FunctionCallee ICmp, FCmp64, FCmp32, FCmpWide, And, Or, Opaque, Take, Switch, OutOfFuel;
+  llvm::GlobalVariable *Result; // struct pen_pair: where the functions of distances leave theirs
+  llvm::FunctionCallee ICmp, FCmp64, FCmp32, FCmpWide, FPClass, And, Or, Opaque, Take, OnICmp, OnFCmp64, OnFCmp32, Switch, OutOfFuel;
+  // A call of one of them, with its calling convention.
+  llvm::CallInst *call(llvm::IRBuilder<> &B, llvm::FunctionCallee Callee, llvm::ArrayRef<llvm::Value *> Args);
+
+  // A call of one of those that leave a pair of distances, and the pair.
+  llvm::Value *pairOf(llvm::IRBuilder<> &B, llvm::FunctionCallee Callee, llvm::ArrayRef<llvm::Value *> Args);
+  // The call behind a pair that is that of one comparison; its arguments are the place, the predicate and the operands.
+  llvm::CallInst *comparisonOf(llvm::Value *Pair);
+
+  // What shadow.cc made of a function without effects: the copy, and whether the function returns 0 and 1 only.
+  struct Shadow {
+    llvm::Function *Copy;
+    bool IsTruth;
+  };
+  std::map<const llvm::Function *, Shadow> Shadows;
 
   // A private constant "text" with a terminating zero; equal texts share one.
   llvm::Constant *text(llvm::StringRef Text);
@@ -74,7 +89,7 @@ public:
 
 private:
   std::map<std::string, llvm::Constant *> Texts;
-  llvm::FunctionCallee declare(llvm::StringRef Name, llvm::Type *Result, llvm::ArrayRef<llvm::Type *> Args);
+  llvm::FunctionCallee declare(llvm::StringRef Name, llvm::ArrayRef<llvm::Type *> Args);
 };
 
 // plan.cc: sites, branch graph, loop headers, parameter names and constants of F, before any change to it.
@@ -83,6 +98,13 @@ FunctionPlan planOf(llvm::Function &F);
 // condition.cc: emits, at the builder's place, the distances of the i1 value `Condition` to true and to false.
 llvm::Value *emitPair(Context &X, llvm::IRBuilder<> &B, llvm::Value *Condition);
 Shape shapeOfSite(const Site &S);
+// The same for an integer: how far it is from being another number than 0, and from being 0.
+llvm::Value *emitTruthPair(Context &X, llvm::IRBuilder<> &B, llvm::Value *V);
+bool isTruthValue(llvm::Value *V); // can only be 0 or 1
+
+// shadow.cc: makes the shadow of F, if it can have one; before F is instrumented.
+void makeShadow(Context &X, llvm::Function &F);
+void dropUnusedShadows(Context &X);
 
 // hook.cc: puts the hooks and the fuel gauges of the plan into its function.
 void instrument(Context &X, FunctionPlan &Plan, llvm::GlobalVariable *Actions);

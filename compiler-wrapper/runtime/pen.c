@@ -9,6 +9,14 @@
 #include <unistd.h>
 
 #define HIDDEN __attribute__((visibility("hidden")))
+/* Keeps every register but r11, floating-point ones included: see keepRegisters in pass/hook.cc. */
+#if defined(__x86_64__)
+#define KEEPS_REGISTERS HIDDEN __attribute__((preserve_all))
+#define SLOW static __attribute__((preserve_all, noinline, cold))
+#else
+#define KEEPS_REGISTERS HIDDEN
+#define SLOW static __attribute__((noinline, cold))
+#endif
 #define WEAK_HIDDEN __attribute__((weak, visibility("hidden")))
 
 HIDDEN struct pen_state __pen_state = {.fuel = INT64_MAX};
@@ -39,6 +47,9 @@ __attribute__((visibility("default"), used)) struct pen_tables __pen_tables = {
 struct pen_pair {
   uint64_t to_true, to_false;
 };
+
+/* Instrumented code gives this as `result`: pairs in registers would have to be registers that it may clobber. */
+HIDDEN struct pen_pair __pen_pair;
 
 /* Largest distance; one less than "not reached". */
 #define FAR (UINT64_MAX - 1)
@@ -117,7 +128,7 @@ static struct pen_pair integers(enum relation rel, uint64_t a, uint64_t b, int i
 }
 
 /* `predicate` is llvm::CmpInst::Predicate (32 to 41); the operands are extended to 64 bits as the predicate reads them. */
-HIDDEN struct pen_pair __pen_icmp(uint32_t predicate, uint64_t a, uint64_t b) {
+static struct pen_pair icmp(uint32_t predicate, uint64_t a, uint64_t b) {
   switch (predicate) {
     case 32: return integers(EQUAL, a, b, 1);
     case 33: return swapped(integers(EQUAL, a, b, 1));
@@ -237,34 +248,116 @@ static struct pen_pair floats(uint32_t predicate, struct place a, struct place b
   return predicate == 6 ? differ : swapped(differ);
 }
 
-HIDDEN struct pen_pair __pen_fcmp64(uint32_t predicate, double a, double b) {
+static struct pen_pair fcmp64(uint32_t predicate, double a, double b) {
   return floats(predicate, place_of_double(a), place_of_double(b));
 }
 
-HIDDEN struct pen_pair __pen_fcmp32(uint32_t predicate, float a, float b) {
+static struct pen_pair fcmp32(uint32_t predicate, float a, float b) {
   return floats(predicate, place_of_float(a), place_of_float(b));
 }
 
-HIDDEN struct pen_pair __pen_fcmp_wide(uint32_t predicate, uint64_t a, uint64_t b, uint32_t bits) {
-  return floats(predicate, place_of_wide(a, bits), place_of_wide(b, bits));
+/* In the exact metric, and in integer registers: how far the comparison, which holds or not, is from the other truth value.
+ * The same as `icmp` says. */
+static __attribute__((always_inline)) inline uint64_t exact_icmp(uint32_t predicate, uint64_t a, uint64_t b, int holds) {
+  int is_unsigned = predicate >= 34 && predicate <= 37;
+  int less = is_unsigned ? a < b : (int64_t)a < (int64_t)b;
+  uint64_t gap = smaller(less ? b - a : a - b, FAR);
+  gap += predicate > 33 && (predicate & 1) == holds; /* >=, <= that hold, or <, > that do not: one more than to equality */
+  return smaller(gap + (gap == 0), FAR);
+}
+
+static __attribute__((always_inline)) inline int holds(uint32_t predicate, uint64_t a, uint64_t b) {
+  if (predicate <= 33) return (a == b) == (predicate == 32);
+  int is_signed = predicate >= 38, less = is_signed ? (int64_t)a < (int64_t)b : a < b;
+  switch (predicate & 3) {
+    case 2: return !less && a != b; /* 34, 38 */
+    case 3: return !less;           /* 35, 39 */
+    case 0: return less;            /* 36, 40 */
+    default: return less || a == b; /* 37, 41 */
+  }
+}
+
+SLOW void squared_icmp(struct pen_pair *result, uint32_t predicate, uint64_t a, uint64_t b) {
+  *result = icmp(predicate, a, b);
+}
+
+KEEPS_REGISTERS void __pen_icmp(struct pen_pair *result, uint32_t predicate, uint64_t a, uint64_t b) {
+  if (__pen_state.metric == PEN_SQUARED) {
+    squared_icmp(result, predicate, a, b);
+    return;
+  }
+  int truth = holds(predicate, a, b);
+  uint64_t d = exact_icmp(predicate, a, b, truth);
+  result->to_true = truth ? 0 : d;
+  result->to_false = truth ? d : 0;
+}
+
+KEEPS_REGISTERS void __pen_fcmp64(struct pen_pair *result, uint32_t predicate, double a, double b) {
+  *result = fcmp64(predicate, a, b);
+}
+
+KEEPS_REGISTERS void __pen_fcmp32(struct pen_pair *result, uint32_t predicate, float a, float b) {
+  *result = fcmp32(predicate, a, b);
+}
+
+KEEPS_REGISTERS void __pen_fcmp_wide(struct pen_pair *result, uint32_t predicate, uint64_t a, uint64_t b, uint32_t bits) {
+  *result = floats(predicate, place_of_wide(a, bits), place_of_wide(b, bits));
+}
+
+/* ---- classes of floats ------------------------------------------------------------------------------------------- */
+
+/* The classes by rising size, positive and negative, as bits of llvm.is.fpclass. */
+static const uint32_t classes[6][2] = {{0x40, 0x20}, {0x80, 0x10}, {0x100, 0x8}, {0x200, 0x4}, {0x1, 0x1}, {0x2, 0x2}};
+
+/* How many floats lie between the one of `bits` and the nearest one in `mask`; 0 if it is in. Both zeros are on the line. */
+static uint64_t to_classes(uint64_t bits, uint32_t width, uint32_t mask) {
+  uint32_t fraction = width == 64 ? 52 : 23;
+  uint64_t sign = 1ull << (width - 1), infinity = (sign - 1) >> fraction << fraction, quiet = infinity | 1ull << (fraction - 1);
+  uint64_t from[7] = {0, 1, 1ull << fraction, infinity, infinity + 1, quiet, sign};
+  uint64_t size = bits & (sign - 1), best = FAR;
+  for (int other = 0; other < 2; other++)
+    for (int i = 0; i < 6; i++) {
+      if (!(mask & classes[i][!!(bits & sign) ^ other])) continue;
+      uint64_t low = from[i], high = from[i + 1] - 1;
+      uint64_t d = other ? size + 1 + low : size < low ? low - size : size > high ? size - high : 0;
+      best = smaller(best, d);
+    }
+  return best;
+}
+
+KEEPS_REGISTERS void __pen_fpclass(struct pen_pair *result, uint64_t bits, uint32_t width, uint32_t mask) {
+  uint64_t in = to_classes(bits, width, mask), out = to_classes(bits, width, ~mask);
+  if (__pen_state.metric == PEN_SQUARED) { /* a class is no number to take the difference to */
+    in = in ? unit() : 0;
+    out = out ? unit() : 0;
+  }
+  *result = (struct pen_pair){in, out};
 }
 
 /* ---- conditions of several comparisons -------------------------------------------------------------------------- */
 
-HIDDEN struct pen_pair __pen_and(uint64_t at, uint64_t af, uint64_t bt, uint64_t bf) {
-  struct pen_pair p = {sum(at, bt), at || bt ? 0 : smaller(af, bf)};
-  return p;
+SLOW void squared_sum(uint64_t *result, uint64_t a, uint64_t b) { *result = sum(a, b); }
+
+static __attribute__((always_inline)) inline void put_sum(uint64_t *result, uint64_t a, uint64_t b) {
+  if (__pen_state.metric == PEN_SQUARED) squared_sum(result, a, b);
+  else *result = add_sat(a, b);
 }
 
-HIDDEN struct pen_pair __pen_or(uint64_t at, uint64_t af, uint64_t bt, uint64_t bf) {
-  return swapped(__pen_and(af, at, bf, bt));
+KEEPS_REGISTERS void __pen_and(struct pen_pair *result, uint64_t at, uint64_t af, uint64_t bt, uint64_t bf) {
+  result->to_false = at || bt ? 0 : smaller(af, bf);
+  put_sum(&result->to_true, at, bt);
 }
 
-/* A truth value with nothing behind it. */
-HIDDEN struct pen_pair __pen_opaque(uint32_t truth) {
-  uint64_t one = unit();
-  struct pen_pair p = {truth ? 0 : one, truth ? one : 0};
-  return p;
+KEEPS_REGISTERS void __pen_or(struct pen_pair *result, uint64_t at, uint64_t af, uint64_t bt, uint64_t bf) {
+  result->to_true = af || bf ? 0 : smaller(at, bt);
+  put_sum(&result->to_false, af, bf);
+}
+
+/* A truth value, the lowest bit of `truth`, with nothing behind it. Bit 1: it was decided on the way here, and comparisons
+ * on another way, which have distances, are closer. */
+KEEPS_REGISTERS void __pen_opaque(struct pen_pair *result, uint32_t truth) {
+  uint64_t away = truth & 2 && __pen_state.metric == PEN_ULP ? FAR : unit();
+  *result = (struct pen_pair){truth & 1 ? 0 : away, truth & 1 ? away : 0};
 }
 
 /* ---- what an armed site does -------------------------------------------------------------------------------------- */
@@ -321,9 +414,69 @@ static void miss(const uint8_t *action, uint64_t d) {
 }
 
 /* A two-way site: `actions` are its two bytes, `taken` is 0 for true and 1 for false, `d` is the distance to the other. */
-HIDDEN void __pen_take(const uint8_t *actions, uint32_t taken, uint64_t d) {
+KEEPS_REGISTERS void __pen_take(const uint8_t *actions, uint32_t taken, uint64_t d) {
   take(actions + taken);
   if (actions[taken] & PEN_NEAR) miss(actions + (1 - taken), d);
+}
+
+/* A site with one comparison. The entries below decide in integer registers, without a call, what a search meets all the
+ * time: the outcome taken is known, and the other is no closer than it was before. */
+
+SLOW void on_icmp(const uint8_t *actions, uint32_t taken, uint32_t predicate, uint64_t a, uint64_t b) {
+  struct pen_pair p = icmp(predicate, a, b);
+  __pen_take(actions, taken, taken ? p.to_true : p.to_false);
+}
+
+SLOW void on_fcmp64(const uint8_t *actions, uint32_t taken, uint32_t predicate, double a, double b) {
+  struct pen_pair p = fcmp64(predicate, a, b);
+  __pen_take(actions, taken, taken ? p.to_true : p.to_false);
+}
+
+SLOW void on_fcmp32(const uint8_t *actions, uint32_t taken, uint32_t predicate, float a, float b) {
+  struct pen_pair p = fcmp32(predicate, a, b);
+  __pen_take(actions, taken, taken ? p.to_true : p.to_false);
+}
+
+SLOW void improve(const uint8_t *action, uint64_t d) { track(d, number_of(action)); }
+
+/* The outcome taken is nothing but near to the other, and distances are exact. */
+static int only_near(uint8_t action) {
+  return (action & ~PEN_ARMED) == PEN_NEAR && __pen_state.metric == PEN_ULP;
+}
+
+/* The outcome that is not taken is `d` away. */
+static __attribute__((always_inline)) inline void near(const uint8_t *actions, uint32_t taken, uint64_t d) {
+  const uint8_t *other = actions + (1 - taken);
+  uint32_t branch = number_of(other);
+  if (*other & PEN_WANT) set_r(*other, d, branch);
+  if (*other & PEN_TRACK && __pen_state.best && d < __pen_state.best[branch]) improve(other, d);
+}
+
+/* `predicate` and operands as for __pen_icmp. */
+KEEPS_REGISTERS void __pen_on_icmp(const uint8_t *actions, uint32_t taken, uint32_t predicate, uint64_t a, uint64_t b) {
+  if (!only_near(actions[taken])) {
+    on_icmp(actions, taken, predicate, a, b);
+    return;
+  }
+  near(actions, taken, exact_icmp(predicate, a, b, !taken));
+}
+
+/* `predicate` and operands as for __pen_fcmp64. */
+KEEPS_REGISTERS void __pen_on_fcmp64(const uint8_t *actions, uint32_t taken, uint32_t predicate, double a, double b) {
+  struct place pa = place_of_double(a), pb = place_of_double(b);
+  if (!only_near(actions[taken]) || predicate == 7 || predicate == 8 || excess(pa) || excess(pb)) {
+    on_fcmp64(actions, taken, predicate, a, b);
+    return;
+  }
+  uint64_t gap = pa.key < pb.key ? (uint64_t)pb.key - (uint64_t)pa.key : (uint64_t)pa.key - (uint64_t)pb.key;
+  uint32_t order = predicate & 6; /* greater, less; neither or both for equality */
+  gap += order != 0 && order != 6 && (predicate & 1) != taken;
+  near(actions, taken, gap + (gap == 0));
+}
+
+/* `predicate` and operands as for __pen_fcmp32. */
+KEEPS_REGISTERS void __pen_on_fcmp32(const uint8_t *actions, uint32_t taken, uint32_t predicate, float a, float b) {
+  on_fcmp32(actions, taken, predicate, a, b);
 }
 
 /* Whether the value leads elsewhere than to the default. */
@@ -350,7 +503,7 @@ static uint64_t to_case(const struct pen_case *cases, uint32_t n_cases, uint32_t
 }
 
 /* A switch: one action byte per destination, [0] is the default. */
-HIDDEN void __pen_switch(const uint8_t *actions, int64_t value, const struct pen_case *cases, uint32_t n_cases,
+KEEPS_REGISTERS void __pen_switch(const uint8_t *actions, int64_t value, const struct pen_case *cases, uint32_t n_cases,
                          uint32_t n_branches) {
   uint32_t taken = 0;
   for (uint32_t i = 0; i < n_cases; i++)
@@ -364,7 +517,7 @@ HIDDEN void __pen_switch(const uint8_t *actions, int64_t value, const struct pen
 
 /* ---- ends of an evaluation ---------------------------------------------------------------------------------------- */
 
-HIDDEN void __pen_out_of_fuel(void) {
+KEEPS_REGISTERS void __pen_out_of_fuel(void) {
   __pen_state.fuel = INT64_MAX;
   if (__pen_state.stop) __pen_state.stop(PEN_STOP_FUEL, __builtin_return_address(0));
 }

@@ -30,8 +30,8 @@ pub(crate) struct Invocation {
 }
 
 impl Invocation {
-    /// What pen-cc runs for these arguments (without the program's name).
-    pub(crate) fn new(args: &[String], language: Language) -> Result<Self, Error> {
+    /// What pen-cc runs for these arguments (without the program's name), with or without `SanCov`.
+    pub(crate) fn new(args: &[String], language: Language, san_cov: bool) -> Result<Self, Error> {
         let clang = find_clang(language)?.to_string_lossy().into_owned();
         let line = Arguments::read(args)?;
         if line.action == Action::Query {
@@ -43,19 +43,22 @@ impl Invocation {
             notes.push(format!("this program runs but penfuzz cannot load it: {reason}"));
         }
         let linking = link::Linking::new(&line, &clang)?;
-        let own = [compile_args(&line)?, linking.after].concat();
+        let own = [compile_args(&line, san_cov)?, linking.after].concat();
         let command = wrap(&clang, language, &line.args, &linking.before, &own)?;
         Ok(Self { command, notes })
     }
 }
 
 /// The options that instrument, or none for bitcode that carries the instrumentation already.
-fn compile_args(line: &Arguments) -> Result<Vec<String>, Error> {
+fn compile_args(line: &Arguments, san_cov: bool) -> Result<Vec<String>, Error> {
     let mut args = vec!["-fPIC".to_owned()];
     if bitcode::is_instrumented(&line.args)? {
         return Ok(args);
     }
     args.push(format!("-fpass-plugin={}", artifact::PLUGIN.path()?.display()));
+    if !san_cov {
+        return Ok(args);
+    }
     args.push("-fsanitize-coverage=trace-pc-guard".to_owned());
     if artifact::GATES_CALLBACKS {
         args.extend(["-mllvm", "-sanitizer-coverage-gated-trace-callbacks"].map(str::to_owned));

@@ -29,6 +29,9 @@ pub struct Compile {
     pub flags: Vec<String>,
     /// Options behind the sources, where libraries belong.
     pub libraries: Vec<String>,
+    /// Whether `SanCov` counts edges too, as pen-cc has it; other tools and LibAFL's map observers need it, penfuzz's own
+    /// searches do not, and it costs up to a fifth of an evaluation.
+    pub san_cov: bool,
 }
 
 impl Compile {
@@ -41,6 +44,7 @@ impl Compile {
             output: output.into(),
             flags: Vec::new(),
             libraries: vec!["-lm".to_owned()],
+            san_cov: true,
         }
     }
 
@@ -72,6 +76,13 @@ impl Compile {
         self
     }
 
+    /// Adds (as is the default) or leaves out the counters of `SanCov`.
+    #[must_use]
+    pub fn san_cov(mut self, on: bool) -> Self {
+        self.san_cov = on;
+        self
+    }
+
     /// Sets the language instead of telling it from the sources' names.
     #[must_use]
     pub fn language(mut self, language: Language) -> Self {
@@ -79,7 +90,7 @@ impl Compile {
         self
     }
 
-    /// The arguments of pen-cc that mean the same.
+    /// The arguments of pen-cc that mean the same, but for [`Compile::san_cov`].
     #[must_use]
     pub fn args(&self) -> Vec<String> {
         let mut args = self.flags.clone();
@@ -98,7 +109,7 @@ impl Compile {
         if self.sources.is_empty() {
             return Err(Error::NoInput);
         }
-        let Invocation { command, .. } = Invocation::new(&self.args(), self.language_or_guess())?;
+        let Invocation { command, .. } = Invocation::new(&self.args(), self.language_or_guess(), self.san_cov)?;
         let output = Command::new(&command[0])
             .args(&command[1..])
             .output()

@@ -62,7 +62,7 @@ impl Language {
 /// # Errors
 /// When the compiler could not be run at all.
 pub fn run(args: &[String], language: Language) -> Result<i32, Error> {
-    let clang::Invocation { command, notes } = clang::Invocation::new(args, language)?;
+    let clang::Invocation { command, notes } = clang::Invocation::new(args, language, true)?;
     for note in notes {
         eprintln!("pen-cc: note: {note}");
     }

@@ -58,7 +58,7 @@ fn build(directory: &Path) -> Twin {
     sources.dedup();
     let mut flags = suite.flags_of(&suite.targets[0]);
     flags.extend(["-g", "-O2"].map(str::to_owned));
-    Twin::build(directory, &Recipe { sources, flags, libraries: suite.build.libs.clone() })
+    Twin::build(directory, &Recipe { sources, flags, libraries: suite.build.libs.clone(), san_cov: false })
 }
 
 /// The plain function through its address, as another C program would call it.

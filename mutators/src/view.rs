@@ -29,20 +29,34 @@ impl Slot {
     ///
     /// # Panics
     /// If `x` ends before the slot does.
+    #[inline]
     #[must_use]
     pub fn get(self, x: &[u8]) -> u64 {
-        let mut bytes = [0; 8];
-        bytes[..self.kind.size()].copy_from_slice(&x[self.offset..self.end()]);
-        u64::from_le_bytes(bytes) & self.kind.mask()
+        let x = &x[self.offset..];
+        // One load of the right width: a copy of variable length is a call, several times in each step of a search.
+        let raw = match self.kind.size() {
+            1 => u64::from(x[0]),
+            2 => u64::from(u16::from_le_bytes(first(x))),
+            4 => u64::from(u32::from_le_bytes(first(x))),
+            _ => u64::from_le_bytes(first(x)),
+        };
+        raw & self.kind.mask()
     }
 
     /// Stores the low [`Kind::bits`] of `raw`.
     ///
     /// # Panics
     /// If `x` ends before the slot does.
+    #[inline]
     pub fn set(self, x: &mut [u8], raw: u64) {
         let bytes = (raw & self.kind.mask()).to_le_bytes();
-        x[self.offset..self.end()].copy_from_slice(&bytes[..self.kind.size()]);
+        let x = &mut x[self.offset..];
+        match self.kind.size() {
+            1 => x[0] = bytes[0],
+            2 => x[..2].copy_from_slice(&bytes[..2]),
+            4 => x[..4].copy_from_slice(&bytes[..4]),
+            _ => x[..8].copy_from_slice(&bytes),
+        }
     }
 
     /// The value as a double, see [`Kind::to_real`].
@@ -78,6 +92,10 @@ impl Slot {
     pub fn set_position(self, x: &mut [u8], position: u64) {
         self.set(x, line::raw(self.kind, position));
     }
+}
+
+fn first<const N: usize>(x: &[u8]) -> [u8; N] {
+    x[..N].try_into().expect("N bytes are N bytes")
 }
 
 /// Which numbers lie where in a byte input.

@@ -68,6 +68,36 @@ int chosen_truth(double a, int n) {
   return 0;
 }
 
+static __attribute__((noinline)) int order(int a, int b) { return a < b ? -1 : a > b; }
+
+int sorted(int a, int b) {
+  if (order(a, b) == 0) return 1;
+  return order(b, a + 3) > 0;
+}
+
+static __attribute__((noinline)) int is_exact(double x) { return x == 123.4375; }
+
+int asked(double x) {
+  if (!is_exact(x - 1)) return 1;
+  return 0;
+}
+
+static __attribute__((noinline)) _Bool in_range(double x, int n) { return x >= 2 && n < 7; }
+
+int asked_both(double x, int n) {
+  int both = in_range(x, n) == 1;
+  if (both && !is_exact(x)) return 1;
+  return both ? 2 : 0;
+}
+
+int classes(double x, float y) {
+  if (__builtin_isinf(x)) return 1;
+  if (__builtin_isnormal(y)) return 2;
+  return __builtin_isfinite(y) ? __builtin_isnan(x) : 3;
+}
+
+int earlier(double a, double b) { return a == 1 && b == a * 4 ? 1 : 0; }
+
 int accumulated(double a, double b) {
   _Bool t = a > 1;
   t &= b > 0;

@@ -6,6 +6,8 @@ use penfuzz_cc::abi::{action, metric};
 use crate::twin::{Arming, Twin, on_target_thread};
 
 const C: &str = include_str!("conditions.c");
+/// What the end-to-end tests search through.
+const WRITTEN: &str = include_str!("../fixtures/written.c");
 const CXX: &str = include_str!("conditions.cc");
 
 /// At this input, the branch that is not taken is this far away (exact metric).
@@ -58,6 +60,18 @@ fn distances() -> Vec<Far> {
         far("signs", &[&i(-1), &i(1)], 1, TRUE, u64::from(u32::MAX) - 1 + 1),
         far("difference", &[&i(10), &i(4)], 0, FALSE, 6),
         far("exclusive_or", &[&i(10), &i(4)], 0, FALSE, 6),
+        // -1, 0 or 1, which are as close to each other as integers can be, on either side of 0.
+        far("sorted", &[&i(-5), &i(5)], 0, TRUE, 1),
+        // The callee's comparison, where the caller has none.
+        far("asked", &[&d(124.5)], 0, TRUE, ulps(123.5, 123.4375)),
+        far("asked", &[&d(124.4375)], 0, FALSE, 1),
+        far("classes", &[&d(f64::MAX), &[0; 4]], 0, TRUE, 1),
+        far("classes", &[&d(f64::NEG_INFINITY), &[0; 4]], 0, FALSE, 1),
+        far("classes", &[&d(1.0), &1u32.to_le_bytes()], 1, TRUE, (1 << 23) - 1),
+        far("classes", &[&d(1.0), &(1u32 << 31 | 1 << 23).to_le_bytes()], 1, FALSE, 1),
+        // Decided by `a == 1`, a site of its own; any `b` is closer than that.
+        far("earlier", &[&d(2.0), &d(4.0)], 1, TRUE, u64::MAX - 1),
+        far("earlier", &[&d(1.0), &d(4.0f64.next_up())], 1, TRUE, 1),
         far("bit_set", &[&i(6)], 0, TRUE, 1),
         far("accumulated", &[&d(0.0), &d(1.0)], 0, TRUE, ulps(0.0, 1.0) + 1),
         // 2 is one from the group {1, 3, 5} and nine from {-7, 100}.
@@ -142,6 +156,16 @@ fn c_is_computed_as_written_without_optimization() {
 #[test]
 fn c_is_computed_as_written_with_optimization() {
     assert!(on_target_thread(|| check("conditions.c", C, "-O2")) > 30);
+}
+
+#[test]
+fn the_fixture_is_computed_as_written_without_optimization() {
+    assert!(on_target_thread(|| check("written.c", WRITTEN, "-O0")) > 70);
+}
+
+#[test]
+fn the_fixture_is_computed_as_written_with_optimization() {
+    assert!(on_target_thread(|| check("written.c", WRITTEN, "-O2")) > 70);
 }
 
 #[test]

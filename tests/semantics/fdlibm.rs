@@ -17,7 +17,7 @@ fn build(directory: &Path, level: &str) -> (Twin, Vec<String>) {
     sources.dedup();
     let mut flags = suite.flags_of(&suite.targets[0]);
     flags.extend(["-g".to_owned(), level.to_owned()]);
-    let recipe = Recipe { sources, flags, libraries: suite.build.libs.clone() };
+    let recipe = Recipe { sources, flags, libraries: suite.build.libs.clone(), san_cov: false };
     let names = suite.targets.iter().map(|t| t.function.clone()).collect();
     (Twin::build(directory, &recipe), names)
 }

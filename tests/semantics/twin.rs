@@ -82,6 +82,8 @@ pub struct Recipe {
     pub sources: Vec<PathBuf>,
     pub flags: Vec<String>,
     pub libraries: Vec<String>,
+    /// As pen-cc compiles; without, as penfuzz does by itself.
+    pub san_cov: bool,
 }
 
 /// The two builds, loaded.
@@ -94,7 +96,7 @@ impl Twin {
     /// Builds both in `directory`.
     pub fn build(directory: &Path, recipe: &Recipe) -> Self {
         let instrumented = directory.join("instrumented.so");
-        Compile { libraries: recipe.libraries.clone(), ..Compile::new(&instrumented) }
+        Compile { libraries: recipe.libraries.clone(), san_cov: recipe.san_cov, ..Compile::new(&instrumented) }
             .sources(&recipe.sources)
             .flags(&recipe.flags)
             .run()
@@ -109,7 +111,8 @@ impl Twin {
         let source = directory.join(name);
         fs::write(&source, text).expect("the source is written");
         let flags = vec![level.to_owned(), "-w".to_owned(), "-g".to_owned()];
-        Self::build(directory, &Recipe { sources: vec![source], flags, libraries: vec!["-lm".to_owned()] })
+        let libraries = vec!["-lm".to_owned()];
+        Self::build(directory, &Recipe { sources: vec![source], flags, libraries, san_cov: true })
     }
 
     pub fn index_of(&self, function: &str) -> usize {

@@ -77,7 +77,7 @@ impl TargetArgs {
             classify(other)?;
             sources.push(other.clone());
         }
-        let recipe = Recipe { sources, flags: self.flags(), libs: self.libs.clone() };
+        let recipe = Recipe { sources, flags: self.flags(), libs: self.libs.clone(), san_cov: false };
         Ok(Linked { file: build::build(&recipe)?, sources: recipe.sources })
     }
 }

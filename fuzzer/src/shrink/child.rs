@@ -130,10 +130,10 @@ mod tests {
     fn an_endless_child_is_killed_at_the_deadline() {
         let work = |say: &mut dyn FnMut(&Word)| {
             say(&drop_word("a"));
-            std::thread::sleep(Duration::from_secs(600));
+            std::thread::sleep(Duration::from_mins(10));
         };
         let begun = Instant::now();
         assert_eq!(heard(work, Duration::from_millis(300)), (vec!["a".to_owned()], false));
-        assert!(begun.elapsed() < Duration::from_secs(60), "did not wait for it");
+        assert!(begun.elapsed() < Duration::from_mins(1), "did not wait for it");
     }
 }

@@ -128,8 +128,8 @@ mod tests {
     fn dropping_any_input_loses_a_branch() {
         let mut rng = StdRand::with_seed(1);
         for _ in 0..300 {
-            let covers = |rng: &mut StdRand| (0..20).filter(|_| rng.next() % 4 == 0).collect::<Vec<u32>>();
-            let all: Vec<Vec<u32>> = (0..1 + rng.next() % 12).map(|_| covers(&mut rng)).collect();
+            let covers = |rng: &mut StdRand| (0..20).filter(|_| rng.next().is_multiple_of(4)).collect::<Vec<u32>>();
+            let all: Vec<Vec<u32>> = (0..=rng.next() % 12).map(|_| covers(&mut rng)).collect();
             let all = set(&all.iter().map(Vec::as_slice).collect::<Vec<_>>());
             let chosen = choose(all.clone());
             assert_eq!(union(&chosen), union(&all), "no branch is lost");

@@ -96,7 +96,12 @@ pub fn generate(path: &Path) -> Result<Generated> {
 fn functions_of(suite: &Suite, files: &[PathBuf]) -> Result<Vec<Entry>> {
     let sources: BTreeSet<_> = files.iter().chain(&suite.support_files).cloned().collect();
     let flags = suite.with_sources(suite.build.flags.iter());
-    let linked = build(&Recipe { sources: sources.into_iter().collect(), flags, libs: suite.build.libs.clone() })?;
+    let linked = build(&Recipe {
+        sources: sources.into_iter().collect(),
+        flags,
+        libs: suite.build.libs.clone(),
+        san_cov: false,
+    })?;
     let own: BTreeSet<_> = files.iter().filter_map(|f| f.canonicalize().ok()).collect();
     let all = catalog(&Target::load(&linked)?);
     Ok(all.into_iter().filter(|e| Path::new(&e.file).canonicalize().is_ok_and(|f| own.contains(&f))).collect())

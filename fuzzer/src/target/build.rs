@@ -26,6 +26,9 @@ pub struct Recipe {
     pub flags: Vec<String>,
     /// Libraries.
     pub libs: Vec<String>,
+    /// Whether the target fills LibAFL's edge map as well ([`crate::executor::Evaluator::coverage`]); no search of penfuzz
+    /// looks at it, and counting costs time.
+    pub san_cov: bool,
 }
 
 /// Where compiled things are kept between runs.
@@ -50,7 +53,7 @@ pub fn build(recipe: &Recipe) -> Result<PathBuf, Error> {
     if !flags.iter().any(|f| f.starts_with("-O")) {
         flags.insert(0, DEFAULT_LEVEL.to_owned());
     }
-    let mut objects = objects(&recipe.sources, &flags, &cache)?;
+    let mut objects = objects(&recipe.sources, &flags, recipe.san_cov, &cache)?;
     // In the same order whichever source is under test: the functions of a library then share one target file.
     objects.sort();
     let objects: Vec<_> = objects.into_iter().map(|(_, object)| object).collect();
@@ -58,7 +61,12 @@ pub fn build(recipe: &Recipe) -> Result<PathBuf, Error> {
 }
 
 /// Each source by its absolute path, and its object. Several are compiled at the same time.
-fn objects(sources: &[PathBuf], flags: &[String], cache: &Path) -> Result<Vec<(PathBuf, PathBuf)>, Error> {
+fn objects(
+    sources: &[PathBuf],
+    flags: &[String],
+    san_cov: bool,
+    cache: &Path,
+) -> Result<Vec<(PathBuf, PathBuf)>, Error> {
     let sources = sources.iter().map(|s| absolute(s)).collect::<Result<Vec<_>, _>>()?;
     let stamps = Stamps::default();
     let next = AtomicUsize::new(0);
@@ -67,7 +75,7 @@ fn objects(sources: &[PathBuf], flags: &[String], cache: &Path) -> Result<Vec<(P
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(source) = sources.get(index) else { break };
-            let object = object(source, flags, cache, &stamps).map(|object| (source.clone(), object));
+            let object = object(source, flags, san_cov, cache, &stamps).map(|object| (source.clone(), object));
             // After a failure nothing more is begun.
             if object.is_err() {
                 next.store(sources.len(), Ordering::Relaxed);
@@ -111,17 +119,20 @@ fn key(parts: &[&str]) -> String {
 }
 
 /// Compiles one source, unless it and all it includes are as they were.
-fn object(source: &Path, flags: &[String], cache: &Path, known: &Stamps) -> Result<PathBuf, Error> {
+fn object(source: &Path, flags: &[String], san_cov: bool, cache: &Path, known: &Stamps) -> Result<PathBuf, Error> {
     let stem = source.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
     let stem: String = stem.chars().filter(|c| c.is_alphanumeric() || *c == '_').collect();
-    let name = format!("{stem}-{}", key(&[&source.to_string_lossy(), &flags.join("\u{1}")]));
+    let name = format!(
+        "{stem}-{}",
+        key(&[&source.to_string_lossy(), &flags.join("\u{1}"), if san_cov { "SanCov" } else { "" }])
+    );
     let (object, stamps) = (cache.join(format!("{name}.o")), cache.join(format!("{name}.stamps")));
     if object.exists() && fs::read_to_string(&stamps).is_ok_and(|text| text.lines().all(|l| known.is_unchanged(l))) {
         return Ok(object);
     }
     let temporary = tempfile::tempdir_in(cache).map_err(|e| at(cache, format!("cannot be written: {}", plain(&e))))?;
     let (new, deps) = (temporary.path().join("out.o"), temporary.path().join("out.d"));
-    let mut compile = Compile::new(&new).source(source).flags(flags.iter().cloned()).flag("-c");
+    let mut compile = Compile::new(&new).source(source).flags(flags.iter().cloned()).flag("-c").san_cov(san_cov);
     compile.libraries.clear();
     if is_text(source) {
         compile = compile.flags(["-MD".to_owned(), "-MF".to_owned(), deps.to_string_lossy().into_owned()]);

@@ -1,0 +1,72 @@
+// Distances of what a called function returns. At the caller's site, `if (is_close(x))` is a comparison of the result with 0,
+// which is as far at every x. But a function that does nothing but compute can be computed once more where the site is armed:
+// its shadow is a copy that leaves the distances of its result instead of the result. The program's own call is as it was.
+#include "pen.h"
+
+#include "llvm/Analysis/CFG.h"
+#include "llvm/IR/DebugInfo.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+
+namespace pen {
+using namespace llvm;
+
+// Longer ones are seldom conditions by another name, and a shadow costs as much as what it shadows.
+static constexpr unsigned MaxInstructions = 64;
+
+static bool onlyComputes(const Instruction &I) {
+  if (I.isDebugOrPseudoInst()) return true;
+  if (isa<CallBase>(I) && !isa<IntrinsicInst>(I)) return false;
+  return !I.mayHaveSideEffects() && !I.mayReadFromMemory();
+}
+
+static bool canBeShadowed(Function &F) {
+  if (F.isDeclaration() || F.isInterposable() || F.isVarArg() || !F.getReturnType()->isIntegerTy()) return false;
+  if (F.getReturnType()->getIntegerBitWidth() > 64 || F.getInstructionCount() > MaxInstructions) return false;
+  if (any_of(F.args(), [](const Argument &A) { return A.hasPassPointeeByValueCopyAttr(); })) return false;
+  SmallVector<std::pair<const BasicBlock *, const BasicBlock *>, 4> Loops;
+  FindFunctionBackedges(F, Loops);
+  return Loops.empty() && all_of(instructions(F), onlyComputes);
+}
+
+// The copy takes the place for the distances as its first argument.
+static Function *copyOf(Context &X, Function &F) {
+  SmallVector<Type *, 8> Types{X.Ptr};
+  Types.append(F.getFunctionType()->param_begin(), F.getFunctionType()->param_end());
+  auto *Copy = Function::Create(FunctionType::get(Type::getVoidTy(X.C), Types, false), GlobalValue::InternalLinkage,
+                                "__pen_shadow." + F.getName(), X.M);
+  ValueToValueMapTy Map;
+  for (Argument &A : F.args()) Map[&A] = Copy->getArg(A.getArgNo() + 1);
+  SmallVector<ReturnInst *, 4> Returns;
+  CloneFunctionInto(Copy, &F, Map, CloneFunctionChangeType::LocalChangesOnly, Returns);
+  Copy->setAttributes({}); // "returns a truth value", "reads nothing": not the copy
+  for (StringRef Name : {"target-cpu", "target-features", "tune-cpu"})
+    if (F.hasFnAttribute(Name)) Copy->addFnAttr(F.getFnAttribute(Name));
+  for (Attribute::AttrKind Kind : {Attribute::Cold, Attribute::NoUnwind, Attribute::NoSanitizeCoverage}) Copy->addFnAttr(Kind);
+  Copy->setComdat(nullptr);
+  stripDebugInfo(*Copy);
+  for (ReturnInst *Return : Returns) {
+    IRBuilder<> B(Return);
+    B.CreateStore(emitTruthPair(X, B, Return->getReturnValue()), Copy->getArg(0));
+    B.CreateRetVoid();
+    Return->eraseFromParent();
+  }
+  return Copy;
+}
+
+void makeShadow(Context &X, Function &F) {
+  if (!canBeShadowed(F)) return;
+  bool IsTruth = true;
+  for (BasicBlock &BB : F)
+    if (auto *Return = dyn_cast<ReturnInst>(BB.getTerminator())) IsTruth &= isTruthValue(Return->getReturnValue());
+  X.Shadows[&F] = {copyOf(X, F), IsTruth};
+}
+
+void dropUnusedShadows(Context &X) {
+  for (auto &[F, S] : X.Shadows)
+    if (S.Copy->use_empty()) S.Copy->eraseFromParent();
+  X.Shadows.clear();
+}
+
+} // namespace pen

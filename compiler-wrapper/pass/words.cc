@@ -1,0 +1,62 @@
+// The two 32-bit words of a 64-bit value, as old libraries of elementary functions look at a double.
+#include "pen.h"
+
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/InstrTypes.h"
+
+namespace pen {
+using namespace llvm;
+
+namespace {
+
+// `(high - K) | low`: a word of a 64-bit value, maybe masked, maybe compared with a constant.
+struct Word {
+  Value *Whole = nullptr;
+  bool High = false;
+  Value *Left = nullptr, *Right = nullptr; // what is compared: 32 bits each
+};
+
+struct Words {
+  Word High, Low;
+};
+
+BinaryOperator *withConstant(Value *V) {
+  auto *Op = dyn_cast<BinaryOperator>(V);
+  return Op && isa<ConstantInt>(Op->getOperand(1)) ? Op : nullptr;
+}
+
+Word wordOf(Value *V) {
+  Word W;
+  if (!V->getType()->isIntegerTy(32)) return W;
+  W.Left = V;
+  W.Right = ConstantInt::get(V->getType(), 0);
+  if (auto *Op = withConstant(V)) {
+    bool IsSum = Op->getOpcode() == Instruction::Add;
+    if (IsSum || Op->getOpcode() == Instruction::Sub || Op->getOpcode() == Instruction::Xor) {
+      W.Left = V = Op->getOperand(0);
+      auto *K = cast<ConstantInt>(Op->getOperand(1));
+      W.Right = IsSum ? ConstantInt::get(K->getType(), -K->getValue()) : K;
+    }
+  }
+  if (auto *Op = withConstant(V); Op && Op->getOpcode() == Instruction::And) V = Op->getOperand(0);
+  auto *Cut = dyn_cast<TruncInst>(V);
+  if (!Cut || !Cut->getOperand(0)->getType()->isIntegerTy(64)) return W;
+  W.Whole = Cut->getOperand(0);
+  if (auto *Op = withConstant(W.Whole); Op && Op->getOpcode() == Instruction::LShr) {
+    W.High = cast<ConstantInt>(Op->getOperand(1))->equalsInt(32);
+    if (W.High) W.Whole = Op->getOperand(0);
+  }
+  // Each reading of a word brings a bitcast of its own.
+  if (auto *Cast = dyn_cast<BitCastInst>(W.Whole)) W.Whole = Cast->getOperand(0);
+  return W;
+}
+
+std::optional<Words> wordsOfOne(Value *L, Value *R) {
+  Word P = wordOf(L), Q = wordOf(R);
+  if (!P.Whole || P.Whole != Q.Whole || P.High == Q.High) return std::nullopt;
+  return P.High ? Words{P, Q} : Words{Q, P};
+}
+
+} // namespace
+
+} // namespace pen
