@@ -22,6 +22,8 @@ mod readable;
 mod resume;
 #[path = "e2e/rounding.rs"]
 mod rounding;
+#[path = "e2e/suites.rs"]
+mod suites;
 #[path = "e2e/support.rs"]
 mod support;
 #[path = "e2e/targets.rs"]

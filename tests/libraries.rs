@@ -73,6 +73,33 @@ fn fdlibm_has_gcovs_branches_and_is_covered() {
     assert!(mean >= 96.5, "mean coverage by gcov is {mean:.2} %, expected at least 96.5 %");
 }
 
+/// The committed suite is what the recipe gives, and works: bits of doubles, integer parameters, values behind pointers.
+#[test]
+fn musl_is_generated_and_covered() {
+    let harness = root().join("harnesses/musl");
+    run(penfuzz().args(["generate", "--check"]).arg(harness.join("recipe.toml")));
+    let out = tempfile::tempdir().expect("a temporary directory");
+    let output = run(penfuzz()
+        .arg("suite")
+        .arg(harness.join("suite.toml"))
+        .args(["--only", "hypotf,ldexp*,scalbn,frexp,modf,fmax", "--max-evals", "20000", "--seed", "1"])
+        .args(["--referee", "gcov", "--json", "--quiet", "-o"])
+        .arg(out.path()));
+    let suite: Value = serde_json::from_slice(&output.stdout).expect("--json prints JSON");
+    let targets = suite["targets"].as_array().expect("targets");
+    assert_eq!(targets.len(), 5, "those of the names: {suite}");
+    for t in targets {
+        let (own, gcov) = (&t["branches"], &t["referee"]);
+        assert_eq!(
+            (&own["covered"], &own["total"]),
+            (&gcov["covered"], &gcov["total"]),
+            "gcov agrees on {}",
+            t["name"]
+        );
+        assert_eq!(own["covered"], own["total"], "every branch of {} can be taken", t["name"]);
+    }
+}
+
 /// GSL configures and builds with `CC=pen-cc`, passes its own checks, and a function of it can be fuzzed.
 #[test]
 fn gsl_builds_with_pen_cc_and_can_be_fuzzed() {

@@ -119,11 +119,9 @@ static void hookTwoWay(Context &X, const Site &S, Instruction *At, Value *Condit
 static Constant *casesOf(Context &X, const Site &S, SwitchInst *Sw) {
   auto *Case = StructType::get(X.C, {X.I64, X.I32, X.I32});
   std::vector<Constant *> Items;
-  for (auto &Arm : Sw->cases()) {
-    unsigned Branch = std::find(S.To.begin(), S.To.end(), Arm.getCaseSuccessor()) - S.To.begin();
+  for (auto [Arm, Branch] : zip_equal(Sw->cases(), S.CaseBranches))
     Items.push_back(ConstantStruct::get(
         Case, {ConstantInt::getSigned(X.I64, Arm.getCaseValue()->getSExtValue()), X.u32(Branch), X.u32(0)}));
-  }
   return X.array(Case, Items);
 }
 

@@ -20,6 +20,7 @@ struct Site {
   llvm::WeakTrackingVH At;                    // branch, switch or select; null once optimized away
   llvm::SmallVector<llvm::BasicBlock *, 4> To; // destinations by branch number; empty for a select
   unsigned Branches = 2;
+  llvm::SmallVector<unsigned, 4> CaseBranches; // branch number by case, switch only
   unsigned FirstAction = 0;        // index into the function's action bytes
   llvm::DebugLoc Where;
   llvm::Constant *Cases = nullptr; // array of struct pen_case, switch only

@@ -23,6 +23,13 @@ static bool inSource(const Instruction &I) {
   return L && L.getLine() != 0;
 }
 
+// `default: case 3:` is one destination with two labels; clang gives the first label an empty block of its own.
+static BasicBlock *landing(const SwitchInst &Sw, BasicBlock *To) {
+  auto *Br = dyn_cast<BranchInst>(To->getTerminator());
+  bool Empty = Br && Br->isUnconditional() && Br == &*To->getFirstNonPHIOrDbg();
+  return Empty && is_contained(successors(&Sw), Br->getSuccessor(0)) ? Br->getSuccessor(0) : To;
+}
+
 static std::optional<Site> siteAt(Instruction &I) {
   if (!inSource(I) || I.hasMetadata("nosanitize")) return std::nullopt;
   Site S;
@@ -40,9 +47,12 @@ static std::optional<Site> siteAt(Instruction &I) {
   }
   if (auto *Sw = dyn_cast<SwitchInst>(&I)) {
     if (isa<Constant>(Sw->getCondition()) || Sw->getCondition()->getType()->getIntegerBitWidth() > 64) return std::nullopt;
-    S.To.push_back(Sw->getDefaultDest());
-    for (auto &Case : Sw->cases())
-      if (!is_contained(S.To, Case.getCaseSuccessor())) S.To.push_back(Case.getCaseSuccessor());
+    S.To.push_back(landing(*Sw, Sw->getDefaultDest()));
+    for (auto &Case : Sw->cases()) {
+      BasicBlock *To = landing(*Sw, Case.getCaseSuccessor());
+      if (!is_contained(S.To, To)) S.To.push_back(To);
+      S.CaseBranches.push_back(find(S.To, To) - S.To.begin());
+    }
     S.Branches = S.To.size();
     if (S.Branches < 2) return std::nullopt;
     return S;
@@ -88,9 +98,30 @@ private:
   DenseMap<const Instruction *, unsigned> Index;
 };
 
+// Where control can go from here when conditions that are constant as they stand (`sizeof(x) == 4 ? a : b`) are believed.
+static SmallVector<BasicBlock *, 4> liveSuccessors(BasicBlock &BB) {
+  Instruction *End = BB.getTerminator();
+  if (auto *Br = dyn_cast<BranchInst>(End); Br && Br->isConditional())
+    if (auto *Known = dyn_cast<ConstantInt>(Br->getCondition())) return {Br->getSuccessor(Known->isZero() ? 1 : 0)};
+  if (auto *Sw = dyn_cast<SwitchInst>(End))
+    if (auto *Known = dyn_cast<ConstantInt>(Sw->getCondition())) return {Sw->findCaseValue(Known)->getCaseSuccessor()};
+  return SmallVector<BasicBlock *, 4>(successors(&BB));
+}
+
+static SmallPtrSet<BasicBlock *, 16> liveBlocks(Function &F) {
+  SmallPtrSet<BasicBlock *, 16> Live{&F.getEntryBlock()};
+  SmallVector<BasicBlock *, 8> Work{&F.getEntryBlock()};
+  while (!Work.empty())
+    for (BasicBlock *To : liveSuccessors(*Work.pop_back_val()))
+      if (Live.insert(To).second) Work.push_back(To);
+  return Live;
+}
+
+// No compiler keeps code behind a constant condition, and no input reaches it: what stands there is no site.
 static void findSites(FunctionPlan &Plan) {
+  SmallPtrSet<BasicBlock *, 16> Live = liveBlocks(*Plan.F);
   for (Instruction &I : instructions(*Plan.F))
-    if (auto S = siteAt(I)) {
+    if (auto S = Live.contains(I.getParent()) ? siteAt(I) : std::nullopt) {
       S->FirstAction = Plan.ActionBytes;
       Plan.ActionBytes += S->Branches;
       Plan.Sites.push_back(*S);

@@ -278,6 +278,8 @@ Constant *makeThunk(Context &X, Function &F, const Signature &S) {
   Call->setCallingConv(F.getCallingConv());
   Call->setAttributes(F.getAttributes());
   Call->removeFnAttr(Attribute::NoReturn);
+  // The function under test may be a sqrt or fmax of its own, which is to be called and not replaced by the compiler's.
+  Call->addFnAttr(Attribute::NoBuiltin);
   if (!Call->getType()->isVoidTy()) storeResult(X, B, Call, Out);
   B.CreateRetVoid();
   return Thunk;

@@ -29,6 +29,16 @@ fn pointers_to_results() {
 }
 
 #[test]
+fn code_behind_a_constant_has_no_sites() {
+    covers(&fixture("dead_code.c"), "", 7, 7);
+}
+
+#[test]
+fn a_function_that_the_compiler_knows_is_called_all_the_same() {
+    covers(&fixture("own_sqrt.c"), "", 6, 6);
+}
+
+#[test]
 fn integers_of_every_width() {
     covers(&fixture("ints.c"), "", 44, 44);
 }
