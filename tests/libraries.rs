@@ -82,7 +82,7 @@ fn musl_is_generated_and_covered() {
     let output = run(penfuzz()
         .arg("suite")
         .arg(harness.join("suite.toml"))
-        .args(["--only", "hypotf,ldexp*,scalbn,frexp,modf,fmax", "--max-evals", "20000", "--seed", "1"])
+        .args(["--only", "hypotf,scalbn,frexp,modf,fmax", "--max-evals", "20000", "--seed", "1"])
         .args(["--referee", "gcov", "--json", "--quiet", "-o"])
         .arg(out.path()));
     let suite: Value = serde_json::from_slice(&output.stdout).expect("--json prints JSON");

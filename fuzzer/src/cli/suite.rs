@@ -34,7 +34,7 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
 
-    /// Run the targets of these names only (with `*` and `?`); separated by commas, may be repeated.
+    /// Run the targets of these names only (with * and ?); separated by commas, may be repeated.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
 
