@@ -87,6 +87,20 @@ fn segv() {
 }
 
 #[test]
+fn more_than_one_value_behind_a_pointer() {
+    Fault {
+        file: "array_out.c",
+        function: "fill",
+        folder: "crashes",
+        reason: "SIGSEGV",
+        at: &["out[i] = i"],
+        open: &[],
+        arguments: "",
+    }
+    .check();
+}
+
+#[test]
 fn abort() {
     Fault {
         file: "abort.c",

@@ -10,6 +10,10 @@ use crate::error::Error;
 /// Bytes of a cell.
 pub const CELL: usize = size_of::<u128>();
 
+/// Where the area lies if nothing else does: a fault behind it then has the same address in every process. Far from what
+/// the system places by itself, and from the shadow memory of sanitizers.
+const PREFERRED: usize = 0x2000_0000_0000;
+
 /// Zeroed cells between two pages that cannot be touched.
 #[derive(Debug)]
 pub struct Cells {
@@ -31,8 +35,9 @@ impl Cells {
         let room = (n * CELL).next_multiple_of(page);
         let mapped = room + 2 * page;
         let (none, anonymous) = (libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        // SAFETY: a new mapping at a place of the system's choice.
-        let map = unsafe { libc::mmap(core::ptr::null_mut(), mapped, none, anonymous, -1, 0) };
+        let place = core::ptr::without_provenance_mut(PREFERRED);
+        // SAFETY: a new mapping; the place is a wish, which never takes memory from others.
+        let map = unsafe { libc::mmap(place, mapped, none, anonymous, -1, 0) };
         let failed = || Error::new(format!("no memory for the {bytes} bytes that the function may write"));
         let map = NonNull::new(map).filter(|m| m.as_ptr() != libc::MAP_FAILED).ok_or_else(failed)?;
         // SAFETY: the pages between the first and the last are part of the mapping, as are the cells at their end.
