@@ -4,6 +4,7 @@
 // user's -O level then optimizes program and hooks together.
 #include "pen.h"
 
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/PassManager.h"
 #include "llvm/Passes/PassBuilder.h"
 #if __has_include("llvm/Plugins/PassPlugin.h")
@@ -41,6 +42,12 @@ static void promote(Function &F, FunctionAnalysisManager &FAM) {
   FAM.invalidate(F, PA);
 }
 
+// Two calls of abort() at different lines stay two: where a program ends is what a crash is told by.
+static void keepEndsApart(Function &F) {
+  for (Instruction &I : instructions(F))
+    if (auto *Call = dyn_cast<CallBase>(&I); Call && Call->doesNotReturn()) Call->addFnAttr(Attribute::NoMerge);
+}
+
 class PenPass : public PassInfoMixin<PenPass> {
 public:
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {
@@ -55,6 +62,7 @@ public:
     for (Function *F : Functions) {
       Plans.push_back(planOf(*F));
       promote(*F, FAM);
+      keepEndsApart(*F);
       makeShadow(X, *F);
     }
     for (FunctionPlan &Plan : Plans) {
