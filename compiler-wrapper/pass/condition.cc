@@ -25,6 +25,14 @@ struct FloatComparison {
   }
 };
 
+// What `__builtin_expect` and [[likely]] say something about, else null.
+Value *expected(Value *V) {
+  auto *Call = dyn_cast<IntrinsicInst>(V);
+  if (!Call) return nullptr;
+  bool Expects = Call->getIntrinsicID() == Intrinsic::expect || Call->getIntrinsicID() == Intrinsic::expect_with_probability;
+  return Expects ? Call->getArgOperand(0) : nullptr;
+}
+
 class Tracer {
 public:
   Tracer(Context &X, IRBuilder<> &B) : X(X), B(B) {}
@@ -83,13 +91,14 @@ private:
     if (auto *Op = dyn_cast<BinaryOperator>(V)) return logical(Op, Depth);
     if (auto *Sel = dyn_cast<SelectInst>(V)) return chosen(Sel, Depth);
     if (auto *Phi = dyn_cast<PHINode>(V)) return merged(Phi, Depth);
-    if (auto *Call = dyn_cast<CallInst>(V)) return called(Call);
+    if (auto *Call = dyn_cast<CallInst>(V)) return called(Call, Depth);
     return nullptr;
   }
 
   // isnan and its like, and functions that have a shadow.
-  Value *called(CallInst *Call) {
+  Value *called(CallInst *Call, unsigned Depth) {
     if (Leaves >= MaxLeaves) return nullptr;
+    if (Value *Inner = expected(Call); Inner && Inner->getType()->isIntegerTy(1)) return pairOf(Inner, Depth);
     if (Call->getIntrinsicID() == Intrinsic::is_fpclass) return floatClass(Call->getArgOperand(0), Call->getArgOperand(1));
     Function *Callee = Call->getCalledFunction(); // null when the types differ
     auto Found = X.Shadows.find(Callee);
@@ -141,7 +150,8 @@ private:
     if (auto *Sh = dyn_cast<SExtInst>(V)) return truth(Sh->getOperand(0), Depth + 1, LowBitOnly);
     if (auto *Phi = dyn_cast<PHINode>(V); Phi && isTruth(Phi)) return merged(Phi, Depth);
     if (LowBitOnly) return nullptr;
-    if (auto *Call = dyn_cast<CallInst>(V)) return called(Call);
+    if (Value *Inner = expected(V)) return truthOrLeaf(Inner, Depth);
+    if (auto *Call = dyn_cast<CallInst>(V)) return called(Call, Depth);
     if (auto *Op = dyn_cast<BinaryOperator>(V)) {
       Value *L = Op->getOperand(0), *R = Op->getOperand(1);
       if (Op->getOpcode() == Instruction::Or) {
@@ -191,8 +201,24 @@ private:
         if (Value *P = truth(L, Depth)) return Equal ? exchanged(P) : P;
       if (K->isOne() && isTruth(L) && !isa<ConstantInt>(L))
         if (Value *P = truth(L, Depth)) return Equal ? P : exchanged(P);
+      if (Value *P = flags(L, K->getValue(), Depth)) return Equal ? P : exchanged(P);
     }
     return leaf(Cmp->getPredicate(), L, R);
+  }
+
+  // `f == 5` for truth values that were gathered in the bits of `f`: as far as all of them are from what 5 asks.
+  Value *flags(Value *V, APInt Wanted, unsigned Depth) {
+    SmallVector<Flag, 8> Found;
+    if (!isa<BinaryOperator>(V) || !gatherFlags(V, 0, Found)) return nullptr;
+    Value *All = nullptr;
+    for (auto [Bit, Truth] : Found) {
+      if (Bit >= Wanted.getBitWidth()) return nullptr;
+      Value *P = pairOf(Truth, Depth);
+      if (!Wanted[Bit]) P = exchanged(P);
+      Wanted.clearBit(Bit);
+      All = All ? combined(X.And, All, P) : P;
+    }
+    return Wanted.isZero() ? All : nullptr;
   }
 
   // Operands are widened as the predicate reads them.
@@ -303,6 +329,15 @@ uint8_t operandClass(Type *T) {
   return T->isPointerTy() ? 4 : 0;
 }
 
+// The truth value that was widened to `V`, else null.
+Value *behindExtensions(Value *V) {
+  while (true) {
+    if (Value *Inner = expected(V)) V = Inner;
+    else if (isa<ZExtInst>(V) || isa<SExtInst>(V)) V = cast<CastInst>(V)->getOperand(0);
+    else return V->getType()->isIntegerTy(1) ? V : nullptr;
+  }
+}
+
 Shape shapeOf(Value *V) {
   Shape S;
   bool Not = false;
@@ -310,9 +345,9 @@ Shape shapeOf(Value *V) {
     if (auto *Cmp = dyn_cast<ICmpInst>(V)) {
       Value *L = Cmp->getOperand(0);
       auto *K = dyn_cast<ConstantInt>(Cmp->getOperand(1));
-      if (auto *Ext = dyn_cast<ZExtInst>(L); Ext && K && K->isZero() && Ext->getSrcTy()->isIntegerTy(1)) {
+      if (Value *Truth = behindExtensions(L); Truth && K && K->isZero()) {
         Not ^= Cmp->getPredicate() == CmpInst::ICMP_EQ;
-        V = Ext->getOperand(0);
+        V = Truth;
         continue;
       }
       S.Predicate = Not ? Cmp->getInversePredicate() : Cmp->getPredicate();
@@ -326,7 +361,9 @@ Shape shapeOf(Value *V) {
       return S;
     }
     auto *Op = dyn_cast<BinaryOperator>(V);
-    if (Op && Op->getOpcode() == Instruction::Xor && isa<ConstantInt>(Op->getOperand(1))) {
+    if (Value *Inner = expected(V)) {
+      V = Inner;
+    } else if (Op && Op->getOpcode() == Instruction::Xor && isa<ConstantInt>(Op->getOperand(1))) {
       Not = !Not;
       V = Op->getOperand(0);
     } else if (auto *Cast = dyn_cast<CastInst>(V); Cast && (isa<TruncInst>(V) || isa<ZExtInst>(V))) {

@@ -16,12 +16,13 @@
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 
 // One translation unit: reading LLVM's headers is most of the compile time.
-#include "words.cc"
+#include "composed.cc"
 #include "condition.cc"
 #include "hook.cc"
 #include "plan.cc"
 #include "shadow.cc"
 #include "signature.cc"
+#include "straighten.cc"
 #include "tables.cc"
 
 using namespace llvm;
@@ -60,6 +61,7 @@ public:
     SmallVector<GlobalValue *, 32> Used;
     std::vector<FunctionPlan> Plans;
     for (Function *F : Functions) {
+      straighten(*F);
       Plans.push_back(planOf(*F));
       promote(*F, FAM);
       keepEndsApart(*F);

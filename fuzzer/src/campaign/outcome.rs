@@ -235,6 +235,7 @@ fn branch(
         outcome,
         status,
         evaluations: from.spent.and_then(|s| s.evaluations.get(branch).copied()).unwrap_or(0),
+        covered_at: Some(evaluator.taken_at()[branch]).filter(|at| covered && *at > 0),
         best_distance: if covered { Some(0) } else { closest.map(|c| c.distance) },
         input: covering.or_else(|| best_input.clone()),
         best_input,

@@ -55,11 +55,12 @@ pub fn remember<S: HasMetadata>(state: &S, remembered: &mut Remembered) -> Resul
 const CLOSEST: usize = 256;
 const CLOSEST_BYTES: usize = 32 * 1024;
 
-/// Takes the inputs out that came closest to uncovered branches, the closest first as far as there is room.
+/// Takes out when branches were taken, and the inputs that came closest to uncovered ones, the closest first as far as there
+/// is room.
 ///
 /// # Errors
 /// When the state lacks the metadata of the feedbacks.
-pub fn remember_closest<S: HasMetadata>(
+pub fn remember_progress<S: HasMetadata>(
     evaluator: &Evaluator,
     state: &S,
     remembered: &mut Remembered,
@@ -70,11 +71,13 @@ pub fn remember_closest<S: HasMetadata>(
     closest.truncate(CLOSEST.min(CLOSEST_BYTES / evaluator.input_size().max(1)));
     remembered.closest =
         closest.into_iter().map(|(distance, b, bytes)| (b, Closest { distance, bytes: bytes.to_vec() })).collect();
+    remembered.taken_at = evaluator.taken_at().to_vec();
     Ok(())
 }
 
 /// Puts them back.
-pub fn restore_closest(evaluator: &mut Evaluator, remembered: &Remembered) {
+pub fn restore_progress(evaluator: &mut Evaluator, remembered: &Remembered) {
+    evaluator.recall_taken_at(&remembered.taken_at);
     let n = evaluator.target().n_branches;
     for (branch, closest) in remembered.closest.iter().filter(|(b, _)| (**b as usize) < n) {
         evaluator.recall_closest(*branch as usize, closest.distance, &closest.bytes);

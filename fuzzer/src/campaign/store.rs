@@ -48,6 +48,9 @@ pub struct Remembered {
     /// The inputs that came closest to uncovered branches.
     #[serde(default)]
     pub closest: BTreeMap<u32, Closest>,
+    /// Evaluations when each branch was first taken; 0 for never.
+    #[serde(default)]
+    pub taken_at: Vec<u64>,
 }
 
 /// Version of `state.json`.

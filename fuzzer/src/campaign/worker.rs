@@ -61,8 +61,6 @@ type State = StdState<InMemoryCorpus<BytesInput>, BytesInput, StdRand, InMemoryC
 type Manager = SimpleEventManager<BytesInput, NopMonitor, State>;
 type Executor = PenExecutor<(PenObserver, ())>;
 
-/// Mutants of one havoc turn beside minimization: light, since it has no aim.
-const HAVOC_BESIDE: u64 = 64;
 /// Mutants of one turn when there is nothing else.
 const HAVOC_ALONE: u64 = 4096;
 /// Seconds between two writings of state, statistics and reports.
@@ -214,8 +212,8 @@ impl<'a> Campaign<'a> {
                 let mutators = stock_mutations().merge(numeric_mutations(&self.layout, &self.dictionary));
                 let lm = minimizer("avm");
                 let mut stages = tuple_list!(
-                    BasinhoppingStage::new(layout, Arc::clone(&self.dictionary), &lm, clock.clone())?,
-                    NumericHavocStage::new(HavocScheduledMutator::new(mutators), HAVOC_BESIDE, clock)
+                    BasinhoppingStage::new(layout, Arc::clone(&self.dictionary), &lm, clock.clone())?.again(self.goes_on()),
+                    NumericHavocStage::beside(HavocScheduledMutator::new(mutators), clock)
                 );
                 self.drive(&mut stages, &mut fuzzer, &mut executor, &mut state, &mut manager)?
             }
@@ -277,7 +275,7 @@ impl<'a> Campaign<'a> {
         for bytes in resume::restore(state, &self.store.remembered)? {
             fuzzer.add_input(state, executor, manager, BytesInput::new(bytes))?;
         }
-        resume::restore_closest(executor.evaluator_mut(), &self.store.remembered);
+        resume::restore_progress(executor.evaluator_mut(), &self.store.remembered);
         if let Some(death) = death {
             self.explain(death, &killer, executor.evaluator_mut(), state)?;
             // At once: the next death may come before the next time to save.
@@ -340,6 +338,11 @@ impl<'a> Campaign<'a> {
         files.iter().map(|p| std::fs::read(p).map_err(|e| unreadable(p, &e))).collect()
     }
 
+    /// With a time limit the targeted search spends what is left of it on the branches that it has given up.
+    fn goes_on(&self) -> bool {
+        self.options.search == SearchKind::Targeted && self.options.max_time.is_some()
+    }
+
     /// Runs turns of the stages until the end; `None` when the process is worn out.
     fn drive<ST, Z>(
         &mut self,
@@ -353,7 +356,8 @@ impl<'a> Campaign<'a> {
         ST: StagesTuple<Executor, Manager, State, Z>,
     {
         loop {
-            if state.metadata::<Saturation>()?.is_done() {
+            let saturation = state.metadata::<Saturation>()?;
+            if saturation.is_done() && (!self.goes_on() || saturation.uncovered().next().is_none()) {
                 return Ok(Some(StopReason::Saturated));
             }
             if guard::is_worn_out() {
@@ -458,7 +462,7 @@ impl<'a> Campaign<'a> {
 
     fn save(&mut self, executor: &Executor, state: &State) -> Result<(), Error> {
         resume::remember(state, &mut self.store.remembered)?;
-        resume::remember_closest(executor.evaluator(), state, &mut self.store.remembered)?;
+        resume::remember_progress(executor.evaluator(), state, &mut self.store.remembered)?;
         self.store.remembered.evaluations = executor.evaluator().evaluations();
         self.store.remembered.seconds = self.board.seconds(self.begun);
         self.store.save()

@@ -63,6 +63,8 @@ pub struct Evaluator {
     function: usize,
     entry: Entry,
     fuel: i64,
+    /// Fuel of an evaluation that may be cut short, at most `fuel`.
+    ration: i64,
     memory: u64,
     input_size: usize,
     /// Where the point under evaluation lies; a supervisor may watch it.
@@ -73,6 +75,8 @@ pub struct Evaluator {
     outcomes: Vec<u8>,
     best: Vec<u64>,
     lead: Vec<u64>,
+    /// Per branch: the count of evaluations when it was first seen taken; 0 for never.
+    taken_at: Vec<u64>,
     improved: Vec<u32>,
     closest: Vec<u8>,
     r0: u64,
@@ -123,6 +127,7 @@ impl Evaluator {
             function,
             entry,
             fuel: limits.fuel,
+            ration: limits.fuel,
             memory: limits.memory,
             input_size,
             input: core::ptr::null_mut(),
@@ -131,6 +136,7 @@ impl Evaluator {
             outcomes: vec![0; n],
             best: vec![u64::MAX; n],
             lead: vec![u64::MAX; n],
+            taken_at: vec![0; n],
             improved: vec![0; n],
             closest: vec![0; n * input_size],
             r0: u64::MAX,
@@ -258,7 +264,7 @@ impl Evaluator {
         let end = unsafe {
             *self.count += 1;
             (*self.state).r = self.r0;
-            (*self.state).fuel = self.fuel;
+            (*self.state).fuel = self.ration;
             guard::call(call, self.input, self.output.as_mut_ptr().cast())
         };
         self.last_end = end;
@@ -274,10 +280,43 @@ impl Evaluator {
         if self.n_improved() > 0 {
             self.remember_closest();
         }
+        if self.is_cut_short() {
+            return self.go_on();
+        }
         if self.last_end.is_some() { Ran::Faulted } else { Ran::Returned }
     }
 
-    /// Inputs of another size, functions that are called in a rounding mode, and harnesses.
+    fn is_cut_short(&self) -> bool {
+        self.ration < self.fuel && self.last_end.is_some_and(|end| end.stop == abi::stop::FUEL)
+    }
+
+    /// What used up its ration is run again with all the fuel if it took a new branch; else it only was too long to look at.
+    fn go_on(&mut self) -> Ran {
+        if !self.has_hits() {
+            self.last_end = None;
+            return Ran::Returned;
+        }
+        let ration = core::mem::replace(&mut self.ration, self.fuel);
+        // SAFETY: `input` holds `input_size` bytes.
+        let x = unsafe { core::slice::from_raw_parts(self.input, self.input_size) }.to_vec();
+        let ran = self.run(&x);
+        self.ration = ration;
+        ran
+    }
+
+    /// Lets each run have only this much fuel, at least 1 and at most all, unless it takes a new branch. Long evaluations keep
+    /// a search from making many.
+    pub fn set_ration(&mut self, fuel: i64) {
+        self.ration = fuel.clamp(1, self.fuel);
+    }
+
+    /// The fuel of an evaluation that is not cut short.
+    #[must_use]
+    pub const fn fuel(&self) -> i64 {
+        self.fuel
+    }
+
+    /// Inputs of another size, functions that need an environment of their own, and harnesses.
     #[inline(never)]
     fn run_any(&mut self, x: &[u8]) -> Ran {
         let n = x.len().min(self.input_size);
@@ -287,17 +326,18 @@ impl Evaluator {
             self.input.add(n).write_bytes(0, self.input_size - n);
             match self.entry {
                 Entry::Thunk(call) => return self.run_thunk(call),
-                Entry::Rounded(call) => {
+                Entry::Rounded(call) | Entry::Unflagged(call) => {
                     *self.count += 1;
                     (*self.state).r = self.r0;
-                    (*self.state).fuel = self.fuel;
-                    let mode = self.input.add(self.input_size - 1).read();
+                    (*self.state).fuel = self.ration;
+                    let is_rounded = matches!(self.entry, Entry::Rounded(_));
+                    let mode = if is_rounded { self.input.add(self.input_size - 1).read() } else { 0 };
                     self.last_end = guard::call_rounded(call, self.input, self.output.as_mut_ptr().cast(), mode);
                 }
                 Entry::Harness(harness) => {
                     *self.count += 1;
                     (*self.state).r = self.r0;
-                    (*self.state).fuel = self.fuel;
+                    (*self.state).fuel = self.ration;
                     let mut result = 0;
                     self.last_end = guard::call_harness(harness, self.input, n, &mut result);
                     self.output.as_mut_ptr().write(u128::from(result as u32));
@@ -322,7 +362,7 @@ impl Evaluator {
         // SAFETY: as in `run`.
         let left = unsafe { (*self.state).fuel };
         // Spent fuel is filled up, so that nothing stops the way out.
-        if left > self.fuel { self.fuel as u64 } else { (self.fuel - left) as u64 }
+        if left > self.ration { self.ration as u64 } else { (self.ration - left) as u64 }
     }
 
     /// The branch that last changed `r`.
@@ -343,9 +383,12 @@ impl Evaluator {
     /// The recorded branches that were taken, and forgets them.
     pub fn take_hits(&mut self, into: &mut Vec<u32>) {
         into.clear();
+        let now = self.evaluations();
         for b in &self.recorded {
             if core::mem::take(&mut self.outcomes[*b as usize]) != 0 {
                 into.push(*b);
+                let first = &mut self.taken_at[*b as usize];
+                *first = if *first == 0 { now } else { *first };
             }
         }
         // SAFETY: as in `run`.
@@ -384,6 +427,19 @@ impl Evaluator {
             self.best[branch] = distance;
             let at = branch * self.input_size;
             self.closest[at..at + self.input_size].copy_from_slice(bytes);
+        }
+    }
+
+    /// The count of evaluations at which each branch was first seen taken; 0 for never.
+    #[must_use]
+    pub fn taken_at(&self) -> &[u64] {
+        &self.taken_at
+    }
+
+    /// Takes over what an earlier part of the campaign noted.
+    pub fn recall_taken_at(&mut self, taken_at: &[u64]) {
+        for (own, earlier) in self.taken_at.iter_mut().zip(taken_at) {
+            *own = *earlier;
         }
     }
 

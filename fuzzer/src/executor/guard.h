@@ -30,7 +30,8 @@ extern fenv_t guard_environment;              /* floating-point environment to r
 /* Calls the thunk `call` of a target. Returns 0 when the target returned, 1 when guard_end says how it ended. */
 int guard_call(void (*call)(const uint8_t *, uint8_t *), const uint8_t *in, uint8_t *out);
 
-/* The same in a rounding mode of the floating-point environment; the default mode holds afterwards. */
+/* The same in a rounding mode of the floating-point environment and with no exception flag raised; the default mode holds
+ * afterwards. */
 int guard_call_rounded(void (*call)(const uint8_t *, uint8_t *), const uint8_t *in, uint8_t *out, uint8_t mode);
 
 /* Leaves the target: the running guard_call returns 1, with the floating-point environment of the start. */

@@ -88,32 +88,39 @@ static const int rounding_modes[4] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_T
 
 /* fesetround reads both control words before it writes them, which takes longer than a small function. FE_UPWARD and so on
  * are the bits of the x87's word; SSE has the same three places higher. */
-static void set_rounding(int mode) {
-  uint32_t sse = guard_environment.__mxcsr | (uint32_t)mode << 3;
+static void set_environment(int mode) {
+  uint32_t sse = (guard_environment.__mxcsr & ~(uint32_t)FE_ALL_EXCEPT) | (uint32_t)mode << 3;
   uint16_t x87 = (uint16_t)(guard_environment.__control_word | mode);
-  __asm__ volatile("ldmxcsr %0\n\tfldcw %1" : : "m"(sse), "m"(x87));
+  __asm__ volatile("fnclex\n\tldmxcsr %0\n\tfldcw %1" : : "m"(sse), "m"(x87));
 }
 
-static int is_rounding(int mode) {
+/* The mode, and no exception flag raised. */
+static int is_environment(int mode) {
   uint32_t sse;
-  uint16_t x87;
-  __asm__ volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(sse), "=m"(x87));
-  return (sse >> 3 & 0xc00) == (uint32_t)mode && (x87 & 0xc00) == mode;
+  uint16_t x87, status;
+  __asm__ volatile("stmxcsr %0\n\tfnstcw %1\n\tfnstsw %2" : "=m"(sse), "=m"(x87), "=m"(status));
+  return (sse >> 3 & 0xc00) == (uint32_t)mode && (x87 & 0xc00) == mode && !((sse | status) & FE_ALL_EXCEPT);
 }
 
 #else
 
-static void set_rounding(int mode) { fesetround(mode); }
-static int is_rounding(int mode) { return fegetround() == mode; }
+static void set_environment(int mode) {
+  fesetround(mode);
+  feclearexcept(FE_ALL_EXCEPT);
+}
+
+static int is_environment(int mode) { return fegetround() == mode && !fetestexcept(FE_ALL_EXCEPT); }
 
 #endif
 
-/* guard_call in a rounding mode. A fault has restored the environment on its way (guard_resume); a target that returns may
- * have left any mode, also when it was called in the default one. Signal handlers in between compute nothing with floats. */
+/* guard_call in an environment of its own. A fault has restored the environment on its way (guard_resume); a target that
+ * returns may have left any mode, also when it was called in the default one. Signal handlers in between compute nothing with
+ * floats. */
 int guard_call_rounded(void (*call)(const uint8_t *, uint8_t *), const uint8_t *in, uint8_t *out, uint8_t mode) {
-  if (mode & 3) set_rounding(rounding_modes[mode & 3]);
+  int wanted = rounding_modes[mode & 3];
+  if (!is_environment(wanted)) set_environment(wanted);
   int ended = guard_call(call, in, out);
-  if (!is_rounding(FE_TONEAREST)) set_rounding(FE_TONEAREST);
+  if (!is_environment(FE_TONEAREST)) set_environment(FE_TONEAREST);
   return ended;
 }
 

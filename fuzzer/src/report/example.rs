@@ -96,6 +96,7 @@ fn sites() -> Vec<Site> {
         outcome: outcome.to_owned(),
         status,
         evaluations: 40,
+        covered_at: None,
         best_distance: Some(distance),
         input: Some(input.to_vec()),
         best_input: (status == GivenUp).then(|| input.to_vec()),

@@ -164,6 +164,9 @@ pub struct Branch {
     /// What the targeted search spent while aiming at it, covered since or not: one unit per evaluation, and one per 64 loop
     /// iterations and calls in it. 0 for the other searches, and for branches that were covered on the way elsewhere.
     pub evaluations: u64,
+    /// The count of evaluations when it was first taken; `None` when it is not covered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub covered_at: Option<u64>,
     /// The smallest branch distance seen (ULPs or integer difference); `None` when its site was never reached
     /// or the condition has no distance. 0 for a covered branch.
     pub best_distance: Option<u64>,

@@ -26,6 +26,8 @@ use super::{
     Clock,
     budget::{GIVE_UP_AFTER, Spent},
     probe::{Probe, give_up, known_input, submit},
+    share::Shares,
+    start::Start,
 };
 use crate::{
     executor::HasEvaluator,
@@ -39,6 +41,10 @@ const WAY_VIA_PARENT: u64 = 2048;
 /// Steps of one basinhopping along the approach level: as many as the budget allows.
 const HOPS: u32 = u32::MAX;
 
+/// The fuel of an evaluation in the first attempt at a branch is the whole divided by two to this power; it doubles with every
+/// further attempt. Functions that loop `n` times leave no time for anything else where `n` is large.
+const FIRST_RATION: u32 = 8;
+
 /// Evaluations of one turn while no site is reached yet.
 const EXPLORING_TURN: u64 = 64;
 
@@ -51,6 +57,7 @@ pub struct BasinhoppingStage {
     hops: Basinhopping,
     starts: StartPoints,
     clock: Clock,
+    again: bool,
     x: Vec<u8>,
 }
 
@@ -61,19 +68,29 @@ impl BasinhoppingStage {
     /// # Errors
     /// When there is no such minimizer.
     pub fn new(layout: Arc<Layout>, dictionary: Arc<Dictionary>, minimizer: &str, clock: Clock) -> Result<Self, Error> {
-        let lm = minimizer::create(minimizer, Arc::clone(&dictionary))
-            .ok_or_else(|| Error::illegal_argument(format!("there is no minimizer `{minimizer}`")))?;
+        let create = || {
+            minimizer::create(minimizer, Arc::clone(&dictionary))
+                .ok_or_else(|| Error::illegal_argument(format!("there is no minimizer `{minimizer}`")))
+        };
+        let avm = || Avm::new(Arc::clone(&dictionary));
+        let short = if avm().name() == minimizer { Box::new(avm().lines_only()) } else { create()? };
         let x = vec![0; layout.size()];
         Ok(Self {
-            search: Basinhopping::new(lm, Arc::clone(&dictionary)),
-            hops: Basinhopping::new(Box::new(Avm::new(Arc::clone(&dictionary)).lines_only()), Arc::clone(&dictionary))
-                .with_n_iter(HOPS),
+            search: Basinhopping::new(create()?, Arc::clone(&dictionary)),
+            hops: Basinhopping::new(short, Arc::clone(&dictionary)).with_n_iter(HOPS),
             starts: StartPoints::new(),
             layout,
             dictionary,
             clock,
+            again: false,
             x,
         })
+    }
+
+    /// Goes on with the branches that were given up when no other is left, as long as the clock lets it.
+    #[must_use]
+    pub fn again(self, again: bool) -> Self {
+        Self { again, ..self }
     }
 
     /// Chooses where the attempt starts.
@@ -130,34 +147,6 @@ impl BasinhoppingStage {
     }
 }
 
-/// Where an attempt begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Start {
-    /// The input that came closest so far.
-    Closest,
-    /// Some kept or pending input.
-    Known,
-    /// The closest input, and from there along the approach level.
-    Approach,
-    /// A new point from which first a way to the target's site is searched.
-    ViaParent,
-    /// A new point.
-    Fresh,
-}
-
-impl Start {
-    /// At first the closest input; later others in turn with it, since it may be stuck.
-    fn of_attempt<R: Rand>(attempt: u32, rng: &mut R) -> Self {
-        match if attempt == 0 { 0 } else { rng.next() % 8 } {
-            0 | 1 => Self::Closest,
-            2 => Self::Known,
-            3 | 4 => Self::ViaParent,
-            5 | 6 => Self::Approach,
-            _ => Self::Fresh,
-        }
-    }
-}
-
 impl<E, EM, S, Z> Stage<E, EM, S, Z> for BasinhoppingStage
 where
     E: HasEvaluator,
@@ -168,10 +157,10 @@ where
         let n = executor.evaluator().target().n_branches;
         state.metadata_or_insert_with(Spent::default).ensure(n);
         let saturation = state.metadata::<Saturation>()?;
-        let target = state.metadata::<Spent>()?.next_target(saturation);
+        let target = state.metadata::<Spent>()?.next_target(saturation, self.again);
         match target {
             Some(target) => self.attempt(target, fuzzer, executor, state, manager),
-            None if saturation.is_done() => Ok(()),
+            None if saturation.is_done() && !self.again => Ok(()),
             None => self.explore(fuzzer, executor, state, manager),
         }
     }
@@ -195,15 +184,19 @@ impl BasinhoppingStage {
         let spent = state.metadata::<Spent>()?;
         let (budget, attempt) = (spent.allowance(target), spent.attempts[target]);
         let start = Start::of_attempt(attempt, state.rand_mut());
-        let mut left = budget;
+        let (mut left, mut n_finds) = (budget, 0);
+        let ration = executor.evaluator().fuel() >> FIRST_RATION.saturating_sub(attempt);
         while left > 0 && !state.metadata::<Saturation>()?.is_covered(target) {
+            executor.evaluator_mut().set_ration(ration);
             let (finds, used) = self.go(start, target, left, executor, state)?;
+            n_finds += finds.len();
             submit(finds, fuzzer, executor, state, manager)?;
             if used == 0 {
                 break; // the campaign ends
             }
             left = left.saturating_sub(used);
         }
+        state.metadata_or_insert_with(Shares::default).note_minimization(budget - left, n_finds);
         if state.metadata_mut::<Spent>()?.note(target, budget - left) {
             give_up(target, fuzzer, executor, state, manager)?;
         }
@@ -279,7 +272,7 @@ impl BasinhoppingStage {
     {
         let spent = state.metadata_mut::<Spent>()?;
         spent.exploring += EXPLORING_TURN;
-        if spent.exploring > GIVE_UP_AFTER / 10 {
+        if spent.exploring > GIVE_UP_AFTER / 10 && !state.metadata::<Saturation>()?.is_done() {
             let behind: Vec<usize> = state.metadata::<Saturation>()?.uncovered().collect();
             for branch in behind {
                 give_up(branch, fuzzer, executor, state, manager)?;
@@ -287,6 +280,8 @@ impl BasinhoppingStage {
             return Ok(());
         }
         Aim(None).arm(executor.evaluator_mut(), state.metadata::<Saturation>()?);
+        let evaluator = executor.evaluator_mut();
+        evaluator.set_ration(evaluator.fuel() >> (FIRST_RATION / 2));
         let mut probe = Probe::new(executor.evaluator_mut(), &self.clock, EXPLORING_TURN, None);
         loop {
             self.starts.next(state.rand_mut(), &self.layout, &self.dictionary, &mut self.x);

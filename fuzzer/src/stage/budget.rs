@@ -34,20 +34,26 @@ impl Spent {
         self.attempts.resize(n, 0);
     }
 
-    /// The open branch on which least was spent, among those whose site is reached.
+    /// The open branch on which least was spent for what may be gained there, among those whose site is reached. `again`
+    /// admits those that were given up, when no other is left.
     #[must_use]
-    pub fn next_target(&self, saturation: &Saturation) -> Option<usize> {
-        saturation
-            .uncovered()
-            .filter(|b| !saturation.is_given_up(*b) && saturation.is_site_reached(*b))
-            .min_by_key(|b| (self.evaluations[*b], *b))
+    pub fn next_target(&self, saturation: &Saturation, again: bool) -> Option<usize> {
+        let least = |given_up: bool| {
+            saturation
+                .uncovered()
+                .filter(|b| saturation.is_given_up(*b) == given_up && saturation.is_site_reached(*b))
+                .min_by_key(|b| (self.evaluations[*b] / saturation.gain(*b), *b))
+        };
+        least(false).or_else(|| if again { least(true) } else { None })
     }
 
     /// Evaluations for the next attempt at a branch.
     #[must_use]
     pub fn allowance(&self, branch: usize) -> u64 {
         let doubled = FIRST_ATTEMPT << self.attempts[branch].min(20);
-        doubled.min(LARGEST_ATTEMPT).min(GIVE_UP_AFTER.saturating_sub(self.evaluations[branch]).max(1))
+        let left = GIVE_UP_AFTER.saturating_sub(self.evaluations[branch]);
+        // What was given up and is tried again has no limit.
+        doubled.min(LARGEST_ATTEMPT).min(if left == 0 { LARGEST_ATTEMPT } else { left })
     }
 
     /// Notes an attempt; true when the branch is to be given up.

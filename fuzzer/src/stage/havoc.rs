@@ -23,12 +23,16 @@ use penfuzz_mutators::evaluate::RepresentingFunction;
 use super::{
     Clock,
     probe::{Probe, known_input, submit},
+    share::Shares,
 };
 use crate::{
     executor::HasEvaluator,
     objective::{Objective, Record},
     saturation::Saturation,
 };
+
+/// Beside minimization, an evaluation gets the whole fuel divided by two to this power: short ones first.
+const RATION: u32 = 6;
 
 /// Mutants of one start input in a row.
 const MUTANTS_PER_INPUT: u64 = 16;
@@ -72,15 +76,29 @@ pub fn stock_mutations() -> StockMutations {
 /// Calls the evaluator directly: a mutant that shows nothing new costs no LibAFL bookkeeping.
 pub struct NumericHavocStage<M> {
     mutator: M,
-    mutants: u64,
+    mutants: Mutants,
     clock: Clock,
+}
+
+/// Mutants of one turn.
+#[derive(Debug, Clone, Copy)]
+enum Mutants {
+    Fixed(u64),
+    /// By what havoc and minimization have found lately.
+    Shared,
 }
 
 impl<M> NumericHavocStage<M> {
     /// Tries `mutants` mutants a turn.
     #[must_use]
     pub fn new(mutator: M, mutants: u64, clock: Clock) -> Self {
-        Self { mutator, mutants, clock }
+        Self { mutator, mutants: Mutants::Fixed(mutants), clock }
+    }
+
+    /// For use behind a [`super::BasinhoppingStage`]: the more mutants the more havoc has found lately beside it.
+    #[must_use]
+    pub fn beside(mutator: M, clock: Clock) -> Self {
+        Self { mutator, mutants: Mutants::Shared, clock }
     }
 }
 
@@ -92,9 +110,20 @@ where
     Z: LibaflEvaluator<E, EM, BytesInput, S>,
 {
     fn perform(&mut self, fuzzer: &mut Z, executor: &mut E, state: &mut S, manager: &mut EM) -> Result<(), Error> {
+        let budget = match self.mutants {
+            Mutants::Fixed(mutants) => mutants,
+            Mutants::Shared => state.metadata_or_insert_with(Shares::default).of_havoc(),
+        };
+        if budget < MUTANTS_PER_INPUT {
+            return Ok(());
+        }
         let size = executor.evaluator().input_size();
         Record.arm(executor.evaluator_mut(), state.metadata::<Saturation>()?);
-        let mut probe = Probe::new(executor.evaluator_mut(), &self.clock, self.mutants, None);
+        if matches!(self.mutants, Mutants::Shared) {
+            let evaluator = executor.evaluator_mut();
+            evaluator.set_ration(evaluator.fuel() >> RATION);
+        }
+        let mut probe = Probe::new(executor.evaluator_mut(), &self.clock, budget, None);
         'turn: while probe.budget > 0 {
             let pick = state.rand_mut().next();
             let start = known_input(state, pick)?.unwrap_or_else(|| vec![0; size]);
@@ -110,7 +139,10 @@ where
                 }
             }
         }
-        let finds = core::mem::take(&mut probe.finds);
+        let (finds, used) = (core::mem::take(&mut probe.finds), budget - probe.budget);
+        if matches!(self.mutants, Mutants::Shared) {
+            state.metadata_or_insert_with(Shares::default).note_havoc(used, finds.len());
+        }
         submit(finds, fuzzer, executor, state, manager)
     }
 }

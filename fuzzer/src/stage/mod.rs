@@ -7,6 +7,8 @@ pub mod havoc;
 pub mod paper;
 pub mod probe;
 pub mod sampling;
+mod share;
+mod start;
 
 pub use basinhopping::BasinhoppingStage;
 pub use clock::Clock;

@@ -100,6 +100,8 @@ where
     S: HasMetadata,
     Z: LibaflEvaluator<E, EM, BytesInput, S>,
 {
+    let fuel = executor.evaluator().fuel();
+    executor.evaluator_mut().set_ration(fuel);
     for bytes in finds {
         Record.arm(executor.evaluator_mut(), state.metadata::<Saturation>()?);
         fuzzer.evaluate_input(state, executor, manager, &BytesInput::new(bytes))?;

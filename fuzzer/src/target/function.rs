@@ -53,6 +53,9 @@ pub enum Entry {
     Thunk(Call),
     /// The same, in the rounding mode that the last byte of the input tells ([`Kind::Rounding`]).
     Rounded(Call),
+    /// Through the thunk, with no floating-point exception flag raised before: code that asks for the flags must not see
+    /// those of earlier calls.
+    Unflagged(Call),
     /// `int LLVMFuzzerTestOneInput(const uint8_t *, size_t)`: any bytes, seen as doubles.
     Harness(Harness),
 }
@@ -90,6 +93,8 @@ pub struct Function {
     pub integers: Vec<i64>,
     /// An input ends with the rounding mode of the call, see [`super::Target::with_rounding`].
     pub has_rounding: bool,
+    /// Its file asks for the floating-point exception flags.
+    pub reads_flags: bool,
     pub(super) address: *const c_void,
     pub(super) call: Option<Call>,
 }
@@ -112,7 +117,11 @@ impl Function {
             let harness = unsafe { core::mem::transmute::<*const c_void, Harness>(self.address) };
             return Some(Entry::Harness(harness));
         }
-        self.call.map(if self.has_rounding { Entry::Rounded } else { Entry::Thunk })
+        self.call.map(match (self.has_rounding, self.reads_flags) {
+            (true, _) => Entry::Rounded,
+            (false, true) => Entry::Unflagged,
+            (false, false) => Entry::Thunk,
+        })
     }
 
     /// Where the numbers lie in an input.

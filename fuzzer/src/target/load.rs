@@ -7,6 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use object::{Object, ObjectSymbol};
 use penfuzz_cc::abi;
 
 use super::function::{Function, Parameter, kind_of};
@@ -91,7 +92,12 @@ impl Target {
             ));
         }
         // SAFETY: the tables are of our version and live as long as the file is loaded, which is for ever.
-        Ok(unsafe { Reader::new(&*tables).read(path, tables) })
+        let mut target = unsafe { Reader::new(&*tables).read(path, tables) };
+        let reads_flags = asks_for_flags(path);
+        for f in &mut target.functions {
+            f.reads_flags = reads_flags;
+        }
+        Ok(target)
     }
 
     /// The same target under the name that the user knows it by.
@@ -164,6 +170,14 @@ pub fn module_of(address: u64) -> Option<(u64, PathBuf)> {
         let name = CStr::from_ptr(info.dli_fname).to_string_lossy().into_owned();
         Some((info.dli_fbase as u64, PathBuf::from(name)))
     }
+}
+
+/// Does the file call a function of the C library that tells the floating-point exception flags?
+fn asks_for_flags(path: &Path) -> bool {
+    const TELL: [&[u8]; 5] = [b"fetestexcept", b"fegetexceptflag", b"fegetenv", b"feholdexcept", b"feupdateenv"];
+    let Ok(bytes) = std::fs::read(path) else { return false };
+    let Ok(file) = object::File::parse(&*bytes) else { return false };
+    file.dynamic_symbols().any(|s| s.is_undefined() && s.name_bytes().is_ok_and(|n| TELL.contains(&n)))
 }
 
 fn open(path: &Path) -> Result<*mut c_void, Error> {
@@ -328,6 +342,7 @@ impl Reader<'_> {
                 floats: array(f.floats, f.n_floats).to_vec(),
                 integers: array(f.integers, f.n_integers).to_vec(),
                 has_rounding: false,
+            reads_flags: false,
                 address: f.address,
                 call: f.call,
             }

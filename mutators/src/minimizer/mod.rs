@@ -11,6 +11,7 @@ pub mod nelder_mead;
 pub mod powell;
 mod probe;
 pub mod pso;
+pub mod random_moves;
 pub mod real;
 
 use std::sync::Arc;
@@ -53,12 +54,13 @@ pub trait LocalMinimizer {
 pub type Constructor = fn(Arc<Dictionary>) -> Box<dyn LocalMinimizer + Send>;
 
 /// Every minimizer by name; the first is the default.
-pub const MINIMIZERS: [(&str, Constructor); 5] = [
+pub const MINIMIZERS: [(&str, Constructor); 6] = [
     ("avm", |dictionary| Box::new(avm::Avm::new(dictionary))),
     ("powell", |_| Box::new(powell::PowellMinimizer::default())),
     ("nelder-mead", |_| Box::new(nelder_mead::NelderMeadMinimizer::default())),
     ("brent", |_| Box::new(brent::BrentMinimizer::default())),
     ("pso", |_| Box::new(pso::SwarmMinimizer::default())),
+    ("random", |dictionary| Box::new(random_moves::RandomMoves::new(dictionary))),
 ];
 
 /// The minimizer of that name; `None` if there is none, see [`MINIMIZERS`] for the choice.

@@ -1,4 +1,5 @@
-// The two 32-bit words of a 64-bit value, as old libraries of elementary functions look at a double.
+// Integers that are put together: the two 32-bit words of a 64-bit value, as old libraries of elementary functions look at a
+// double, and truth values in the bits of a word.
 #include "pen.h"
 
 #include "llvm/IR/Constants.h"
@@ -55,6 +56,26 @@ std::optional<Words> wordsOfOne(Value *L, Value *R) {
   Word P = wordOf(L), Q = wordOf(R);
   if (!P.Whole || P.Whole != Q.Whole || P.High == Q.High) return std::nullopt;
   return P.High ? Words{P, Q} : Words{Q, P};
+}
+
+// A truth value and the bit it was shifted to.
+using Flag = std::pair<unsigned, Value *>;
+
+// Whether `V << Shift` is nothing but truth values, each in a bit of its own.
+bool gatherFlags(Value *V, unsigned Shift, SmallVectorImpl<Flag> &Found) {
+  if (auto *Ext = dyn_cast<ZExtInst>(V); Ext && Ext->getSrcTy()->isIntegerTy(1)) {
+    if (any_of(Found, [&](const Flag &F) { return F.first == Shift; })) return false;
+    Found.push_back({Shift, Ext->getOperand(0)});
+    return true;
+  }
+  if (auto *K = dyn_cast<ConstantInt>(V)) return K->isZero();
+  auto *Op = dyn_cast<BinaryOperator>(V);
+  if (!Op) return false;
+  if (Op->getOpcode() == Instruction::Or)
+    return gatherFlags(Op->getOperand(0), Shift, Found) && gatherFlags(Op->getOperand(1), Shift, Found);
+  auto *By = dyn_cast<ConstantInt>(Op->getOperand(1));
+  return Op->getOpcode() == Instruction::Shl && By && By->getValue().ult(64) &&
+         gatherFlags(Op->getOperand(0), Shift + By->getZExtValue(), Found);
 }
 
 } // namespace

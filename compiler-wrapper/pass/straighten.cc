@@ -1,0 +1,80 @@
+// `while (a && b)`: clang computes the value of the whole condition, then branches on it again. The operands of `if (a && b)`
+// branch directly, and gcc has it so for loops too. Where the value is a constant on the way into the second branch, control
+// is led past it: then each operand has its own two outcomes, and that of `b` is not said to be taken where `a` decided.
+#include "pen.h"
+
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/Instructions.h"
+
+namespace pen {
+using namespace llvm;
+
+namespace {
+
+// A block that does nothing but branch on a value from one of several ways, or on its negation.
+struct Second {
+  PHINode *Value = nullptr;
+  BranchInst *Branch = nullptr;
+  bool Not = false;
+};
+
+std::optional<Second> secondBranch(BasicBlock &BB) {
+  Second S;
+  S.Branch = dyn_cast<BranchInst>(BB.getTerminator());
+  S.Value = dyn_cast<PHINode>(&BB.front());
+  if (!S.Value || !S.Branch || !S.Branch->isConditional() || !S.Value->hasOneUse()) return std::nullopt;
+  auto *Condition = dyn_cast<Instruction>(S.Branch->getCondition());
+  unsigned Parts = 2;
+  if (Condition != S.Value) {
+    auto *Op = dyn_cast_or_null<BinaryOperator>(Condition);
+    auto *One = Op ? dyn_cast<ConstantInt>(Op->getOperand(1)) : nullptr;
+    S.Not = Op && Op->getOpcode() == Instruction::Xor && One && One->isOne() && Op->getOperand(0) == S.Value && Op->hasOneUse();
+    if (!S.Not) return std::nullopt;
+    Parts = 3;
+  }
+  return BB.sizeWithoutDebug() == Parts ? std::optional(S) : std::nullopt;
+}
+
+// What the phis of `To` get from `BB` they get from `From` as well; false where they have another value from there already.
+bool canEnter(BasicBlock *To, BasicBlock *BB, BasicBlock *From) {
+  for (PHINode &Phi : To->phis()) {
+    Value *Through = Phi.getIncomingValueForBlock(BB);
+    if (auto *I = dyn_cast<Instruction>(Through); I && I->getParent() == BB) return false;
+    int Already = Phi.getBasicBlockIndex(From);
+    if (Already >= 0 && Phi.getIncomingValue(Already) != Through) return false;
+  }
+  return true;
+}
+
+void lead(BasicBlock *From, BasicBlock *BB, BasicBlock *To) {
+  for (PHINode &Phi : To->phis()) Phi.addIncoming(Phi.getIncomingValueForBlock(BB), From);
+  From->getTerminator()->replaceSuccessorWith(BB, To);
+  BB->removePredecessor(From, /*KeepOneInputPHIs=*/true);
+}
+
+bool straightenOne(BasicBlock &BB) {
+  std::optional<Second> S = secondBranch(BB);
+  if (!S || S->Branch->getSuccessor(0) == &BB || S->Branch->getSuccessor(1) == &BB) return false;
+  bool Changed = false;
+  SmallVector<BasicBlock *, 4> From(predecessors(&BB));
+  for (BasicBlock *P : From) {
+    auto *Known = dyn_cast<ConstantInt>(S->Value->getIncomingValueForBlock(P));
+    auto *Br = dyn_cast<BranchInst>(P->getTerminator());
+    if (!Known || !Br || count(successors(P), &BB) != 1 || S->Value->getNumIncomingValues() < 2) continue;
+    BasicBlock *To = S->Branch->getSuccessor(Known->isOne() != S->Not ? 0 : 1);
+    if (!canEnter(To, &BB, P)) continue;
+    lead(P, &BB, To);
+    Changed = true;
+  }
+  return Changed;
+}
+
+} // namespace
+
+bool straighten(Function &F) {
+  bool Changed = false;
+  for (BasicBlock &BB : F) Changed |= straightenOne(BB);
+  return Changed;
+}
+
+} // namespace pen
