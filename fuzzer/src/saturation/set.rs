@@ -133,13 +133,6 @@ impl Saturation {
         self.goals().filter(nearer).map(|b| (b, levels[b])).collect()
     }
 
-    /// Branches that covering this one may bring: itself, and the uncovered ones that can follow it directly.
-    #[must_use]
-    pub fn gain(&self, branch: usize) -> u64 {
-        let next = &self.graph.next[branch];
-        1 + next.iter().filter(|b| !self.covered[**b as usize]).count() as u64
-    }
-
     /// Goals that are not covered.
     pub fn uncovered(&self) -> impl Iterator<Item = usize> + '_ {
         self.goals().filter(|b| !self.covered[*b])

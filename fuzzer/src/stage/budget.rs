@@ -34,15 +34,15 @@ impl Spent {
         self.attempts.resize(n, 0);
     }
 
-    /// The open branch on which least was spent for what may be gained there, among those whose site is reached. `again`
-    /// admits those that were given up, when no other is left.
+    /// The open branch on which least was spent, among those whose site is reached. `again` admits those that were given up,
+    /// when no other is left.
     #[must_use]
     pub fn next_target(&self, saturation: &Saturation, again: bool) -> Option<usize> {
         let least = |given_up: bool| {
             saturation
                 .uncovered()
                 .filter(|b| saturation.is_given_up(*b) == given_up && saturation.is_site_reached(*b))
-                .min_by_key(|b| (self.evaluations[*b] / saturation.gain(*b), *b))
+                .min_by_key(|b| (self.evaluations[*b], *b))
         };
         least(false).or_else(|| if again { least(true) } else { None })
     }
