@@ -105,3 +105,38 @@ fn cxx_spellings() {
     let functions = ["nan_std", "infinite_std", "finite_std", "sign_std", "clamped", "smaller_std", "limit", "truth"];
     opens(&fixture("written_cxx.cc"), &functions);
 }
+
+#[test]
+fn what_the_compiler_is_told_to_expect() {
+    opens_in_c(&["unlikely_equal", "likely_both"]);
+}
+
+/// The flags of earlier evaluations would hide the exact divisions.
+#[test]
+fn exception_flags_are_those_of_the_call() {
+    let dir = Dir::new();
+    dir.penfuzz("--quiet --max-evals 1000 --lib -lm -o out").arg(fixture("inexact.c")).exits(0);
+    assert_eq!(open_branches(&dir.report("out")), Vec::<String>::new(), "both outcomes of the flag are met");
+}
+
+/// `i < n` is false at once: nothing is said of `b != 5.0`.
+#[test]
+fn an_operand_that_was_not_looked_at_has_no_outcome() {
+    let dir = Dir::new();
+    let input = [0i32.to_le_bytes().as_slice(), 5.0f64.to_le_bytes().as_slice()].concat();
+    let input = dir.file("input", input);
+    let run = dir.penfuzz("replay --function counted").arg(fixture("loop_conditions.c")).arg(input).exits(0);
+    let branches = run.stdout.lines().filter(|l| l.contains("loop_conditions.c:")).count();
+    run.expect(branches == 1, "one branch, that of the first operand");
+}
+
+/// Without a limit the search ends when it has given up all that is open; with one it goes on to the end.
+#[test]
+fn the_time_that_is_left_goes_to_what_was_given_up() {
+    let dir = Dir::new();
+    for (arguments, reason) in [("-o done", "saturated"), ("-o again --max-time 3s", "max-time")] {
+        let run = dir.penfuzz("--quiet").arg(fixture("unreachable_in_loop.c")).args(arguments).exits(0);
+        let report = dir.report(arguments.split(' ').nth(1).unwrap_or_default());
+        run.expect(report.stop_reason == reason && report.branches.given_up > 0, reason);
+    }
+}

@@ -212,7 +212,8 @@ impl<'a> Campaign<'a> {
                 let mutators = stock_mutations().merge(numeric_mutations(&self.layout, &self.dictionary));
                 let lm = minimizer("avm");
                 let mut stages = tuple_list!(
-                    BasinhoppingStage::new(layout, Arc::clone(&self.dictionary), &lm, clock.clone())?.again(self.goes_on()),
+                    BasinhoppingStage::new(layout, Arc::clone(&self.dictionary), &lm, clock.clone())?
+                        .again(self.goes_on()),
                     NumericHavocStage::beside(HavocScheduledMutator::new(mutators), clock)
                 );
                 self.drive(&mut stages, &mut fuzzer, &mut executor, &mut state, &mut manager)?

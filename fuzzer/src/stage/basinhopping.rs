@@ -183,7 +183,7 @@ impl BasinhoppingStage {
     {
         let spent = state.metadata::<Spent>()?;
         let (budget, attempt) = (spent.allowance(target), spent.attempts[target]);
-        let start = Start::of_attempt(attempt, state.rand_mut());
+        let start = Start::of_attempt(attempt);
         let (mut left, mut n_finds) = (budget, 0);
         let ration = executor.evaluator().fuel() >> FIRST_RATION.saturating_sub(attempt);
         while left > 0 && !state.metadata::<Saturation>()?.is_covered(target) {

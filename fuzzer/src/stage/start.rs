@@ -1,7 +1,5 @@
 //! Where an attempt at a branch begins, and along what it goes.
 
-use libafl_bolts::rands::Rand;
-
 /// Where an attempt begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Start {
@@ -17,15 +15,21 @@ pub(super) enum Start {
     Fresh,
 }
 
+/// Each way soon and in turn: which one leads on depends on the code, and later attempts are long.
+const TURNS: [Start; 8] = [
+    Start::Closest,
+    Start::Approach,
+    Start::ViaParent,
+    Start::Known,
+    Start::Approach,
+    Start::Closest,
+    Start::ViaParent,
+    Start::Fresh,
+];
+
 impl Start {
     /// At first the closest input; later others in turn with it, since it may be stuck.
-    pub(super) fn of_attempt<R: Rand>(attempt: u32, rng: &mut R) -> Self {
-        match if attempt == 0 { 0 } else { rng.next() % 8 } {
-            0 | 1 => Self::Closest,
-            2 => Self::Known,
-            3 | 4 => Self::ViaParent,
-            5 | 6 => Self::Approach,
-            _ => Self::Fresh,
-        }
+    pub(super) const fn of_attempt(attempt: u32) -> Self {
+        TURNS[attempt as usize % TURNS.len()]
     }
 }

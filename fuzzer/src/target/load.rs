@@ -342,7 +342,7 @@ impl Reader<'_> {
                 floats: array(f.floats, f.n_floats).to_vec(),
                 integers: array(f.integers, f.n_integers).to_vec(),
                 has_rounding: false,
-            reads_flags: false,
+                reads_flags: false,
                 address: f.address,
                 call: f.call,
             }

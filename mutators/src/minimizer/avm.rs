@@ -74,10 +74,16 @@ impl LocalMinimizer for Avm {
     ) -> Result<u64, Stop> {
         let mut probe = Probe::start(f, x)?;
         let search = Search { layout, dictionary: &self.dictionary };
+        if self.lines_only {
+            // Around a point that solves a condition before the wanted one, the number that was just moved away would be the
+            // first to move back.
+            search.lines(&mut probe, rng.below_or_zero(layout.len().max(1)))?;
+            return Ok(probe.best());
+        }
         loop {
-            search.lines(&mut probe)?;
-            if probe.is_done() || self.lines_only {
-                return Ok(probe.best());
+            search.lines(&mut probe, 0)?;
+            if probe.is_done() {
+                return Ok(0);
             }
             search.substitutions(&mut probe, rng)?;
             if probe.is_done() || !search.edges(&mut probe)? {
@@ -95,11 +101,12 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// Step 1. Nothing to follow where the site was not reached at all.
-    fn lines(&self, probe: &mut Probe) -> Result<(), Stop> {
+    fn lines(&self, probe: &mut Probe, first: usize) -> Result<(), Stop> {
         let mut creeping = 0;
         while creeping <= MAX_CREEPING {
             let before = probe.best();
-            for &slot in self.layout.slots() {
+            let (before_first, from_first) = self.layout.slots().split_at(first);
+            for &slot in from_first.iter().chain(before_first) {
                 if probe.is_done() || probe.best() == u64::MAX {
                     return Ok(());
                 }
@@ -156,7 +163,7 @@ impl Search<'_> {
                     round.improved = true;
                     // Where it only creeps, the lines have been searched before.
                     if !creeps(probe.metric(), before, probe.best()) {
-                        self.lines(probe)?;
+                        self.lines(probe, 0)?;
                     }
                     if probe.is_done() {
                         return Ok(round);

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""Evaluations that a search needs: a suite at many seeds, from the reports alone.
+
+usage: effort.py SUITE.toml EVALUATIONS SEEDS [option of penfuzz suite]...
+
+A run is one function at one seed, with at most EVALUATIONS. The ceiling of a
+function is what any of its runs covered. Printed are the runs at the ceiling,
+the evaluations they took (median, 90th percentile, worst; "-" if not all got
+there), the branches covered per seed (median, least, most), and the mean branch
+coverage after 100, 1000, ... evaluations. Seeds are 1 to SEEDS.
+
+environment: PENFUZZ  the program; by default the release build, else from PATH
+             CEILING  a file: keeps the ceilings, so that searches are compared
+                      with the best that any of them reached
+"""
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+TAKEN = ("covered", "saturated")
+
+
+def program():
+    released = HERE / "../../target/release/penfuzz"
+    return os.environ.get("PENFUZZ") or (str(released) if released.exists() else shutil.which("penfuzz") or "penfuzz")
+
+
+def branches(report):
+    """Evaluations at which each branch was covered, None for never, in the order of the report."""
+    return [b.get("covered_at", 0) if b["status"] in TAKEN else None for s in report["sites"] for b in s["branches"]]
+
+
+def run(suite, evaluations, seed, options):
+    with tempfile.TemporaryDirectory() as out:
+        out = Path(out) / "suite"
+        command = [program(), "suite", suite, "--max-evals", evaluations, "--seed", str(seed), "--quiet", "-o", str(out)]
+        done = subprocess.run(command + options, capture_output=True, text=True)
+        if done.returncode not in (0, 3):
+            sys.exit(done.stderr)
+        return {p.parent.name: branches(json.loads(p.read_text())) for p in sorted(out.glob("*/report.json"))}
+
+
+def ceilings(seeds):
+    """Per function, which branches any run covered."""
+    kept = Path(os.environ["CEILING"]) if "CEILING" in os.environ else None
+    best = json.loads(kept.read_text()) if kept and kept.exists() else {}
+    for functions in seeds:
+        for name, found in functions.items():
+            before = best.get(name, [False] * len(found))
+            best[name] = [was or at is not None for was, at in zip(before, found)]
+    if kept:
+        kept.write_text(json.dumps(best))
+    return best
+
+
+def main():
+    if len(sys.argv) < 4:
+        sys.exit(__doc__)
+    suite, evaluations, n_seeds = sys.argv[1:4]
+    seeds = [run(suite, evaluations, seed, sys.argv[4:]) for seed in range(1, int(n_seeds) + 1)]
+    best = ceilings(seeds)
+    runs = [(name, found) for functions in seeds for name, found in functions.items()]
+    effort = []
+    for name, found in runs:
+        needed = [at for at, wanted in zip(found, best[name]) if wanted]
+        effort.append(None if None in needed else max(needed, default=0))
+    reached = sorted(e for e in effort if e is not None)
+    show = lambda share: str(reached[int(share * len(runs))]) if int(share * len(runs)) < len(reached) else "-"
+    covered = [sum(at is not None for found in functions.values() for at in found) for functions in seeds]
+    total = sum(map(len, seeds[0].values()))
+    print(f"ceiling {sum(map(sum, best.values()))} of {total} branches, {len(seeds[0])} functions, {n_seeds} seeds")
+    print(f"runs at the ceiling {len(reached)} of {len(runs)}")
+    worst = reached[-1] if len(reached) == len(runs) else "-"
+    print(f"evaluations to it: median {show(0.5)}, 90th percentile {show(0.9)}, worst {worst}")
+    print(f"branches per seed: median {statistics.median(covered):g}, {min(covered)} to {max(covered)}")
+    limit = 100
+    while limit <= int(evaluations):
+        shares = [sum(at is not None and at <= limit for at in found) / max(1, len(found)) for _, found in runs]
+        print(f"mean coverage after {limit}: {100 * statistics.mean(shares):.2f} %")
+        limit *= 10
+
+
+main()
