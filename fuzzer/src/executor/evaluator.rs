@@ -3,10 +3,13 @@
 //! The evaluator owns everything the runtime of the target writes to, arms its sites, and keeps for every uncovered branch
 //! the input that came closest. It knows nothing of LibAFL; [`super::PenExecutor`] wraps it.
 
+mod arming;
+
 use std::{collections::HashSet, rc::Rc, time::Duration};
 
 use penfuzz_cc::abi::{self, action};
 
+pub use self::arming::metric_of;
 use super::{
     cells::Cells,
     fault::{Fault, FaultReader},
@@ -478,65 +481,6 @@ impl Evaluator {
     pub fn coverage(&mut self) -> &mut [u8] {
         &mut self.coverage
     }
-
-    /// The metric that is set, one of [`abi::metric`].
-    #[must_use]
-    pub fn metric(&self) -> u32 {
-        // SAFETY: as in `run`.
-        unsafe { (*self.state).metric }
-    }
-
-    /// Sets the metric and the value of `r` before each run.
-    pub fn set_objective(&mut self, metric: u32, r0: u64) {
-        self.r0 = r0;
-        // SAFETY: as in `run`.
-        unsafe { (*self.state).metric = metric };
-    }
-
-    /// Where `r` begins for each branch with [`action::LEAD`] when it is missed; only what armed branches have is read.
-    pub fn set_leads(&mut self, leads: impl Iterator<Item = (usize, u64)>) {
-        for (branch, r) in leads {
-            self.lead[branch] = r;
-        }
-    }
-
-    /// Arms only these sites from now on; the others are at rest.
-    pub fn set_scope(&mut self, sites: &[usize]) {
-        self.arm(|_| 0);
-        self.sites = sites.to_vec();
-    }
-
-    /// Sets the action byte of every branch in scope; `action_of` gives it without [`action::NEAR`] and [`action::ARMED`], which follow
-    /// from the others.
-    pub fn arm(&mut self, mut action_of: impl FnMut(usize) -> u8) {
-        self.recorded.clear();
-        let target = Rc::clone(&self.target);
-        // SAFETY: `actions` are `n_branches` bytes of the target, read only while it runs.
-        let actions = unsafe { core::slice::from_raw_parts_mut(target.actions(), target.n_branches) };
-        for site in self.sites.iter().map(|s| &target.sites[*s]) {
-            let bytes = &mut actions[site.first_branch..site.first_branch + site.n_branches];
-            for (i, byte) in bytes.iter_mut().enumerate() {
-                *byte = action_of(site.first_branch + i);
-                if *byte & action::RECORD != 0 {
-                    self.recorded.push((site.first_branch + i) as u32);
-                }
-            }
-            arm_site(bytes);
-        }
-    }
-
-    /// Stops recording, wanting and tracking these branches, without looking at the others.
-    pub fn disarm(&mut self, branches: &[u32]) {
-        let target = Rc::clone(&self.target);
-        // SAFETY: as in `arm`.
-        let actions = unsafe { core::slice::from_raw_parts_mut(target.actions(), target.n_branches) };
-        for b in branches {
-            let site = &target.sites[target.site_of(*b as usize)];
-            actions[*b as usize] = 0;
-            arm_site(&mut actions[site.first_branch..site.first_branch + site.n_branches]);
-        }
-        self.recorded.retain(|b| !branches.contains(b));
-    }
 }
 
 /// Copies `x`; 8 to 16 bytes without calling memcpy, which costs as much as a small function.
@@ -559,33 +503,5 @@ unsafe fn copy(x: &[u8], to: *mut u8) {
         } else {
             core::ptr::copy_nonoverlapping(from, to, n);
         }
-    }
-}
-
-/// Completes the bytes of one site: who has a wanted or tracked sibling, and whether the hook must look at all.
-fn arm_site(bytes: &mut [u8]) {
-    const MEASURED: u8 = action::WANT | action::TRACK | action::LEAD;
-    let goals = bytes.iter().filter(|b| **b & MEASURED != 0).count();
-    let mut any = 0;
-    for byte in bytes.iter_mut() {
-        *byte &= !(action::NEAR | action::ARMED);
-        let own = usize::from(*byte & MEASURED != 0);
-        if goals > own {
-            *byte |= action::NEAR;
-        }
-        any |= *byte;
-    }
-    if any != 0 {
-        bytes[0] |= action::ARMED;
-    }
-}
-
-/// The metric of the ABI as the mutators know it.
-#[must_use]
-pub fn metric_of(metric: u32) -> penfuzz_mutators::evaluate::Metric {
-    if metric == abi::metric::SQUARED {
-        penfuzz_mutators::evaluate::Metric::Squared
-    } else {
-        penfuzz_mutators::evaluate::Metric::Ulp
     }
 }
