@@ -34,12 +34,6 @@ impl Approach {
         let leads = saturation.leads(target).into_iter().map(|(b, level)| (b, base(level))).collect();
         Self { aim: Aim(Some(target)), leads }
     }
-
-    /// Does any branch decide whether the target's site is reached?
-    #[must_use]
-    pub fn has_leads(&self) -> bool {
-        !self.leads.is_empty()
-    }
 }
 
 impl Objective for Approach {

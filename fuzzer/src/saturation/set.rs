@@ -352,6 +352,21 @@ mod tests {
     }
 
     #[test]
+    fn what_leads_to_a_site_is_told_with_the_sites_between() {
+        // 0 -> site 1, 2 -> site 2; 1 and 3 return. Site 3 stands beside: both its branches lead to site 2.
+        let s = set(4, &[(0, 1), (2, 2), (6, 2), (7, 2)]);
+        assert_eq!(s.leads(5), [(0, 1), (2, 0)]);
+        assert_eq!(s.leads(0), [], "nothing decides whether the first site is reached");
+    }
+
+    #[test]
+    fn in_a_loop_the_shorter_way_leads() {
+        // 0 -> site 1; 2 -> site 2; all others lead back to site 0 but 1, which leaves.
+        let s = set(3, &[(0, 1), (2, 2), (3, 0), (4, 0), (5, 0)]);
+        assert_eq!(s.leads(4), [(0, 1), (2, 0)], "3 leads there too, by another round");
+    }
+
+    #[test]
     fn a_branch_taken_by_a_crash_counts_until_a_returning_input_takes_it() {
         let mut s = set(1, &[]);
         s.cover(&[0], true);
