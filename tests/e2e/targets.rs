@@ -92,7 +92,7 @@ fn quickstart_functions() {
 #[test]
 fn a_libfuzzer_harness() {
     let dir = Dir::new();
-    let run = dir.fuzz(fixture("fuzzer_harness.c"), "--max-time 20s").exits(3);
+    let run = dir.fuzz(fixture("fuzzer_harness.c"), "--max-evals 200000").exits(3);
     let report = dir.report("out");
     run.expect(report.function == "LLVMFuzzerTestOneInput", "the harness chosen by itself");
     run.expect(report.branches.total == 6, "the branches of all functions");

@@ -11,6 +11,9 @@ const MOST: f64 = 0.25;
 /// Evaluations after which a find counts half.
 const HALF_LIFE: f64 = 20_000.0;
 
+/// Finds per evaluation that are as good as none.
+const NOTHING: f64 = 1.0 / HALF_LIFE;
+
 /// Evaluations and finds of one of the two, both fading.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Yield {
@@ -19,20 +22,25 @@ struct Yield {
 }
 
 impl Yield {
-    fn note(&mut self, evaluations: u64, finds: usize) {
+    fn fade(&mut self, evaluations: u64) {
         let fading = (-(evaluations as f64) / HALF_LIFE).exp2();
-        self.evaluations = self.evaluations * fading + evaluations as f64;
-        self.finds = self.finds * fading + finds as f64;
+        self.evaluations *= fading;
+        self.finds *= fading;
     }
 
-    /// Finds per evaluation, as if one more had been found: what was hardly tried is not given up.
+    fn note(&mut self, evaluations: u64, finds: usize) {
+        self.evaluations += evaluations as f64;
+        self.finds += finds as f64;
+    }
+
+    /// Finds per evaluation.
     fn rate(&self) -> f64 {
-        (self.finds + 1.0) / (self.evaluations + HALF_LIFE / 16.0)
+        self.finds / (self.evaluations + HALF_LIFE / 16.0)
     }
 }
 
 /// Metadata of the LibAFL state.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Shares {
     minimization: Yield,
     havoc: Yield,
@@ -42,24 +50,43 @@ pub struct Shares {
 
 impl_serdeany!(Shares);
 
+/// Finds that both are believed to have made before the first evaluation: the beginning is where havoc finds most.
+const HOPE: f64 = 4.0;
+
+impl Default for Shares {
+    fn default() -> Self {
+        let hope = Yield { finds: HOPE, evaluations: 0.0 };
+        Self { minimization: hope, havoc: hope, ahead: 0 }
+    }
+}
+
 impl Shares {
     /// Notes a turn of minimization.
     pub fn note_minimization(&mut self, evaluations: u64, finds: usize) {
+        self.fade(evaluations);
         self.minimization.note(evaluations, finds);
         self.ahead += evaluations;
     }
 
     /// Notes a turn of havoc.
     pub fn note_havoc(&mut self, evaluations: u64, finds: usize) {
+        self.fade(evaluations);
         self.havoc.note(evaluations, finds);
         self.ahead = 0;
+    }
+
+    /// Whoever makes them, evaluations are the clock of both.
+    fn fade(&mut self, evaluations: u64) {
+        self.minimization.fade(evaluations);
+        self.havoc.fade(evaluations);
     }
 
     /// Evaluations for the next turn of havoc.
     #[must_use]
     pub fn of_havoc(&self) -> u64 {
         let (havoc, minimization) = (self.havoc.rate(), self.minimization.rate());
-        let share = (havoc / (havoc + minimization)).clamp(LEAST, MOST);
+        // Where neither finds anything, an evaluation of havoc is the dearer one: a mutant costs more than a step on a line.
+        let share = (havoc / (havoc + minimization + NOTHING)).clamp(LEAST, MOST);
         (self.ahead as f64 * share / (1.0 - share)) as u64
     }
 }
@@ -88,10 +115,12 @@ mod tests {
         let mut shares = Shares::default();
         shares.note_minimization(100, 0);
         shares.note_havoc(100, 50);
-        let before = shares.havoc.rate() / shares.minimization.rate();
+        shares.note_minimization(1000, 0);
+        let before = shares.of_havoc();
         shares.note_minimization(1_000_000, 0);
         shares.note_havoc(1_000_000, 0);
-        let after = shares.havoc.rate() / shares.minimization.rate();
-        assert!(before > 10.0 && after < 1.1, "{before} {after}");
+        shares.note_minimization(1000, 0);
+        let after = shares.of_havoc();
+        assert!(before > 10 * after && after > 0, "{before} {after}");
     }
 }
