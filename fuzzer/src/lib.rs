@@ -5,6 +5,7 @@
 
 pub mod campaign;
 pub mod cli;
+pub mod compare;
 pub mod error;
 pub mod executor;
 pub mod objective;

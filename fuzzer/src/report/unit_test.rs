@@ -135,12 +135,12 @@ pub(crate) fn defines_main(source: &Path) -> bool {
     })
 }
 
-fn is_byte_harness(report: &Report) -> bool {
+pub(crate) fn is_byte_harness(report: &Report) -> bool {
     report.function == BYTE_HARNESS
 }
 
 /// Headers, and the function under test: its declaration or its source.
-fn prologue(report: &Report) -> String {
+pub(crate) fn prologue(report: &Report) -> String {
     if !includes_source(report) {
         let headers = "#include <math.h>\n#include <stdint.h>\n#include <stdio.h>\n";
         return format!("{}{headers}\n{}", environment(report), declaration(report));
@@ -178,7 +178,7 @@ fn declaration(report: &Report) -> String {
     format!("extern {result} {name}({parameters}) __asm__({symbol});\n")
 }
 
-fn tested_name(report: &Report) -> String {
+pub(crate) fn tested_name(report: &Report) -> String {
     if includes_source(report) {
         callable(&report.function)
     } else {
@@ -193,7 +193,7 @@ fn parameter_type(parameter: &Parameter) -> String {
 }
 
 /// The C type of a kind; `void *` for a result that is any pointer; `None` when it has none.
-fn c_type(kind: &str, type_name: &str) -> Option<&'static str> {
+pub(crate) fn c_type(kind: &str, type_name: &str) -> Option<&'static str> {
     Some(match kind {
         "f32" => "float",
         "f64" => "double",
@@ -305,7 +305,7 @@ fn typed_call(report: &Report, number: usize, test: &Test) -> String {
 
 /// Values of a kind in the 16 bytes that the fuzzer has behind each pointer: a test must not give a function less that
 /// writes two values.
-fn cell_values(kind: &str) -> usize {
+pub(crate) fn cell_values(kind: &str) -> usize {
     let size = match kind {
         "i8" | "u8" | "bool" => 1,
         "i16" | "u16" => 2,
@@ -316,7 +316,7 @@ fn cell_values(kind: &str) -> usize {
 }
 
 /// A zeroed variable that the function fills in. Only with the source included is its type known.
-fn output(report: &Report, parameter: &Parameter, variable: &str) -> String {
+pub(crate) fn output(report: &Report, parameter: &Parameter, variable: &str) -> String {
     if includes_source(report) {
         let type_name = comment(parameter.pointee());
         return format!("    {type_name} {variable};\n    __builtin_memset(&{variable}, 0, sizeof {variable});\n");

@@ -27,6 +27,7 @@ fn suite() -> Suite {
             paper: None,
         }],
         support_files: vec!["/src/k.c".into(), "/src/clamp.c".into()],
+        setup_files: Vec::new(),
     }
 }
 

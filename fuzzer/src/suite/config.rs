@@ -54,6 +54,9 @@ pub struct Suite {
     /// The files that [`Build::support`] and [`Build::setup`] name, absolute; filled in by [`load`].
     #[serde(skip)]
     pub support_files: Vec<PathBuf>,
+    /// Those among them that [`Build::setup`] names: nothing asks for them by name.
+    #[serde(skip)]
+    pub setup_files: Vec<PathBuf>,
 }
 
 /// What all targets of a suite share.
@@ -188,7 +191,8 @@ pub(super) fn provide(suite: &mut Suite, path: &Path) -> Result<()> {
     suite.sources = tidy(&directory.join(&suite.sources));
     fetch_if_missing(suite, directory, path)?;
     suite.support_files = find(&suite.sources, &suite.build.support, path, "support")?;
-    suite.support_files.extend(find(directory, &suite.build.setup, path, "setup")?);
+    suite.setup_files = find(directory, &suite.build.setup, path, "setup")?;
+    suite.support_files.extend(suite.setup_files.iter().cloned());
     Ok(())
 }
 

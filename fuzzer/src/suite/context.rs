@@ -11,10 +11,10 @@ pub type Result<T> = std::result::Result<T, Error>;
 macro_rules! bail {
     ($($argument:tt)*) => { return Err($crate::error::Error::new(format!($($argument)*))) };
 }
-pub(super) use bail;
+pub(crate) use bail;
 
 /// Adds to an error what was tried.
-pub(super) trait Context<T> {
+pub(crate) trait Context<T> {
     /// The error becomes `WHAT: ERROR`.
     fn context(self, what: impl FnOnce() -> String) -> Result<T>;
 }

@@ -10,11 +10,12 @@
 
 mod child;
 pub mod config;
-mod context;
+pub(crate) mod context;
 mod files;
-mod gcov;
+pub(crate) mod gcov;
 pub mod generate;
-mod interrupt;
+pub(crate) mod interrupt;
+pub(crate) mod object;
 pub mod referee;
 mod schedule;
 pub mod table;

@@ -5,25 +5,21 @@
 //! An input that crashes is not in the test program, so what only crashes cover is not counted here.
 
 use std::collections::BTreeMap;
-use std::collections::hash_map::DefaultHasher;
 use std::fs;
-use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
 use super::context::{Context, Result, bail};
 use super::gcov::{TakenBranch, branches_of};
+use super::object::{Compiler, finish, without_main};
 use crate::report::c_text::is_cxx;
 use crate::report::{Report, Status, unit_test};
 
 /// How often a running test program is looked at.
 const POLL: Duration = Duration::from_millis(2);
-/// Lines of a compiler's or linker's messages that are passed on.
-const SHOWN_LINES: usize = 6;
 
 /// Branch counts of the function under test by another tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,6 +78,7 @@ pub fn judge(job: &Job) -> Result<Verdict> {
 
 /// Compiles and links `directory/program`. The object file that holds the function under test.
 fn build(job: &Job, directory: &Path) -> Result<PathBuf> {
+    let gcc = Compiler::gcc();
     let mut report = job.report.clone();
     report.signature.file = job.file.to_string_lossy().into_owned();
     let test = directory.join(unit_test::file_name(&report));
@@ -89,33 +86,20 @@ fn build(job: &Job, directory: &Path) -> Result<PathBuf> {
     let test_object = directory.join("test.o");
     let mut objects = vec![test_object.clone()];
     let measured = if unit_test::includes_source(&report) {
-        compile(&test, &test_object, job.flags, &["--coverage"])?;
+        gcc.compile(&test, &test_object, job.flags, &["--coverage"])?;
         test_object
     } else {
-        compile(&test, &test_object, &[], &[])?;
+        gcc.compile(&test, &test_object, &[], &[])?;
         let target = directory.join("target.o");
-        compile(job.file, &target, job.flags, &without_main(job.file, &["--coverage"]))?;
+        gcc.compile(job.file, &target, job.flags, &without_main(job.file, &["--coverage"]))?;
         objects.push(target.clone());
         target
     };
     for file in job.support.iter().filter(|f| *f != job.file) {
-        objects.push(support_object(file, job.flags, job.cache)?);
+        objects.push(gcc.cached(file, job.flags, &[], job.cache)?);
     }
     link(job, &objects, &directory.join("program"))?;
     Ok(measured)
-}
-
-/// The test program has a `main`, so that of the sources goes by another name.
-fn without_main<'a>(source: &Path, options: &[&'a str]) -> Vec<&'a str> {
-    let renamed = unit_test::defines_main(source).then_some("-Dmain=program_main");
-    options.iter().copied().chain(renamed).collect()
-}
-
-fn compile(source: &Path, object: &Path, flags: &[String], options: &[&str]) -> Result<()> {
-    let mut command = Command::new("gcc");
-    // Last wins: the level must be -O0, where gcc has one branch for each in the source.
-    command.args(flags).args(["-w", "-O0"]).args(options).arg("-c").arg(source).arg("-o").arg(object);
-    finish(command, || format!("gcc cannot compile {} for the referee", source.display())).map(drop)
 }
 
 fn link(job: &Job, objects: &[PathBuf], program: &Path) -> Result<()> {
@@ -127,61 +111,6 @@ fn link(job: &Job, objects: &[PathBuf], program: &Path) -> Result<()> {
     command.arg("-lm").arg("-o").arg(program);
     let what = || format!("gcc cannot link the tests of {}; is a `support` file or lib missing?", job.report.function);
     finish(command, what).map(drop)
-}
-
-/// Runs a tool to its end; its standard output.
-fn finish(mut command: Command, what: impl Fn() -> String) -> Result<Vec<u8>> {
-    let output = command.stdin(Stdio::null()).output().context(|| {
-        format!("cannot run {}; the referee needs gcc and gcov", command.get_program().to_string_lossy())
-    })?;
-    if output.status.success() {
-        return Ok(output.stdout);
-    }
-    let messages = String::from_utf8_lossy(&output.stderr);
-    let shown: Vec<_> = messages.lines().take(SHOWN_LINES).collect();
-    bail!("{}: {}", what(), shown.join("\n"))
-}
-
-/// The object of a support file, from the cache if it is there and no file that it was made from is younger.
-fn support_object(source: &Path, flags: &[String], cache: &Path) -> Result<PathBuf> {
-    fs::create_dir_all(cache).context(|| format!("cannot create {}", cache.display()))?;
-    let content = fs::read(source).context(|| format!("cannot read {}", source.display()))?;
-    let mut hasher = DefaultHasher::new();
-    (gcc_version(), source, flags, content).hash(&mut hasher);
-    let stem = format!("{:016x}", hasher.finish());
-    let (object, needs) = (cache.join(format!("{stem}.o")), cache.join(format!("{stem}.d")));
-    if is_fresh(&object, &needs) {
-        return Ok(object);
-    }
-    // Made aside and renamed, so that others see a whole file or none. The list of what it was made from goes first.
-    let aside = tempfile::tempdir_in(cache).context(|| format!("cannot write to {}", cache.display()))?;
-    let (new_object, new_needs) = (aside.path().join("o"), aside.path().join("d"));
-    let option = format!("-MF{}", new_needs.display());
-    compile(source, &new_object, flags, &without_main(source, &["-MD", &option]))?;
-    for (from, to) in [(&new_needs, &needs), (&new_object, &object)] {
-        fs::rename(from, to).context(|| format!("cannot write {}", to.display()))?;
-    }
-    Ok(object)
-}
-
-fn gcc_version() -> &'static str {
-    static VERSION: OnceLock<String> = OnceLock::new();
-    VERSION.get_or_init(|| {
-        let output = Command::new("gcc").arg("--version").output();
-        output.map(|o| String::from_utf8_lossy(&o.stdout).into_owned()).unwrap_or_default()
-    })
-}
-
-/// A list that cannot be read (a name with a space, say) makes the object stale: it is compiled again.
-fn is_fresh(object: &Path, needs: &Path) -> bool {
-    let modified = |path: &Path| -> Option<SystemTime> { fs::metadata(path).ok()?.modified().ok() };
-    let (Some(made), Ok(text)) = (modified(object), fs::read_to_string(needs)) else {
-        return false;
-    };
-    let Some((_, files)) = text.split_once(':') else {
-        return false;
-    };
-    files.split_whitespace().filter(|word| *word != "\\").all(|f| modified(Path::new(f)).is_some_and(|m| m < made))
 }
 
 fn run(program: &Path, directory: &Path, timeout: Duration) -> Result<()> {

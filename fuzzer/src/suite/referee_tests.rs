@@ -82,7 +82,7 @@ fn support_files_are_compiled_once_unless_what_they_include_changes() {
     // Time stamps have the resolution of the system's tick.
     std::thread::sleep(Duration::from_millis(20));
     let support = [support];
-    let object = || support_object(&support[0], &[], &cache).unwrap();
+    let object = || Compiler::gcc().cached(&support[0], &[], &[], &cache).unwrap();
     let first = object();
     let made = fs::metadata(&first).unwrap().modified().unwrap();
     assert_eq!(object(), first);

@@ -28,6 +28,7 @@ fn suite(directory: &Path, names: &[&str]) -> Suite {
         build: Build::default(),
         targets: names.iter().map(target).collect(),
         support_files: Vec::new(),
+        setup_files: Vec::new(),
     }
 }
 

@@ -1,0 +1,118 @@
+//! Builds a subject by the compiler of a tool: harness and function linked with an archive of the support files, so that
+//! only what is called is in the program. Compiled files are kept in a cache.
+
+use std::collections::hash_map::DefaultHasher;
+use std::fs;
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use super::harness;
+use super::subject::Subject;
+use super::tools::Built;
+use crate::report::{c_text::is_cxx, durable};
+use crate::suite::context::{Context, Result};
+use crate::suite::object::{Compiler, finish, without_main};
+
+/// A way to build a program.
+#[derive(Debug, Clone)]
+pub struct Toolchain {
+    /// The compiler with its environment.
+    pub compiler: Compiler,
+    /// Flags for the function's file and the support files, after those of the suite.
+    pub instrument: Vec<String>,
+    /// Flags for the link.
+    pub link: Vec<String>,
+}
+
+impl Toolchain {
+    /// The program of a subject: with the harness, and what of libFuzzer's kind `main` the link flags bring.
+    ///
+    /// # Errors
+    /// A file does not compile, or it does not link.
+    pub fn build(&self, subject: &Subject, cache: &Path) -> Result<Built> {
+        let began = Instant::now();
+        let directory = cache.join(format!("{:016x}", self.key(subject)));
+        let program = directory.join("target");
+        let objects = cache.join("objects");
+        // The objects say whether anything has changed: they are looked at in any case.
+        let made = self.objects(subject, &objects, &directory)?;
+        let list: Vec<_> = made.linked.iter().chain(&made.archived).map(|o| o.to_string_lossy()).collect();
+        let list = list.join("\n");
+        let note = directory.join("objects.txt");
+        if program.is_file() && fs::read_to_string(&note).is_ok_and(|old| old == list) {
+            return Ok(Built { programs: vec![program], seconds: 0.0 });
+        }
+        let aside = tempfile::tempdir_in(&directory).context(|| format!("cannot write to {}", directory.display()))?;
+        self.link(subject, &made, aside.path())?;
+        fs::rename(aside.path().join("target"), &program).context(|| format!("cannot write {}", program.display()))?;
+        durable::write(&note, list.as_bytes()).context(|| "cannot finish a build".to_owned())?;
+        Ok(Built { programs: vec![program], seconds: began.elapsed().as_secs_f64() })
+    }
+
+    fn key(&self, subject: &Subject) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        let c = &self.compiler;
+        (&c.c, &c.environment, &c.version, &self.instrument, &self.link).hash(&mut hasher);
+        (subject.file(), &subject.report.function, subject.flags(), subject.libs()).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// Compiles what must be compiled anew.
+    fn objects(&self, subject: &Subject, cache: &Path, directory: &Path) -> Result<Objects> {
+        fs::create_dir_all(directory).context(|| format!("cannot create {}", directory.display()))?;
+        let flags = subject.flags();
+        let instrument: Vec<&str> = self.instrument.iter().map(String::as_str).collect();
+        let (file, mut all) = (subject.file(), Vec::new());
+        let mut report = subject.report.clone();
+        report.signature.file = file.to_string_lossy().into_owned();
+        let includes = harness::includes_source(&report);
+        if let Some(text) = harness::text(&report) {
+            let path = directory.join(harness::file_name(&report));
+            // Only when it differs: its age decides whether it is compiled again.
+            if !fs::read_to_string(&path).is_ok_and(|old| old == text) {
+                fs::write(&path, text).context(|| format!("cannot write {}", path.display()))?;
+            }
+            all.push(if includes {
+                self.compiler.cached(&path, &flags, &instrument, cache)?
+            } else {
+                Compiler { environment: Vec::new(), ..self.compiler.clone() }.cached(&path, &[], &[], cache)?
+            });
+        }
+        if !includes {
+            all.push(self.compiler.cached(&file, &flags, &without_main(&file, &instrument), cache)?);
+        }
+        let archived = self.cached(&subject.archived(), &flags, &instrument, cache)?;
+        all.extend(self.cached(&subject.linked(), &flags, &instrument, cache)?);
+        Ok(Objects { linked: all, archived })
+    }
+
+    fn cached(&self, sources: &[PathBuf], flags: &[String], options: &[&str], cache: &Path) -> Result<Vec<PathBuf>> {
+        sources.iter().map(|s| self.compiler.cached(s, flags, options, cache)).collect()
+    }
+
+    /// Links `directory/target`.
+    fn link(&self, subject: &Subject, objects: &Objects, directory: &Path) -> Result<()> {
+        let cxx = is_cxx(&subject.file()) || subject.support().iter().any(|f| is_cxx(f));
+        let mut command = self.compiler.command(cxx);
+        command.args(&objects.linked).args(&self.link);
+        if !objects.archived.is_empty() {
+            let archive = directory.join("support.a");
+            let mut ar = Command::new("ar");
+            ar.arg("rcs").arg(&archive).args(&objects.archived);
+            finish(ar, || "ar cannot make an archive".to_owned())?;
+            command.arg(archive);
+        }
+        command.args(subject.libs()).arg("-lm").arg("-o").arg(directory.join("target"));
+        finish(command, || format!("the program of {} cannot be linked", subject.name)).map(drop)
+    }
+}
+
+/// Compiled files.
+struct Objects {
+    /// Linked in any case.
+    linked: Vec<PathBuf>,
+    /// Linked if something in them is called.
+    archived: Vec<PathBuf>,
+}
