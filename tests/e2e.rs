@@ -2,12 +2,16 @@
 
 #[path = "e2e/bad_input.rs"]
 mod bad_input;
+#[path = "e2e/compare.rs"]
+mod compare;
 #[path = "e2e/conditions.rs"]
 mod conditions;
 #[path = "e2e/console.rs"]
 mod console;
 #[path = "e2e/determinism.rs"]
 mod determinism;
+#[path = "e2e/experiments.rs"]
+mod experiments;
 #[path = "e2e/full_disk.rs"]
 mod full_disk;
 #[path = "e2e/interrupt.rs"]

@@ -109,7 +109,10 @@ fn without_forced(command: Vec<String>) -> Vec<String> {
 }
 
 /// The clang to run: the one of the build, or another of the same LLVM chosen by the environment.
-fn find_clang(language: Language) -> Result<PathBuf, Error> {
+///
+/// # Errors
+/// The environment names a program that is no clang of that LLVM.
+pub fn find_clang(language: Language) -> Result<PathBuf, Error> {
     let (variable, built_in) = match language {
         Language::C => ("PEN_CC_CLANG", artifact::CLANG),
         Language::Cxx => ("PEN_CC_CLANGXX", artifact::CLANGXX),

@@ -32,6 +32,7 @@ use std::{
 };
 
 pub use artifact::{LLVM_MAJOR, cache_directory};
+pub use clang::find_clang;
 pub use compile::Compile;
 pub use error::Error;
 

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The lock file of a campaign.
-const LOCK: &str = ".lock";
+pub const LOCK: &str = ".lock";
 
 fn io(path: &Path, what: &str, e: &std::io::Error) -> Error {
     at(path, format!("{what}: {}", plain(e)))

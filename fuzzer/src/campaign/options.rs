@@ -20,6 +20,8 @@ pub enum SearchKind {
     Structured,
     /// Uniform bit patterns.
     Random,
+    /// Uniform values over the whole range of each type.
+    Uniform,
     /// Stock `LibAFL` mutators only.
     #[value(help = "Stock LibAFL mutators only")]
     Havoc,
@@ -34,6 +36,7 @@ impl SearchKind {
             Self::Paper => "paper",
             Self::Structured => "structured",
             Self::Random => "random",
+            Self::Uniform => "uniform",
             Self::Havoc => "havoc",
         }
     }

@@ -145,10 +145,16 @@ impl Store {
         if self.queue.iter().any(|(_, b)| b == bytes) {
             return Ok(());
         }
-        let name = self.new_name(milliseconds, evaluations, op);
+        let waiting = self.pending.iter().position(|(_, b)| b == bytes);
+        let mut name = self.new_name(milliseconds, evaluations, op);
+        if let Some((_, found)) = waiting.and_then(|i| self.pending[i].0.split_once(',')) {
+            // When it was found, not when it was seen to saturate.
+            let id = name.split(',').next().unwrap_or_default();
+            name = format!("{id},{found}");
+        }
         self.write("queue", &name, bytes)?;
         self.queue.push((name, bytes.to_vec()));
-        if let Some(i) = self.pending.iter().position(|(_, b)| b == bytes) {
+        if let Some(i) = waiting {
             let (old, _) = self.pending.remove(i);
             let path = self.dir.join("pending").join(old);
             fs::remove_file(&path).map_err(|e| io(&path, "cannot be removed", &e))?;

@@ -224,9 +224,12 @@ impl<'a> Campaign<'a> {
                 let mut stages = tuple_list!(PaperStage::new(layout, &lm, n_start, n_iter, clock)?);
                 self.drive(&mut stages, &mut fuzzer, &mut executor, &mut state, &mut manager)?
             }
-            SearchKind::Random | SearchKind::Structured => {
-                let sampling =
-                    if self.options.search == SearchKind::Random { Sampling::Random } else { Sampling::Structured };
+            SearchKind::Random | SearchKind::Uniform | SearchKind::Structured => {
+                let sampling = match self.options.search {
+                    SearchKind::Random => Sampling::Random,
+                    SearchKind::Uniform => Sampling::Uniform,
+                    _ => Sampling::Structured,
+                };
                 let mut stages = tuple_list!(SamplingStage::new(sampling, layout, clock));
                 self.drive(&mut stages, &mut fuzzer, &mut executor, &mut state, &mut manager)?
             }

@@ -1,5 +1,6 @@
 //! The command line: one file per subcommand; the doc comment of a flag is its help text.
 
+mod compare;
 mod functions;
 mod fuzz;
 mod generate;
@@ -45,6 +46,8 @@ struct Cli {
 enum Command {
     /// Run the campaigns of a suite and print one table.
     Suite(suite::Args),
+    /// Compare penfuzz with other fuzzers on the functions of a suite.
+    Compare(compare::Args),
     /// Make the description of a suite from the functions that a library has.
     Generate(generate::Args),
     /// List the functions of a target, and which can be under test.
@@ -61,6 +64,7 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match cli.command {
         Some(Command::Suite(args)) => suite::run(&args),
+        Some(Command::Compare(args)) => compare::run(&args),
         Some(Command::Generate(args)) => generate::run(&args),
         Some(Command::Functions(args)) => functions::run(&args),
         Some(Command::Replay(args)) => replay::run(&args),

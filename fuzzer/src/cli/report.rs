@@ -1,9 +1,10 @@
-//! `penfuzz report DIR`: reports of a campaign, written again.
+//! `penfuzz report DIR`: reports of a campaign or an experiment, written again.
 
 use std::path::PathBuf;
 
 use super::Outcome;
 use crate::{
+    compare::{self, archive},
     error::Error,
     report::{json, summary, write_all},
 };
@@ -11,16 +12,22 @@ use crate::{
 /// Arguments.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Output directory of a campaign.
+    /// Output directory of a campaign, or of `penfuzz compare`.
     dir: PathBuf,
 
-    /// Print report.json on standard output instead of the summary.
+    /// Print report.json, or summary.json, on standard output instead of the summary.
     #[arg(long)]
     json: bool,
 }
 
-/// Reads `report.json` and derives everything else from it.
+/// Reads what was found and derives everything else from it.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
+    if let Some(experiment) = archive::read_experiment(&args.dir)? {
+        let trials = archive::read_trials(&args.dir, &experiment);
+        compare::report::write_all(&args.dir, &experiment, &trials).map_err(|e| Error::new(e.to_string()))?;
+        super::compare::show(&args.dir, &experiment, &trials, args.json)?;
+        return Ok(Outcome::Fine);
+    }
     let report = json::read(&args.dir.join(json::FILE)).map_err(|e| Error::new(e.to_string()))?;
     write_all(&args.dir, &report).map_err(|e| Error::new(e.to_string()))?;
     if args.json {

@@ -103,7 +103,7 @@ fn make_room(args: &Args) -> Result<(), Error> {
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let mut loaded = suite::load(&args.suite)?;
     if !args.only.is_empty() {
-        loaded.keep_only(&args.only)?;
+        suite::keep_only(std::slice::from_mut(&mut loaded), &args.only)?;
     }
     make_room(args)?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);

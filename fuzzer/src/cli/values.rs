@@ -50,6 +50,29 @@ pub fn memory(text: &str) -> Result<u64, String> {
     if bytes < 16 << 20 { Err(format!("`{text}` is too small: at least 16M")) } else { Ok(bytes) }
 }
 
+/// Numbers of cores, ascending, each once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cores(pub Vec<usize>);
+
+/// A list of cores: `0-3`, `0,2`, `1`.
+///
+/// # Errors
+/// A sentence that says what is accepted.
+pub fn cores(text: &str) -> Result<Cores, String> {
+    let usage = || format!("`{text}` is no list of cores; write for example 0-3 or 0,2");
+    let mut all = std::collections::BTreeSet::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let number = |t: &str| t.trim().parse::<usize>().ok().filter(|n| *n < 4096).ok_or_else(usage);
+        let (first, last) = (number(first)?, number(last)?);
+        if first > last {
+            return Err(usage());
+        }
+        all.extend(first..=last);
+    }
+    Ok(Cores(all.into_iter().collect()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,6 +88,14 @@ mod tests {
     fn absurd_durations_are_refused() {
         for text in ["", "s", "-1s", "0", "1x", "nan", "inf", "1e99"] {
             assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn cores_are_ranges_and_numbers() {
+        assert_eq!(cores("0-2,5,1").unwrap().0, [0, 1, 2, 5]);
+        for text in ["", "a", "3-1", "1-", "-1", "99999"] {
+            assert!(cores(text).is_err(), "{text}");
         }
     }
 

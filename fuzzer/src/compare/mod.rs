@@ -10,9 +10,20 @@
 //! tool gets the same [`harness`], the same seeds and the same budget of CPU time, and its corpus is judged by the same
 //! [`referee`]. A trial exists when its `trial.json` does: an experiment that was killed goes on with the others.
 
+pub mod archive;
 pub mod corpus;
+pub mod experiment;
 pub mod harness;
+pub mod machine;
 pub mod model;
+pub mod prepare;
+pub mod processes;
+mod progress;
+pub mod referee;
+pub mod report;
+pub mod runner;
+pub mod schedule;
+pub mod statistics;
 pub mod subject;
 pub mod toolchain;
 pub mod tools;

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::runner::Job;
 use crate::suite::config::Paper;
 
 /// The version of the schema of `experiment.json`, `trial.json` and `summary.json`.
@@ -16,6 +17,9 @@ pub struct Experiment {
     pub suites: Vec<String>,
     /// The functions, in the order of the suites.
     pub functions: Vec<FunctionInfo>,
+    /// Functions that take no part, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<(String, String)>,
     /// The tools, in the order in which they were asked for; those that are not installed too.
     pub tools: Vec<ToolInfo>,
     /// Trials of each tool on each function.
@@ -72,6 +76,10 @@ pub struct Budget {
     /// Calls of the function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evaluations: Option<u64>,
+    /// When given, `cpu_seconds` is for `penfuzz-paper` only, which ends by itself, and all others get this many times the
+    /// CPU time that it took on the function in the same trial (`CoverMe`'s protocol, PLDI 2017, Sect. 6.1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times_paper: Option<f64>,
 }
 
 /// The machine of an experiment.
@@ -137,6 +145,29 @@ pub struct Point {
 }
 
 impl Trial {
+    /// A trial that did not come to pass.
+    #[must_use]
+    pub fn failed(job: &Job, error: &str) -> Self {
+        Self {
+            schema: SCHEMA,
+            function: job.subject.name.clone(),
+            tool: job.tool.name().to_owned(),
+            trial: job.number,
+            seed: job.seed,
+            cpu_seconds: 0.0,
+            wall_seconds: 0.0,
+            build_seconds: 0.0,
+            evaluations: None,
+            starts: 0,
+            inputs: 0,
+            failing_inputs: 0,
+            total: 0,
+            taken: Vec::new(),
+            timeline: Vec::new(),
+            error: Some(error.to_owned()),
+        }
+    }
+
     /// Branches that the corpus takes.
     #[must_use]
     pub fn covered(&self) -> usize {

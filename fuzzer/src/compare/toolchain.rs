@@ -18,8 +18,10 @@ use crate::suite::object::{Compiler, finish, without_main};
 /// A way to build a program.
 #[derive(Debug, Clone)]
 pub struct Toolchain {
-    /// The compiler with its environment.
+    /// The compiler of the function and of the files it needs, and of the link.
     pub compiler: Compiler,
+    /// The compiler of the harness, which is not instrumented: its branches are none of the function's.
+    pub plain: Compiler,
     /// Flags for the function's file and the support files, after those of the suite.
     pub instrument: Vec<String>,
     /// Flags for the link.
@@ -77,7 +79,7 @@ impl Toolchain {
             all.push(if includes {
                 self.compiler.cached(&path, &flags, &instrument, cache)?
             } else {
-                Compiler { environment: Vec::new(), ..self.compiler.clone() }.cached(&path, &[], &[], cache)?
+                self.plain.cached(&path, &[], &[], cache)?
             });
         }
         if !includes {
@@ -88,12 +90,18 @@ impl Toolchain {
         Ok(Objects { linked: all, archived })
     }
 
-    fn cached(&self, sources: &[PathBuf], flags: &[String], options: &[&str], cache: &Path) -> Result<Vec<PathBuf>> {
+    pub(super) fn cached(
+        &self,
+        sources: &[PathBuf],
+        flags: &[String],
+        options: &[&str],
+        cache: &Path,
+    ) -> Result<Vec<PathBuf>> {
         sources.iter().map(|s| self.compiler.cached(s, flags, options, cache)).collect()
     }
 
     /// Links `directory/target`.
-    fn link(&self, subject: &Subject, objects: &Objects, directory: &Path) -> Result<()> {
+    pub(super) fn link(&self, subject: &Subject, objects: &Objects, directory: &Path) -> Result<()> {
         let cxx = is_cxx(&subject.file()) || subject.support().iter().any(|f| is_cxx(f));
         let mut command = self.compiler.command(cxx);
         command.args(&objects.linked).args(&self.link);
@@ -110,9 +118,9 @@ impl Toolchain {
 }
 
 /// Compiled files.
-struct Objects {
+pub(super) struct Objects {
     /// Linked in any case.
-    linked: Vec<PathBuf>,
+    pub(super) linked: Vec<PathBuf>,
     /// Linked if something in them is called.
-    archived: Vec<PathBuf>,
+    pub(super) archived: Vec<PathBuf>,
 }

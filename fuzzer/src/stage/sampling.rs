@@ -26,6 +26,8 @@ use crate::{
 pub enum Sampling {
     /// Uniform bit patterns.
     Random,
+    /// Uniform values over the range of each type.
+    Uniform,
     /// Specials and their neighbours, bit patterns, exponents near 0, subnormals, related arguments.
     Structured,
 }
@@ -63,6 +65,7 @@ where
         loop {
             match self.sampling {
                 Sampling::Random => random::fill(state.rand_mut(), &self.layout, &mut self.x),
+                Sampling::Uniform => random::fill_uniform(state.rand_mut(), &self.layout, &mut self.x),
                 Sampling::Structured => {
                     structured::fill(state.rand_mut(), &self.layout, &self.dictionary, &mut self.x);
                 }

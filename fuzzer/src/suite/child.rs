@@ -101,16 +101,18 @@ pub(super) fn run_program(
 }
 
 fn arguments(suite: &Suite, directory: &Path, passed: &Passed, target: &TargetSpec) -> Vec<OsString> {
-    let mut all: Vec<OsString> = vec![
-        suite.file_of(target).into(),
-        "--function".into(),
-        target.function.clone().into(),
-        "-o".into(),
-        directory.into(),
-        "--quiet".into(),
-    ];
+    let mut all = target_arguments(suite, target, passed.rounding.or(target.rounding));
+    all.extend(["-o".into(), directory.into(), "--quiet".into()]);
     all.extend(passed.arguments().into_iter().map(OsString::from));
-    all.extend(passed.rounding.or(target.rounding).map(|r| OsString::from(format!("--rounding={}", r.name()))));
+    all
+}
+
+/// The arguments that name a target of a suite and say how it is compiled, for every command that takes one.
+#[must_use]
+pub fn target_arguments(suite: &Suite, target: &TargetSpec, rounding: Option<Rounding>) -> Vec<OsString> {
+    let mut all: Vec<OsString> =
+        vec![suite.file_of(target).into(), "--function".into(), target.function.clone().into()];
+    all.extend(rounding.map(|r| OsString::from(format!("--rounding={}", r.name()))));
     let option = |name: &str, value: PathBuf| {
         let mut argument = OsString::from(name);
         argument.push(value);

@@ -62,6 +62,11 @@ fn the_command_line_is_the_agreed_one() {
             "/src/clamp.c",
             "--function",
             "clamp",
+            "--rounding=all",
+            "--with=/src/k.c",
+            "--cflag=-I/src/i",
+            "--cflag=-DX=a b",
+            "--lib=-lm",
             "-o",
             "out/t",
             "--quiet",
@@ -70,12 +75,7 @@ fn the_command_line_is_the_agreed_one() {
             "--seed=1",
             "--search=paper",
             "--minimizer=avm",
-            "--timeout=1s",
-            "--rounding=all",
-            "--with=/src/k.c",
-            "--cflag=-I/src/i",
-            "--cflag=-DX=a b",
-            "--lib=-lm"
+            "--timeout=1s"
         ]
     );
 }

@@ -140,30 +140,34 @@ impl Suite {
         flags.map(|flag| flag.replace("{sources}", &sources)).collect()
     }
 
-    /// Keeps the targets whose name matches one of the patterns (`*`, `?`).
-    ///
-    /// # Errors
-    /// A pattern is malformed, or matches no target.
-    pub fn keep_only(&mut self, patterns: &[String]) -> Result<()> {
-        let mut kept = BTreeSet::new();
-        for text in patterns {
-            let pattern = glob::Pattern::new(text).context(|| format!("--only {text:?} is malformed"))?;
-            let found: Vec<_> = self.targets.iter().map(|t| &t.name).filter(|n| pattern.matches(n)).collect();
-            if found.is_empty() {
-                bail!("--only {text:?}: the suite {} has no target of that name", self.name);
-            }
-            kept.extend(found.into_iter().cloned());
-        }
-        self.targets.retain(|t| kept.contains(&t.name));
-        Ok(())
-    }
-
     /// The support files of a target: all but its own file.
     #[must_use]
     pub fn support_of(&self, target: &TargetSpec) -> Vec<PathBuf> {
         let own = self.file_of(target);
         self.support_files.iter().filter(|f| **f != own).cloned().collect()
     }
+}
+
+/// Keeps the targets whose name matches one of the patterns (`*`, `?`).
+///
+/// # Errors
+/// A pattern is malformed, or matches no target of any suite.
+pub fn keep_only(suites: &mut [Suite], patterns: &[String]) -> Result<()> {
+    let mut kept = BTreeSet::new();
+    for text in patterns {
+        let pattern = glob::Pattern::new(text).context(|| format!("--only {text:?} is malformed"))?;
+        let all = suites.iter().flat_map(|s| &s.targets).map(|t| &t.name);
+        let found: Vec<_> = all.filter(|n| pattern.matches(n)).cloned().collect();
+        if found.is_empty() {
+            let names: Vec<_> = suites.iter().map(|s| s.name.as_str()).collect();
+            bail!("--only {text:?}: the suite {} has no target of that name", names.join(", "));
+        }
+        kept.extend(found);
+    }
+    for suite in suites {
+        suite.targets.retain(|t| kept.contains(&t.name));
+    }
+    Ok(())
 }
 
 /// Reads a suite, fetches its sources if they are missing, and finds its files.

@@ -68,7 +68,8 @@ pub fn branches_of(symbol: &str, json: &[u8]) -> serde_json::Result<Option<Vec<T
             taken: branch.count > 0,
         }));
     }
-    all.sort_unstable();
+    // Of the same line in two files gcov's own order stays: it does not depend on the counts.
+    all.sort_by_key(|b: &TakenBranch| (b.line, b.index));
     Ok(Some(all))
 }
 

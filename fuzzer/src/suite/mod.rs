@@ -8,7 +8,7 @@
 //! Each target runs in a process of its own, so a target that takes its process down costs one row and not the
 //! suite. `suite.json` is written again after every target: whatever ends the suite, what is finished is there.
 
-mod child;
+pub(crate) mod child;
 pub mod config;
 pub(crate) mod context;
 mod files;
@@ -21,7 +21,7 @@ mod schedule;
 pub mod table;
 
 pub use child::{Passed, run_child};
-pub use config::{Paper, Suite, TargetSpec, load};
+pub use config::{Paper, Suite, TargetSpec, keep_only, load};
 pub use context::Result;
 pub use gcov::TakenBranch;
 pub use generate::generate;

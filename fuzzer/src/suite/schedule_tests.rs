@@ -112,7 +112,8 @@ fn a_suite_that_waits() {
 fn ctrl_c_stops_the_children_and_keeps_what_is_there() {
     let dir = tempfile::tempdir().unwrap();
     let program = dir.path().join("penfuzz");
-    fs::write(&program, "#!/bin/sh\ntouch \"$5.started\"\nexec sleep 100\n").unwrap();
+    fs::write(&program, "#!/bin/sh\nwhile [ \"$1\" != -o ]; do shift; done\ntouch \"$2.started\"\nexec sleep 100\n")
+        .unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let module = module_path!().split_once("::").unwrap().1;
     let mut command = Command::new(std::env::current_exe().unwrap());

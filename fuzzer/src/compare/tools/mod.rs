@@ -1,13 +1,35 @@
 //! The tools that are compared: one file per program, one line each in the list.
 
+mod afl;
+mod files;
+mod honggfuzz;
+mod libfuzzer;
+pub mod penfuzz;
+mod place;
+
+use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, SystemTime};
 
 use super::corpus::Stamped;
 use super::model::Budget;
 use super::subject::Subject;
 use crate::error::Error;
+
+/// The fuzzers of others.
+fn peers() -> Vec<Box<dyn Tool>> {
+    vec![
+        Box::new(afl::PLAIN),
+        Box::new(afl::CMPLOG),
+        Box::new(afl::LAF),
+        Box::new(afl::VALUE_PROFILE),
+        Box::new(libfuzzer::PLAIN),
+        Box::new(libfuzzer::VALUE_PROFILE),
+        Box::new(honggfuzz::Honggfuzz),
+    ]
+}
 
 /// A program that finds inputs.
 pub trait Tool: Sync + Send {
@@ -43,6 +65,42 @@ pub trait Tool: Sync + Send {
 
     /// Calls of the function so far, as the tool counts them; `None` when it does not tell.
     fn evaluations(&self, work: &Work) -> Option<u64>;
+
+    /// An end before the budget is used up is meant, and not for starting again.
+    fn ends_by_itself(&self) -> bool {
+        false
+    }
+
+    /// How long it may take to end after it was told to (SIGINT); then it is killed.
+    fn patience(&self) -> Duration {
+        Duration::from_secs(1)
+    }
+}
+
+/// All tools, in the order of the tables.
+#[must_use]
+pub fn all() -> Vec<Box<dyn Tool>> {
+    let own = penfuzz::ALL.into_iter().map(|tool| Box::new(tool) as Box<dyn Tool>);
+    own.chain(peers()).collect()
+}
+
+/// The tools for a person to read: what they are, whether they are installed, and how they are started.
+#[must_use]
+pub fn list() -> String {
+    let mut out = String::new();
+    for tool in all() {
+        let how = tool.how();
+        let version = tool.version().unwrap_or_else(|why| why);
+        let _ = writeln!(
+            out,
+            "{}\n    {}\n    {version}\n    built: {}\n    run:   {}",
+            tool.name(),
+            tool.what(),
+            how.build,
+            how.run
+        );
+    }
+    out
 }
 
 /// For the reader who wants to repeat it by hand.
@@ -82,5 +140,5 @@ pub struct Work<'a> {
     /// How often the tool was started on this directory before.
     pub restarts: u32,
     /// When it was started first.
-    pub began: std::time::SystemTime,
+    pub began: SystemTime,
 }

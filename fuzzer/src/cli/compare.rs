@@ -1,0 +1,210 @@
+//! `penfuzz compare SUITE.toml`: penfuzz beside other fuzzers.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::ValueEnum;
+
+use super::{Outcome, values};
+use crate::{
+    compare::{self, Experiment, Trial, experiment::Settings, model::Budget, tools},
+    error::{Error, at},
+    suite,
+    target::build::cache_directory,
+};
+
+/// Known experiments.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Preset {
+    /// The protocol of `CoverMe`'s paper: its search to the end, the others ten times its time.
+    #[value(help = "CoverMe's paper (PLDI 2017): its search to the end, the others ten times its time")]
+    Coverme,
+}
+
+/// Arguments.
+#[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
+pub struct Args {
+    /// Descriptions of suites.
+    #[arg(value_name = "SUITE", required = true)]
+    suites: Vec<PathBuf>,
+
+    /// Output directory; an experiment that is there already goes on.
+    #[arg(short, long, value_name = "DIR", default_value = "penfuzz-out/compare")]
+    output: PathBuf,
+
+    /// Tools, separated by commas, or `all`; `--list-tools` tells them.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    tools: Vec<String>,
+
+    /// List the tools, which of them are installed and how they are started, and exit.
+    #[arg(long, exclusive = true)]
+    list_tools: bool,
+
+    /// Trials of each tool on each function [default: 20; with --preset 1].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    trials: Option<u32>,
+
+    /// CPU time of one trial, of all its processes together, start-up included [default: 10s; with --budget-evals 1h].
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    budget: Option<Duration>,
+
+    /// Evaluations of one trial.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    budget_evals: Option<u64>,
+
+    /// A known experiment: tools and budget as there.
+    #[arg(long, value_enum, conflicts_with_all = ["budget", "budget_evals"])]
+    preset: Option<Preset>,
+
+    /// Functions of these names only (with * and ?); separated by commas, may be repeated.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    only: Vec<String>,
+
+    /// This many functions, drawn at random from all that have branches.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    draw: Option<u16>,
+
+    /// Seed of that draw.
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "draw")]
+    draw_seed: u64,
+
+    /// Seed of the first trial; each further trial has the next number.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// Cores that trials run on, one on each at a time (0-3, or 0,2) [default: all].
+    #[arg(long, value_name = "LIST", value_parser = values::cores)]
+    cores: Option<values::Cores>,
+
+    /// Start over; an existing output directory is kept under another name.
+    #[arg(long)]
+    fresh: bool,
+
+    /// Print summary.json on standard output instead of the table.
+    #[arg(long)]
+    json: bool,
+
+    /// No progress display.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// What `CoverMe`'s paper compares, Austin apart, and penfuzz.
+const COVERME_TOOLS: [&str; 4] = ["penfuzz", "penfuzz-paper", "uniform", "afl++"];
+/// "ten times of the `CoverMe` time" (PLDI 2017, Sect. 6.1).
+const COVERME_TIMES: f64 = 10.0;
+/// A search that should end by itself is given up after this time.
+const NO_END: Duration = Duration::from_mins(10);
+/// The time limit where evaluations are counted.
+const LONG: Duration = Duration::from_hours(1);
+
+impl Args {
+    fn budget(&self) -> Budget {
+        let cpu = match (self.preset, self.budget) {
+            (Some(Preset::Coverme), _) => NO_END,
+            (None, Some(time)) => time,
+            (None, None) if self.budget_evals.is_some() => LONG,
+            (None, None) => Duration::from_secs(10),
+        };
+        Budget {
+            cpu_seconds: cpu.as_secs_f64(),
+            evaluations: self.budget_evals,
+            times_paper: self.preset.map(|Preset::Coverme| COVERME_TIMES),
+        }
+    }
+
+    fn tools(&self) -> Vec<String> {
+        if self.tools.is_empty() && self.preset.is_some() {
+            return COVERME_TOOLS.map(str::to_owned).to_vec();
+        }
+        if self.tools.iter().any(|t| t == "all") { Vec::new() } else { self.tools.clone() }
+    }
+
+    fn settings(&self) -> Result<Settings, Error> {
+        let mut suites = Vec::new();
+        for path in &self.suites {
+            suites.push(suite::load(path)?);
+        }
+        if !self.only.is_empty() {
+            suite::keep_only(&mut suites, &self.only)?;
+        }
+        Ok(Settings {
+            suites,
+            tools: self.tools(),
+            draw: self.draw.map(usize::from),
+            draw_seed: self.draw_seed,
+            trials: self.trials.unwrap_or(if self.preset.is_some() { 1 } else { 20 }),
+            budget: self.budget(),
+            seed: self.seed,
+            cores: self.cores.clone().map_or_else(Vec::new, |c| c.0),
+            out: self.output.clone(),
+            cache: cache_directory()?.join("compare"),
+            quiet: self.quiet,
+            command: repeatable(std::env::args().skip(2)),
+        })
+    }
+}
+
+/// The arguments without the output directory, and what is of this run only.
+fn repeatable(arguments: impl Iterator<Item = String>) -> Vec<String> {
+    let mut kept = Vec::new();
+    let mut arguments = arguments;
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "-o" | "--output" => drop(arguments.next()),
+            "--fresh" | "--json" | "--quiet" | "-q" => {}
+            a if a.starts_with("--output=") || a.starts_with("-o") => {}
+            _ => kept.push(argument),
+        }
+    }
+    kept
+}
+
+/// The headline, or `summary.json`.
+pub(super) fn show(dir: &Path, experiment: &Experiment, trials: &[Trial], json: bool) -> Result<(), Error> {
+    if json {
+        let path = dir.join("summary.json");
+        print!("{}", std::fs::read_to_string(&path).map_err(|e| at(&path, e))?);
+    } else {
+        print!("{}", compare::report::headline(experiment, trials));
+        println!("{}: index.html, table.md, results.csv, summary.json, rerun.sh", dir.display());
+    }
+    Ok(())
+}
+
+/// Runs the experiment.
+pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
+    if args.list_tools {
+        print!("{}", tools::list());
+        return Ok(Outcome::Fine);
+    }
+    let settings = args.settings()?;
+    if args.fresh
+        && let Some(old) = crate::campaign::directory::set_aside(&args.output, std::process::id())?
+        && !args.quiet
+    {
+        eprintln!("penfuzz: the last experiment is kept in {}", old.display());
+    }
+    let outcome = compare::experiment::run(&settings)?;
+    let failed = outcome.trials.iter().filter(|t| t.error.is_some()).count();
+    show(&args.output, &outcome.experiment, &outcome.trials, args.json)?;
+    if outcome.interrupted {
+        return Err(Error::new("interrupted; the same command goes on with what is left"));
+    }
+    if failed > 0 {
+        return Err(Error::new(format!("{failed} trials failed; results.csv tells why")));
+    }
+    Ok(Outcome::Fine)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::repeatable;
+
+    #[test]
+    fn what_is_repeated_has_no_output_directory() {
+        let all = ["a.toml", "-o", "x", "--trials", "3", "--output=y", "-oz", "--json", "--seed=7"];
+        assert_eq!(repeatable(all.into_iter().map(str::to_owned)), ["a.toml", "--trials", "3", "--seed=7"]);
+    }
+}

@@ -1,0 +1,123 @@
+//! How far an experiment is, on standard error: one line that is redrawn on a terminal, a line now and then elsewhere.
+
+use std::io::IsTerminal;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::model::Trial;
+
+/// Time between two lines when nobody can redraw them.
+const LINE_EVERY: Duration = Duration::from_secs(30);
+
+/// See the module.
+pub struct Progress {
+    bar: Option<ProgressBar>,
+    quiet: bool,
+    total: usize,
+    state: Mutex<State>,
+}
+
+struct State {
+    done: usize,
+    /// Done in this run, and since when: what the time left is estimated from.
+    here: usize,
+    begun: Instant,
+    said: Instant,
+}
+
+impl Progress {
+    /// Of `total` trials `done` were finished before.
+    #[must_use]
+    pub fn new(total: usize, done: usize, quiet: bool) -> Self {
+        let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
+            let bar = ProgressBar::new(total as u64).with_position(done as u64);
+            if let Ok(style) = ProgressStyle::with_template("{elapsed_precise} {bar:30} {pos}/{len} trials  {wide_msg}")
+            {
+                bar.set_style(style);
+            }
+            bar.enable_steady_tick(Duration::from_secs(1));
+            bar
+        });
+        if done > 0 && !quiet {
+            eprintln!("penfuzz: {done} of {total} trials are there already");
+        }
+        let now = Instant::now();
+        Self { bar, quiet, total, state: Mutex::new(State { done, here: 0, begun: now, said: now }) }
+    }
+
+    /// A trial begins.
+    pub fn begin(&self, tool: &str, function: &str) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(format!("{}  {tool} on {function}", self.left()));
+        }
+    }
+
+    /// A trial is done.
+    pub fn done(&self, trial: &Trial) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.done += 1;
+        state.here += 1;
+        let is_time = state.said.elapsed() >= LINE_EVERY;
+        if is_time {
+            state.said = Instant::now();
+        }
+        let done = state.done;
+        drop(state);
+        match &self.bar {
+            Some(bar) => {
+                if let Some(error) = &trial.error {
+                    bar.println(format!("{} on {}: {error}", trial.tool, trial.function));
+                }
+                bar.set_position(done as u64);
+            }
+            None if self.quiet => {}
+            None => {
+                if let Some(error) = &trial.error {
+                    eprintln!("{} on {}: {error}", trial.tool, trial.function);
+                }
+                if is_time {
+                    eprintln!("{done}/{} trials, {}", self.total, self.left());
+                }
+            }
+        }
+    }
+
+    /// An estimate of the time left, from the trials of this run.
+    fn left(&self) -> String {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.here == 0 {
+            return "time left unknown".to_owned();
+        }
+        let each = state.begun.elapsed().as_secs_f64() / state.here as f64;
+        format!("about {} left", spoken(each * (self.total - state.done.min(self.total)) as f64))
+    }
+
+    /// Removes the line from the terminal.
+    pub fn clear(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// Seconds as one would say them.
+fn spoken(seconds: f64) -> String {
+    let minutes = (seconds / 60.0).round() as u64;
+    match minutes {
+        0 => format!("{seconds:.0} s"),
+        1..120 => format!("{minutes} min"),
+        _ => format!("{} h {} min", minutes / 60, minutes % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::spoken;
+
+    #[test]
+    fn times_are_said_in_two_units_at_most() {
+        assert_eq!([spoken(12.0), spoken(600.0), spoken(8000.0)], ["12 s", "10 min", "2 h 13 min"]);
+    }
+}

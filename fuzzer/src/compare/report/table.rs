@@ -1,0 +1,115 @@
+//! A table that can be Markdown, HTML or plain text.
+
+use std::fmt::Write;
+
+use super::text::{escape, markdown};
+
+/// See the module. The first column is to the left, the others to the right.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Table {
+    /// The head.
+    pub head: Vec<String>,
+    /// As long as the head each.
+    pub rows: Vec<Vec<Cell>>,
+    /// How many of the last rows are the foot.
+    pub feet: usize,
+}
+
+/// One cell.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Cell {
+    /// Its text.
+    pub text: String,
+    /// It stands out.
+    pub strong: bool,
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self { text, strong: false }
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+impl Cell {
+    /// One that stands out, or not.
+    pub fn strong_if(text: String, strong: bool) -> Self {
+        Self { text, strong }
+    }
+}
+
+impl Table {
+    /// Without rows.
+    pub fn new(head: &[&str]) -> Self {
+        Self { head: head.iter().map(|&h| h.to_owned()).collect(), ..Self::default() }
+    }
+
+    /// One more row.
+    pub fn row<const N: usize>(&mut self, cells: [Cell; N]) {
+        self.rows.push(cells.into());
+    }
+
+    /// As Markdown, with a line at its end.
+    pub fn markdown(&self) -> String {
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let mut out = line(self.head.iter().map(|h| markdown(h)).collect());
+        out.push_str(&line((0..self.head.len()).map(|i| if i == 0 { "---" } else { "---:" }.to_owned()).collect()));
+        for row in &self.rows {
+            let cell = |c: &Cell| {
+                let text = markdown(&c.text);
+                if c.strong && !text.is_empty() { format!("**{text}**") } else { text }
+            };
+            out.push_str(&line(row.iter().map(cell).collect()));
+        }
+        out
+    }
+
+    /// As HTML; it scrolls sideways where it is too wide for the page.
+    pub fn html(&self) -> String {
+        let mut out = String::from("<div class=\"wide\"><table>\n<thead><tr>");
+        for head in &self.head {
+            let _ = write!(out, "<th scope=\"col\">{}</th>", escape(head));
+        }
+        out.push_str("</tr></thead>\n<tbody>\n");
+        for (i, row) in self.rows.iter().enumerate() {
+            if i + self.feet == self.rows.len() && self.feet > 0 {
+                out.push_str("</tbody>\n<tfoot>\n");
+            }
+            out.push_str(&html_row(row));
+        }
+        out + if self.feet > 0 { "</tfoot>" } else { "</tbody>" } + "\n</table></div>\n"
+    }
+
+    /// For a terminal, columns two blanks apart.
+    pub fn plain(&self) -> String {
+        let head: Vec<Cell> = self.head.iter().map(|h| Cell::from(h.as_str())).collect();
+        let lines = || std::iter::once(&head).chain(&self.rows);
+        let width = |i: usize| lines().map(|l| l[i].text.chars().count()).max().unwrap_or(0);
+        let widths: Vec<_> = (0..head.len()).map(width).collect();
+        let mut out = String::new();
+        for line in lines() {
+            let mut text = format!("{:<w$}", line[0].text, w = widths[0]);
+            for (cell, w) in line.iter().zip(&widths).skip(1) {
+                let _ = write!(text, "  {:>w$}", cell.text);
+            }
+            out.push_str(text.trim_end());
+            out.push('\n');
+        }
+        out
+    }
+}
+
+fn html_row(row: &[Cell]) -> String {
+    let mut out = String::from("<tr>");
+    for (i, cell) in row.iter().enumerate() {
+        let text = escape(&cell.text);
+        let text = if cell.strong { format!("<strong>{text}</strong>") } else { text };
+        let _ = if i == 0 { write!(out, "<th scope=\"row\">{text}</th>") } else { write!(out, "<td>{text}</td>") };
+    }
+    out + "</tr>\n"
+}
