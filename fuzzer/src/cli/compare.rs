@@ -136,6 +136,8 @@ impl Args {
             draw_seed: self.draw_seed,
             trials: self.trials.unwrap_or(if self.preset.is_some() { 1 } else { 20 }),
             budget: self.budget(),
+            // Random testing as the paper has it starts from nothing.
+            without_seeds: self.preset.is_some(),
             seed: self.seed,
             cores: self.cores.clone().map_or_else(Vec::new, |c| c.0),
             out: self.output.clone(),

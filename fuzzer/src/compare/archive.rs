@@ -147,6 +147,9 @@ fn difference(old: &Experiment, new: &Experiment) -> Option<String> {
     if old.budget != new.budget {
         return Some("with another budget".to_owned());
     }
+    if old.without_seeds != new.without_seeds {
+        return Some("with other seed inputs".to_owned());
+    }
     if old.seed != new.seed {
         return Some(format!("with seed {}", old.seed));
     }

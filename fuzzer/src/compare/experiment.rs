@@ -27,6 +27,8 @@ pub struct Settings {
     pub trials: u32,
     /// What one trial may use.
     pub budget: Budget,
+    /// Tools that need no seed inputs get none.
+    pub without_seeds: bool,
     /// Seed of the first trial.
     pub seed: u64,
     /// Cores to run on, one trial on each at a time; all when empty.
@@ -92,6 +94,7 @@ pub fn run(settings: &Settings) -> Result<Outcome> {
         tools: infos,
         trials: settings.trials,
         budget: settings.budget,
+        without_seeds: settings.without_seeds,
         seed: settings.seed,
         machine: machine::describe(&cores),
         command: settings.command.clone(),

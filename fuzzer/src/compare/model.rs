@@ -26,6 +26,9 @@ pub struct Experiment {
     pub trials: u32,
     /// What one trial may use.
     pub budget: Budget,
+    /// Tools that need no seed inputs get none.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub without_seeds: bool,
     /// Seed of the first trial; each further one has the next number.
     pub seed: u64,
     /// Where it ran.

@@ -37,6 +37,8 @@ pub struct Job<'a> {
     pub directory: &'a Path,
     /// The seed inputs.
     pub seeds: &'a Path,
+    /// They are only for tools that cannot do without.
+    pub without_seeds: bool,
 }
 
 /// What a tool left.
@@ -57,6 +59,7 @@ pub fn run(job: &Job, built: &Built) -> Result<Option<Left>> {
         built,
         directory: job.directory,
         seeds: job.seeds,
+        without_seeds: job.without_seeds,
         seed: job.seed,
         budget: job.budget,
         restarts: 0,

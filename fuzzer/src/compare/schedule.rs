@@ -157,6 +157,7 @@ fn one(setting: &Setting, p: Planned, core: usize) -> Result<Option<Trial>> {
         core,
         directory: &directory,
         seeds: &ready.seeds,
+        without_seeds: setting.experiment.without_seeds,
     };
     let outcome = tool.build(&ready.subject, &setting.cache).and_then(|built| runner::run(&job, &built));
     let (mut trial, corpus) = match outcome {

@@ -31,6 +31,7 @@ pub fn experiment(functions: usize, tools: usize, trials: u32) -> (Experiment, V
         trials,
         budget: Budget { cpu_seconds: 10.0, evaluations: None, times_paper: None },
         left_out: Vec::new(),
+        without_seeds: false,
         seed: 1,
         machine: Machine {
             cpu: "Example CPU <at> 2 GHz".to_owned(),

@@ -78,6 +78,14 @@ fn significance(grid: &Grid, summary: &Summary) -> Vec<String> {
     out
 }
 
+fn seeds(without: bool) -> &'static str {
+    if without {
+        "No tool gets seed inputs but those that cannot do without: an input with all arguments 0 and one with all 1."
+    } else {
+        "Every tool gets the same two seed inputs, all arguments 0 and all 1; they count as found from the start."
+    }
+}
+
 /// How the figures were had.
 pub fn method(grid: &Grid, summary: &Summary) -> Vec<String> {
     let reference = &summary.reference;
@@ -87,6 +95,7 @@ pub fn method(grid: &Grid, summary: &Summary) -> Vec<String> {
              column build_seconds of results.csv), starting the tool is.",
             budget(&grid.experiment.budget)
         ),
+        seeds(grid.experiment.without_seeds).to_owned(),
         "Coverage is counted by gcov at -O0 on the inputs that a tool kept, in the function alone. Shares are of all \
          branches, also of those that no input can take; the best known are the branches that any tool took in any trial."
             .to_owned(),

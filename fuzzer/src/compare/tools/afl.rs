@@ -3,7 +3,8 @@
 //! As its documentation advises for short campaigns (`docs/fuzzing_in_depth.md`, "CI fuzzing"): compiled by
 //! afl-clang-fast, not in LTO mode, and with fast calibration. `CmpLog` has a program of its own, given by `-c`
 //! (`instrumentation/README.cmplog.md`); LAF is `AFL_LLVM_LAF_ALL` (`instrumentation/README.laf-intel.md`).
-//! The level is -O0, and `AFL_DONT_OPTIMIZE` keeps the wrapper from adding -O3. Its passes run there all the same.
+//! The time limit is its own, some five times what the seeds take: a second for every endless loop would leave nothing of a
+//! short campaign. The level is -O0, and `AFL_DONT_OPTIMIZE` keeps the wrapper from adding -O3. Its passes run there all the same.
 
 use std::fs;
 use std::io;
@@ -121,7 +122,7 @@ impl Tool for Afl {
             "AFL_DONT_OPTIMIZE=1 {variables}afl-clang-fast -O0 -fsanitize=fuzzer function.c harness.o -o TARGET"
         );
         let environment = ENVIRONMENT.map(|(name, value)| format!("{name}={value}")).join(" ");
-        let mut run = environment + " afl-fuzz -i CORPUS -o OUT -s SEED -t 1000 -m none -g SIZE -G SIZE";
+        let mut run = environment + " afl-fuzz -i CORPUS -o OUT -s SEED -m none -g SIZE -G SIZE";
         match self.mode {
             Mode::One => {}
             Mode::CmpLog => {
@@ -154,7 +155,7 @@ impl Tool for Afl {
         }
         command.envs(ENVIRONMENT);
         command.arg("-i").arg(seeds(work)).arg("-o").arg(out(work)).arg("-s").arg(files::seed(work).to_string());
-        command.args(["-t", "1000", "-m", "none"]);
+        command.args(["-m", "none"]);
         if let Some(size) = work.subject.input_size() {
             let size = size.max(1).to_string();
             command.args(["-g", &size, "-G", &size]);

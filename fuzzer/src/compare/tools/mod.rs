@@ -132,6 +132,8 @@ pub struct Work<'a> {
     pub directory: &'a Path,
     /// A directory with the seed inputs, not to be written to.
     pub seeds: &'a Path,
+    /// They are only for tools that cannot do without.
+    pub without_seeds: bool,
     /// Seed of the generator.
     pub seed: u64,
     /// What is left of the budget. The runner ends the tool when the CPU time is used up; the tool itself must heed a limit

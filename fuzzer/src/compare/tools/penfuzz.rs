@@ -128,11 +128,12 @@ impl Tool for Penfuzz {
             .args(child::target_arguments(&subject.suite, &subject.spec, Some(subject.report.rounding)))
             .arg("-o")
             .arg(Self::output(work))
-            .arg("-i")
-            .arg(work.seeds)
             .arg(format!("--seed={}", work.seed))
             .arg("--quiet")
             .args(self.options());
+        if !work.without_seeds {
+            command.arg("-i").arg(work.seeds);
+        }
         if let Some(n) = work.budget.evaluations {
             command.arg(format!("--max-evals={n}"));
         } else if self.search != SearchKind::Paper {
@@ -147,7 +148,9 @@ impl Tool for Penfuzz {
         for folder in ["queue", "pending", "crashes"] {
             files::add(&mut all, &Self::output(work).join(folder), |name, _| files::time_in(name))?;
         }
-        files::add_seeds(&mut all, work.seeds)?;
+        if !work.without_seeds {
+            files::add_seeds(&mut all, work.seeds)?;
+        }
         Ok(all)
     }
 
