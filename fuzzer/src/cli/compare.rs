@@ -33,7 +33,7 @@ pub struct Args {
     #[arg(short, long, value_name = "DIR", default_value = "penfuzz-out/compare")]
     output: PathBuf,
 
-    /// Tools, separated by commas, or `all`; `--list-tools` tells them.
+    /// Tools, separated by commas [default: all, those that are not installed are left out].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     tools: Vec<String>,
 

@@ -79,12 +79,17 @@ pub fn prepare(candidates: &[Candidate], wanted: usize, jobs: usize, dir: &Path,
         for (candidate, outcome) in now.iter().zip(side_by_side(now, jobs, |c| make_ready(c, dir, cache))) {
             match outcome {
                 Some(Ok(ready)) => all.ready.push(ready),
-                Some(Err(error)) => all.left_out.push((candidate.name.clone(), error.to_string())),
+                Some(Err(error)) => all.left_out.push((candidate.name.clone(), reason(&error.to_string()))),
                 None => {}
             }
         }
     }
     all
+}
+
+/// An error without the hint at a log: that goes with the directory of what is prepared.
+fn reason(error: &str) -> String {
+    error.split_once(" (exit status").map_or(error, |(reason, _)| reason).to_owned()
 }
 
 /// The outcomes in the order of the items; `None` for those not begun because of Ctrl-C.
