@@ -117,7 +117,7 @@ pub struct Trial {
     pub cpu_seconds: f64,
     /// Wall time, in seconds.
     pub wall_seconds: f64,
-    /// Time to build its target, in seconds; 0 when another trial had built it.
+    /// What it took to build its target, in seconds, whenever that was; not part of the budget.
     pub build_seconds: f64,
     /// Calls of the function, as the tool counts them.
     pub evaluations: Option<u64>,

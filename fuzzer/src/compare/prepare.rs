@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 use libafl_bolts::rands::{Rand, StdRand};
 use penfuzz_mutators::view::{Kind, Layout};
@@ -119,8 +120,15 @@ fn make_ready(candidate: &Candidate, dir: &Path, cache: &Path) -> Result<Ready> 
     let dir = dir.join(&candidate.name);
     // A campaign of one evaluation tells the signature, and compiles the target for those to come.
     let passed = Passed { max_evals: Some(1), ..Passed::default() };
+    let began = Instant::now();
     let report = run_child(suite, &dir.join("signature"), &passed, spec)?;
-    let subject = Subject { name: candidate.name.clone(), suite: Arc::clone(suite), spec: spec.clone(), report };
+    let subject = Subject {
+        name: candidate.name.clone(),
+        suite: Arc::clone(suite),
+        spec: spec.clone(),
+        compile_seconds: (began.elapsed().as_secs_f64() - report.seconds).max(0.0),
+        report,
+    };
     let referee = Referee::build(&subject, cache, &dir)?;
     if referee.total() == 0 {
         bail!("has no branch by gcov's count");

@@ -15,6 +15,8 @@ pub struct Subject {
     pub suite: Arc<Suite>,
     /// Its entry there.
     pub spec: TargetSpec,
+    /// What it took to compile it for penfuzz, in seconds; next to nothing when penfuzz's cache had it.
+    pub compile_seconds: f64,
     /// Its signature, as a campaign of one evaluation tells it; the rest of that report is of no interest.
     pub report: Report,
 }

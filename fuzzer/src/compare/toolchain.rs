@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
+use serde::{Deserialize, Serialize};
+
 use super::harness;
 use super::subject::Subject;
 use super::tools::Built;
@@ -40,17 +42,19 @@ impl Toolchain {
         let objects = cache.join("objects");
         // The objects say whether anything has changed: they are looked at in any case.
         let made = self.objects(subject, &objects, &directory)?;
-        let list: Vec<_> = made.linked.iter().chain(&made.archived).map(|o| o.to_string_lossy()).collect();
-        let list = list.join("\n");
-        let note = directory.join("objects.txt");
-        if program.is_file() && fs::read_to_string(&note).is_ok_and(|old| old == list) {
-            return Ok(Built { programs: vec![program], seconds: 0.0 });
+        let list: Vec<_> = made.linked.iter().chain(&made.archived).cloned().collect();
+        let note = directory.join("build.json");
+        let had = fs::read(&note).ok().and_then(|bytes| serde_json::from_slice::<Note>(&bytes).ok());
+        if let Some(had) = had.filter(|had| had.objects == list && program.is_file()) {
+            return Ok(Built { programs: vec![program], seconds: had.seconds });
         }
         let aside = tempfile::tempdir_in(&directory).context(|| format!("cannot write to {}", directory.display()))?;
         self.link(subject, &made, aside.path())?;
         fs::rename(aside.path().join("target"), &program).context(|| format!("cannot write {}", program.display()))?;
-        durable::write(&note, list.as_bytes()).context(|| "cannot finish a build".to_owned())?;
-        Ok(Built { programs: vec![program], seconds: began.elapsed().as_secs_f64() })
+        let new = Note { objects: list, seconds: began.elapsed().as_secs_f64() };
+        let text = serde_json::to_vec(&new).context(|| "cannot describe a build".to_owned())?;
+        durable::write(&note, &text).context(|| "cannot finish a build".to_owned())?;
+        Ok(Built { programs: vec![program], seconds: new.seconds })
     }
 
     fn key(&self, subject: &Subject) -> u64 {
@@ -115,6 +119,15 @@ impl Toolchain {
         command.args(subject.libs()).arg("-lm").arg("-o").arg(directory.join("target"));
         finish(command, || format!("the program of {} cannot be linked", subject.name)).map(drop)
     }
+}
+
+/// What is known of a program that was built.
+#[derive(Serialize, Deserialize)]
+struct Note {
+    /// What it was linked from: others make another program.
+    objects: Vec<PathBuf>,
+    /// What it took.
+    seconds: f64,
 }
 
 /// Compiled files.

@@ -77,7 +77,10 @@ impl Fixture {
             is_static: false,
         };
         let spec = suite.targets[0].clone();
-        Self { directory, subject: Subject { name: function.to_owned(), suite: Arc::new(suite), spec, report } }
+        Self {
+            directory,
+            subject: Subject { name: function.to_owned(), suite: Arc::new(suite), spec, compile_seconds: 0.0, report },
+        }
     }
 
     fn referee(&self) -> Referee {

@@ -91,8 +91,8 @@ pub fn method(grid: &Grid, summary: &Summary) -> Vec<String> {
     let reference = &summary.reference;
     vec![
         format!(
-            "A trial is one tool on one function with one seed, on one core, for {}. Building the targets is not counted (the \
-             column build_seconds of results.csv), starting the tool is.",
+            "A trial is one tool on one function with one seed, on one core, for {}. Starting the tool is counted, building the \
+             targets is not: the column build has it, for all functions together; what was in penfuzz's own cache took nothing.",
             budget(&grid.experiment.budget)
         ),
         seeds(grid.experiment.without_seeds).to_owned(),

@@ -50,7 +50,7 @@ pub struct ToolSummary {
     pub evaluations: Option<f64>,
     /// Median over all trials of the CPU time.
     pub cpu_seconds: Option<f64>,
-    /// Sum of the times to build the targets, which do not count for the budget.
+    /// Sum over functions of the times to build the targets, which do not count for the budget.
     pub build_seconds: f64,
     /// Trials in which something went wrong.
     pub errors: usize,

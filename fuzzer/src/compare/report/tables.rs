@@ -19,6 +19,7 @@ pub fn headline(summary: &Summary) -> Table {
         "p",
         "evaluations",
         "CPU, s",
+        "build, s",
         "trials",
     ]);
     for tool in ranked(summary) {
@@ -34,6 +35,7 @@ pub fn headline(summary: &Summary) -> Table {
             p,
             count(tool.evaluations).into(),
             number(tool.cpu_seconds, 2).into(),
+            number(Some(tool.build_seconds), 1).into(),
             tool.trials.to_string().into(),
         ]);
     }

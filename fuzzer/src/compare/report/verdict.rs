@@ -68,10 +68,15 @@ pub fn tool(grid: &Grid, functions: &[FunctionSummary], tool: usize) -> ToolSumm
         functions_at_best: functions.iter().filter(|f| f.total > 0).filter(at_best).count(),
         evaluations: median(&trials.iter().filter_map(|t| t.evaluations.map(|e| e as f64)).collect::<Vec<_>>()),
         cpu_seconds: median(&trials.iter().map(|t| t.cpu_seconds).collect::<Vec<_>>()),
-        build_seconds: trials.iter().map(|t| t.build_seconds).sum(),
+        build_seconds: grid.functions.iter().map(|f| build_seconds(f, tool)).sum(),
         errors: trials.iter().filter(|t| t.error.is_some()).count(),
         against: (tool != grid.reference).then(|| against(grid, functions, tool)),
     }
+}
+
+/// Every trial tells the same, unless the target was built anew between them.
+fn build_seconds(row: &Row, tool: usize) -> f64 {
+    row.trials[tool].iter().map(|t| t.build_seconds).fold(0.0, f64::max)
 }
 
 fn percent(covered: f64, of: usize) -> Option<f64> {

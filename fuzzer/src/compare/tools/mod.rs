@@ -117,7 +117,7 @@ pub struct How {
 pub struct Built {
     /// The programs, in an order that the tool knows.
     pub programs: Vec<PathBuf>,
-    /// What it took to build them; 0 when they were in the cache.
+    /// What it took to build them, in seconds, whenever that was.
     pub seconds: f64,
 }
 
