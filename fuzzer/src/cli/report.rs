@@ -12,7 +12,7 @@ use crate::{
 /// Arguments.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Output directory of a campaign, or of `penfuzz compare`.
+    /// Output directory of a campaign or an experiment.
     dir: PathBuf,
 
     /// Print report.json, or summary.json, on standard output instead of the summary.
