@@ -1,0 +1,28 @@
+#!/bin/sh
+# Repeats an experiment: rerun.sh [NEW-DIRECTORY]
+# Run it where the first one was run: names of files are relative to that directory.
+#
+# The first one had these versions:
+#   AMD EPYC, Debian GNU/Linux 12 (bookworm), Linux 6.18.44-fc-v669
+#   gcc (Debian 12.2.0-14+deb12u1) 12.2.0
+#   penfuzz: penfuzz 0.1.0
+#   penfuzz-random-moves: penfuzz 0.1.0
+#   penfuzz-paper: penfuzz 0.1.0
+#   structured: penfuzz 0.1.0
+#   random: penfuzz 0.1.0
+#   uniform: penfuzz 0.1.0
+#   havoc: penfuzz 0.1.0
+#   afl++: afl-fuzz++4.40c, Debian clang version 22.1.8 (1~deb12u1)
+#   afl++-cmplog: afl-fuzz++4.40c, Debian clang version 22.1.8 (1~deb12u1)
+#   afl++-laf: afl-fuzz++4.40c, Debian clang version 22.1.8 (1~deb12u1)
+#   afl++-vp: skipped: afl-fuzz++4.40c has no value profile: put a later AFL++ first on the PATH
+#   libfuzzer: Debian clang version 22.1.8 (1~deb12u1)
+#   libfuzzer-vp: Debian clang version 22.1.8 (1~deb12u1)
+#   honggfuzz: honggfuzz 2.6, Debian clang version 22.1.8 (1~deb12u1)
+set -eu
+penfuzz=${PENFUZZ:-penfuzz}
+if ! command -v "$penfuzz" >/dev/null; then
+    echo "There is no program $penfuzz; build it with 'cargo build --release' and set PENFUZZ=target/release/penfuzz" >&2
+    exit 1
+fi
+exec "$penfuzz" compare harnesses/fdlibm/suite.toml --tools all --trials 1 --budget 10s -o "${1:-penfuzz-compare-again}"
