@@ -144,17 +144,17 @@ fn a_killed_experiment_goes_on_and_counts_every_trial_once() {
     let keys: std::collections::BTreeSet<_> =
         rows(&dir).iter().map(|r| (r["tool"].clone(), r["function"].clone(), r["trial"].clone())).collect();
     assert_eq!((rows(&dir).len(), keys.len()), (40, 40), "one row per trial");
-    assert!(!dir.path("out/work").exists(), "nothing of the trials' own may be left");
+    assert!(!dir.path("out/running").exists(), "nothing of the trials' own may be left");
 }
 
 #[test]
 fn nothing_of_a_tool_outlives_a_killed_experiment() {
     let dir = suite();
     let mut running = compare(&dir, "--only word --tools uniform --trials 50 --budget 20s -q").start();
-    running.until("a trial", || dir.path("out/work/core0").exists());
+    running.until("a trial", || dir.path("out/running/core0").exists());
     running.signal(libc::SIGKILL);
     running.wait();
-    // The lock is held by the experiment only; a tool that still ran would write below out/work.
+    // The lock is held by the experiment only; a tool that still ran would write below out/running.
     dir.until_unlocked("out");
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(5);
     let path = dir.path("out").display().to_string();

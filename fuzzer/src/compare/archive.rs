@@ -4,7 +4,7 @@
 //! DIR/experiment.json                        what is compared
 //! DIR/trials/FUNCTION/TOOL/N/trial.json      a finished trial: written last, durably, and at once
 //! DIR/trials/FUNCTION/TOOL/N/corpus.csv      its inputs: time of the find in ms, bytes in hex
-//! DIR/work/                                  trials that run; of no use afterwards
+//! DIR/running/                               trials that run; of no use afterwards
 //! ```
 
 use std::fmt::Write;
@@ -57,7 +57,7 @@ impl Archive {
     /// The directory for trials that run.
     #[must_use]
     pub fn work(&self) -> PathBuf {
-        self.dir.join("work")
+        self.dir.join("running")
     }
 
     /// Removes what trials left; the next experiment does what cannot be done now.

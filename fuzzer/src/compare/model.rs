@@ -1,5 +1,7 @@
 //! What an experiment is and what came of it, as data: every report is derived from [`Experiment`] and its [`Trial`]s.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use super::runner::Job;
@@ -145,6 +147,12 @@ pub struct Point {
     pub seconds: f64,
     /// Branches that the inputs found until then take.
     pub covered: usize,
+}
+
+/// A time in seconds, to the microsecond: so short a decimal reads back as the same number.
+#[must_use]
+pub fn seconds(time: Duration) -> f64 {
+    time.as_micros() as f64 / 1e6
 }
 
 impl Trial {

@@ -4,12 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use libafl_bolts::rands::{Rand, StdRand};
 use penfuzz_mutators::view::{Kind, Layout};
 
 use super::harness;
+use super::model::seconds;
 use super::referee::Referee;
 use super::subject::Subject;
 use crate::suite::child::{Passed, run_child};
@@ -122,11 +123,12 @@ fn make_ready(candidate: &Candidate, dir: &Path, cache: &Path) -> Result<Ready> 
     let passed = Passed { max_evals: Some(1), ..Passed::default() };
     let began = Instant::now();
     let report = run_child(suite, &dir.join("signature"), &passed, spec)?;
+    let search = Duration::try_from_secs_f64(report.seconds).unwrap_or_default();
     let subject = Subject {
         name: candidate.name.clone(),
         suite: Arc::clone(suite),
         spec: spec.clone(),
-        compile_seconds: (began.elapsed().as_secs_f64() - report.seconds).max(0.0),
+        compile_seconds: seconds(began.elapsed().saturating_sub(search)),
         report,
     };
     let referee = Referee::build(&subject, cache, &dir)?;

@@ -25,7 +25,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use super::corpus::Stamped;
-use super::model::Point;
+use super::model::{Point, seconds};
 use super::subject::Subject;
 use crate::suite::TakenBranch;
 use crate::suite::context::{Context, Result, bail};
@@ -124,7 +124,7 @@ impl Referee {
         for (end, document) in ends.iter().zip(&documents) {
             let taken = self.taken(document)?;
             if taken.len() > verdict.taken.len() {
-                verdict.timeline.push(Point { seconds: inputs[*end].at.as_secs_f64(), covered: taken.len() });
+                verdict.timeline.push(Point { seconds: seconds(inputs[*end].at), covered: taken.len() });
                 verdict.taken = taken;
             }
         }

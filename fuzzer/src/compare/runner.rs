@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use super::corpus::Stamped;
-use super::model::{Budget, Trial};
+use super::model::{Budget, Trial, seconds};
 use super::processes::{self, Limits};
 use super::subject::Subject;
 use super::tools::{Built, Tool, Work};
@@ -103,8 +103,8 @@ pub fn run(job: &Job, built: &Built) -> Result<Option<Left>> {
     }
     let corpus = job.tool.corpus(&work).context(|| format!("cannot read what {} found", job.tool.name()))?;
     let trial = Trial {
-        cpu_seconds: cpu.as_secs_f64(),
-        wall_seconds: wall.as_secs_f64(),
+        cpu_seconds: seconds(cpu),
+        wall_seconds: seconds(wall),
         build_seconds: built.seconds,
         evaluations: job.tool.evaluations(&work),
         starts: work.restarts,

@@ -11,6 +11,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::harness;
+use super::model::seconds;
 use super::subject::Subject;
 use super::tools::Built;
 use crate::report::{c_text::is_cxx, durable};
@@ -51,7 +52,7 @@ impl Toolchain {
         let aside = tempfile::tempdir_in(&directory).context(|| format!("cannot write to {}", directory.display()))?;
         self.link(subject, &made, aside.path())?;
         fs::rename(aside.path().join("target"), &program).context(|| format!("cannot write {}", program.display()))?;
-        let new = Note { objects: list, seconds: began.elapsed().as_secs_f64() };
+        let new = Note { objects: list, seconds: seconds(began.elapsed()) };
         let text = serde_json::to_vec(&new).context(|| "cannot describe a build".to_owned())?;
         durable::write(&note, &text).context(|| "cannot finish a build".to_owned())?;
         Ok(Built { programs: vec![program], seconds: new.seconds })
