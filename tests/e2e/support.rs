@@ -179,6 +179,14 @@ impl<'a> Penfuzz<'a> {
         let (stdout, stderr) = (stream(), stream());
         let line = format!("{:?}", self.command);
         let same = |f: &File| Stdio::from(f.try_clone().expect("a descriptor can be copied"));
+        // Who started the tests may ignore Ctrl-C (a shell does for what runs in its background); a terminal does not.
+        // SAFETY: signal may be called between fork and exec.
+        unsafe {
+            self.command.pre_exec(|| {
+                libc::signal(libc::SIGINT, libc::SIG_DFL);
+                Ok(())
+            });
+        }
         let child = self
             .command
             .stdin(Stdio::null())

@@ -82,7 +82,7 @@ fn prepare(core: usize) -> io::Result<()> {
 
 /// Status and CPU time of a child that has ended, with the children that it waited for.
 fn finished(child: &mut Child) -> io::Result<Option<(ExitStatus, Duration)>> {
-    let (mut status, mut usage) = (0, unsafe_zeroed_usage());
+    let (mut status, mut usage) = (0, no_usage());
     // SAFETY: both pointers are to memory of our own; the child is ours and not yet waited for.
     let pid = unsafe { libc::wait4(child.id() as libc::pid_t, &raw mut status, libc::WNOHANG, &raw mut usage) };
     match pid {
@@ -97,7 +97,7 @@ fn finished(child: &mut Child) -> io::Result<Option<(ExitStatus, Duration)>> {
     }
 }
 
-fn unsafe_zeroed_usage() -> libc::rusage {
+fn no_usage() -> libc::rusage {
     // SAFETY: plain integers, for which zero is a value.
     unsafe { std::mem::zeroed() }
 }

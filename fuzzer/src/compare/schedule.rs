@@ -45,7 +45,8 @@ struct Planned {
 /// Runs what is not done yet; all finished trials, in the order of functions, tools and numbers.
 ///
 /// # Errors
-/// What was found cannot be kept, or every trial of a tool fails.
+/// What was found cannot be kept, or with the paper's protocol its search has no trial that says how long the others take.
+/// A trial that fails is an outcome and no error.
 pub fn run(setting: &Setting, report: impl Fn(&[Trial]) + Sync) -> Result<Vec<Trial>> {
     let order = order(setting);
     let done: Vec<Trial> = order.iter().filter_map(|p| find(setting, *p)).collect();

@@ -39,6 +39,19 @@ pub fn add(
     Ok(())
 }
 
+/// The corpus of a tool whose names have no times: what it keeps, what it crashed at (files of this prefix), and the seeds.
+///
+/// # Errors
+/// Those of the file system.
+pub fn dated(work: &Work, found: &Path, crashes: &Path, prefix: &str) -> io::Result<Vec<Stamped>> {
+    let mut all = Vec::new();
+    let age = |about: &Metadata| Some(written(about, work.began));
+    add(&mut all, found, |_, about| age(about))?;
+    add(&mut all, crashes, |name, about| age(about).filter(|_| name.starts_with(prefix)))?;
+    add_seeds(&mut all, work.seeds)?;
+    Ok(all)
+}
+
 /// Adds the seeds that a tool did not take over: it has them from the start.
 ///
 /// # Errors

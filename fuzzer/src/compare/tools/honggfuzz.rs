@@ -110,13 +110,7 @@ impl Tool for Honggfuzz {
     }
 
     fn corpus(&self, work: &Work) -> io::Result<Vec<Stamped>> {
-        let mut all = Vec::new();
-        files::add(&mut all, &found(work), |_, about| Some(files::written(about, work.began)))?;
-        files::add(&mut all, &crashes(work), |name, about| {
-            name.starts_with("SIG").then(|| files::written(about, work.began))
-        })?;
-        files::add_seeds(&mut all, work.seeds)?;
-        Ok(all)
+        files::dated(work, &found(work), &crashes(work), "SIG")
     }
 
     fn evaluations(&self, work: &Work) -> Option<u64> {

@@ -101,13 +101,7 @@ impl Tool for LibFuzzer {
     }
 
     fn corpus(&self, work: &Work) -> io::Result<Vec<Stamped>> {
-        let mut all = Vec::new();
-        files::add(&mut all, &found(work), |_, about| Some(files::written(about, work.began)))?;
-        files::add(&mut all, &crashes(work), |name, about| {
-            name.starts_with("crash-").then(|| files::written(about, work.began))
-        })?;
-        files::add_seeds(&mut all, work.seeds)?;
-        Ok(all)
+        files::dated(work, &found(work), &crashes(work), "crash-")
     }
 
     fn evaluations(&self, work: &Work) -> Option<u64> {
