@@ -15,5 +15,6 @@ pub mod shrink;
 pub mod stage;
 pub mod suite;
 pub mod target;
+pub mod watch;
 
 pub use error::Error;

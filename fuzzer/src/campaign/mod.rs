@@ -9,6 +9,7 @@ pub mod board;
 pub mod directory;
 pub mod identity;
 pub mod killer;
+pub mod manifest;
 pub mod options;
 pub mod outcome;
 pub mod progress;
@@ -17,5 +18,5 @@ pub mod store;
 pub mod supervisor;
 pub mod worker;
 
-pub use options::{Options, Rounding, SearchKind};
+pub use options::{Farm, Monitor, Options, Rounding, SearchKind};
 pub use supervisor::run;

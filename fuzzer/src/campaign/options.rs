@@ -1,6 +1,10 @@
 //! What a campaign needs to know; the command line fills it.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    net::{IpAddr, SocketAddr},
+    path::PathBuf,
+    time::Duration,
+};
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
@@ -124,6 +128,38 @@ pub struct Options {
     pub rounding: Rounding,
     /// Whose branches are goals.
     pub scope: Option<ScopeKind>,
+    /// Other fuzzers' corpora to import from while running.
+    pub sync: Vec<PathBuf>,
+    /// Ways of watching.
+    pub monitors: Vec<Monitor>,
     /// No progress display.
     pub quiet: bool,
+    /// Several clients, or several machines.
+    pub farm: Farm,
+}
+
+/// Where the clients of a campaign run and how they talk.
+#[derive(Debug, Clone)]
+pub struct Farm {
+    /// One client per core, bound to it; empty for one client that is bound to none.
+    pub cores: Vec<usize>,
+    /// The port that the broker listens on; any free one by default.
+    pub broker_port: Option<u16>,
+    /// The address that other machines may connect to.
+    pub broker_address: IpAddr,
+    /// `HOST:PORT` of the brokers of other machines.
+    pub remote_brokers: Vec<String>,
+}
+
+/// A way of watching a campaign.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Monitor {
+    /// A dashboard that fills the terminal.
+    Dashboard,
+    /// A line every few seconds.
+    Lines,
+    /// A JSON object per line, every few seconds, on standard error.
+    Json,
+    /// Metrics for Prometheus at `http://ADDRESS/metrics`.
+    Prometheus(SocketAddr),
 }

@@ -32,6 +32,7 @@ use super::{
     board::{Board, INPUT_ROOM, StopReason},
     directory, identity,
     killer::{self, Death},
+    manifest::Manifest,
     outcome, resume,
     store::Store,
 };
@@ -96,7 +97,10 @@ pub fn run(options: &Options, dir: Option<&Path>, begun: Instant, board: &'stati
         ScopeKind::Function
     });
     let scope = Scope::new(&target, function, kind);
-    let store = Store::open(&dir, lock, &identity::fingerprint(&target, function, kind))?;
+    let fingerprint = identity::fingerprint(&target, function, kind);
+    let store = Store::open(&dir, lock, &fingerprint)?;
+    let f = &target.functions[function];
+    Manifest::new(options, &f.name, &f.symbol, kind, &fingerprint).write(&dir)?;
     Campaign::new(options, target, function, scope, store, begun, board)?.run()
 }
 

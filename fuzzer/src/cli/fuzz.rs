@@ -1,13 +1,16 @@
 //! `penfuzz TARGET`: one campaign.
 
-use std::{path::PathBuf, time::Duration};
+use std::{net::IpAddr, path::PathBuf, time::Duration};
 
 use clap::builder::PossibleValuesParser;
 use penfuzz_mutators::minimizer::MINIMIZERS;
 
-use super::{Outcome, values};
+use super::{
+    Outcome,
+    values::{self, Cores},
+};
 use crate::{
-    campaign::{self, Options, Rounding, SearchKind},
+    campaign::{self, Farm, Monitor, Options, Rounding, SearchKind},
     error::Error,
     executor::evaluator::DEFAULT_FUEL,
     report::{json, summary},
@@ -144,6 +147,30 @@ pub struct Args {
     #[arg(long, value_enum)]
     scope: Option<ScopeKind>,
 
+    /// One client per core, bound to it (0-3, 0,2); they share what they find [default: one client, bound to none].
+    #[arg(long, value_name = "LIST", value_parser = values::cores)]
+    cores: Option<Cores>,
+
+    /// Port of the broker that carries finds between clients and machines [default: any free one].
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    broker_port: Option<u16>,
+
+    /// Address that brokers of other machines may connect to; it must not be within reach of strangers.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    broker_address: IpAddr,
+
+    /// Broker of another machine to exchange finds with; may be repeated.
+    #[arg(long = "remote-broker", value_name = "HOST:PORT", value_parser = values::host_and_port)]
+    remote_brokers: Vec<String>,
+
+    /// Corpus of another fuzzer (AFL++, libFuzzer) to import from while running; may be repeated.
+    #[arg(long, value_name = "DIR")]
+    sync: Vec<PathBuf>,
+
+    /// How to watch: dashboard, lines, json, prometheus=ADDRESS:PORT; may be repeated [default: a line, redrawn on a terminal].
+    #[arg(long = "monitor", value_name = "KIND", value_parser = values::monitor)]
+    monitors: Vec<Monitor>,
+
     /// Print report.json on standard output instead of the summary.
     #[arg(long)]
     json: bool,
@@ -182,7 +209,15 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         n_iter: args.n_iter,
         rounding: args.target.rounding,
         scope: args.scope,
+        sync: args.sync.clone(),
+        monitors: args.monitors.clone(),
         quiet: args.quiet,
+        farm: Farm {
+            cores: args.cores.clone().map(|c| c.0).unwrap_or_default(),
+            broker_port: args.broker_port,
+            broker_address: args.broker_address,
+            remote_brokers: args.remote_brokers.clone(),
+        },
     };
     let done = campaign::run(&options)?;
     if args.json {

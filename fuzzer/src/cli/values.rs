@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::campaign::Monitor;
+
 /// A time with its unit: `500ms`, `30s`, `5m`, `2h`, `1d`; a bare number is seconds.
 ///
 /// # Errors
@@ -73,6 +75,34 @@ pub fn cores(text: &str) -> Result<Cores, String> {
     Ok(Cores(all.into_iter().collect()))
 }
 
+/// A host and a port: `host:7777`, `[::1]:7777`.
+///
+/// # Errors
+/// A sentence that says what is accepted.
+pub fn host_and_port(text: &str) -> Result<String, String> {
+    let usage = || format!("`{text}` is no host and port; write for example farm2:7777");
+    let (host, port) = text.rsplit_once(':').ok_or_else(usage)?;
+    let port_is_fine = port.parse::<u16>().is_ok_and(|p| p > 0);
+    if host.is_empty() || !port_is_fine { Err(usage()) } else { Ok(text.to_owned()) }
+}
+
+/// A way of watching: `dashboard`, `lines`, `json`, `prometheus=ADDRESS:PORT`.
+///
+/// # Errors
+/// A sentence that says what is accepted.
+pub fn monitor(text: &str) -> Result<Monitor, String> {
+    match text.split_once('=') {
+        None if text == "dashboard" => Ok(Monitor::Dashboard),
+        None if text == "lines" => Ok(Monitor::Lines),
+        None if text == "json" => Ok(Monitor::Json),
+        Some(("prometheus", address)) => address
+            .parse()
+            .map(Monitor::Prometheus)
+            .map_err(|_| format!("`{address}` is no address and port; write for example prometheus=127.0.0.1:9184")),
+        _ => Err(format!("there is no monitor `{text}`; there are dashboard, lines, json and prometheus=ADDRESS:PORT")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,6 +126,23 @@ mod tests {
         assert_eq!(cores("0-2,5,1").unwrap().0, [0, 1, 2, 5]);
         for text in ["", "a", "3-1", "1-", "-1", "99999"] {
             assert!(cores(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn hosts_have_ports() {
+        assert!(host_and_port("farm2:7777").is_ok() && host_and_port("[::1]:1").is_ok());
+        for text in ["", "farm2", ":7", "farm2:", "farm2:0", "farm2:99999"] {
+            assert!(host_and_port(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn monitors_have_names() {
+        assert_eq!(monitor("lines"), Ok(Monitor::Lines));
+        assert!(matches!(monitor("prometheus=127.0.0.1:9184"), Ok(Monitor::Prometheus(a)) if a.port() == 9184));
+        for text in ["", "tui", "lines=1", "prometheus", "prometheus=x", "prometheus=9184"] {
+            assert!(monitor(text).is_err(), "{text}");
         }
     }
 
