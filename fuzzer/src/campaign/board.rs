@@ -1,7 +1,7 @@
 //! A few pages of memory that supervisor and worker share: counters for the display, the stop flag, and the input that is
 //! being evaluated, so that it is known even when the worker is gone.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
 
 use crate::{error::Error, executor::evaluator::Journal};
@@ -63,22 +63,24 @@ impl StopReason {
 #[derive(Debug)]
 pub struct Text {
     length: AtomicU64,
-    bytes: [u8; TEXT_ROOM],
+    bytes: [AtomicU8; TEXT_ROOM],
 }
 
 impl Text {
     /// Replaces the text; what is too long is cut.
-    pub fn set(&mut self, text: &str) {
-        let n = text.len().min(TEXT_ROOM);
-        self.bytes[..n].copy_from_slice(&text.as_bytes()[..n]);
-        self.length.store(n as u64, Ordering::Release);
+    pub fn set(&self, text: &str) {
+        for (cell, byte) in self.bytes.iter().zip(text.bytes()) {
+            cell.store(byte, Ordering::Relaxed);
+        }
+        self.length.store(text.len().min(TEXT_ROOM) as u64, Ordering::Release);
     }
 
     /// The text, unless it is empty.
     #[must_use]
     pub fn get(&self) -> Option<String> {
         let n = self.length.load(Ordering::Acquire) as usize;
-        (n > 0).then(|| String::from_utf8_lossy(&self.bytes[..n.min(TEXT_ROOM)]).into_owned())
+        let bytes: Vec<u8> = self.bytes.iter().take(n).map(|b| b.load(Ordering::Relaxed)).collect();
+        (n > 0).then(|| String::from_utf8_lossy(&bytes).into_owned())
     }
 }
 
@@ -124,6 +126,8 @@ pub struct Board {
     pub input_size: AtomicU64,
     /// The input under evaluation.
     pub input: [u8; INPUT_ROOM],
+    /// The number that LLMP gave to the client; 0 for none.
+    pub llmp_id: AtomicU32,
     /// How the worker ended; a [`WorkerEnd`].
     pub end: AtomicU32,
     /// How the last worker was killed, see [`super::killer::Death::to_number`]; 0 when it was not. Its input is `input`.

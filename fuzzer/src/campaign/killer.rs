@@ -39,6 +39,12 @@ impl Death {
         (number & 1 == 1).then_some(Self { signal: (number >> 2) as i32, stuck: number & 2 != 0 })
     }
 
+    /// Can it be somebody else's doing: the user's, or the kernel's, when memory is short? Only the input tells.
+    #[must_use]
+    pub fn is_from_outside(self) -> bool {
+        !self.stuck && [libc::SIGKILL, libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT].contains(&self.signal)
+    }
+
     /// The fault; deaths of the same kind are told apart by `branches` that were not known before.
     #[must_use]
     pub fn fault(self, branches: &[u32], place: String) -> Fault {

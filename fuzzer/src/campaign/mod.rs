@@ -6,12 +6,16 @@
 
 pub mod afl;
 pub mod board;
+pub mod client;
 pub mod directory;
+pub mod farm;
 pub mod identity;
 pub mod killer;
 pub mod manifest;
 pub mod options;
 pub mod outcome;
+pub mod prepare;
+pub mod process;
 pub mod progress;
 pub mod resume;
 pub mod store;

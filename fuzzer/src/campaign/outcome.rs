@@ -1,10 +1,10 @@
 //! From the state of a campaign to its [`Report`].
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, path::Path, time::Duration};
 
-use penfuzz_cc::abi::{action, metric, site_kind};
+use penfuzz_cc::abi::site_kind;
 
-use super::{Options, board::StopReason, store::Store};
+use super::{Options, board::StopReason, store::Remembered};
 use crate::{
     executor::{Evaluator, FaultKind, evaluator::Ran},
     report::{self, Arg, Branches, Finding, Report, Signature, Status, Test, literal},
@@ -23,8 +23,12 @@ const TIME_RUNNING: Duration = Duration::from_millis(100);
 pub struct Sources<'a> {
     /// Options of the campaign.
     pub options: &'a Options,
-    /// Its files.
-    pub store: &'a Store,
+    /// Its directory.
+    pub dir: &'a Path,
+    /// Kept and pending inputs: the file below `dir`, and the bytes.
+    pub inputs: &'a [(String, Vec<u8>)],
+    /// What it remembers besides.
+    pub remembered: &'a Remembered,
     /// State of the branches.
     pub saturation: &'a Saturation,
     /// What was spent on them.
@@ -59,7 +63,7 @@ pub fn arguments(function: &Function, bytes: &[u8]) -> Vec<Arg> {
 #[must_use]
 pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker) -> Report {
     let function = evaluator.function().clone();
-    let evaluations = from.store.remembered.evaluations;
+    let evaluations = from.remembered.evaluations;
     let kept = rerun(evaluator, from);
     let finds = finds(evaluator, from, kept);
     let time = if from.stop == StopReason::None { TIME_RUNNING } else { TIME_AT_END };
@@ -67,7 +71,7 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
     let order = source_order(evaluator, from.scope);
     let tests = tests(&shrunk, &function, &order);
     let (total, covered, saturated, given_up) = from.saturation.counts();
-    let seconds = rounded(from.store.remembered.seconds, 1e6);
+    let seconds = rounded(from.remembered.seconds, 1e6);
     Report {
         schema: report::SCHEMA,
         target: from.options.target.display().to_string(),
@@ -86,8 +90,8 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
         stop_reason: from.stop.name().to_owned(),
         sites: sites(evaluator, from, &order, &tests, &shrunk),
         tests,
-        crashes: findings(from.store, &function, FaultKind::Crash, &shrunk),
-        hangs: findings(from.store, &function, FaultKind::Hang, &shrunk),
+        crashes: findings(from, &function, FaultKind::Crash, &shrunk),
+        hangs: findings(from, &function, FaultKind::Hang, &shrunk),
     }
 }
 
@@ -97,19 +101,12 @@ fn rounded(x: f64, per_unit: f64) -> f64 {
 }
 
 fn rerun(evaluator: &mut Evaluator, from: &Sources) -> Vec<Kept> {
-    let folders = [("queue", from.store.queue()), ("pending", from.store.pending())];
     let mut runs = Vec::new();
     let count = evaluator.evaluations();
-    for (folder, inputs) in folders {
-        for (name, bytes) in inputs {
-            evaluator.set_objective(metric::ULP, u64::MAX);
-            evaluator.arm(|b| if from.scope.branches[b] { action::RECORD } else { 0 });
-            let ran = evaluator.run(bytes);
-            let mut covers = Vec::new();
-            evaluator.take_hits(&mut covers);
-            if ran == Ran::Returned {
-                runs.push(Kept { file: format!("{folder}/{name}"), bytes: bytes.clone(), covers });
-            }
+    for (file, bytes) in from.inputs {
+        let (ran, covers) = evaluator.record(&from.scope.branches, bytes);
+        if ran == Ran::Returned {
+            runs.push(Kept { file: file.clone(), bytes: bytes.clone(), covers });
         }
     }
     evaluator.set_evaluations(count);
@@ -142,8 +139,8 @@ fn finds(evaluator: &Evaluator, from: &Sources, kept: Vec<Kept>) -> Finds {
         let (distance, bytes) = evaluator.closest(*b as usize)?;
         Some((*b, Closest { distance, bytes: bytes.to_vec() }))
     });
-    let faults = from.store.remembered.faults.iter().filter(|(_, f)| f.is_cheap).filter_map(|(file, fault)| {
-        let bytes = std::fs::read(from.store.dir().join(file)).ok()?;
+    let faults = from.remembered.faults.iter().filter(|(_, f)| f.is_cheap).filter_map(|(file, fault)| {
+        let bytes = std::fs::read(from.dir.join(file)).ok()?;
         Some(Failing { file: file.clone(), bytes, key: fault.key, reason: fault.reason.clone() })
     });
     Finds { kept, goals: from.scope.branches.clone(), closest: closest.collect(), faults: faults.collect(), uncovered }
@@ -242,15 +239,14 @@ fn branch(
     }
 }
 
-fn findings(store: &Store, function: &Function, kind: FaultKind, shrunk: &Shrunk) -> Vec<Finding> {
-    store
-        .remembered
+fn findings(from: &Sources, function: &Function, kind: FaultKind, shrunk: &Shrunk) -> Vec<Finding> {
+    from.remembered
         .faults
         .iter()
         .filter(|(_, f)| f.kind == kind)
         .map(|(file, fault)| {
             let shrunk = shrunk.faults.get(file);
-            let bytes = shrunk.map_or_else(|| std::fs::read(store.dir().join(file)).ok(), |f| Some(f.bytes.clone()));
+            let bytes = shrunk.map_or_else(|| std::fs::read(from.dir.join(file)).ok(), |f| Some(f.bytes.clone()));
             Finding {
                 file: file.clone(),
                 reason: shrunk.map_or(&fault.reason, |f| &f.reason).clone(),

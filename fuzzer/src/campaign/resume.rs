@@ -17,8 +17,7 @@ use crate::{
 /// When the state lacks the metadata of the feedbacks.
 pub fn restore<S: HasMetadata>(state: &mut S, remembered: &Remembered) -> Result<Vec<Vec<u8>>, libafl::Error> {
     let n = state.metadata::<Saturation>()?.len();
-    let mut spent =
-        Spent { evaluations: remembered.spent.clone(), attempts: remembered.attempts.clone(), exploring: 0 };
+    let mut spent = Spent::known(remembered.spent.clone(), remembered.attempts.clone());
     spent.ensure(n);
     state.add_metadata(spent);
     state.add_metadata(Starts(remembered.starts));

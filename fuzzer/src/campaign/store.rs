@@ -137,6 +137,15 @@ impl Store {
         &self.pending
     }
 
+    /// Files below the output directory and bytes of both.
+    #[must_use]
+    pub fn inputs(&self) -> Vec<(String, Vec<u8>)> {
+        let named = |folder: &str, inputs: &[(String, Vec<u8>)]| -> Vec<_> {
+            inputs.iter().map(|(name, bytes)| (format!("{folder}/{name}"), bytes.clone())).collect()
+        };
+        [named("queue", &self.queue), named("pending", &self.pending)].concat()
+    }
+
     /// Keeps an input in `queue/`, unless it is there; if it was pending it is so no more.
     ///
     /// # Errors
@@ -193,29 +202,6 @@ impl Store {
         Ok(true)
     }
 
-    /// Tells more of the fault that was kept with this input, if there is one.
-    ///
-    /// # Errors
-    /// Those of the file system.
-    pub fn explain_fault(&mut self, bytes: &[u8], place: &str) -> Result<(), Error> {
-        let Some(file) = self.file_of_fault(bytes) else { return Ok(()) };
-        if let Some(fault) = self.remembered.faults.get_mut(&file) {
-            place.clone_into(&mut fault.place);
-        }
-        self.save()
-    }
-
-    /// Is a fault kept with this input?
-    #[must_use]
-    pub fn is_fault(&self, bytes: &[u8]) -> bool {
-        self.file_of_fault(bytes).is_some()
-    }
-
-    fn file_of_fault(&self, bytes: &[u8]) -> Option<String> {
-        let same = |file: &&String| fs::read(self.dir.join(file)).is_ok_and(|b| b == bytes);
-        self.remembered.faults.keys().find(same).cloned()
-    }
-
     /// Inputs in `crashes/` and `hangs/`.
     #[must_use]
     pub fn fault_counts(&self) -> (usize, usize) {
@@ -247,7 +233,7 @@ fn id_of(name: &str) -> Option<u32> {
     name.strip_prefix("id:")?.split(',').next()?.parse().ok()
 }
 
-fn read_state(dir: &Path) -> Result<Remembered, Error> {
+pub(super) fn read_state(dir: &Path) -> Result<Remembered, Error> {
     let path = dir.join(STATE);
     let bytes = match fs::read(&path) {
         Ok(bytes) => bytes,
@@ -266,7 +252,7 @@ fn read_state(dir: &Path) -> Result<Remembered, Error> {
 }
 
 /// The inputs of a directory in the order of their names. Files of other names, and empty ones, are left alone.
-fn read_inputs(dir: &Path) -> Result<Vec<(String, Vec<u8>)>, Error> {
+pub(super) fn read_inputs(dir: &Path) -> Result<Vec<(String, Vec<u8>)>, Error> {
     let mut inputs = Vec::new();
     for entry in fs::read_dir(dir).map_err(|e| io(dir, "cannot be listed", &e))? {
         let entry = entry.map_err(|e| io(dir, "cannot be listed", &e))?;

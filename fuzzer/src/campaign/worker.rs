@@ -4,8 +4,7 @@ use core::sync::atomic::Ordering;
 use std::{
     fs::File,
     os::{fd::AsRawFd, unix::process::parent_id},
-    path::Path,
-    rc::Rc,
+    path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -30,24 +29,28 @@ use penfuzz_mutators::{dictionary::Dictionary, havoc::numeric_mutations, view::L
 use super::{
     Options, SearchKind, afl,
     board::{Board, INPUT_ROOM, StopReason},
-    directory, identity,
+    directory,
+    farm::{Role, Switchboard, exchange::Exchange, parcel::hash},
     killer::{self, Death},
-    manifest::Manifest,
-    outcome, resume,
+    outcome,
+    prepare::Prepared,
+    resume,
     store::Store,
 };
 use crate::{
     error::Error,
     executor::{Evaluator, Fault, HasEvaluator, PenExecutor, evaluator::Limits, guard},
     report,
-    saturation::{BranchGraph, NewPlaceFeedback, PenObserver, Saturation, SaturationFeedback, Scope, ScopeKind},
+    saturation::{BranchGraph, NewPlaceFeedback, PenObserver, Saturation, SaturationFeedback, Scope},
     shrink::Shrinker,
     stage::{
         BasinhoppingStage, Clock, NumericHavocStage, PaperStage, Sampling, SamplingStage, budget::Spent,
         havoc::stock_mutations, paper, probe,
     },
-    target::{Target, harvest, select},
+    target::harvest,
 };
+
+mod talk;
 
 /// How a worker ends that did not fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,38 +73,64 @@ const STATE_EVERY: f64 = 5.0;
 /// The same for the state when an earlier worker was killed: what is not saved by then is lost to the next death.
 const STATE_AFTER_DEATH: f64 = 0.2;
 
-/// Runs the campaign of a program that began at `begun` in this process.
+/// Which client a worker is.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// Its number, from 0.
+    pub number: usize,
+    /// Clients on this machine.
+    pub clients: usize,
+    /// Its output directory, if it is known.
+    pub dir: Option<PathBuf>,
+    /// Where it is one of several; `None` for a client that is alone.
+    pub farm: Option<InFarm>,
+}
+
+/// The place of a client among others.
+#[derive(Debug, Clone)]
+pub struct InFarm {
+    /// The directory that holds those of all clients.
+    pub root: PathBuf,
+    /// What it does, if the search has roles.
+    pub role: Role,
+    /// Where the broker is.
+    pub switchboard: &'static Switchboard,
+}
+
+/// Runs one client of the campaign of a program that began at `begun` in this process.
 ///
 /// # Errors
 /// What the user must know: the function cannot be found or called, files cannot be written.
-pub fn run(options: &Options, dir: Option<&Path>, begun: Instant, board: &'static mut Board) -> Result<End, Error> {
+pub fn run(options: &Options, place: &Place, begun: Instant, board: &'static mut Board) -> Result<End, Error> {
     // Standard output is the report's; what the target reads and prints is of no use, and shown by `penfuzz replay`.
     silence(&[libc::STDIN_FILENO, libc::STDOUT_FILENO])?;
-    let target = Target::load(&options.linked)?.named(&options.target);
-    let target = Rc::new(if options.rounding.is_nearest() { target } else { target.with_rounding() });
-    let function = select::select(&target, options.function.as_deref())?;
-    let dir =
-        dir.map_or_else(|| identity::default_directory(options, &target.functions[function].name), Path::to_path_buf);
-    directory::refuse_foreign(&dir, &directory::CAMPAIGN_MARKS)?;
-    if options.fresh
-        && board.directory.get().is_none()
-        && let Some(old) = directory::set_aside(&dir, parent_id())?
-    {
-        eprintln!("penfuzz: starting over; the old campaign is kept in {}", old.display());
-    }
+    let prepared = Prepared::load(options)?;
+    let dir = match (&place.farm, &place.dir) {
+        (Some(_), Some(dir)) => dir.clone(),
+        _ => prepared.settle(options, place.dir.as_deref(), false, board)?,
+    };
     let lock = directory::lock(&dir, parent_id())?;
     board.directory.set(&dir.to_string_lossy());
-    let kind = options.scope.unwrap_or(if target.functions[function].is_harness() {
-        ScopeKind::All
-    } else {
-        ScopeKind::Function
-    });
-    let scope = Scope::new(&target, function, kind);
-    let fingerprint = identity::fingerprint(&target, function, kind);
-    let store = Store::open(&dir, lock, &fingerprint)?;
-    let f = &target.functions[function];
-    Manifest::new(options, &f.name, &f.symbol, kind, &fingerprint).write(&dir)?;
-    Campaign::new(options, target, function, scope, store, begun, board)?.run()
+    let store = Store::open(&dir, lock, &prepared.fingerprint)?;
+    if place.farm.is_none() {
+        prepared.sign(options, &dir)?;
+    }
+    Campaign::new(options, place, prepared, store, begun, board)?.run()
+}
+
+/// Finds out what there is to do before several clients begin: is there such a function, where does the campaign lie? The
+/// directory is left on the board.
+///
+/// # Errors
+/// What the user must know.
+pub fn look_ahead(options: &Options, board: &'static mut Board) -> Result<End, Error> {
+    silence(&[libc::STDIN_FILENO, libc::STDOUT_FILENO])?;
+    let prepared = Prepared::load(options)?;
+    let dir = prepared.settle(options, options.out.as_deref(), true, board)?;
+    drop(directory::lock(&dir, parent_id())?);
+    prepared.sign(options, &dir)?;
+    board.directory.set(&dir.to_string_lossy());
+    Ok(End::Finished)
 }
 
 /// Connects descriptors of this process to nothing: what the target prints millions of times. Errors of ours go to the board.
@@ -120,6 +149,9 @@ fn silence(descriptors: &[i32]) -> Result<(), Error> {
 
 struct Campaign<'a> {
     options: &'a Options,
+    place: &'a Place,
+    exchange: Option<Exchange>,
+    told_generation: u64,
     scope: Scope,
     store: Store,
     board: &'static mut Board,
@@ -139,13 +171,13 @@ struct Campaign<'a> {
 impl<'a> Campaign<'a> {
     fn new(
         options: &'a Options,
-        target: Rc<Target>,
-        function: usize,
-        scope: Scope,
+        place: &'a Place,
+        prepared: Prepared,
         mut store: Store,
         begun: Instant,
         board: &'static mut Board,
     ) -> Result<Self, Error> {
+        let Prepared { target, function, scope, fingerprint, .. } = prepared;
         let limits = Limits { timeout: options.timeout, fuel: options.fuel, memory: options.memory_limit };
         let layout = Arc::new(target.functions[function].layout());
         let dictionary = Arc::new(harvest::dictionary(&target, function));
@@ -167,9 +199,19 @@ impl<'a> Campaign<'a> {
         board.start_clock(begun, store.remembered.seconds);
         // SAFETY: the board is mapped for ever; the flag is atomic.
         let stop: &'static core::sync::atomic::AtomicU32 = unsafe { &*core::ptr::from_ref(&board.stop) };
-        let clock = Clock::new(options.max_evals.unwrap_or(u64::MAX), stop);
+        // The evaluations of several clients are counted by the supervisor.
+        let most = options.max_evals.filter(|_| place.farm.is_none()).unwrap_or(u64::MAX);
+        let clock = Clock::new(most, stop);
+        let exchange = place.farm.as_ref().map(|farm| {
+            let f = evaluator.function();
+            let inputs = hash(&(&f.symbol, f.has_rounding, evaluator.input_size()));
+            Exchange::new(farm.switchboard, inputs, hash(&fingerprint), &place.number.to_string())
+        });
         Ok(Self {
             options,
+            place,
+            exchange,
+            told_generation: 0,
             scope,
             store,
             board,
@@ -195,8 +237,12 @@ impl<'a> Campaign<'a> {
         let mut feedback = SaturationFeedback::new(&observer, graph);
         let mut objective = NewPlaceFeedback::new(&observer);
         // Another worker must not walk the same way into the same death.
-        let seed =
-            self.options.seed.wrapping_add(u64::from(self.store.remembered.workers - 1).wrapping_mul(0x9e37_79b9));
+        let nth = u64::from(self.store.remembered.workers - 1);
+        let seed = self
+            .options
+            .seed
+            .wrapping_add(nth.wrapping_mul(0x9e37_79b9))
+            .wrapping_add((self.place.number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let mut state = StdState::new(
             StdRand::with_seed(seed),
             InMemoryCorpus::<BytesInput>::new(),
@@ -212,16 +258,7 @@ impl<'a> Campaign<'a> {
         let layout = Arc::clone(&self.layout);
         let minimizer = |default: &str| self.options.minimizer.clone().unwrap_or_else(|| default.to_owned());
         let end = match self.options.search {
-            SearchKind::Targeted => {
-                let mutators = stock_mutations().merge(numeric_mutations(&self.layout, &self.dictionary));
-                let lm = minimizer("avm");
-                let mut stages = tuple_list!(
-                    BasinhoppingStage::new(layout, Arc::clone(&self.dictionary), &lm, clock.clone())?
-                        .again(self.goes_on()),
-                    NumericHavocStage::beside(HavocScheduledMutator::new(mutators), clock)
-                );
-                self.drive(&mut stages, &mut fuzzer, &mut executor, &mut state, &mut manager)?
-            }
+            SearchKind::Targeted => self.targeted(&mut fuzzer, &mut executor, &mut state, &mut manager)?,
             SearchKind::Paper => {
                 let lm = minimizer(paper::MINIMIZER);
                 let (n_start, n_iter) = (self.options.n_start, self.options.n_iter);
@@ -245,6 +282,38 @@ impl<'a> Campaign<'a> {
         };
         let Some(stop) = end else { return Ok(End::WornOut) };
         self.finish(stop, &mut executor, &state)
+    }
+
+    /// The targeted search, in the role that this client has.
+    fn targeted<Z>(
+        &mut self,
+        fuzzer: &mut Z,
+        executor: &mut Executor,
+        state: &mut State,
+        manager: &mut Manager,
+    ) -> Result<Option<StopReason>, Error>
+    where
+        Z: libafl::Evaluator<Executor, Manager, BytesInput, State>,
+    {
+        let mutators =
+            HavocScheduledMutator::new(stock_mutations().merge(numeric_mutations(&self.layout, &self.dictionary)));
+        let clock = self.clock.clone();
+        let lm = self.options.minimizer.as_deref().unwrap_or("avm");
+        let (layout, dictionary) = (Arc::clone(&self.layout), Arc::clone(&self.dictionary));
+        let minimization = BasinhoppingStage::new(layout, dictionary, lm, clock.clone())?
+            .again(self.goes_on())
+            .beginning_at(self.place.number, self.place.clients);
+        match self.place.farm.as_ref().map_or(Role::Mixed, |f| f.role) {
+            Role::Mixed => {
+                let mut stages = tuple_list!(minimization, NumericHavocStage::beside(mutators, clock));
+                self.drive(&mut stages, fuzzer, executor, state, manager)
+            }
+            Role::Minimization => self.drive(&mut tuple_list!(minimization), fuzzer, executor, state, manager),
+            Role::Havoc => {
+                let mut stages = tuple_list!(NumericHavocStage::new(mutators, HAVOC_ALONE, clock));
+                self.drive(&mut stages, fuzzer, executor, state, manager)
+            }
+        }
     }
 
     /// Seeds, or what an earlier run left.
@@ -280,6 +349,7 @@ impl<'a> Campaign<'a> {
         let (killer, lost) = (self.board.input[..size].to_vec(), self.board.finds(size));
         probe::submit(kept, fuzzer, executor, state, manager)?;
         probe::submit(lost, fuzzer, executor, state, manager)?;
+        probe::submit(self.of_the_others(), fuzzer, executor, state, manager)?;
         for bytes in resume::restore(state, &self.store.remembered)? {
             fuzzer.add_input(state, executor, manager, BytesInput::new(bytes))?;
         }
@@ -313,19 +383,26 @@ impl<'a> Campaign<'a> {
         state: &mut State,
     ) -> Result<(), Error> {
         let patience = self.options.timeout * 2 + Duration::from_secs(1);
-        let Some(taken) = killer::branches_taken(evaluator, &self.scope, bytes, patience)? else {
-            return self.store.explain_fault(bytes, "a run that could not be repeated");
-        };
+        let taken = killer::branches_taken(evaluator, &self.scope, bytes, patience)?;
+        if taken.is_none() && death.is_from_outside() {
+            return Ok(());
+        }
         let saturation = state.metadata_mut::<Saturation>()?;
+        let taken = taken.unwrap_or_default();
         let new: Vec<u32> = taken.iter().copied().filter(|b| !saturation.is_covered(*b as usize)).collect();
         saturation.cover(&taken, true);
-        let Some(last) = new.last() else { return Ok(()) };
-        let target = evaluator.target();
-        let site = &target.sites[target.site_of(*last as usize)];
-        let place = format!("{} (after {}:{})", target.functions[site.function].name, site.file, site.line);
-        self.store.explain_fault(bytes, &place)?;
-        if !self.store.is_fault(bytes) {
-            self.store.keep_fault(bytes, &death.fault(&new, place), (self.board.seconds(self.begun) * 1e3) as u64)?;
+        let place = new.last().or(taken.last()).map_or_else(
+            || "a run that could not be repeated".to_owned(),
+            |last| {
+                let target = evaluator.target();
+                let site = &target.sites[target.site_of(*last as usize)];
+                format!("{} (after {}:{})", target.functions[site.function].name, site.file, site.line)
+            },
+        );
+        let ms = (self.board.seconds(self.begun) * 1e3) as u64;
+        // The first death of a kind stands for all in which nothing new is seen.
+        if !self.store.keep_fault(bytes, &death.fault(&[], place.clone()), ms)? && !new.is_empty() {
+            self.store.keep_fault(bytes, &death.fault(&new, place), ms)?;
         }
         Ok(())
     }
@@ -362,6 +439,7 @@ impl<'a> Campaign<'a> {
     ) -> Result<Option<StopReason>, Error>
     where
         ST: StagesTuple<Executor, Manager, State, Z>,
+        Z: libafl::Evaluator<Executor, Manager, BytesInput, State>,
     {
         loop {
             let saturation = state.metadata::<Saturation>()?;
@@ -378,6 +456,7 @@ impl<'a> Campaign<'a> {
             }
             stages.perform_all(fuzzer, executor, state, manager)?;
             self.sync(executor, state)?;
+            self.talk(fuzzer, executor, state, manager)?;
         }
     }
 
@@ -486,9 +565,14 @@ impl<'a> Campaign<'a> {
     fn write_reports(&mut self, stop: StopReason, executor: &mut Executor, state: &State) -> Result<(), Error> {
         let saturation = state.metadata::<Saturation>()?;
         self.write_afl(saturation, executor.evaluator().evaluations(), self.board.seconds(self.begun));
+        if self.place.farm.is_some() {
+            return Ok(());
+        }
         let sources = outcome::Sources {
             options: self.options,
-            store: &self.store,
+            dir: self.store.dir(),
+            inputs: &self.store.inputs(),
+            remembered: &self.store.remembered,
             saturation,
             spent: state.metadata::<Spent>().ok(),
             scope: &self.scope,

@@ -6,7 +6,6 @@ use std::{
     time::Duration,
 };
 
-use penfuzz_cc::abi::{action, metric};
 use penfuzz_mutators::view::Kind;
 
 use super::{Outcome, fuzz::TargetArgs, values};
@@ -88,11 +87,7 @@ fn replay(evaluator: &mut Evaluator, scope: &Scope, bytes: &[u8]) -> Ran {
     for arg in arguments(&function, bytes) {
         println!("  {:<12} = {}   ({})", arg.name, arg.hex, arg.decimal);
     }
-    evaluator.set_objective(metric::ULP, u64::MAX);
-    evaluator.arm(|b| if scope.branches[b] { action::RECORD } else { 0 });
-    let ran = evaluator.run(bytes);
-    let mut hits = Vec::new();
-    evaluator.take_hits(&mut hits);
+    let (ran, hits) = evaluator.record(&scope.branches, bytes);
     for branch in hits {
         let site = &evaluator.target().sites[evaluator.target().site_of(branch as usize)];
         println!(

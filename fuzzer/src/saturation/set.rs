@@ -142,6 +142,12 @@ impl Saturation {
         self.goals.iter().map(|b| *b as usize)
     }
 
+    /// The first goal of part `number` when the goals are divided into `parts`, both from 0; 0 without goals.
+    #[must_use]
+    pub fn first_of_share(&self, number: usize, parts: usize) -> usize {
+        self.goals.get(number * self.goals.len() / parts.max(1)).map_or(0, |b| *b as usize)
+    }
+
     /// Was some branch of its site taken?
     #[must_use]
     pub fn is_site_reached(&self, branch: usize) -> bool {

@@ -58,6 +58,7 @@ pub struct BasinhoppingStage {
     starts: StartPoints,
     clock: Clock,
     again: bool,
+    share: (usize, usize),
     x: Vec<u8>,
 }
 
@@ -83,6 +84,7 @@ impl BasinhoppingStage {
             dictionary,
             clock,
             again: false,
+            share: (0, 1),
             x,
         })
     }
@@ -91,6 +93,12 @@ impl BasinhoppingStage {
     #[must_use]
     pub fn again(self, again: bool) -> Self {
         Self { again, ..self }
+    }
+
+    /// For the client `number` of `clients`: each begins with other branches, where nothing speaks for one of them.
+    #[must_use]
+    pub fn beginning_at(self, number: usize, clients: usize) -> Self {
+        Self { share: (number, clients), ..self }
     }
 
     /// Chooses where the attempt starts.
@@ -157,7 +165,8 @@ where
         let n = executor.evaluator().target().n_branches;
         state.metadata_or_insert_with(Spent::default).ensure(n);
         let saturation = state.metadata::<Saturation>()?;
-        let target = state.metadata::<Spent>()?.next_target(saturation, self.again);
+        let from = saturation.first_of_share(self.share.0, self.share.1);
+        let target = state.metadata::<Spent>()?.next_target(saturation, self.again, from);
         match target {
             Some(target) => self.attempt(target, fuzzer, executor, state, manager),
             None if saturation.is_done() && !self.again => Ok(()),

@@ -1,5 +1,7 @@
 //! What was spent on each branch, and which one is next: rising budgets in turn, until a branch is given up.
 
+use std::collections::BTreeMap;
+
 use libafl_bolts::impl_serdeany;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +25,9 @@ pub struct Spent {
     pub attempts: Vec<u32>,
     /// Evaluations while no branch could be aimed at, because no site was reached.
     pub exploring: u64,
+    /// What other clients have spent, by client and branch.
+    #[serde(default)]
+    elsewhere: BTreeMap<u64, BTreeMap<u32, u64>>,
 }
 
 impl_serdeany!(Spent);
@@ -34,15 +39,40 @@ impl Spent {
         self.attempts.resize(n, 0);
     }
 
-    /// The open branch on which least was spent, among those whose site is reached. `again` admits those that were given up,
-    /// when no other is left.
+    /// What is known before the first turn of a later run.
     #[must_use]
-    pub fn next_target(&self, saturation: &Saturation, again: bool) -> Option<usize> {
+    pub fn known(evaluations: Vec<u64>, attempts: Vec<u32>) -> Self {
+        Self { evaluations, attempts, ..Self::default() }
+    }
+
+    /// Notes what another client has spent on branches so far; returns those whose budget is spent by that.
+    pub fn note_elsewhere(&mut self, client: u64, branches: &[(u32, u64)]) -> Vec<usize> {
+        let known = self.elsewhere.entry(client).or_default();
+        for (branch, evaluations) in branches {
+            let so_far = known.entry(*branch).or_default();
+            *so_far = (*so_far).max(*evaluations);
+        }
+        let n = self.evaluations.len();
+        let spent = |b: &usize| *b < n && self.in_all(*b) >= GIVE_UP_AFTER;
+        branches.iter().map(|(b, _)| *b as usize).filter(spent).collect()
+    }
+
+    /// Evaluations that all clients together have spent on a branch, as far as they have told.
+    fn in_all(&self, branch: usize) -> u64 {
+        let others = self.elsewhere.values().filter_map(|of| of.get(&(branch as u32)));
+        self.evaluations[branch] + others.sum::<u64>()
+    }
+
+    /// The open branch on which least was spent, among those whose site is reached; of several, the first from branch `from`
+    /// on. `again` admits those that were given up, when no other is left.
+    #[must_use]
+    pub fn next_target(&self, saturation: &Saturation, again: bool, from: usize) -> Option<usize> {
+        let n = saturation.len();
         let least = |given_up: bool| {
             saturation
                 .uncovered()
                 .filter(|b| saturation.is_given_up(*b) == given_up && saturation.is_site_reached(*b))
-                .min_by_key(|b| (self.evaluations[*b], *b))
+                .min_by_key(|b| (self.evaluations[*b], (*b + n - from) % n))
         };
         least(false).or_else(|| if again { least(true) } else { None })
     }
@@ -51,7 +81,7 @@ impl Spent {
     #[must_use]
     pub fn allowance(&self, branch: usize) -> u64 {
         let doubled = FIRST_ATTEMPT << self.attempts[branch].min(20);
-        let left = GIVE_UP_AFTER.saturating_sub(self.evaluations[branch]);
+        let left = GIVE_UP_AFTER.saturating_sub(self.in_all(branch));
         // What was given up and is tried again has no limit.
         doubled.min(LARGEST_ATTEMPT).min(if left == 0 { LARGEST_ATTEMPT } else { left })
     }
@@ -60,6 +90,6 @@ impl Spent {
     pub fn note(&mut self, branch: usize, evaluations: u64) -> bool {
         self.evaluations[branch] += evaluations;
         self.attempts[branch] += 1;
-        self.evaluations[branch] >= GIVE_UP_AFTER
+        self.in_all(branch) >= GIVE_UP_AFTER
     }
 }

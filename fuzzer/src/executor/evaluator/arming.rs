@@ -2,12 +2,12 @@
 
 use std::rc::Rc;
 
-use penfuzz_cc::abi::{self, action};
+use penfuzz_cc::abi::{action, metric};
 
-use super::Evaluator;
+use super::{Evaluator, Ran};
 
 impl Evaluator {
-    /// The metric that is set, one of [`abi::metric`].
+    /// The metric that is set, one of [`metric`].
     #[must_use]
     pub fn metric(&self) -> u32 {
         // SAFETY: as in `run`.
@@ -53,6 +53,16 @@ impl Evaluator {
         }
     }
 
+    /// Runs one input and tells which of these `branches` it takes; there is one flag per branch of the target.
+    pub fn record(&mut self, branches: &[bool], bytes: &[u8]) -> (Ran, Vec<u32>) {
+        self.set_objective(metric::ULP, u64::MAX);
+        self.arm(|b| if branches[b] { action::RECORD } else { 0 });
+        let ran = self.run(bytes);
+        let mut hits = Vec::new();
+        self.take_hits(&mut hits);
+        (ran, hits)
+    }
+
     /// Stops recording, wanting and tracking these branches, without looking at the others.
     pub fn disarm(&mut self, branches: &[u32]) {
         let target = Rc::clone(&self.target);
@@ -88,7 +98,7 @@ fn arm_site(bytes: &mut [u8]) {
 /// The metric of the ABI as the mutators know it.
 #[must_use]
 pub fn metric_of(metric: u32) -> penfuzz_mutators::evaluate::Metric {
-    if metric == abi::metric::SQUARED {
+    if metric == metric::SQUARED {
         penfuzz_mutators::evaluate::Metric::Squared
     } else {
         penfuzz_mutators::evaluate::Metric::Ulp

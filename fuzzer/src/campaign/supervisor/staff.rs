@@ -1,0 +1,234 @@
+//! The processes of a farm besides its clients: the broker, and now and then a reporter.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    fs::File,
+    net::TcpListener,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use crate::{
+    campaign::{
+        Options,
+        board::{Board, StopReason},
+        client::{self, Client},
+        directory,
+        farm::{
+            Switchboard, broker,
+            reporter::{self, Totals},
+        },
+        process,
+    },
+    error::Error,
+};
+
+/// Pause before a broker is started again.
+const BROKER_PAUSE: Duration = Duration::from_millis(500);
+
+/// Time without a beat after which a broker is taken for dead.
+const BROKER_SILENCE: Duration = Duration::from_secs(10);
+
+/// Shortest and longest time between two reports; in between, a 60th of the age of the campaign.
+const REPORTS: (f64, f64) = (5.0, 120.0);
+
+/// See the module.
+pub struct Staff {
+    dir: PathBuf,
+    /// Held as long as the campaign runs.
+    _lock: File,
+    switchboard: &'static Switchboard,
+    public: Option<TcpListener>,
+    broker: Broker,
+    reporter: Option<i32>,
+    reporter_board: *mut Board,
+    next_report: f64,
+}
+
+struct Broker {
+    pid: i32,
+    restarts: u32,
+    not_before: Instant,
+    last_beat: (u64, Instant),
+}
+
+impl Staff {
+    /// Settles the directory, and opens the port for other machines.
+    ///
+    /// # Errors
+    /// What the user must know: there is no such function, the directory is in use, the port is taken.
+    pub fn new(options: &Options, begun: Instant) -> Result<Self, Error> {
+        let public = open_port(options)?;
+        let dir = look_ahead(options)?;
+        let lock = directory::lock(&dir, std::process::id())?;
+        let switchboard = Switchboard::map()?;
+        if let Some(address) = public.as_ref().and_then(|p| p.local_addr().ok()) {
+            switchboard.public_port.store(u32::from(address.port()), Ordering::Relaxed);
+        }
+        let broker = Broker { pid: 0, restarts: 0, not_before: begun, last_beat: (0, begun) };
+        Ok(Self {
+            dir,
+            _lock: lock,
+            switchboard,
+            public,
+            broker,
+            reporter: None,
+            reporter_board: Board::map()?,
+            next_report: REPORTS.0,
+        })
+    }
+
+    /// The directory of the campaign.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Where the broker is.
+    pub fn switchboard(&self) -> &'static Switchboard {
+        self.switchboard
+    }
+
+    /// Looks after broker and reporter.
+    ///
+    /// # Errors
+    /// When the system has no room for a process.
+    pub fn look(&mut self, options: &Options, clients: &[Client], begun: Instant) -> Result<(), Error> {
+        self.look_at_broker(options)?;
+        if let Some(pid) = self.reporter
+            && process::ended(pid).is_some()
+        {
+            self.reporter = None;
+        }
+        let seconds = seconds(clients, begun);
+        if self.reporter.is_none() && seconds >= self.next_report {
+            self.next_report = seconds + (seconds / 60.0).clamp(REPORTS.0, REPORTS.1);
+            self.reporter = Some(self.report(options, totals(clients, begun, StopReason::None))?);
+        }
+        Ok(())
+    }
+
+    fn look_at_broker(&mut self, options: &Options) -> Result<(), Error> {
+        let broker = &mut self.broker;
+        let now = Instant::now();
+        if broker.pid > 0 {
+            let beat = self.switchboard.beat.load(Ordering::Relaxed);
+            if beat != broker.last_beat.0 {
+                broker.last_beat = (beat, now);
+            } else if broker.last_beat.1.elapsed() > BROKER_SILENCE {
+                process::kill(broker.pid);
+            }
+            if process::ended(broker.pid).is_none() {
+                return Ok(());
+            }
+            (broker.pid, broker.not_before) = (0, now + BROKER_PAUSE);
+            broker.restarts += 1;
+        }
+        if now < broker.not_before {
+            return Ok(());
+        }
+        broker.last_beat.1 = now;
+        let (switchboard, remote) = (self.switchboard, &options.farm.remote_brokers);
+        let public = self.public.as_ref().and_then(|p| p.try_clone().ok());
+        broker.pid = process::fork(move || {
+            // A thread that fails leaves the others without what it did: better a new broker.
+            // SAFETY: ends the process.
+            std::panic::set_hook(Box::new(|_| unsafe { libc::_exit(1) }));
+            broker::run(switchboard, public, remote).map(|_| ())
+        })?;
+        Ok(())
+    }
+
+    /// Starts a reporter.
+    fn report(&self, options: &Options, totals: Totals) -> Result<i32, Error> {
+        let (dir, board) = (self.dir.clone(), self.reporter_board);
+        process::fork(move || {
+            // SAFETY: the child is the only one to write to the board.
+            client::live(unsafe { &mut *board }, |_| {
+                reporter::write(options, &dir, totals).map(|_| crate::campaign::worker::End::Finished)
+            })
+        })
+    }
+
+    /// Writes the last report; returns where it is.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn finish(
+        &mut self,
+        options: &Options,
+        clients: &[Client],
+        begun: Instant,
+        stop: StopReason,
+    ) -> Result<PathBuf, Error> {
+        if let Some(pid) = self.reporter.take() {
+            process::kill(pid);
+            let _ = process::wait(pid);
+        }
+        // SAFETY: no reporter runs.
+        let board = unsafe { &*self.reporter_board };
+        board.error.set("");
+        let pid = self.report(options, totals(clients, begun, stop))?;
+        let status = process::wait(pid);
+        if status != 0 || board.error.get().is_some() {
+            return Err(client::failure(board));
+        }
+        Ok(self.dir.clone())
+    }
+
+    /// Ends every process that is left.
+    pub fn end(&mut self) {
+        process::kill(self.broker.pid);
+        process::kill(self.reporter.unwrap_or(0));
+    }
+}
+
+/// Seconds of search over all runs.
+pub fn seconds(clients: &[Client], begun: Instant) -> f64 {
+    clients.iter().map(|c| c.board().seconds(begun)).fold(0.0, f64::max)
+}
+
+fn totals(clients: &[Client], begun: Instant, stop: StopReason) -> Totals {
+    let made = |cell: &AtomicU64| cell.load(Ordering::Relaxed);
+    Totals {
+        evaluations: clients.iter().map(|c| made(&c.board().evaluations)).sum(),
+        seconds: seconds(clients, begun),
+        stop,
+    }
+}
+
+/// The port for brokers of other machines, if there is to be one. It is the supervisor's, so that it stays when a broker dies.
+fn open_port(options: &Options) -> Result<Option<TcpListener>, Error> {
+    let farm = &options.farm;
+    if farm.broker_port.is_none() && farm.broker_address.is_loopback() {
+        return Ok(None);
+    }
+    let address = (farm.broker_address, farm.broker_port.unwrap_or(0));
+    TcpListener::bind(address).map(Some).map_err(|e| {
+        Error::new(format!(
+            "cannot listen on {} port {}: {}; give another --broker-port or --broker-address",
+            address.0,
+            address.1,
+            crate::target::kind::plain(&e)
+        ))
+    })
+}
+
+/// Has a process of its own load the target, so that this one never holds anything of it.
+fn look_ahead(options: &Options) -> Result<PathBuf, Error> {
+    let board: *mut Board = Board::map()?;
+    let pid = process::fork(move || {
+        // SAFETY: the child is the only one to write to the board.
+        client::live(unsafe { &mut *board }, |board| crate::campaign::worker::look_ahead(options, board))
+    })?;
+    let status = process::wait(pid);
+    // SAFETY: the child has ended.
+    let board = unsafe { &*board };
+    if board.error.get().is_some() {
+        return Err(client::failure(board));
+    }
+    match board.directory.get() {
+        Some(dir) => Ok(PathBuf::from(dir)),
+        None if libc::WIFSIGNALED(status) => Err(client::died_loading(options, libc::WTERMSIG(status))),
+        None => Err(client::died_loading(options, 0)),
+    }
+}
