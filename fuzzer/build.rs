@@ -1,10 +1,10 @@
 //! Compiles the guard, which must be C: it leaves the target by jumping out of a signal handler.
 
 fn main() {
-    for file in ["guard.c", "guard_call.c", "guard.h"] {
+    for file in ["guard.c", "guard_call.c", "guard.h", "hold.c", "hold.h"] {
         println!("cargo:rerun-if-changed=src/executor/{file}");
     }
-    compiler().file("src/executor/guard.c").compile("penfuzz_guard");
+    compiler().files(["src/executor/guard.c", "src/executor/hold.c"]).compile("penfuzz_guard");
     compiler()
         .file("src/executor/guard_call.c")
         // The unwinder must stop here; guard.c in turn needs its tables to look for the place of a fault.

@@ -1,5 +1,7 @@
 //! End-to-end tests: the built `penfuzz` on real programs, with real signals, kills and full disks.
 
+#[path = "e2e/afl_plus_plus.rs"]
+mod afl_plus_plus;
 #[path = "e2e/bad_input.rs"]
 mod bad_input;
 #[path = "e2e/compare.rs"]
@@ -8,12 +10,18 @@ mod compare;
 mod conditions;
 #[path = "e2e/console.rs"]
 mod console;
+#[path = "e2e/corpus.rs"]
+mod corpus;
 #[path = "e2e/determinism.rs"]
 mod determinism;
 #[path = "e2e/experiments.rs"]
 mod experiments;
+#[path = "e2e/farm.rs"]
+mod farm;
 #[path = "e2e/full_disk.rs"]
 mod full_disk;
+#[path = "e2e/hostile.rs"]
+mod hostile;
 #[path = "e2e/interrupt.rs"]
 mod interrupt;
 #[path = "e2e/misbehaving.rs"]
@@ -30,5 +38,13 @@ mod rounding;
 mod suites;
 #[path = "e2e/support.rs"]
 mod support;
+#[path = "e2e/survival.rs"]
+mod survival;
+#[path = "e2e/sync.rs"]
+mod sync;
 #[path = "e2e/targets.rs"]
 mod targets;
+#[path = "e2e/triage.rs"]
+mod triage;
+#[path = "e2e/watching.rs"]
+mod watching;

@@ -6,6 +6,7 @@
 pub mod campaign;
 pub mod cli;
 pub mod compare;
+pub mod corpus;
 pub mod error;
 pub mod executor;
 pub mod objective;
@@ -14,6 +15,7 @@ pub mod saturation;
 pub mod shrink;
 pub mod stage;
 pub mod suite;
+pub mod sync;
 pub mod target;
 pub mod watch;
 

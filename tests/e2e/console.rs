@@ -115,7 +115,7 @@ fn expect_explained(short: &str) {
 
 #[test]
 fn help_is_complete_and_narrow() {
-    for command in ["", "suite", "compare", "generate", "functions", "replay", "report"] {
+    for command in ["", "suite", "compare", "generate", "functions", "replay", "report", "status"] {
         let (short, long) = (help(&format!("{command} -h")), help(&format!("{command} --help")));
         expect_explained(&short);
         for word in short.split_whitespace().filter(|w| w.starts_with("--")) {

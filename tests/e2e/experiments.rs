@@ -40,10 +40,15 @@ fn suite() -> Dir {
 fn compare<'a>(dir: &'a Dir, arguments: &str) -> Penfuzz<'a> {
     let penfuzz = dir.penfuzz("compare suite.toml -o out").args(arguments);
     // The cache of tests is elsewhere, the other fuzzers are where the user has them.
-    match std::env::var_os("PENFUZZ_PEERS").or_else(default_peers) {
+    match peers() {
         Some(peers) => penfuzz.env("PENFUZZ_PEERS", peers),
         None => penfuzz,
     }
+}
+
+/// Where `./setup --peers` has put the other fuzzers.
+pub fn peers() -> Option<std::ffi::OsString> {
+    std::env::var_os("PENFUZZ_PEERS").or_else(default_peers)
 }
 
 fn default_peers() -> Option<std::ffi::OsString> {

@@ -1,4 +1,5 @@
-//! A full disk ends a campaign with a message and harms nothing that was written before.
+//! A full disk: the search goes on in memory, says so once, harms nothing that was written before, and loses nothing once
+//! there is room again.
 
 use std::{fs, path::PathBuf, process::Command};
 
@@ -36,6 +37,14 @@ impl SmallDisk {
             }
         }
     }
+
+    fn free(&self) {
+        for number in 0.. {
+            if fs::remove_file(self.0.join(format!("filler{number}"))).is_err() {
+                break;
+            }
+        }
+    }
 }
 
 impl Drop for SmallDisk {
@@ -53,7 +62,7 @@ fn a_campaign_on_a_full_disk() {
     let before = (dir.files("disk/out/queue"), dir.files("disk/out")["state.json"].clone(), dir.report("disk/out"));
     disk.fill();
     let run = dir.penfuzz("-o disk/out").arg(&target).exits(1);
-    run.says("error: cannot write").says("No space left");
+    run.says("error: disk/out could not be written to the end").says("No space left").says("finds are lost");
     run.expect(run.stderr.lines().filter(|l| l.starts_with("error: ")).count() == 1, "one error");
     let queue = dir.files("disk/out/queue");
     run.expect(before.0.iter().all(|(name, bytes)| queue.get(name) == Some(bytes)), "kept inputs as before");
@@ -63,4 +72,28 @@ fn a_campaign_on_a_full_disk() {
         "state and report as before",
     );
     run.expect(dir.files("disk/out").keys().all(|n| !n.starts_with(".penfuzz-tmp-")), "no temporary file left");
+}
+
+#[test]
+fn finds_arrive_when_there_is_room_again() {
+    let dir = Dir::new();
+    let Some(disk) = SmallDisk::mount(dir.path("disk")) else { return };
+    let target = fixture("unreachable_in_loop.c");
+    dir.penfuzz("--search random --max-evals 1 -o disk/out").arg(&target).exits(0);
+    let before = dir.files("disk/out/queue").len() + dir.files("disk/out/pending").len();
+    disk.fill();
+    let mut running = dir.penfuzz("--search random --max-time 50s -o disk/out").arg(&target).start();
+    running.until_said("the search goes on in memory");
+    let during = dir.files("disk/out/queue").len() + dir.files("disk/out/pending").len();
+    disk.free();
+    running.until_said("the disk can be written again");
+    running.signal_group(libc::SIGKILL);
+    let run = running.wait();
+    run.expect(during == before, "nothing written while there is no room");
+    let covered = dir.report("disk/out").branches.covered;
+    let whole = dir.penfuzz("--search random --max-evals 100000 -o whole").arg(&target).exits(0);
+    whole.expect(dir.report("whole").branches.covered == covered, "all branches in the report, by finds on the disk");
+    let after = dir.files("disk/out/queue").len() + dir.files("disk/out/pending").len();
+    run.expect(after > before, "finds written");
+    run.expect(run.stderr.matches("the search goes on in memory").count() == 1, "one message");
 }

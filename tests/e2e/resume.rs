@@ -108,7 +108,7 @@ fn a_damaged_state_is_set_aside() {
     run.expect(dir.report("out").branches.covered == 16, "all branches covered");
 }
 
-/// A file of half an input, as a full disk or a copy can leave it, is one more start point.
+/// A file of half an input, as a full disk or a copy can leave it.
 #[test]
 fn a_damaged_input_does_no_harm() {
     let dir = Dir::new();

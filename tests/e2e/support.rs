@@ -6,7 +6,10 @@ use std::{
     fmt::Write,
     fs::{self, File},
     io::{Read, Seek},
-    os::unix::process::{CommandExt, ExitStatusExt},
+    os::unix::{
+        fs::FileExt,
+        process::{CommandExt, ExitStatusExt},
+    },
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     thread::sleep,
@@ -148,6 +151,26 @@ fn list(dir: &Path, depth: usize, out: &mut String) {
     }
 }
 
+/// Process ids and names of the children of a process.
+pub fn children(of: u32) -> Vec<(u32, String)> {
+    let child = |entry: fs::DirEntry| {
+        let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
+        let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+        let (name, rest) = stat.split_once('(')?.1.rsplit_once(") ")?;
+        let mut rest = rest.split(' ');
+        let (state, parent) = (rest.next()?, rest.next()?);
+        (parent.parse() == Ok(of) && state != "Z").then(|| (pid, name.to_owned()))
+    };
+    fs::read_dir("/proc").expect("there is /proc").flatten().filter_map(child).collect()
+}
+
+/// System V segments that one of these processes made.
+pub fn shared_memory_of(pids: &[u32]) -> usize {
+    let text = fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
+    let maker = |line: &str| line.split_whitespace().nth(4)?.parse::<u32>().ok();
+    text.lines().filter(|line| maker(line).is_some_and(|pid| pids.contains(&pid))).count()
+}
+
 /// penfuzz, about to be run.
 pub struct Penfuzz<'a> {
     dir: &'a Dir,
@@ -254,6 +277,17 @@ impl<'a> Running<'a> {
             }
             sleep(Duration::from_millis(2));
         }
+    }
+
+    /// Waits until standard error holds this text.
+    pub fn until_said(&mut self, text: &str) {
+        let stderr = self.stderr.try_clone().expect("a descriptor can be copied");
+        self.until(&format!("`{text}` on standard error"), || {
+            let mut said = vec![0; 64 * 1024];
+            // At a place of its own: the descriptor's is the child's too.
+            let n = stderr.read_at(&mut said, 0).expect("a temporary file can be read");
+            String::from_utf8_lossy(&said[..n]).contains(text)
+        });
     }
 
     /// Waits for its end.

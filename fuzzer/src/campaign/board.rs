@@ -9,8 +9,13 @@ use crate::{error::Error, executor::evaluator::Journal};
 /// Room for the input under evaluation, in bytes.
 pub const INPUT_ROOM: usize = 4096;
 const TEXT_ROOM: usize = 4096;
-/// Room for the finds of one turn, in bytes; what does not fit is found again if the worker dies.
-const FINDS_ROOM: usize = 64 * 1024;
+/// Room for the finds that are not on disk, in bytes: much, since a disk can be full for long, but only pages that are used
+/// cost memory. What does not fit is found again if the worker dies.
+const FINDS_ROOM: usize = 4 << 20;
+/// Room for inputs that killed workers and are not on disk yet, in bytes.
+const KILLERS_ROOM: usize = 1 << 20;
+/// Messages that wait to be printed; older ones are overwritten.
+const MESSAGES: usize = 8;
 
 /// Why a campaign ends, as a number in [`Board::stop`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +33,8 @@ pub enum StopReason {
     Saturated = 4,
     /// The target kills one worker after the other, and nothing new comes of it.
     WorkersDie = 5,
+    /// It was put together from others and has not been run.
+    Merged = 6,
 }
 
 impl StopReason {
@@ -41,6 +48,7 @@ impl StopReason {
             Self::MaxEvals => "max-evals",
             Self::Saturated => "saturated",
             Self::WorkersDie => "workers-die",
+            Self::Merged => "merged",
         }
     }
 
@@ -53,6 +61,7 @@ impl StopReason {
             3 => Self::MaxEvals,
             4 => Self::Saturated,
             5 => Self::WorkersDie,
+            6 => Self::Merged,
             _ => Self::None,
         }
     }
@@ -130,14 +139,22 @@ pub struct Board {
     pub llmp_id: AtomicU32,
     /// How the worker ended; a [`WorkerEnd`].
     pub end: AtomicU32,
-    /// How the last worker was killed, see [`super::killer::Death::to_number`]; 0 when it was not. Its input is `input`.
-    pub death: AtomicU32,
     /// Seeds tried in this run, counted before each is.
     pub seeds_tried: AtomicU64,
+    /// Finds of which the files could not be written yet, because the disk is full or fails.
+    pub unwritten: AtomicU64,
     /// Bytes used of `finds`.
     finds_used: AtomicU64,
-    /// Inputs found in this turn that are not on disk yet.
+    /// Inputs found that are not on disk yet, each behind its length.
     finds: [u8; FINDS_ROOM],
+    /// Bytes used of `killers`.
+    killers_used: AtomicU64,
+    /// Inputs that killed workers and are not on disk yet, each behind its length, with
+    /// [`super::killer::Death::to_number`] first.
+    killers: [u8; KILLERS_ROOM],
+    /// Messages so far.
+    said: AtomicU64,
+    messages: [Text; MESSAGES],
     /// Nanoseconds from the start of the program to the start of the search, plus 1.
     search_began: AtomicU64,
     /// Seconds of search before this run, as bits.
@@ -197,11 +214,16 @@ impl Board {
         Journal { used: self.finds_used.as_ptr(), bytes: self.finds.as_mut_ptr(), room: FINDS_ROOM }
     }
 
-    /// The finds that are not on disk, each of `size` bytes.
+    /// The finds that are not on disk.
     #[must_use]
-    pub fn finds(&self, size: usize) -> Vec<Vec<u8>> {
-        let used = (self.finds_used.load(Ordering::Relaxed) as usize).min(FINDS_ROOM);
-        self.finds[..used].chunks_exact(size.max(1)).map(<[u8]>::to_vec).collect()
+    pub fn finds(&self) -> Vec<Vec<u8>> {
+        entries(&self.finds, &self.finds_used)
+    }
+
+    /// Is the journal so full that finds should go to the disk now?
+    #[must_use]
+    pub fn is_nearly_full(&self) -> bool {
+        self.finds_used.load(Ordering::Relaxed) as usize > FINDS_ROOM / 2
     }
 
     /// The finds are on disk.
@@ -209,9 +231,88 @@ impl Board {
         self.finds_used.store(0, Ordering::Relaxed);
     }
 
+    /// Notes an input that killed a worker, for the next one to look into; false when there is no room.
+    pub fn note_killer(&mut self, death: u32, input: &[u8]) -> bool {
+        let used = self.killers_used.load(Ordering::Relaxed) as usize;
+        let entry = [&((input.len() + 4) as u32).to_ne_bytes()[..], &death.to_ne_bytes(), input].concat();
+        let Some(room) = self.killers.get_mut(used..used + entry.len()) else { return false };
+        room.copy_from_slice(&entry);
+        self.killers_used.store((used + entry.len()) as u64, Ordering::Release);
+        true
+    }
+
+    /// Numbers of deaths and inputs that killed workers and are not on disk.
+    #[must_use]
+    pub fn killers(&self) -> Vec<(u32, Vec<u8>)> {
+        let split = |entry: Vec<u8>| {
+            let (death, input) = entry.split_first_chunk::<4>()?;
+            Some((u32::from_ne_bytes(*death), input.to_vec()))
+        };
+        entries(&self.killers, &self.killers_used).into_iter().filter_map(split).collect()
+    }
+
+    /// They are on disk.
+    pub fn forget_killers(&self) {
+        self.killers_used.store(0, Ordering::Relaxed);
+    }
+
+    /// Leaves a message for the user: the worker has no standard error.
+    pub fn say(&self, message: &str) {
+        let n = self.said.load(Ordering::Relaxed);
+        self.messages[n as usize % MESSAGES].set(message);
+        self.said.store(n + 1, Ordering::Release);
+    }
+
+    /// The messages behind the first `known`, as far as they are still there, and how many there were in all.
+    #[must_use]
+    pub fn messages(&self, known: u64) -> (Vec<String>, u64) {
+        let said = self.said.load(Ordering::Acquire);
+        let first = known.max(said.saturating_sub(MESSAGES as u64));
+        ((first..said).filter_map(|i| self.messages[i as usize % MESSAGES].get()).collect(), said)
+    }
+
     /// Why the campaign is to end.
     #[must_use]
     pub fn stop_reason(&self) -> StopReason {
         StopReason::of(self.stop.load(Ordering::Relaxed))
+    }
+}
+
+/// Entries of which each is behind its length.
+fn entries(bytes: &[u8], used: &AtomicU64) -> Vec<Vec<u8>> {
+    let used = (used.load(Ordering::Acquire) as usize).min(bytes.len());
+    let mut rest = &bytes[..used];
+    let mut all = Vec::new();
+    while let Some((length, behind)) = rest.split_first_chunk::<4>() {
+        let Some((entry, behind)) = behind.split_at_checked(u32::from_ne_bytes(*length) as usize) else { break };
+        all.push(entry.to_vec());
+        rest = behind;
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn killers_are_given_back_until_they_are_forgotten() {
+        let board = Board::map().unwrap();
+        assert!(board.note_killer(5, b"abc") && board.note_killer(9, b""));
+        assert_eq!(board.killers(), [(5, b"abc".to_vec()), (9, Vec::new())]);
+        board.forget_killers();
+        assert!(board.killers().is_empty());
+        assert!(!board.note_killer(5, &vec![0; KILLERS_ROOM]), "no room");
+    }
+
+    #[test]
+    fn each_message_is_read_once() {
+        let board = Board::map().unwrap();
+        board.say("one");
+        board.say("two");
+        assert_eq!(board.messages(0), (vec!["one".to_owned(), "two".to_owned()], 2));
+        assert_eq!(board.messages(2), (Vec::new(), 2));
+        (0..20).for_each(|i| board.say(&i.to_string()));
+        assert_eq!(board.messages(2).0.len(), MESSAGES, "the last ones");
     }
 }

@@ -9,7 +9,9 @@ use super::{
     Options,
     board::{Board, StopReason, WorkerEnd},
     killer::Death as Killed,
+    messages::Messages,
     process,
+    stopped::{self, Standstill, Stopped},
     worker::{self, Place},
 };
 use crate::{error::Error, executor::fault::signal_name};
@@ -36,6 +38,8 @@ pub enum Event {
     Nothing,
     /// It was killed and has been started again.
     Replaced(Killed),
+    /// It was stopped by a signal, did not go on, and another has taken its place.
+    Thawed,
     /// It has come to its end.
     Finished,
     /// Whoever takes its place is killed as well, and nothing new comes of it.
@@ -60,9 +64,13 @@ pub struct Client {
     last_count: u64,
     last_change: Instant,
     is_stuck: bool,
+    /// Killed because somebody had stopped it.
+    is_frozen: bool,
+    stopped: Stopped,
     deaths: u32,
     fruitless: u32,
     best: u64,
+    messages: Messages,
 }
 
 impl Client {
@@ -82,9 +90,12 @@ impl Client {
             last_count: u64::MAX,
             last_change: Instant::now(),
             is_stuck: false,
+            is_frozen: false,
+            stopped: Stopped::default(),
             deaths: 0,
             fruitless: 0,
             best: 0,
+            messages: Messages::default(),
         })
     }
 
@@ -107,6 +118,17 @@ impl Client {
         self.has_ended
     }
 
+    /// Prints what it has to say; returns it.
+    pub fn hear(&mut self) -> Vec<String> {
+        self.messages.print(self.board())
+    }
+
+    /// Was its process stopped by a signal?
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        stopped::is_stopped(self.pid)
+    }
+
     /// Tells it to end, unless it was told so already.
     pub fn stop(&self, reason: StopReason) {
         let _ = self.board().stop.compare_exchange(0, reason as u32, Ordering::Relaxed, Ordering::Relaxed);
@@ -118,9 +140,10 @@ impl Client {
     /// When the system has no room for a process.
     pub fn start(&mut self, options: &Options, begun: Instant) -> Result<(), Error> {
         self.evaluations_before = self.board().evaluations.load(Ordering::Relaxed);
-        (self.last_count, self.last_change, self.is_stuck) = (u64::MAX, Instant::now(), false);
+        (self.last_count, self.last_change) = (u64::MAX, Instant::now());
+        (self.is_stuck, self.is_frozen, self.stopped) = (false, false, Stopped::default());
         let (place, core, board) = (self.place.clone(), self.core, self.board);
-        self.pid = process::fork(move || {
+        self.pid = process::fork(&self.place.name(), move || {
             if let Some(core) = core {
                 // Without it the client works as well, but not as fast.
                 let _ = CoreId(core).set_affinity();
@@ -144,6 +167,11 @@ impl Client {
             return Ok(Event::Nothing);
         };
         self.pid = 0;
+        if self.is_frozen {
+            // The input of a worker that somebody stopped is not to blame.
+            self.restarts += 1;
+            return self.start(options, begun).map(|()| Event::Thawed);
+        }
         match death(self.board(), status, self.is_stuck) {
             Death::Finished => {
                 self.has_ended = true;
@@ -161,10 +189,24 @@ impl Client {
         let patience = options.timeout * 4 + Duration::from_secs(5);
         if count != self.last_count {
             (self.last_count, self.last_change) = (count, Instant::now());
+            self.stopped.moves();
         } else if self.last_change.elapsed() > patience && self.board().searching.load(Ordering::Acquire) != 0 {
-            self.is_stuck = true;
-            process::kill(self.pid);
+            let standstill = self.stopped.look(self.pid);
+            (self.is_stuck, self.is_frozen) = (standstill == Standstill::Hangs, standstill == Standstill::Stopped);
+            if standstill != Standstill::Continued {
+                process::kill(self.pid);
+            }
         }
+    }
+
+    /// Leaves the input that was under evaluation to the next worker, which finds out what it did.
+    fn note_killer(&mut self, killed: Killed) {
+        // SAFETY: no worker lives.
+        let board = unsafe { &mut *self.board };
+        let size = board.input_size.load(Ordering::Relaxed) as usize;
+        let input = board.input[..size].to_vec();
+        // With so many that there is no room, one more or less does not matter.
+        let _ = board.note_killer(killed.to_number(), &input);
     }
 
     fn replace(&mut self, options: &Options, begun: Instant, killed: Killed) -> Result<Event, Error> {
@@ -182,7 +224,7 @@ impl Client {
         self.fruitless = if found > self.best { 0 } else { self.fruitless + 1 };
         self.best = self.best.max(found);
         self.restarts += 1;
-        board.death.store(killed.to_number(), Ordering::Relaxed);
+        self.note_killer(killed);
         self.start(options, begun)?;
         Ok(if self.fruitless >= FRUITLESS { Event::Fruitless } else { Event::Replaced(killed) })
     }

@@ -1,8 +1,7 @@
 //! Output directories: one campaign at a time, nothing foreign touched, nothing old lost.
 
 use std::{
-    fs::{self, File},
-    io::Write,
+    fs,
     path::{Path, PathBuf},
 };
 
@@ -14,38 +13,12 @@ use crate::{
 /// The lock file of a campaign.
 pub const LOCK: &str = ".lock";
 
+mod owner;
+
+pub use owner::{is_running, lock};
+
 fn io(path: &Path, what: &str, e: &std::io::Error) -> Error {
     at(path, format!("{what}: {}", plain(e)))
-}
-
-/// Locks a directory for one campaign, that of process `owner`.
-///
-/// # Errors
-/// When it cannot be created or another campaign runs in it.
-pub fn lock(dir: &Path, owner: u32) -> Result<File, Error> {
-    fs::create_dir_all(dir).map_err(|e| io(dir, "cannot be created as output directory", &e))?;
-    let path = dir.join(LOCK);
-    let mut file = File::options()
-        .create(true)
-        .truncate(false)
-        .read(true)
-        .write(true)
-        .open(&path)
-        .map_err(|e| io(dir, "cannot be written as output directory", &e))?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(fs::TryLockError::WouldBlock) => {
-            let other = fs::read_to_string(&path).unwrap_or_default();
-            return Err(at(
-                dir,
-                format!("is in use by another campaign (process {}); wait for it or give another -o", other.trim()),
-            ));
-        }
-        Err(fs::TryLockError::Error(e)) => return Err(io(dir, "cannot be locked", &e)),
-    }
-    let _ = file.set_len(0);
-    let _ = writeln!(file, "{owner}");
-    Ok(file)
 }
 
 /// Refuses a directory that holds something, but none of `marks`, the files by which we know our own: it was hardly meant.

@@ -55,7 +55,7 @@ impl Death {
             Self { signal: 0, .. } => (FaultKind::Crash, "ends the process".to_owned()),
             Self { signal, .. } => (FaultKind::Crash, format!("kills the process: {}", signal_name(signal))),
         };
-        Fault { kind, key: hasher.finish(), reason, place, is_cheap: false }
+        Fault { kind, key: hasher.finish(), reason, place, stack: Vec::new(), is_cheap: false }
     }
 }
 
@@ -99,17 +99,30 @@ impl Drop for Shared {
     }
 }
 
-/// The branches in scope that `bytes` takes before it kills its process, or before `patience` ends; `None` when this time it
-/// does not kill.
+/// As [`run_again`], without the death.
 ///
 /// # Errors
-/// When the system has no memory or process to spare.
+/// As there.
 pub fn branches_taken(
     evaluator: &mut Evaluator,
     scope: &Scope,
     bytes: &[u8],
     patience: Duration,
 ) -> Result<Option<Vec<u32>>, Error> {
+    Ok(run_again(evaluator, scope, bytes, patience)?.map(|(_, branches)| branches))
+}
+
+/// How `bytes` kills its process, or is killed when `patience` ends, and the branches in scope that it takes before; `None` when
+/// this time it does not kill.
+///
+/// # Errors
+/// When the system has no memory or process to spare.
+pub fn run_again(
+    evaluator: &mut Evaluator,
+    scope: &Scope,
+    bytes: &[u8],
+    patience: Duration,
+) -> Result<Option<(Death, Vec<u32>)>, Error> {
     let n = evaluator.target().n_branches;
     let shared = Shared::map(n + 1)?;
     // SAFETY: no other thread runs, so the child may do anything.
@@ -129,20 +142,23 @@ pub fn branches_taken(
             libc::_exit(0)
         }
     }
-    wait(child, Instant::now() + patience);
-    Ok(shared.branches())
+    let death = wait(child, Instant::now() + patience);
+    Ok(shared.branches().map(|branches| (death, branches)))
 }
 
 /// Waits for a child, and kills it at the deadline.
-fn wait(child: i32, deadline: Instant) {
+fn wait(child: i32, deadline: Instant) -> Death {
+    let (mut status, mut stuck) = (0, false);
     // SAFETY: our own child.
-    while unsafe { libc::waitpid(child, core::ptr::null_mut(), libc::WNOHANG) } == 0 {
+    while unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) } == 0 {
         if Instant::now() > deadline {
+            stuck = true;
             // SAFETY: as above.
             unsafe { libc::kill(child, libc::SIGKILL) };
         }
         std::thread::sleep(Duration::from_millis(1));
     }
+    Death { signal: if libc::WIFSIGNALED(status) { libc::WTERMSIG(status) } else { 0 }, stuck }
 }
 
 #[cfg(test)]

@@ -1,15 +1,21 @@
 //! `campaign.json`: what a campaign is about, written when it begins, so that the commands that work on an output directory
 //! (`cmin`, `merge`, `status`, `report`) need no more than its name.
 
-use std::path::{Path, PathBuf};
+use std::{
+    net::Ipv4Addr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Options, Rounding};
+use super::{Farm, Options, Rounding, SearchKind};
 use crate::{
     error::{Error, at},
+    executor::evaluator::Limits,
     report::durable,
     saturation::ScopeKind,
+    stage::paper,
     target::kind::plain,
 };
 
@@ -73,6 +79,50 @@ impl Manifest {
             memory_limit: options.memory_limit,
             fingerprint: fingerprint.to_owned(),
         }
+    }
+
+    /// What a campaign that goes on with this one would be told, and nothing else.
+    #[must_use]
+    pub fn options(&self) -> Options {
+        Options {
+            target: PathBuf::from(&self.target),
+            linked: self.linked.clone(),
+            sources: self.sources.clone(),
+            flags: self.flags.clone(),
+            libs: self.libs.clone(),
+            function: Some(self.symbol.clone()),
+            out: None,
+            seeds: None,
+            fresh: false,
+            seed: 0,
+            max_time: None,
+            max_evals: None,
+            timeout: self.limits().timeout,
+            fuel: self.fuel,
+            memory_limit: self.memory_limit,
+            search: SearchKind::Targeted,
+            minimizer: None,
+            n_start: paper::N_START,
+            n_iter: paper::N_ITER,
+            rounding: self.rounding,
+            scope: Some(self.scope),
+            sync: Vec::new(),
+            monitors: Vec::new(),
+            quiet: true,
+            farm: Farm {
+                cores: Vec::new(),
+                broker_port: None,
+                broker_address: Ipv4Addr::LOCALHOST.into(),
+                remote_brokers: Vec::new(),
+            },
+        }
+    }
+
+    /// Limits of one evaluation.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        let timeout = Duration::try_from_secs_f64(self.timeout).unwrap_or(Limits::default().timeout);
+        Limits { timeout, fuel: self.fuel, memory: self.memory_limit }
     }
 
     /// Writes it into `dir`, unless the same is there already.

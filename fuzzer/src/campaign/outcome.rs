@@ -1,6 +1,6 @@
 //! From the state of a campaign to its [`Report`].
 
-use std::{collections::BTreeMap, path::Path, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use penfuzz_cc::abi::site_kind;
 
@@ -23,10 +23,10 @@ const TIME_RUNNING: Duration = Duration::from_millis(100);
 pub struct Sources<'a> {
     /// Options of the campaign.
     pub options: &'a Options,
-    /// Its directory.
-    pub dir: &'a Path,
-    /// Kept and pending inputs: the file below `dir`, and the bytes.
+    /// Kept and pending inputs: the file below the output directory, and the bytes.
     pub inputs: &'a [(String, Vec<u8>)],
+    /// The inputs of its faults, by their files.
+    pub fault_inputs: &'a BTreeMap<String, Vec<u8>>,
     /// What it remembers besides.
     pub remembered: &'a Remembered,
     /// State of the branches.
@@ -140,7 +140,7 @@ fn finds(evaluator: &Evaluator, from: &Sources, kept: Vec<Kept>) -> Finds {
         Some((*b, Closest { distance, bytes: bytes.to_vec() }))
     });
     let faults = from.remembered.faults.iter().filter(|(_, f)| f.is_cheap).filter_map(|(file, fault)| {
-        let bytes = std::fs::read(from.dir.join(file)).ok()?;
+        let bytes = from.fault_inputs.get(file)?.clone();
         Some(Failing { file: file.clone(), bytes, key: fault.key, reason: fault.reason.clone() })
     });
     Finds { kept, goals: from.scope.branches.clone(), closest: closest.collect(), faults: faults.collect(), uncovered }
@@ -246,12 +246,13 @@ fn findings(from: &Sources, function: &Function, kind: FaultKind, shrunk: &Shrun
         .filter(|(_, f)| f.kind == kind)
         .map(|(file, fault)| {
             let shrunk = shrunk.faults.get(file);
-            let bytes = shrunk.map_or_else(|| std::fs::read(from.dir.join(file)).ok(), |f| Some(f.bytes.clone()));
+            let bytes = shrunk.map(|f| &f.bytes).or_else(|| from.fault_inputs.get(file));
             Finding {
                 file: file.clone(),
                 reason: shrunk.map_or(&fault.reason, |f| &f.reason).clone(),
                 place: fault.place.clone(),
-                args: bytes.map_or_else(Vec::new, |b| arguments(function, &b)),
+                stack: fault.stack.clone(),
+                args: bytes.map_or_else(Vec::new, |b| arguments(function, b)),
             }
         })
         .collect()

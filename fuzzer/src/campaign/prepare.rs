@@ -9,6 +9,7 @@ use std::{
 use super::{Options, board::Board, directory, farm, identity, manifest::Manifest};
 use crate::{
     error::{Error, at},
+    executor::hold::Hold,
     saturation::{Scope, ScopeKind},
     target::{Target, select},
 };
@@ -25,6 +26,8 @@ pub struct Prepared {
     pub scope: Scope,
     /// What makes this the same campaign when it is resumed.
     pub fingerprint: String,
+    /// What keeps the target from harming the process.
+    pub hold: Hold,
 }
 
 impl Prepared {
@@ -33,7 +36,9 @@ impl Prepared {
     /// # Errors
     /// When it cannot be loaded, or there is no such function, or it cannot be called.
     pub fn load(options: &Options) -> Result<Self, Error> {
+        let mut hold = Hold::before_loading();
         let target = Target::load(&options.linked)?.named(&options.target);
+        hold.loaded();
         let target = Rc::new(if options.rounding.is_nearest() { target } else { target.with_rounding() });
         let function = select::select(&target, options.function.as_deref())?;
         let kind = options.scope.unwrap_or(if target.functions[function].is_harness() {
@@ -43,7 +48,7 @@ impl Prepared {
         });
         let scope = Scope::new(&target, function, kind);
         let fingerprint = identity::fingerprint(&target, function, kind);
-        Ok(Self { target, function, kind, scope, fingerprint })
+        Ok(Self { target, function, kind, scope, fingerprint, hold })
     }
 
     /// The directory of the campaign: `dir` if it is given, checked; the old one set aside if the user wants so. `is_farm` when

@@ -1,13 +1,16 @@
 //! Child processes of the supervisor.
 
+use std::ffi::CString;
+
 use crate::error::Error;
 
-/// Starts a child that does `work` and then ends; returns its process id. What `work` returns tells its exit status. Neither
+/// Starts a child that does `work` and then ends; returns its process id. In lists of processes it is called `penfuzz` and
+/// `name`, of which about seven characters are shown. What `work` returns tells its exit status. Neither
 /// Ctrl-C nor SIGTERM, which both may go to the whole group, ends the child, but the end of this process does.
 ///
 /// # Errors
 /// When the system has no room for a process.
-pub fn fork(work: impl FnOnce() -> Result<(), Error>) -> Result<i32, Error> {
+pub fn fork(name: &str, work: impl FnOnce() -> Result<(), Error>) -> Result<i32, Error> {
     // SAFETY: no thread of ours runs, so the child may do anything.
     let pid = unsafe { libc::fork() };
     if pid < 0 {
@@ -16,8 +19,10 @@ pub fn fork(work: impl FnOnce() -> Result<(), Error>) -> Result<i32, Error> {
     if pid > 0 {
         return Ok(pid);
     }
-    // SAFETY: plain system calls.
+    let name = CString::new(format!("penfuzz {name}")).unwrap_or_default();
+    // SAFETY: plain system calls; the name ends with a zero.
     unsafe {
+        libc::prctl(libc::PR_SET_NAME, name.as_ptr());
         libc::signal(libc::SIGINT, libc::SIG_IGN);
         libc::signal(libc::SIGTERM, libc::SIG_IGN);
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);

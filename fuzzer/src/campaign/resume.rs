@@ -17,17 +17,22 @@ use crate::{
 /// When the state lacks the metadata of the feedbacks.
 pub fn restore<S: HasMetadata>(state: &mut S, remembered: &Remembered) -> Result<Vec<Vec<u8>>, libafl::Error> {
     let n = state.metadata::<Saturation>()?.len();
-    let mut spent = Spent::known(remembered.spent.clone(), remembered.attempts.clone());
+    // Whoever edited the file: no number may overflow, no branch lie outside.
+    let mut spent = Spent::known(
+        remembered.spent.iter().map(|e| (*e).min(u64::MAX / 2)).collect(),
+        remembered.attempts.iter().map(|a| (*a).min(u32::MAX / 2)).collect(),
+    );
+    let valid = |branches: &[u32]| branches.iter().copied().filter(|b| (*b as usize) < n).collect::<Vec<_>>();
     spent.ensure(n);
     state.add_metadata(spent);
-    state.add_metadata(Starts(remembered.starts));
+    state.add_metadata(Starts(remembered.starts.min(u32::MAX / 2)));
     let places = state.metadata_mut::<KnownPlaces>()?;
     places.0.extend(remembered.faults.values().map(|f| f.key));
     let saturation = state.metadata_mut::<Saturation>()?;
-    saturation.cover(&remembered.by_crash, true);
+    saturation.cover(&valid(&remembered.by_crash), true);
     let mut promoted = Vec::new();
-    for branch in &remembered.given_up {
-        promoted.extend(saturation.give_up(*branch as usize).into_iter().map(|p| p.bytes));
+    for branch in valid(&remembered.given_up) {
+        promoted.extend(saturation.give_up(branch as usize).into_iter().map(|p| p.bytes));
     }
     Ok(promoted)
 }

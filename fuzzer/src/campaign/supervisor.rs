@@ -10,8 +10,8 @@ use super::{
     Options,
     board::StopReason,
     client::{Client, Event},
+    display::Display,
     farm::{self, Role},
-    progress::Progress,
     worker::{InFarm, Place},
 };
 use crate::{
@@ -19,8 +19,10 @@ use crate::{
     report::{Report, json},
 };
 
+mod exporters;
 mod staff;
 
+use exporters::Exporters;
 use staff::Staff;
 
 /// What a finished campaign leaves.
@@ -44,13 +46,9 @@ const GRACE: Duration = Duration::from_secs(30);
 /// What the user must know.
 pub fn run(options: &Options) -> Result<Finished, Error> {
     catch_interrupts();
-    let mut progress = Progress::new(options.quiet);
-    let result = Supervisor::new(options).and_then(|mut s| {
-        let result = s.run(&mut progress);
-        s.end();
-        result
-    });
-    progress.clear();
+    let mut supervisor = Supervisor::new(options)?;
+    let result = supervisor.run();
+    supervisor.end(&result);
     result
 }
 
@@ -60,6 +58,8 @@ struct Supervisor<'a> {
     clients: Vec<Client>,
     /// Broker and reporter; `None` for a client that is alone.
     staff: Option<Staff>,
+    exporters: Exporters,
+    display: Display,
     stop: StopReason,
     told_to_stop: Option<Instant>,
 }
@@ -79,10 +79,12 @@ impl<'a> Supervisor<'a> {
                 vec![Client::new(Place { number: 0, clients: 1, dir: options.out.clone(), farm: None }, None)?]
             }
         };
-        Ok(Self { options, begun, clients, staff, stop: StopReason::None, told_to_stop: None })
+        let display = Display::new(options)?;
+        let exporters = Exporters::new(options)?;
+        Ok(Self { options, begun, clients, staff, exporters, display, stop: StopReason::None, told_to_stop: None })
     }
 
-    fn run(&mut self, progress: &mut Progress) -> Result<Finished, Error> {
+    fn run(&mut self) -> Result<Finished, Error> {
         for client in &mut self.clients {
             client.start(self.options, self.begun)?;
         }
@@ -93,7 +95,7 @@ impl<'a> Supervisor<'a> {
             if let Some(staff) = &mut self.staff {
                 staff.look(self.options, &self.clients, self.begun)?;
             }
-            progress.tick(self.clients[0].board());
+            self.show()?;
             std::thread::sleep((started.elapsed() / 8).clamp(Duration::from_micros(500), LOOK_EVERY));
         }
         let dir = match &mut self.staff {
@@ -106,8 +108,17 @@ impl<'a> Supervisor<'a> {
 
     fn look_at_clients(&mut self) -> Result<(), Error> {
         for i in 0..self.clients.len() {
+            for message in self.clients[i].hear() {
+                self.display.say(&message);
+            }
             match self.clients[i].look(self.options, self.begun)? {
-                Event::Nothing | Event::Replaced(_) => {}
+                Event::Nothing => {}
+                Event::Thawed => {
+                    let name = self.clients[i].place.name();
+                    self.display
+                        .say(&format!("{name} was stopped by a signal and did not go on; another takes its place"));
+                }
+                Event::Replaced(how) => self.display.restarted(&self.clients[i], how),
                 // They tell each other everything: what one knows to be done is done.
                 Event::Finished => self.stop_all(StopReason::Saturated),
                 Event::Fruitless => self.stop_all(StopReason::WorkersDie),
@@ -135,6 +146,12 @@ impl<'a> Supervisor<'a> {
         }
     }
 
+    fn show(&mut self) -> Result<(), Error> {
+        let root = self.staff.as_ref().map(Staff::dir);
+        self.display.tick(&self.clients, root, self.staff.as_ref().map(Staff::broker), self.begun);
+        self.display.dir().map_or(Ok(()), |dir| self.exporters.look(dir))
+    }
+
     fn stop_all(&mut self, reason: StopReason) {
         if self.stop == StopReason::None {
             self.stop = reason;
@@ -145,14 +162,19 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Ends every process that is left.
-    fn end(&mut self) {
-        for client in &self.clients {
+    /// Ends every process that is left, and shows how it ended.
+    fn end(&mut self, result: &Result<Finished, Error>) {
+        let (root, broker) = (self.staff.as_ref().map(Staff::dir), self.staff.as_ref().map(Staff::broker));
+        self.display.end(&self.clients, root, broker, self.begun, result.as_ref().map(|f| &f.report));
+
+        for client in &mut self.clients {
             super::process::kill(client.pid());
+            client.hear();
         }
         if let Some(staff) = &mut self.staff {
             staff.end();
         }
+        self.exporters.end();
     }
 }
 

@@ -3,6 +3,7 @@
 use core::sync::atomic::Ordering;
 use std::{
     fs::File,
+    io,
     os::{fd::AsRawFd, unix::process::parent_id},
     path::{Path, PathBuf},
     sync::Arc,
@@ -30,7 +31,8 @@ use super::{
     Options, SearchKind, afl,
     board::{Board, INPUT_ROOM, StopReason},
     directory,
-    farm::{Role, Switchboard, exchange::Exchange, parcel::hash},
+    disk::{self, Disk},
+    farm::{self, Role, Switchboard, exchange::Exchange, parcel::hash},
     killer::{self, Death},
     outcome,
     prepare::Prepared,
@@ -39,7 +41,7 @@ use super::{
 };
 use crate::{
     error::Error,
-    executor::{Evaluator, Fault, HasEvaluator, PenExecutor, evaluator::Limits, guard},
+    executor::{Evaluator, Fault, HasEvaluator, PenExecutor, evaluator::Limits, guard, hold::Hold},
     report,
     saturation::{BranchGraph, NewPlaceFeedback, PenObserver, Saturation, SaturationFeedback, Scope},
     shrink::Shrinker,
@@ -50,6 +52,7 @@ use crate::{
     target::harvest,
 };
 
+mod import;
 mod talk;
 
 /// How a worker ends that did not fail.
@@ -86,6 +89,14 @@ pub struct Place {
     pub farm: Option<InFarm>,
 }
 
+impl Place {
+    /// Its name, and that of its directory if there are several.
+    #[must_use]
+    pub fn name(&self) -> String {
+        farm::client_name(self.number)
+    }
+}
+
 /// The place of a client among others.
 #[derive(Debug, Clone)]
 pub struct InFarm {
@@ -111,11 +122,18 @@ pub fn run(options: &Options, place: &Place, begun: Instant, board: &'static mut
     };
     let lock = directory::lock(&dir, parent_id())?;
     board.directory.set(&dir.to_string_lossy());
-    let store = Store::open(&dir, lock, &prepared.fingerprint)?;
+    let f = &prepared.target.functions[prepared.function];
+    let size = (!f.is_harness()).then(|| f.layout().size());
+    let store = Store::open(&dir, lock, &prepared.fingerprint, size)?;
+    for message in &store.messages {
+        eprintln!("penfuzz: {message}");
+    }
     if place.farm.is_none() {
         prepared.sign(options, &dir)?;
     }
-    Campaign::new(options, place, prepared, store, begun, board)?.run()
+    let campaign = Campaign::new(options, place, prepared, store, begun, board)?;
+    campaign.hold_target();
+    campaign.run()
 }
 
 /// Finds out what there is to do before several clients begin: is there such a function, where does the campaign lie? The
@@ -154,6 +172,7 @@ struct Campaign<'a> {
     told_generation: u64,
     scope: Scope,
     store: Store,
+    hold: Hold,
     board: &'static mut Board,
     begun: Instant,
     clock: Clock,
@@ -166,6 +185,9 @@ struct Campaign<'a> {
     state_written: f64,
     report_written: f64,
     shrinker: Shrinker,
+    disk: Disk,
+    imports: Option<import::Imports>,
+    statistics: afl::Statistics,
 }
 
 impl<'a> Campaign<'a> {
@@ -177,7 +199,7 @@ impl<'a> Campaign<'a> {
         begun: Instant,
         board: &'static mut Board,
     ) -> Result<Self, Error> {
-        let Prepared { target, function, scope, fingerprint, .. } = prepared;
+        let Prepared { target, function, scope, fingerprint, hold, .. } = prepared;
         let limits = Limits { timeout: options.timeout, fuel: options.fuel, memory: options.memory_limit };
         let layout = Arc::new(target.functions[function].layout());
         let dictionary = Arc::new(harvest::dictionary(&target, function));
@@ -195,7 +217,11 @@ impl<'a> Campaign<'a> {
         // A worker that follows another counts on; the board may know more than the file.
         let evaluations = store.remembered.evaluations.max(board.evaluations.load(Ordering::Relaxed));
         evaluator.set_evaluations(evaluations);
-        store.remembered.workers += 1;
+        // One of several clients imports; the others hear of it.
+        let sync = if place.number == 0 { &options.sync[..] } else { &[] };
+        let imports = import::Imports::begin(sync, store.dir(), store.remembered.workers == 0)?;
+        let statistics = afl::Statistics::begin(store.dir());
+        store.remembered.workers = store.remembered.workers.wrapping_add(1).max(1);
         board.start_clock(begun, store.remembered.seconds);
         // SAFETY: the board is mapped for ever; the flag is atomic.
         let stop: &'static core::sync::atomic::AtomicU32 = unsafe { &*core::ptr::from_ref(&board.stop) };
@@ -205,7 +231,7 @@ impl<'a> Campaign<'a> {
         let exchange = place.farm.as_ref().map(|farm| {
             let f = evaluator.function();
             let inputs = hash(&(&f.symbol, f.has_rounding, evaluator.input_size()));
-            Exchange::new(farm.switchboard, inputs, hash(&fingerprint), &place.number.to_string())
+            Exchange::new(farm.switchboard, inputs, hash(&fingerprint), &place.name())
         });
         Ok(Self {
             options,
@@ -214,6 +240,7 @@ impl<'a> Campaign<'a> {
             told_generation: 0,
             scope,
             store,
+            hold,
             board,
             begun,
             clock,
@@ -226,7 +253,24 @@ impl<'a> Campaign<'a> {
             state_written: 0.0,
             report_written: 0.0,
             shrinker: Shrinker::default(),
+            disk: Disk::default(),
+            imports,
+            statistics,
         })
+    }
+
+    /// Before the first evaluation, and after the last file that stays open.
+    fn hold_target(&self) {
+        let is_first = self.board.searching.load(Ordering::Relaxed) == 0;
+        if let Err(e) = self.hold.install()
+            && is_first
+        {
+            eprintln!(
+                "penfuzz: this system grants no filter on system calls ({}); a target that starts processes or threads, \
+                 closes files or sets signal handlers is not held",
+                crate::target::kind::plain(&e)
+            );
+        }
     }
 
     fn run(mut self) -> Result<End, Error> {
@@ -344,9 +388,7 @@ impl<'a> Campaign<'a> {
         }
         silence(&[libc::STDERR_FILENO])?;
         self.board.searching.store(1, Ordering::Release);
-        let size = executor.evaluator().input_size();
-        let death = Death::of_number(self.board.death.swap(0, Ordering::Relaxed));
-        let (killer, lost) = (self.board.input[..size].to_vec(), self.board.finds(size));
+        let lost = self.board.finds();
         probe::submit(kept, fuzzer, executor, state, manager)?;
         probe::submit(lost, fuzzer, executor, state, manager)?;
         probe::submit(self.of_the_others(), fuzzer, executor, state, manager)?;
@@ -354,12 +396,17 @@ impl<'a> Campaign<'a> {
             fuzzer.add_input(state, executor, manager, BytesInput::new(bytes))?;
         }
         resume::restore_progress(executor.evaluator_mut(), &self.store.remembered);
-        if let Some(death) = death {
-            self.explain(death, &killer, executor.evaluator_mut(), state)?;
-            // At once: the next death may come before the next time to save.
-            resume::remember(state, &mut self.store.remembered)?;
-            self.store.save()?;
+        let killers = self.board.killers();
+        for (death, bytes) in killers.iter().filter_map(|(n, bytes)| Some((Death::of_number(*n)?, bytes))) {
+            self.suspect(bytes);
+            self.explain(death, bytes, executor.evaluator_mut(), state)?;
         }
+        if !killers.is_empty() {
+            // At once: the next death may come before the next time to save.
+            executor.evaluator_mut().set_evaluations(count);
+            self.settle(executor, state)?;
+        }
+        probe::submit(self.store.to_run_again(), fuzzer, executor, state, manager)?;
         if resumed {
             // Looking again at what was known is no new evaluation.
             executor.evaluator_mut().set_evaluations(count);
@@ -368,7 +415,12 @@ impl<'a> Campaign<'a> {
         for seed in seeds.into_iter().skip(tried as usize) {
             // One may kill this worker: the next goes on behind it, and knows what was found before.
             self.board.seeds_tried.fetch_add(1, Ordering::Relaxed);
-            probe::submit(vec![seed], fuzzer, executor, state, manager)?;
+            let known = (state.metadata::<Saturation>()?.generation, state.solutions().count());
+            probe::submit(vec![seed.clone()], fuzzer, executor, state, manager)?;
+            if known != (state.metadata::<Saturation>()?.generation, state.solutions().count()) {
+                // It is not tried again, so the next worker must hear of it even if it is not on the disk by then.
+                executor.evaluator_mut().note_find(&seed);
+            }
             self.sync(executor, state)?;
         }
         self.sync(executor, state)
@@ -401,15 +453,15 @@ impl<'a> Campaign<'a> {
         );
         let ms = (self.board.seconds(self.begun) * 1e3) as u64;
         // The first death of a kind stands for all in which nothing new is seen.
-        if !self.store.keep_fault(bytes, &death.fault(&[], place.clone()), ms)? && !new.is_empty() {
-            self.store.keep_fault(bytes, &death.fault(&new, place), ms)?;
+        if !self.store.keep_fault(bytes, &death.fault(&[], place.clone()), ms) && !new.is_empty() {
+            self.store.keep_fault(bytes, &death.fault(&new, place), ms);
         }
         Ok(())
     }
 
     fn seeds(&self) -> Result<Vec<Vec<u8>>, Error> {
         let Some(dir) = &self.options.seeds else { return Ok(Vec::new()) };
-        let unreadable = |p: &Path, e: &std::io::Error| {
+        let unreadable = |p: &Path, e: &io::Error| {
             crate::error::at(p, format!("cannot be read as seeds: {}", crate::target::kind::plain(e)))
         };
         let mut files = Vec::new();
@@ -442,12 +494,13 @@ impl<'a> Campaign<'a> {
         Z: libafl::Evaluator<Executor, Manager, BytesInput, State>,
     {
         loop {
+            let imports_wait = self.import(fuzzer, executor, state, manager)?;
             let saturation = state.metadata::<Saturation>()?;
-            if saturation.is_done() && (!self.goes_on() || saturation.uncovered().next().is_none()) {
+            if !imports_wait && saturation.is_done() && (!self.goes_on() || saturation.uncovered().next().is_none()) {
                 return Ok(Some(StopReason::Saturated));
             }
             if guard::is_worn_out() {
-                self.save(executor, state)?;
+                self.settle(executor, state)?;
                 return Ok(None);
             }
             if self.clock.is_over(executor.evaluator().evaluations()) {
@@ -460,42 +513,77 @@ impl<'a> Campaign<'a> {
         }
     }
 
-    /// Writes what is new to disk, then shows it on the board.
+    /// Notes what is new; now and then writes it to the disk and then shows it on the board.
     fn sync(&mut self, executor: &mut Executor, state: &State) -> Result<(), Error> {
-        let evaluations = executor.evaluator().evaluations();
+        self.hold.come_back();
+        self.note_finds(state, executor.evaluator().evaluations())?;
+        if self.disk.is_due() || (self.board.is_nearly_full() && !self.disk.is_failing()) {
+            self.settle(executor, state)?;
+        }
+        Ok(())
+    }
+
+    fn note_finds(&mut self, state: &State, evaluations: u64) -> Result<(), Error> {
         self.store.remembered.evaluations = evaluations;
         let saturation = state.metadata::<Saturation>()?;
         if core::mem::replace(&mut self.synced_generation, saturation.generation) != saturation.generation {
             self.sync_inputs(state, saturation, evaluations)?;
         }
-        self.sync_faults(state)?;
-        self.board.forget_finds();
+        self.sync_faults(state)
+    }
+
+    /// Writes what is due, then shows it. When the disk fails, all of it is kept and tried again.
+    fn settle(&mut self, executor: &mut Executor, state: &State) -> Result<(), Error> {
+        // What is on the board only would be forgotten there otherwise.
+        self.note_finds(state, executor.evaluator().evaluations())?;
+        let done = self.write_due(executor, state)?;
+        self.disk.note(&done, self.store.unwritten(), self.board);
+        self.show(state.metadata::<Saturation>()?);
+        Ok(())
+    }
+
+    fn write_due(&mut self, executor: &mut Executor, state: &State) -> Result<io::Result<()>, Error> {
+        // What failed may have been any of it.
+        let all = self.disk.is_failing() || guard::is_worn_out();
         let seconds = self.board.seconds(self.begun);
+        if let Err(e) = self.flush() {
+            return Ok(Err(e));
+        }
         let every = if self.store.remembered.workers > 1 { STATE_AFTER_DEATH } else { STATE_EVERY };
-        if seconds - self.state_written >= every {
+        if all || self.store.has_new_faults() || seconds - self.state_written >= every {
+            self.remember(executor, state)?;
+            if let Err(e) = self.store.save() {
+                return Ok(Err(e));
+            }
             self.state_written = seconds;
-            self.save(executor, state)?;
         }
-        if seconds - self.report_written >= STATE_EVERY {
+        if self.disk.is_failing() || seconds - self.report_written >= STATE_EVERY {
             self.report_written = seconds;
-            self.write_reports(StopReason::None, executor, state)?;
+            return self.write_reports(StopReason::None, executor, state);
         }
+        Ok(Ok(()))
+    }
+
+    /// Writes the finds; the supervisor need not remember them any more then.
+    fn flush(&mut self) -> io::Result<()> {
+        self.store.flush()?;
+        self.board.forget_finds();
+        self.board.forget_killers();
         Ok(())
     }
 
     fn sync_inputs(&mut self, state: &State, saturation: &Saturation, evaluations: u64) -> Result<(), Error> {
         let ms = (self.board.seconds(self.begun) * 1e3) as u64;
-        let op = self.options.search.name();
+        let op = self.imports.as_ref().and_then(import::Imports::op).unwrap_or(self.options.search.name()).to_owned();
         let corpus = state.corpus();
         for i in self.synced_kept..corpus.count() {
             let input: Vec<u8> = corpus.cloned_input_for_id(corpus.nth(i))?.into();
-            self.store.keep(&input, ms, evaluations, op)?;
+            self.store.keep(&input, ms, evaluations, &op);
         }
         self.synced_kept = corpus.count();
         for pending in &saturation.pending {
-            self.store.keep_pending(&pending.bytes, ms, evaluations, op)?;
+            self.store.keep_pending(&pending.bytes, ms, evaluations, &op);
         }
-        self.show(saturation);
         Ok(())
     }
 
@@ -508,70 +596,89 @@ impl<'a> Campaign<'a> {
         for i in self.synced_solutions..solutions.count() {
             let fault = solutions.get(solutions.nth(i))?.borrow().metadata::<Fault>()?.clone();
             let bytes: Vec<u8> = solutions.cloned_input_for_id(solutions.nth(i))?.into();
-            self.store.keep_fault(&bytes, &fault, ms)?;
+            self.store.keep_fault(&bytes, &fault, ms);
         }
         self.synced_solutions = solutions.count();
-        self.show(state.metadata::<Saturation>()?);
         Ok(())
     }
 
     fn show(&self, saturation: &Saturation) {
         let (total, covered, saturated, given_up) = saturation.counts();
-        let (crashes, hangs) = self.store.fault_counts();
+        let files = self.store.counts();
         for (cell, value) in [
             (&self.board.total, total),
             (&self.board.covered, covered),
             (&self.board.saturated, saturated),
             (&self.board.given_up, given_up),
-            (&self.board.kept, self.store.queue().len()),
-            (&self.board.crashes, crashes),
-            (&self.board.hangs, hangs),
+            (&self.board.kept, files.kept),
+            (&self.board.crashes, files.crashes),
+            (&self.board.hangs, files.hangs),
+            (&self.board.unwritten, self.store.unwritten()),
         ] {
             cell.store(value as u64, Ordering::Relaxed);
         }
     }
 
-    fn write_afl(&self, saturation: &Saturation, evaluations: u64, seconds: f64) {
+    fn write_afl(&mut self, stop: StopReason, evaluations: u64, state: &State) -> Result<(), Error> {
+        let saturation = state.metadata::<Saturation>()?;
         let (total, covered, ..) = saturation.counts();
-        let (crashes, hangs) = self.store.fault_counts();
+        let files = self.store.counts();
         let moment = afl::Moment {
-            seconds,
+            seconds: self.board.seconds(self.begun),
             evaluations,
-            kept: self.store.queue().len(),
-            pending: self.store.pending().len(),
-            crashes,
-            hangs,
+            kept: files.kept,
+            imported: self.store.queue().iter().filter(|(name, _)| name.contains(",sync:")).count(),
+            pending: files.pending,
+            crashes: files.crashes,
+            hangs: files.hangs,
             covered,
             total,
+            rounds: state.metadata::<Spent>().map_or(0, |spent| spent.rounds(saturation)),
+            timeout: self.options.timeout.as_millis(),
         };
-        afl::write(self.store.dir(), &self.options.target.display().to_string(), &moment);
+        self.statistics.write(self.store.dir(), &self.options.target, &moment, stop != StopReason::None);
+        Ok(())
     }
 
-    fn save(&mut self, executor: &Executor, state: &State) -> Result<(), Error> {
+    /// Takes out of the state of LibAFL what `state.json` is to know.
+    fn remember(&mut self, executor: &Executor, state: &State) -> Result<(), Error> {
         resume::remember(state, &mut self.store.remembered)?;
         resume::remember_progress(executor.evaluator(), state, &mut self.store.remembered)?;
         self.store.remembered.evaluations = executor.evaluator().evaluations();
         self.store.remembered.seconds = self.board.seconds(self.begun);
-        self.store.save()
+        Ok(())
     }
 
     fn finish(mut self, stop: StopReason, executor: &mut Executor, state: &State) -> Result<End, Error> {
-        self.save(executor, state)?;
-        self.write_reports(stop, executor, state)?;
-        Ok(End::Finished)
+        self.note_finds(state, executor.evaluator().evaluations())?;
+        self.remember(executor, state)?;
+        let mut done = self.flush().and_then(|()| self.store.save());
+        if done.is_ok() {
+            done = self.write_reports(stop, executor, state)?;
+        }
+        self.show(state.metadata::<Saturation>()?);
+        match done {
+            Ok(()) => Ok(End::Finished),
+            Err(e) => Err(disk::lost(self.store.dir(), &e, self.store.unwritten())),
+        }
     }
 
     /// Statistics and reports; also of a campaign that still runs.
-    fn write_reports(&mut self, stop: StopReason, executor: &mut Executor, state: &State) -> Result<(), Error> {
+    fn write_reports(
+        &mut self,
+        stop: StopReason,
+        executor: &mut Executor,
+        state: &State,
+    ) -> Result<io::Result<()>, Error> {
+        self.write_afl(stop, executor.evaluator().evaluations(), state)?;
         let saturation = state.metadata::<Saturation>()?;
-        self.write_afl(saturation, executor.evaluator().evaluations(), self.board.seconds(self.begun));
         if self.place.farm.is_some() {
-            return Ok(());
+            return Ok(Ok(()));
         }
         let sources = outcome::Sources {
             options: self.options,
-            dir: self.store.dir(),
             inputs: &self.store.inputs(),
+            fault_inputs: self.store.fault_inputs(),
             remembered: &self.store.remembered,
             saturation,
             spent: state.metadata::<Spent>().ok(),
@@ -579,6 +686,7 @@ impl<'a> Campaign<'a> {
             stop,
         };
         let report = outcome::report(executor.evaluator_mut(), &sources, &mut self.shrinker);
-        report::write_all(self.store.dir(), &report).map_err(|e| Error::new(e.to_string()))
+        self.hold.come_back();
+        Ok(report::write_all(self.store.dir(), &report))
     }
 }

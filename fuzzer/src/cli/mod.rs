@@ -1,12 +1,17 @@
 //! The command line: one file per subcommand; the doc comment of a flag is its help text.
 
+mod cmin;
 mod compare;
 mod functions;
 mod fuzz;
 mod generate;
+mod merge;
 mod replay;
 mod report;
+mod status;
 mod suite;
+mod tmin;
+mod triage;
 mod values;
 
 use std::process::ExitCode;
@@ -56,6 +61,16 @@ enum Command {
     Replay(replay::Args),
     /// Write the reports of a campaign again and print its summary.
     Report(report::Args),
+    /// Tell how campaigns are doing, running or not.
+    Status(status::Args),
+    /// Choose the few inputs of a campaign that cover what all of them cover.
+    Cmin(cmin::Args),
+    /// Make one campaign of several, and of other fuzzers' inputs.
+    Merge(merge::Args),
+    /// Make one input as simple as possible.
+    Tmin(tmin::Args),
+    /// List the crashes and hangs of a campaign by their places, with arguments and stacks.
+    Triage(triage::Args),
 }
 
 /// Parses the arguments, runs the command, and turns errors into a message and an exit status.
@@ -69,6 +84,11 @@ pub fn main() -> ExitCode {
         Some(Command::Functions(args)) => functions::run(&args),
         Some(Command::Replay(args)) => replay::run(&args),
         Some(Command::Report(args)) => report::run(&args),
+        Some(Command::Status(args)) => status::run(&args),
+        Some(Command::Cmin(args)) => cmin::run(&args),
+        Some(Command::Merge(args)) => merge::run(&args),
+        Some(Command::Tmin(args)) => tmin::run(&args),
+        Some(Command::Triage(args)) => triage::run(&args),
         None => fuzz::run(&cli.fuzz),
     };
     match outcome {

@@ -15,6 +15,7 @@ use crate::{
     executor::{
         Evaluator,
         evaluator::{DEFAULT_FUEL, Limits, Ran},
+        hold::Hold,
     },
     report::literal,
     saturation::{Scope, ScopeKind},
@@ -31,6 +32,17 @@ pub struct Args {
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
 
+    #[command(flatten)]
+    limits: LimitArgs,
+
+    /// Whose branches are shown.
+    #[arg(long, value_enum, default_value_t = ScopeKind::Function)]
+    scope: ScopeKind,
+}
+
+/// Limits of one evaluation; shared by the commands that run an input.
+#[derive(Debug, clap::Args)]
+pub struct LimitArgs {
     /// Time one evaluation may take.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = values::duration)]
     timeout: Duration,
@@ -42,23 +54,30 @@ pub struct Args {
     /// Memory the target may use (512M, 2G).
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = values::memory)]
     memory_limit: u64,
+}
 
-    /// Whose branches are shown.
-    #[arg(long, value_enum, default_value_t = ScopeKind::Function)]
-    scope: ScopeKind,
+impl LimitArgs {
+    /// As the evaluator takes them.
+    pub fn limits(&self) -> Limits {
+        Limits { timeout: self.timeout, fuel: self.fuel, memory: self.memory_limit }
+    }
 }
 
 /// Replays each input.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let linked = args.target.link()?;
+    let mut hold = Hold::before_loading();
     let target = Target::load(&linked.file)?.named(args.target.path()?);
+    hold.loaded();
     let target = Rc::new(if args.target.rounding.is_nearest() { target } else { target.with_rounding() });
     let function = select::select(&target, args.target.function.as_deref())?;
     let scope = Scope::new(&target, function, args.scope);
-    let limits = Limits { timeout: args.timeout, fuel: args.fuel, memory: args.memory_limit };
-    let mut evaluator = Evaluator::new(Rc::clone(&target), function, limits)?;
+    let mut evaluator = Evaluator::new(Rc::clone(&target), function, args.limits.limits())?;
+    // As in the campaign; without a filter the target shows what it does.
+    let _ = hold.install();
     let mut outcome = Outcome::Fine;
     for path in &args.inputs {
+        hold.come_back();
         let bytes = std::fs::read(path).map_err(|e| at(path, format!("cannot be read: {}", plain(&e))))?;
         println!("{}", path.display());
         warn_of_mode(&evaluator, path, &bytes);
@@ -70,7 +89,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
 }
 
 /// An input of a campaign with rounding modes looks like one with a byte too many.
-fn warn_of_mode(evaluator: &Evaluator, path: &Path, bytes: &[u8]) {
+pub(super) fn warn_of_mode(evaluator: &Evaluator, path: &Path, bytes: &[u8]) {
     let function = evaluator.function();
     let is_longer_by_one = bytes.len() == evaluator.input_size() + 1;
     if is_longer_by_one && !function.has_rounding && !function.is_harness() && bytes.last().is_some_and(|b| b & 3 != 0)
@@ -99,7 +118,12 @@ fn replay(evaluator: &mut Evaluator, scope: &Scope, bytes: &[u8]) -> Ran {
         );
     }
     match evaluator.fault() {
-        Some(fault) => println!("  {} in {}", fault.reason, fault.place),
+        Some(fault) => {
+            println!("  {} in {}", fault.reason, fault.place);
+            for frame in &fault.stack {
+                println!("    {frame}");
+            }
+        }
         None => print_result(evaluator),
     }
     ran

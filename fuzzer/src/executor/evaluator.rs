@@ -51,7 +51,7 @@ impl Default for Limits {
 pub struct Journal {
     /// Bytes used.
     pub used: *mut u64,
-    /// Inputs, one after the other.
+    /// Inputs, each behind its length.
     pub bytes: *mut u8,
     /// Bytes that fit.
     pub room: usize,
@@ -157,6 +157,7 @@ impl Evaluator {
         me.input = me.own_input.as_mut_ptr();
         me.count = &raw mut *me.own_count;
         me.connect();
+        me.set_ration(limits.fuel);
         // Until an objective says otherwise, every branch is news.
         me.arm(|_| action::RECORD);
         Ok(me)
@@ -199,20 +200,21 @@ impl Evaluator {
         guard::install_in_child(timeout, self.memory)
     }
 
-    /// Notes an input in the journal, if there is one and it has room.
+    /// Notes an input in the journal, if there is one and it has room: its length in four bytes, then the input.
     pub fn note_find(&mut self, x: &[u8]) {
+        const HEAD: usize = size_of::<u32>();
         let Some(journal) = self.journal else { return };
         // SAFETY: `used` and `bytes` are good by the contract of `show_to_supervisor`; the room is checked.
         unsafe {
             let used = journal.used.read() as usize;
-            if used + self.input_size > journal.room {
+            if used + HEAD + x.len() > journal.room {
                 return;
             }
-            let n = x.len().min(self.input_size);
             let at = journal.bytes.add(used);
-            core::ptr::copy_nonoverlapping(x.as_ptr(), at, n);
-            at.add(n).write_bytes(0, self.input_size - n);
-            journal.used.write((used + self.input_size) as u64);
+            core::ptr::copy_nonoverlapping((x.len() as u32).to_ne_bytes().as_ptr(), at, HEAD);
+            core::ptr::copy_nonoverlapping(x.as_ptr(), at.add(HEAD), x.len());
+            // Last: a death in between leaves no half of an entry.
+            journal.used.write((used + HEAD + x.len()) as u64);
         }
     }
 
@@ -299,11 +301,12 @@ impl Evaluator {
             self.last_end = None;
             return Ran::Returned;
         }
-        let ration = core::mem::replace(&mut self.ration, self.fuel);
+        let ration = self.ration;
+        self.set_ration(self.fuel);
         // SAFETY: `input` holds `input_size` bytes.
         let x = unsafe { core::slice::from_raw_parts(self.input, self.input_size) }.to_vec();
         let ran = self.run(&x);
-        self.ration = ration;
+        self.set_ration(ration);
         ran
     }
 
@@ -311,6 +314,7 @@ impl Evaluator {
     /// a search from making many.
     pub fn set_ration(&mut self, fuel: i64) {
         self.ration = fuel.clamp(1, self.fuel);
+        guard::trace_fuel(self.ration == self.fuel);
     }
 
     /// The fuel of an evaluation that is not cut short.

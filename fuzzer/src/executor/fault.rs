@@ -1,11 +1,12 @@
 //! A crash or a hang: what happened and where, so that each place is reported once.
 
 use std::{
+    cell::RefCell,
+    collections::HashMap,
     hash::{DefaultHasher, Hash, Hasher},
     path::Path,
 };
 
-use addr2line::demangle_auto;
 use libafl_bolts::impl_serdeany;
 use penfuzz_cc::abi;
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,8 @@ use serde::{Deserialize, Serialize};
 use super::{
     evaluator::Limits,
     guard::{self, End},
+    hold, stack,
+    symbols::Symbols,
 };
 use crate::target::load::module_of;
 
@@ -36,6 +39,10 @@ pub struct Fault {
     pub reason: String,
     /// `function (file:line)`, or `module+0xoffset`.
     pub place: String,
+    /// The frames of the target and of libraries, innermost first, each as `place`; empty when nothing is known, as for an
+    /// input that kills its process.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stack: Vec<String>,
     /// It can be had again in microseconds to a millisecond, and the process lives on.
     #[serde(default)]
     pub is_cheap: bool,
@@ -51,22 +58,26 @@ struct Place {
     callers: [u64; CALLERS],
 }
 
-/// Programs that abort do so in one function for all their errors (an error handler, `assert`'s helper): its callers tell
-/// the errors apart.
+/// Programs that abort or exit do so in one function for all their errors (an error handler, `assert`'s helper): its callers
+/// tell the errors apart.
 const CALLERS: usize = 2;
 
 /// Finds places in one target file. Looks up names only for faults not seen before.
 pub struct FaultReader {
-    base: u64,
     limits: Limits,
-    symbols: Option<addr2line::Loader>,
+    symbols: Symbols,
+    /// Place and stack of what was told before: a search may meet one fault a hundred thousand times.
+    told: RefCell<HashMap<u64, (String, Vec<String>)>>,
 }
 
 impl core::fmt::Debug for FaultReader {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("FaultReader").field("base", &self.base).finish_non_exhaustive()
+        f.debug_struct("FaultReader").field("limits", &self.limits).finish_non_exhaustive()
     }
 }
+
+/// Stacks that are remembered; a wild jump has a new one each time.
+const REMEMBERED: usize = 256;
 
 /// A fault this near the stack pointer is a stack overflow.
 const STACK_REACH: u64 = 1 << 20;
@@ -75,7 +86,7 @@ impl FaultReader {
     /// For the target file at `path`, mapped at `base`.
     #[must_use]
     pub fn new(path: &Path, base: u64, limits: Limits) -> Self {
-        Self { base, limits, symbols: addr2line::Loader::new(path).ok() }
+        Self { limits, symbols: Symbols::new(path, base), told: RefCell::default() }
     }
 
     /// Crash or hang?
@@ -95,13 +106,27 @@ impl FaultReader {
     /// The whole story.
     #[must_use]
     pub fn read(&self, end: &End, exit_status: i64) -> Fault {
+        let (place, stack) = self.tell(end);
         Fault {
             kind: Self::kind(end),
             key: self.key(end),
             reason: self.reason(end, exit_status),
-            place: self.story(end),
+            place,
+            stack,
             is_cheap: end.signal != libc::SIGALRM && end.stop != guard::STOP_MEMORY,
         }
+    }
+
+    /// Place and stack in words.
+    fn tell(&self, end: &End) -> (String, Vec<String>) {
+        let mut hasher = DefaultHasher::new();
+        (end.signal, end.stop, end.place, end.caller).hash(&mut hasher);
+        end.frames().for_each(|f| f.hash(&mut hasher));
+        let mut told = self.told.borrow_mut();
+        if told.len() > REMEMBERED {
+            told.clear();
+        }
+        told.entry(hasher.finish()).or_insert_with(|| (self.story(end), stack::tell(end, &self.symbols))).clone()
     }
 
     fn place(&self, end: &End) -> Place {
@@ -109,40 +134,37 @@ impl FaultReader {
         let address = self.address_in_target(end);
         // The alarm, the overflow and the limit strike anywhere inside the guilty function.
         let anywhere = end.signal == libc::SIGALRM || end.stop == guard::STOP_MEMORY || is_overflow(end);
-        let offset = if anywhere { self.function_of(address) } else { address };
+        let offset = if anywhere { self.symbols.function_of(address) } else { address };
         let mut callers = [0; CALLERS];
-        if end.signal == libc::SIGABRT {
-            for (caller, address) in callers.iter_mut().zip(self.addresses_in_target(end).skip(1)) {
-                *caller = address;
-            }
+        let skipped = match (end.signal, end.stop) {
+            (libc::SIGABRT, _) => 1,
+            (_, abi::stop::EXIT) => self.frames_of_runtime(end) + 1,
+            _ => usize::MAX,
+        };
+        for (caller, address) in callers.iter_mut().zip(self.addresses_in_target(end).skip(skipped)) {
+            *caller = address;
         }
         Place { what, offset, callers }
     }
 
     /// Return addresses in the target file, innermost first.
     fn addresses_in_target<'a>(&'a self, end: &'a End) -> impl Iterator<Item = u64> + 'a {
-        end.frames().filter_map(|f| self.inside(f.wrapping_sub(1)))
+        end.frames().filter_map(|f| self.symbols.inside(f.wrapping_sub(1)))
     }
 
-    fn inside(&self, address: u64) -> Option<u64> {
-        module_of(address).is_some_and(|(base, _)| base == self.base).then(|| address - self.base)
+    /// Frames of the target between what stopped it and the code that called for it.
+    fn frames_of_runtime(&self, end: &End) -> usize {
+        end.frames().filter(|f| self.symbols.inside(*f).is_some()).take_while(|f| *f != end.place).count()
     }
 
     /// The innermost address that lies in the target file, as an offset into it; 0 when there is none.
     fn address_in_target(&self, end: &End) -> u64 {
         if matches!(end.stop, abi::stop::FUEL | abi::stop::EXIT) {
-            return self.inside(end.place).map_or(0, |a| a - 1);
+            return self.symbols.inside(end.place).map_or(0, |a| a - 1);
         }
-        self.inside(end.place).or_else(|| self.addresses_in_target(end).next()).unwrap_or(0)
-    }
-
-    fn function_of(&self, offset: u64) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        match self.symbols.as_ref().and_then(|s| s.find_symbol(offset)) {
-            Some(name) => name.hash(&mut hasher),
-            None => offset.hash(&mut hasher),
-        }
-        hasher.finish()
+        let called_from = || self.symbols.inside(end.caller.wrapping_sub(1)).filter(|_| module_of(end.place).is_none());
+        let place = self.symbols.inside(end.place);
+        place.or_else(|| self.addresses_in_target(end).next()).or_else(called_from).unwrap_or(0)
     }
 
     fn reason(&self, end: &End, exit_status: i64) -> String {
@@ -150,6 +172,7 @@ impl FaultReader {
             abi::stop::FUEL => return format!("no end after {} loop iterations and calls", self.limits.fuel),
             guard::STOP_MEMORY => return format!("more than {} MiB of memory", self.limits.memory >> 20),
             abi::stop::EXIT => return format!("exit({exit_status})"),
+            guard::STOP_REFUSED => return hold::refusal(end.address),
             _ => {}
         }
         match end.signal {
@@ -160,50 +183,16 @@ impl FaultReader {
         }
     }
 
-    /// The place, and for an abort who asked for it.
+    /// The place, and for an abort or an exit who asked for it.
     fn story(&self, end: &End) -> String {
-        let mut story = self.describe(self.address_in_target(end));
-        for caller in self.place(end).callers.into_iter().filter(|c| *c != 0 && !self.is_thunk(*c)) {
+        let mut story = self.symbols.describe(self.address_in_target(end));
+        for caller in self.place(end).callers.into_iter().filter(|c| *c != 0 && !self.symbols.is_thunk(*c)) {
             story += ", called by ";
-            story += &self.describe(caller);
+            story += &self.symbols.describe(caller);
         }
         story
     }
-
-    fn describe(&self, offset: u64) -> String {
-        if offset == 0 {
-            return "outside the target's own code".to_owned();
-        }
-        let unknown = || format!("target+{offset:#x}");
-        let Some(symbols) = &self.symbols else { return unknown() };
-        // A function that is inlined into its thunk has only the thunk's symbol.
-        let name = symbols.find_symbol(offset).map(|n| demangle_auto(n.strip_prefix(THUNK).unwrap_or(n).into(), None));
-        match (self.line(offset), name) {
-            (Some((file, line)), name) => format!("{} ({file}:{line})", name.as_deref().unwrap_or("?")),
-            (None, Some(name)) => name.into_owned(),
-            _ => unknown(),
-        }
-    }
-
-    fn is_thunk(&self, offset: u64) -> bool {
-        self.symbols.as_ref().and_then(|s| s.find_symbol(offset)).is_some_and(|n| n.starts_with(THUNK))
-    }
-
-    /// The source line of an address; optimized code has stretches without one, then that of the code before.
-    fn line(&self, offset: u64) -> Option<(String, u32)> {
-        let symbols = self.symbols.as_ref()?;
-        (0..LINELESS_STRETCH).find_map(|back| {
-            let location = symbols.find_location(offset.checked_sub(back)?).ok()??;
-            Some((location.file?.to_owned(), location.line.filter(|l| *l > 0)?))
-        })
-    }
 }
-
-/// What the pass calls its functions that call a function under test.
-const THUNK: &str = "__pen_call.";
-
-/// Bytes of code without a line that are passed over.
-const LINELESS_STRETCH: u64 = 64;
 
 fn is_overflow(end: &End) -> bool {
     end.signal == libc::SIGSEGV && end.address != 0 && end.address.abs_diff(end.stack) < STACK_REACH
@@ -222,6 +211,8 @@ pub fn signal_name(signal: i32) -> String {
         libc::SIGSYS => "SIGSYS",
         libc::SIGKILL => "SIGKILL",
         libc::SIGTERM => "SIGTERM",
+        libc::SIGINT => "SIGINT",
+        libc::SIGSTOP => "SIGSTOP",
         other => return format!("signal {other}"),
     }
     .to_owned()

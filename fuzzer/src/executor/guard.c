@@ -6,11 +6,11 @@
  * costs no system call. */
 #define _GNU_SOURCE
 #include "guard.h"
+#include "hold.h"
 
 #include <execinfo.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,13 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#ifndef SYS_SECCOMP
+#define SYS_SECCOMP 1 /* si_code of the filter's SIGSYS */
+#endif
 #define STACK_SIZE (256 * 1024)
+
+/* Refused threads and processes leave something of the C library behind, a stack of 8 MiB of addresses for instance. */
+#define REFUSALS_PER_PROCESS 1000
 
 struct guard_end guard_end;
 volatile uint32_t guard_worn_out;    /* the process uses half of its memory, or more */
@@ -30,10 +36,31 @@ static volatile uint32_t ticks, ticks_allowed;
 static volatile uint64_t pages_allowed = UINT64_MAX;
 static int statm = -1;
 static int installed;
+static timer_t timer;
+static long own_thread;
+static uint64_t start_mask; /* signals blocked when the guard was installed */
+static uint32_t refusals;
+
+volatile uint32_t guard_traces_fuel; /* spent fuel is told with its stack, which takes microseconds */
+
+/* Callers of what is going on, innermost first; `guard_end` is cleared before. A stack that is destroyed can make the unwinder
+ * fault: the handler then leaves with the frames that were found until then. */
+static void note_frames(void) {
+  in_handler = 1;
+  int n = backtrace(guard_end.frames, MAX_FRAMES);
+  guard_end.n_frames = n < 0 ? 0 : (uint32_t)n;
+}
+
+static void count_frames(void) {
+  uint32_t n = 0;
+  while (n < MAX_FRAMES && guard_end.frames[n]) n++;
+  guard_end.n_frames = n;
+}
 
 static __attribute__((noreturn)) void leave(void) {
   guard_in_target = 0;
   in_handler = 0;
+  hold_set_mask(start_mask); /* the target may have blocked signals, also on its way into the C library */
   guard_resume();
 }
 
@@ -64,6 +91,15 @@ static uint32_t check_memory(void) {
   return pages > pages_allowed ? GUARD_STOP_MEMORY : 0;
 }
 
+/* What a call through a wild pointer has left: the unwinder knows no caller of an address without code. */
+static void note_return_address(const ucontext_t *context) {
+#if defined(__x86_64__)
+  guard_end.caller = *(const uint64_t *)context->uc_mcontext.gregs[REG_RSP];
+#elif defined(__aarch64__)
+  guard_end.caller = context->uc_mcontext.regs[30];
+#endif
+}
+
 static void note_machine_state(const ucontext_t *context) {
 #if defined(__x86_64__)
   guard_end.place = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
@@ -74,10 +110,37 @@ static void note_machine_state(const ucontext_t *context) {
 #endif
 }
 
+static __attribute__((noreturn)) void end_evaluation(int signal_number, uint32_t stop, uint64_t address, void *context) {
+  in_handler = 1;
+  memset(&guard_end, 0, sizeof guard_end);
+  guard_end.signal = stop ? 0 : signal_number;
+  guard_end.stop = stop;
+  guard_end.address = address;
+  note_machine_state(context);
+  note_frames();
+  note_return_address(context);
+  leave();
+}
+
+/* The filter of hold.c has stopped a system call. */
+static void on_system_call(int in_target, void *context) {
+  struct hold_answer answer = hold_system_call(context, in_target, (int)(intptr_t)timer);
+  if (answer.refusal == HOLD_NOTHING) return;
+  hold_leave_wrapper(context);
+  if (++refusals >= REFUSALS_PER_PROCESS) guard_worn_out = 1;
+  end_evaluation(0, GUARD_STOP_REFUSED, (uint64_t)answer.refusal << 32 | answer.detail, context);
+}
+
 static void on_signal(int signal_number, siginfo_t *info, void *context) {
-  if (!guard_in_target) {
+  /* A thread that the target has started while it was loaded cannot be left by a jump of ours. */
+  int is_own = syscall(SYS_gettid) == own_thread, in_target = guard_in_target && is_own;
+  if (signal_number == SIGSYS && info->si_code == SYS_SECCOMP) {
+    on_system_call(in_target, context);
+    return;
+  }
+  if (!in_target) {
     if (signal_number == SIGALRM) {
-      check_memory();
+      if (is_own) check_memory();
       return;
     }
     /* A fault of the fuzzer itself: die of it, the supervisor sees how. */
@@ -85,29 +148,26 @@ static void on_signal(int signal_number, siginfo_t *info, void *context) {
     raise(signal_number);
     return;
   }
-  if (in_handler) leave(); /* unwinding a broken stack faulted in turn */
+  if (in_handler) {
+    if (signal_number == SIGALRM && !overdue()) return; /* a tick while the stack is unwound */
+    count_frames(); /* unwinding a broken stack faulted in turn, or has no end */
+    leave();
+  }
   uint32_t stop = 0;
   if (signal_number == SIGALRM) {
     stop = check_memory();
     if (!stop && !overdue()) return;
   }
-  in_handler = 1;
-  memset(&guard_end, 0, offsetof(struct guard_end, frames));
-  guard_end.signal = stop ? 0 : signal_number;
-  guard_end.stop = stop;
-  guard_end.address = (uint64_t)(uintptr_t)info->si_addr;
-  note_machine_state(context);
-  int n = backtrace(guard_end.frames, MAX_FRAMES);
-  guard_end.n_frames = n < 0 ? 0 : (uint32_t)n;
-  leave();
+  end_evaluation(signal_number, stop, (uint64_t)(uintptr_t)info->si_addr, context);
 }
 
 /* struct pen_state.stop of the target. */
 void guard_stop(uint32_t reason, void *place) {
   if (!guard_in_target) return;
-  memset(&guard_end, 0, offsetof(struct guard_end, frames));
+  memset(&guard_end, 0, sizeof guard_end);
   guard_end.stop = reason;
   guard_end.place = (uint64_t)(uintptr_t)place;
+  if (reason != PEN_STOP_FUEL || guard_traces_fuel) note_frames();
   leave();
 }
 
@@ -118,17 +178,21 @@ void guard_forget(void) { installed = 0; }
  * errno of what failed. */
 int guard_install(uint64_t timeout_ns, uint64_t tick_ns, uint64_t memory) {
   static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS, SIGALRM};
-  static timer_t timer;
   if (statm < 0) statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
   pages_allowed = resident_pages() + memory / (uint64_t)sysconf(_SC_PAGESIZE);
   guard_worn_out = 0;
   ticks_allowed = (uint32_t)((timeout_ns + tick_ns - 1) / tick_ns) + 1; /* the first tick may come at once */
   if (installed) return 0;
+  own_thread = syscall(SYS_gettid);
+  start_mask = hold_mask();
   fegetenv(&guard_environment);
   void *warm[2];
   backtrace(warm, 2); /* loads the unwinder now, not inside a handler */
-  stack_t stack = {.ss_sp = malloc(STACK_SIZE), .ss_size = STACK_SIZE};
-  if (!stack.ss_sp || sigaltstack(&stack, NULL)) return 12;
+  /* A forked process has its parent's, and cannot set another: the filter has the call made by a handler that runs on it. */
+  static int has_stack;
+  stack_t stack = {.ss_sp = has_stack ? NULL : malloc(STACK_SIZE), .ss_size = STACK_SIZE};
+  if (!has_stack && (!stack.ss_sp || sigaltstack(&stack, NULL))) return 12;
+  has_stack = 1;
   struct sigaction action;
   memset(&action, 0, sizeof action);
   action.sa_sigaction = on_signal;

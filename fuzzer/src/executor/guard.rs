@@ -25,6 +25,8 @@ pub struct End {
     pub place: u64,
     /// Stack pointer.
     pub stack: u64,
+    /// Where a call through a wild pointer would have returned to: the word that the stack pointer points to.
+    pub caller: u64,
     n_frames: u32,
     unused: u32,
     frames: [*mut c_void; MAX_FRAMES],
@@ -40,6 +42,7 @@ impl End {
 unsafe extern "C" {
     static guard_end: End;
     static guard_worn_out: u32;
+    static mut guard_traces_fuel: u32;
     fn guard_call(call: Call, input: *const u8, output: *mut u8) -> i32;
     fn guard_call_rounded(call: Call, input: *const u8, output: *mut u8, mode: u8) -> i32;
     fn guard_call_harness(harness: Harness, input: *const u8, size: usize, result: *mut i32) -> i32;
@@ -57,6 +60,9 @@ const TICK: Duration = Duration::from_millis(20);
 
 /// [`End::stop`] when the memory limit was passed.
 pub const STOP_MEMORY: u32 = 100;
+
+/// [`End::stop`] when the system call was refused that [`super::hold::refusal`] tells from [`End::address`].
+pub const STOP_REFUSED: u32 = 101;
 
 /// Installs signal handlers, their stack and the timer, for the calling thread. One evaluation may take `timeout`
 /// (and at most two ticks more); the process may grow by `memory` bytes of resident memory.
@@ -91,6 +97,12 @@ pub fn install_in_child(timeout: Duration, memory: u64) -> Result<(), Error> {
 pub fn is_worn_out() -> bool {
     // SAFETY: written by the signal handler of this thread, a single word.
     unsafe { (&raw const guard_worn_out).read_volatile() != 0 }
+}
+
+/// Whether spent fuel is told with its stack: a waste of microseconds when nobody will ask.
+pub fn trace_fuel(on: bool) {
+    // SAFETY: a word that only this thread uses, outside an evaluation.
+    unsafe { (&raw mut guard_traces_fuel).write_volatile(u32::from(on)) };
 }
 
 /// Calls a thunk; `None` when it returned.

@@ -86,6 +86,9 @@ static const int rounding_modes[4] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_T
 
 #if defined(__x86_64__)
 
+/* What the target must leave as it was: masks of exceptions, subnormals as zero, rounding. */
+#define SSE_CONTROL 0xffc0u
+
 /* fesetround reads both control words before it writes them, which takes longer than a small function. FE_UPWARD and so on
  * are the bits of the x87's word; SSE has the same three places higher. */
 static void set_environment(int mode) {
@@ -94,12 +97,14 @@ static void set_environment(int mode) {
   __asm__ volatile("fnclex\n\tldmxcsr %0\n\tfldcw %1" : : "m"(sse), "m"(x87));
 }
 
-/* The mode, and no exception flag raised. */
+/* The control bits of the start, the mode, and no exception flag raised. */
 static int is_environment(int mode) {
   uint32_t sse;
   uint16_t x87, status;
   __asm__ volatile("stmxcsr %0\n\tfnstcw %1\n\tfnstsw %2" : "=m"(sse), "=m"(x87), "=m"(status));
-  return (sse >> 3 & 0xc00) == (uint32_t)mode && (x87 & 0xc00) == mode && !((sse | status) & FE_ALL_EXCEPT);
+  int sse_as_wanted = (sse & SSE_CONTROL) == ((guard_environment.__mxcsr & SSE_CONTROL) | (uint32_t)mode << 3);
+  int x87_as_wanted = x87 == (guard_environment.__control_word | mode);
+  return sse_as_wanted && x87_as_wanted && !((sse | status) & FE_ALL_EXCEPT);
 }
 
 #else
@@ -122,6 +127,11 @@ int guard_call_rounded(void (*call)(const uint8_t *, uint8_t *), const uint8_t *
   int ended = guard_call(call, in, out);
   if (!is_environment(FE_TONEAREST)) set_environment(FE_TONEAREST);
   return ended;
+}
+
+/* What the target's libraries changed that were not known to. */
+void guard_restore_environment(void) {
+  if (!is_environment(FE_TONEAREST)) set_environment(FE_TONEAREST);
 }
 
 /* A harness dressed as a thunk. */

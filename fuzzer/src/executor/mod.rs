@@ -4,7 +4,10 @@ mod cells;
 pub mod evaluator;
 pub mod fault;
 pub mod guard;
+pub mod hold;
 pub mod pen;
+mod stack;
+mod symbols;
 
 pub use evaluator::Evaluator;
 pub use fault::{Fault, FaultKind};

@@ -3,6 +3,7 @@
 //! A file is written under a temporary name that no other process uses, flushed to the disk, renamed over the
 //! old one, and the rename itself is flushed with its directory.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -27,6 +28,43 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
         let _ = fs::remove_file(&temporary);
     }
     done.map_err(|e| explain(&e, path))
+}
+
+/// Replaces several files by new content, durably. The disk is asked once for what all of them have in common, so a group
+/// costs little more than one file.
+///
+/// # Errors
+/// As for [`write`], for the first file that fails. Some of the files may be written then; to write them all once more does
+/// no harm.
+pub fn write_group(files: &[(PathBuf, &[u8])]) -> io::Result<()> {
+    let mut temporaries = Vec::with_capacity(files.len());
+    let done = fill_and_rename_group(files, &mut temporaries);
+    if done.is_err() {
+        for temporary in temporaries {
+            // It is not there any more if it was renamed; else nothing more can be done about it.
+            let _ = fs::remove_file(temporary);
+        }
+    }
+    done
+}
+
+fn fill_and_rename_group(files: &[(PathBuf, &[u8])], temporaries: &mut Vec<PathBuf>) -> io::Result<()> {
+    let mut open = Vec::with_capacity(files.len());
+    for (path, bytes) in files {
+        let (temporary, mut file) = create_temporary(directory_of(path)).map_err(|e| explain(&e, path))?;
+        temporaries.push(temporary);
+        file.write_all(bytes).map_err(|e| explain(&e, path))?;
+        open.push(file);
+    }
+    // Only when all are filled: the first flush then carries most of the work of the others.
+    for (file, (path, _)) in open.into_iter().zip(files) {
+        file.sync_all().map_err(|e| explain(&e, path))?;
+    }
+    for (temporary, (path, _)) in temporaries.iter().zip(files) {
+        fs::rename(temporary, path).map_err(|e| explain(&e, path))?;
+    }
+    let directories: BTreeSet<&Path> = files.iter().map(|(path, _)| directory_of(path)).collect();
+    directories.into_iter().try_for_each(|d| File::open(d).and_then(|f| f.sync_all()).map_err(|e| explain(&e, d)))
 }
 
 fn fill_and_rename(mut file: File, temporary: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -74,6 +112,19 @@ mod tests {
         write(&path, b"new").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "no temporary file may be left");
+    }
+
+    #[test]
+    fn a_group_is_written_as_a_whole_or_leaves_no_temporary_file() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("taken")).unwrap();
+        let at = |name: &str| dir.path().join(name);
+        write_group(&[(at("a"), b"1".as_slice()), (at("b"), b"2")]).unwrap();
+        assert_eq!((fs::read(at("a")).unwrap(), fs::read(at("b")).unwrap()), (b"1".to_vec(), b"2".to_vec()));
+        let error = write_group(&[(at("taken"), b"3".as_slice()), (at("b"), b"4")]).unwrap_err().to_string();
+        assert!(error.contains("taken"), "{error}");
+        assert_eq!(fs::read(at("b")).unwrap(), b"2", "not renamed after the failure");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3, "no temporary file may be left");
     }
 
     #[test]

@@ -49,6 +49,7 @@ pub fn report() -> Report {
             file: "crashes/id:000000,sig:06".to_owned(),
             reason: "SIGABRT".to_owned(),
             place: "clamp (/src/clamp.c:8)".to_owned(),
+            stack: Vec::new(),
             args: args(1.0, 7),
         }],
         hangs: Vec::new(),

@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | `report.json` | [`json`] | programs; everything else can be derived from it |
 //! | `coverage.lcov` | [`lcov`] | `genhtml`, editors, coverage services |
+//! | `report.html` | [`html`] | people with a browser, also while the campaign runs |
 //! | `tests/test_FUNCTION.c` | [`unit_test`] | a C compiler; gcov |
 //! | (terminal) | [`summary`] | people |
 
@@ -11,11 +12,15 @@ pub(crate) mod c_text;
 pub mod durable;
 #[cfg(test)]
 pub(crate) mod example;
+pub mod history;
+pub mod html;
 pub mod json;
 pub mod lcov;
 pub mod literal;
+pub(crate) mod markup;
 mod model;
 pub mod summary;
+pub(crate) mod svg;
 pub mod unit_test;
 
 use std::fs;
@@ -35,6 +40,7 @@ pub fn write_all(dir: &Path, report: &Report) -> io::Result<()> {
         .map_err(|e| io::Error::new(e.kind(), format!("cannot create {}: {e}", tests.display())))?;
     durable::write(&tests.join(unit_test::file_name(report)), unit_test::program(report).as_bytes())?;
     durable::write(&dir.join(lcov::FILE), lcov::tracefile(report).as_bytes())?;
+    durable::write(&dir.join(html::FILE), html::page(report, &history::read(dir)).as_bytes())?;
     // Last, so that whoever sees a new report finds the files that belong to it.
     durable::write(&dir.join(json::FILE), json::to_string(report).as_bytes())
 }
@@ -51,9 +57,9 @@ mod tests {
             write_all(&out, &example::report()).unwrap();
         }
         assert_eq!(json::read(&out.join("report.json")).unwrap(), example::report());
-        for file in ["coverage.lcov", "tests/test_clamp.c"] {
+        for file in ["coverage.lcov", "report.html", "tests/test_clamp.c"] {
             assert!(out.join(file).is_file(), "{file} is missing");
         }
-        assert_eq!(fs::read_dir(&out).unwrap().count(), 3, "no temporary file may be left");
+        assert_eq!(fs::read_dir(&out).unwrap().count(), 4, "no temporary file may be left");
     }
 }

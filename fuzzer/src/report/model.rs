@@ -47,7 +47,8 @@ pub struct Report {
     /// Evaluations per second of wall time.
     pub evaluations_per_second: f64,
     /// Why the campaign ended: `saturated`, `max-time`, `max-evals`, `interrupted`, or `workers-die` when the target kills one
-    /// worker process after the other and nothing new comes of it; `running` as long as it goes on.
+    /// worker process after the other and nothing new comes of it; `running` as long as it goes on;
+    /// `merged` when it was put together from others and has not been run.
     pub stop_reason: String,
     /// Every site in scope, in source order.
     pub sites: Vec<Site>,
@@ -240,6 +241,9 @@ pub struct Finding {
     pub reason: String,
     /// Where: `function (file:line)`, or `module+0xoffset`.
     pub place: String,
+    /// The frames of the target and of libraries, innermost first, each as `place`; empty when they are not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stack: Vec<String>,
     /// The arguments, simplified where they still fail at the same place.
     pub args: Vec<Arg>,
 }

@@ -8,12 +8,14 @@ use std::path::Path;
 
 use super::c_text::{call, decimals};
 use super::model::{Arg, Branch, Finding, Report, Site, Status, Test};
-use super::{json, lcov, unit_test};
+use super::{html, json, lcov, unit_test};
 
 /// More tests than this are not listed; the test program has them all.
 const LISTED_TESTS: usize = 20;
 /// More uncovered branches than this are not listed; `report.json` has them all.
 const LISTED_BRANCHES: usize = 10;
+/// Frames of a stack that are shown; `report.json` and `penfuzz triage` have more.
+const LISTED_FRAMES: usize = 4;
 /// Characters of a source line that are shown.
 const LINE_WIDTH: usize = 60;
 
@@ -94,6 +96,18 @@ fn list_findings(title: &str, report: &Report, list: &[Finding], out: &mut Strin
         let _ = writeln!(out, "\n{title}  {} in {}", finding.reason, finding.place);
         let _ = writeln!(out, "       {};", call(report, &finding.args));
         let _ = writeln!(out, "       {}  ({})", decimals(&finding.args), finding.file);
+        list_stack(&finding.stack, out);
+    }
+}
+
+/// A single frame says no more than the place.
+fn list_stack(stack: &[String], out: &mut String) {
+    let shown = if stack.len() > 1 { &stack[..stack.len().min(LISTED_FRAMES)] } else { &[] };
+    for frame in shown {
+        let _ = writeln!(out, "         {frame}");
+    }
+    if shown.len() < stack.len() && !shown.is_empty() {
+        let _ = writeln!(out, "         and {} more", stack.len() - shown.len());
     }
 }
 
@@ -129,7 +143,7 @@ fn row(number: &str, cells: &[&str], widths: &[usize], last: &str, out: &mut Str
     let _ = writeln!(out, "  {last:>8}");
 }
 
-fn is_open(branch: &Branch) -> bool {
+pub(super) fn is_open(branch: &Branch) -> bool {
     matches!(branch.status, Status::GivenUp | Status::Uncovered)
 }
 
@@ -154,7 +168,7 @@ fn list_uncovered(report: &Report, out: &mut String) {
 }
 
 /// `closest 12 floats away at f(0.5), 600k evaluations, given up`.
-fn explain(report: &Report, site: &Site, branch: &Branch) -> String {
+pub(super) fn explain(report: &Report, site: &Site, branch: &Branch) -> String {
     let reached = site.branches.iter().any(|b| !is_open(b));
     let closest = match branch.best_distance {
         Some(distance) => {
@@ -180,18 +194,20 @@ fn decimal_call(report: &Report, args: &[Arg]) -> String {
 
 /// Source files, each read once.
 #[derive(Default)]
-struct Sources<'a> {
+pub(super) struct Sources<'a> {
     texts: HashMap<&'a str, Option<String>>,
 }
 
 impl<'a> Sources<'a> {
+    /// The text of a file, if it can be read.
+    pub fn text(&mut self, file: &'a str) -> Option<&str> {
+        let read = || fs::read(file).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        self.texts.entry(file).or_insert_with(read).as_deref()
+    }
+
     /// The source line of a site; without its source, what kind of condition it is.
-    fn condition(&mut self, site: &'a Site) -> String {
-        let text = self
-            .texts
-            .entry(&site.file)
-            .or_insert_with(|| fs::read(&site.file).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()));
-        let line = text.as_deref().and_then(|t| t.lines().nth((site.line as usize).checked_sub(1)?));
+    pub fn condition(&mut self, site: &'a Site) -> String {
+        let line = self.text(&site.file).and_then(|t| t.lines().nth((site.line as usize).checked_sub(1)?));
         match line.map(str::trim).filter(|l| !l.is_empty()) {
             Some(line) if line.chars().count() > LINE_WIDTH => line.chars().take(LINE_WIDTH - 1).chain(['…']).collect(),
             Some(line) => line.to_owned(),
@@ -204,6 +220,7 @@ fn list_files(report: &Report, dir: &Path, out: &mut String) {
     let tests = format!("{}/{}", unit_test::DIRECTORY, unit_test::file_name(report));
     let _ = writeln!(out, "\nFiles in {}", dir.display());
     for (file, what) in [
+        (html::FILE, "a page for a browser"),
         (json::FILE, "everything, for programs"),
         (&tests, "the tests as a program; its first lines say how to build it"),
         (lcov::FILE, "for genhtml --branch-coverage"),

@@ -24,6 +24,7 @@ fn the_example_without_its_source() {
           closest 8 integers away at clamp(nan, 0, 0.0), 40 evaluations, given up
 
     Files in out/clamp
+      report.html               a page for a browser
       report.json               everything, for programs
       tests/test_clamp.c        the tests as a program; its first lines say how to build it
       coverage.lcov             for genhtml --branch-coverage

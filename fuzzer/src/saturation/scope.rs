@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-use crate::target::Target;
+use crate::target::{Function, Target};
 
 /// How far the goals reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -17,9 +17,19 @@ pub enum ScopeKind {
     All,
 }
 
+impl ScopeKind {
+    /// How far the goals of a campaign on `function` reach when nobody says it.
+    #[must_use]
+    pub fn of(function: &Function) -> Self {
+        if function.is_harness() { Self::All } else { Self::Function }
+    }
+}
+
 /// The sites and branches that are goals.
 #[derive(Debug, Clone)]
 pub struct Scope {
+    /// How far they reach.
+    pub kind: ScopeKind,
     /// Sites in scope, ascending.
     pub sites: Vec<usize>,
     /// For every branch of the target: is it a goal?
@@ -36,7 +46,7 @@ impl Scope {
             ScopeKind::File => target.functions[f].file == entry.file,
             ScopeKind::All => true,
         };
-        let mut scope = Self { sites: Vec::new(), branches: vec![false; target.n_branches] };
+        let mut scope = Self { kind, sites: Vec::new(), branches: vec![false; target.n_branches] };
         for (i, site) in target.sites.iter().enumerate() {
             if inside(site.function) {
                 scope.sites.push(i);

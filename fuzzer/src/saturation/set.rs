@@ -170,7 +170,7 @@ impl Saturation {
     /// Notes branches that an input took; returns the number of branches that became saturated.
     pub fn cover(&mut self, branches: &[u32], crashed: bool) -> usize {
         let mut gained = 0;
-        let mut revive = false;
+        let mut revived = Vec::new();
         for branch in branches.iter().map(|b| *b as usize) {
             if !self.graph.goal[branch] {
                 continue;
@@ -184,13 +184,20 @@ impl Saturation {
             self.generation += 1;
             self.covered[branch] = true;
             self.by_crash[branch] = crashed;
-            revive |= core::mem::take(&mut self.given_up[branch]);
-            if !revive {
+            if core::mem::take(&mut self.given_up[branch]) {
+                revived.push(branch);
+            }
+            if revived.is_empty() {
                 gained += self.close(branch);
             }
         }
+        if revived.is_empty() {
+            return gained;
+        }
         // A branch that was given up wrongly brings its descendants back into the count.
-        if revive { gained + self.rebuild() } else { gained }
+        gained += self.rebuild();
+        // It counted as saturated by verdict; now there is an input, which other fuzzers should see.
+        gained + revived.iter().filter(|b| self.saturated[**b]).count()
     }
 
     /// Gives a branch up; returns the pending inputs that saturate a branch now that it counts as saturated.
@@ -311,6 +318,14 @@ mod tests {
         let mut s = set(1, &[]);
         assert_eq!(s.cover(&[0], false), 1);
         assert!(s.is_saturated(0) && !s.is_saturated(1));
+    }
+
+    #[test]
+    fn the_input_that_covers_a_branch_given_up_saturates_it() {
+        let mut s = set(1, &[]);
+        s.cover(&[0], false);
+        s.give_up(1);
+        assert_eq!(s.cover(&[1], false), 1);
     }
 
     #[test]

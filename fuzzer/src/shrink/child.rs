@@ -7,15 +7,51 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::Word;
+use serde::{Serialize, de::DeserializeOwned};
 
-/// Runs `work` in a child process, which hands each word over as soon as it is said; `hear` gets them. Returns whether the
-/// child came to its end; it is killed at `until`.
-pub fn run(work: impl FnOnce(&mut dyn FnMut(&Word)), mut hear: impl FnMut(Word), until: Instant) -> bool {
+/// How long a child may live.
+#[derive(Debug, Clone, Copy)]
+pub enum Limit {
+    /// Until then.
+    At(Instant),
+    /// As long as it says a word in each such time.
+    Silence(Duration),
+}
+
+impl Limit {
+    fn next(self) -> Instant {
+        match self {
+            Self::At(instant) => instant,
+            Self::Silence(time) => Instant::now() + time,
+        }
+    }
+}
+
+/// How a child ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// Its work is done.
+    Done,
+    /// It was killed because it took too long.
+    Late,
+    /// It died on the way, of this signal; 0 when it ended by itself.
+    Died(i32),
+}
+
+/// Time for a child that has closed its end of the pipe to end.
+const PARTING: Duration = Duration::from_millis(200);
+
+/// Runs `work` in a child process, which hands each word over as soon as it is said; `hear` gets them. Kills the child at its
+/// limit. A system without room for another process is told as [`Ending::Late`].
+pub fn run<W: Serialize + DeserializeOwned>(
+    work: impl FnOnce(&mut dyn FnMut(&W)),
+    mut hear: impl FnMut(W),
+    limit: Limit,
+) -> Ending {
     let mut ends = [0; 2];
     // SAFETY: `ends` has room for two descriptors.
     if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
-        return false;
+        return Ending::Late;
     }
     // SAFETY: two fresh descriptors that nobody else owns.
     let (from, to) = unsafe { (File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1])) };
@@ -26,18 +62,38 @@ pub fn run(work: impl FnOnce(&mut dyn FnMut(&Word)), mut hear: impl FnMut(Word),
     }
     drop(to);
     if child < 0 {
-        return false;
+        return Ending::Late;
     }
-    let ended = listen(from, &mut hear, until);
-    // SAFETY: our own child. It has said its last word, or is late.
-    unsafe {
-        libc::kill(child, libc::SIGKILL);
-        libc::waitpid(child, core::ptr::null_mut(), 0);
+    let heard = listen(from, &mut hear, limit);
+    let patience = if heard == Heard::Nothing { PARTING } else { Duration::ZERO };
+    let signal = bury(child, patience);
+    match (heard, signal) {
+        (Heard::End, _) => Ending::Done,
+        (Heard::Nothing, Some(signal)) => Ending::Died(signal),
+        _ => Ending::Late,
     }
-    ended
 }
 
-fn be_child(work: impl FnOnce(&mut dyn FnMut(&Word)), mut to: File) -> ! {
+/// Waits for a child, and kills it when its time is over; the signal that it died of by itself.
+fn bury(child: i32, patience: Duration) -> Option<i32> {
+    let deadline = Instant::now() + patience;
+    let mut status = 0;
+    // SAFETY: our own child.
+    while unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) } == 0 {
+        if Instant::now() >= deadline {
+            // SAFETY: as above.
+            unsafe {
+                libc::kill(child, libc::SIGKILL);
+                libc::waitpid(child, core::ptr::null_mut(), 0);
+            }
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Some(if libc::WIFSIGNALED(status) { libc::WTERMSIG(status) } else { 0 })
+}
+
+fn be_child<W: Serialize>(work: impl FnOnce(&mut dyn FnMut(&W)), mut to: File) -> ! {
     // A child that fails must not speak for the worker.
     std::panic::set_hook(Box::new(|_| {
         // SAFETY: ends the process.
@@ -45,28 +101,40 @@ fn be_child(work: impl FnOnce(&mut dyn FnMut(&Word)), mut to: File) -> ! {
     }));
     // SAFETY: a plain system call.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-    let mut say = |word: &Word| {
-        let mut line = serde_json::to_vec(word).unwrap_or_default();
+    let mut tell = |word: Option<&W>| {
+        let mut line = serde_json::to_vec(&word).unwrap_or_default();
         line.push(b'\n');
         if to.write_all(&line).is_err() {
             // SAFETY: ends the process; nobody listens.
             unsafe { libc::_exit(1) }
         }
     };
-    work(&mut say);
-    say(&Word::End);
+    work(&mut |word| tell(Some(word)));
+    tell(None);
     // SAFETY: ends the process without the destructors of a target that may be in any state.
     unsafe { libc::_exit(0) }
 }
 
-/// Reads words until the end of the pipe, the last word, or the deadline.
-fn listen(mut from: File, hear: &mut impl FnMut(Word), until: Instant) -> bool {
+/// What came last from a child.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Heard {
+    /// That its work is done.
+    End,
+    /// Nothing: its end of the pipe is closed.
+    Nothing,
+    /// Not enough until its limit.
+    Late,
+}
+
+/// Reads words until the end of the pipe, the last word, or the limit.
+fn listen<W: DeserializeOwned>(mut from: File, hear: &mut impl FnMut(W), limit: Limit) -> Heard {
     let mut text = Vec::new();
     let mut part = [0; 8192];
+    let mut until = limit.next();
     loop {
         let left = until.saturating_duration_since(Instant::now());
         if left == Duration::ZERO {
-            return false;
+            return Heard::Late;
         }
         let mut poll = libc::pollfd { fd: from.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         // SAFETY: one descriptor, our own. The timer of the worker may interrupt it.
@@ -74,18 +142,19 @@ fn listen(mut from: File, hear: &mut impl FnMut(Word), until: Instant) -> bool {
             continue;
         }
         match from.read(&mut part) {
-            Ok(0) => return false,
+            Ok(0) => return Heard::Nothing,
             Ok(n) => text.extend_from_slice(&part[..n]),
             Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
-            Err(_) => return false,
+            Err(_) => return Heard::Nothing,
         }
         while let Some(end) = text.iter().position(|b| *b == b'\n') {
             let line: Vec<u8> = text.drain(..=end).collect();
-            match serde_json::from_slice(&line) {
-                Ok(Word::End) => return true,
-                Ok(word) => hear(word),
-                Err(_) => return false,
+            match serde_json::from_slice::<Option<W>>(&line) {
+                Ok(None) => return Heard::End,
+                Ok(Some(word)) => hear(word),
+                Err(_) => return Heard::Nothing,
             }
+            until = limit.next();
         }
     }
 }
@@ -94,46 +163,43 @@ fn listen(mut from: File, hear: &mut impl FnMut(Word), until: Instant) -> bool {
 mod tests {
     use super::*;
 
-    fn drop_word(file: &str) -> Word {
-        Word::Drop { file: file.to_owned() }
+    fn heard(work: impl FnOnce(&mut dyn FnMut(&String)), limit: Limit) -> (Vec<String>, Ending) {
+        let mut words = Vec::new();
+        let ending = run(work, |word| words.push(word), limit);
+        (words, ending)
     }
 
-    fn heard(work: impl FnOnce(&mut dyn FnMut(&Word)), time: Duration) -> (Vec<String>, bool) {
-        let mut files = Vec::new();
-        let hear = |word| {
-            if let Word::Drop { file } = word {
-                files.push(file);
-            }
-        };
-        let ended = run(work, hear, Instant::now() + time);
-        (files, ended)
+    fn within(time: Duration) -> Limit {
+        Limit::At(Instant::now() + time)
     }
 
     #[test]
     fn words_arrive_in_order() {
-        let work = |say: &mut dyn FnMut(&Word)| (0..3000).for_each(|i| say(&drop_word(&i.to_string())));
-        let (files, ended) = heard(work, Duration::from_secs(20));
-        assert!(ended && files.iter().enumerate().all(|(i, f)| *f == i.to_string()) && files.len() == 3000);
+        let work = |say: &mut dyn FnMut(&String)| (0..3000).for_each(|i| say(&i.to_string()));
+        let (words, ending) = heard(work, within(Duration::from_secs(20)));
+        assert_eq!(ending, Ending::Done);
+        assert!(words.iter().enumerate().all(|(i, w)| *w == i.to_string()) && words.len() == 3000);
     }
 
     #[test]
     fn a_death_loses_nothing_said_before() {
-        let work = |say: &mut dyn FnMut(&Word)| {
-            say(&drop_word("a"));
+        let work = |say: &mut dyn FnMut(&String)| {
+            say(&"a".to_owned());
             // SAFETY: kills the child itself.
             unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
         };
-        assert_eq!(heard(work, Duration::from_secs(20)), (vec!["a".to_owned()], false));
+        assert_eq!(heard(work, within(Duration::from_secs(20))), (vec!["a".to_owned()], Ending::Died(libc::SIGKILL)));
     }
 
     #[test]
     fn an_endless_child_is_killed_at_the_deadline() {
-        let work = |say: &mut dyn FnMut(&Word)| {
-            say(&drop_word("a"));
+        let work = |say: &mut dyn FnMut(&String)| {
+            say(&"a".to_owned());
             std::thread::sleep(Duration::from_mins(10));
         };
         let begun = Instant::now();
-        assert_eq!(heard(work, Duration::from_millis(300)), (vec!["a".to_owned()], false));
+        let limit = Limit::Silence(Duration::from_millis(300));
+        assert_eq!(heard(work, limit), (vec!["a".to_owned()], Ending::Late));
         assert!(begun.elapsed() < Duration::from_mins(1), "did not wait for it");
     }
 }

@@ -16,7 +16,7 @@
 //! The work is bounded by units that are the same at every run, see [`work`]; the clock is a backstop. A report of the same
 //! finds takes its shrunk inputs from the last one ([`Shrinker`]).
 
-mod child;
+pub(crate) mod child;
 pub mod cover;
 mod work;
 
@@ -28,7 +28,11 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use self::cover::Kept;
+pub use self::work::simpler;
+use self::{
+    child::{Ending, Limit},
+    cover::Kept,
+};
 use crate::executor::Evaluator;
 
 /// What is to be shrunk.
@@ -101,8 +105,6 @@ enum Word {
     Closest { branch: u32, closest: Closest },
     /// A fault has become simpler.
     Fault(Failing),
-    /// All is done.
-    End,
 }
 
 impl Shrunk {
@@ -120,7 +122,7 @@ impl Shrunk {
             Word::Fault(failing) => {
                 self.faults.insert(failing.file.clone(), failing);
             }
-            Word::Begin(_) | Word::End => {}
+            Word::Begin(_) => {}
         }
     }
 }
@@ -152,14 +154,15 @@ impl Shrinker {
         for _ in 0..=DEATHS {
             let skip: HashSet<Item> = begun.iter().cloned().collect();
             let now = shrunk.clone();
-            done = child::run(
+            let ending = child::run(
                 |say| work::work(evaluator, finds, now, &skip, say),
                 |word| match word {
                     Word::Begin(item) => begun.push(item),
                     word => shrunk.note(word),
                 },
-                until,
+                Limit::At(until),
             );
+            done = ending == Ending::Done;
             if done || Instant::now() >= until {
                 break;
             }

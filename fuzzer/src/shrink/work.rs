@@ -40,6 +40,25 @@ struct Work<'a> {
     units: u64,
 }
 
+/// Simplifies the numbers of `x` while `holds`; the input of a harness is also shortened. Returns whether it changed.
+pub fn simpler(
+    simplifier: &mut Simplifier,
+    x: &mut Vec<u8>,
+    layout: &Layout,
+    is_harness: bool,
+    mut holds: impl FnMut(&[u8]) -> Verdict,
+) -> bool {
+    let mut changed = false;
+    if is_harness {
+        let shorter = [1, 8, 16, 24, 32, 40, 48, 56].into_iter().filter(|n| *n < x.len());
+        if let Some(n) = shorter.into_iter().find(|n| holds(&x[..*n]) == Verdict::Holds) {
+            x.truncate(n);
+            changed = true;
+        }
+    }
+    simplifier.simplify(x, layout, holds) | changed
+}
+
 /// Shrinks what `now` holds, except the items to `skip`.
 pub fn work(
     evaluator: &mut Evaluator,
@@ -103,15 +122,7 @@ impl Work<'_> {
             units = units.saturating_sub(1 + cost);
             if property(evaluator, ran, &hits) { Verdict::Holds } else { Verdict::Fails }
         };
-        let mut changed = false;
-        if self.is_harness {
-            let shorter = [1, 8, 16, 24, 32, 40, 48, 56].into_iter().filter(|n| *n < x.len());
-            if let Some(n) = shorter.into_iter().find(|n| holds(&x[..*n]) == Verdict::Holds) {
-                x.truncate(n);
-                changed = true;
-            }
-        }
-        changed |= self.simplifier.simplify(x, &self.layout, holds);
+        let changed = simpler(&mut self.simplifier, x, &self.layout, self.is_harness, &mut holds);
         self.units -= granted - units;
         changed
     }

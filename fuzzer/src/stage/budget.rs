@@ -77,6 +77,13 @@ impl Spent {
         least(false).or_else(|| if again { least(true) } else { None })
     }
 
+    /// Attempts that every open branch has had.
+    #[must_use]
+    pub fn rounds(&self, saturation: &Saturation) -> u64 {
+        let open = saturation.uncovered().filter(|b| !saturation.is_given_up(*b) && saturation.is_site_reached(*b));
+        open.filter_map(|b| self.attempts.get(b)).min().map_or(0, |n| u64::from(*n))
+    }
+
     /// Evaluations for the next attempt at a branch.
     #[must_use]
     pub fn allowance(&self, branch: usize) -> u64 {

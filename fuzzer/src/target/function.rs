@@ -93,8 +93,8 @@ pub struct Function {
     pub integers: Vec<i64>,
     /// An input ends with the rounding mode of the call, see [`super::Target::with_rounding`].
     pub has_rounding: bool,
-    /// Its file asks for the floating-point exception flags.
-    pub reads_flags: bool,
+    /// Its file reads the floating-point exception flags, or changes the environment.
+    pub uses_environment: bool,
     pub(super) address: *const c_void,
     pub(super) call: Option<Call>,
 }
@@ -117,7 +117,7 @@ impl Function {
             let harness = unsafe { core::mem::transmute::<*const c_void, Harness>(self.address) };
             return Some(Entry::Harness(harness));
         }
-        self.call.map(match (self.has_rounding, self.reads_flags) {
+        self.call.map(match (self.has_rounding, self.uses_environment) {
             (true, _) => Entry::Rounded,
             (false, true) => Entry::Unflagged,
             (false, false) => Entry::Thunk,

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use object::{Object, ObjectSymbol};
+use object::{Object, ObjectSection, ObjectSymbol, SectionKind};
 use penfuzz_cc::abi;
 
 use super::function::{Function, Parameter, kind_of};
@@ -93,9 +93,9 @@ impl Target {
         }
         // SAFETY: the tables are of our version and live as long as the file is loaded, which is for ever.
         let mut target = unsafe { Reader::new(&*tables).read(path, tables) };
-        let reads_flags = asks_for_flags(path);
+        let uses_environment = uses_environment(path);
         for f in &mut target.functions {
-            f.reads_flags = reads_flags;
+            f.uses_environment = uses_environment;
         }
         Ok(target)
     }
@@ -172,20 +172,63 @@ pub fn module_of(address: u64) -> Option<(u64, PathBuf)> {
     }
 }
 
-/// Does the file call a function of the C library that tells the floating-point exception flags?
-fn asks_for_flags(path: &Path) -> bool {
-    const TELL: [&[u8]; 5] = [b"fetestexcept", b"fegetexceptflag", b"fegetenv", b"feholdexcept", b"feupdateenv"];
+/// The exported function that holds an address.
+#[must_use]
+pub fn symbol_of(address: u64) -> Option<String> {
+    // SAFETY: as in `module_of`.
+    unsafe {
+        let mut info: libc::Dl_info = core::mem::zeroed();
+        if libc::dladdr(address as *const c_void, &raw mut info) == 0 || info.dli_sname.is_null() {
+            return None;
+        }
+        Some(CStr::from_ptr(info.dli_sname).to_string_lossy().into_owned())
+    }
+}
+
+/// Does the file read the floating-point exception flags, or change the environment for whoever computes next? Both take a
+/// function of the C library, or an instruction that sets the control word of SSE.
+fn uses_environment(path: &Path) -> bool {
+    const READ_OR_CHANGE: [&[u8]; 11] = [
+        b"fetestexcept",
+        b"fegetexceptflag",
+        b"fegetenv",
+        b"feholdexcept",
+        b"feupdateenv",
+        b"fesetround",
+        b"fesetenv",
+        b"fesetmode",
+        b"feenableexcept",
+        b"fedisableexcept",
+        b"__setfpucw",
+    ];
     let Ok(bytes) = std::fs::read(path) else { return false };
     let Ok(file) = object::File::parse(&*bytes) else { return false };
-    file.dynamic_symbols().any(|s| s.is_undefined() && s.name_bytes().is_ok_and(|n| TELL.contains(&n)))
+    file.dynamic_symbols().any(|s| s.is_undefined() && s.name_bytes().is_ok_and(|n| READ_OR_CHANGE.contains(&n)))
+        || file.sections().filter(|s| s.kind() == SectionKind::Text).any(|s| s.data().is_ok_and(sets_control_word))
+}
+
+/// `ldmxcsr` from memory, or the same in AVX's encoding. Other bytes may look like it, which only costs time.
+fn sets_control_word(code: &[u8]) -> bool {
+    let is_operand = |modrm: u8| modrm >> 3 & 7 == 2 && modrm >> 6 != 3;
+    cfg!(target_arch = "x86_64")
+        && code.windows(4).any(|w| match *w {
+            [0x0f, 0xae, modrm, _] | [0xc5, 0xf8, 0xae, modrm] => is_operand(modrm),
+            _ => false,
+        })
 }
 
 fn open(path: &Path) -> Result<*mut c_void, Error> {
     let absolute = super::kind::absolute(path)?;
     let name = CString::new(absolute.as_os_str().as_bytes())
         .map_err(|_| at(path, "has a zero byte in its name and cannot be loaded"))?;
+    let own = std::process::id();
     // SAFETY: loading runs the target's constructors, which is what the user asked for.
     let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    if std::process::id() != own {
+        // A constructor has forked, and this is the copy: two must not do the work of one.
+        // SAFETY: ends the copy.
+        unsafe { libc::_exit(0) };
+    }
     if !handle.is_null() {
         return Ok(handle);
     }
@@ -342,7 +385,7 @@ impl Reader<'_> {
                 floats: array(f.floats, f.n_floats).to_vec(),
                 integers: array(f.integers, f.n_integers).to_vec(),
                 has_rounding: false,
-                reads_flags: false,
+                uses_environment: false,
                 address: f.address,
                 call: f.call,
             }

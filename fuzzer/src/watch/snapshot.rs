@@ -1,10 +1,13 @@
 //! The state of a campaign at one moment.
 
-use std::path::Path;
+use std::{
+    path::Path,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use serde::{Deserialize, Serialize};
 
-use crate::report::Branches;
+use crate::report::{Branches, durable::TEMPORARY_PREFIX};
 
 /// The file in the output directory.
 pub const FILE: &str = "status.json";
@@ -92,6 +95,14 @@ pub struct Client {
     pub hangs: u64,
 }
 
+impl Client {
+    /// Is its process there?
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        matches!(self.state.as_str(), "searching" | "stopped")
+    }
+}
+
 /// The broker that carries finds between clients and machines.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Broker {
@@ -123,6 +134,26 @@ pub struct Find {
     pub client: String,
     /// `2 branches, 17 of 20 covered`, `crash`, `hang`.
     pub what: String,
+}
+
+/// Seconds since 1970; 0 before.
+#[must_use]
+pub fn seconds_since_1970() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs())
+}
+
+/// Writes the status into `dir`. It is written every second, so it is not flushed: after a crash of the machine it is of no use.
+///
+/// # Errors
+/// Those of the file system.
+pub fn write(dir: &Path, snapshot: &Snapshot) -> std::io::Result<()> {
+    let temporary = dir.join(format!("{TEMPORARY_PREFIX}status-{}", std::process::id()));
+    let text = serde_json::to_vec_pretty(snapshot).map_err(std::io::Error::other)?;
+    let done = std::fs::write(&temporary, text).and_then(|()| std::fs::rename(&temporary, dir.join(FILE)));
+    if done.is_err() {
+        let _ = std::fs::remove_file(&temporary);
+    }
+    done
 }
 
 /// Reads the status of a campaign.

@@ -1,13 +1,17 @@
 //! One report of all clients: a process of its own that loads the target, runs everything that the clients have on disk once
 //! more, and writes what it sees. It needs nothing but the directories, so it does not matter which clients live.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use super::client_directories;
 use crate::{
     campaign::{
         Options,
         board::StopReason,
+        leftovers::{self, Inputs},
         outcome,
         prepare::Prepared,
         resume,
@@ -38,7 +42,8 @@ pub struct Totals {
 /// Everything in the directories of the clients, as one.
 struct Merged {
     remembered: Remembered,
-    inputs: Vec<(String, Vec<u8>)>,
+    inputs: Inputs,
+    fault_inputs: BTreeMap<String, Vec<u8>>,
 }
 
 /// Writes the reports of the campaign in `dir`.
@@ -47,12 +52,14 @@ struct Merged {
 /// When the target cannot be loaded, or files cannot be read or written.
 pub fn write(options: &Options, dir: &Path, totals: Totals) -> Result<Report, Error> {
     let prepared = Prepared::load(options)?;
-    let merged = merge(dir, &prepared.fingerprint, totals)?;
+    let merged = merge(dir, &prepared.fingerprint, totals);
     let limits = Limits { timeout: options.timeout, fuel: options.fuel, memory: options.memory_limit };
-    let Prepared { target, function, scope, .. } = prepared;
+    let Prepared { target, function, scope, hold, .. } = prepared;
     let mut saturation = Saturation::new(BranchGraph::new(&target, &scope));
     let mut evaluator = Evaluator::new(target, function, limits)?;
     evaluator.set_scope(&scope.sites);
+    // Where the system does not grant it, the clients have said so.
+    let _ = hold.install();
     for (_, bytes) in &merged.inputs {
         let (ran, hits) = evaluator.record(&scope.branches, bytes);
         if ran == Ran::Returned {
@@ -72,8 +79,8 @@ pub fn write(options: &Options, dir: &Path, totals: Totals) -> Result<Report, Er
     spent.ensure(n);
     let sources = outcome::Sources {
         options,
-        dir,
         inputs: &merged.inputs,
+        fault_inputs: &merged.fault_inputs,
         remembered: &merged.remembered,
         saturation: &saturation,
         spent: Some(&spent),
@@ -81,74 +88,37 @@ pub fn write(options: &Options, dir: &Path, totals: Totals) -> Result<Report, Er
         stop: totals.stop,
     };
     let report = outcome::report(&mut evaluator, &sources, &mut Shrinker::default());
+    hold.come_back();
     report::write_all(dir, &report).map_err(|e| Error::new(e.to_string()))?;
     Ok(report)
 }
 
-fn merge(dir: &Path, fingerprint: &str, totals: Totals) -> Result<Merged, Error> {
-    let mut all = Remembered { evaluations: totals.evaluations, seconds: totals.seconds, ..Remembered::default() };
-    let mut inputs = Vec::new();
+fn merge(dir: &Path, fingerprint: &str, totals: Totals) -> Merged {
+    let mut all = Remembered::default();
+    let (mut inputs, mut fault_inputs) = (Inputs::new(), BTreeMap::new());
     for client in client_directories(dir) {
-        let one = store::read_state(&client)?;
+        let (one, its_inputs) = store::peek(&client);
         if one.fingerprint != fingerprint {
             continue;
         }
         let prefix = client.strip_prefix(dir).map(PathBuf::from).unwrap_or_default();
         let below = |file: &str| prefix.join(file).to_string_lossy().into_owned();
-        for folder in ["queue", "pending"] {
-            for (name, bytes) in store::read_inputs(&client.join(folder))? {
-                inputs.push((below(&format!("{folder}/{name}")), bytes));
+        inputs.extend(its_inputs.into_iter().map(|(file, bytes)| (below(&file), bytes)));
+        let read = |file: &String| Some((below(file), std::fs::read(client.join(file)).ok()?));
+        fault_inputs.extend(one.faults.keys().filter_map(read));
+        all.add(&one);
+        for (file, fault) in one.faults {
+            if all.faults.values().all(|f| f.key != fault.key) {
+                all.faults.insert(below(&file), fault);
             }
         }
-        all.add(one, below);
     }
+    // The clients know better than their files, which are written now and then.
+    (all.evaluations, all.seconds) = (totals.evaluations, totals.seconds);
     // The same input came to all that had not found it themselves: the one that was found first stands for them.
-    inputs.sort_by_cached_key(|(file, bytes)| (bytes.clone(), found_at(file), file.clone()));
+    let found = |file: &str| leftovers::figure(file, "time").unwrap_or(u64::MAX);
+    inputs.sort_by_cached_key(|(file, bytes)| (bytes.clone(), found(file), file.clone()));
     inputs.dedup_by(|a, b| a.1 == b.1);
-    inputs.sort_by_cached_key(|(file, _)| (found_at(file), file.clone()));
-    Ok(Merged { remembered: all, inputs })
-}
-
-/// Milliseconds in the name of an input.
-fn found_at(file: &str) -> u64 {
-    let time = file.split(',').find_map(|part| part.strip_prefix("time:"));
-    time.and_then(|t| t.parse().ok()).unwrap_or(u64::MAX)
-}
-
-impl Remembered {
-    /// Takes over what another client remembers; `below` turns its file names into those of the whole.
-    fn add(&mut self, other: Self, below: impl Fn(&str) -> String) {
-        self.fingerprint = other.fingerprint;
-        self.given_up.extend(other.given_up);
-        self.by_crash.extend(other.by_crash);
-        add_up(&mut self.spent, &other.spent);
-        self.attempts.resize(self.attempts.len().max(other.attempts.len()), 0);
-        for (sum, n) in self.attempts.iter_mut().zip(&other.attempts) {
-            *sum = sum.saturating_add(*n);
-        }
-        for (file, fault) in other.faults {
-            if self.faults.values().all(|f| f.key != fault.key) {
-                self.faults.insert(below(&file), fault);
-            }
-        }
-        for (branch, closest) in other.closest {
-            let known = self.closest.entry(branch).or_insert_with(|| closest.clone());
-            if closest.distance < known.distance {
-                *known = closest;
-            }
-        }
-        self.taken_at.resize(self.taken_at.len().max(other.taken_at.len()), 0);
-        for (first, at) in self.taken_at.iter_mut().zip(&other.taken_at) {
-            if *at > 0 && (*first == 0 || at < first) {
-                *first = *at;
-            }
-        }
-    }
-}
-
-fn add_up(sums: &mut Vec<u64>, terms: &[u64]) {
-    sums.resize(sums.len().max(terms.len()), 0);
-    for (sum, term) in sums.iter_mut().zip(terms) {
-        *sum = sum.saturating_add(*term);
-    }
+    inputs.sort_by_cached_key(|(file, _)| (found(file), file.clone()));
+    Merged { remembered: all, inputs, fault_inputs }
 }

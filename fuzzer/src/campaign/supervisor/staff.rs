@@ -8,6 +8,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use libafl_bolts::core_affinity;
+
 use crate::{
     campaign::{
         Options,
@@ -18,9 +20,10 @@ use crate::{
             Switchboard, broker,
             reporter::{self, Totals},
         },
-        process,
+        process, snapshots,
     },
     error::Error,
+    watch,
 };
 
 /// Pause before a broker is started again.
@@ -58,6 +61,7 @@ impl Staff {
     /// # Errors
     /// What the user must know: there is no such function, the directory is in use, the port is taken.
     pub fn new(options: &Options, begun: Instant) -> Result<Self, Error> {
+        check_cores(&options.farm.cores)?;
         let public = open_port(options)?;
         let dir = look_ahead(options)?;
         let lock = directory::lock(&dir, std::process::id())?;
@@ -86,6 +90,11 @@ impl Staff {
     /// Where the broker is.
     pub fn switchboard(&self) -> &'static Switchboard {
         self.switchboard
+    }
+
+    /// The broker as it is shown.
+    pub fn broker(&self) -> watch::Broker {
+        snapshots::broker(self.switchboard, self.broker.restarts)
     }
 
     /// Looks after broker and reporter.
@@ -129,7 +138,7 @@ impl Staff {
         broker.last_beat.1 = now;
         let (switchboard, remote) = (self.switchboard, &options.farm.remote_brokers);
         let public = self.public.as_ref().and_then(|p| p.try_clone().ok());
-        broker.pid = process::fork(move || {
+        broker.pid = process::fork("broker", move || {
             // A thread that fails leaves the others without what it did: better a new broker.
             // SAFETY: ends the process.
             std::panic::set_hook(Box::new(|_| unsafe { libc::_exit(1) }));
@@ -141,7 +150,7 @@ impl Staff {
     /// Starts a reporter.
     fn report(&self, options: &Options, totals: Totals) -> Result<i32, Error> {
         let (dir, board) = (self.dir.clone(), self.reporter_board);
-        process::fork(move || {
+        process::fork("report", move || {
             // SAFETY: the child is the only one to write to the board.
             client::live(unsafe { &mut *board }, |_| {
                 reporter::write(options, &dir, totals).map(|_| crate::campaign::worker::End::Finished)
@@ -196,6 +205,18 @@ fn totals(clients: &[Client], begun: Instant, stop: StopReason) -> Totals {
     }
 }
 
+fn check_cores(cores: &[usize]) -> Result<(), Error> {
+    let known: Vec<usize> =
+        core_affinity::get_core_ids().map_or_else(|_| cores.to_vec(), |ids| ids.iter().map(|c| c.0).collect());
+    match cores.iter().find(|c| !known.contains(c)) {
+        Some(core) => {
+            let names: Vec<String> = known.iter().map(ToString::to_string).collect();
+            Err(Error::new(format!("there is no core {core} here; give --cores of {}", names.join(","))))
+        }
+        None => Ok(()),
+    }
+}
+
 /// The port for brokers of other machines, if there is to be one. It is the supervisor's, so that it stays when a broker dies.
 fn open_port(options: &Options) -> Result<Option<TcpListener>, Error> {
     let farm = &options.farm;
@@ -216,7 +237,7 @@ fn open_port(options: &Options) -> Result<Option<TcpListener>, Error> {
 /// Has a process of its own load the target, so that this one never holds anything of it.
 fn look_ahead(options: &Options) -> Result<PathBuf, Error> {
     let board: *mut Board = Board::map()?;
-    let pid = process::fork(move || {
+    let pid = process::fork("look", move || {
         // SAFETY: the child is the only one to write to the board.
         client::live(unsafe { &mut *board }, |board| crate::campaign::worker::look_ahead(options, board))
     })?;

@@ -30,8 +30,11 @@ impl Campaign<'_> {
         let heard = exchange.hear();
         if !heard.is_empty() {
             take_in(heard, fuzzer, executor, state, manager)?;
-            // On disk before anybody is told.
             self.sync(executor, state)?;
+        }
+        // On disk before anybody is told: nobody else keeps a crash that he knows of.
+        if self.store.unwritten() > 0 && !self.disk.is_failing() {
+            self.settle(executor, state)?;
         }
         self.tell(state)
     }
@@ -70,12 +73,7 @@ impl Campaign<'_> {
     pub(super) fn of_the_others(&self) -> Vec<Vec<u8>> {
         let Some(farm) = &self.place.farm else { return Vec::new() };
         let others = farm::client_directories(&farm.root).into_iter().filter(|dir| dir != self.store.dir());
-        others
-            .flat_map(|dir| [dir.join("queue"), dir.join("pending")])
-            .filter_map(|dir| store::read_inputs(&dir).ok())
-            .flatten()
-            .map(|(_, bytes)| bytes)
-            .collect()
+        others.flat_map(|dir| store::peek(&dir).1).map(|(_, bytes)| bytes).collect()
     }
 }
 

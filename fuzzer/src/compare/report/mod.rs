@@ -22,7 +22,6 @@ mod paper;
 mod plots;
 mod rerun;
 mod summary;
-mod svg;
 mod table;
 mod tables;
 mod text;

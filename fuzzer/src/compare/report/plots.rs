@@ -5,10 +5,10 @@ use std::fmt::Write;
 
 use super::curves::{self, Curve};
 use super::grid::{Grid, Row};
-use super::svg::{self, Scale};
 use super::text::number;
 use super::verdict;
 use crate::compare::statistics::{mean, median};
+use crate::report::svg::{self, Scale};
 
 /// Colours of the style sheet; further tools have them again with dashes.
 const COLOURS: usize = 7;

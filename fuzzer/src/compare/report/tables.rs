@@ -2,10 +2,10 @@
 
 use super::grid::Grid;
 use super::summary::{Against, Comparison, FunctionSummary, Summary, ToolSummary, Verdict};
-use super::svg;
 use super::table::{Cell, Table};
 use super::text::{count, number, p_value};
 use crate::compare::statistics::{ALPHA, Spread};
+use crate::report::svg;
 
 /// One row per tool, the best first.
 pub fn headline(summary: &Summary) -> Table {

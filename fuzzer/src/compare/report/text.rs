@@ -1,5 +1,7 @@
 //! Figures and names as text.
 
+pub use crate::report::markup::escape;
+
 /// A number with so many digits behind the point; a dash for what is not known.
 pub fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or_else(|| "-".to_owned(), |v| format!("{v:.digits$}"))
@@ -22,23 +24,6 @@ pub fn count(value: Option<f64>) -> String {
 /// `1 function`, `2 functions`.
 pub fn plural(n: usize, word: &str) -> String {
     if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") }
-}
-
-/// Text in HTML or XML, in an element or between double quotes.
-pub fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            // XML knows no other control characters.
-            c if c.is_control() && c != '\n' && c != '\t' => out.push(' '),
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 /// Text in a Markdown table: it neither ends the cell nor marks anything up.

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::text::escape;
+use super::markup::escape;
 
 /// From values to coordinates.
 #[derive(Debug, Clone, Copy)]

@@ -1,0 +1,48 @@
+//! `penfuzz cmin DIR`: the inputs of a campaign that suffice.
+
+use std::path::PathBuf;
+
+use super::Outcome;
+use crate::{corpus::cmin, error::Error};
+
+/// Arguments.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Output directory of a campaign; it is not changed.
+    dir: PathBuf,
+
+    /// New or empty directory for the inputs that suffice, usable as -i of penfuzz and AFL++ [default: nothing is written].
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+
+    /// Print the result as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Chooses and tells.
+pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
+    let done = cmin::run(&args.dir, args.output.as_deref())?;
+    if let Some(warning) = &done.warning {
+        eprintln!("penfuzz: {warning}");
+    }
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&done).map_err(|e| Error::new(e.to_string()))?);
+        return Ok(Outcome::Fine);
+    }
+    println!(
+        "{} of {} inputs suffice for the {} branches (of {}) that all of them cover",
+        done.chosen.len(),
+        done.inputs,
+        done.covered,
+        done.total
+    );
+    if done.failing > 0 {
+        println!("{} inputs do not return and were left out", done.failing);
+    }
+    match &done.output {
+        Some(out) => println!("written to {}", out.display()),
+        None => done.chosen.iter().for_each(|file| println!("  {file}")),
+    }
+    Ok(Outcome::Fine)
+}

@@ -1,0 +1,103 @@
+//! `penfuzz merge DIR... -o OUT`: one campaign of several.
+
+use std::path::PathBuf;
+
+use super::{Outcome, fuzz::TargetArgs};
+use crate::{
+    campaign::{Options, Rounding, manifest::Manifest},
+    corpus::merge::{self, Merger},
+    error::Error,
+    executor::evaluator::Limits,
+    saturation::ScopeKind,
+};
+
+/// Arguments.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Output directories of campaigns on one function, or of AFL++, or directories of inputs (libFuzzer); none is changed.
+    #[arg(required = true, value_name = "DIR")]
+    dirs: Vec<PathBuf>,
+
+    /// New or empty directory for the merged campaign, which `penfuzz TARGET -o` goes on with.
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+
+    /// What the inputs are for: source, bitcode or linked file [default: the target of the first campaign].
+    #[arg(long, value_name = "FILE")]
+    target: Option<PathBuf>,
+
+    /// Function under test, with --target.
+    #[arg(long, short = 'f', value_name = "NAME", requires = "target")]
+    function: Option<String>,
+
+    /// Compiler flag for the sources, with --target; may be repeated.
+    #[arg(long = "cflag", value_name = "FLAG", allow_hyphen_values = true, requires = "target")]
+    cflags: Vec<String>,
+
+    /// Further source compiled together with the target, with --target; may be repeated.
+    #[arg(long = "with", value_name = "FILE", requires = "target")]
+    with: Vec<PathBuf>,
+
+    /// Library to link with the sources, with --target; may be repeated.
+    #[arg(long = "lib", value_name = "LIB", allow_hyphen_values = true, requires = "target")]
+    libs: Vec<String>,
+
+    /// Rounding modes that the function is called in, with --target.
+    #[arg(long, value_enum, default_value_t = Rounding::Nearest, requires = "target")]
+    rounding: Rounding,
+
+    /// Whose branches are goals, with --target [default: function; all for LLVMFuzzerTestOneInput].
+    #[arg(long, value_enum, requires = "target")]
+    scope: Option<ScopeKind>,
+}
+
+impl Args {
+    /// A campaign on the target that is given.
+    fn options(&self) -> Result<Option<Options>, Error> {
+        let Some(target) = &self.target else { return Ok(None) };
+        let args = TargetArgs {
+            target: Some(target.clone()),
+            function: self.function.clone(),
+            cflags: self.cflags.clone(),
+            with: self.with.clone(),
+            libs: self.libs.clone(),
+            rounding: self.rounding,
+        };
+        let linked = args.link()?;
+        let limits = Limits::default();
+        let nothing = Manifest {
+            schema: crate::campaign::manifest::SCHEMA,
+            target: target.display().to_string(),
+            linked: linked.file,
+            sources: linked.sources,
+            flags: args.flags(),
+            libs: args.libs.clone(),
+            function: String::new(),
+            symbol: String::new(),
+            rounding: self.rounding,
+            scope: ScopeKind::Function,
+            timeout: limits.timeout.as_secs_f64(),
+            fuel: limits.fuel,
+            memory_limit: limits.memory,
+            fingerprint: String::new(),
+        };
+        Ok(Some(Options { function: self.function.clone(), scope: self.scope, ..nothing.options() }))
+    }
+}
+
+/// Merges and tells.
+pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
+    crate::corpus::directory::refuse_used(&args.output)?;
+    let given = args.options()?.map(|options| merge::given(&options)).transpose()?;
+    let merger = Merger::new(&args.dirs, given)?;
+    if let Some(warning) = merger.warning() {
+        eprintln!("penfuzz: {warning}");
+    }
+    let done = merger.write(&args.output)?;
+    println!(
+        "{} of {} inputs cover {} of {} branches; {} crashes and {} hangs at distinct places",
+        done.kept, done.inputs, done.covered, done.total, done.crashes, done.hangs
+    );
+    println!("written to {}", args.output.display());
+    Ok(if done.crashes + done.hangs > 0 { Outcome::Found } else { Outcome::Fine })
+}

@@ -1,0 +1,79 @@
+//! `penfuzz tmin TARGET INPUT`: one input, as simple as possible.
+
+use std::path::PathBuf;
+
+use super::{
+    Outcome,
+    fuzz::TargetArgs,
+    replay::{LimitArgs, warn_of_mode},
+};
+use crate::{
+    campaign::outcome::arguments,
+    corpus::{
+        bench::{Bench, Subject},
+        tmin,
+    },
+    error::{Error, at},
+    report::durable,
+    saturation::ScopeKind,
+    target::kind::plain,
+};
+
+/// Arguments.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    target: TargetArgs,
+
+    /// Input file: raw bytes of the arguments, as in queue/, crashes/ and hangs/; it is not changed.
+    #[arg(value_name = "INPUT")]
+    input: PathBuf,
+
+    /// File for the simpler input [default: INPUT.min].
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    #[command(flatten)]
+    limits: LimitArgs,
+
+    /// Whose branches must stay the same [default: function; all for LLVMFuzzerTestOneInput].
+    #[arg(long, value_enum)]
+    scope: Option<ScopeKind>,
+}
+
+/// Simplifies, writes and tells. What fails still does afterwards: that is not a finding of this command.
+pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
+    let bytes = std::fs::read(&args.input).map_err(|e| at(&args.input, format!("cannot be read: {}", plain(&e))))?;
+    let linked = args.target.link()?;
+    let subject = Subject {
+        name: args.target.path()?,
+        function: args.target.function.as_deref(),
+        rounding: args.target.rounding,
+        scope: args.scope,
+        limits: args.limits.limits(),
+    };
+    let mut bench = Bench::load(&linked.file, subject)?;
+    warn_of_mode(&bench.evaluator, &args.input, &bytes);
+    let out = args.output.clone().unwrap_or_else(|| {
+        let mut name = args.input.clone().into_os_string();
+        name.push(".min");
+        name.into()
+    });
+    let done = tmin::run(&mut bench, &bytes)?;
+    durable::write(&out, &done.bytes).map_err(|e| Error::new(e.to_string()))?;
+    let function = bench.evaluator.function();
+    let (before, after) = (arguments(function, &bytes), arguments(function, &done.bytes));
+    let width = before.iter().map(|a| a.name.chars().count()).max().unwrap_or(0);
+    for (title, list) in [("before", before), ("after", after)] {
+        println!("{title}");
+        for arg in list {
+            println!("  {:<width$} = {}   ({})", arg.name, arg.hex, arg.decimal);
+        }
+    }
+    match &done.run.fault {
+        Some(fault) => println!("{} in {}", fault.reason, fault.place),
+        None => println!("takes the same {} branches", done.run.covers.len()),
+    }
+    println!("written to {}", out.display());
+    Ok(Outcome::Fine)
+}

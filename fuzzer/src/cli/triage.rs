@@ -1,0 +1,67 @@
+//! `penfuzz triage DIR`: what crashes and hangs, one entry per distinct place.
+
+use std::path::PathBuf;
+
+use super::Outcome;
+use crate::{
+    corpus::triage::{self, Place},
+    error::Error,
+    report::summary::seconds,
+};
+
+/// Arguments.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Output directory of a campaign or a farm, running or not; it is not changed.
+    dir: PathBuf,
+
+    /// Print the result as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Tells what failed; that is also the exit status.
+pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
+    let found = triage::run(&args.dir)?;
+    if let Some(warning) = &found.warning {
+        eprintln!("penfuzz: {warning}");
+    }
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&found).map_err(|e| Error::new(e.to_string()))?);
+    } else {
+        println!("{} ({}): {}", found.function, found.target, headline(&found.places));
+        for (i, place) in found.places.iter().enumerate() {
+            tell(i + 1, place);
+        }
+        if !found.returning.is_empty() {
+            println!("\n{} inputs in crashes/ and hangs/ return when they are run again:", found.returning.len());
+            found.returning.iter().for_each(|file| println!("  {file}"));
+        }
+    }
+    Ok(if found.places.is_empty() { Outcome::Fine } else { Outcome::Found })
+}
+
+fn headline(places: &[Place]) -> String {
+    let count = |kind: &str| places.iter().filter(|p| p.kind == kind).count();
+    let inputs: usize = places.iter().map(|p| p.inputs).sum();
+    let plural = |n: usize, one: &str, more: &str| format!("{n} {}", if n == 1 { one } else { more });
+    format!(
+        "{} and {} at distinct places, by {}",
+        plural(count("crash"), "crash", "crashes"),
+        plural(count("hang"), "hang", "hangs"),
+        plural(inputs, "input", "inputs")
+    )
+}
+
+fn tell(number: usize, place: &Place) {
+    println!("\n{number}  {}  {} in {}", place.kind.to_uppercase(), place.reason, place.place);
+    let first = place.first_seconds.map_or_else(String::new, |s| format!(", the first after {}", seconds(s)));
+    let clients = if place.clients.is_empty() { String::new() } else { format!(" of {}", place.clients.join(", ")) };
+    println!("   {} input{}{clients}{first}", place.inputs, if place.inputs == 1 { "" } else { "s" });
+    let width = place.args.iter().map(|a| a.name.chars().count()).max().unwrap_or(0);
+    for arg in &place.args {
+        println!("   {:<width$} = {}   ({})", arg.name, arg.hex, arg.decimal);
+    }
+    place.stack.iter().for_each(|frame| println!("     {frame}"));
+    println!("   {}", place.replay);
+}

@@ -1,0 +1,112 @@
+//! The terminal behind standard error, taken whole and given back as it was.
+
+use std::{
+    io::{self, Stderr},
+    mem::MaybeUninit,
+};
+
+use ratatui::{
+    Frame, Terminal, TerminalOptions, Viewport,
+    backend::CrosstermBackend,
+    crossterm::{
+        cursor::Show,
+        execute,
+        terminal::{Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen},
+    },
+    layout::Rect,
+};
+
+/// See the module. Dropping it gives the terminal back.
+pub struct Screen {
+    terminal: Terminal<CrosstermBackend<Stderr>>,
+    size: (u16, u16),
+    _silence: Option<Silence>,
+}
+
+impl Screen {
+    /// Takes the terminal.
+    ///
+    /// # Errors
+    /// When it cannot be written to.
+    pub fn take() -> io::Result<Self> {
+        let silence = Silence::new();
+        execute!(io::stderr(), EnterAlternateScreen)?;
+        let size = size();
+        match terminal(size) {
+            Ok(terminal) => Ok(Self { terminal, size, _silence: silence }),
+            Err(e) => {
+                let _ = execute!(io::stderr(), LeaveAlternateScreen, Show);
+                Err(e)
+            }
+        }
+    }
+
+    /// Draws a picture of the terminal's size at this moment.
+    ///
+    /// # Errors
+    /// When the terminal cannot be written to.
+    pub fn draw(&mut self, picture: impl FnOnce(&mut Frame)) -> io::Result<()> {
+        let size = size();
+        if size != self.size {
+            (self.terminal, self.size) = (terminal(size)?, size);
+        }
+        self.terminal.draw(picture).map(drop)
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        let _ = execute!(io::stderr(), LeaveAlternateScreen, Show);
+    }
+}
+
+/// A terminal of a fixed size. ratatui would ask for the size through crossterm, which starts programs when it does not
+/// find it, and would open what it reads keys with.
+fn terminal((width, height): (u16, u16)) -> io::Result<Terminal<CrosstermBackend<Stderr>>> {
+    execute!(io::stderr(), Clear(ClearType::All))?;
+    let viewport = Viewport::Fixed(Rect::new(0, 0, width, height));
+    Terminal::with_options(CrosstermBackend::new(io::stderr()), TerminalOptions { viewport })
+}
+
+/// Columns and rows; the classic ones when the terminal does not tell.
+fn size() -> (u16, u16) {
+    let mut size = MaybeUninit::<libc::winsize>::zeroed();
+    // SAFETY: the call fills in the structure that it is given, which is valid when all zero.
+    let size = unsafe {
+        libc::ioctl(libc::STDERR_FILENO, libc::TIOCGWINSZ, size.as_mut_ptr());
+        size.assume_init()
+    };
+    if size.ws_col == 0 || size.ws_row == 0 { (80, 24) } else { (size.ws_col, size.ws_row) }
+}
+
+/// Keys are not shown, which would spoil the picture, but all of them still do what they do: the terminal stays in its
+/// ordinary mode.
+struct Silence(libc::termios);
+
+impl Silence {
+    /// `None` when the terminal is not ours to change: then the picture may be spoilt.
+    fn new() -> Option<Self> {
+        let mut old = MaybeUninit::<libc::termios>::zeroed();
+        // SAFETY: the calls only read; the structure is used when it was filled in.
+        let old = unsafe {
+            // A process in the background is stopped when it changes its terminal.
+            if libc::tcgetpgrp(libc::STDERR_FILENO) != libc::getpgrp()
+                || libc::tcgetattr(libc::STDERR_FILENO, old.as_mut_ptr()) != 0
+            {
+                return None;
+            }
+            old.assume_init()
+        };
+        let mut new = old;
+        new.c_lflag &= !libc::ECHO;
+        // SAFETY: a valid structure.
+        (unsafe { libc::tcsetattr(libc::STDERR_FILENO, libc::TCSANOW, &raw const new) } == 0).then_some(Self(old))
+    }
+}
+
+impl Drop for Silence {
+    fn drop(&mut self) {
+        // SAFETY: the structure that the terminal had before.
+        unsafe { libc::tcsetattr(libc::STDERR_FILENO, libc::TCSANOW, &raw const self.0) };
+    }
+}

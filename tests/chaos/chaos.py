@@ -1,0 +1,459 @@
+#!/usr/bin/env python3
+"""Disturbs a farm at random and checks that it comes back each time and loses nothing that it announced.
+
+    python3 tests/chaos/chaos.py --penfuzz target/release/penfuzz --minutes 30
+
+Kills clients, broker and supervisor with SIGKILL, stops clients and broker with SIGSTOP, fills the disk (a small tmpfs, which
+needs root), truncates and overwrites files of which another copy exists, and lets the clock jump (with Debian's faketime; the
+machine's own clock is left alone). Prints one line per disturbance and a summary in JSON; exit status 1 when a check failed.
+"""
+
+import argparse
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import target
+
+KEPT = ("queue", "crashes", "hangs")
+DISK_MB = 48
+
+
+class Failure(Exception):
+    """A promise that was not kept."""
+
+
+def processes(root: int) -> dict[int, str]:
+    """Names of the living processes below `root`, and of itself."""
+    parents, names = {}, {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                stat = (entry / "stat").read_text()
+                name = stat[stat.index("(") + 1 : stat.rindex(")")]
+                state, parent = stat[stat.rindex(")") + 2 :].split()[:2]
+            except (OSError, ValueError):
+                continue
+            if state not in "ZX":
+                parents[int(entry.name)], names[int(entry.name)] = int(parent), name
+    below = {root} if root in names else set()
+    grew = True
+    while grew:
+        new = {p for p, parent in parents.items() if parent in below} - below
+        below |= new
+        grew = bool(new)
+    return {p: names[p] for p in below}
+
+
+def memory_mb(pids) -> float:
+    """Memory that these processes have for themselves (RssAnon), and shared segments once, in MB."""
+    total = 0
+    for pid in pids:
+        try:
+            for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+                if line.startswith("RssAnon:"):
+                    total += int(line.split()[1])
+        except OSError:
+            pass
+    return total / 1024
+
+
+def segments() -> tuple[int, int]:
+    """Number and bytes of all System V segments of the machine."""
+    lines = [line.split() for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]]
+    return len(lines), sum(int(line[3]) for line in lines)
+
+
+class Farm:
+    """The campaign under test."""
+
+    def __init__(self, options, work: Path):
+        self.options, self.work = options, work
+        self.disk = work / "disk"
+        self.disk.mkdir()
+        self.mounted = mount(self.disk)
+        self.out = self.disk / "out"
+        self.source = work / "ladder.c"
+        self.source.write_text(target.source(options.seed))
+        self.clock = work / "clock"
+        self.clock.write_text("+0\n")
+        self.log = open(work / "log", "ab")
+        self.process = None
+        self.starts = 0
+        self.known: dict[str, bytes] = {}
+        self.spoiled: set[bytes] = set()
+        self.covered: set = set()
+        self.announced = 0
+
+    def environment(self):
+        env = dict(os.environ)
+        library = faketime()
+        if library:
+            env |= {
+                "LD_PRELOAD": library,
+                "FAKETIME_TIMESTAMP_FILE": str(self.clock),
+                "FAKETIME_NO_CACHE": "1",
+                "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+            }
+        return env
+
+    def start(self):
+        command = [self.options.penfuzz, str(self.source), "--cores", self.options.cores, "-o", str(self.out)]
+        command += ["--max-time", "100h", "--seed", str(self.options.seed), "--monitor", "lines"]
+        self.process = subprocess.Popen(
+            command, env=self.environment(), stdout=self.log, stderr=self.log, start_new_session=True
+        )
+        self.starts += 1
+
+    def alive(self) -> dict[int, str]:
+        return processes(self.process.pid)
+
+    def pids(self, what: str) -> list[int]:
+        return [p for p, name in self.alive().items() if name.startswith(f"penfuzz {what}")]
+
+    def evaluations(self) -> int:
+        total = 0
+        for stats in self.out.glob("c*/fuzzer_stats"):
+            for line in stats.read_text(errors="replace").splitlines():
+                if line.startswith("execs_done"):
+                    total += int(line.split(":")[1])
+        return total
+
+    def status(self) -> dict:
+        try:
+            return json.loads((self.out / "status.json").read_text())
+        except (OSError, ValueError):
+            return {}
+
+    def files(self) -> dict[str, bytes]:
+        found = {}
+        for folder in KEPT:
+            for path in self.out.glob(f"c*/{folder}/id:*"):
+                try:
+                    found[str(path.relative_to(self.out))] = path.read_bytes()
+                except OSError:
+                    pass
+        return found
+
+    def look(self):
+        """Checks that what was seen before is still there, and remembers what is there now."""
+        now = self.files()
+        contents = set(now.values())
+        for name, content in self.known.items():
+            if content not in contents and content not in self.spoiled:
+                raise Failure(f"{name} is lost")
+        self.known = {n: c for n, c in now.items() if c and c not in self.spoiled}
+        status = self.status()
+        self.announced = max(self.announced, status.get("branches", {}).get("covered", 0))
+
+    def look_at_report(self):
+        try:
+            report = json.loads((self.out / "report.json").read_text())
+        except (OSError, ValueError):
+            return None
+        taken = ("saturated", "covered", "covered_by_crash")
+        covered = {
+            (s["line"], s["column"], b["outcome"]) for s in report["sites"] for b in s["branches"] if b["status"] in taken
+        }
+        if not self.covered <= covered:
+            raise Failure(f"the report has lost {sorted(self.covered - covered)}")
+        self.covered = covered
+        return report
+
+    def wait_for_progress(self, patience: float) -> float:
+        """Seconds until evaluations go on; a campaign that has ended is an error."""
+        began, before = time.monotonic(), self.status().get("evaluations", 0)
+        while time.monotonic() - began < patience:
+            if self.process.poll() is not None:
+                raise Failure(f"the campaign has ended with status {self.process.returncode}: {self.tail()}")
+            status = self.status()
+            if status.get("pid") == self.process.pid and status.get("evaluations", 0) > before:
+                return time.monotonic() - began
+            if status.get("pid") != self.process.pid:
+                before = 0
+            time.sleep(0.2)
+        raise Failure(f"no progress for {patience:.0f} s: {self.tail()}")
+
+    def tail(self) -> str:
+        self.log.flush()
+        return (self.work / "log").read_text(errors="replace")[-1500:]
+
+
+def mount(at: Path) -> bool:
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m", "tmpfs", str(at)], capture_output=True)
+    if done.returncode:
+        print(f"no small disk: {done.stderr.decode().strip()}; the disk is not filled", flush=True)
+    return done.returncode == 0
+
+
+def faketime() -> str | None:
+    found = list(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))
+    return str(found[0]) if found else None
+
+
+# Disturbances: each returns a word on what it did, or None when it could not.
+
+
+def kill_client(farm, rng):
+    return kill(farm, rng, "c", signal.SIGKILL)
+
+
+def kill_broker(farm, rng):
+    return kill(farm, rng, "broker", signal.SIGKILL)
+
+
+def kill_report(farm, rng):
+    return kill(farm, rng, "report", signal.SIGKILL)
+
+
+def kill(farm, rng, what, number):
+    pids = farm.pids(what)
+    if what == "c":
+        pids = [p for p in pids if p in farm.pids("c0") + farm.pids("c1") + farm.pids("c2") + farm.pids("c3")]
+    if not pids:
+        return None
+    pid = rng.choice(pids)
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return None
+    return f"pid {pid}"
+
+
+def kill_several(farm, rng):
+    pids = [p for p in farm.alive() if p != farm.process.pid]
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    return f"{len(pids)} processes"
+
+
+def kill_supervisor(farm, rng):
+    group = farm.alive()
+    farm.process.kill()
+    farm.process.wait()
+    time.sleep(rng.choice([0.0, 0.0, 0.5, 2.0]))
+    deadline = time.monotonic() + 10
+    while any(Path(f"/proc/{p}").exists() and processes(p) for p in group if p != farm.process.pid):
+        if time.monotonic() > deadline:
+            raise Failure("processes outlive the supervisor")
+        time.sleep(0.1)
+    farm.start()
+    return "started again"
+
+
+def interrupt(farm, rng):
+    farm.process.send_signal(signal.SIGINT)
+    try:
+        farm.process.wait(60)
+    except subprocess.TimeoutExpired:
+        raise Failure("Ctrl-C does not end it within 60 s") from None
+    if farm.process.returncode not in (0, 3):
+        raise Failure(f"Ctrl-C ends it with status {farm.process.returncode}: {farm.tail()}")
+    farm.start()
+    return "ended, started again"
+
+
+def stop_client(farm, rng):
+    done = kill(farm, rng, "c", signal.SIGSTOP)
+    if done is None:
+        return None
+    pid = int(done.split()[1])
+    seconds = rng.choice([1, 5, 15, 0])
+    if seconds:
+        time.sleep(seconds)
+        try:
+            os.kill(pid, signal.SIGCONT)
+        except ProcessLookupError:
+            pass
+        return f"{done} for {seconds} s"
+    return f"{done} for ever"
+
+
+def stop_broker(farm, rng):
+    return kill(farm, rng, "broker", signal.SIGSTOP)
+
+
+def fill_disk(farm, rng):
+    if not farm.mounted:
+        return None
+    filler = farm.disk / "filler"
+    size = 1 << 20
+    with open(filler, "wb") as file:
+        while size >= 1:
+            try:
+                file.write(b"\1" * size)
+                file.flush()
+            except OSError:
+                size //= 2
+    seconds = rng.choice([2, 10, 20])
+    time.sleep(seconds)
+    filler.unlink()
+    return f"for {seconds} s"
+
+
+def spoil_file(farm, rng):
+    """Truncates, empties or overwrites a file; of finds only one of which there is another copy."""
+    files = farm.files()
+    copies: dict[bytes, list[str]] = {}
+    for name, content in files.items():
+        copies.setdefault(content, []).append(name)
+    spare = [n for c, names in copies.items() if len(names) > 1 for n in names[1:]]
+    others = [str(p.relative_to(farm.out)) for p in farm.out.glob("c*/state.json")]
+    others += [n for n in ("report.json", "status.json", "coverage.lcov") if (farm.out / n).exists()]
+    others += [str(p.relative_to(farm.out)) for p in farm.out.glob("c*/fuzzer_stats")]
+    name = rng.choice(others if not spare or rng.random() < 0.4 else spare)
+    path = farm.out / name
+    if name == "report.json":
+        farm.look_at_report()
+    content = path.read_bytes()
+    how = rng.choice(["empty", "half", "garbage"])
+    new = {"empty": b"", "half": content[: len(content) // 2], "garbage": rng.randbytes(len(content) or 7)}[how]
+    path.write_bytes(new)
+    farm.known.pop(name, None)
+    if name.split("/")[1:2] and name.split("/")[1] in KEPT:
+        farm.spoiled.add(new)
+    return f"{how}: {name}"
+
+
+def jump_clock(farm, rng):
+    if not faketime():
+        return None
+    jump = rng.choice(["+0", "+3600", "-3600", "+86400", "-864000", "+31536000"])
+    farm.clock.write_text(jump + "\n")
+    return f"{jump} s"
+
+
+DISTURBANCES = {
+    kill_client: 5,
+    kill_broker: 3,
+    kill_report: 1,
+    kill_several: 2,
+    kill_supervisor: 4,
+    interrupt: 2,
+    stop_client: 3,
+    stop_broker: 2,
+    fill_disk: 3,
+    spoil_file: 4,
+    jump_clock: 2,
+}
+
+
+def run(options) -> int:
+    rng = random.Random(options.seed)
+    work = Path(tempfile.mkdtemp(prefix="penfuzz-chaos-", dir=options.work))
+    segments_before, shm_before = segments(), set(os.listdir("/dev/shm"))
+    farm = Farm(options, work)
+    counts: dict[str, int] = {}
+    recoveries: list[float] = []
+    memory: list[float] = []
+    shared: list[int] = []
+    failures: list[str] = []
+    end = time.monotonic() + options.minutes * 60
+    farm.start()
+    try:
+        farm.wait_for_progress(60)
+        while time.monotonic() < end:
+            time.sleep(rng.uniform(1, options.pause))
+            farm.look()
+            farm.look_at_report()
+            disturb = rng.choices(list(DISTURBANCES), list(DISTURBANCES.values()))[0]
+            word = disturb(farm, rng)
+            if word is None:
+                continue
+            counts[disturb.__name__] = counts.get(disturb.__name__, 0) + 1
+            recoveries.append(farm.wait_for_progress(60))
+            farm.look()
+            memory.append(memory_mb(farm.alive()))
+            shared.append(segments()[1] - segments_before[1])
+            print(
+                f"{options.minutes * 60 - (end - time.monotonic()):7.1f} s  {disturb.__name__:16} {word:40.40}"
+                f" back after {recoveries[-1]:5.1f} s, {len(farm.known)} files, {farm.announced} branches,"
+                f" {memory[-1]:.0f} MB, {shared[-1] >> 20} MB shared",
+                flush=True,
+            )
+        farm.look()
+        interrupt_at_end(farm)
+        farm.look()
+        report = farm.look_at_report()
+        if report["branches"]["covered"] < farm.announced:
+            raise Failure(f"{farm.announced} branches were announced, the report has {report['branches']['covered']}")
+    except Failure as failure:
+        failures.append(str(failure))
+    finally:
+        left = farm.alive()
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+    time.sleep(1)
+    if segments()[0] > segments_before[0]:
+        failures.append(f"{segments()[0] - segments_before[0]} segments of shared memory are left")
+    if set(os.listdir("/dev/shm")) - shm_before:
+        failures.append(f"left in /dev/shm: {set(os.listdir('/dev/shm')) - shm_before}")
+    if options.limit_mb and memory and max(memory) > options.limit_mb:
+        failures.append(f"{max(memory):.0f} MB of memory, more than {options.limit_mb}")
+    half = len(memory) // 2
+    summary = {
+        "minutes": options.minutes,
+        "seed": options.seed,
+        "disturbances": counts,
+        "starts": farm.starts,
+        "recovery_seconds": {
+            "median": sorted(recoveries)[len(recoveries) // 2] if recoveries else None,
+            "most": max(recoveries, default=None),
+        },
+        "files": len(farm.known),
+        "branches": {"announced": farm.announced, "in_report": len(farm.covered)},
+        "memory_mb": {
+            "first_half": sum(memory[:half]) / max(half, 1),
+            "second_half": sum(memory[half:]) / max(len(memory) - half, 1),
+            "most": max(memory, default=0),
+        },
+        "shared_mb_most": max(shared, default=0) / 2**20,
+        "failures": failures,
+    }
+    print(json.dumps(summary, indent=2))
+    farm.log.close()
+    if farm.mounted:
+        if failures:
+            shutil.copytree(farm.out, work / "out", symlinks=True, ignore_dangling_symlinks=True)
+        subprocess.run(["umount", "-l", str(farm.disk)], check=False)
+    if failures:
+        print(f"everything is kept in {work}")
+        return 1
+    shutil.rmtree(work, ignore_errors=True)
+    return 0
+
+
+def interrupt_at_end(farm):
+    farm.process.send_signal(signal.SIGINT)
+    try:
+        farm.process.wait(90)
+    except subprocess.TimeoutExpired:
+        raise Failure("Ctrl-C does not end it within 90 s") from None
+    if farm.process.returncode not in (0, 3):
+        raise Failure(f"it ends with status {farm.process.returncode}: {farm.tail()}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--penfuzz", default="target/release/penfuzz")
+    parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--cores", default="0-1")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--pause", type=float, default=8, help="longest pause between disturbances, in seconds")
+    parser.add_argument("--limit-mb", type=float, default=1500, help="most memory of all processes together")
+    parser.add_argument("--work", default=None, help="where to work")
+    return run(parser.parse_args())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

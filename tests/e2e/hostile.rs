@@ -1,0 +1,214 @@
+//! Targets that change their process under our feet: what they ask for is answered or refused, and the campaign's files survive.
+
+use std::path::{Path, PathBuf};
+
+use penfuzz::report::Report;
+
+use crate::support::{Dir, Run, line_of, open_branches};
+
+/// A function of ten branches; `first` is done on one and `second` on another, both far from where a search starts.
+fn target(dir: &Dir, outside: &str, first: &str, second: &str) -> PathBuf {
+    let text = format!(
+        "#define _GNU_SOURCE
+         #include <fenv.h>
+         #include <fcntl.h>
+         #include <pthread.h>
+         #include <signal.h>
+         #include <stdio.h>
+         #include <stdlib.h>
+         #include <string.h>
+         #include <sys/prctl.h>
+         #include <sys/resource.h>
+         #include <sys/stat.h>
+         #include <sys/time.h>
+         #include <unistd.h>
+         {outside}
+         double hostile(double x) {{
+           if (x < 0.0) return -x;
+           if (x > 1000.0 && x < 1001.0) {{
+             {first}
+           }}
+           if (x == 77.25) return 3.0;
+           if (x == 78.5) {{
+             {second}
+           }}
+           return x;
+         }}"
+    );
+    dir.file("hostile.c", text)
+}
+
+/// A campaign ends by itself with every branch covered, its files are there, and a second one resumes. `findings` are parts
+/// of the reasons, with the text of their lines.
+fn survives(outside: &str, first: &str, second: &str, findings: &[(&str, &str)]) {
+    let dir = Dir::new();
+    let file = target(&dir, outside, first, second);
+    let status = if findings.is_empty() { 0 } else { 3 };
+    let run = dir.fuzz(&file, "--max-time 20s").exits(status);
+    let report = dir.report("out");
+    run.expect(report.stop_reason == "saturated", &format!("an end by itself, is {}", report.stop_reason));
+    expect_covered(&run, &report);
+    expect_findings(&run, &report, &file, findings);
+    run.expect(!dir.files("out/queue").is_empty(), "inputs in queue/");
+    for folder in ["out", "out/queue", "out/crashes"] {
+        let left: Vec<String> = dir.files(folder).into_keys().filter(|f| f.contains("penfuzz-tmp")).collect();
+        run.expect(left.is_empty(), &format!("no temporary file in {folder}, are {left:?}"));
+    }
+    let again = dir.fuzz(&file, "--max-time 20s").exits(status);
+    again.says("resuming");
+    expect_covered(&again, &dir.report("out"));
+}
+
+fn expect_covered(run: &Run, report: &Report) {
+    let open = open_branches(report);
+    run.expect(open.is_empty(), &format!("all branches covered, open are {open:?}"));
+}
+
+fn expect_findings(run: &Run, report: &Report, file: &Path, findings: &[(&str, &str)]) {
+    let found: Vec<_> = report.crashes.iter().chain(&report.hangs).collect();
+    run.expect(found.len() == findings.len(), &format!("{} findings, are {found:?}", findings.len()));
+    for (reason, line) in findings {
+        let number = line_of(file, line);
+        let is_there =
+            found.iter().any(|f| f.reason.contains(reason) && f.place.contains(&format!("hostile.c:{number})")));
+        run.expect(is_there, &format!("`{reason}` in line {number}, are {found:?}"));
+    }
+}
+
+#[test]
+fn forks() {
+    survives("", "for (;;) fork();", "", &[("starts a process", "for (;;) fork();")]);
+}
+
+#[test]
+fn runs_a_command() {
+    survives("", "system(\"true\");", "", &[("starts a process", "system(")]);
+}
+
+#[test]
+fn becomes_another_program() {
+    let exec = "execl(\"/bin/true\", \"true\", (char *)0);";
+    survives("", exec, "", &[("starts another program", "execl(")]);
+}
+
+#[test]
+fn starts_threads() {
+    let outside = "static void *run(void *p) { return p; }";
+    let start = "pthread_t t; pthread_create(&t, 0, run, 0);";
+    survives(outside, start, "", &[("starts a thread", "pthread_create(")]);
+}
+
+#[test]
+fn closes_all_files() {
+    survives("", "for (int i = 0; i < 1024; i++) close(i);", "close_range(0, ~0u, 0);", &[]);
+}
+
+#[test]
+fn puts_another_file_over_ours() {
+    let over = "int f = open(\"/dev/zero\", O_RDONLY); for (int i = 0; i < 64; i++) dup2(f, i); close(f);";
+    survives("", over, "", &[]);
+}
+
+#[test]
+fn prints_and_reads() {
+    let print = "for (int i = 0; i < 10000; i++) { puts(\"out\"); fputs(\"err\", stderr); } (void)getchar();";
+    survives("", print, "", &[]);
+}
+
+#[test]
+fn handles_signals_and_crashes() {
+    let outside = "static void ignore(int s) { (void)s; } static char room[65536];";
+    let first = "signal(SIGSEGV, ignore); signal(SIGALRM, SIG_IGN);
+                 stack_t s = {.ss_sp = room, .ss_size = sizeof room}; sigaltstack(&s, 0);
+                 sigset_t all; sigfillset(&all); sigprocmask(SIG_BLOCK, &all, 0);
+                 struct itimerval often = {{0, 100}, {0, 100}}; setitimer(ITIMER_REAL, &often, 0);";
+    let second = "double *volatile nowhere = 0; return *nowhere;";
+    survives(outside, first, second, &[("SIGSEGV at address 0x0", "return *nowhere")]);
+}
+
+#[test]
+fn switches_the_alarm_off_and_waits() {
+    let outside = "static void ignore(int s) { (void)s; }";
+    let first = "signal(SIGALRM, ignore); alarm(0); sigset_t all; sigfillset(&all); sigprocmask(SIG_BLOCK, &all, 0);";
+    survives(outside, first, "for (;;) pause();", &[("no answer after", "for (;;) pause();")]);
+}
+
+/// Later evaluations, and our own arithmetic, must not see it: a trap would kill the worker, another mode take the branch.
+#[test]
+fn changes_the_floating_point_environment() {
+    let dir = Dir::new();
+    let file = dir.file(
+        "environment.c",
+        "#define _GNU_SOURCE
+         #include <fenv.h>
+         #include <xmmintrin.h>
+         double environment(double x) {
+           volatile double tiny = 0x1p-60, one = 1.0;
+           if (one + tiny != one) return 7.0;
+           if (x > 1000.0 && x < 1001.0) fesetround(FE_UPWARD);
+           if (x == 77.25) feenableexcept(FE_ALL_EXCEPT);
+           if (x == 78.5) _mm_setcsr(_mm_getcsr() | 0x8040);
+           return x;
+         }",
+    );
+    let run = dir.fuzz(&file, "--max-evals 20000").exits(0);
+    let open = open_branches(&dir.report("out"));
+    run.expect(open == ["6 true"], &format!("only line 6 true is open, are {open:?}"));
+}
+
+#[test]
+fn leaves_the_directory() {
+    let first = "if (chdir(\"/\")) return 0.0; umask(0777); if (nice(5)) return 0.0;";
+    let dir = Dir::new();
+    let file = target(&dir, "", first, "");
+    let run = dir.fuzz(&file, "--max-evals 5000").exits(0);
+    let report = dir.report("out");
+    run.expect(
+        report.sites.iter().flat_map(|s| &s.branches).filter(|b| crate::support::is_covered(b)).count() >= 11,
+        "all but failures of calls covered",
+    );
+    dir.fuzz(&file, "--max-evals 6000").exits(0).says("resuming");
+}
+
+#[test]
+fn sets_limits() {
+    let first = "struct rlimit none = {0, 0}; setrlimit(RLIMIT_FSIZE, &none); setrlimit(RLIMIT_NOFILE, &none);
+                 setrlimit(RLIMIT_AS, &none); prctl(PR_SET_PDEATHSIG, SIGKILL);";
+    survives("", first, "", &[]);
+}
+
+#[test]
+fn signals_the_supervisor_and_stops_itself() {
+    let findings =
+        [("sends SIGTERM to another process", "kill(getppid()"), ("stops its process (SIGSTOP)", "raise(SIGSTOP)")];
+    survives("", "kill(getppid(), SIGTERM);", "raise(SIGSTOP);", &findings);
+}
+
+/// Every evaluation leaves a megabyte: workers are replaced in time, and no input is blamed.
+#[test]
+fn leaks_a_megabyte_per_evaluation() {
+    let dir = Dir::new();
+    let file = dir.file(
+        "leaks.c",
+        "#include <stdlib.h>
+         #include <string.h>
+         double leaks(double x) {
+           char *volatile p = malloc(1 << 20);
+           memset(p, 1, 1 << 20);
+           if (x == 77.25) return 3.0;
+           return x;
+         }",
+    );
+    let run = dir.fuzz(&file, "--memory-limit 64M --max-time 20s").exits(0);
+    expect_covered(&run, &dir.report("out"));
+}
+
+/// The copy of the worker that a constructor makes must not search.
+#[test]
+fn a_constructor_that_forks() {
+    let dir = Dir::new();
+    let outside = "__attribute__((constructor)) static void begin(void) { if (fork() < 0) abort(); }";
+    let file = target(&dir, outside, "", "");
+    let run = dir.fuzz(&file, "--function hostile --max-time 20s").exits(0);
+    expect_covered(&run, &dir.report("out"));
+}
