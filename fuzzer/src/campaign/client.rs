@@ -16,8 +16,14 @@ use super::{
 };
 use crate::{error::Error, executor::fault::signal_name};
 
-/// Deaths in a row without a new evaluation before the campaign is hopeless.
+/// Deaths in a row without a new evaluation before a client that is alone is hopeless.
 const HOPELESS: u32 = 3;
+
+/// The same for one of several: somebody may be killing them, and the others go on. Each waits longer before it is replaced.
+const HOPELESS_IN_FARM: u32 = 30;
+
+/// What each such death adds to the pause before the next worker, and the longest pause.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 
 /// Deaths in a row without a new find before the campaign ends with what it has.
 const FRUITLESS: u32 = 200;
@@ -59,6 +65,8 @@ pub struct Client {
     /// Shared with the worker. The supervisor only reads it or uses its atomics while a worker runs.
     board: *mut Board,
     pid: i32,
+    /// Dead, to be replaced then.
+    rests_until: Option<Instant>,
     has_ended: bool,
     evaluations_before: u64,
     last_count: u64,
@@ -85,6 +93,7 @@ impl Client {
             restarts: 0,
             board: Board::map()?,
             pid: 0,
+            rests_until: None,
             has_ended: false,
             evaluations_before: 0,
             last_count: u64::MAX,
@@ -162,6 +171,13 @@ impl Client {
         if self.has_ended {
             return Ok(Event::Nothing);
         }
+        if let Some(until) = self.rests_until {
+            if Instant::now() >= until || self.board().stop_reason() != StopReason::None {
+                self.rests_until = None;
+                self.start(options, begun)?;
+            }
+            return Ok(Event::Nothing);
+        }
         let Some(status) = process::ended(self.pid) else {
             self.look_for_progress(options);
             return Ok(Event::Nothing);
@@ -216,7 +232,8 @@ impl Client {
         }
         let progress = board.evaluations.load(Ordering::Relaxed) > self.evaluations_before;
         self.deaths = if progress { 0 } else { self.deaths + 1 };
-        if self.deaths >= HOPELESS {
+        let hopeless = if self.place.farm.is_some() { HOPELESS_IN_FARM } else { HOPELESS };
+        if self.deaths >= hopeless {
             let how = signal_name(killed.signal);
             return Ok(Event::Failed(Error::new(format!("workers keep dying ({how}); giving up"))));
         }
@@ -225,7 +242,11 @@ impl Client {
         self.best = self.best.max(found);
         self.restarts += 1;
         self.note_killer(killed);
-        self.start(options, begun)?;
+        if self.deaths > 1 && self.place.farm.is_some() {
+            self.rests_until = Some(Instant::now() + (PAUSE.0 * self.deaths).min(PAUSE.1));
+        } else {
+            self.start(options, begun)?;
+        }
         Ok(if self.fruitless >= FRUITLESS { Event::Fruitless } else { Event::Replaced(killed) })
     }
 }

@@ -605,17 +605,17 @@ impl<'a> Campaign<'a> {
     fn show(&self, saturation: &Saturation) {
         let (total, covered, saturated, given_up) = saturation.counts();
         let files = self.store.counts();
-        for (cell, value) in [
-            (&self.board.total, total),
-            (&self.board.covered, covered),
-            (&self.board.saturated, saturated),
-            (&self.board.given_up, given_up),
-            (&self.board.kept, files.kept),
-            (&self.board.crashes, files.crashes),
-            (&self.board.hangs, files.hangs),
-            (&self.board.unwritten, self.store.unwritten()),
-        ] {
-            cell.store(value as u64, Ordering::Relaxed);
+        let set = |cell: &core::sync::atomic::AtomicU64, value: usize| cell.store(value as u64, Ordering::Relaxed);
+        set(&self.board.total, total);
+        set(&self.board.kept, files.kept);
+        set(&self.board.crashes, files.crashes);
+        set(&self.board.hangs, files.hangs);
+        set(&self.board.unwritten, self.store.unwritten());
+        if self.store.unwritten() == 0 {
+            // Told only of what is on the disk.
+            set(&self.board.covered, covered);
+            set(&self.board.saturated, saturated);
+            set(&self.board.given_up, given_up);
         }
     }
 

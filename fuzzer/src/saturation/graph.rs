@@ -49,11 +49,15 @@ impl BranchGraph {
         let mut ring = before[target as usize].clone();
         let mut level = 0;
         while !ring.is_empty() {
-            ring.retain(|b| levels[*b as usize] == u32::MAX);
-            for b in &ring {
-                levels[*b as usize] = level;
+            let mut further = Vec::new();
+            for b in ring {
+                // A branch is in the ring once for each way to it; only the first counts, or the rings grow without bounds.
+                if levels[b as usize] == u32::MAX {
+                    levels[b as usize] = level;
+                    further.extend_from_slice(&before[b as usize]);
+                }
             }
-            ring = ring.iter().flat_map(|b| &before[*b as usize]).copied().collect();
+            ring = further;
             level += 1;
         }
         levels

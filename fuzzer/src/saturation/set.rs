@@ -329,6 +329,16 @@ mod tests {
     }
 
     #[test]
+    fn many_ways_to_a_site_cost_no_more_than_one() {
+        // A chain of decisions that meet again behind each: 2^n ways lead through n of them.
+        let edges: Vec<_> = (0..199).flat_map(|site| [(2 * site, site + 1), (2 * site + 1, site + 1)]).collect();
+        let s = set(200, &edges);
+        assert!(s.leads(398).is_empty(), "every branch leads there, so none decides");
+        let s = set(200, &[&edges[..], &[(0, 199)]].concat());
+        assert_eq!(s.leads(398), [(0, 0)], "branch 0 is nearer than its sibling");
+    }
+
+    #[test]
     fn a_parent_waits_for_its_descendants() {
         let mut s = set(2, &[(0, 1)]);
         assert_eq!(s.cover(&[0, 2], false), 1, "only 2 is saturated");
