@@ -24,6 +24,8 @@ mod full_disk;
 mod hostile;
 #[path = "e2e/interrupt.rs"]
 mod interrupt;
+#[path = "e2e/machines.rs"]
+mod machines;
 #[path = "e2e/misbehaving.rs"]
 mod misbehaving;
 #[path = "e2e/outputs.rs"]

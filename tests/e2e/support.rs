@@ -196,6 +196,24 @@ impl<'a> Penfuzz<'a> {
         self
     }
 
+    /// In a network namespace.
+    pub fn within(mut self, namespace: &str) -> Self {
+        let inner = &self.command;
+        let mut outer = Command::new("ip");
+        outer.args(["netns", "exec", namespace]).arg(inner.get_program()).args(inner.get_args());
+        for (name, value) in inner.get_envs() {
+            match value {
+                Some(value) => outer.env(name, value),
+                None => outer.env_remove(name),
+            };
+        }
+        if let Some(dir) = inner.get_current_dir() {
+            outer.current_dir(dir);
+        }
+        self.command = outer;
+        self
+    }
+
     /// Starts it in a process group of its own.
     pub fn start(mut self) -> Running<'a> {
         let stream = || tempfile::tempfile().expect("a temporary file can be made");

@@ -135,8 +135,8 @@ pub struct Board {
     pub input_size: AtomicU64,
     /// The input under evaluation.
     pub input: [u8; INPUT_ROOM],
-    /// The number that LLMP gave to the client; 0 for none.
-    pub llmp_id: AtomicU32,
+    /// The generation of the broker, and in the lower half the number that it gave to the client; 0 for none.
+    pub llmp_id: AtomicU64,
     /// How the worker ended; a [`WorkerEnd`].
     pub end: AtomicU32,
     /// Seeds tried in this run, counted before each is.

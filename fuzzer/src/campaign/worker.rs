@@ -3,23 +3,15 @@
 use core::sync::atomic::Ordering;
 use std::{
     fs::File,
-    io,
     os::{fd::AsRawFd, unix::process::parent_id},
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::Arc,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use libafl::{
-    HasMetadata,
-    corpus::{Corpus, InMemoryCorpus},
-    events::SimpleEventManager,
-    inputs::BytesInput,
-    monitors::NopMonitor,
-    mutators::HavocScheduledMutator,
-    schedulers::QueueScheduler,
-    stages::StagesTuple,
-    state::{HasCorpus, HasSolutions, StdState},
+    HasMetadata, corpus::InMemoryCorpus, events::SimpleEventManager, inputs::BytesInput, monitors::NopMonitor,
+    mutators::HavocScheduledMutator, schedulers::QueueScheduler, stages::StagesTuple, state::StdState,
 };
 use libafl_bolts::{
     rands::StdRand,
@@ -31,28 +23,25 @@ use super::{
     Options, SearchKind, afl,
     board::{Board, INPUT_ROOM, StopReason},
     directory,
-    disk::{self, Disk},
+    disk::Disk,
     farm::{self, Role, Switchboard, exchange::Exchange, parcel::hash},
-    killer::{self, Death},
-    outcome,
     prepare::Prepared,
-    resume,
     store::Store,
 };
 use crate::{
     error::Error,
-    executor::{Evaluator, Fault, HasEvaluator, PenExecutor, evaluator::Limits, guard, hold::Hold},
-    report,
+    executor::{Evaluator, HasEvaluator, PenExecutor, evaluator::Limits, guard, hold::Hold},
     saturation::{BranchGraph, NewPlaceFeedback, PenObserver, Saturation, SaturationFeedback, Scope},
     shrink::Shrinker,
     stage::{
-        BasinhoppingStage, Clock, NumericHavocStage, PaperStage, Sampling, SamplingStage, budget::Spent,
-        havoc::stock_mutations, paper, probe,
+        BasinhoppingStage, Clock, NumericHavocStage, PaperStage, Sampling, SamplingStage, havoc::stock_mutations, paper,
     },
     target::harvest,
 };
 
 mod import;
+mod keep;
+mod take_up;
 mod talk;
 
 /// How a worker ends that did not fail.
@@ -70,12 +59,6 @@ type Executor = PenExecutor<(PenObserver, ())>;
 
 /// Mutants of one turn when there is nothing else.
 const HAVOC_ALONE: u64 = 4096;
-/// Seconds between two writings of state, statistics and reports.
-const STATE_EVERY: f64 = 5.0;
-
-/// The same for the state when an earlier worker was killed: what is not saved by then is lost to the next death.
-const STATE_AFTER_DEATH: f64 = 0.2;
-
 /// Which client a worker is.
 #[derive(Debug, Clone)]
 pub struct Place {
@@ -360,121 +343,6 @@ impl<'a> Campaign<'a> {
         }
     }
 
-    /// Seeds, or what an earlier run left.
-    fn take_up<Z>(
-        &mut self,
-        fuzzer: &mut Z,
-        executor: &mut Executor,
-        state: &mut State,
-        manager: &mut Manager,
-    ) -> Result<(), Error>
-    where
-        Z: libafl::Evaluator<Executor, Manager, BytesInput, State>,
-    {
-        let count = executor.evaluator().evaluations();
-        let resumed = self.store.is_resumed();
-        let kept: Vec<Vec<u8>> =
-            self.store.queue().iter().chain(self.store.pending()).map(|(_, bytes)| bytes.clone()).collect();
-        let is_first = self.board.searching.load(Ordering::Relaxed) == 0;
-        let seeds = if resumed && is_first { Vec::new() } else { self.seeds()? };
-        if resumed && is_first {
-            // A later worker goes on with the seeds of a new campaign, but not with those of an old one.
-            self.board.seeds_tried.store(u64::MAX, Ordering::Relaxed);
-            eprintln!(
-                "penfuzz: resuming {} with {} inputs after {count} evaluations",
-                self.store.dir().display(),
-                self.store.queue().len() + self.store.pending().len(),
-            );
-        }
-        silence(&[libc::STDERR_FILENO])?;
-        self.board.searching.store(1, Ordering::Release);
-        let lost = self.board.finds();
-        probe::submit(kept, fuzzer, executor, state, manager)?;
-        probe::submit(lost, fuzzer, executor, state, manager)?;
-        probe::submit(self.of_the_others(), fuzzer, executor, state, manager)?;
-        for bytes in resume::restore(state, &self.store.remembered)? {
-            fuzzer.add_input(state, executor, manager, BytesInput::new(bytes))?;
-        }
-        resume::restore_progress(executor.evaluator_mut(), &self.store.remembered);
-        let killers = self.board.killers();
-        for (death, bytes) in killers.iter().filter_map(|(n, bytes)| Some((Death::of_number(*n)?, bytes))) {
-            self.suspect(bytes);
-            self.explain(death, bytes, executor.evaluator_mut(), state)?;
-        }
-        if !killers.is_empty() {
-            // At once: the next death may come before the next time to save.
-            executor.evaluator_mut().set_evaluations(count);
-            self.settle(executor, state)?;
-        }
-        probe::submit(self.store.to_run_again(), fuzzer, executor, state, manager)?;
-        if resumed {
-            // Looking again at what was known is no new evaluation.
-            executor.evaluator_mut().set_evaluations(count);
-        }
-        let tried = self.board.seeds_tried.load(Ordering::Relaxed).min(seeds.len() as u64);
-        for seed in seeds.into_iter().skip(tried as usize) {
-            // One may kill this worker: the next goes on behind it, and knows what was found before.
-            self.board.seeds_tried.fetch_add(1, Ordering::Relaxed);
-            let known = (state.metadata::<Saturation>()?.generation, state.solutions().count());
-            probe::submit(vec![seed.clone()], fuzzer, executor, state, manager)?;
-            if known != (state.metadata::<Saturation>()?.generation, state.solutions().count()) {
-                // It is not tried again, so the next worker must hear of it even if it is not on the disk by then.
-                executor.evaluator_mut().note_find(&seed);
-            }
-            self.sync(executor, state)?;
-        }
-        self.sync(executor, state)
-    }
-
-    /// Finds out what the input did that killed the last worker.
-    fn explain(
-        &mut self,
-        death: Death,
-        bytes: &[u8],
-        evaluator: &mut Evaluator,
-        state: &mut State,
-    ) -> Result<(), Error> {
-        let patience = self.options.timeout * 2 + Duration::from_secs(1);
-        let taken = killer::branches_taken(evaluator, &self.scope, bytes, patience)?;
-        if taken.is_none() && death.is_from_outside() {
-            return Ok(());
-        }
-        let saturation = state.metadata_mut::<Saturation>()?;
-        let taken = taken.unwrap_or_default();
-        let new: Vec<u32> = taken.iter().copied().filter(|b| !saturation.is_covered(*b as usize)).collect();
-        saturation.cover(&taken, true);
-        let place = new.last().or(taken.last()).map_or_else(
-            || "a run that could not be repeated".to_owned(),
-            |last| {
-                let target = evaluator.target();
-                let site = &target.sites[target.site_of(*last as usize)];
-                format!("{} (after {}:{})", target.functions[site.function].name, site.file, site.line)
-            },
-        );
-        let ms = (self.board.seconds(self.begun) * 1e3) as u64;
-        // The first death of a kind stands for all in which nothing new is seen.
-        if !self.store.keep_fault(bytes, &death.fault(&[], place.clone()), ms) && !new.is_empty() {
-            self.store.keep_fault(bytes, &death.fault(&new, place), ms);
-        }
-        Ok(())
-    }
-
-    fn seeds(&self) -> Result<Vec<Vec<u8>>, Error> {
-        let Some(dir) = &self.options.seeds else { return Ok(Vec::new()) };
-        let unreadable = |p: &Path, e: &io::Error| {
-            crate::error::at(p, format!("cannot be read as seeds: {}", crate::target::kind::plain(e)))
-        };
-        let mut files = Vec::new();
-        for entry in std::fs::read_dir(dir).map_err(|e| unreadable(dir, &e))? {
-            let path = entry.map_err(|e| unreadable(dir, &e))?.path();
-            if path.is_file() {
-                files.push(path);
-            }
-        }
-        files.sort();
-        files.iter().map(|p| std::fs::read(p).map_err(|e| unreadable(p, &e))).collect()
-    }
-
     /// With a time limit the targeted search spends what is left of it on the branches that it has given up.
     fn goes_on(&self) -> bool {
         self.options.search == SearchKind::Targeted && self.options.max_time.is_some()
@@ -511,182 +379,5 @@ impl<'a> Campaign<'a> {
             self.sync(executor, state)?;
             self.talk(fuzzer, executor, state, manager)?;
         }
-    }
-
-    /// Notes what is new; now and then writes it to the disk and then shows it on the board.
-    fn sync(&mut self, executor: &mut Executor, state: &State) -> Result<(), Error> {
-        self.hold.come_back();
-        self.note_finds(state, executor.evaluator().evaluations())?;
-        if self.disk.is_due() || (self.board.is_nearly_full() && !self.disk.is_failing()) {
-            self.settle(executor, state)?;
-        }
-        Ok(())
-    }
-
-    fn note_finds(&mut self, state: &State, evaluations: u64) -> Result<(), Error> {
-        self.store.remembered.evaluations = evaluations;
-        let saturation = state.metadata::<Saturation>()?;
-        if core::mem::replace(&mut self.synced_generation, saturation.generation) != saturation.generation {
-            self.sync_inputs(state, saturation, evaluations)?;
-        }
-        self.sync_faults(state)
-    }
-
-    /// Writes what is due, then shows it. When the disk fails, all of it is kept and tried again.
-    fn settle(&mut self, executor: &mut Executor, state: &State) -> Result<(), Error> {
-        // What is on the board only would be forgotten there otherwise.
-        self.note_finds(state, executor.evaluator().evaluations())?;
-        let done = self.write_due(executor, state)?;
-        self.disk.note(&done, self.store.unwritten(), self.board);
-        self.show(state.metadata::<Saturation>()?);
-        Ok(())
-    }
-
-    fn write_due(&mut self, executor: &mut Executor, state: &State) -> Result<io::Result<()>, Error> {
-        // What failed may have been any of it.
-        let all = self.disk.is_failing() || guard::is_worn_out();
-        let seconds = self.board.seconds(self.begun);
-        if let Err(e) = self.flush() {
-            return Ok(Err(e));
-        }
-        let every = if self.store.remembered.workers > 1 { STATE_AFTER_DEATH } else { STATE_EVERY };
-        if all || self.store.has_new_faults() || seconds - self.state_written >= every {
-            self.remember(executor, state)?;
-            if let Err(e) = self.store.save() {
-                return Ok(Err(e));
-            }
-            self.state_written = seconds;
-        }
-        if self.disk.is_failing() || seconds - self.report_written >= STATE_EVERY {
-            self.report_written = seconds;
-            return self.write_reports(StopReason::None, executor, state);
-        }
-        Ok(Ok(()))
-    }
-
-    /// Writes the finds; the supervisor need not remember them any more then.
-    fn flush(&mut self) -> io::Result<()> {
-        self.store.flush()?;
-        self.board.forget_finds();
-        self.board.forget_killers();
-        Ok(())
-    }
-
-    fn sync_inputs(&mut self, state: &State, saturation: &Saturation, evaluations: u64) -> Result<(), Error> {
-        let ms = (self.board.seconds(self.begun) * 1e3) as u64;
-        let op = self.imports.as_ref().and_then(import::Imports::op).unwrap_or(self.options.search.name()).to_owned();
-        let corpus = state.corpus();
-        for i in self.synced_kept..corpus.count() {
-            let input: Vec<u8> = corpus.cloned_input_for_id(corpus.nth(i))?.into();
-            self.store.keep(&input, ms, evaluations, &op);
-        }
-        self.synced_kept = corpus.count();
-        for pending in &saturation.pending {
-            self.store.keep_pending(&pending.bytes, ms, evaluations, &op);
-        }
-        Ok(())
-    }
-
-    fn sync_faults(&mut self, state: &State) -> Result<(), Error> {
-        let solutions = state.solutions();
-        if solutions.count() == self.synced_solutions {
-            return Ok(());
-        }
-        let ms = (self.board.seconds(self.begun) * 1e3) as u64;
-        for i in self.synced_solutions..solutions.count() {
-            let fault = solutions.get(solutions.nth(i))?.borrow().metadata::<Fault>()?.clone();
-            let bytes: Vec<u8> = solutions.cloned_input_for_id(solutions.nth(i))?.into();
-            self.store.keep_fault(&bytes, &fault, ms);
-        }
-        self.synced_solutions = solutions.count();
-        Ok(())
-    }
-
-    fn show(&self, saturation: &Saturation) {
-        let (total, covered, saturated, given_up) = saturation.counts();
-        let files = self.store.counts();
-        let set = |cell: &core::sync::atomic::AtomicU64, value: usize| cell.store(value as u64, Ordering::Relaxed);
-        set(&self.board.total, total);
-        set(&self.board.kept, files.kept);
-        set(&self.board.crashes, files.crashes);
-        set(&self.board.hangs, files.hangs);
-        set(&self.board.unwritten, self.store.unwritten());
-        if self.store.unwritten() == 0 {
-            // Told only of what is on the disk.
-            set(&self.board.covered, covered);
-            set(&self.board.saturated, saturated);
-            set(&self.board.given_up, given_up);
-        }
-    }
-
-    fn write_afl(&mut self, stop: StopReason, evaluations: u64, state: &State) -> Result<(), Error> {
-        let saturation = state.metadata::<Saturation>()?;
-        let (total, covered, ..) = saturation.counts();
-        let files = self.store.counts();
-        let moment = afl::Moment {
-            seconds: self.board.seconds(self.begun),
-            evaluations,
-            kept: files.kept,
-            imported: self.store.queue().iter().filter(|(name, _)| name.contains(",sync:")).count(),
-            pending: files.pending,
-            crashes: files.crashes,
-            hangs: files.hangs,
-            covered,
-            total,
-            rounds: state.metadata::<Spent>().map_or(0, |spent| spent.rounds(saturation)),
-            timeout: self.options.timeout.as_millis(),
-        };
-        self.statistics.write(self.store.dir(), &self.options.target, &moment, stop != StopReason::None);
-        Ok(())
-    }
-
-    /// Takes out of the state of LibAFL what `state.json` is to know.
-    fn remember(&mut self, executor: &Executor, state: &State) -> Result<(), Error> {
-        resume::remember(state, &mut self.store.remembered)?;
-        resume::remember_progress(executor.evaluator(), state, &mut self.store.remembered)?;
-        self.store.remembered.evaluations = executor.evaluator().evaluations();
-        self.store.remembered.seconds = self.board.seconds(self.begun);
-        Ok(())
-    }
-
-    fn finish(mut self, stop: StopReason, executor: &mut Executor, state: &State) -> Result<End, Error> {
-        self.note_finds(state, executor.evaluator().evaluations())?;
-        self.remember(executor, state)?;
-        let mut done = self.flush().and_then(|()| self.store.save());
-        if done.is_ok() {
-            done = self.write_reports(stop, executor, state)?;
-        }
-        self.show(state.metadata::<Saturation>()?);
-        match done {
-            Ok(()) => Ok(End::Finished),
-            Err(e) => Err(disk::lost(self.store.dir(), &e, self.store.unwritten())),
-        }
-    }
-
-    /// Statistics and reports; also of a campaign that still runs.
-    fn write_reports(
-        &mut self,
-        stop: StopReason,
-        executor: &mut Executor,
-        state: &State,
-    ) -> Result<io::Result<()>, Error> {
-        self.write_afl(stop, executor.evaluator().evaluations(), state)?;
-        let saturation = state.metadata::<Saturation>()?;
-        if self.place.farm.is_some() {
-            return Ok(Ok(()));
-        }
-        let sources = outcome::Sources {
-            options: self.options,
-            inputs: &self.store.inputs(),
-            fault_inputs: self.store.fault_inputs(),
-            remembered: &self.store.remembered,
-            saturation,
-            spent: state.metadata::<Spent>().ok(),
-            scope: &self.scope,
-            stop,
-        };
-        let report = outcome::report(executor.evaluator_mut(), &sources, &mut self.shrinker);
-        self.hold.come_back();
-        Ok(report::write_all(self.store.dir(), &report))
     }
 }

@@ -3,6 +3,7 @@
 //! A broker may die and another take its place, or none be there for a while: the search never waits for it. What a new broker
 //! must be told is everything, because it knows nothing; the broker itself drops what was said before.
 
+use core::sync::atomic::{AtomicU64, Ordering};
 use std::{
     collections::{BTreeMap, HashSet},
     io::Read,
@@ -82,23 +83,24 @@ impl Exchange {
         Instant::now() >= self.next_look
     }
 
-    /// Sees to it that there is a broker to talk to, if there is one. `previous` is the number that LLMP gave to the client
-    /// whose place this one takes, and then to this one; 0 for none.
-    pub fn attach(&mut self, previous: &core::sync::atomic::AtomicU32) {
+    /// Sees to it that there is a broker to talk to, if there is one. `previous` tells how the client whose place this one
+    /// takes was known to the broker, and then how this one is: [`crate::campaign::board::Board::llmp_id`].
+    pub fn attach(&mut self, previous: &AtomicU64) {
         self.next_look = Instant::now() + LOOK_EVERY;
         let Some((generation, port)) = self.board.broker() else { return };
         if self.attached.as_ref().is_some_and(|a| a.generation == generation) || Instant::now() < self.next_attempt {
             return;
         }
         self.next_attempt = Instant::now() + RETRY;
-        let gone = previous.swap(0, core::sync::atomic::Ordering::Relaxed);
-        let is_restart = self.attached.is_none() && gone > 0;
-        if !answers(port, is_restart.then_some(ClientId(gone))) {
+        let gone = previous.load(Ordering::Relaxed);
+        // Another broker has given the number to somebody else.
+        let gone = (self.attached.is_none() && (gone >> 32) as u32 == generation).then_some(ClientId(gone as u32));
+        if !answers(port, gone) {
             return;
         }
         let Ok(provider) = VanishingShMemProvider::new() else { return };
         let Ok(client) = LlmpClient::create_attach_to_tcp(provider, port) else { return };
-        previous.store(client.sender().id().0, core::sync::atomic::Ordering::Relaxed);
+        previous.store(u64::from(generation) << 32 | u64::from(client.sender().id().0), Ordering::Relaxed);
         self.attached = Some(Attached { generation, client });
         self.told.clear();
         self.told_spent.clear();
