@@ -4,6 +4,8 @@
 mod afl_plus_plus;
 #[path = "e2e/bad_input.rs"]
 mod bad_input;
+#[path = "e2e/chaos.rs"]
+mod chaos;
 #[path = "e2e/compare.rs"]
 mod compare;
 #[path = "e2e/conditions.rs"]

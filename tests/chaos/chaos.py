@@ -65,10 +65,10 @@ def memory_mb(pids) -> float:
     return total / 1024
 
 
-def segments() -> tuple[int, int]:
-    """Number and bytes of all System V segments of the machine."""
+def shared_bytes(makers) -> int:
+    """Bytes of the System V segments that these processes made and that still exist."""
     lines = [line.split() for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]]
-    return len(lines), sum(int(line[3]) for line in lines)
+    return sum(int(line[3]) for line in lines if int(line[4]) in makers)
 
 
 class Farm:
@@ -91,6 +91,7 @@ class Farm:
         self.spoiled: set[bytes] = set()
         self.covered: set = set()
         self.announced = 0
+        self.seen: set[int] = set()
 
     def environment(self):
         env = dict(os.environ)
@@ -113,7 +114,9 @@ class Farm:
         self.starts += 1
 
     def alive(self) -> dict[int, str]:
-        return processes(self.process.pid)
+        found = processes(self.process.pid)
+        self.seen |= set(found)
+        return found
 
     def pids(self, what: str) -> list[int]:
         return [p for p, name in self.alive().items() if name.startswith(f"penfuzz {what}")]
@@ -143,6 +146,10 @@ class Farm:
         return found
 
     def look(self):
+        self.alive()
+        self.check_files()
+
+    def check_files(self):
         """Checks that what was seen before is still there, and remembers what is there now."""
         now = self.files()
         contents = set(now.values())
@@ -350,7 +357,7 @@ DISTURBANCES = {
 def run(options) -> int:
     rng = random.Random(options.seed)
     work = Path(tempfile.mkdtemp(prefix="penfuzz-chaos-", dir=options.work))
-    segments_before, shm_before = segments(), set(os.listdir("/dev/shm"))
+    shm_before = set(os.listdir("/dev/shm"))
     farm = Farm(options, work)
     counts: dict[str, int] = {}
     recoveries: list[float] = []
@@ -373,7 +380,7 @@ def run(options) -> int:
             recoveries.append(farm.wait_for_progress(60))
             farm.look()
             memory.append(memory_mb(farm.alive()))
-            shared.append(segments()[1] - segments_before[1])
+            shared.append(shared_bytes(farm.seen))
             print(
                 f"{options.minutes * 60 - (end - time.monotonic()):7.1f} s  {disturb.__name__:16} {word:40.40}"
                 f" back after {recoveries[-1]:5.1f} s, {len(farm.known)} files, {farm.announced} branches,"
@@ -395,8 +402,8 @@ def run(options) -> int:
         for pid in left:
             os.kill(pid, signal.SIGKILL)
     time.sleep(1)
-    if segments()[0] > segments_before[0]:
-        failures.append(f"{segments()[0] - segments_before[0]} segments of shared memory are left")
+    if shared_bytes(farm.seen):
+        failures.append(f"{shared_bytes(farm.seen)} bytes of shared memory are left")
     # The false clock leaves files of its own when a process is killed.
     left_files = {name for name in set(os.listdir("/dev/shm")) - shm_before if "faketime" not in name}
     if left_files:
