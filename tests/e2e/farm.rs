@@ -144,6 +144,25 @@ fn one_client_does_not_go_on_in_the_directory_of_several() {
 }
 
 #[test]
+fn another_function_is_refused_and_changes_nothing() {
+    let dir = Dir::new();
+    dir.fuzz(fixture("floats.c"), "--cores 0").exits(0);
+    let before = dir.files("out");
+    dir.fuzz(fixture("secrets.c"), "--cores 0 --max-evals 9").exits(1).says("out holds a campaign on another function");
+    assert_eq!(dir.files("out")["campaign.json"], before["campaign.json"], "the old campaign is as it was");
+}
+
+#[test]
+fn two_farms_do_not_share_a_directory() {
+    let dir = Dir::new();
+    let running = farm(&dir, "");
+    let owner = format!("(process {})", running.pid());
+    dir.fuzz(fixture("secrets.c"), "--cores 0").exits(1).says("in use by another campaign").says(&owner);
+    running.signal(libc::SIGINT);
+    running.wait();
+}
+
+#[test]
 fn several_clients_take_over_what_one_has_found() {
     let dir = Dir::new();
     dir.fuzz(fixture("floats.c"), "").exits(0);

@@ -6,7 +6,12 @@ use std::{
     rc::Rc,
 };
 
-use super::{Options, board::Board, directory, farm, identity, manifest::Manifest};
+use super::{
+    Options,
+    board::Board,
+    directory, farm, identity,
+    manifest::{self, Manifest},
+};
 use crate::{
     error::{Error, at},
     executor::hold::Hold,
@@ -84,8 +89,13 @@ impl Prepared {
     /// Says in `dir` what the campaign is about.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Those of the file system; when the directory is that of another campaign.
     pub fn sign(&self, options: &Options, dir: &Path) -> Result<(), Error> {
+        if let Ok(there) = manifest::read(dir)
+            && let Some(conflict) = identity::conflict(&there.fingerprint, &self.fingerprint)
+        {
+            return Err(at(dir, conflict));
+        }
         let f = &self.target.functions[self.function];
         Manifest::new(options, &f.name, &f.symbol, self.kind, &self.fingerprint).write(dir)
     }

@@ -106,7 +106,7 @@ impl Client {
 /// The broker that carries finds between clients and machines.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Broker {
-    /// The port it listens on.
+    /// The port that other machines may connect to; 0 when there is none.
     pub port: u16,
     /// Times it was started again.
     pub restarts: u32,

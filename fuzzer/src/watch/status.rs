@@ -194,7 +194,8 @@ fn life_text(status: &Status) -> String {
 
 fn machines(s: &Snapshot, out: &mut String) {
     let Some(broker) = &s.broker else { return };
-    let _ = writeln!(out, "  broker on port {}, started again {} times", broker.port, broker.restarts);
+    let whom = if broker.port == 0 { "for this machine".to_owned() } else { format!("on port {}", broker.port) };
+    let _ = writeln!(out, "  broker {whom}, started again {} times", broker.restarts);
     for peer in &broker.peers {
         let state = if peer.connected { "connected" } else { "not connected" };
         let _ = writeln!(out, "    {}: {state}, {} finds received", peer.address, peer.received);
