@@ -194,7 +194,10 @@ impl Client {
                 Ok(Event::Finished)
             }
             Death::WornOut => self.start(options, begun).map(|()| Event::Nothing),
-            Death::Failed => Ok(Event::Failed(failure(self.board()))),
+            Death::Failed => {
+                self.has_ended = true;
+                Ok(Event::Failed(failure(self.board())))
+            }
             Death::Killed(killed) => self.replace(options, begun, killed),
         }
     }
@@ -227,13 +230,16 @@ impl Client {
 
     fn replace(&mut self, options: &Options, begun: Instant, killed: Killed) -> Result<Event, Error> {
         let board = self.board();
-        if board.searching.load(Ordering::Acquire) == 0 {
+        // Of a farm it is known that the target can be loaded.
+        if board.searching.load(Ordering::Acquire) == 0 && self.place.farm.is_none() {
+            self.has_ended = true;
             return Ok(Event::Failed(died_loading(options, killed.signal)));
         }
         let progress = board.evaluations.load(Ordering::Relaxed) > self.evaluations_before;
         self.deaths = if progress { 0 } else { self.deaths + 1 };
         let hopeless = if self.place.farm.is_some() { HOPELESS_IN_FARM } else { HOPELESS };
         if self.deaths >= hopeless {
+            self.has_ended = true;
             let how = signal_name(killed.signal);
             return Ok(Event::Failed(Error::new(format!("workers keep dying ({how}); giving up"))));
         }

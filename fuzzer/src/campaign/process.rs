@@ -1,6 +1,9 @@
 //! Child processes of the supervisor.
 
-use std::ffi::CString;
+use std::{
+    ffi::CString,
+    time::{Duration, Instant},
+};
 
 use crate::error::Error;
 
@@ -45,14 +48,18 @@ pub fn ended(pid: i32) -> Option<i32> {
     }
 }
 
-/// Waits for a child to end, and returns its status.
+/// Waits for a child to end, and returns its status; kills it when it has not ended in `time`.
 #[must_use]
-pub fn wait(pid: i32) -> i32 {
+pub fn wait(pid: i32, time: Duration) -> i32 {
+    let deadline = Instant::now() + time;
     loop {
         if let Some(status) = ended(pid) {
             return status;
         }
-        std::thread::sleep(std::time::Duration::from_micros(500));
+        if Instant::now() > deadline {
+            kill(pid);
+        }
+        std::thread::sleep(Duration::from_micros(500));
     }
 }
 

@@ -37,9 +37,6 @@ pub struct Finished {
 /// Longest pause between two looks at the clients.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Time for clients to end by themselves when they are told to.
-const GRACE: Duration = Duration::from_secs(30);
-
 /// Runs a campaign to its end.
 ///
 /// # Errors
@@ -61,7 +58,8 @@ struct Supervisor<'a> {
     exporters: Exporters,
     display: Display,
     stop: StopReason,
-    told_to_stop: Option<Instant>,
+    /// Why the first client that could not go on could not.
+    failure: Option<Error>,
 }
 
 impl<'a> Supervisor<'a> {
@@ -81,7 +79,7 @@ impl<'a> Supervisor<'a> {
         };
         let display = Display::new(options)?;
         let exporters = Exporters::new(options)?;
-        Ok(Self { options, begun, clients, staff, exporters, display, stop: StopReason::None, told_to_stop: None })
+        Ok(Self { options, begun, clients, staff, exporters, display, stop: StopReason::None, failure: None })
     }
 
     fn run(&mut self) -> Result<Finished, Error> {
@@ -99,9 +97,10 @@ impl<'a> Supervisor<'a> {
             std::thread::sleep((started.elapsed() / 8).clamp(Duration::from_micros(500), LOOK_EVERY));
         }
         let dir = match &mut self.staff {
-            Some(staff) => staff.finish(self.options, &self.clients, self.begun, self.stop)?,
-            None => PathBuf::from(self.clients[0].board().directory.get().unwrap_or_default()),
+            Some(staff) => staff.finish(self.options, &self.clients, self.begun, self.stop),
+            None => Ok(PathBuf::from(self.clients[0].board().directory.get().unwrap_or_default())),
         };
+        let dir = self.failure.take().map_or(dir, Err)?;
         let report = json::read(&dir.join(json::FILE)).map_err(|e| Error::new(e.to_string()))?;
         Ok(Finished { report, dir })
     }
@@ -122,7 +121,11 @@ impl<'a> Supervisor<'a> {
                 // They tell each other everything: what one knows to be done is done.
                 Event::Finished => self.stop_all(StopReason::Saturated),
                 Event::Fruitless => self.stop_all(StopReason::WorkersDie),
-                Event::Failed(e) => return Err(e),
+                Event::Failed(e) => {
+                    // The others come to their ends: what they know is written.
+                    self.failure.get_or_insert(e);
+                    self.stop_all(StopReason::Interrupted);
+                }
             }
         }
         Ok(())
@@ -140,10 +143,6 @@ impl<'a> Supervisor<'a> {
         if is_counted_here && self.options.max_evals.is_some_and(|most| made >= most) {
             self.stop_all(StopReason::MaxEvals);
         }
-        // A client that was stopped by a signal does not hear that it is to end.
-        if self.staff.is_some() && self.told_to_stop.is_some_and(|t| t.elapsed() > GRACE) {
-            self.clients.iter().filter(|c| !c.has_ended()).for_each(|c| super::process::kill(c.pid()));
-        }
     }
 
     fn show(&mut self) -> Result<(), Error> {
@@ -155,7 +154,6 @@ impl<'a> Supervisor<'a> {
     fn stop_all(&mut self, reason: StopReason) {
         if self.stop == StopReason::None {
             self.stop = reason;
-            self.told_to_stop = Some(Instant::now());
         }
         for client in &self.clients {
             client.stop(self.stop);

@@ -23,6 +23,7 @@ use crate::{
         process, snapshots,
     },
     error::Error,
+    executor::fault::signal_name,
     watch,
 };
 
@@ -34,6 +35,12 @@ const BROKER_SILENCE: Duration = Duration::from_secs(10);
 
 /// Shortest and longest time between two reports; in between, a 60th of the age of the campaign.
 const REPORTS: (f64, f64) = (5.0, 120.0);
+
+/// Time for a reporter, which runs every input once more.
+const REPORT_TIME: Duration = Duration::from_mins(2);
+
+/// Time for loading a target.
+const LOADING_TIME: Duration = Duration::from_mins(10);
 
 /// See the module.
 pub struct Staff {
@@ -103,12 +110,14 @@ impl Staff {
     /// When the system has no room for a process.
     pub fn look(&mut self, options: &Options, clients: &[Client], begun: Instant) -> Result<(), Error> {
         self.look_at_broker(options)?;
-        if let Some(pid) = self.reporter
-            && process::ended(pid).is_some()
-        {
-            self.reporter = None;
-        }
         let seconds = seconds(clients, begun);
+        if let Some(pid) = self.reporter {
+            if process::ended(pid).is_some() {
+                self.reporter = None;
+            } else if seconds > self.next_report + REPORT_TIME.as_secs_f64() {
+                process::kill(pid);
+            }
+        }
         if self.reporter.is_none() && seconds >= self.next_report {
             self.next_report = seconds + (seconds / 60.0).clamp(REPORTS.0, REPORTS.1);
             self.reporter = Some(self.report(options, totals(clients, begun, StopReason::None))?);
@@ -170,14 +179,20 @@ impl Staff {
         stop: StopReason,
     ) -> Result<PathBuf, Error> {
         if let Some(pid) = self.reporter.take() {
-            process::kill(pid);
-            let _ = process::wait(pid);
+            let _ = process::wait(pid, Duration::ZERO);
         }
         // SAFETY: no reporter runs.
         let board = unsafe { &*self.reporter_board };
         board.error.set("");
         let pid = self.report(options, totals(clients, begun, stop))?;
-        let status = process::wait(pid);
+        let status = process::wait(pid, REPORT_TIME);
+        if libc::WIFSIGNALED(status) {
+            return Err(Error::new(format!(
+                "the process that writes the report was killed ({}); what was found is in {}, and the same command goes on",
+                signal_name(libc::WTERMSIG(status)),
+                self.dir.display()
+            )));
+        }
         if status != 0 || board.error.get().is_some() {
             return Err(client::failure(board));
         }
@@ -241,7 +256,7 @@ fn look_ahead(options: &Options) -> Result<PathBuf, Error> {
         // SAFETY: the child is the only one to write to the board.
         client::live(unsafe { &mut *board }, |board| crate::campaign::worker::look_ahead(options, board))
     })?;
-    let status = process::wait(pid);
+    let status = process::wait(pid, LOADING_TIME);
     // SAFETY: the child has ended.
     let board = unsafe { &*board };
     if board.error.get().is_some() {
