@@ -66,7 +66,10 @@ fn afl() -> Option<PathBuf> {
 }
 
 /// afl-fuzz, ended at the end.
-struct Afl(Child);
+struct Afl {
+    fuzzer: Child,
+    target: PathBuf,
+}
 
 impl Afl {
     fn start(dir: &Dir, bin: &std::path::Path) -> Self {
@@ -82,20 +85,29 @@ impl Afl {
             .stderr(log)
             .spawn()
             .expect("afl-fuzz can be started");
-        Self(child)
+        let target = dir.path("target");
+        Self { fuzzer: child, target: target.canonicalize().unwrap_or(target) }
     }
 
     fn end(&mut self) {
         // SAFETY: a plain system call on a process of ours that was not waited for yet.
-        unsafe { libc::kill(self.0.id().cast_signed(), libc::SIGINT) };
-        let _ = self.0.wait();
+        unsafe { libc::kill(self.fuzzer.id().cast_signed(), libc::SIGINT) };
+        let _ = self.fuzzer.wait();
     }
 }
 
 impl Drop for Afl {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.fuzzer.kill();
+        let _ = self.fuzzer.wait();
+        // Its fork server has a session of its own, and its target may be stopped: neither ends with it.
+        for process in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+            let is_target = std::fs::read_link(process.path().join("exe")).is_ok_and(|exe| exe == self.target);
+            if let Some(pid) = process.file_name().to_str().and_then(|n| n.parse().ok()).filter(|_| is_target) {
+                // SAFETY: a plain system call on a process that runs the target of this test.
+                unsafe { libc::kill(pid, libc::SIGKILL) };
+            }
+        }
     }
 }
 
