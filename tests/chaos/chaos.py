@@ -259,13 +259,7 @@ def kill_supervisor(farm, rng):
 
 
 def interrupt(farm, rng):
-    farm.process.send_signal(signal.SIGINT)
-    try:
-        farm.process.wait(60)
-    except subprocess.TimeoutExpired:
-        raise Failure("Ctrl-C does not end it within 60 s") from None
-    if farm.process.returncode not in (0, 3):
-        raise Failure(f"Ctrl-C ends it with status {farm.process.returncode}: {farm.tail()}")
+    end_by_ctrl_c(farm)
     farm.start()
     return "ended, started again"
 
@@ -388,7 +382,7 @@ def run(options) -> int:
                 flush=True,
             )
         farm.look()
-        interrupt_at_end(farm)
+        end_by_ctrl_c(farm)
         farm.look()
         report = farm.look_at_report()
         if report["branches"]["covered"] < farm.announced:
@@ -443,14 +437,14 @@ def run(options) -> int:
     return 0
 
 
-def interrupt_at_end(farm):
+def end_by_ctrl_c(farm):
     farm.process.send_signal(signal.SIGINT)
     try:
         farm.process.wait(90)
     except subprocess.TimeoutExpired:
         raise Failure("Ctrl-C does not end it within 90 s") from None
     if farm.process.returncode not in (0, 3):
-        raise Failure(f"it ends with status {farm.process.returncode}: {farm.tail()}")
+        raise Failure(f"Ctrl-C ends it with status {farm.process.returncode}: {farm.tail()}")
 
 
 def main() -> int:

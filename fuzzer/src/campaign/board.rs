@@ -4,6 +4,7 @@
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
 
+use super::shared;
 use crate::{error::Error, executor::evaluator::Journal};
 
 /// Room for the input under evaluation, in bytes.
@@ -171,21 +172,10 @@ impl Board {
     /// # Errors
     /// When the system has no memory to share.
     pub fn map() -> Result<&'static mut Self, Error> {
-        // SAFETY: a fresh anonymous mapping of the right size; zero is valid for every field.
-        unsafe {
-            let p = libc::mmap(
-                core::ptr::null_mut(),
-                size_of::<Self>(),
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            );
-            if p == libc::MAP_FAILED {
-                return Err(Error::new("cannot share memory between supervisor and worker"));
-            }
-            Ok(&mut *p.cast::<Self>())
-        }
+        let page =
+            shared::zeroed::<Self>().ok_or_else(|| Error::new("cannot share memory between supervisor and worker"))?;
+        // SAFETY: a fresh mapping of the right size; zero is valid for every field.
+        Ok(unsafe { &mut *page.as_ptr() })
     }
 
     /// The search begins, after `before` seconds in earlier runs; only the first worker of a run is heard. The program

@@ -21,6 +21,7 @@ pub mod outcome;
 pub mod prepare;
 pub mod process;
 pub mod resume;
+pub mod shared;
 pub mod snapshots;
 mod stopped;
 pub mod store;

@@ -2,7 +2,10 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::{campaign::board::Text, error::Error};
+use crate::{
+    campaign::{board::Text, shared},
+    error::Error,
+};
 
 /// Links that are shown; more work, but are not shown.
 pub const PEERS: usize = 16;
@@ -41,21 +44,9 @@ impl Switchboard {
     /// # Errors
     /// When the system has no memory to share.
     pub fn map() -> Result<&'static Self, Error> {
-        // SAFETY: a fresh anonymous mapping of the right size; zero is valid for every field.
-        unsafe {
-            let p = libc::mmap(
-                core::ptr::null_mut(),
-                size_of::<Self>(),
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            );
-            if p == libc::MAP_FAILED {
-                return Err(Error::new("cannot share memory between the clients"));
-            }
-            Ok(&*p.cast::<Self>())
-        }
+        let page = shared::zeroed::<Self>().ok_or_else(|| Error::new("cannot share memory between the clients"))?;
+        // SAFETY: a fresh mapping of the right size; zero is valid for every field.
+        Ok(unsafe { &*page.as_ptr() })
     }
 
     /// The broker can be reached at `port`.
