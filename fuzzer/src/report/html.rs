@@ -95,6 +95,10 @@ fn findings(out: &mut String, title: &str, report: &Report, list: &[Finding]) {
         let _ = writeln!(out, "<h3>{} <span>in {}</span></h3>", escape(&finding.reason), escape(&finding.place));
         let _ = writeln!(out, "<pre>{};</pre>", escape(&call(report, &finding.args)));
         arguments(out, finding);
+        // One frame only repeats the place.
+        if finding.stack.len() > 1 {
+            let _ = writeln!(out, "<pre class=\"dim\">{}</pre>", escape(&finding.stack.join("\n")));
+        }
         let _ = writeln!(out, "<p class=\"dim\"><code>{}</code></p>\n</section>", escape(&finding.file));
     }
     left_out(out, list.len());

@@ -110,6 +110,13 @@ fn a_short_campaign_is_drawn_over_evaluations() {
 }
 
 #[test]
+fn crashes_show_who_called() {
+    let mut report = example::report();
+    report.crashes[0].stack = vec!["inner<int> (a.c:3)".to_owned(), "outer (a.c:9)".to_owned()];
+    assert!(page(&report, &History::default()).contains("inner&lt;int&gt; (a.c:3)\nouter (a.c:9)"));
+}
+
+#[test]
 fn nothing_at_all_is_a_page_too() {
     let mut report = example::report();
     (report.sites, report.tests, report.crashes) = (vec![], vec![], vec![]);
