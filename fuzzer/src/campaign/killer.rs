@@ -11,6 +11,7 @@ use std::{
 
 use penfuzz_cc::abi::{action, metric};
 
+use super::shared;
 use crate::{
     error::Error,
     executor::{Evaluator, Fault, FaultKind, fault::signal_name},
@@ -67,21 +68,9 @@ struct Shared {
 
 impl Shared {
     fn map(n: usize) -> Result<Self, Error> {
-        // SAFETY: a fresh anonymous mapping.
-        let p = unsafe {
-            libc::mmap(
-                core::ptr::null_mut(),
-                n,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            )
-        };
-        if p == libc::MAP_FAILED {
-            return Err(Error::new("cannot share memory with the process that runs a killing input again"));
-        }
-        Ok(Self { first: p.cast(), n })
+        let first = shared::bytes(n)
+            .ok_or_else(|| Error::new("cannot share memory with the process that runs a killing input again"))?;
+        Ok(Self { first: first.as_ptr(), n })
     }
 
     /// The branches that are raised; `None` when the child lived.

@@ -9,7 +9,7 @@ use std::{
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-use crate::saturation::ScopeKind;
+use crate::{executor::evaluator::Limits, saturation::ScopeKind};
 
 /// The searches by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -136,6 +136,14 @@ pub struct Options {
     pub quiet: bool,
     /// Several clients, or several machines.
     pub farm: Farm,
+}
+
+impl Options {
+    /// Limits of one evaluation.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        Limits { timeout: self.timeout, fuel: self.fuel, memory: self.memory_limit }
+    }
 }
 
 /// Where the clients of a campaign run and how they talk.

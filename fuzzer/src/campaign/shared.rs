@@ -2,15 +2,14 @@
 
 use core::ptr::NonNull;
 
-/// Room for a `T`, all of it zero, shared with every process forked from now on; it is never unmapped. `None` when the system
-/// has no memory.
+/// So many bytes, all of them zero, shared with every process forked from now on. `None` when the system has no memory.
 #[must_use]
-pub fn zeroed<T>() -> Option<NonNull<T>> {
+pub fn bytes(n: usize) -> Option<NonNull<u8>> {
     // SAFETY: a fresh anonymous mapping.
     let p = unsafe {
         libc::mmap(
             core::ptr::null_mut(),
-            size_of::<T>(),
+            n,
             libc::PROT_READ | libc::PROT_WRITE,
             libc::MAP_SHARED | libc::MAP_ANONYMOUS,
             -1,
@@ -18,4 +17,10 @@ pub fn zeroed<T>() -> Option<NonNull<T>> {
         )
     };
     if p == libc::MAP_FAILED { None } else { NonNull::new(p.cast()) }
+}
+
+/// Room for a `T`, shared in the same way; pages are aligned for any.
+#[must_use]
+pub fn zeroed<T>() -> Option<NonNull<T>> {
+    bytes(size_of::<T>()).map(NonNull::cast)
 }

@@ -65,6 +65,9 @@ struct Supervisor<'a> {
 impl<'a> Supervisor<'a> {
     fn new(options: &'a Options) -> Result<Self, Error> {
         let begun = Instant::now();
+        // First what needs no file: nothing is begun when a port is taken.
+        let display = Display::new(options)?;
+        let exporters = Exporters::new(options)?;
         let farm = &options.farm;
         let is_farm = !farm.cores.is_empty()
             || !farm.remote_brokers.is_empty()
@@ -77,8 +80,6 @@ impl<'a> Supervisor<'a> {
                 vec![Client::new(Place { number: 0, clients: 1, dir: options.out.clone(), farm: None }, None)?]
             }
         };
-        let display = Display::new(options)?;
-        let exporters = Exporters::new(options)?;
         Ok(Self { options, begun, clients, staff, exporters, display, stop: StopReason::None, failure: None })
     }
 
@@ -164,7 +165,6 @@ impl<'a> Supervisor<'a> {
     fn end(&mut self, result: &Result<Finished, Error>) {
         let (root, broker) = (self.staff.as_ref().map(Staff::dir), self.staff.as_ref().map(Staff::broker));
         self.display.end(&self.clients, root, broker, self.begun, result.as_ref().map(|f| &f.report));
-
         for client in &mut self.clients {
             super::process::kill(client.pid());
             client.hear();

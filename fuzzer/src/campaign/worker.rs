@@ -30,7 +30,7 @@ use super::{
 };
 use crate::{
     error::Error,
-    executor::{Evaluator, HasEvaluator, PenExecutor, evaluator::Limits, guard, hold::Hold},
+    executor::{Evaluator, HasEvaluator, PenExecutor, guard, hold::Hold},
     saturation::{BranchGraph, NewPlaceFeedback, PenObserver, Saturation, SaturationFeedback, Scope},
     shrink::Shrinker,
     stage::{
@@ -183,10 +183,9 @@ impl<'a> Campaign<'a> {
         board: &'static mut Board,
     ) -> Result<Self, Error> {
         let Prepared { target, function, scope, fingerprint, hold, .. } = prepared;
-        let limits = Limits { timeout: options.timeout, fuel: options.fuel, memory: options.memory_limit };
         let layout = Arc::new(target.functions[function].layout());
         let dictionary = Arc::new(harvest::dictionary(&target, function));
-        let mut evaluator = Evaluator::new(target, function, limits)?;
+        let mut evaluator = Evaluator::new(target, function, options.limits())?;
         evaluator.set_scope(&scope.sites);
         if evaluator.input_size() > INPUT_ROOM {
             return Err(Error::new(format!(

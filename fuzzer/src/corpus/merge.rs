@@ -271,11 +271,7 @@ pub fn given(options: &campaign::Options) -> Result<(Manifest, Bench), Error> {
         function: options.function.as_deref(),
         rounding: options.rounding,
         scope: options.scope,
-        limits: crate::executor::evaluator::Limits {
-            timeout: options.timeout,
-            fuel: options.fuel,
-            memory: options.memory_limit,
-        },
+        limits: options.limits(),
     };
     let bench = Bench::load(&options.linked, subject)?;
     let function = bench.evaluator.function();

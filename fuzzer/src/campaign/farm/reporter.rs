@@ -18,10 +18,7 @@ use crate::{
         store::{self, Remembered},
     },
     error::Error,
-    executor::{
-        Evaluator,
-        evaluator::{Limits, Ran},
-    },
+    executor::{Evaluator, evaluator::Ran},
     report::{self, Report},
     saturation::{BranchGraph, Saturation},
     shrink::Shrinker,
@@ -53,10 +50,9 @@ struct Merged {
 pub fn write(options: &Options, dir: &Path, totals: Totals) -> Result<Report, Error> {
     let prepared = Prepared::load(options)?;
     let merged = merge(dir, &prepared.fingerprint, totals);
-    let limits = Limits { timeout: options.timeout, fuel: options.fuel, memory: options.memory_limit };
     let Prepared { target, function, scope, hold, .. } = prepared;
     let mut saturation = Saturation::new(BranchGraph::new(&target, &scope));
-    let mut evaluator = Evaluator::new(target, function, limits)?;
+    let mut evaluator = Evaluator::new(target, function, options.limits())?;
     evaluator.set_scope(&scope.sites);
     // Where the system does not grant it, the clients have said so.
     let _ = hold.install();

@@ -15,8 +15,8 @@ pub enum Role {
 }
 
 impl Role {
-    /// The role of the client with this number: of four, two do both, one minimizes only, one does havoc only. The first
-    /// two of a small farm are those that find most by themselves.
+    /// The role of the client with this number: of four, two do both, one minimizes only, one does havoc only. A
+    /// choice that no ablation speaks for yet.
     #[must_use]
     pub fn of(number: usize) -> Self {
         match number % 4 {

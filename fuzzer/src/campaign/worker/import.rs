@@ -1,8 +1,7 @@
 //! What other fuzzers find, into the campaign: evaluated like seeds, kept if it saturates a branch.
 
 use std::{
-    collections::{VecDeque, hash_map::DefaultHasher},
-    hash::Hasher,
+    collections::VecDeque,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -11,7 +10,7 @@ use libafl::inputs::BytesInput;
 
 use super::{Campaign, Executor, Manager, State};
 use crate::{
-    campaign::board::Board,
+    campaign::{board::Board, farm::parcel::hash},
     error::Error,
     executor::HasEvaluator,
     stage::probe,
@@ -120,7 +119,7 @@ impl Campaign<'_> {
         let deaths = if self.store.remembered.killers.is_empty() {
             0
         } else {
-            let hash = hash(&bytes);
+            let hash = hash(&bytes[..]);
             self.store.remembered.killers.iter().filter(|k| **k == hash).count()
         };
         if evaluator.function().is_harness() {
@@ -137,11 +136,4 @@ impl Campaign<'_> {
             killers.insert(0, hash(killer));
         }
     }
-}
-
-/// The same in every process.
-fn hash(bytes: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    hasher.write(bytes);
-    hasher.finish()
 }
