@@ -15,7 +15,7 @@ use std::{
 use crate::report::durable;
 
 /// Seconds between two lines of `plot_data`: the shortest and the longest pause. In between, a line comes after a sixtieth
-/// of the time so far, so that a week is 0.9 MB.
+/// of the time so far, so that a week is 0.9 MB (calculated).
 const LINE_EVERY: (f64, f64) = (5.0, 60.0);
 
 /// Seconds that `execs_ps_last_min` looks back.
