@@ -1,10 +1,11 @@
 //! Compiles the guard, which must be C: it leaves the target by jumping out of a signal handler.
 
 fn main() {
-    for file in ["guard.c", "guard_call.c", "guard.h", "hold.c", "hold.h"] {
+    for file in ["guard.c", "guard_call.c", "guard.h", "hold.c", "hold.h", "trap.c", "trap.h"] {
         println!("cargo:rerun-if-changed=src/executor/{file}");
     }
-    compiler().files(["src/executor/guard.c", "src/executor/hold.c"]).compile("penfuzz_guard");
+    let files = ["src/executor/guard.c", "src/executor/hold.c", "src/executor/trap.c"];
+    compiler().files(files).compile("penfuzz_guard");
     compiler()
         .file("src/executor/guard_call.c")
         // The unwinder must stop here; guard.c in turn needs its tables to look for the place of a fault.

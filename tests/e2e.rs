@@ -4,6 +4,8 @@
 mod afl_plus_plus;
 #[path = "e2e/bad_input.rs"]
 mod bad_input;
+#[path = "e2e/boundary.rs"]
+mod boundary;
 #[path = "e2e/chaos.rs"]
 mod chaos;
 #[path = "e2e/compare.rs"]
@@ -16,12 +18,16 @@ mod console;
 mod corpus;
 #[path = "e2e/determinism.rs"]
 mod determinism;
+#[path = "e2e/exceptions.rs"]
+mod exceptions;
 #[path = "e2e/experiments.rs"]
 mod experiments;
 #[path = "e2e/farm.rs"]
 mod farm;
 #[path = "e2e/full_disk.rs"]
 mod full_disk;
+#[path = "e2e/goals.rs"]
+mod goals;
 #[path = "e2e/hostile.rs"]
 mod hostile;
 #[path = "e2e/interrupt.rs"]
@@ -32,6 +38,8 @@ mod machines;
 mod misbehaving;
 #[path = "e2e/outputs.rs"]
 mod outputs;
+#[path = "e2e/reach.rs"]
+mod reach;
 #[path = "e2e/readable.rs"]
 mod readable;
 #[path = "e2e/resume.rs"]

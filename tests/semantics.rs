@@ -9,6 +9,12 @@ mod conditions;
 mod environment;
 #[path = "semantics/fdlibm.rs"]
 mod fdlibm;
+#[path = "semantics/operands.rs"]
+mod operands;
+#[path = "semantics/operations.rs"]
+mod operations;
+#[path = "semantics/paths.rs"]
+mod paths;
 #[path = "semantics/predicates.rs"]
 mod predicates;
 #[path = "semantics/rounding.rs"]

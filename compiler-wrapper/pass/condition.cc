@@ -353,16 +353,22 @@ Shape shapeOf(Value *V) {
       S.Predicate = Not ? Cmp->getInversePredicate() : Cmp->getPredicate();
       S.Operand = operandClass(L->getType());
       S.Width = L->getType()->isIntegerTy() ? std::min(L->getType()->getIntegerBitWidth(), 255u) : 0;
+      S.Left = L;
+      S.Right = Cmp->getOperand(1);
       return S;
     }
     if (auto Cmp = FloatComparison::of(V)) {
       S.Predicate = Not ? CmpInst::getInversePredicate(Cmp->Predicate) : Cmp->Predicate;
       S.Operand = operandClass(Cmp->L->getType());
+      S.Left = Cmp->L;
+      S.Right = Cmp->R;
       return S;
     }
     auto *Op = dyn_cast<BinaryOperator>(V);
     if (Value *Inner = expected(V)) {
       V = Inner;
+    } else if (auto *Fr = dyn_cast<FreezeInst>(V)) {
+      V = Fr->getOperand(0);
     } else if (Op && Op->getOpcode() == Instruction::Xor && isa<ConstantInt>(Op->getOperand(1))) {
       Not = !Not;
       V = Op->getOperand(0);

@@ -33,6 +33,9 @@ Context::Context(Module &M) : M(M), C(M.getContext()) {
   OnFCmp64 = declare("__pen_on_fcmp64", {Ptr, I32, I32, F64, F64});
   OnFCmp32 = declare("__pen_on_fcmp32", {Ptr, I32, I32, F32, F32});
   Switch = declare("__pen_switch", {Ptr, I64, Ptr, I32, I32});
+  OnOtherICmp = declare("__pen_on_other_icmp", {Ptr, I32, I32, I64, I64});
+  Sides = declare("__pen_sides", {Ptr, I32, I32, I64, I64, I64});
+  Sides80 = declare("__pen_sides80", {Ptr, I32, I64, I32, I64, I32});
   OutOfFuel = declare("__pen_out_of_fuel", {});
   cast<Function>(OutOfFuel.getCallee())->removeFnAttr(Attribute::WillReturn);
 }
@@ -73,12 +76,12 @@ CallInst *Context::comparisonOf(Value *P) {
 
 static MDNode *unlikely(Context &X) { return MDBuilder(X.C).createBranchWeights(1, 1u << 20); }
 
-static Constant *actionsOf(Context &X, const Site &S, GlobalVariable *Actions) {
+Constant *actionsOf(Context &X, const Site &S, GlobalVariable *Actions) {
   return ConstantExpr::getInBoundsGetElementPtr(X.I8, Actions, ArrayRef<Constant *>{X.u32(S.FirstAction)});
 }
 
 // Code that runs before `At` only when the site is armed.
-static Instruction *whenArmed(Context &X, Instruction *At, Constant *Action) {
+Instruction *whenArmed(Context &X, Instruction *At, Constant *Action) {
   IRBuilder<> B(At);
   B.SetCurrentDebugLocation(At->getDebugLoc());
   Value *Armed = B.CreateICmpNE(B.CreateLoad(X.I8, Action, /*isVolatile=*/false), X.u8(0));
@@ -92,12 +95,25 @@ static Instruction *whenNotIdle(Context &X, IRBuilder<> &B, Constant *Action, Va
   return SplitBlockAndInsertIfThen(Busy, &*B.GetInsertPoint(), /*Unreachable=*/false);
 }
 
-static FunctionCallee entryFor(Context &X, const CallInst *Comparison) {
+static FunctionCallee entryFor(Context &X, const CallInst *Comparison, bool AsWritten) {
   const Value *Callee = Comparison->getCalledOperand();
+  if (Callee == X.ICmp.getCallee() && !AsWritten) return X.OnOtherICmp;
   return Callee == X.ICmp.getCallee() ? X.OnICmp : Callee == X.FCmp64.getCallee() ? X.OnFCmp64 : X.OnFCmp32;
 }
 
-static void hookTwoWay(Context &X, const Site &S, Instruction *At, Value *Condition, GlobalVariable *Actions) {
+// The comparison of a two-way site, where the runtime does not see its operands already: it is told of them when the bytes of
+// the comparison are armed. `PairAt` gives the pair of the condition.
+static void hookComparison(Context &X, const Site &S, const Shape &Compared, Instruction *At, Value *Taken,
+                           function_ref<Value *(IRBuilder<> &)> PairAt, GlobalVariable *Actions) {
+  Constant *Bytes = actionsOf(X, S, Actions);
+  IRBuilder<> B(whenArmed(X, At, Bytes));
+  B.SetCurrentDebugLocation(At->getDebugLoc());
+  emitSides(X, B, Compared, Bytes, Taken, PairAt(B));
+}
+
+static void hookTwoWay(Context &X, const Site &S, Site &Behind, Instruction *At, Value *Condition, GlobalVariable *Actions) {
+  Shape Compared = shapeOfSite(S);
+  Behind.Possible = possibleSides(X, Compared);
   Constant *Action = actionsOf(X, S, Actions);
   IRBuilder<> B(whenArmed(X, At, Action));
   B.SetCurrentDebugLocation(At->getDebugLoc());
@@ -107,13 +123,18 @@ static void hookTwoWay(Context &X, const Site &S, Instruction *At, Value *Condit
   B.SetCurrentDebugLocation(At->getDebugLoc());
   Value *Pair = emitPair(X, B, Condition);
   if (CallInst *Comparison = X.comparisonOf(Pair)) {
-    X.call(B, entryFor(X, Comparison), {Action, Taken, Comparison->getArgOperand(1), Comparison->getArgOperand(2), Comparison->getArgOperand(3)});
+    bool AsWritten = !Behind.Possible || comparesAsWritten(Comparison, Compared);
+    SmallVector<Value *, 3> Operands(drop_begin(Comparison->args()));
+    X.call(B, entryFor(X, Comparison, AsWritten), {Action, Taken, Operands[0], Operands[1], Operands[2]});
+    auto Again = [&](IRBuilder<> &Asked) { return X.pairOf(Asked, X.ICmp, Operands); };
+    if (!AsWritten) hookComparison(X, Behind, Compared, Busy, Taken, Again, Actions);
     cast<Instruction>(Pair)->eraseFromParent();
     Comparison->eraseFromParent();
     return;
   }
   Value *Other = B.CreateSelect(Condition, B.CreateExtractValue(Pair, 1), B.CreateExtractValue(Pair, 0));
   X.call(B, X.Take, {Action, Taken, Other});
+  if (Behind.Possible) hookComparison(X, Behind, Compared, Busy, Taken, [&](IRBuilder<> &) { return Pair; }, Actions);
 }
 
 static Constant *casesOf(Context &X, const Site &S, SwitchInst *Sw) {
@@ -152,11 +173,16 @@ static void burnFuel(Context &X, Instruction *At) {
 }
 
 void instrument(Context &X, FunctionPlan &Plan, GlobalVariable *Actions) {
-  for (Site &S : Plan.Sites) {
+  for (unsigned I = 0; I < Plan.Sites.size(); I++) {
+    Site &S = Plan.Sites[I];
     Value *At = S.At;
-    if (!At) continue;
-    if (auto *Br = dyn_cast<BranchInst>(At)) hookTwoWay(X, S, Br, Br->getCondition(), Actions);
-    else if (auto *Sel = dyn_cast<SelectInst>(At)) hookTwoWay(X, S, Sel, Sel->getCondition(), Actions);
+    if (S.isOperation()) {
+      if (auto *I = dyn_cast_or_null<Instruction>(At)) hookOperation(X, S, I, Actions);
+      continue;
+    }
+    if (!At || !S.isConditional()) continue;
+    if (auto *Br = dyn_cast<BranchInst>(At)) hookTwoWay(X, S, Plan.Sites[I + 1], Br, Br->getCondition(), Actions);
+    else if (auto *Sel = dyn_cast<SelectInst>(At)) hookTwoWay(X, S, Plan.Sites[I + 1], Sel, Sel->getCondition(), Actions);
     else if (auto *Sw = dyn_cast<SwitchInst>(At)) hookSwitch(X, S, Sw, Actions);
   }
   for (BasicBlock *BB : Plan.LoopHeaders)

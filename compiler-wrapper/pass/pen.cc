@@ -6,6 +6,7 @@
 
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/PassManager.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Passes/PassBuilder.h"
 #if __has_include("llvm/Plugins/PassPlugin.h")
 #include "llvm/Plugins/PassPlugin.h"
@@ -16,9 +17,11 @@
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 
 // One translation unit: reading LLVM's headers is most of the compile time.
+#include "boundary.cc"
 #include "composed.cc"
 #include "condition.cc"
 #include "hook.cc"
+#include "operation.cc"
 #include "plan.cc"
 #include "shadow.cc"
 #include "signature.cc"
@@ -62,6 +65,7 @@ public:
     std::vector<FunctionPlan> Plans;
     for (Function *F : Functions) {
       straighten(*F);
+      if (WithExceptions) splitMultiplyAdds(*F);
       Plans.push_back(planOf(*F));
       promote(*F, FAM);
       keepEndsApart(*F);
@@ -69,7 +73,7 @@ public:
     }
     for (FunctionPlan &Plan : Plans) {
       std::vector<Shape> Shapes;
-      for (const Site &S : Plan.Sites) Shapes.push_back(shapeOfSite(S));
+      for (const Site &S : Plan.Sites) Shapes.push_back(S.isOperation() ? shapeOfOperation(S) : shapeOfSite(S));
       GlobalVariable *Actions = makeActions(X, Plan);
       instrument(X, Plan, Actions);
       makeRecords(X, Plan, Shapes, Actions, Used);

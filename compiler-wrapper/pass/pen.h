@@ -10,26 +10,40 @@
 #include "llvm/IR/ValueHandle.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace pen {
 
-// One conditional. Found before any transformation, so that sites are what -O0 shows.
+// enum pen_site_kind
+enum class Kind : uint8_t { Branch, Switch, Select, Comparison, Operation };
+
+// One conditional, the comparison of the two-way site before it, or one operation. Found before any transformation, so that
+// sites are what -O0 shows.
 struct Site {
-  llvm::WeakTrackingVH At;                    // branch, switch or select; null once optimized away
+  Kind K = Kind::Branch;
+  llvm::WeakTrackingVH At; // branch, switch, select, or operation; of a comparison that of its site; null once optimized away
   llvm::SmallVector<llvm::BasicBlock *, 4> To; // destinations by branch number; empty for a select
   unsigned Branches = 2;
   llvm::SmallVector<unsigned, 4> CaseBranches; // branch number by case, switch only
   unsigned FirstAction = 0;        // index into the function's action bytes
   llvm::DebugLoc Where;
   llvm::Constant *Cases = nullptr; // array of struct pen_case, switch only
+  uint32_t Possible = ~0u;         // bit per branch
+  std::string Name;                // of an operation
+  unsigned Operation = 0;          // enum pen_operation
+  uint8_t Width = 0;               // of an operation: bits of its floats
+
+  bool isConditional() const { return K <= Kind::Select; }
+  bool isOperation() const { return K == Kind::Operation; }
 };
 
 // What follows a branch before another site is passed.
 struct Edges {
   llvm::SmallVector<unsigned, 4> Next;
   llvm::SmallVector<llvm::Function *, 2> Calls;
+  std::vector<unsigned> Lines; // ascending
 };
 
 // Everything known of one function before it is instrumented.
@@ -51,6 +65,7 @@ struct Shape {
   uint8_t Predicate = 255;
   uint8_t Operand = 0; // enum pen_operand
   uint8_t Width = 0;
+  llvm::Value *Left = nullptr, *Right = nullptr; // its operands; null when there is not just one comparison
 };
 
 // Types, runtime functions and constants of the module.
@@ -64,7 +79,7 @@ public:
   llvm::StructType *Pair;   // struct pen_pair
   llvm::GlobalVariable *State;
   llvm::GlobalVariable *Result; // struct pen_pair: where the functions of distances leave theirs
-  llvm::FunctionCallee ICmp, FCmp64, FCmp32, FCmpWide, FPClass, And, Or, Opaque, Take, OnICmp, OnFCmp64, OnFCmp32, Switch, OutOfFuel;
+  llvm::FunctionCallee ICmp, FCmp64, FCmp32, FCmpWide, FPClass, And, Or, Opaque, Take, OnICmp, OnFCmp64, OnFCmp32, Switch, OutOfFuel, OnOtherICmp, Sides, Sides80;
   // A call of one of them, with its calling convention.
   llvm::CallInst *call(llvm::IRBuilder<> &B, llvm::FunctionCallee Callee, llvm::ArrayRef<llvm::Value *> Args);
 
@@ -88,9 +103,11 @@ public:
   llvm::Constant *u8(uint64_t V) { return llvm::ConstantInt::get(I8, V); }
   llvm::Constant *null() { return llvm::ConstantPointerNull::get(Ptr); }
 
+  // A function of the runtime, which is called by armed sites only.
+  llvm::FunctionCallee declare(llvm::StringRef Name, llvm::ArrayRef<llvm::Type *> Args);
+
 private:
   std::map<std::string, llvm::Constant *> Texts;
-  llvm::FunctionCallee declare(llvm::StringRef Name, llvm::ArrayRef<llvm::Type *> Args);
 };
 
 // plan.cc: sites, branch graph, loop headers, parameter names and constants of F, before any change to it.
@@ -103,9 +120,26 @@ Shape shapeOfSite(const Site &S);
 llvm::Value *emitTruthPair(Context &X, llvm::IRBuilder<> &B, llvm::Value *V);
 bool isTruthValue(llvm::Value *V); // can only be 0 or 1
 
+// boundary.cc: which of `below`, `equal` and `above` (bits, as in pen_site.possible) the comparison behind a site can be.
+uint32_t possibleSides(Context &X, const Shape &S);
+// Whether a call that compares in the runtime has the operands of the source, not those of what is behind them.
+bool comparesAsWritten(const llvm::CallInst *Comparison, const Shape &S);
+// A call that tells the runtime of the comparison whose action bytes are `Bytes`; `Pair` is that of the condition.
+void emitSides(Context &X, llvm::IRBuilder<> &B, const Shape &S, llvm::Constant *Bytes, llvm::Value *Taken, llvm::Value *Pair);
+
 // shadow.cc: makes the shadow of F, if it can have one; before F is instrumented.
 void makeShadow(Context &X, llvm::Function &F);
 void dropUnusedShadows(Context &X);
+
+// operation.cc: the floating-point operations as sites, only with -fpen-exceptions.
+void splitMultiplyAdds(llvm::Function &F); // into what the processor does
+std::optional<Site> operationAt(llvm::Instruction &I);
+Shape shapeOfOperation(const Site &S);
+void hookOperation(Context &X, const Site &S, llvm::Instruction *At, llvm::GlobalVariable *Actions);
+
+// hook.cc: code that runs before `At` only when the site is armed; and the first action byte of a site.
+llvm::Instruction *whenArmed(Context &X, llvm::Instruction *At, llvm::Constant *Action);
+llvm::Constant *actionsOf(Context &X, const Site &S, llvm::GlobalVariable *Actions);
 
 // hook.cc: puts the hooks and the fuel gauges of the plan into its function.
 void instrument(Context &X, FunctionPlan &Plan, llvm::GlobalVariable *Actions);

@@ -42,10 +42,12 @@ static std::optional<Site> siteAt(Instruction &I) {
     return S;
   }
   if (auto *Sel = dyn_cast<SelectInst>(&I)) {
+    S.K = Kind::Select;
     if (!Sel->getCondition()->getType()->isIntegerTy(1) || isa<Constant>(Sel->getCondition())) return std::nullopt;
     return S;
   }
   if (auto *Sw = dyn_cast<SwitchInst>(&I)) {
+    S.K = Kind::Switch;
     if (isa<Constant>(Sw->getCondition()) || Sw->getCondition()->getType()->getIntegerBitWidth() > 64) return std::nullopt;
     S.To.push_back(landing(*Sw, Sw->getDefaultDest()));
     for (auto &Case : Sw->cases()) {
@@ -60,26 +62,33 @@ static std::optional<Site> siteAt(Instruction &I) {
   return std::nullopt;
 }
 
-// Walks from a place in the code until sites are met.
+// Walks from a place in the code until conditionals are met.
 class Follower {
 public:
-  Follower(const std::vector<Site> &Sites) {
-    for (unsigned I = 0; I < Sites.size(); I++) Index[cast<Instruction>(&*Sites[I].At)] = I;
+  Follower(const FunctionPlan &Plan) : File(fileOf(*Plan.F)) {
+    for (unsigned I = 0; I < Plan.Sites.size(); I++) {
+      auto *At = cast<Instruction>(&*Plan.Sites[I].At);
+      Index[At].push_back(I);
+      if (Plan.Sites[I].isConditional()) Ends.insert(At);
+    }
   }
   Edges from(BasicBlock::iterator Start) {
     SmallSetVector<unsigned, 4> Next;
     SmallSetVector<Function *, 2> Calls;
     SmallPtrSet<BasicBlock *, 16> Seen;
+    std::set<unsigned> Lines;
     SmallVector<BasicBlock::iterator, 8> Work{Start};
     while (!Work.empty()) {
       BasicBlock::iterator It = Work.pop_back_val();
       BasicBlock *BB = It->getParent();
       bool Stopped = false;
       for (; It != BB->end() && !Stopped; ++It) {
+        noteLine(*It, Lines);
         if (auto Found = Index.find(&*It); Found != Index.end()) {
-          Next.insert(Found->second);
-          Stopped = true;
-        } else if (auto *Call = dyn_cast<CallBase>(&*It)) {
+          Next.insert(Found->second.begin(), Found->second.end());
+          Stopped = Ends.contains(&*It);
+        }
+        if (auto *Call = dyn_cast<CallBase>(&*It)) {
           Function *Callee = Call->getCalledFunction();
           if (Callee && !Callee->isIntrinsic()) Calls.insert(Callee);
         }
@@ -91,11 +100,24 @@ public:
     Edges E;
     E.Next.assign(Next.begin(), Next.end());
     E.Calls.assign(Calls.begin(), Calls.end());
+    E.Lines.assign(Lines.begin(), Lines.end());
     return E;
   }
 
 private:
-  DenseMap<const Instruction *, unsigned> Index;
+  const DIFile *File;
+  DenseMap<const Instruction *, SmallVector<unsigned, 2>> Index;
+  SmallPtrSet<const Instruction *, 16> Ends;
+
+  static const DIFile *fileOf(const Function &F) {
+    const DISubprogram *SP = F.getSubprogram();
+    return SP ? SP->getFile() : nullptr;
+  }
+
+  void noteLine(const Instruction &I, std::set<unsigned> &Lines) const {
+    const DebugLoc &L = I.getDebugLoc();
+    if (L && L.getLine() != 0 && L->getFile() == File) Lines.insert(L.getLine());
+  }
 };
 
 // Where control can go from here when conditions that are constant as they stand (`sizeof(x) == 4 ? a : b`) are believed.
@@ -117,23 +139,42 @@ static SmallPtrSet<BasicBlock *, 16> liveBlocks(Function &F) {
   return Live;
 }
 
+// What the two-way site compares; whether it does is known only when its condition can be followed.
+static Site comparisonOf(const Site &Conditional) {
+  Site S;
+  S.K = Kind::Comparison;
+  S.At = Conditional.At;
+  S.Where = Conditional.Where;
+  S.Branches = 3;
+  S.Possible = 0;
+  return S;
+}
+
+static void addSite(FunctionPlan &Plan, Site S) {
+  S.FirstAction = Plan.ActionBytes;
+  Plan.ActionBytes += S.Branches;
+  Plan.Sites.push_back(std::move(S));
+}
+
 // No compiler keeps code behind a constant condition, and no input reaches it: what stands there is no site.
 static void findSites(FunctionPlan &Plan) {
   SmallPtrSet<BasicBlock *, 16> Live = liveBlocks(*Plan.F);
   for (Instruction &I : instructions(*Plan.F))
     if (auto S = Live.contains(I.getParent()) ? siteAt(I) : std::nullopt) {
-      S->FirstAction = Plan.ActionBytes;
-      Plan.ActionBytes += S->Branches;
-      Plan.Sites.push_back(*S);
+      addSite(Plan, *S);
+      if (S->K != Kind::Switch) addSite(Plan, comparisonOf(*S));
+    } else if (auto Operation = Live.contains(I.getParent()) && inSource(I) ? operationAt(I) : std::nullopt) {
+      addSite(Plan, *Operation);
     }
 }
 
 static void followSites(FunctionPlan &Plan) {
-  Follower Walk(Plan.Sites);
+  Follower Walk(Plan);
   Plan.Entry = Walk.from(Plan.F->getEntryBlock().begin());
   for (const Site &S : Plan.Sites) {
     std::vector<Edges> PerBranch;
-    if (S.To.empty()) PerBranch.assign(2, Walk.from(std::next(cast<Instruction>(&*S.At)->getIterator())));
+    if (!S.isConditional()) PerBranch.resize(S.Branches);
+    else if (S.To.empty()) PerBranch.assign(2, Walk.from(std::next(cast<Instruction>(&*S.At)->getIterator())));
     for (BasicBlock *To : S.To) PerBranch.push_back(Walk.from(To->begin()));
     Plan.Follow.push_back(std::move(PerBranch));
   }

@@ -64,13 +64,15 @@ static Constant *recordOf(Context &X, Function &F, StructType *T) {
 }
 
 static Constant *edgesOf(Context &X, ArrayRef<Edges> All, StructType *FunctionType) {
-  auto *T = StructType::get(X.C, {X.Ptr, X.Ptr, X.I32, X.I32});
+  auto *T = StructType::get(X.C, {X.Ptr, X.Ptr, X.Ptr, X.I32, X.I32, X.I32, X.I32});
   std::vector<Constant *> Items;
   for (const Edges &E : All) {
-    std::vector<Constant *> Next, Calls;
+    std::vector<Constant *> Next, Calls, Lines;
     for (unsigned N : E.Next) Next.push_back(X.u32(N));
     for (Function *F : E.Calls) Calls.push_back(recordOf(X, *F, FunctionType));
-    Items.push_back(ConstantStruct::get(T, {X.array(X.I32, Next), X.array(X.Ptr, Calls), X.u32(Next.size()), X.u32(Calls.size())}));
+    for (unsigned L : E.Lines) Lines.push_back(X.u32(L));
+    Items.push_back(ConstantStruct::get(T, {X.array(X.I32, Next), X.array(X.Ptr, Calls), X.array(X.I32, Lines),
+                                            X.u32(Next.size()), X.u32(Calls.size()), X.u32(Lines.size()), X.u32(0)}));
   }
   return X.array(T, Items);
 }
@@ -98,12 +100,7 @@ static StructType *functionType(Context &X) {
 }
 
 static StructType *siteType(Context &X) {
-  return StructType::get(X.C, {X.Ptr, X.Ptr, X.Ptr, X.Ptr, X.Ptr, X.I32, X.I32, X.I32, X.I32, X.I8, X.I8, X.I8, X.I8, X.I32});
-}
-
-static unsigned kindOf(const Site &S) {
-  if (S.To.empty()) return 2;
-  return S.Cases ? 1 : 0;
+  return StructType::get(X.C, {X.Ptr, X.Ptr, X.Ptr, X.Ptr, X.Ptr, X.Ptr, X.I32, X.I32, X.I32, X.I32, X.I8, X.I8, X.I8, X.I8, X.I32, X.I32, X.I32});
 }
 
 struct Place {
@@ -127,8 +124,9 @@ static Constant *siteRecord(Context &X, const FunctionPlan &Plan, unsigned I, co
   if (S.Cases) Cases = cast<ArrayType>(cast<GlobalVariable>(S.Cases)->getValueType())->getNumElements();
   return ConstantStruct::get(siteType(X),
                              {Owner, X.text(P.File), Action, edgesOf(X, Plan.Follow[I], FT), S.Cases ? S.Cases : X.null(),
-                              X.u32(P.Line), X.u32(P.Column), X.u32(S.Branches), X.u32(Cases), X.u8(kindOf(S)),
-                              X.u8(Sh.Predicate), X.u8(Sh.Operand), X.u8(Sh.Width), X.u32(0)});
+                              X.text(S.Name), X.u32(P.Line), X.u32(P.Column), X.u32(S.Branches), X.u32(Cases),
+                              X.u8(unsigned(S.K)), X.u8(Sh.Predicate), X.u8(Sh.Operand), X.u8(Sh.Width),
+                              X.u32(S.Possible), X.u32(S.Operation), X.u32(0)});
 }
 
 static Constant *functionRecord(Context &X, const FunctionPlan &Plan, Constant *Sites, StructType *FT) {

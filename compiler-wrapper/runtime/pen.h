@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#define PEN_ABI_VERSION 2u
+#define PEN_ABI_VERSION 3u
 
 /* One action byte per branch, written by the fuzzer (the objective), obeyed by the hook.
  * The hook looks at the first byte of its site only: it must have PEN_ARMED set when any byte of the site is not zero.
@@ -18,7 +18,8 @@ enum pen_action {
   PEN_WANT = 0x02,   /* this branch is wanted: r becomes its branch distance, which is 0 when it is taken */
   PEN_TRACK = 0x04,  /* best[] of this branch keeps the smallest branch distance seen */
   PEN_NEAR = 0x08,   /* a sibling of this branch is wanted or tracked: taking this branch computes the sibling's distance */
-  PEN_ADD = 0x10,    /* with WANT: r = r + d (ME, Sect. 4.4.1) instead of r = d (CoverMe, Def. 4.2) */
+  PEN_STEP = 0x10,   /* on every branch of a site: its passes are compared with `path`, and r says how far the run is from
+                        taking it (path reachability: ME, Sect. 4.4.1) */
   PEN_MIN = 0x20,    /* with WANT: r = min(r, d): the closest of all passes of the site in one evaluation */
   PEN_LEAD = 0x40,   /* this branch leads to the wanted one: r = min(r, lead[branch] + d') when it is missed, d' being d
                         squeezed into PEN_LEAD_BITS; metric PEN_ULP only */
@@ -32,6 +33,7 @@ enum pen_action {
 /* How branch distances are measured (`metric`). Both are compared as unsigned 64-bit integers. */
 enum pen_metric {
   PEN_ULP = 0,    /* exact: integer difference; for floats the number of floats between */
+  PEN_BOUNDARY = 2, /* as PEN_ULP; armed sites look at the comparison sites behind them too (boundary values: ME, Sect. 4.4.2) */
   PEN_SQUARED = 1 /* CoverMe, Def. 4.1: (a - b)^2 and epsilon, in double precision; values are the bits of a double >= 0 */
 };
 
@@ -45,7 +47,107 @@ enum pen_kind {
   PEN_OUTPUT /* parameters only: a pointer to a structure without pointers, which the callee fills in; nothing of it is in the input */
 };
 
-enum pen_site_kind { PEN_BRANCH = 0, PEN_SWITCH = 1, PEN_SELECT = 2 };
+enum pen_site_kind {
+  PEN_BRANCH = 0,
+  PEN_SWITCH = 1,
+  PEN_SELECT = 2,
+  PEN_COMPARISON = 3, /* the comparison a op b of the two-way site directly before it; branches as in enum pen_side */
+  PEN_OPERATION = 4   /* a floating-point operation; branches as in enum pen_exception. Only with -fpen-exceptions */
+};
+
+/* Branches of a comparison: where `a` lies beside `b`, on the line of its type. */
+enum pen_side {
+  PEN_BELOW = 0, /* a is the number next below b */
+  PEN_EQUAL = 1, /* a == b */
+  PEN_ABOVE = 2, /* a is the number next above b */
+  PEN_SIDES = 3
+};
+
+/* What is added to the distance to PEN_BELOW or PEN_ABOVE where `a` does not lie on that side: so the closest input is one that
+ * does, if there is any. */
+#define PEN_OTHER_SIDE (UINT64_C(1) << 62)
+
+/* Branches of an operation: the exceptions that it raises for operands which are finite. */
+enum pen_exception {
+  PEN_OVERFLOW = 0,
+  PEN_UNDERFLOW = 1, /* the result is subnormal or zero, and inexact */
+  PEN_DIVIDE_BY_ZERO = 2,
+  PEN_INVALID = 3,
+  PEN_INEXACT = 4,
+  PEN_EXCEPTIONS = 5
+};
+
+/* What an operation computes. The functions of <math.h> are described in functions.h. */
+enum pen_operation {
+  PEN_NO_OPERATION = 0,
+  PEN_ADD = 1, /* a + b */
+  PEN_SUBTRACT = 2, /* a - b */
+  PEN_MULTIPLY = 3, /* a * b */
+  PEN_DIVIDE = 4, /* a / b */
+  PEN_FMOD = 5, /* fmod(a, b) */
+  PEN_FMA = 6, /* a * b + c, rounded once */
+  PEN_SQRT = 7, /* sqrt(a) */
+  PEN_NARROW = 8, /* (float)a of a double */
+  PEN_NEGATE = 9, /* -a */
+  PEN_ABS = 10, /* fabs(a) */
+  PEN_TO_SIGNED = 11, /* (int)a and the like, lround(a) and lrint(a) too */
+  PEN_TO_UNSIGNED = 12, /* (unsigned)a and the like */
+  PEN_FROM_SIGNED = 13, /* (double)a of an int and the like */
+  PEN_FROM_UNSIGNED = 14, /* (double)a of an unsigned and the like */
+  PEN_LOG = 15,
+  PEN_LOG2 = 16,
+  PEN_LOG10 = 17,
+  PEN_LOG1P = 18,
+  PEN_LOGB = 19,
+  PEN_EXP = 20,
+  PEN_EXP2 = 21,
+  PEN_EXP10 = 22,
+  PEN_EXPM1 = 23,
+  PEN_SINH = 24,
+  PEN_COSH = 25,
+  PEN_POW = 26,
+  PEN_ASIN = 27,
+  PEN_ACOS = 28,
+  PEN_ATANH = 29,
+  PEN_ACOSH = 30,
+  PEN_REMAINDER = 31,
+  PEN_TGAMMA = 32,
+  PEN_LGAMMA = 33,
+  PEN_Y0 = 34,
+  PEN_Y1 = 35,
+  PEN_YN = 36,
+  PEN_LDEXP = 37,
+  PEN_SCALBN = 38,
+  PEN_SCALBLN = 39,
+  PEN_HYPOT = 40,
+  PEN_ERFC = 41,
+  PEN_NEXTAFTER = 42,
+  PEN_SIN = 43,
+  PEN_COS = 44,
+  PEN_TAN = 45,
+  PEN_ATAN = 46,
+  PEN_ATAN2 = 47,
+  PEN_TANH = 48,
+  PEN_ASINH = 49,
+  PEN_CBRT = 50,
+  PEN_ERF = 51,
+  PEN_FLOOR = 52,
+  PEN_CEIL = 53,
+  PEN_ROUND_TO_ZERO = 54,
+  PEN_ROUND = 55,
+  PEN_RINT = 56,
+  PEN_OPERATIONS = 57
+};
+
+/* The word that the hook gives beside the operands: enum pen_operation in the lowest 8 bits, then these; 8 bits from
+ * PEN_INTEGER_SHIFT on are the width of the integer that is converted to or from, those from PEN_POSSIBLE_SHIFT on the site's
+ * `possible`. */
+enum pen_operation_flag {
+  PEN_SINGLE = 0x100,    /* of float: operands and result; the operand of TO_..., the result of FROM_... */
+  PEN_CONSTANT = 0x200   /* the first operand is a constant; shifted by 1 the second, by 2 the third */
+};
+#define PEN_INTEGER_SHIFT 16
+#define PEN_POSSIBLE_SHIFT 24
 
 /* What stands behind the condition of a site. */
 enum pen_operand {
@@ -71,10 +173,14 @@ struct pen_function;
 
 /* What follows a branch (or a function's entry) before any other site is passed. */
 struct pen_edges {
-  const uint32_t *next;                    /* sites reached, as indices into the function's own sites */
+  const uint32_t *next;                    /* sites reached, as indices into the function's own sites; comparisons and operations
+                                              are passed, and stand here beside the sites that end the way */
   const struct pen_function *const *calls; /* functions called on the way; null for one that is not instrumented */
+  const uint32_t *lines;                   /* lines of the function's own file with code on the way, ascending */
   uint32_t n_next;
   uint32_t n_calls;
+  uint32_t n_lines;
+  uint32_t unused;
 };
 
 struct pen_case {
@@ -90,6 +196,7 @@ struct pen_site {
   uint8_t *actions;                /* n_branches bytes in section "pen_actions": [0] true, [1] false; or one per destination */
   const struct pen_edges *edges;   /* n_branches */
   const struct pen_case *cases;    /* n_cases, switch only; branch 0 is the default destination */
+  const char *name;                /* of an operation, as C writes it: "*", "log", "(int)"; else "" */
   uint32_t line;
   uint32_t column;
   uint32_t n_branches;
@@ -97,7 +204,18 @@ struct pen_site {
   uint8_t kind;      /* enum pen_site_kind */
   uint8_t predicate; /* llvm::CmpInst::Predicate of the comparison (fcmp 0..15, icmp 32..41), 255 if there is not just one */
   uint8_t operand;   /* enum pen_operand */
-  uint8_t width;     /* bits of an integer operand */
+  uint8_t width;     /* bits of an integer operand; of an operation those of its floats */
+  uint32_t possible; /* bit per branch: 0 when it is known at compile time that it cannot be taken */
+  uint32_t operation; /* enum pen_operation */
+  uint32_t unused;
+};
+
+/* One floating-point operation of a run, for those who compute it again. */
+struct pen_traced {
+  const uint8_t *actions; /* of its site */
+  uint64_t operands[3];   /* bits of doubles, also of floats; of an integer its value */
+  uint64_t result;
+  uint32_t what;          /* enum pen_operation and enum pen_operation_flag */
   uint32_t unused;
 };
 
@@ -146,9 +264,33 @@ struct pen_state {
   void (*stop)(uint32_t reason, void *place);
   int64_t exit_status; /* what the target gave to exit(), set before `stop` is called with PEN_STOP_EXIT */
   const uint64_t *lead; /* one per branch: value of r where a branch with LEAD is missed by nothing; null: no LEAD */
+  /* The path: n_path branches of sites with STEP in the order of their passes, contiguous within a segment; the last may be
+   * PEN_END. `back[i]` is how many steps still match when step i does not (KMP's failure function within the segment, of whose
+   * first step it is that step itself): any passes may lie before a segment. In a first segment that begins with the first
+   * pass it is PEN_STRAYED: the run is off the path for good. */
+  const uint32_t *path;
+  const uint32_t *back;
+  uint32_t n_path;
+  uint32_t path_at;   /* steps matched so far, or PEN_STRAYED and more; the fuzzer clears it before a run */
+  uint32_t path_bits; /* bits of r below the number of steps that are missing, 16 to 54 */
+  uint32_t watch;     /* a branch of a comparison or an operation: `seen` gets its operands when it is first taken */
+  uint64_t seen[4];   /* operands and result; of floats as bits of doubles; the result of a comparison is whether the condition holds */
+  uint64_t n_seen;    /* times that `watch` was taken since the fuzzer last cleared it */
+  struct pen_traced *trace; /* armed operations are written here; null: they are not */
+  uint32_t n_trace;
+  uint32_t trace_room;
+  uint32_t *passes; /* branches that passes of sites with STEP took, in order, as far as there is room; null: not noted */
+  uint32_t n_passes;
+  uint32_t passes_room;
 };
 
-enum pen_stop { PEN_STOP_FUEL = 1, PEN_STOP_EXIT = 2 };
+/* The last step of a path after which no pass of a site with STEP may follow. */
+#define PEN_END UINT32_MAX
+
+/* See `back`. `path_at` counts on from here; at UINT32_MAX the run is ended (PEN_STOP_STRAYED). */
+#define PEN_STRAYED (UINT32_MAX - 32)
+
+enum pen_stop { PEN_STOP_FUEL = 1, PEN_STOP_EXIT = 2, PEN_STOP_STRAYED = 3 };
 
 /* What dlsym(handle, "__pen_tables") returns. */
 struct pen_tables {

@@ -4,10 +4,14 @@
 //! is the length of the array behind the pointer of the same name. `dlsym(handle, TABLES_SYMBOL)` gives the [`Tables`];
 //! compare [`Tables::version`] with [`VERSION`] before reading anything else.
 
+pub mod operation;
+#[cfg(test)]
+mod tests;
+
 use std::ffi::{c_char, c_void};
 
 /// The version that this mirror describes.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The one symbol that a target file exports for the fuzzer.
 pub const TABLES_SYMBOL: &std::ffi::CStr = c"__pen_tables";
@@ -22,8 +26,9 @@ pub mod action {
     pub const TRACK: u8 = 0x04;
     /// A sibling of this branch is wanted or tracked: taking this branch computes the sibling's distance.
     pub const NEAR: u8 = 0x08;
-    /// With [`WANT`]: `r = r + d` (ME, Sect. 4.4.1) instead of `r = d` (`CoverMe`, Def. 4.2).
-    pub const ADD: u8 = 0x10;
+    /// On every branch of a site: its passes are compared with [`State::path`](super::State::path), and `r` says how far the
+    /// run is from taking it (path reachability: ME, Sect. 4.4.1).
+    pub const STEP: u8 = 0x10;
     /// With [`WANT`]: `r = min(r, d)`, the closest of all passes of the site in one evaluation.
     pub const MIN: u8 = 0x20;
     /// This branch leads to the wanted one: missing it makes `r = min(r, lead[branch] + d)`, with the distance squeezed into
@@ -42,6 +47,8 @@ pub mod metric {
     pub const ULP: u32 = 0;
     /// `CoverMe`, Def. 4.1: (a - b)² and epsilon in double precision; a value is the bits of a double >= 0.
     pub const SQUARED: u32 = 1;
+    /// As [`ULP`]; armed sites look at the comparison sites behind them too (boundary values: ME, Sect. 4.4.2).
+    pub const BOUNDARY: u32 = 2;
 }
 
 /// The type of a parameter, of what it points to, or of a result.
@@ -85,6 +92,48 @@ pub mod site_kind {
     pub const SWITCH: u8 = 1;
     /// A `select` (a branch-free conditional).
     pub const SELECT: u8 = 2;
+    /// The comparison `a op b` of the two-way site directly before it; branches as in [`side`](super::side).
+    pub const COMPARISON: u8 = 3;
+    /// A floating-point operation; branches as in [`exception`](super::exception). Only with `-fpen-exceptions`.
+    pub const OPERATION: u8 = 4;
+}
+
+/// Branches of a comparison: where `a` lies beside `b`, on the line of its type.
+pub mod side {
+    /// `a` is the number next below `b`.
+    pub const BELOW: usize = 0;
+    /// `a == b`
+    pub const EQUAL: usize = 1;
+    /// `a` is the number next above `b`.
+    pub const ABOVE: usize = 2;
+    /// What is added to the distance to `BELOW` or `ABOVE` where `a` does not lie on that side.
+    pub const OTHER: u64 = 1 << 62;
+}
+
+/// Branches of an operation: the exceptions that it raises for operands which are finite.
+pub mod exception {
+    /// The result is too large.
+    pub const OVERFLOW: usize = 0;
+    /// The result is subnormal or zero, and inexact.
+    pub const UNDERFLOW: usize = 1;
+    /// A pole: a number that is not 0, by 0.
+    pub const DIVIDE_BY_ZERO: usize = 2;
+    /// There is no result.
+    pub const INVALID: usize = 3;
+    /// The result is rounded.
+    pub const INEXACT: usize = 4;
+}
+
+/// Beside the operation in [`Traced::what`].
+pub mod operation_flag {
+    /// Operands and result are `float`; the operand of `TO_…`, the result of `FROM_…`.
+    pub const SINGLE: u32 = 0x100;
+    /// The first operand is a constant; shifted by 1 the second, by 2 the third.
+    pub const CONSTANT: u32 = 0x200;
+    /// From this bit on, in 8 bits: the width of the integer that is converted to or from.
+    pub const INTEGER_SHIFT: u32 = 16;
+    /// From this bit on: the site's [`possible`](super::Site::possible).
+    pub const POSSIBLE_SHIFT: u32 = 24;
 }
 
 /// What stands behind the condition of a site.
@@ -109,6 +158,8 @@ pub mod stop {
     pub const FUEL: u32 = 1;
     /// The target ends the process; [`exit_status`](super::State::exit_status) holds its status.
     pub const EXIT: u32 = 2;
+    /// The run is off the path that is wanted.
+    pub const STRAYED: u32 = 3;
 }
 
 /// [`Site::predicate`] when there is not just one comparison.
@@ -140,14 +191,21 @@ pub struct Param {
 #[repr(C)]
 #[derive(Debug)]
 pub struct Edges {
-    /// Sites reached, as indices into the function's own sites.
+    /// Sites reached, as indices into the function's own sites. Comparisons and operations are passed, and stand here beside
+    /// the sites that end the way.
     pub next: *const u32,
     /// Functions called on the way; null for one that is not instrumented.
     pub calls: *const *const Function,
+    /// Lines of the function's own file with code on the way, ascending.
+    pub lines: *const u32,
     /// Length of `next`.
     pub n_next: u32,
     /// Length of `calls`.
     pub n_calls: u32,
+    /// Length of `lines`.
+    pub n_lines: u32,
+    /// Padding.
+    pub unused: u32,
 }
 
 /// One `case` of a `switch`.
@@ -176,6 +234,8 @@ pub struct Site {
     pub edges: *const Edges,
     /// `n_cases` entries, `switch` only.
     pub cases: *const Case,
+    /// Of an operation, as C writes it: `*`, `log`, `(int)`; else empty.
+    pub name: *const c_char,
     /// Source line, from 1.
     pub line: u32,
     /// Source column, from 1.
@@ -190,8 +250,28 @@ pub struct Site {
     pub predicate: u8,
     /// One of [`operand`].
     pub operand: u8,
-    /// Bits of an integer operand.
+    /// Bits of an integer operand; of an operation those of its floats.
     pub width: u8,
+    /// Bit per branch: 0 when it is known at compile time that it cannot be taken.
+    pub possible: u32,
+    /// One of [`operation`].
+    pub operation: u32,
+    /// Padding.
+    pub unused: u32,
+}
+
+/// One floating-point operation of a run, for those who compute it again.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Traced {
+    /// Action bytes of its site.
+    pub actions: *const u8,
+    /// Bits of doubles, also of floats; of an integer its value.
+    pub operands: [u64; 3],
+    /// The same.
+    pub result: u64,
+    /// One of [`operation`] in the lowest 8 bits, and bits of [`operation_flag`].
+    pub what: u32,
     /// Padding.
     pub unused: u32,
 }
@@ -277,7 +357,42 @@ pub struct State {
     pub exit_status: i64,
     /// One per branch: the value of `r` where a branch with [`action::LEAD`] is missed by nothing; null: no LEAD.
     pub lead: *const u64,
+    /// `n_path` branches of sites with [`action::STEP`] in the order of their passes; the last may be [`END`].
+    pub path: *const u32,
+    /// How many steps still match when the step at this place does not; [`STRAYED`] when none ever will.
+    pub back: *const u32,
+    /// Length of `path` and `back`.
+    pub n_path: u32,
+    /// Steps matched so far, or [`STRAYED`]; to be cleared before a run.
+    pub path_at: u32,
+    /// Bits of `r` below the number of steps that are missing, 16 to 54.
+    pub path_bits: u32,
+    /// A branch of a comparison or an operation whose operands go to `seen` when it is first taken.
+    pub watch: u32,
+    /// Operands and result; of floats as bits of doubles.
+    pub seen: [u64; 4],
+    /// Times that `watch` was taken since the fuzzer last cleared it.
+    pub n_seen: u64,
+    /// Where armed operations are written; null: nowhere.
+    pub trace: *mut Traced,
+    /// Entries in `trace`.
+    pub n_trace: u32,
+    /// Entries that fit in `trace`.
+    pub trace_room: u32,
+    /// Branches that passes of sites with [`action::STEP`] took, in order, as far as there is room; null: not noted.
+    pub passes: *mut u32,
+    /// Such passes; to be cleared before a run.
+    pub n_passes: u32,
+    /// Entries that fit in `passes`.
+    pub passes_room: u32,
 }
+
+/// The last step of a path after which no pass of a site with [`action::STEP`] may follow.
+pub const END: u32 = u32::MAX;
+
+/// In [`State::back`]: the run is off the path for good. [`State::path_at`] counts on from here; at the largest number the run
+/// is ended.
+pub const STRAYED: u32 = u32::MAX - 32;
 
 /// What [`TABLES_SYMBOL`] names.
 #[repr(C)]
@@ -303,117 +418,4 @@ pub struct Tables {
     pub actions_end: *mut u8,
     /// 0: SanCov callbacks are skipped; without effect if the clang that compiled the target cannot gate them.
     pub sancov_gate: *mut u64,
-}
-
-#[cfg(test)]
-mod tests {
-    use std::{fmt::Write, fs, mem::offset_of, process::Command};
-
-    use super::*;
-
-    /// Lines of "what number", once as C text that prints them and once as Rust computes them.
-    #[derive(Default)]
-    struct Layout {
-        c: String,
-        rust: String,
-    }
-
-    impl Layout {
-        fn value(&mut self, c: &str, rust: u64) {
-            writeln!(self.c, "  printf(\"{c} %lu\\n\", (unsigned long)({c}));").expect("a String takes it");
-            writeln!(self.rust, "{c} {rust}").expect("a String takes it");
-        }
-    }
-
-    macro_rules! structure {
-        ($layout:ident, $c:literal, $rust:ty, $($c_field:literal $field:ident)*) => {
-            $layout.value(concat!("sizeof(struct ", $c, ")"), size_of::<$rust>() as u64);
-            $($layout.value(concat!("offsetof(struct ", $c, ", ", $c_field, ")"), offset_of!($rust, $field) as u64);)*
-        };
-    }
-
-    fn structures(layout: &mut Layout) {
-        structure!(layout, "pen_param", Param,
-            "name" name "type" type_name "kind" kind "pointer" pointer "offset" offset "size" size "cell" cell
-            "unused" unused);
-        structure!(layout, "pen_edges", Edges, "next" next "calls" calls "n_next" n_next "n_calls" n_calls);
-        structure!(layout, "pen_case", Case, "value" value "branch" branch "unused" unused);
-        structure!(layout, "pen_site", Site,
-            "function" function "file" file "actions" actions "edges" edges "cases" cases "line" line "column" column
-            "n_branches" n_branches "n_cases" n_cases "kind" kind "predicate" predicate "operand" operand "width" width
-            "unused" unused);
-        structure!(layout, "pen_function", Function,
-            "name" name "symbol" symbol "file" file "address" address "call" call "params" params "sites" sites
-            "entry" entry "floats" floats "integers" integers "result_type" result_type "n_params" n_params
-            "n_sites" n_sites "n_floats" n_floats "n_integers" n_integers "result_kind" result_kind
-            "input_size" input_size "line" line "is_static" is_static "output_size" output_size "unused" unused);
-        structure!(layout, "pen_state", State,
-            "r" r "fuel" fuel "metric" metric "hits" hits "n_improved" n_improved "last_branch" last_branch
-            "outcomes" outcomes "best" best "improved" improved "coverage" coverage "stop" stop
-            "exit_status" exit_status "lead" lead);
-        structure!(layout, "pen_tables", Tables,
-            "version" version "n_guards" n_guards "state" state "sites" sites "sites_end" sites_end
-            "functions" functions "functions_end" functions_end "actions" actions "actions_end" actions_end
-            "sancov_gate" sancov_gate);
-    }
-
-    fn constants(layout: &mut Layout) {
-        for (c, rust) in [
-            ("PEN_ABI_VERSION", VERSION),
-            ("PEN_RECORD", action::RECORD.into()),
-            ("PEN_WANT", action::WANT.into()),
-            ("PEN_TRACK", action::TRACK.into()),
-            ("PEN_NEAR", action::NEAR.into()),
-            ("PEN_ADD", action::ADD.into()),
-            ("PEN_MIN", action::MIN.into()),
-            ("PEN_LEAD", action::LEAD.into()),
-            ("PEN_ARMED", action::ARMED.into()),
-            ("PEN_LEAD_BITS", LEAD_BITS),
-            ("PEN_ULP", metric::ULP),
-            ("PEN_SQUARED", metric::SQUARED),
-            ("PEN_UNSUPPORTED", kind::UNSUPPORTED),
-            ("PEN_F32", kind::F32),
-            ("PEN_F64", kind::F64),
-            ("PEN_I8", kind::I8),
-            ("PEN_I64", kind::I64),
-            ("PEN_U8", kind::U8),
-            ("PEN_U64", kind::U64),
-            ("PEN_BOOL", kind::BOOL),
-            ("PEN_VOID", kind::VOID),
-            ("PEN_OUTPUT", kind::OUTPUT),
-            ("PEN_BRANCH", site_kind::BRANCH.into()),
-            ("PEN_SWITCH", site_kind::SWITCH.into()),
-            ("PEN_SELECT", site_kind::SELECT.into()),
-            ("PEN_OP_NONE", operand::NONE.into()),
-            ("PEN_OP_F32", operand::F32.into()),
-            ("PEN_OP_F64", operand::F64.into()),
-            ("PEN_OP_INT", operand::INT.into()),
-            ("PEN_OP_POINTER", operand::POINTER.into()),
-            ("PEN_OP_MANY", operand::MANY.into()),
-            ("PEN_STOP_FUEL", stop::FUEL),
-            ("PEN_STOP_EXIT", stop::EXIT),
-        ] {
-            layout.value(c, rust.into());
-        }
-    }
-
-    #[test]
-    fn the_mirror_agrees_with_the_header() {
-        let mut layout = Layout::default();
-        structures(&mut layout);
-        constants(&mut layout);
-        let directory = tempfile::tempdir().expect("a temporary directory");
-        let (source, program) = (directory.path().join("layout.c"), directory.path().join("layout"));
-        let text =
-            format!("#include \"pen.h\"\n#include <stddef.h>\n#include <stdio.h>\nint main(void) {{\n{}}}\n", layout.c);
-        fs::write(&source, text).expect("the source is written");
-        let status = Command::new(crate::artifact::CLANG)
-            .args(["-I", concat!(env!("CARGO_MANIFEST_DIR"), "/runtime"), "-o"])
-            .args([&program, &source])
-            .status()
-            .expect("clang runs");
-        assert!(status.success(), "clang refused the layout program: {status}");
-        let output = Command::new(&program).output().expect("the layout program runs");
-        assert_eq!(String::from_utf8_lossy(&output.stdout), layout.rust, "left: pen.h, right: abi.rs");
-    }
 }

@@ -38,6 +38,8 @@ pub(crate) struct Arguments {
     pub(crate) entry: bool,
     /// Unreferenced sections are dropped (`--gc-sections`).
     pub(crate) drops_sections: bool,
+    /// Floating-point operations become sites, too.
+    pub(crate) exceptions: bool,
     /// The options that decide where start files are looked for.
     pub(crate) search: Vec<String>,
 }
@@ -104,6 +106,9 @@ const WITH_VALUE: &[&str] = &[
     "--entry",
     "-dependency-file",
 ];
+
+/// pen-cc's own option: a site for every floating-point operation, for its exceptions.
+pub const EXCEPTIONS: &str = "-fpen-exceptions";
 
 /// The first argument decides alone.
 const TOOL_MODES: &[&str] = &["-cc1", "-cc1as", "-cc1gen-reproducer"];
@@ -245,6 +250,7 @@ impl Arguments {
             no_libc: false,
             entry: false,
             drops_sections: false,
+            exceptions: false,
             search: Vec::new(),
         }
     }
@@ -256,6 +262,10 @@ impl Arguments {
                 return Err(Error::Unsupported { option: arg.to_owned(), reason });
             }
             "-nostdlib" | "--no-standard-libraries" => (self.no_start_files, self.no_libc) = (true, true),
+            EXCEPTIONS => {
+                self.exceptions = true;
+                return Ok(());
+            }
             "-nostartfiles" => self.no_start_files = true,
             "-nodefaultlibs" | "-nolibc" => self.no_libc = true,
             _ if arg.starts_with("--sysroot=") || arg.starts_with("-B") => self.search.push(arg.to_owned()),
@@ -357,6 +367,13 @@ mod tests {
     #[test]
     fn replaced_options_do_not_reach_clang() {
         assert_eq!(read("-g -pie -flto=thin -no-pie -xc x -o y").args, ["-x", "c", "x", "-oy"]);
+    }
+
+    #[test]
+    fn our_own_option_does_not_reach_clang() {
+        let line = read("-fpen-exceptions -c x.c");
+        assert!(line.exceptions && line.args == ["-c", "x.c"], "{line:?}");
+        assert!(!read("-c x.c").exceptions);
     }
 
     #[test]

@@ -55,7 +55,12 @@ fn compile_args(line: &Arguments, san_cov: bool) -> Result<Vec<String>, Error> {
     if bitcode::is_instrumented(&line.args)? {
         return Ok(args);
     }
-    args.push(format!("-fpass-plugin={}", artifact::PLUGIN.path()?.display()));
+    let plugin = artifact::PLUGIN.path()?.display().to_string();
+    args.push(format!("-fpass-plugin={plugin}"));
+    if line.exceptions {
+        // Options of a pass plugin are known to clang only when it is loaded as a plugin of clang, too.
+        args.extend(["-Xclang", "-load", "-Xclang", &plugin, "-mllvm", "-pen-exceptions"].map(str::to_owned));
+    }
     if !san_cov {
         return Ok(args);
     }

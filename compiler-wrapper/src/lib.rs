@@ -31,6 +31,7 @@ use std::{
     process::{Command, ExitCode, ExitStatus},
 };
 
+pub use arguments::EXCEPTIONS as EXCEPTIONS_FLAG;
 pub use artifact::{LLVM_MAJOR, cache_directory};
 pub use clang::find_clang;
 pub use compile::Compile;

@@ -9,7 +9,7 @@ use libafl_bolts::rands::StdRand;
 use penfuzz::{
     executor::Evaluator,
     objective::{Aim, Objective},
-    saturation::{BranchGraph, Saturation, Scope, ScopeKind},
+    saturation::{BranchGraph, Goals, Saturation, Scope, ScopeKind},
     target::Function,
 };
 use penfuzz_mutators::{dictionary::Dictionary, structured, view::Layout};
@@ -147,7 +147,7 @@ fn measure(twin: &Twin, name: &str, points: &[Point], inputs: &[[u8; 16]]) {
     let mut evaluator = twin.evaluator(index);
     let function = twin.target.functions[index].clone();
     let branch = rarest(&mut evaluator, &function, inputs);
-    let scope = Scope::new(&twin.target, index, ScopeKind::Function);
+    let scope = Scope::new(&twin.target, index, ScopeKind::Function, Goals::Branches);
     let saturation = Saturation::new(BranchGraph::new(&twin.target, &scope));
     let [mut direct, mut unarmed, mut aimed] = [Times::default(), Times::default(), Times::default()];
     for r in 0..=ROUNDS {

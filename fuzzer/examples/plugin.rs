@@ -22,7 +22,7 @@ use libafl_bolts::{
 };
 use penfuzz::{
     executor::{Evaluator, PenExecutor, evaluator::Limits},
-    saturation::{BranchGraph, NewPlaceFeedback, PenObserver, Saturation, SaturationFeedback, Scope, ScopeKind},
+    saturation::{BranchGraph, Goals, NewPlaceFeedback, PenObserver, Saturation, SaturationFeedback, Scope, ScopeKind},
     stage::{BasinhoppingStage, Clock},
     target::{
         Target,
@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let file = build(&Recipe { sources: vec![source], ..Recipe::default() })?;
     let target = Rc::new(Target::load(&file)?);
     let function = select(&target, args.next().as_deref())?;
-    let scope = Scope::new(&target, function, ScopeKind::Function);
+    let scope = Scope::new(&target, function, ScopeKind::Function, Goals::Branches);
     let graph = BranchGraph::new(&target, &scope);
     let body = &target.functions[function];
     let layout = Arc::new(body.layout());

@@ -115,7 +115,8 @@ fn expect_explained(short: &str) {
 
 #[test]
 fn help_is_complete_and_narrow() {
-    for command in ["", "suite", "compare", "generate", "functions", "replay", "report", "status"] {
+    let others = ["suite", "compare", "generate", "functions", "replay", "report", "status"];
+    for command in [""].into_iter().chain(others).chain(["boundary", "exceptions", "reach"]) {
         let (short, long) = (help(&format!("{command} -h")), help(&format!("{command} --help")));
         expect_explained(&short);
         for word in short.split_whitespace().filter(|w| w.starts_with("--")) {

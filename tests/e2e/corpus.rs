@@ -46,7 +46,7 @@ fn fewer_inputs_cover_the_same() {
     run.expect(json["inputs"] == before.iter().sum::<usize>(), "all inputs of both clients were looked at");
     run.expect(json["covered"] == 16 && json["total"] == 16, "all 16 branches covered");
     run.expect(json["chosen"].as_array().is_some_and(|c| c.len() == few.len()), "each chosen input written");
-    run.expect(few.len() < before.iter().sum(), "fewer inputs than before");
+    run.expect(few.len() < before.iter().sum::<usize>(), "fewer inputs than before");
     run.expect(few.keys().all(|n| n.starts_with("id:00") && n.contains("src:")), "AFL++ names with the old number");
     // They are seeds that cover everything without a search.
     let seeded = dir.penfuzz("").arg(&target).args("-i few -o seeded --search random").arg("--max-evals");

@@ -87,8 +87,9 @@ fn distances() -> Vec<Far> {
 fn check_distances(twin: &Twin, level: &str) {
     for f in distances() {
         let function = twin.index_of(f.function);
-        let sites = twin.target.functions[function].sites.clone();
-        let wanted = twin.target.sites[sites.start + f.site].first_branch + f.branch;
+        let sites = &twin.target.sites[twin.target.functions[function].sites.clone()];
+        let site = sites.iter().filter(|s| s.is_conditional()).nth(f.site).expect("the function has the site");
+        let wanted = site.first_branch + f.branch;
         let mut evaluator = twin.evaluator(function);
         let label = format!("{} {level} at {:02x?}, site {}, branch {}", f.function, f.input, f.site, f.branch);
         for metric in [metric::ULP, metric::SQUARED] {

@@ -8,6 +8,9 @@ use penfuzz_mutators::distance::{Relation, exact_float, exact_integer, squared};
 
 use crate::twin::{Arming, Twin, on_target_thread};
 
+#[path = "sides.rs"]
+mod sides;
+
 /// In the order of `llvm::CmpInst::Predicate`, from 1 and from 32; 0 and 15 are the constants.
 const FLOAT: [&str; 14] =
     ["oeq", "ogt", "oge", "olt", "ole", "one", "ord", "uno", "ueq", "ugt", "uge", "ult", "ule", "une"];
@@ -353,9 +356,8 @@ fn check_all(level: &'static str) -> usize {
             for form in ["branch", "select"] {
                 let name = format!("{form}_{p}_{}", operand.name());
                 let function = twin.index_of(&name);
-                let sites = twin.target.functions[function].sites.clone();
-                assert_eq!(sites.len(), 1, "{name} has one site");
-                let site = &twin.target.sites[sites.start];
+                let sites = &twin.target.sites[twin.target.functions[function].sites.clone()];
+                let [site, comparison] = sites else { panic!("{name} has one site, and its comparison") };
                 let expected = index as u8 + if operand.instruction() == "icmp" { 32 } else { 1 };
                 assert_eq!(site.predicate, expected, "{name}: the predicate in the site table");
                 let mut case = Case {
@@ -365,6 +367,7 @@ fn check_all(level: &'static str) -> usize {
                     label: format!("{name} {level}"),
                 };
                 case.unarmed();
+                case.sides(comparison);
                 for metric in [metric::ULP, metric::SQUARED] {
                     case.everything(metric);
                     case.wanting(metric, true);

@@ -58,18 +58,27 @@ pub fn on_target_thread<R: Send + 'static>(job: impl FnOnce() -> R + Send + 'sta
 pub enum Arming {
     /// Nothing.
     Unarmed,
-    /// Every branch is recorded, wanted and tracked, in this metric.
+    /// Every branch of a conditional is recorded, wanted and tracked, in this metric.
     Everything(u32),
+    /// So is every boundary value, in exact distances.
+    Boundaries,
 }
 
 impl Arming {
-    pub const ALL: [Self; 3] = [Self::Unarmed, Self::Everything(metric::ULP), Self::Everything(metric::SQUARED)];
+    pub const ALL: [Self; 4] =
+        [Self::Unarmed, Self::Everything(metric::ULP), Self::Everything(metric::SQUARED), Self::Boundaries];
 
     pub fn apply(self, evaluator: &mut Evaluator) {
         match self {
             Self::Unarmed => evaluator.arm(|_| 0),
             Self::Everything(metric) => {
+                let target = Rc::clone(evaluator.target());
+                let is_conditional = |b| target.sites[target.site_of(b)].is_conditional();
                 evaluator.set_objective(metric, u64::MAX);
+                evaluator.arm(|b| if is_conditional(b) { action::RECORD | action::WANT | action::TRACK } else { 0 });
+            }
+            Self::Boundaries => {
+                evaluator.set_objective(metric::ULP, u64::MAX);
                 evaluator.arm(|_| action::RECORD | action::WANT | action::TRACK);
             }
         }
@@ -213,7 +222,9 @@ fn build_plain(directory: &Path, recipe: &Recipe, functions: &[Function]) -> Pat
     run(Command::new(clang()).args(["-O2", "-w", "-fno-builtin", "-fPIC", "-c", "-o"]).arg(&object).arg(&thunks));
     let is_cxx = recipe.sources.iter().any(|s| s.extension().is_some_and(|e| e == "cc"));
     let mut command = Command::new(clang());
-    command.args(is_cxx.then_some("--driver-mode=g++")).args(&recipe.flags);
+    // The one flag that only pen-cc knows.
+    let flags = recipe.flags.iter().filter(|flag| *flag != penfuzz_cc::EXCEPTIONS_FLAG);
+    command.args(is_cxx.then_some("--driver-mode=g++")).args(flags);
     command.args(["-fPIC", "-shared", "-Wl,-Bsymbolic", "-o"]).arg(&plain);
     run(command.args(&recipe.sources).arg(&object).args(&recipe.libraries));
     plain

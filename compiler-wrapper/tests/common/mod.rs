@@ -117,7 +117,7 @@ impl Dir {
 pub struct Loaded {
     /// Names of the instrumented functions.
     pub functions: Vec<String>,
-    /// Number of sites.
+    /// Number of conditionals.
     pub sites: usize,
     /// `SanCov` guards.
     pub guards: u32,
@@ -146,7 +146,10 @@ impl Loaded {
             let name = |i| CStr::from_ptr((*tables.functions.add(i)).name).to_string_lossy().into_owned();
             let mut functions: Vec<String> = (0..count).map(name).collect();
             functions.sort();
-            let sites = tables.sites_end.offset_from(tables.sites).unsigned_abs();
+            let count = tables.sites_end.offset_from(tables.sites).unsigned_abs();
+            // Comparisons have a record of their own behind that of their conditional.
+            let is_conditional = |i: &usize| (*tables.sites.add(*i)).kind <= abi::site_kind::SELECT;
+            let sites = (0..count).filter(is_conditional).count();
             Self { functions, sites, guards: tables.n_guards }
         }
     }

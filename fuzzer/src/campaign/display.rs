@@ -44,7 +44,7 @@ impl Display {
     /// Those of [`watch::watchers`].
     pub fn new(options: &Options) -> Result<Self, Error> {
         Ok(Self {
-            book: Book::new(options.target.display().to_string(), Instant::now()),
+            book: Book::new(options.target.display().to_string(), options.goals, Instant::now()),
             watchers: watch::watchers(&options.monitors, options.quiet)?,
             function: options.function.clone(),
             search: options.search.name(),

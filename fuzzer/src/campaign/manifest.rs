@@ -14,7 +14,7 @@ use crate::{
     error::{Error, at},
     executor::evaluator::Limits,
     report::durable,
-    saturation::ScopeKind,
+    saturation::{Goals, ScopeKind},
     stage::paper,
     target::kind::plain,
 };
@@ -46,6 +46,9 @@ pub struct Manifest {
     pub symbol: String,
     /// Rounding modes.
     pub rounding: Rounding,
+    /// What is searched for.
+    #[serde(default)]
+    pub goals: Goals,
     /// Whose branches are goals.
     pub scope: ScopeKind,
     /// Seconds one evaluation may take.
@@ -73,6 +76,7 @@ impl Manifest {
             function: name.to_owned(),
             symbol: symbol.to_owned(),
             rounding: options.rounding,
+            goals: options.goals,
             scope,
             timeout: options.timeout.as_secs_f64(),
             fuel: options.fuel,
@@ -105,6 +109,7 @@ impl Manifest {
             n_start: paper::N_START,
             n_iter: paper::N_ITER,
             rounding: self.rounding,
+            goals: self.goals,
             scope: Some(self.scope),
             sync: Vec::new(),
             monitors: Vec::new(),

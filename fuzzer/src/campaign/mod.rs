@@ -16,7 +16,8 @@ pub mod killer;
 pub mod leftovers;
 pub mod manifest;
 pub mod messages;
-pub mod options;
+pub mod operands;
+mod options;
 pub mod outcome;
 pub mod prepare;
 pub mod process;
@@ -30,4 +31,4 @@ mod together;
 pub mod worker;
 
 pub use options::{Farm, Monitor, Options, Rounding, SearchKind};
-pub use supervisor::run;
+pub use supervisor::{Finished, run};

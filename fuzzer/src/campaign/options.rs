@@ -9,7 +9,10 @@ use std::{
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-use crate::{executor::evaluator::Limits, saturation::ScopeKind};
+use crate::{
+    executor::evaluator::Limits,
+    saturation::{Goals, ScopeKind},
+};
 
 /// The searches by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -126,6 +129,8 @@ pub struct Options {
     pub n_iter: u32,
     /// Rounding modes that the function is called in.
     pub rounding: Rounding,
+    /// What is searched for.
+    pub goals: Goals,
     /// Whose branches are goals.
     pub scope: Option<ScopeKind>,
     /// Other fuzzers' corpora to import from while running.

@@ -1,10 +1,10 @@
 //! From the state of a campaign to its [`Report`].
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, rc::Rc, time::Duration};
 
 use penfuzz_cc::abi::site_kind;
 
-use super::{Options, board::StopReason, store::Remembered};
+use super::{Options, board::StopReason, operands::met, store::Remembered};
 use crate::{
     executor::{Evaluator, FaultKind, evaluator::Ran},
     report::{self, Arg, Branches, Finding, Report, Signature, Status, Test, literal},
@@ -83,6 +83,7 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
         seed: from.options.seed,
         search: from.options.search.name().to_owned(),
         rounding: from.options.rounding,
+        goals: from.options.goals,
         branches: Branches { total, covered, saturated, given_up, proved_unreachable: 0 },
         evaluations,
         seconds,
@@ -92,6 +93,7 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
         tests,
         crashes: findings(from, &function, FaultKind::Crash, &shrunk),
         hangs: findings(from, &function, FaultKind::Hang, &shrunk),
+        exceptions: None,
     }
 }
 
@@ -104,7 +106,7 @@ fn rerun(evaluator: &mut Evaluator, from: &Sources) -> Vec<Kept> {
     let mut runs = Vec::new();
     let count = evaluator.evaluations();
     for (file, bytes) in from.inputs {
-        let (ran, covers) = evaluator.record(&from.scope.branches, bytes);
+        let (ran, covers) = evaluator.record(&from.scope.asked, bytes);
         if ran == Ran::Returned {
             runs.push(Kept { file: file.clone(), bytes: bytes.clone(), covers });
         }
@@ -113,20 +115,23 @@ fn rerun(evaluator: &mut Evaluator, from: &Sources) -> Vec<Kept> {
     runs
 }
 
-/// Sites in scope as the reader of the source meets them, and the place of each branch in the report.
+/// The sites that are asked about as the reader of the source meets them, with their branches that are asked for (as numbers
+/// within the site), and the place of each branch in the report.
 struct Order {
-    sites: Vec<usize>,
+    sites: Vec<(usize, Vec<usize>)>,
     place: BTreeMap<u32, (usize, usize)>,
 }
 
 fn source_order(evaluator: &Evaluator, scope: &Scope) -> Order {
     let all = &evaluator.target().sites;
-    let mut sites = scope.sites.clone();
-    sites.sort_by_key(|s| (&all[*s].file, all[*s].line, all[*s].column, *s));
+    let asked = |s: usize| (0..all[s].n_branches).filter(|k| scope.asked[all[s].first_branch + k]).collect::<Vec<_>>();
+    let mut sites: Vec<_> =
+        scope.sites.iter().map(|s| (*s, asked(*s))).filter(|(_, asked)| !asked.is_empty()).collect();
+    sites.sort_by_key(|(s, _)| (&all[*s].file, all[*s].line, all[*s].column, *s));
     let mut place = BTreeMap::new();
-    for (i, s) in sites.iter().enumerate() {
-        for k in 0..all[*s].n_branches {
-            place.insert((all[*s].first_branch + k) as u32, (i, k));
+    for (i, (s, asked)) in sites.iter().enumerate() {
+        for (j, k) in asked.iter().enumerate() {
+            place.insert((all[*s].first_branch + k) as u32, (i, j));
         }
     }
     Order { sites, place }
@@ -143,7 +148,7 @@ fn finds(evaluator: &Evaluator, from: &Sources, kept: Vec<Kept>) -> Finds {
         let bytes = from.fault_inputs.get(file)?.clone();
         Some(Failing { file: file.clone(), bytes, key: fault.key, reason: fault.reason.clone() })
     });
-    Finds { kept, goals: from.scope.branches.clone(), closest: closest.collect(), faults: faults.collect(), uncovered }
+    Finds { kept, goals: from.scope.asked.clone(), closest: closest.collect(), faults: faults.collect(), uncovered }
 }
 
 fn tests(shrunk: &Shrunk, function: &Function, order: &Order) -> Vec<Test> {
@@ -155,7 +160,9 @@ fn tests(shrunk: &Shrunk, function: &Function, order: &Order) -> Vec<Test> {
     shrunk.tests.iter().map(test).collect()
 }
 
-fn signature(function: &Function) -> Signature {
+/// The prototype of a function, as reports have it.
+#[must_use]
+pub fn signature(function: &Function) -> Signature {
     let kind_name = |k: Option<_>| k.map_or_else(String::new, |k| literal::kind_name(k).to_owned());
     Signature {
         symbol: function.symbol.clone(),
@@ -178,13 +185,19 @@ fn signature(function: &Function) -> Signature {
     }
 }
 
-fn sites(evaluator: &Evaluator, from: &Sources, order: &Order, tests: &[Test], shrunk: &Shrunk) -> Vec<report::Site> {
-    let target = evaluator.target();
+fn sites(
+    evaluator: &mut Evaluator,
+    from: &Sources,
+    order: &Order,
+    tests: &[Test],
+    shrunk: &Shrunk,
+) -> Vec<report::Site> {
+    let target = Rc::clone(evaluator.target());
     order
         .sites
         .iter()
         .enumerate()
-        .map(|(i, s)| {
+        .map(|(i, (s, asked))| {
             let site = &target.sites[*s];
             report::Site {
                 function: target.functions[site.function].name.clone(),
@@ -193,9 +206,14 @@ fn sites(evaluator: &Evaluator, from: &Sources, order: &Order, tests: &[Test], s
                 column: site.column,
                 kind: kind_text(site.kind).to_owned(),
                 predicate: predicate_text(site.predicate).to_owned(),
-                branches: (0..site.n_branches)
-                    .map(|k| {
-                        branch(evaluator, from, site.first_branch + k, outcome_text(site, k), tests, shrunk, (i, k))
+                operation: site.name.clone(),
+                branches: asked
+                    .iter()
+                    .enumerate()
+                    .map(|(j, k)| {
+                        let outcome = outcome_text(site, *k);
+                        let branch = branch(evaluator, from, site.first_branch + k, outcome, tests, shrunk, (i, j));
+                        report::Branch { met: met(evaluator, site, *k, shrunk), ..branch }
                     })
                     .collect(),
                 distance_unit: unit_text(site.predicate).to_owned(),
@@ -236,6 +254,7 @@ fn branch(
         best_distance: if covered { Some(0) } else { closest.map(|c| c.distance) },
         input: covering.or_else(|| best_input.clone()),
         best_input,
+        met: None,
     }
 }
 
@@ -262,6 +281,8 @@ fn kind_text(kind: u8) -> &'static str {
     match kind {
         site_kind::SWITCH => "switch",
         site_kind::SELECT => "select",
+        site_kind::COMPARISON => "comparison",
+        site_kind::OPERATION => "operation",
         _ => "branch",
     }
 }
@@ -269,8 +290,13 @@ fn kind_text(kind: u8) -> &'static str {
 /// What the reader of the source calls a branch.
 #[must_use]
 pub fn outcome_text(site: &Site, k: usize) -> String {
-    if site.kind != site_kind::SWITCH {
-        return if k == 0 { "true" } else { "false" }.to_owned();
+    match site.kind {
+        site_kind::SWITCH => {}
+        site_kind::COMPARISON => return ["below", "equal", "above"][k].to_owned(),
+        site_kind::OPERATION => {
+            return ["overflow", "underflow", "divide-by-zero", "invalid", "inexact"][k].to_owned();
+        }
+        _ => return if k == 0 { "true" } else { "false" }.to_owned(),
     }
     if k == 0 {
         return "default".to_owned();

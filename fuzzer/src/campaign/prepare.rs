@@ -46,9 +46,9 @@ impl Prepared {
         hold.loaded();
         let target = Rc::new(if options.rounding.is_nearest() { target } else { target.with_rounding() });
         let function = select::select(&target, options.function.as_deref())?;
-        let kind = options.scope.unwrap_or_else(|| ScopeKind::of(&target.functions[function]));
-        let scope = Scope::new(&target, function, kind);
-        let fingerprint = identity::fingerprint(&target, function, kind);
+        let kind = options.scope.unwrap_or_else(|| ScopeKind::of(&target.functions[function], options.goals));
+        let scope = Scope::new(&target, function, kind, options.goals);
+        let fingerprint = identity::fingerprint(&target, function, kind, options.goals);
         Ok(Self { target, function, kind, scope, fingerprint, hold })
     }
 

@@ -14,7 +14,8 @@ use super::{
 };
 use crate::{
     error::Error,
-    report::{Branches, Report},
+    report::{Branches, Report, words::Words},
+    saturation::Goals,
     watch::{self, Broker, Client, Find, Peer, Snapshot},
 };
 
@@ -124,10 +125,11 @@ pub struct Book {
 impl Book {
     /// Of a campaign on `target` that begins `now`.
     #[must_use]
-    pub fn new(target: String, now: Instant) -> Self {
+    pub fn new(target: String, goals: Goals, now: Instant) -> Self {
         let snapshot = Snapshot {
             schema: watch::SCHEMA,
             target,
+            goals,
             pid: std::process::id(),
             stop_reason: "running".to_owned(),
             ..Snapshot::default()
@@ -193,11 +195,13 @@ impl Book {
         let new = branches.covered.saturating_sub(self.covered);
         if new > 0 {
             (self.covered, self.last_find) = (branches.covered, now);
+            let words = Words::of(self.snapshot.goals);
             let branches = format!(
-                "{new} branch{}, {} of {} covered",
-                if new == 1 { "" } else { "es" },
+                "{new} {}, {} of {} {}",
+                if new == 1 { words.goal } else { words.goals },
                 branches.covered,
-                branches.total
+                branches.total,
+                words.done
             );
             self.find(seconds, client, branches);
         }

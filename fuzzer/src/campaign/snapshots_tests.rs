@@ -37,7 +37,7 @@ fn a_count_that_falls_begins_a_new_rate() {
 #[test]
 fn the_farm_is_the_sum_of_its_clients_and_knows_what_the_best_knows() {
     let begun = Instant::now();
-    let mut book = Book::new("t".to_owned(), begun);
+    let mut book = Book::new("t".to_owned(), Goals::Branches, begun);
     let both = |a, b| vec![figures("c1", 9, a, 1), figures("c0", 7, b, 0)];
     book.snapshot(begun, both(100, 1000), None, 0);
     let now = book.snapshot(after(begun, 2000), both(300, 1400), None, 0);
@@ -51,7 +51,7 @@ fn the_farm_is_the_sum_of_its_clients_and_knows_what_the_best_knows() {
 #[test]
 fn finds_are_told_once_with_their_finder() {
     let begun = Instant::now();
-    let mut book = Book::new("t".to_owned(), begun);
+    let mut book = Book::new("t".to_owned(), Goals::Branches, begun);
     book.snapshot(begun, vec![figures("c0", 3, 1, 0), figures("c1", 2, 1, 0)], None, 0);
     book.snapshot(after(begun, 1000), vec![figures("c0", 3, 2, 0), figures("c1", 4, 2, 2)], None, 0);
     // Started again, it counts from 0 and finds what was known.
@@ -64,14 +64,14 @@ fn finds_are_told_once_with_their_finder() {
 
 #[test]
 fn only_the_last_messages_are_kept() {
-    let mut book = Book::new("t".to_owned(), Instant::now());
+    let mut book = Book::new("t".to_owned(), Goals::Branches, Instant::now());
     (0..30).for_each(|i| book.say(&i.to_string()));
     assert_eq!((book.snapshot.messages.len(), book.snapshot.messages[0].as_str()), (20, "10"));
 }
 
 #[test]
 fn the_end_is_what_the_report_says() {
-    let mut book = Book::new("t".to_owned(), Instant::now());
+    let mut book = Book::new("t".to_owned(), Goals::Branches, Instant::now());
     book.snapshot(Instant::now(), vec![figures("", 3, 1, 0)], None, 0);
     let report = crate::report::example::report();
     book.ended(&report);

@@ -363,7 +363,10 @@ impl<'a> Campaign<'a> {
         loop {
             let imports_wait = self.import(fuzzer, executor, state, manager)?;
             let saturation = state.metadata::<Saturation>()?;
-            if !imports_wait && saturation.is_done() && (!self.goes_on() || saturation.uncovered().next().is_none()) {
+            if !imports_wait
+                && saturation.is_done()
+                && !(self.goes_on() && saturation.has_goals() && saturation.uncovered().next().is_some())
+            {
                 return Ok(Some(StopReason::Saturated));
             }
             if guard::is_worn_out() {

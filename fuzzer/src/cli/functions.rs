@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::{Outcome, fuzz::TargetArgs};
 use crate::{
     error::Error,
+    saturation::Goals,
     target::{
         Target,
         catalog::{Entry, catalog},
@@ -24,7 +25,7 @@ pub struct Args {
 
 /// Lists the functions of the target, or the one that is named.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
-    let linked = args.target.link()?;
+    let linked = args.target.link(Goals::Branches)?;
     let target = Target::load(&linked.file)?.named(args.target.path()?);
     let wanted = args.target.function.as_deref();
     let entries: Vec<_> =

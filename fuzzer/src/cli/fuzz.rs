@@ -1,6 +1,10 @@
 //! `penfuzz TARGET`: one campaign.
 
-use std::{net::IpAddr, path::PathBuf, time::Duration};
+use std::{
+    net::IpAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use clap::builder::PossibleValuesParser;
 use penfuzz_mutators::minimizer::MINIMIZERS;
@@ -10,11 +14,11 @@ use super::{
     values::{self, Cores},
 };
 use crate::{
-    campaign::{self, Farm, Monitor, Options, Rounding, SearchKind},
+    campaign::{self, Farm, Finished, Monitor, Options, Rounding, SearchKind},
     error::Error,
     executor::evaluator::DEFAULT_FUEL,
-    report::{json, summary},
-    saturation::ScopeKind,
+    report::{Report, json, summary},
+    saturation::{Goals, ScopeKind},
     stage::paper,
     target::{
         build::{self, Recipe},
@@ -70,7 +74,7 @@ impl TargetArgs {
     }
 
     /// Compiles the target if it is source.
-    pub fn link(&self) -> Result<Linked, Error> {
+    pub fn link(&self, goals: Goals) -> Result<Linked, Error> {
         let target = self.path()?;
         if classify(target)? == TargetKind::Linked {
             return Ok(Linked { file: target.clone(), sources: Vec::new() });
@@ -80,7 +84,13 @@ impl TargetArgs {
             classify(other)?;
             sources.push(other.clone());
         }
-        let recipe = Recipe { sources, flags: self.flags(), libs: self.libs.clone(), san_cov: false };
+        let recipe = Recipe {
+            sources,
+            flags: self.flags(),
+            libs: self.libs.clone(),
+            san_cov: false,
+            exceptions: goals.are_exceptions(),
+        };
         Ok(Linked { file: build::build(&recipe)?, sources: recipe.sources })
     }
 }
@@ -89,7 +99,7 @@ impl TargetArgs {
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    target: TargetArgs,
+    pub(super) target: TargetArgs,
 
     /// Output directory [default: penfuzz-out/TARGET.FUNCTION].
     #[arg(short, long, value_name = "DIR")]
@@ -173,20 +183,46 @@ pub struct Args {
 
     /// Print report.json on standard output instead of the summary.
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 
     /// No progress and no summary.
     #[arg(long, short)]
-    quiet: bool,
+    pub(super) quiet: bool,
 }
 
 fn minimizers() -> PossibleValuesParser {
     PossibleValuesParser::new(MINIMIZERS.iter().map(|(name, _)| *name))
 }
 
-/// Runs the campaign.
+/// Runs the campaign and shows what it covered.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
-    let linked = args.target.link()?;
+    run_for(args, Goals::Branches, summary::text)
+}
+
+/// Runs a campaign that searches for `goals`, and shows what it found by `text`.
+pub(super) fn run_for(
+    args: &Args,
+    goals: Goals,
+    text: impl FnOnce(&Report, &Path) -> String,
+) -> Result<Outcome, Error> {
+    let done = campaign(args, goals)?;
+    if args.json {
+        print!("{}", json::to_string(&done.report));
+    } else if !args.quiet {
+        print!("{}", text(&done.report, &done.dir));
+    }
+    Ok(outcome(&done))
+}
+
+/// What the exit status tells.
+pub(super) fn outcome(done: &Finished) -> Outcome {
+    let found = !done.report.crashes.is_empty() || !done.report.hangs.is_empty();
+    if found { Outcome::Found } else { Outcome::Fine }
+}
+
+/// Runs a campaign that searches for `goals`.
+pub(super) fn campaign(args: &Args, goals: Goals) -> Result<Finished, Error> {
+    let linked = args.target.link(goals)?;
     let options = Options {
         target: args.target.path()?.clone(),
         linked: linked.file,
@@ -208,6 +244,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         n_start: args.n_start,
         n_iter: args.n_iter,
         rounding: args.target.rounding,
+        goals,
         scope: args.scope,
         sync: args.sync.clone(),
         monitors: args.monitors.clone(),
@@ -219,12 +256,5 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
             remote_brokers: args.remote_brokers.clone(),
         },
     };
-    let done = campaign::run(&options)?;
-    if args.json {
-        print!("{}", json::to_string(&done.report));
-    } else if !args.quiet {
-        print!("{}", summary::text(&done.report, &done.dir));
-    }
-    let found = !done.report.crashes.is_empty() || !done.report.hangs.is_empty();
-    Ok(if found { Outcome::Found } else { Outcome::Fine })
+    campaign::run(&options)
 }

@@ -8,7 +8,7 @@ use crate::{
     corpus::merge::{self, Merger},
     error::Error,
     executor::evaluator::Limits,
-    saturation::ScopeKind,
+    saturation::{Goals, ScopeKind},
 };
 
 /// Arguments.
@@ -63,7 +63,7 @@ impl Args {
             libs: self.libs.clone(),
             rounding: self.rounding,
         };
-        let linked = args.link()?;
+        let linked = args.link(Goals::Branches)?;
         let limits = Limits::default();
         let nothing = Manifest {
             schema: crate::campaign::manifest::SCHEMA,
@@ -75,6 +75,7 @@ impl Args {
             function: String::new(),
             symbol: String::new(),
             rounding: self.rounding,
+            goals: Goals::Branches,
             scope: ScopeKind::Function,
             timeout: limits.timeout.as_secs_f64(),
             fuel: limits.fuel,

@@ -1,11 +1,14 @@
 //! The command line: one file per subcommand; the doc comment of a flag is its help text.
 
+mod boundary;
 mod cmin;
 mod compare;
+mod exceptions;
 mod functions;
 mod fuzz;
 mod generate;
 mod merge;
+mod reach;
 mod replay;
 mod report;
 mod status;
@@ -49,14 +52,20 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Find inputs at which comparisons are decided: operands that are equal, and those next to that.
+    Boundary(fuzz::Args),
     /// Run the campaigns of a suite and print one table.
     Suite(suite::Args),
+    /// Find inputs that raise floating-point exceptions, operation by operation.
+    Exceptions(Box<exceptions::Args>),
     /// Compare penfuzz with other fuzzers on the functions of a suite.
     Compare(compare::Args),
     /// Make the description of a suite from the functions that a library has.
     Generate(generate::Args),
     /// List the functions of a target, and which can be under test.
     Functions(functions::Args),
+    /// Find an input that takes a given path, or executes a given line.
+    Reach(reach::Args),
     /// Run kept or crashing inputs again; print arguments, branches and result.
     Replay(replay::Args),
     /// Write the reports of a campaign again and print its summary.
@@ -78,10 +87,13 @@ enum Command {
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match cli.command {
+        Some(Command::Boundary(args)) => boundary::run(&args),
         Some(Command::Suite(args)) => suite::run(&args),
+        Some(Command::Exceptions(args)) => exceptions::run(&args),
         Some(Command::Compare(args)) => compare::run(&args),
         Some(Command::Generate(args)) => generate::run(&args),
         Some(Command::Functions(args)) => functions::run(&args),
+        Some(Command::Reach(args)) => reach::run(&args),
         Some(Command::Replay(args)) => replay::run(&args),
         Some(Command::Report(args)) => report::run(&args),
         Some(Command::Status(args)) => status::run(&args),

@@ -17,8 +17,9 @@ use crate::{
         evaluator::{DEFAULT_FUEL, Limits, Ran},
         hold::Hold,
     },
+    reach::{self, spec::Names},
     report::literal,
-    saturation::{Scope, ScopeKind},
+    saturation::{Goals, Scope, ScopeKind},
     target::{Target, kind::plain, select},
 };
 
@@ -38,6 +39,10 @@ pub struct Args {
     /// Whose branches are shown.
     #[arg(long, value_enum, default_value_t = ScopeKind::Function)]
     scope: ScopeKind,
+
+    /// Print the branches in their order, as penfuzz reach --path takes them.
+    #[arg(long)]
+    path: bool,
 }
 
 /// Limits of one evaluation; shared by the commands that run an input.
@@ -65,13 +70,13 @@ impl LimitArgs {
 
 /// Replays each input.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
-    let linked = args.target.link()?;
+    let linked = args.target.link(Goals::Branches)?;
     let mut hold = Hold::before_loading();
     let target = Target::load(&linked.file)?.named(args.target.path()?);
     hold.loaded();
     let target = Rc::new(if args.target.rounding.is_nearest() { target } else { target.with_rounding() });
     let function = select::select(&target, args.target.function.as_deref())?;
-    let scope = Scope::new(&target, function, args.scope);
+    let scope = Scope::new(&target, function, args.scope, Goals::Branches);
     let mut evaluator = Evaluator::new(Rc::clone(&target), function, args.limits.limits())?;
     // As in the campaign; without a filter the target shows what it does.
     let _ = hold.install();
@@ -81,7 +86,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         let bytes = std::fs::read(path).map_err(|e| at(path, format!("cannot be read: {}", plain(&e))))?;
         println!("{}", path.display());
         warn_of_mode(&evaluator, path, &bytes);
-        if replay(&mut evaluator, &scope, &bytes) == Ran::Faulted {
+        if replay(&mut evaluator, &scope, &bytes, args.path) == Ran::Faulted {
             outcome = Outcome::Found;
         }
     }
@@ -101,12 +106,12 @@ pub(super) fn warn_of_mode(evaluator: &Evaluator, path: &Path, bytes: &[u8]) {
     }
 }
 
-fn replay(evaluator: &mut Evaluator, scope: &Scope, bytes: &[u8]) -> Ran {
+fn replay(evaluator: &mut Evaluator, scope: &Scope, bytes: &[u8], path: bool) -> Ran {
     let function = evaluator.function().clone();
     for arg in arguments(&function, bytes) {
         println!("  {:<12} = {}   ({})", arg.name, arg.hex, arg.decimal);
     }
-    let (ran, hits) = evaluator.record(&scope.branches, bytes);
+    let (ran, hits) = if path { print_path(evaluator, scope, bytes) } else { evaluator.record(&scope.asked, bytes) };
     for branch in hits {
         let site = &evaluator.target().sites[evaluator.target().site_of(branch as usize)];
         println!(
@@ -127,6 +132,15 @@ fn replay(evaluator: &mut Evaluator, scope: &Scope, bytes: &[u8]) -> Ran {
         None => print_result(evaluator),
     }
     ran
+}
+
+/// The path in full, as one line. No branch is left to be shown.
+fn print_path(evaluator: &mut Evaluator, scope: &Scope, bytes: &[u8]) -> (Ran, Vec<u32>) {
+    let target = Rc::clone(evaluator.target());
+    let names = Names::new(&target, scope);
+    let (ran, passes) = evaluator.passes(&names.branches(), bytes, reach::ROOM);
+    println!("  path         = {}", names.path(&passes.branches, usize::MAX));
+    (ran, Vec::new())
 }
 
 fn print_result(evaluator: &Evaluator) {

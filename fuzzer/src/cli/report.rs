@@ -6,7 +6,9 @@ use super::Outcome;
 use crate::{
     compare::{self, archive},
     error::Error,
-    report::{json, summary, write_all},
+    exceptions,
+    report::{boundary, exceptions_text, json, summary, write_all},
+    saturation::Goals,
 };
 
 /// Arguments.
@@ -28,12 +30,19 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         super::compare::show(&args.dir, &experiment, &trials, args.json)?;
         return Ok(Outcome::Fine);
     }
-    let report = json::read(&args.dir.join(json::FILE)).map_err(|e| Error::new(e.to_string()))?;
-    write_all(&args.dir, &report).map_err(|e| Error::new(e.to_string()))?;
+    let mut report = json::read(&args.dir.join(json::FILE)).map_err(|e| Error::new(e.to_string()))?;
+    if report.goals.are_exceptions() && report.exceptions.is_none() {
+        exceptions::complete(&args.dir, &mut report)?;
+    } else {
+        write_all(&args.dir, &report).map_err(|e| Error::new(e.to_string()))?;
+    }
     if args.json {
         print!("{}", json::to_string(&report));
+    } else if report.exceptions.is_some() {
+        print!("{}", exceptions_text::text(&report, &args.dir, false));
     } else {
-        print!("{}", summary::text(&report, &args.dir));
+        let text = if report.goals == Goals::Boundaries { boundary::text } else { summary::text };
+        print!("{}", text(&report, &args.dir));
     }
     Ok(Outcome::Fine)
 }

@@ -22,6 +22,7 @@ enum Referee {
 
 /// Arguments.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "one per switch of the command line")]
 pub struct Args {
     /// The suite's description.
     suite: PathBuf,
@@ -70,11 +71,15 @@ pub struct Args {
     #[arg(long, value_enum)]
     rounding: Option<Rounding>,
 
+    /// Search for floating-point exceptions instead of branches; exceptions.json counts them.
+    #[arg(long, conflicts_with = "referee")]
+    exceptions: bool,
+
     /// Go on with campaigns that the output directory already holds, instead of starting over.
     #[arg(long)]
     resume: bool,
 
-    /// Print suite.json on standard output instead of the table.
+    /// Print suite.json (or exceptions.json) on standard output instead of the table.
     #[arg(long)]
     json: bool,
 
@@ -121,10 +126,15 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
             minimizer: args.minimizer.clone(),
             timeout: args.timeout.clone(),
             rounding: args.rounding,
+            exceptions: args.exceptions,
         },
     };
     let report = suite::run_all(&loaded, &options)?;
-    if args.json {
+    if args.exceptions {
+        let table = suite::exceptions::Table::new(&loaded, &args.output, &report);
+        table.write(&args.output)?;
+        print!("{}", if args.json { table.to_json() } else { table.text() });
+    } else if args.json {
         print!("{}", report.to_json());
     } else {
         print!("{}", report.table());

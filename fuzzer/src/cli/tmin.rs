@@ -15,7 +15,7 @@ use crate::{
     },
     error::{Error, at},
     report::durable,
-    saturation::ScopeKind,
+    saturation::{Goals, ScopeKind},
     target::kind::plain,
 };
 
@@ -44,11 +44,12 @@ pub struct Args {
 /// Simplifies, writes and tells. What fails still does afterwards: that is not a finding of this command.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let bytes = std::fs::read(&args.input).map_err(|e| at(&args.input, format!("cannot be read: {}", plain(&e))))?;
-    let linked = args.target.link()?;
+    let linked = args.target.link(Goals::Branches)?;
     let subject = Subject {
         name: args.target.path()?,
         function: args.target.function.as_deref(),
         rounding: args.target.rounding,
+        goals: Goals::Branches,
         scope: args.scope,
         limits: args.limits.limits(),
     };

@@ -23,7 +23,7 @@ use crate::{
         evaluator::{Limits, Ran},
         guard,
     },
-    saturation::{Scope, ScopeKind},
+    saturation::{Goals, Scope, ScopeKind},
     shrink::child::{self, Ending, Limit},
     target::{
         Target,
@@ -64,6 +64,8 @@ pub struct Subject<'a> {
     pub function: Option<&'a str>,
     /// Rounding modes.
     pub rounding: Rounding,
+    /// What was searched for.
+    pub goals: Goals,
     /// Whose branches count; by default as in a campaign.
     pub scope: Option<ScopeKind>,
     /// Limits of one evaluation.
@@ -79,9 +81,9 @@ impl Bench {
         let target = Target::load(linked)?.named(subject.name);
         let target = Rc::new(if subject.rounding.is_nearest() { target } else { target.with_rounding() });
         let function = select::select(&target, subject.function)?;
-        let kind = subject.scope.unwrap_or_else(|| ScopeKind::of(&target.functions[function]));
-        let scope = Scope::new(&target, function, kind);
-        let fingerprint = identity::fingerprint(&target, function, kind);
+        let kind = subject.scope.unwrap_or_else(|| ScopeKind::of(&target.functions[function], subject.goals));
+        let scope = Scope::new(&target, function, kind, subject.goals);
+        let fingerprint = identity::fingerprint(&target, function, kind, subject.goals);
         let evaluator = Evaluator::new(target, function, subject.limits)?;
         Ok(Self { evaluator, scope, fingerprint, linked: linked.to_path_buf(), timeout: subject.limits.timeout })
     }
@@ -95,6 +97,7 @@ impl Bench {
             name: Path::new(&manifest.target),
             function: Some(&manifest.symbol),
             rounding: manifest.rounding,
+            goals: manifest.goals,
             scope: Some(manifest.scope),
             limits: manifest.limits(),
         };
@@ -109,6 +112,7 @@ impl Bench {
             flags: manifest.flags.clone(),
             libs: manifest.libs.clone(),
             san_cov: false,
+            exceptions: manifest.goals.are_exceptions(),
         };
         Self::load(&build::build(&recipe)?, subject)
     }
@@ -172,7 +176,7 @@ impl Bench {
     pub fn look(&mut self, bytes: &[u8]) -> Run {
         self.evaluator.set_objective(metric::ULP, u64::MAX);
         let scope = &self.scope;
-        self.evaluator.arm(|b| if scope.branches[b] { action::RECORD } else { 0 });
+        self.evaluator.arm(|b| if scope.asked[b] { action::RECORD } else { 0 });
         let ran = self.evaluator.run(bytes);
         let mut covers = Vec::new();
         self.evaluator.take_hits(&mut covers);

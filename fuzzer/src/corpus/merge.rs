@@ -270,6 +270,7 @@ pub fn given(options: &campaign::Options) -> Result<(Manifest, Bench), Error> {
         name: &options.target,
         function: options.function.as_deref(),
         rounding: options.rounding,
+        goals: options.goals,
         scope: options.scope,
         limits: options.limits(),
     };

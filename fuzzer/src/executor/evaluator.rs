@@ -5,12 +5,15 @@
 
 mod arming;
 mod memory;
+mod path;
+mod trace;
+mod watch;
 
 use std::{collections::HashSet, rc::Rc, time::Duration};
 
 use penfuzz_cc::abi::{self, action};
 
-pub use self::arming::metric_of;
+pub use self::{arming::metric_of, path::Passes, watch::Seen};
 use super::{
     cells::Cells,
     fault::{Fault, FaultReader},
@@ -79,6 +82,9 @@ pub struct Evaluator {
     outcomes: Vec<u8>,
     best: Vec<u64>,
     lead: Vec<u64>,
+    /// Steps of a path and what to fall back to; empty where none is wanted.
+    path: Vec<u32>,
+    back: Vec<u32>,
     /// Per branch: the count of evaluations when it was first seen taken; 0 for never.
     taken_at: Vec<u64>,
     improved: Vec<u32>,
@@ -140,6 +146,8 @@ impl Evaluator {
             outcomes: vec![0; n],
             best: vec![u64::MAX; n],
             lead: vec![u64::MAX; n],
+            path: Vec::new(),
+            back: Vec::new(),
             taken_at: vec![0; n],
             improved: vec![0; n],
             closest: vec![0; n * input_size],
@@ -213,6 +221,12 @@ impl Evaluator {
         &self.target.functions[self.function]
     }
 
+    /// The number of the function under test among those of the target.
+    #[must_use]
+    pub fn function_index(&self) -> usize {
+        self.function
+    }
+
     /// Bytes of an input.
     #[must_use]
     pub fn input_size(&self) -> usize {
@@ -253,6 +267,7 @@ impl Evaluator {
             *self.count += 1;
             (*self.state).r = self.r0;
             (*self.state).fuel = self.ration;
+            (*self.state).path_at = 0;
             guard::call(call, self.input, self.output.as_mut_ptr().cast())
         };
         self.last_end = end;
@@ -270,6 +285,9 @@ impl Evaluator {
         }
         if self.is_cut_short() {
             return self.go_on();
+        }
+        if self.last_end.is_some_and(|end| end.stop == abi::stop::STRAYED) {
+            self.last_end = None;
         }
         if self.last_end.is_some() { Ran::Faulted } else { Ran::Returned }
     }
@@ -320,6 +338,7 @@ impl Evaluator {
                     *self.count += 1;
                     (*self.state).r = self.r0;
                     (*self.state).fuel = self.ration;
+                    (*self.state).path_at = 0;
                     let is_rounded = matches!(self.entry, Entry::Rounded(_));
                     let mode = if is_rounded { self.input.add(self.input_size - 1).read() } else { 0 };
                     self.last_end = guard::call_rounded(call, self.input, self.output.as_mut_ptr().cast(), mode);
@@ -328,6 +347,7 @@ impl Evaluator {
                     *self.count += 1;
                     (*self.state).r = self.r0;
                     (*self.state).fuel = self.ration;
+                    (*self.state).path_at = 0;
                     let mut result = 0;
                     self.last_end = guard::call_harness(harness, self.input, n, &mut result);
                     self.output.as_mut_ptr().write(u128::from(result as u32));

@@ -8,8 +8,9 @@
 
 #define MAX_FRAMES 48
 
-/* enum pen_stop of the runtime: fuel is spent. */
+/* enum pen_stop of the runtime: fuel is spent; the run is off the path that is wanted. */
 #define PEN_STOP_FUEL 1
+#define PEN_STOP_STRAYED 3
 /* Besides enum pen_stop: the evaluation used more memory than allowed. */
 #define GUARD_STOP_MEMORY 100
 

@@ -7,7 +7,8 @@ pub mod guard;
 pub mod hold;
 pub mod pen;
 mod stack;
-mod symbols;
+pub(crate) mod symbols;
+pub mod trap;
 
 pub use evaluator::Evaluator;
 pub use fault::{Fault, FaultKind};

@@ -106,6 +106,21 @@ impl Symbols {
         all
     }
 
+    /// File, line and column of the code at an offset into the target: of the innermost function first, then of the calls
+    /// that were inlined around it. Columns are 0 where they are not known.
+    #[must_use]
+    pub fn positions(&self, offset: u64) -> Vec<(String, u32, u32)> {
+        let mut all = Vec::new();
+        let Some(mut frames) = self.loader.as_ref().and_then(|l| l.find_frames(offset).ok()) else { return all };
+        while let Ok(Some(frame)) = frames.next() {
+            let Some(place) = frame.location else { continue };
+            if let (Some(file), Some(line)) = (place.file, place.line) {
+                all.push((file.to_owned(), line, place.column.unwrap_or(0)));
+            }
+        }
+        all
+    }
+
     fn symbol(&self, offset: u64) -> Option<&str> {
         self.loader.as_ref()?.find_symbol(offset)
     }

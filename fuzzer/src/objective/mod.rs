@@ -3,6 +3,7 @@
 
 mod aim;
 mod approach;
+pub mod path;
 mod pens;
 mod record;
 
@@ -10,6 +11,7 @@ use penfuzz_cc::abi::action;
 
 pub use aim::Aim;
 pub use approach::Approach;
+pub use path::Path;
 pub use pens::Pens;
 pub use record::Record;
 

@@ -38,6 +38,7 @@ pub fn report() -> Report {
         seed: 1,
         search: "targeted".to_owned(),
         rounding: crate::campaign::Rounding::Nearest,
+        goals: crate::saturation::Goals::Branches,
         branches: Branches { total: 8, covered: 7, saturated: 6, given_up: 1, proved_unreachable: 0 },
         evaluations: 123_456,
         seconds: 0.25,
@@ -53,6 +54,7 @@ pub fn report() -> Report {
             args: args(1.0, 7),
         }],
         hangs: Vec::new(),
+        exceptions: None,
     }
 }
 
@@ -101,6 +103,7 @@ fn sites() -> Vec<Site> {
         best_distance: Some(distance),
         input: Some(input.to_vec()),
         best_input: (status == GivenUp).then(|| input.to_vec()),
+        met: None,
     };
     let site = |line, column, predicate: &str, branches| Site {
         function: "clamp".to_owned(),
@@ -108,6 +111,7 @@ fn sites() -> Vec<Site> {
         line,
         column,
         kind: "branch".to_owned(),
+        operation: String::new(),
         predicate: predicate.to_owned(),
         distance_unit: "integers".to_owned(),
         branches,

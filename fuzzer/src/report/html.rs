@@ -2,6 +2,7 @@
 //! well-formed XML. While the campaign runs, the browser loads it again every few seconds.
 
 mod curve;
+mod exceptions;
 mod listing;
 
 use std::fmt::Write;
@@ -11,6 +12,7 @@ use super::history::History;
 use super::markup::escape;
 use super::model::{Branch, Finding, Report, Site, Test};
 use super::summary::{Sources, count, explain, is_open, seconds, share};
+use super::words::Words;
 
 /// The file's name in an output directory.
 pub const FILE: &str = "report.html";
@@ -40,6 +42,7 @@ pub fn page(report: &Report, history: &History) -> String {
     headline(&mut out, report);
     findings(&mut out, "Crashes", report, &report.crashes);
     findings(&mut out, "Hangs", report, &report.hangs);
+    exceptions::section(&mut out, report);
     open_branches(&mut out, report, &mut sources);
     curve::section(&mut out, report, history);
     tests(&mut out, report);
@@ -55,23 +58,27 @@ fn heading(out: &mut String, text: &str) {
     let _ = writeln!(out, "<h2>{}</h2>", escape(text));
 }
 
-/// `12 of 14 branches covered`, large, and how that was reached.
+/// `12 of 14 branches covered`, or what else was asked for, large, and how that was reached.
 fn headline(out: &mut String, report: &Report) {
     let b = &report.branches;
     let percent = share(b.covered, b.total);
+    let words = Words::of(report.goals);
     let _ = writeln!(
         out,
-        "<header>\n<p class=\"of\"><code>{}</code> in {}</p>\n<h1><b>{percent:.1} %</b> {} of {} branches covered</h1>\n\
+        "<header>\n<p class=\"of\"><code>{}</code> in {}</p>\n<h1><b>{percent:.1} %</b> {} of {} {} {}</h1>\n\
          <div class=\"bar\"><i style=\"width: {:.2}%\"></i></div>",
         escape(&report.function),
         escape(&report.target),
         b.covered,
         b.total,
+        words.goals,
+        words.done,
         percent.clamp(0.0, 100.0),
     );
     let state = if is_running(report) { "running".to_owned() } else { format!("stopped: {}", report.stop_reason) };
+    // What is not asked for, but leads there, keeps the rest from being saturated: it says nothing to people.
+    let saturated = report.goals.are_branches().then(|| format!("{} saturated", b.saturated));
     let facts = [
-        format!("{} saturated", b.saturated),
         format!("{} given up", b.given_up),
         format!("{} evaluations", count(report.evaluations)),
         format!("{} ({}/s)", seconds(report.seconds), count(report.evaluations_per_second as u64)),
@@ -79,7 +86,7 @@ fn headline(out: &mut String, report: &Report) {
         state,
     ];
     out.push_str("<ul class=\"facts\">\n");
-    for fact in facts {
+    for fact in saturated.into_iter().chain(facts) {
         let _ = writeln!(out, "<li>{}</li>", escape(&fact));
     }
     out.push_str("</ul>\n</header>\n");
@@ -131,7 +138,7 @@ fn open_branches<'a>(out: &mut String, report: &'a Report, sources: &mut Sources
     }
     // Stable: what is equally close stays in source order.
     open.sort_by_key(|(_, b)| b.best_distance.unwrap_or(u64::MAX));
-    heading(out, &format!("Not covered ({}), closest first", open.len()));
+    heading(out, &format!("Not {} ({}), closest first", Words::of(report.goals).done, open.len()));
     out.push_str("<div class=\"wide\"><table class=\"open\">\n<thead><tr><th>where</th><th>condition</th><th>wanted</th><th>so far</th></tr></thead>\n<tbody>\n");
     for (site, branch) in open.iter().take(LISTED) {
         let place = format!("{}:{}:{}", base(&site.file), site.line, site.column);
@@ -161,7 +168,7 @@ fn tests(out: &mut String, report: &Report) {
     for arg in &first.args {
         let _ = write!(out, "<th>{}</th>", escape(&arg.name));
     }
-    out.push_str("<th>branches</th><th>from</th></tr></thead>\n<tbody>\n");
+    let _ = writeln!(out, "<th>{}</th><th>from</th></tr></thead>\n<tbody>", Words::of(report.goals).goals);
     for (number, test) in report.tests.iter().take(LISTED).enumerate() {
         test_row(out, number + 1, test);
     }

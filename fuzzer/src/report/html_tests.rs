@@ -1,7 +1,10 @@
 //! The page as browsers read it.
 
 use super::*;
-use crate::report::{Branches, example, history::Curve};
+use crate::{
+    report::{Branches, example, history::Curve},
+    saturation::Goals,
+};
 
 fn history() -> History {
     let curve = |client: &str, most: f64| Curve {
@@ -122,4 +125,20 @@ fn nothing_at_all_is_a_page_too() {
     (report.sites, report.tests, report.crashes) = (vec![], vec![], vec![]);
     (report.branches, report.evaluations, report.seconds) = (Branches::default(), 0, 0.0);
     parsed(&page(&report, &History::default()), |_| ());
+}
+
+#[test]
+fn other_goals_are_not_called_branches() {
+    let (_dir, mut report) = with_source();
+    for (goals, headline, open) in [
+        (Goals::Boundaries, "</b> 7 of 8 boundary values met</h1>", "Not met (1), closest first"),
+        (Goals::Exceptions, "</b> 7 of 8 exceptions raised</h1>", "Not raised (1), closest first"),
+    ] {
+        report.goals = goals;
+        let page = page(&report, &history());
+        assert!(page.contains(headline) && page.contains(open), "{page}");
+        for word in ["branches", "Branches", "overed", "saturated<"] {
+            assert!(!page.contains(word), "{word} in {page}");
+        }
+    }
 }

@@ -197,6 +197,15 @@ pub fn raw(kind: Kind, bits: u64) -> String {
     format!("{:#0width$x}", bits & mask, width = 2 + 2 * size)
 }
 
+/// Bytes as two hex digits each.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, b| {
+        let _ = write!(text, "{b:02x}");
+        text
+    })
+}
+
 #[cfg(test)]
 #[path = "literal_tests.rs"]
 mod tests;

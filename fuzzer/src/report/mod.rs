@@ -3,15 +3,18 @@
 //! | file | written by | for |
 //! | --- | --- | --- |
 //! | `report.json` | [`json`] | programs; everything else can be derived from it |
-//! | `coverage.lcov` | [`lcov`] | `genhtml`, editors, coverage services |
+//! | `coverage.lcov` | [`lcov`] | `genhtml`, editors, coverage services; of campaigns for branches only |
 //! | `report.html` | [`html`] | people with a browser, also while the campaign runs |
 //! | `tests/test_FUNCTION.c` | [`unit_test`] | a C compiler; gcov |
-//! | (terminal) | [`summary`] | people |
+//! | (terminal) | [`summary`], [`boundary`], [`exceptions_text`] | people |
 
+pub mod boundary;
 pub(crate) mod c_text;
 pub mod durable;
 #[cfg(test)]
 pub(crate) mod example;
+pub mod exceptions;
+pub mod exceptions_text;
 pub mod history;
 pub mod html;
 pub mod json;
@@ -22,11 +25,13 @@ mod model;
 pub mod summary;
 pub(crate) mod svg;
 pub mod unit_test;
+pub(crate) mod words;
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
+pub use exceptions::{Exception, Exceptions, Find, Shown};
 pub use model::*;
 
 /// Writes every report of a campaign into its output directory, each file durably and at once; the directories are
@@ -39,7 +44,9 @@ pub fn write_all(dir: &Path, report: &Report) -> io::Result<()> {
     fs::create_dir_all(&tests)
         .map_err(|e| io::Error::new(e.kind(), format!("cannot create {}: {e}", tests.display())))?;
     durable::write(&tests.join(unit_test::file_name(report)), unit_test::program(report).as_bytes())?;
-    durable::write(&dir.join(lcov::FILE), lcov::tracefile(report).as_bytes())?;
+    if report.goals.are_branches() {
+        durable::write(&dir.join(lcov::FILE), lcov::tracefile(report).as_bytes())?;
+    }
     durable::write(&dir.join(html::FILE), html::page(report, &history::read(dir)).as_bytes())?;
     // Last, so that whoever sees a new report finds the files that belong to it.
     durable::write(&dir.join(json::FILE), json::to_string(report).as_bytes())

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::campaign::Rounding;
+use crate::{campaign::Rounding, saturation::Goals};
 
 /// The version of the `report.json` schema.
 pub const SCHEMA: u32 = 1;
@@ -38,6 +38,9 @@ pub struct Report {
     /// Rounding modes that the function was called in; with `all`, the mode is the last of the arguments everywhere.
     #[serde(default, skip_serializing_if = "Rounding::is_nearest")]
     pub rounding: Rounding,
+    /// What was searched for.
+    #[serde(default, skip_serializing_if = "Goals::are_branches")]
+    pub goals: Goals,
     /// Branch counts.
     pub branches: Branches,
     /// Calls of the representing function.
@@ -58,6 +61,9 @@ pub struct Report {
     pub crashes: Vec<Finding>,
     /// One entry per distinct place.
     pub hangs: Vec<Finding>,
+    /// Floating-point exceptions in detail; of campaigns that searched for them and have come to an end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exceptions: Option<super::exceptions::Exceptions>,
 }
 
 /// A C prototype.
@@ -121,7 +127,7 @@ impl Parameter {
 /// Counts of branches in scope.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Branches {
-    /// All branches of all sites in scope.
+    /// All branches of all sites in scope, or what is asked for in their place ([`Report::goals`]).
     pub total: usize,
     /// Passed by some evaluation.
     pub covered: usize,
@@ -144,8 +150,11 @@ pub struct Site {
     pub line: u32,
     /// Column, from 1; 0 when unknown.
     pub column: u32,
-    /// `branch`, `switch` or `select`.
+    /// `branch`, `switch` or `select`; `comparison` where boundary values are asked for, `operation` where exceptions are.
     pub kind: String,
+    /// Of an operation, as C writes it: `*`, `log`, `(int)`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub operation: String,
     /// The comparison behind it, for example `<=`; empty when there is not just one.
     pub predicate: String,
     /// What its distances count: `floats` or `integers` between the operands; empty when there is not just one comparison.
@@ -158,7 +167,8 @@ pub struct Site {
 /// One side of a site.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Branch {
-    /// `true`, `false`, `default`, or the case values of a switch destination (`case 1, 2`).
+    /// `true`, `false`, `default`, or the case values of a switch destination (`case 1, 2`); `below`, `equal` or `above` of a
+    /// comparison; `overflow`, `underflow`, `divide-by-zero`, `invalid` or `inexact` of an operation.
     pub outcome: String,
     /// What is known about it.
     pub status: Status,
@@ -176,6 +186,29 @@ pub struct Branch {
     /// Of an uncovered branch, the input that got to `best_distance`, simplified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best_input: Option<Vec<Arg>>,
+    /// Of a boundary value that `input` meets: the operands there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub met: Option<Met>,
+}
+
+/// The comparison where a boundary value was first met.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Met {
+    /// What stands before the operator.
+    pub left: Operand,
+    /// What stands behind it.
+    pub right: Operand,
+    /// `true` or `false`: whether the condition holds there.
+    pub outcome: String,
+}
+
+/// The value of an operand; a `float` as the `double` of the same value, an integer as one of 64 bits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Operand {
+    /// A C literal that reproduces every bit.
+    pub hex: String,
+    /// The shortest decimal that reads back to the same value.
+    pub decimal: String,
 }
 
 /// State of a branch.

@@ -24,8 +24,7 @@ const LINE_WIDTH: usize = 60;
 #[must_use]
 pub fn text(report: &Report, dir: &Path) -> String {
     let mut out = headline(report);
-    list_findings("CRASH", report, &report.crashes, &mut out);
-    list_findings("HANG", report, &report.hangs, &mut out);
+    list_faults(report, &mut out);
     list_tests(report, &mut out);
     list_uncovered(report, &mut out);
     list_files(report, dir, &mut out);
@@ -34,7 +33,7 @@ pub fn text(report: &Report, dir: &Path) -> String {
 
 fn headline(report: &Report) -> String {
     let b = &report.branches;
-    let mut out = format!(
+    let out = format!(
         "{} ({}): {} of {} branches covered ({}), {} saturated, {} given up\n",
         report.function,
         report.target,
@@ -44,16 +43,25 @@ fn headline(report: &Report) -> String {
         b.saturated,
         b.given_up
     );
-    let _ = writeln!(
-        out,
-        "{} evaluations in {} ({}/s), seed {}, stopped: {}",
+    out + &effort(report)
+}
+
+/// What the search took, in a line.
+pub(super) fn effort(report: &Report) -> String {
+    format!(
+        "{} evaluations in {} ({}/s), seed {}, stopped: {}\n",
         count(report.evaluations),
         seconds(report.seconds),
         count(report.evaluations_per_second as u64),
         report.seed,
         report.stop_reason
-    );
-    out
+    )
+}
+
+/// Crashes and hangs.
+pub(super) fn list_faults(report: &Report, out: &mut String) {
+    list_findings("CRASH", report, &report.crashes, out);
+    list_findings("HANG", report, &report.hangs, out);
 }
 
 /// A share in percent; of nothing, everything.
@@ -187,7 +195,7 @@ pub(super) fn explain(report: &Report, site: &Site, branch: &Branch) -> String {
     format!("{closest}, {} evaluations, {end}", count(branch.evaluations))
 }
 
-fn decimal_call(report: &Report, args: &[Arg]) -> String {
+pub(super) fn decimal_call(report: &Report, args: &[Arg]) -> String {
     let values: Vec<_> = args.iter().map(|a| a.decimal.as_str()).collect();
     format!("{}({})", report.function, values.join(", "))
 }
@@ -216,7 +224,7 @@ impl<'a> Sources<'a> {
     }
 }
 
-fn list_files(report: &Report, dir: &Path, out: &mut String) {
+pub(super) fn list_files(report: &Report, dir: &Path, out: &mut String) {
     let tests = format!("{}/{}", unit_test::DIRECTORY, unit_test::file_name(report));
     let _ = writeln!(out, "\nFiles in {}", dir.display());
     for (file, what) in [
@@ -225,6 +233,9 @@ fn list_files(report: &Report, dir: &Path, out: &mut String) {
         (&tests, "the tests as a program; its first lines say how to build it"),
         (lcov::FILE, "for genhtml --branch-coverage"),
     ] {
+        if file == lcov::FILE && !report.goals.are_branches() {
+            continue; // not written
+        }
         let _ = writeln!(out, "  {file:<24}  {what}");
     }
 }

@@ -21,6 +21,7 @@ use super::c_text::{
     with_outputs,
 };
 use super::model::{Arg, Finding, Parameter, Report, Signature, Test};
+use super::words::Words;
 
 /// The directory of the program in an output directory.
 pub const DIRECTORY: &str = "tests";
@@ -68,9 +69,9 @@ pub fn program(report: &Report) -> String {
 }
 
 fn header(report: &Report) -> String {
-    let b = &report.branches;
+    let (b, words) = (&report.branches, Words::of(report.goals));
     format!(
-        "/* Tests of {} ({}:{}), emitted by penfuzz (search {}, seed {}).\n * {} covered {} of {} branches. Build, run and \
+        "/* Tests of {} ({}:{}), emitted by penfuzz (search {}, seed {}).\n * {} {} {} of {} {}. Build, run and \
          see gcov's count:\n *\n *   {}\n */\n",
         comment(&report.function),
         comment(&report.signature.file),
@@ -78,8 +79,10 @@ fn header(report: &Report) -> String {
         comment(&report.search),
         report.seed,
         if report.crashes.is_empty() { "They" } else { "They and the crashes at the end" },
+        words.done,
         b.covered,
         b.total,
+        words.goals,
         comment(&command_line(report)),
     )
 }
@@ -260,7 +263,9 @@ fn show(kind: &str, label: &str, value: &str) -> String {
 /// One test as a block of `main`. Arguments go through variables: a call with constants could be evaluated by
 /// the compiler.
 fn block(report: &Report, number: usize, test: &Test) -> String {
-    let mut out = format!("  {{ /* {}, branches covered: {} */\n", comment(&test.file), test.covers.len());
+    let words = Words::of(report.goals);
+    let mut out =
+        format!("  {{ /* {}, {} {}: {} */\n", comment(&test.file), words.goals, words.done, test.covers.len());
     if is_byte_harness(report) {
         out.push_str(&bytes_call(report, number, test));
     } else {

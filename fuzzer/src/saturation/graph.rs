@@ -3,15 +3,19 @@
 use serde::{Deserialize, Serialize};
 
 use super::Scope;
-use crate::target::{Edges, Target};
+use crate::target::{Edges, Site, Target};
 
 /// Branches and, for each, the branches that can be taken next.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct BranchGraph {
     /// For each branch, those that can follow it directly; empty out of scope.
     pub next: Vec<Vec<u32>>,
-    /// For each branch: is it a goal?
+    /// For each branch: is it a goal, asked for or on the way to what is asked for?
     pub goal: Vec<bool>,
+    /// For each branch: is it asked for?
+    pub asked: Vec<bool>,
+    /// For each branch: can it be taken, and its site be passed all the same? A comparison, or an operation.
+    pub passed: Vec<bool>,
     /// For each branch, the branches of the same site (itself included), as a range.
     pub siblings: Vec<(u32, u32)>,
 }
@@ -23,10 +27,13 @@ impl BranchGraph {
         let mut graph = Self {
             next: vec![Vec::new(); target.n_branches],
             goal: scope.branches.clone(),
+            asked: scope.asked.clone(),
+            passed: vec![false; target.n_branches],
             siblings: vec![(0, 0); target.n_branches],
         };
         for s in &scope.sites {
             let site = &target.sites[*s];
+            graph.passed[site.branches()].fill(!site.is_conditional());
             for (i, edges) in site.edges.iter().enumerate() {
                 let branch = site.first_branch + i;
                 graph.siblings[branch] = (site.first_branch as u32, (site.first_branch + site.n_branches) as u32);
@@ -77,7 +84,7 @@ fn successors(target: &Target, scope: &Scope, edges: &Edges) -> Vec<u32> {
         calls.extend(&callee.entry_edges.calls);
         // What a function out of scope does behind its own branches is not followed branch by branch.
         for site in &target.sites[callee.sites.clone()] {
-            if !scope.branches[site.first_branch] {
+            if !site.branches().any(|b| scope.branches[b]) {
                 calls.extend(site.edges.iter().flat_map(|e| &e.calls));
             }
         }
@@ -85,8 +92,9 @@ fn successors(target: &Target, scope: &Scope, edges: &Edges) -> Vec<u32> {
     let mut branches: Vec<u32> = sites
         .into_iter()
         .map(|s| &target.sites[s])
-        .filter(|s| scope.branches[s.first_branch])
-        .flat_map(|s| s.first_branch as u32..(s.first_branch + s.n_branches) as u32)
+        .flat_map(Site::branches)
+        .filter(|b| scope.branches[*b])
+        .map(|b| b as u32)
         .collect();
     branches.sort_unstable();
     branches.dedup();

@@ -9,5 +9,5 @@ pub mod set;
 pub use feedback::{NewPlaceFeedback, SaturationFeedback};
 pub use graph::BranchGraph;
 pub use observer::PenObserver;
-pub use scope::{Scope, ScopeKind};
+pub use scope::{Goals, Scope, ScopeKind};
 pub use set::{Pending, Saturation};

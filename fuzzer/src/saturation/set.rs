@@ -18,6 +18,8 @@ pub struct Pending {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Saturation {
     graph: BranchGraph,
+    /// For each branch, the goals that it can follow directly, ascending.
+    before: Vec<Vec<u32>>,
     /// The branches in scope, ascending: what is asked at every turn looks at these only.
     goals: Vec<u32>,
     covered: Vec<bool>,
@@ -45,7 +47,14 @@ impl Saturation {
     pub fn new(graph: BranchGraph) -> Self {
         let n = graph.next.len();
         let goals = (0..n as u32).filter(|b| graph.goal[*b as usize]).collect();
+        let mut before = vec![Vec::new(); n];
+        for (branch, next) in graph.next.iter().enumerate().filter(|(b, _)| graph.goal[*b]) {
+            for to in next {
+                before[*to as usize].push(branch as u32);
+            }
+        }
         let mut set = Self {
+            before,
             goals,
             graph,
             covered: vec![false; n],
@@ -116,8 +125,7 @@ impl Saturation {
     /// The branches that lead directly to the site of `branch`.
     #[must_use]
     pub fn parents(&self, branch: usize) -> Vec<usize> {
-        let leads = |b: &usize| self.graph.next[*b].binary_search(&(branch as u32)).is_ok();
-        self.goals().filter(leads).collect()
+        self.before[branch].iter().map(|b| *b as usize).collect()
     }
 
     /// The branches that decide on the way to the site of `target`, ascending, with the number of sites that are left on
@@ -148,23 +156,40 @@ impl Saturation {
         self.goals.get(number * self.goals.len() / parts.max(1)).map_or(0, |b| *b as usize)
     }
 
-    /// Was some branch of its site taken?
+    /// For every branch: does it stand at a comparison or an operation, which is passed whether it is taken or not?
     #[must_use]
-    pub fn is_site_reached(&self, branch: usize) -> bool {
-        self.siblings(branch).any(|b| self.covered[b])
+    pub fn passed(&self) -> &[bool] {
+        &self.graph.passed
     }
 
-    /// Counts of goals: all, covered, saturated, given up.
+    /// Was its site passed?
+    #[must_use]
+    pub fn is_site_reached(&self, branch: usize) -> bool {
+        if !self.graph.passed[branch] {
+            return self.siblings(branch).any(|b| self.covered[b]);
+        }
+        let before = &self.before[branch];
+        before.is_empty() || before.iter().any(|b| self.covered[*b as usize])
+    }
+
+    /// Counts of what is asked for: all, covered, saturated, given up.
     #[must_use]
     pub fn counts(&self) -> (usize, usize, usize, usize) {
-        let count = |v: &[bool]| self.goals().filter(|b| v[*b]).count();
-        (self.goals.len(), count(&self.covered), count(&self.saturated), count(&self.given_up))
+        let asked = || self.goals().filter(|b| self.graph.asked[*b]);
+        let count = |v: &[bool]| asked().filter(|b| v[*b]).count();
+        (asked().count(), count(&self.covered), count(&self.saturated), count(&self.given_up))
+    }
+
+    /// Is anything asked for? What only leads there is not worth a search.
+    #[must_use]
+    pub fn has_goals(&self) -> bool {
+        self.goals().any(|b| self.graph.asked[b])
     }
 
     /// Is there nothing left to search for?
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.uncovered().all(|b| self.given_up[b])
+        !self.has_goals() || self.uncovered().all(|b| self.given_up[b])
     }
 
     /// Notes branches that an input took; returns the number of branches that became saturated.
@@ -305,6 +330,8 @@ mod tests {
         let mut graph = BranchGraph {
             next: vec![Vec::new(); n],
             goal: vec![true; n],
+            asked: vec![true; n],
+            passed: vec![false; n],
             siblings: (0..n as u32).map(|b| (b / 2 * 2, b / 2 * 2 + 2)).collect(),
         };
         for (branch, site) in edges {

@@ -9,11 +9,15 @@ use std::{
 
 use serde::{Serialize, de::DeserializeOwned};
 
+use crate::suite::interrupt;
+
 /// How long a child may live.
 #[derive(Debug, Clone, Copy)]
 pub enum Limit {
     /// Until then.
     At(Instant),
+    /// Until then, or soon after the user interrupts ([`interrupt`]): the child gets the signal, too.
+    Interruptible(Instant),
     /// As long as it says a word in each such time.
     Silence(Duration),
 }
@@ -21,7 +25,7 @@ pub enum Limit {
 impl Limit {
     fn next(self) -> Instant {
         match self {
-            Self::At(instant) => instant,
+            Self::At(instant) | Self::Interruptible(instant) => instant,
             Self::Silence(time) => Instant::now() + time,
         }
     }
@@ -40,6 +44,10 @@ pub enum Ending {
 
 /// Time for a child that has closed its end of the pipe to end.
 const PARTING: Duration = Duration::from_millis(200);
+/// Time for a child to say what it has when the user interrupts.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+/// Time between two looks at whether the user interrupts, where the signal came between look and wait.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Runs `work` in a child process, which hands each word over as soon as it is said; `hear` gets them. Kills the child at its
 /// limit. A system without room for another process is told as [`Ending::Late`].
@@ -64,7 +72,7 @@ pub fn run<W: Serialize + DeserializeOwned>(
     if child < 0 {
         return Ending::Late;
     }
-    let heard = listen(from, &mut hear, limit);
+    let heard = listen(from, &mut hear, limit, child);
     let patience = if heard == Heard::Nothing { PARTING } else { Duration::ZERO };
     let signal = bury(child, patience);
     match (heard, signal) {
@@ -126,19 +134,26 @@ enum Heard {
     Late,
 }
 
-/// Reads words until the end of the pipe, the last word, or the limit.
-fn listen<W: DeserializeOwned>(mut from: File, hear: &mut impl FnMut(W), limit: Limit) -> Heard {
+/// Reads words of `child` until the end of the pipe, the last word, or the limit.
+fn listen<W: DeserializeOwned>(mut from: File, hear: &mut impl FnMut(W), limit: Limit, child: i32) -> Heard {
     let mut text = Vec::new();
     let mut part = [0; 8192];
     let mut until = limit.next();
+    let mut is_told = !matches!(limit, Limit::Interruptible(_));
     loop {
+        if !is_told && interrupt::requested() {
+            is_told = true;
+            until = until.min(Instant::now() + LAST_WORDS);
+            // SAFETY: our own child, which was not waited for yet.
+            unsafe { libc::kill(child, libc::SIGINT) };
+        }
         let left = until.saturating_duration_since(Instant::now());
         if left == Duration::ZERO {
             return Heard::Late;
         }
         let mut poll = libc::pollfd { fd: from.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         // SAFETY: one descriptor, our own. The timer of the worker may interrupt it.
-        if unsafe { libc::poll(&raw mut poll, 1, left.as_millis() as i32 + 1) } <= 0 {
+        if unsafe { libc::poll(&raw mut poll, 1, left.min(LOOK_EVERY).as_millis() as i32 + 1) } <= 0 {
             continue;
         }
         match from.read(&mut part) {
@@ -154,7 +169,9 @@ fn listen<W: DeserializeOwned>(mut from: File, hear: &mut impl FnMut(W), limit: 
                 Ok(Some(word)) => hear(word),
                 Err(_) => return Heard::Nothing,
             }
-            until = limit.next();
+            if matches!(limit, Limit::Silence(_)) {
+                until = limit.next();
+            }
         }
     }
 }

@@ -163,7 +163,12 @@ where
 {
     fn perform(&mut self, fuzzer: &mut Z, executor: &mut E, state: &mut S, manager: &mut EM) -> Result<(), Error> {
         let n = executor.evaluator().target().n_branches;
-        state.metadata_or_insert_with(Spent::default).ensure(n);
+        let spent = state.metadata_or_insert_with(Spent::default);
+        spent.ensure(n);
+        if !spent.has_limits() {
+            let passed = state.metadata::<Saturation>()?.passed().to_vec();
+            state.metadata_mut::<Spent>()?.set_limits(&passed);
+        }
         let saturation = state.metadata::<Saturation>()?;
         let from = saturation.first_of_share(self.share.0, self.share.1);
         let target = state.metadata::<Spent>()?.next_target(saturation, self.again, from);

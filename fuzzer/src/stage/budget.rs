@@ -10,6 +10,10 @@ use crate::saturation::Saturation;
 /// Evaluations on one branch before it is given up.
 pub const GIVE_UP_AFTER: u64 = 600_000;
 
+/// The same for boundary values and exceptions: these are several for every operation, most of them out of reach. Of those that
+/// were found, the most expensive took 164,000 (an overflow of `c / q` in `harnesses/quickstart/quadratic.c`).
+pub const GIVE_UP_PASSED_AFTER: u64 = 200_000;
+
 /// Evaluations of the first attempt at a branch; each further one gets twice as many.
 const FIRST_ATTEMPT: u64 = 128;
 
@@ -23,6 +27,9 @@ pub struct Spent {
     pub evaluations: Vec<u64>,
     /// Attempts per branch.
     pub attempts: Vec<u32>,
+    /// Per branch: what may be spent before it is given up; [`GIVE_UP_AFTER`] where nothing stands.
+    #[serde(skip)]
+    limits: Vec<u64>,
     /// Evaluations while no branch could be aimed at, because no site was reached.
     pub exploring: u64,
     /// What other clients have spent, by client and branch.
@@ -39,6 +46,21 @@ impl Spent {
         self.attempts.resize(n, 0);
     }
 
+    /// Does it know yet which branches get less?
+    #[must_use]
+    pub fn has_limits(&self) -> bool {
+        !self.limits.is_empty()
+    }
+
+    /// Gives less to branches at sites that are passed all the same ([`Saturation::passed`], a flag per branch).
+    pub fn set_limits(&mut self, passed: &[bool]) {
+        self.limits = passed.iter().map(|p| if *p { GIVE_UP_PASSED_AFTER } else { GIVE_UP_AFTER }).collect();
+    }
+
+    fn limit(&self, branch: usize) -> u64 {
+        self.limits.get(branch).copied().unwrap_or(GIVE_UP_AFTER)
+    }
+
     /// What is known before the first turn of a later run.
     #[must_use]
     pub fn known(evaluations: Vec<u64>, attempts: Vec<u32>) -> Self {
@@ -53,7 +75,7 @@ impl Spent {
             *so_far = (*so_far).max(*evaluations);
         }
         let n = self.evaluations.len();
-        let spent = |b: &usize| *b < n && self.in_all(*b) >= GIVE_UP_AFTER;
+        let spent = |b: &usize| *b < n && self.in_all(*b) >= self.limit(*b);
         branches.iter().map(|(b, _)| *b as usize).filter(spent).collect()
     }
 
@@ -88,7 +110,7 @@ impl Spent {
     #[must_use]
     pub fn allowance(&self, branch: usize) -> u64 {
         let doubled = FIRST_ATTEMPT << self.attempts[branch].min(20);
-        let left = GIVE_UP_AFTER.saturating_sub(self.in_all(branch));
+        let left = self.limit(branch).saturating_sub(self.in_all(branch));
         // What was given up and is tried again has no limit.
         doubled.min(LARGEST_ATTEMPT).min(if left == 0 { LARGEST_ATTEMPT } else { left })
     }
@@ -97,6 +119,6 @@ impl Spent {
     pub fn note(&mut self, branch: usize, evaluations: u64) -> bool {
         self.evaluations[branch] += evaluations;
         self.attempts[branch] += 1;
-        self.in_all(branch) >= GIVE_UP_AFTER
+        self.in_all(branch) >= self.limit(branch)
     }
 }

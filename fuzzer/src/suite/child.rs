@@ -38,6 +38,8 @@ pub struct Passed {
     pub timeout: Option<String>,
     /// `--rounding`; wins over what the suite says of a target.
     pub rounding: Option<Rounding>,
+    /// Whether exceptions are searched for instead of branches: `penfuzz exceptions`.
+    pub exceptions: bool,
 }
 
 impl Passed {
@@ -101,7 +103,8 @@ pub(super) fn run_program(
 }
 
 fn arguments(suite: &Suite, directory: &Path, passed: &Passed, target: &TargetSpec) -> Vec<OsString> {
-    let mut all = target_arguments(suite, target, passed.rounding.or(target.rounding));
+    let mut all: Vec<OsString> = passed.exceptions.then(|| "exceptions".into()).into_iter().collect();
+    all.extend(target_arguments(suite, target, passed.rounding.or(target.rounding)));
     all.extend(["-o".into(), directory.into(), "--quiet".into()]);
     all.extend(passed.arguments().into_iter().map(OsString::from));
     all

@@ -101,6 +101,7 @@ fn functions_of(suite: &Suite, files: &[PathBuf]) -> Result<Vec<Entry>> {
         flags,
         libs: suite.build.libs.clone(),
         san_cov: false,
+        exceptions: false,
     })?;
     let own: BTreeSet<_> = files.iter().filter_map(|f| f.canonicalize().ok()).collect();
     let all = catalog(&Target::load(&linked)?);

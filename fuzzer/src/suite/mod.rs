@@ -11,6 +11,7 @@
 pub(crate) mod child;
 pub mod config;
 pub(crate) mod context;
+pub mod exceptions;
 mod files;
 pub(crate) mod gcov;
 pub mod generate;

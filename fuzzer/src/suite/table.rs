@@ -9,6 +9,7 @@ use super::referee::{LineDifference, Referee};
 use crate::error::Error;
 use crate::report::summary::{count, seconds, share};
 use crate::report::{Branches, Report};
+use crate::saturation::Goals;
 
 /// The version of the `suite.json` schema.
 pub const SCHEMA: u32 = 1;
@@ -44,6 +45,9 @@ pub struct Row {
     pub file: String,
     /// The function under test.
     pub function: String,
+    /// What was searched for.
+    #[serde(default, skip_serializing_if = "Goals::are_branches")]
+    pub goals: Goals,
     /// Our own counts; all 0 when the target failed.
     pub branches: Branches,
     /// Emitted tests.
@@ -93,6 +97,7 @@ impl Row {
     #[must_use]
     pub fn finished(target: &TargetSpec, report: &Report) -> Self {
         Self {
+            goals: report.goals,
             branches: report.branches,
             tests: report.tests.len(),
             seconds: report.seconds,
@@ -111,6 +116,7 @@ impl Row {
             name: target.name.clone(),
             file: target.file.clone(),
             function: target.function.clone(),
+            goals: Goals::Branches,
             branches: Branches::default(),
             tests: 0,
             seconds: 0.0,
@@ -149,10 +155,11 @@ impl Row {
         }
         let b = &self.branches;
         let mut line = format!(
-            "{}: {} of {} branches ({:.1} %), {} evaluations in {}",
+            "{}: {} of {} {} ({:.1} %), {} evaluations in {}",
             self.name,
             b.covered,
             b.total,
+            self.goals.name(),
             self.coverage_own(),
             count(self.evaluations),
             seconds(self.seconds)
@@ -230,6 +237,7 @@ impl SuiteReport {
         let t = &self.totals;
         let total = Row {
             name: "total".to_owned(),
+            goals: Goals::Branches,
             branches: t.branches,
             evaluations: t.evaluations,
             seconds: t.seconds,

@@ -29,6 +29,8 @@ pub struct Recipe {
     /// Whether the target fills LibAFL's edge map as well ([`crate::executor::Evaluator::coverage`]); no search of penfuzz
     /// looks at it, and counting costs time.
     pub san_cov: bool,
+    /// Whether floating-point operations are sites, too.
+    pub exceptions: bool,
 }
 
 /// Where compiled things are kept between runs.
@@ -52,6 +54,9 @@ pub fn build(recipe: &Recipe) -> Result<PathBuf, Error> {
     let mut flags = recipe.flags.clone();
     if !flags.iter().any(|f| f.starts_with("-O")) {
         flags.insert(0, DEFAULT_LEVEL.to_owned());
+    }
+    if recipe.exceptions {
+        flags.push(penfuzz_cc::EXCEPTIONS_FLAG.to_owned());
     }
     let mut objects = objects(&recipe.sources, &flags, recipe.san_cov, &cache)?;
     // In the same order whichever source is under test: the functions of a library then share one target file.

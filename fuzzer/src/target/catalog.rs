@@ -48,7 +48,7 @@ fn entry(target: &Target, f: &Function) -> Entry {
         signature: f.signature(),
         file: f.file.clone(),
         line: f.line,
-        branches: target.sites[f.sites.clone()].iter().map(|s| s.n_branches).sum(),
+        branches: target.sites[f.sites.clone()].iter().filter(|s| s.is_conditional()).map(|s| s.n_branches).sum(),
         is_static: f.is_static,
         obstacle: obstacle(f).map(why),
     }

@@ -149,6 +149,33 @@ impl Function {
     }
 }
 
+#[cfg(test)]
+impl Function {
+    /// One without code.
+    pub(crate) fn for_tests(result_kind: Option<Kind>, parameters: Vec<Parameter>, entry_edges: super::Edges) -> Self {
+        Self {
+            name: "f".to_owned(),
+            symbol: "f".to_owned(),
+            file: "f.c".to_owned(),
+            line: 1,
+            is_static: false,
+            result_type: "double".to_owned(),
+            result_kind,
+            parameters,
+            input_size: 8,
+            output_size: 32,
+            sites: 0..0,
+            entry_edges,
+            floats: Vec::new(),
+            integers: Vec::new(),
+            has_rounding: false,
+            uses_environment: false,
+            address: core::ptr::null(),
+            call: None,
+        }
+    }
+}
+
 /// The mutators' kind of an ABI kind.
 #[must_use]
 pub fn kind_of(kind: u32) -> Option<Kind> {

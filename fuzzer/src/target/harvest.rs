@@ -7,18 +7,13 @@ use super::Target;
 /// The constants of `function` and of every function that it can call.
 #[must_use]
 pub fn dictionary(target: &Target, function: usize) -> Dictionary {
-    let mut seen = vec![false; target.functions.len()];
-    let mut work = vec![function];
+    // Those of the function itself first.
+    let called = target.called_by(function);
+    let others = (0..called.len()).filter(|f| called[*f] && *f != function);
     let (mut floats, mut integers) = (Vec::new(), Vec::new());
-    while let Some(f) = work.pop() {
-        if core::mem::replace(&mut seen[f], true) {
-            continue;
-        }
-        let body = &target.functions[f];
+    for body in core::iter::once(function).chain(others).map(|f| &target.functions[f]) {
         floats.extend_from_slice(&body.floats);
         integers.extend_from_slice(&body.integers);
-        work.extend(&body.entry_edges.calls);
-        work.extend(target.sites[body.sites.clone()].iter().flat_map(|s| &s.edges).flat_map(|e| &e.calls));
     }
     Dictionary::new(&floats, &integers)
 }

@@ -20,9 +20,11 @@ pub struct Edges {
     pub next: Vec<usize>,
     /// Functions called on the way, as indices into [`Target::functions`].
     pub calls: Vec<usize>,
+    /// Lines of the function's own file with code on the way, ascending.
+    pub lines: Vec<u32>,
 }
 
-/// One conditional.
+/// One conditional, or one comparison or operation.
 #[derive(Debug, Clone)]
 pub struct Site {
     /// Index into [`Target::functions`].
@@ -37,6 +39,16 @@ pub struct Site {
     pub kind: u8,
     /// `llvm::CmpInst::Predicate`, or 255.
     pub predicate: u8,
+    /// One of [`abi::operand`].
+    pub operand: u8,
+    /// Bits of an integer operand; of an operation those of its floats.
+    pub width: u8,
+    /// Of an operation, as C writes it; else empty.
+    pub name: String,
+    /// Bit per branch: can it be taken, as far as is known at compile time?
+    pub possible: u32,
+    /// One of [`abi::operation`].
+    pub operation: u32,
     /// Number of its first branch; the others follow.
     pub first_branch: usize,
     /// Number of branches.
@@ -45,6 +57,20 @@ pub struct Site {
     pub cases: Vec<(i64, usize)>,
     /// What follows each branch.
     pub edges: Vec<Edges>,
+}
+
+impl Site {
+    /// Does control go different ways here?
+    #[must_use]
+    pub fn is_conditional(&self) -> bool {
+        self.kind <= abi::site_kind::SELECT
+    }
+
+    /// The numbers of its branches.
+    #[must_use]
+    pub fn branches(&self) -> core::ops::Range<usize> {
+        self.first_branch..self.first_branch + self.n_branches
+    }
 }
 
 /// A loaded target file. Its code may run only under the guard of the executor.
@@ -146,6 +172,21 @@ impl Target {
     #[must_use]
     pub fn base(&self) -> u64 {
         module_of(self.tables as u64).map_or(0, |(base, _)| base)
+    }
+
+    /// For every function: is it `function`, or called by it, directly or not? Calls through pointers are not followed.
+    #[must_use]
+    pub fn called_by(&self, function: usize) -> Vec<bool> {
+        let mut called = vec![false; self.functions.len()];
+        let mut work = vec![function];
+        while let Some(f) = work.pop() {
+            if !core::mem::replace(&mut called[f], true) {
+                let body = &self.functions[f];
+                work.extend(&body.entry_edges.calls);
+                work.extend(self.sites[body.sites.clone()].iter().flat_map(|s| &s.edges).flat_map(|e| &e.calls));
+            }
+        }
+        called
     }
 
     /// The site that holds a branch.
@@ -338,6 +379,7 @@ impl Reader<'_> {
             Edges {
                 next: array(e.next, e.n_next).iter().map(|n| first + *n as usize).collect(),
                 calls: array(e.calls, e.n_calls).iter().filter_map(|f| self.function_index(*f)).collect(),
+                lines: array(e.lines, e.n_lines).to_vec(),
             }
         }
     }
@@ -353,6 +395,11 @@ impl Reader<'_> {
                 column: s.column,
                 kind: s.kind,
                 predicate: s.predicate,
+                operand: s.operand,
+                width: s.width,
+                name: text(s.name),
+                possible: s.possible,
+                operation: s.operation,
                 first_branch: s.actions.cast_const().offset_from(self.first_action) as usize,
                 n_branches: s.n_branches as usize,
                 cases: array(s.cases, s.n_cases).iter().map(|c| (c.value, c.branch as usize)).collect(),

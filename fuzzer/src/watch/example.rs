@@ -34,6 +34,7 @@ pub fn farm() -> Snapshot {
         seconds: 185.5,
         seconds_of_run: 65.5,
         stop_reason: "running".to_owned(),
+        goals: crate::saturation::Goals::Branches,
         branches: Branches { total: 20, covered: 17, saturated: 12, given_up: 1, proved_unreachable: 0 },
         evaluations: 123_456_789,
         evaluations_per_second: 654_321.0,

@@ -9,6 +9,7 @@ use std::{
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{Snapshot, Watcher};
+use crate::report::words::Words;
 
 /// Time between two lines when nobody can redraw them.
 pub const LINE_EVERY: Duration = Duration::from_secs(5);
@@ -71,11 +72,13 @@ fn bar(begun: Instant) -> ProgressBar {
 /// The figures on one line.
 #[must_use]
 pub fn line(now: &Snapshot) -> String {
-    let b = &now.branches;
+    let (b, words) = (&now.branches, Words::of(now.goals));
     let mut line = format!(
-        "{}/{} branches covered, {} saturated, {} given up | {} evaluations, {}/s | {} kept, {} crashes, {} hangs | last new branch {} s ago",
+        "{}/{} {} {}, {} saturated, {} given up | {} evaluations, {}/s | {} kept, {} crashes, {} hangs | last new {} {} s ago",
         b.covered,
         b.total,
+        words.goals,
+        words.done,
         b.saturated,
         b.given_up,
         short(now.evaluations as f64),
@@ -83,6 +86,7 @@ pub fn line(now: &Snapshot) -> String {
         now.kept,
         now.crashes,
         now.hangs,
+        words.goal,
         now.since_last_find as u64
     );
     if now.clients.len() > 1 || now.broker.is_some() {

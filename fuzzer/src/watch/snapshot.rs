@@ -7,7 +7,10 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::report::{Branches, durable::TEMPORARY_PREFIX};
+use crate::{
+    report::{Branches, durable::TEMPORARY_PREFIX},
+    saturation::Goals,
+};
 
 /// The file in the output directory.
 pub const FILE: &str = "status.json";
@@ -36,6 +39,9 @@ pub struct Snapshot {
     pub seconds_of_run: f64,
     /// `running`, or why it ended, as in `report.json`.
     pub stop_reason: String,
+    /// What is searched for.
+    #[serde(default, skip_serializing_if = "Goals::are_branches")]
+    pub goals: Goals,
     /// Counts of the client that knows most: clients tell each other what they find.
     pub branches: Branches,
     /// Calls of the representing function, of all clients and resumed parts.

@@ -13,8 +13,9 @@ use crate::{
     campaign::{directory, manifest},
     error::Error,
     report::{
-        Branches, Finding, Report, json,
+        Finding, Report, json,
         summary::{count, seconds, share},
+        words::Words,
     },
 };
 
@@ -86,6 +87,7 @@ fn of_report(report: &Report) -> Snapshot {
         function: report.function.clone(),
         seconds: report.seconds,
         stop_reason: report.stop_reason.clone(),
+        goals: report.goals,
         branches: report.branches,
         evaluations: report.evaluations,
         evaluations_per_second: report.evaluations_per_second,
@@ -134,7 +136,7 @@ fn is_locked(dir: &Path) -> bool {
 pub fn text(status: &Status, dir: &Path) -> String {
     let s = &status.status;
     let mut out = format!("{}: {}\n", dir.display(), life_text(status));
-    let _ = writeln!(out, "  {} ({}): {}", s.function, s.target, branches(&s.branches));
+    let _ = writeln!(out, "  {} ({}): {}", s.function, s.target, branches(s));
     let _ = writeln!(
         out,
         "  {} evaluations in {} ({}/s), {} kept, {} crashes, {} hangs{}",
@@ -145,7 +147,7 @@ pub fn text(status: &Status, dir: &Path) -> String {
         s.crashes,
         s.hangs,
         if status.life == Life::Running {
-            format!(", last new branch {} ago", seconds(s.since_last_find))
+            format!(", last new {} {} ago", Words::of(s.goals).goal, seconds(s.since_last_find))
         } else {
             String::new()
         }
@@ -164,11 +166,14 @@ pub fn text(status: &Status, dir: &Path) -> String {
     out
 }
 
-fn branches(b: &Branches) -> String {
+fn branches(s: &Snapshot) -> String {
+    let (b, words) = (&s.branches, Words::of(s.goals));
     format!(
-        "{} of {} branches covered ({:.1} %), {} saturated, {} given up",
+        "{} of {} {} {} ({:.1} %), {} saturated, {} given up",
         b.covered,
         b.total,
+        words.goals,
+        words.done,
         share(b.covered, b.total),
         b.saturated,
         b.given_up

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use penfuzz_cc::abi::{action, metric};
+use penfuzz_cc::abi::{action, metric, site_kind};
 
 use super::{Evaluator, Ran};
 
@@ -41,8 +41,9 @@ impl Evaluator {
         let target = Rc::clone(&self.target);
         // SAFETY: `actions` are `n_branches` bytes of the target, read only while it runs.
         let actions = unsafe { core::slice::from_raw_parts_mut(target.actions(), target.n_branches) };
+        let mut any_comparison = false;
         for site in self.sites.iter().map(|s| &target.sites[*s]) {
-            let bytes = &mut actions[site.first_branch..site.first_branch + site.n_branches];
+            let bytes = &mut actions[site.branches()];
             for (i, byte) in bytes.iter_mut().enumerate() {
                 *byte = action_of(site.first_branch + i);
                 if *byte & action::RECORD != 0 {
@@ -50,6 +51,14 @@ impl Evaluator {
                 }
             }
             arm_site(bytes);
+            if site.kind == site_kind::COMPARISON && bytes[0] != 0 {
+                any_comparison = true;
+                open_gate(actions, site.first_branch);
+            }
+        }
+        if self.metric() != metric::SQUARED {
+            // SAFETY: as in `run`.
+            unsafe { (*self.state).metric = if any_comparison { metric::BOUNDARY } else { metric::ULP } };
         }
     }
 
@@ -71,7 +80,10 @@ impl Evaluator {
         for b in branches {
             let site = &target.sites[target.site_of(*b as usize)];
             actions[*b as usize] = 0;
-            arm_site(&mut actions[site.first_branch..site.first_branch + site.n_branches]);
+            arm_site(&mut actions[site.branches()]);
+            if site.kind == site_kind::COMPARISON && actions[site.first_branch] != 0 {
+                open_gate(actions, site.first_branch);
+            }
         }
         self.recorded.retain(|b| !branches.contains(b));
     }
@@ -93,6 +105,12 @@ fn arm_site(bytes: &mut [u8]) {
     if any != 0 {
         bytes[0] |= action::ARMED;
     }
+}
+
+/// The hook of a two-way site looks at the comparison that follows in the tables only where its own bytes are not at rest.
+fn open_gate(actions: &mut [u8], comparison: usize) {
+    actions[comparison - 2] |= action::NEAR | action::ARMED;
+    actions[comparison - 1] |= action::NEAR;
 }
 
 /// The metric of the ABI as the mutators know it.

@@ -1,4 +1,4 @@
-//! The branches covered over time, and over evaluations: short campaigns find all between two moments.
+//! The branches covered, or what else was asked for, over time, and over evaluations: short campaigns find all between two moments.
 
 use std::fmt::Write;
 
@@ -8,6 +8,7 @@ use crate::report::{
     model::Report,
     summary::{count, seconds},
     svg::{self, Scale},
+    words::Words,
 };
 
 /// Colours of the style sheet; further clients have them again.
@@ -22,7 +23,7 @@ const BOTTOM: f64 = HEIGHT - 46.0;
 
 /// What is drawn.
 struct Plot<'a> {
-    title: &'a str,
+    title: String,
     x: Scale,
     /// Label of a value of x.
     label: fn(f64) -> String,
@@ -34,18 +35,18 @@ struct Plot<'a> {
 pub fn section(out: &mut String, report: &Report, history: &History) {
     // Clients share what they find, so nobody counts the evaluations that a farm needed.
     let evaluations = if history.curves.len() > 1 { None } else { over_evaluations(report) };
-    for plot in over_time(history).into_iter().chain(evaluations) {
-        heading(out, plot.title);
+    for plot in over_time(report, history).into_iter().chain(evaluations) {
+        heading(out, &plot.title);
         let _ = writeln!(out, "<div class=\"wide\">{}</div>", draw(&plot, report.branches.total as f64));
     }
 }
 
 /// `None` when nothing was found between two moments.
-fn over_time(history: &History) -> Option<Plot<'_>> {
+fn over_time<'a>(report: &Report, history: &'a History) -> Option<Plot<'a>> {
     let end = history.end();
     let rises = |points: &[(f64, f64)]| points.first().map(|p| p.1) != points.last().map(|p| p.1);
     (end > 0.0 && history.curves.iter().any(|c| rises(&c.points))).then(|| Plot {
-        title: "Branches covered over time",
+        title: format!("{} over time", Words::of(report.goals).title()),
         x: Scale::linear((0.0, end), (LEFT, RIGHT)),
         label: time,
         curves: history.curves.iter().map(|c| (c.client.as_str(), c.points.clone())).collect(),
@@ -53,7 +54,7 @@ fn over_time(history: &History) -> Option<Plot<'_>> {
 }
 
 /// When each branch was first taken.
-fn over_evaluations(report: &Report) -> Option<Plot<'_>> {
+fn over_evaluations(report: &Report) -> Option<Plot<'static>> {
     let mut at: Vec<u64> = report.sites.iter().flat_map(|s| &s.branches).filter_map(|b| b.covered_at).collect();
     at.sort_unstable();
     let last = *at.last()?;
@@ -61,7 +62,7 @@ fn over_evaluations(report: &Report) -> Option<Plot<'_>> {
     let end = report.evaluations.max(last).max(2) as f64;
     points.push((end, at.len() as f64));
     Some(Plot {
-        title: "Branches covered over evaluations",
+        title: format!("{} over evaluations", Words::of(report.goals).title()),
         x: Scale::log((1.0, end), (LEFT, RIGHT)),
         label: |n| count(n as u64),
         curves: vec![("", points)],
@@ -75,7 +76,7 @@ fn time(s: f64) -> String {
 
 fn draw(plot: &Plot, total: f64) -> String {
     let y = Scale::linear((0.0, total.max(1.0)), (BOTTOM, TOP));
-    let mut out = svg::open("plot", WIDTH, HEIGHT, plot.title);
+    let mut out = svg::open("plot", WIDTH, HEIGHT, &plot.title);
     for v in y.ticks(5).into_iter().chain([total]) {
         let class = if v >= total { "best" } else { "grid" };
         out.push_str(&svg::line((LEFT, y.at(v)), (RIGHT, y.at(v)), class));

@@ -1,4 +1,4 @@
-//! The source, with each condition's branches marked as covered or not.
+//! The source, with each condition's branches marked as covered (met, raised) or not.
 
 use std::{collections::BTreeMap, fmt::Write};
 
@@ -7,6 +7,7 @@ use crate::report::{
     markup::escape,
     model::{Branch, Report, Site, Status},
     summary::{Sources, explain, is_open},
+    words::Words,
 };
 
 /// Lines shown before and after a condition.
@@ -35,15 +36,11 @@ pub fn section<'a>(out: &mut String, report: &'a Report, sources: &mut Sources<'
         return;
     }
     heading(out, "Source");
-    out.push_str(
-        "<p class=\"dim\">At each condition, its branches: <b class=\"yes\">T</b> true and <b class=\"yes\">F</b> false are \
-         covered, <b class=\"no\">T</b> and <b class=\"no\">F</b> are not.</p>\n",
-    );
+    let words = Words::of(report.goals);
+    let _ = writeln!(out, "<p class=\"dim\">{}</p>", words.marks);
     out.push_str(&body);
     if room == 0 {
-        out.push_str(
-            "<p class=\"dim\">The rest is too long for this page; coverage.lcov and genhtml show all of it.</p>\n",
-        );
+        let _ = writeln!(out, "<p class=\"dim\">The rest is too long for this page; {}.</p>", words.rest);
     }
 }
 
@@ -102,7 +99,8 @@ fn mark(out: &mut String, report: &Report, site: &Site, branch: &Branch) {
     let (class, told) = if is_open(branch) {
         ("no", explain(report, site, branch))
     } else {
-        ("yes", if branch.status == Status::CoveredByCrash { "covered by a crash" } else { "covered" }.to_owned())
+        let by = if branch.status == Status::CoveredByCrash { " by a crash" } else { "" };
+        ("yes", format!("{}{by}", Words::of(report.goals).done))
     };
     let told = format!("column {}, {}: {told}", site.column, branch.outcome);
     let _ = write!(out, "<b class=\"{class}\" title=\"{}\">{}</b>", escape(&told), escape(name));

@@ -12,7 +12,10 @@ use ratatui::{
 
 use super::Trail;
 use crate::{
-    report::summary::{seconds, share},
+    report::{
+        summary::{seconds, share},
+        words::Words,
+    },
     watch::{Client, Snapshot, lines::short},
 };
 
@@ -45,13 +48,15 @@ fn block(title: &str) -> Block<'static> {
 }
 
 fn headline(frame: &mut Frame, area: Rect, now: &Snapshot) {
-    let b = &now.branches;
+    let (b, words) = (&now.branches, Words::of(now.goals));
     let title = format!(" penfuzz  {} ({}) ", now.function, now.target);
     let right = format!(" {}  {}  Ctrl-C ends ", now.directory, seconds(now.seconds));
     let first = format!(
-        "{} of {} branches covered ({:.1} %), {} saturated, {} given up",
+        "{} of {} {} {} ({:.1} %), {} saturated, {} given up",
         b.covered,
         b.total,
+        words.goals,
+        words.done,
         share(b.covered, b.total),
         b.saturated,
         b.given_up
@@ -66,7 +71,7 @@ fn headline(frame: &mut Frame, area: Rect, now: &Snapshot) {
         count(now.crashes, "crashes"),
         Span::raw(", "),
         count(now.hangs, "hangs"),
-        Span::raw(format!(" | last new branch {} ago", seconds(now.since_last_find))),
+        Span::raw(format!(" | last new {} {} ago", words.goal, seconds(now.since_last_find))),
     ]);
     let mut lines = vec![Line::from(first).bold(), second];
     lines.extend(warning(now));
@@ -108,7 +113,8 @@ fn curve(frame: &mut Frame, area: Rect, now: &Snapshot, trail: &Trail) {
         .data(&points);
     let x = Axis::default().bounds([begin, end]).labels([seconds(begin), seconds(end)]);
     let y = Axis::default().bounds([0.0, total]).labels(["0".to_owned(), now.branches.total.to_string()]);
-    let chart = Chart::new(vec![data]).x_axis(x).y_axis(y).block(block("branches covered over time"));
+    let chart =
+        Chart::new(vec![data]).x_axis(x).y_axis(y).block(block(&format!("{} over time", Words::of(now.goals).title())));
     frame.render_widget(chart, area);
 }
 

@@ -1,0 +1,107 @@
+// The comparison of a two-way site as a site of its own: which boundary values it can have, and what tells the runtime of its
+// operands where the hook of the two-way site does not.
+#include "pen.h"
+
+#include "llvm/Analysis/ValueTracking.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/Support/KnownBits.h"
+
+namespace pen {
+using namespace llvm;
+
+namespace {
+
+// Bits of `possible` by enum pen_side; and what is added to the right operand to have the left one.
+constexpr int Steps[3] = {-1, 0, 1};
+
+bool canBe(const Value *V, const APInt &Number, const DataLayout &DL) {
+  KnownBits Known = computeKnownBits(V, DL);
+  return !Number.intersects(Known.Zero) && Known.One.isSubsetOf(Number);
+}
+
+// What the other operand is when the left one is `Step` beside the right one, of which `K` is known; nothing where the line of
+// the integers ends.
+std::optional<APInt> beside(const APInt &K, int Step, bool IsSigned) {
+  bool AtEnd = Step < 0 ? (IsSigned ? K.isMinSignedValue() : K.isMinValue()) : (IsSigned ? K.isMaxSignedValue() : K.isMaxValue());
+  if (Step != 0 && AtEnd) return std::nullopt;
+  return K + APInt(K.getBitWidth(), Step, /*isSigned=*/true);
+}
+
+uint32_t sidesOfIntegers(Context &X, const Shape &S) {
+  auto *L = dyn_cast<ConstantInt>(S.Left), *R = dyn_cast<ConstantInt>(S.Right);
+  uint32_t Sides = 0;
+  for (unsigned I = 0; I < 3; I++) {
+    if (!L == !R) {
+      Sides |= 1u << I;
+      continue;
+    }
+    bool IsSigned = !CmpInst::isUnsigned(CmpInst::Predicate(S.Predicate));
+    std::optional<APInt> Other = beside((L ? L : R)->getValue(), L ? -Steps[I] : Steps[I], IsSigned);
+    if (Other && canBe(L ? S.Right : S.Left, *Other, X.M.getDataLayout())) Sides |= 1u << I;
+  }
+  return Sides;
+}
+
+// Nothing lies beyond an infinity, and nothing beside NaN.
+uint32_t sidesOfFloats(const Shape &S) {
+  uint32_t Sides = 7;
+  for (bool IsLeft : {false, true}) {
+    auto *K = dyn_cast<ConstantFP>(IsLeft ? S.Left : S.Right);
+    if (!K) continue;
+    if (K->isNaN()) return 0;
+    if (K->isInfinity()) Sides &= K->isNegative() == IsLeft ? ~4u : ~1u;
+  }
+  return Sides;
+}
+
+bool isOrder(unsigned Predicate) {
+  return Predicate != CmpInst::FCMP_ORD && Predicate != CmpInst::FCMP_UNO && Predicate != CmpInst::FCMP_FALSE &&
+         Predicate != CmpInst::FCMP_TRUE;
+}
+
+bool isTruth(const Context &X, Value *V) {
+  if (isTruthValue(V)) return true;
+  auto *Call = dyn_cast<CallInst>(V);
+  auto Found = Call ? X.Shadows.find(Call->getCalledFunction()) : X.Shadows.end();
+  return Found != X.Shadows.end() && Found->second.IsTruth;
+}
+
+// Whether an argument of a comparison in the runtime is `V` as it stands, but for its width.
+bool isWidened(Value *Argument, Value *V) {
+  if (isa<Constant>(V)) return isa<Constant>(Argument);
+  auto *Cast = dyn_cast<CastInst>(Argument);
+  return Argument == V || (Cast && (isa<SExtInst>(Cast) || isa<ZExtInst>(Cast)) && Cast->getOperand(0) == V);
+}
+
+} // namespace
+
+uint32_t possibleSides(Context &X, const Shape &S) {
+  if (!S.Left || S.Left == S.Right) return 0;
+  Type *T = S.Left->getType();
+  if (T->isIntegerTy())
+    return T->getIntegerBitWidth() > 64 || (isTruth(X, S.Left) && isTruth(X, S.Right)) ? 0 : sidesOfIntegers(X, S);
+  bool IsFloat = T->isFloatTy() || T->isDoubleTy() || T->isX86_FP80Ty();
+  return IsFloat && isOrder(S.Predicate) ? sidesOfFloats(S) : 0;
+}
+
+bool comparesAsWritten(const CallInst *Comparison, const Shape &S) {
+  return isWidened(Comparison->getArgOperand(2), S.Left) && isWidened(Comparison->getArgOperand(3), S.Right);
+}
+
+void emitSides(Context &X, IRBuilder<> &B, const Shape &S, Constant *Bytes, Value *Taken, Value *Pair) {
+  if (S.Left->getType()->isX86_FP80Ty()) {
+    auto Part = [&](Value *V, unsigned Shift, Type *T) {
+      return B.CreateTrunc(B.CreateLShr(B.CreateBitCast(V, B.getIntNTy(80)), Shift), T);
+    };
+    X.call(B, X.Sides80, {Bytes, Taken, Part(S.Left, 0, X.I64), Part(S.Left, 64, X.I32), Part(S.Right, 0, X.I64), Part(S.Right, 64, X.I32)});
+    return;
+  }
+  bool IsUnsigned = CmpInst::isUnsigned(CmpInst::Predicate(S.Predicate));
+  auto Wide = [&](Value *V) { return IsUnsigned ? B.CreateZExt(V, X.I64) : B.CreateSExt(V, X.I64); };
+  Value *ToEqual = ConstantInt::get(X.I64, 0);
+  if (S.Predicate == CmpInst::ICMP_EQ) ToEqual = B.CreateExtractValue(Pair, 0);
+  if (S.Predicate == CmpInst::ICMP_NE) ToEqual = B.CreateExtractValue(Pair, 1);
+  X.call(B, X.Sides, {Bytes, Taken, X.u32(S.Predicate), Wide(S.Left), Wide(S.Right), ToEqual});
+}
+
+} // namespace pen

@@ -1,0 +1,332 @@
+// Floating-point operations as sites (-fpen-exceptions): what each can raise, and the hook behind it.
+//
+// Only scalar double and float: vectors come from explicit vector types alone before the optimizer has run, long double has
+// another format on each platform, and half is computed as float.
+#include "pen.h"
+
+#include "../runtime/functions.h"
+#include "../runtime/pen.h"
+
+#include "llvm/ADT/APFloat.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/Support/CommandLine.h"
+#if __has_include("llvm/TargetParser/Triple.h")
+#include "llvm/TargetParser/Triple.h"
+#else
+#include "llvm/ADT/Triple.h"
+#endif
+
+#include <cmath>
+
+namespace pen {
+using namespace llvm;
+
+static cl::opt<bool> WithExceptions("pen-exceptions", cl::desc("Make floating-point operations sites, too"));
+
+namespace {
+
+enum : uint32_t {
+  Overflow = 1u << PEN_OVERFLOW,
+  Underflow = 1u << PEN_UNDERFLOW,
+  DivideByZero = 1u << PEN_DIVIDE_BY_ZERO,
+  Invalid = 1u << PEN_INVALID,
+  Inexact = 1u << PEN_INEXACT,
+};
+
+// One operation: its operands in the order of C, and what it can raise.
+struct Operation {
+  unsigned Number = PEN_NO_OPERATION;
+  std::string Name;
+  uint32_t Possible = 0;
+  SmallVector<Value *, 3> Operands;
+  Type *Float = nullptr; // of the site; of a conversion that to or from an integer or to float
+  unsigned Integer = 0;  // bits of the integer that is converted
+};
+
+struct MathFunction {
+  unsigned Number;
+  StringRef Name, Operands, Raises;
+};
+
+const MathFunction Functions[] = {
+#define LINE(Number, Name, Operands, Raises, Invalid, Pole) {Number, Name, Operands, Raises},
+    PEN_FUNCTIONS(LINE)
+#undef LINE
+};
+
+bool isScalar(Type *T) { return T->isDoubleTy() || T->isFloatTy(); }
+
+uint32_t maskOf(StringRef Raises) {
+  uint32_t Mask = 0;
+  for (char C : Raises) Mask |= C == 'O' ? Overflow : C == 'U' ? Underflow : C == 'Z' ? DivideByZero : Invalid;
+  return Mask;
+}
+
+// ---- what constants exclude ---------------------------------------------------------------------------------------
+
+// |V| as a double, when V is a constant.
+std::optional<double> sizeOf(Value *V) {
+  auto *K = dyn_cast<ConstantFP>(V);
+  if (!K) return std::nullopt;
+  APFloat F = K->getValueAPF();
+  bool Lossy;
+  F.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &Lossy);
+  F.clearSign();
+  return F.convertToDouble();
+}
+
+// To the largest number it takes half of its last bit to overflow; 0 changes nothing.
+uint32_t sumPossible(Value *L, Value *R, Type *T) {
+  uint32_t Mask = Overflow | Inexact; // a sum that is subnormal is exact
+  for (Value *V : {L, R})
+    if (auto Size = sizeOf(V)) {
+      if (*Size < (T->isDoubleTy() ? 0x1p970 : 0x1p103)) Mask &= ~Overflow;
+      if (*Size == 0) Mask = 0;
+    }
+  return Mask;
+}
+
+// Subnormal numbers times an integer, or by 1, 1/2, 1/4..., are exact; times 1.1 they are not, and underflow again.
+bool isInteger(double Size) { return Size == std::trunc(Size); }
+
+bool isPowerOfTwo(double Size) {
+  int Exponent;
+  return std::frexp(Size, &Exponent) == 0.5;
+}
+
+uint32_t productPossible(Value *L, Value *R) {
+  uint32_t Mask = Overflow | Underflow | Inexact;
+  for (Value *V : {L, R})
+    if (auto Size = sizeOf(V)) {
+      if (*Size <= 1) Mask &= ~Overflow;
+      if (isInteger(*Size)) Mask &= ~Underflow;
+      if (*Size == 0 || *Size == 1) Mask = 0;
+    }
+  return Mask;
+}
+
+uint32_t quotientPossible(Value *L, Value *R, Type *T) {
+  uint32_t Mask = Overflow | Underflow | DivideByZero | Invalid | Inexact;
+  if (auto Size = sizeOf(R)) {
+    if (*Size != 0) Mask &= ~(DivideByZero | Invalid);
+    if (*Size >= 1) Mask &= ~Overflow;
+    if (*Size <= 1 && isPowerOfTwo(*Size)) Mask &= ~Underflow;
+    if (*Size == 1) Mask = 0;
+  }
+  if (auto Size = sizeOf(L)) {
+    Mask &= ~(*Size == 0 ? Overflow | Underflow | DivideByZero | Inexact : uint32_t(Invalid));
+    if (*Size < (T->isDoubleTy() ? 0x1p-50 : 0x1p-21)) Mask &= ~Overflow; // the smallest divisor is 2^-1074, 2^-149
+    if (*Size >= 4) Mask &= ~Underflow;                                   // the largest one is below 2^1024, 2^128
+  }
+  return Mask;
+}
+
+uint32_t remainderPossible(Value *R) {
+  auto Size = sizeOf(R);
+  return Size && *Size != 0 ? 0 : uint32_t(Invalid);
+}
+
+// ---- instructions ------------------------------------------------------------------------------------------------
+
+std::string typeName(unsigned Bits, bool Signed) {
+  StringRef Name = Bits == 8 ? "char" : Bits == 16 ? "short" : Bits == 32 ? "int" : Bits == 64 ? "long" : "";
+  if (Name.empty()) return ((Signed ? "(int" : "(unsigned") + Twine(Bits) + ")").str();
+  if (Bits == 8) return Signed ? "(signed char)" : "(unsigned char)";
+  return ((Signed ? "(" : "(unsigned ") + Name + ")").str();
+}
+
+Operation make(unsigned Number, StringRef Name, uint32_t Possible, ArrayRef<Value *> Operands, Type *Float) {
+  Operation O{Number, Name.str(), Possible, {}, Float};
+  O.Operands.append(Operands.begin(), Operands.end());
+  for (Value *V : Operands)
+    if (auto *K = dyn_cast<ConstantFP>(V); K && !K->getValueAPF().isFinite()) O.Possible = 0; // it only propagates
+  return O;
+}
+
+// `Kind` is the name of the instruction, also of the constrained intrinsic.
+std::optional<Operation> arithmetic(StringRef Kind, ArrayRef<Value *> Ops, Type *T) {
+  if (!isScalar(T)) return std::nullopt;
+  if (Kind == "fadd") return make(PEN_ADD, "+", sumPossible(Ops[0], Ops[1], T), Ops, T);
+  if (Kind == "fsub") return make(PEN_SUBTRACT, "-", sumPossible(Ops[0], Ops[1], T), Ops, T);
+  if (Kind == "fmul") return make(PEN_MULTIPLY, "*", productPossible(Ops[0], Ops[1]), Ops, T);
+  if (Kind == "fdiv") return make(PEN_DIVIDE, "/", quotientPossible(Ops[0], Ops[1], T), Ops, T);
+  if (Kind == "frem" || Kind == "fmod") return make(PEN_FMOD, "fmod", remainderPossible(Ops[1]), Ops, T);
+  if (Kind == "fma" || Kind == "fmuladd") return make(PEN_FMA, "fma", Overflow | Underflow | Inexact, Ops, T);
+  if (Kind == "sqrt") return make(PEN_SQRT, "sqrt", Invalid | Inexact, Ops, T);
+  if (Kind == "fneg") return make(PEN_NEGATE, "-", 0, Ops, T);
+  if (Kind == "fabs") return make(PEN_ABS, "fabs", 0, Ops, T);
+  if (Kind == "fptrunc" && Ops[0]->getType()->isDoubleTy())
+    return make(PEN_NARROW, "(float)", Overflow | Underflow | Inexact, Ops, T);
+  return std::nullopt;
+}
+
+// Integers that are not scalar, or wider than what the hook can show, are no sites.
+bool isShown(Type *T) { return T->isIntegerTy() && T->getIntegerBitWidth() >= 8 && T->getIntegerBitWidth() <= 64; }
+
+std::optional<Operation> conversion(StringRef Kind, ArrayRef<Value *> Ops, Type *T) {
+  bool To = Kind == "fptosi" || Kind == "fptoui" || Kind == "lround" || Kind == "llround" || Kind == "lrint" || Kind == "llrint";
+  bool Signed = Kind != "fptoui" && Kind != "uitofp";
+  if (To && isScalar(Ops[0]->getType()) && isShown(T)) {
+    unsigned Bits = T->getIntegerBitWidth();
+    bool Cast = Kind.starts_with("fp");
+    Operation O = make(Signed ? PEN_TO_SIGNED : PEN_TO_UNSIGNED, Cast ? typeName(Bits, Signed) : Kind.str(), Invalid, Ops,
+                       Ops[0]->getType());
+    O.Integer = Bits;
+    return O;
+  }
+  if ((Kind == "sitofp" || Kind == "uitofp") && isScalar(T) && isShown(Ops[0]->getType())) {
+    unsigned Bits = Ops[0]->getType()->getIntegerBitWidth();
+    bool Fits = Bits - Signed <= (T->isDoubleTy() ? 53u : 24u);
+    Operation O = make(Signed ? PEN_FROM_SIGNED : PEN_FROM_UNSIGNED, T->isDoubleTy() ? "(double)" : "(float)",
+                       Fits ? 0 : uint32_t(Inexact), Ops, T);
+    O.Integer = Bits;
+    return O;
+  }
+  return std::nullopt;
+}
+
+bool takes(const MathFunction &F, ArrayRef<Value *> Ops, Type *T) {
+  if (!isScalar(T) || Ops.size() != F.Operands.size()) return false;
+  for (unsigned I = 0; I < Ops.size(); I++) {
+    Type *Got = Ops[I]->getType();
+    if (F.Operands[I] == 'D' ? Got != T : !isShown(Got)) return false;
+  }
+  return true;
+}
+
+std::optional<Operation> mathFunction(StringRef Name, ArrayRef<Value *> Ops, Type *T) {
+  for (const MathFunction &F : Functions)
+    if (F.Name == Name && takes(F, Ops, T)) {
+      uint32_t Possible = maskOf(F.Raises);
+      if (F.Number == PEN_LDEXP || F.Number == PEN_SCALBN || F.Number == PEN_SCALBLN) Possible |= Inexact;
+      return make(F.Number, Name, Possible, Ops, T);
+    }
+  return std::nullopt;
+}
+
+std::optional<Operation> named(StringRef Name, ArrayRef<Value *> Ops, Type *T) {
+  if (Ops.empty()) return std::nullopt;
+  if (Name == "drem") Name = "remainder";
+  if (auto O = mathFunction(Name, Ops, T)) return O;
+  bool IsUnary = Name == "sqrt" || Name == "fabs" || Name == "fneg" || Name == "fptrunc";
+  unsigned Arity = IsUnary ? 1 : Name == "fma" || Name == "fmuladd" ? 3 : 2;
+  if (Ops.size() == Arity)
+    if (auto O = arithmetic(Name, Ops, T)) return O;
+  return Ops.size() == 1 ? conversion(Name, Ops, T) : std::nullopt;
+}
+
+// The operands of a call without rounding mode and exception behaviour.
+SmallVector<Value *, 3> argumentsOf(const CallInst &Call) {
+  SmallVector<Value *, 3> Args;
+  for (Value *V : Call.args())
+    if (!V->getType()->isMetadataTy()) Args.push_back(V);
+  return Args;
+}
+
+std::optional<Operation> called(const CallInst &Call) {
+  const Function *F = Call.getCalledFunction();
+  if (!F || !F->isDeclaration() || Call.isMustTailCall()) return std::nullopt;
+  SmallVector<Value *, 3> Args = argumentsOf(Call);
+  if (F->isIntrinsic()) {
+    StringRef Name = Intrinsic::getBaseName(F->getIntrinsicID());
+    Name.consume_front("llvm.");
+    Name.consume_front("experimental.constrained.");
+    return named(Name, Args, Call.getType());
+  }
+  StringRef Name = F->getName();
+  bool Single = !Args.empty() && (Call.getType()->isFloatTy() || Args[0]->getType()->isFloatTy());
+  if (Single && !Name.consume_back("f")) return std::nullopt;
+  for (StringRef Instruction : {"fadd", "fsub", "fmul", "fdiv", "frem", "fneg", "fptrunc", "fptosi", "fptoui", "sitofp", "uitofp", "fmuladd"})
+    if (Name == Instruction) return std::nullopt; // a function that has the name by chance
+  return named(Name, Args, Call.getType());
+}
+
+std::optional<Operation> describe(Instruction &I) {
+  if (auto *Call = dyn_cast<CallInst>(&I)) return called(*Call);
+  switch (I.getOpcode()) {
+    case Instruction::FAdd: case Instruction::FSub: case Instruction::FMul: case Instruction::FDiv: case Instruction::FRem:
+    case Instruction::FNeg: case Instruction::FPTrunc: case Instruction::FPToSI: case Instruction::FPToUI:
+    case Instruction::SIToFP: case Instruction::UIToFP:
+      break;
+    default: return std::nullopt;
+  }
+  SmallVector<Value *, 3> Ops(I.operand_values());
+  return named(I.getOpcodeName(), Ops, I.getType());
+}
+
+Value *bitsOf(Context &X, IRBuilder<> &B, Value *V, bool Signed) {
+  if (V->getType()->isIntegerTy()) return B.CreateIntCast(V, X.I64, Signed);
+  return B.CreateZExt(B.CreateBitCast(V, V->getType()->isDoubleTy() ? X.I64 : X.I32), X.I64);
+}
+
+bool fuses(const Function &F) {
+  StringRef Features = F.getFnAttribute("target-features").getValueAsString();
+  Triple Target(F.getParent()->getTargetTriple()); // text before LLVM 21
+  return Target.getArch() != Triple::x86_64 || Features.contains("+fma");
+}
+
+} // namespace
+
+// Where the processor has no such instruction, the compiler makes a product and a sum of it, each of which is rounded and may
+// raise; and the source has two operations.
+void splitMultiplyAdds(Function &F) {
+  if (fuses(F)) return;
+  SmallVector<IntrinsicInst *, 16> All;
+  for (Instruction &I : instructions(F))
+    if (auto *Call = dyn_cast<IntrinsicInst>(&I); Call && Call->getIntrinsicID() == Intrinsic::fmuladd && isScalar(Call->getType()))
+      All.push_back(Call);
+  for (IntrinsicInst *Call : All) {
+    IRBuilder<> B(Call);
+    B.setFastMathFlags(Call->getFastMathFlags());
+    Value *Sum = B.CreateFAdd(B.CreateFMul(Call->getArgOperand(0), Call->getArgOperand(1)), Call->getArgOperand(2));
+    Call->replaceAllUsesWith(Sum);
+    Call->eraseFromParent();
+  }
+}
+
+std::optional<Site> operationAt(Instruction &I) {
+  if (!WithExceptions || I.hasMetadata("nosanitize")) return std::nullopt;
+  auto O = describe(I);
+  if (!O) return std::nullopt;
+  Site S;
+  S.K = Kind::Operation;
+  S.At = WeakTrackingVH(&I);
+  S.Where = I.getDebugLoc();
+  S.Branches = PEN_EXCEPTIONS;
+  S.Possible = O->Possible;
+  S.Name = O->Name;
+  S.Operation = O->Number;
+  S.Width = O->Float->isDoubleTy() ? 64 : 32;
+  return S;
+}
+
+Shape shapeOfOperation(const Site &S) {
+  Shape Sh;
+  Sh.Operand = S.Width == 64 ? PEN_OP_F64 : PEN_OP_F32;
+  Sh.Width = S.Width;
+  return Sh;
+}
+
+void hookOperation(Context &X, const Site &S, Instruction *At, GlobalVariable *Actions) {
+  auto O = describe(*At);
+  if (!O || O->Number != S.Operation) return; // the optimizer put another value in its place
+  Constant *Action = actionsOf(X, S, Actions);
+  Instruction *Next = At->getNextNode();
+  Instruction *Armed = whenArmed(X, Next, Action);
+  IRBuilder<> B(Armed);
+  B.SetCurrentDebugLocation(At->getDebugLoc());
+  uint32_t What = O->Number | (O->Float->isFloatTy() ? PEN_SINGLE : 0) | O->Integer << PEN_INTEGER_SHIFT |
+                  S.Possible << PEN_POSSIBLE_SHIFT;
+  Value *Words[3] = {B.getInt64(0), B.getInt64(0), B.getInt64(0)};
+  for (unsigned I = 0; I < O->Operands.size(); I++) {
+    if (isa<Constant>(O->Operands[I])) What |= PEN_CONSTANT << I;
+    Words[I] = bitsOf(X, B, O->Operands[I], O->Number != PEN_FROM_UNSIGNED);
+  }
+  Value *Result = bitsOf(X, B, At, O->Number != PEN_TO_UNSIGNED);
+  FunctionCallee Hook = X.declare("__pen_on_operation", {X.Ptr, X.I32, X.I64, X.I64, X.I64, X.I64});
+  X.call(B, Hook, {Action, X.u32(What), Words[0], Words[1], Words[2], Result});
+}
+
+} // namespace pen

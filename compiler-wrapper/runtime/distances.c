@@ -1,0 +1,320 @@
+/* Branch distances: of integers, of floats, of classes of floats, and of conditions of several comparisons. Part of pen.c.
+ *
+ * In integers where the metric is exact, so that no floating-point exception is raised. */
+
+/* Distances of a condition to being true and to being false. Exactly one of them is 0. */
+struct pen_pair {
+  uint64_t to_true, to_false;
+};
+
+/* Instrumented code gives this as `result`: pairs in registers would have to be registers that it may clobber. */
+HIDDEN struct pen_pair __pen_pair;
+
+/* Largest distance; one less than "not reached". */
+#define FAR (UINT64_MAX - 1)
+
+static uint64_t add_sat(uint64_t a, uint64_t b) {
+  uint64_t sum;
+  return __builtin_add_overflow(a, b, &sum) || sum > FAR ? FAR : sum;
+}
+
+static double as_double(uint64_t bits) {
+  double x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+static uint64_t as_bits(double x) {
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+/* A squared distance as ordered bits; NaN and infinity are both farthest. */
+static uint64_t real_bits(double d) { return d <= 0x1.fffffffffffffp1023 ? as_bits(d) : as_bits(0x1.fffffffffffffp1023); }
+
+static uint64_t sum(uint64_t a, uint64_t b) {
+  if (__pen_state.metric == PEN_SQUARED) return real_bits(as_double(a) + as_double(b));
+  return add_sat(a, b);
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+/* The epsilon of CoverMe, Def. 4.1: what a strict comparison costs at equality. */
+#define EPSILON 1e-6
+
+static uint64_t unit(void) { return __pen_state.metric == PEN_SQUARED ? as_bits(EPSILON) : 1; }
+
+static struct pen_pair swapped(struct pen_pair p) { return (struct pen_pair){p.to_false, p.to_true}; }
+
+/* Three relations are enough: the others are their negations or have their operands exchanged. */
+enum relation { EQUAL, LESS, LESS_EQUAL };
+
+/* The pair of `a REL b`, given whether a == b, whether a < b, and how far apart they are. */
+static struct pen_pair from_gap(enum relation rel, int equal, int less, uint64_t gap) {
+  struct pen_pair p = {0, 0};
+  switch (rel) {
+    case EQUAL:
+      if (equal) p.to_false = unit();
+      else p.to_true = gap;
+      break;
+    case LESS:
+      if (less) p.to_false = gap;
+      else p.to_true = sum(gap, unit());
+      break;
+    case LESS_EQUAL:
+      if (less || equal) p.to_false = sum(gap, unit());
+      else p.to_true = gap;
+      break;
+  }
+  return p;
+}
+
+static uint64_t squared(double a, double b) {
+  double gap = a - b;
+  return real_bits(gap * gap);
+}
+
+/* ---- integers -------------------------------------------------------------------------------------------------- */
+
+static struct pen_pair integers(enum relation rel, uint64_t a, uint64_t b, int is_signed) {
+  int less = is_signed ? (int64_t)a < (int64_t)b : a < b;
+  uint64_t gap = smaller(less ? b - a : a - b, FAR);
+  if (__pen_state.metric == PEN_SQUARED)
+    gap = is_signed ? squared((double)(int64_t)a, (double)(int64_t)b) : squared((double)a, (double)b);
+  if (a != b && gap == 0) gap = unit(); /* different integers that are the same double */
+  return from_gap(rel, a == b, less, gap);
+}
+
+/* `predicate` is llvm::CmpInst::Predicate (32 to 41); the operands are extended to 64 bits as the predicate reads them. */
+static struct pen_pair icmp(uint32_t predicate, uint64_t a, uint64_t b) {
+  switch (predicate) {
+    case 32: return integers(EQUAL, a, b, 1);
+    case 33: return swapped(integers(EQUAL, a, b, 1));
+    case 34: return integers(LESS, b, a, 0);
+    case 35: return integers(LESS_EQUAL, b, a, 0);
+    case 36: return integers(LESS, a, b, 0);
+    case 37: return integers(LESS_EQUAL, a, b, 0);
+    case 38: return integers(LESS, b, a, 1);
+    case 39: return integers(LESS_EQUAL, b, a, 1);
+    case 40: return integers(LESS, a, b, 1);
+    default: return integers(LESS_EQUAL, a, b, 1);
+  }
+}
+
+/* ---- floats ---------------------------------------------------------------------------------------------------- */
+
+/* An operand of either width: its place on the line of its floats (both zeros at 0, NaN beyond infinity) and its value. */
+struct place {
+  int64_t key;
+  int64_t infinity; /* the key of +infinity */
+  double value;
+};
+
+static struct place place_of_double(double x) {
+  uint64_t bits = as_bits(x);
+  int64_t size = (int64_t)(bits & INT64_MAX);
+  return (struct place){bits >> 63 ? -size : size, 0x7ff0000000000000, x};
+}
+
+static struct place place_of_float(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  int64_t size = bits & INT32_MAX;
+  return (struct place){bits >> 31 ? -size : size, 0x7f800000, x};
+}
+
+/* The upper 64 bits of a float of 80 or 128 bits: sign, 15 bits of exponent, then the fraction; with 80 bits the leading
+ * one of the fraction is there too. In integers only, so that no exception is raised. */
+static struct place place_of_wide(uint64_t upper, uint32_t bits) {
+  int64_t size = (int64_t)(upper & INT64_MAX);
+  struct place p = {upper >> 63 ? -size : size, bits == 80 ? 0x7fff800000000000 : 0x7fff000000000000, 0};
+  int64_t exponent = (size >> 48) - 16383 + 1023;
+  uint64_t fraction = (uint64_t)size << (bits == 80 ? 17 : 16) >> 12;
+  uint64_t magnitude = exponent <= 0 ? 0 : exponent >= 2047 ? 0x7ff0000000000000 : (uint64_t)exponent << 52 | fraction;
+  p.value = as_double((upper & INT64_MIN) | magnitude);
+  return p;
+}
+
+/* How many floats beyond infinity; 0 for a number. */
+static uint64_t excess(struct place p) {
+  int64_t size = p.key < 0 ? -p.key : p.key;
+  return size > p.infinity ? (uint64_t)(size - p.infinity) : 0;
+}
+
+/* The number, or for NaN the infinity of its sign. */
+static int64_t clamped(struct place p) {
+  if (p.key > p.infinity) return p.infinity;
+  return p.key < -p.infinity ? -p.infinity : p.key;
+}
+
+static uint64_t nan_cost(uint64_t beyond) {
+  if (!beyond) return 0;
+  return __pen_state.metric == PEN_SQUARED ? as_bits(0x1.fffffffffffffp1023) : beyond;
+}
+
+/* a REL b for ordered relations: false when an operand is NaN, and then as far as the way back to numbers. */
+static struct pen_pair ordered(enum relation rel, struct place a, struct place b) {
+  uint64_t beyond = add_sat(excess(a), excess(b));
+  int64_t ka = clamped(a), kb = clamped(b);
+  uint64_t gap = ka < kb ? (uint64_t)kb - (uint64_t)ka : (uint64_t)ka - (uint64_t)kb;
+  if (!beyond) {
+    if (__pen_state.metric == PEN_SQUARED && gap) {
+      gap = squared(a.value, b.value);
+      if (!gap) gap = 1; /* the square underflowed: the smallest double */
+    }
+    return from_gap(rel, ka == kb, ka < kb, gap);
+  }
+  struct pen_pair p = {sum(nan_cost(beyond), __pen_state.metric == PEN_SQUARED ? 0 : gap), 0};
+  return p;
+}
+
+/* "Both are numbers". */
+static struct pen_pair is_ordered(struct place a, struct place b) {
+  struct pen_pair p = {0, 0};
+  uint64_t beyond = add_sat(excess(a), excess(b));
+  if (beyond) {
+    p.to_true = nan_cost(beyond);
+    return p;
+  }
+  int64_t size_a = a.key < 0 ? -a.key : a.key, size_b = b.key < 0 ? -b.key : b.key;
+  int64_t largest = size_a > size_b ? size_a : size_b;
+  p.to_false = nan_cost((uint64_t)(a.infinity + 1 - largest));
+  return p;
+}
+
+/* Bits of llvm's fcmp predicates: equal 1, greater 2, less 4, unordered 8. */
+static struct pen_pair floats(uint32_t predicate, struct place a, struct place b) {
+  switch (predicate) {
+    case 1: return ordered(EQUAL, a, b);
+    case 2: return ordered(LESS, b, a);
+    case 3: return ordered(LESS_EQUAL, b, a);
+    case 4: return ordered(LESS, a, b);
+    case 5: return ordered(LESS_EQUAL, a, b);
+    case 7: return is_ordered(a, b);
+    case 8: return swapped(is_ordered(a, b));
+    case 10: return swapped(ordered(LESS_EQUAL, a, b));
+    case 11: return swapped(ordered(LESS, a, b));
+    case 12: return swapped(ordered(LESS_EQUAL, b, a));
+    case 13: return swapped(ordered(LESS, b, a));
+    case 14: return swapped(ordered(EQUAL, a, b));
+    default: break;
+  }
+  /* one (6) and ueq (9): different numbers, and its negation */
+  struct pen_pair differ = swapped(ordered(EQUAL, a, b));
+  uint64_t beyond = add_sat(excess(a), excess(b));
+  if (beyond) differ = (struct pen_pair){nan_cost(beyond), 0};
+  return predicate == 6 ? differ : swapped(differ);
+}
+
+static struct pen_pair fcmp64(uint32_t predicate, double a, double b) {
+  return floats(predicate, place_of_double(a), place_of_double(b));
+}
+
+static struct pen_pair fcmp32(uint32_t predicate, float a, float b) {
+  return floats(predicate, place_of_float(a), place_of_float(b));
+}
+
+/* In the exact metric, and in integer registers: how far the comparison, which holds or not, is from the other truth value.
+ * The same as `icmp` says. */
+static __attribute__((always_inline)) inline uint64_t exact_icmp(uint32_t predicate, uint64_t a, uint64_t b, int holds) {
+  int is_unsigned = predicate >= 34 && predicate <= 37;
+  int less = is_unsigned ? a < b : (int64_t)a < (int64_t)b;
+  uint64_t gap = smaller(less ? b - a : a - b, FAR);
+  gap += predicate > 33 && (predicate & 1) == holds; /* >=, <= that hold, or <, > that do not: one more than to equality */
+  return smaller(gap + (gap == 0), FAR);
+}
+
+static __attribute__((always_inline)) inline int holds(uint32_t predicate, uint64_t a, uint64_t b) {
+  if (predicate <= 33) return (a == b) == (predicate == 32);
+  int is_signed = predicate >= 38, less = is_signed ? (int64_t)a < (int64_t)b : a < b;
+  switch (predicate & 3) {
+    case 2: return !less && a != b; /* 34, 38 */
+    case 3: return !less;           /* 35, 39 */
+    case 0: return less;            /* 36, 40 */
+    default: return less || a == b; /* 37, 41 */
+  }
+}
+
+SLOW void squared_icmp(struct pen_pair *result, uint32_t predicate, uint64_t a, uint64_t b) {
+  *result = icmp(predicate, a, b);
+}
+
+KEEPS_REGISTERS void __pen_icmp(struct pen_pair *result, uint32_t predicate, uint64_t a, uint64_t b) {
+  if (__pen_state.metric == PEN_SQUARED) {
+    squared_icmp(result, predicate, a, b);
+    return;
+  }
+  int truth = holds(predicate, a, b);
+  uint64_t d = exact_icmp(predicate, a, b, truth);
+  result->to_true = truth ? 0 : d;
+  result->to_false = truth ? d : 0;
+}
+
+KEEPS_REGISTERS void __pen_fcmp64(struct pen_pair *result, uint32_t predicate, double a, double b) {
+  *result = fcmp64(predicate, a, b);
+}
+
+KEEPS_REGISTERS void __pen_fcmp32(struct pen_pair *result, uint32_t predicate, float a, float b) {
+  *result = fcmp32(predicate, a, b);
+}
+
+KEEPS_REGISTERS void __pen_fcmp_wide(struct pen_pair *result, uint32_t predicate, uint64_t a, uint64_t b, uint32_t bits) {
+  *result = floats(predicate, place_of_wide(a, bits), place_of_wide(b, bits));
+}
+
+/* ---- classes of floats ------------------------------------------------------------------------------------------- */
+
+/* The classes by rising size, positive and negative, as bits of llvm.is.fpclass. */
+static const uint32_t classes[6][2] = {{0x40, 0x20}, {0x80, 0x10}, {0x100, 0x8}, {0x200, 0x4}, {0x1, 0x1}, {0x2, 0x2}};
+
+/* How many floats lie between the one of `bits` and the nearest one in `mask`; 0 if it is in. Both zeros are on the line. */
+static uint64_t to_classes(uint64_t bits, uint32_t width, uint32_t mask) {
+  uint32_t fraction = width == 64 ? 52 : 23;
+  uint64_t sign = 1ull << (width - 1), infinity = (sign - 1) >> fraction << fraction, quiet = infinity | 1ull << (fraction - 1);
+  uint64_t from[7] = {0, 1, 1ull << fraction, infinity, infinity + 1, quiet, sign};
+  uint64_t size = bits & (sign - 1), best = FAR;
+  for (int other = 0; other < 2; other++)
+    for (int i = 0; i < 6; i++) {
+      if (!(mask & classes[i][!!(bits & sign) ^ other])) continue;
+      uint64_t low = from[i], high = from[i + 1] - 1;
+      uint64_t d = other ? size + 1 + low : size < low ? low - size : size > high ? size - high : 0;
+      best = smaller(best, d);
+    }
+  return best;
+}
+
+KEEPS_REGISTERS void __pen_fpclass(struct pen_pair *result, uint64_t bits, uint32_t width, uint32_t mask) {
+  uint64_t in = to_classes(bits, width, mask), out = to_classes(bits, width, ~mask);
+  if (__pen_state.metric == PEN_SQUARED) { /* a class is no number to take the difference to */
+    in = in ? unit() : 0;
+    out = out ? unit() : 0;
+  }
+  *result = (struct pen_pair){in, out};
+}
+
+/* ---- conditions of several comparisons -------------------------------------------------------------------------- */
+
+SLOW void squared_sum(uint64_t *result, uint64_t a, uint64_t b) { *result = sum(a, b); }
+
+static __attribute__((always_inline)) inline void put_sum(uint64_t *result, uint64_t a, uint64_t b) {
+  if (__pen_state.metric == PEN_SQUARED) squared_sum(result, a, b);
+  else *result = add_sat(a, b);
+}
+
+KEEPS_REGISTERS void __pen_and(struct pen_pair *result, uint64_t at, uint64_t af, uint64_t bt, uint64_t bf) {
+  result->to_false = at || bt ? 0 : smaller(af, bf);
+  put_sum(&result->to_true, at, bt);
+}
+
+KEEPS_REGISTERS void __pen_or(struct pen_pair *result, uint64_t at, uint64_t af, uint64_t bt, uint64_t bf) {
+  result->to_true = af || bf ? 0 : smaller(at, bt);
+  put_sum(&result->to_false, af, bf);
+}
+
+/* A truth value, the lowest bit of `truth`, with nothing behind it. Bit 1: it was decided on the way here, and comparisons
+ * on another way, which have distances, are closer. */
+KEEPS_REGISTERS void __pen_opaque(struct pen_pair *result, uint32_t truth) {
+  uint64_t away = truth & 2 && __pen_state.metric != PEN_SQUARED ? FAR : unit();
+  *result = (struct pen_pair){truth & 1 ? 0 : away, truth & 1 ? away : 0};
+}

@@ -1,0 +1,112 @@
+/* Numbers as integers: what an operation would give without rounding, compared with what it gave.
+ *
+ * Nothing here is computed in floats, so the exception flags of the program stay as they are. Included by pen.c. */
+
+typedef unsigned __int128 u128;
+
+/* One of the two formats. */
+struct format {
+  uint64_t sign;         /* its bit */
+  uint64_t infinity;     /* bits */
+  uint64_t least_normal; /* bits */
+  int fraction;          /* bits of the significand without the leading one */
+  int bias;              /* of the exponent */
+};
+
+#define INLINE static __attribute__((always_inline)) inline
+
+INLINE struct format format_of(int single) {
+  return single ? (struct format){UINT64_C(1) << 31, 0x7f800000, UINT64_C(1) << 23, 23, 127}
+                : (struct format){UINT64_C(1) << 63, 0x7ff0000000000000, UINT64_C(1) << 52, 52, 1023};
+}
+
+/* The bits without the sign: its place among the floats from 0 up. */
+INLINE uint64_t size_of(struct format f, uint64_t bits) { return bits & (f.sign - 1); }
+INLINE int is_negative(struct format f, uint64_t bits) { return !!(bits & f.sign); }
+INLINE int is_finite(struct format f, uint64_t bits) { return size_of(f, bits) < f.infinity; }
+
+/* Its place on the line of the floats; both zeros at 0. */
+INLINE int64_t key_of(struct format f, uint64_t bits) {
+  int64_t size = (int64_t)size_of(f, bits);
+  return is_negative(f, bits) ? -size : size;
+}
+
+/* significand * 2^exponent; the significand is odd, or 0. */
+struct exact {
+  u128 significand;
+  int64_t exponent;
+  int negative;
+  int too_wide; /* it has more bits than fit: no float; the last bit here stands for all that are missing */
+};
+
+INLINE int bits_of(u128 v) {
+  uint64_t high = (uint64_t)(v >> 64), low = (uint64_t)v;
+  return high ? 128 - __builtin_clzll(high) : low ? 64 - __builtin_clzll(low) : 0;
+}
+
+INLINE struct exact exact_of(u128 significand, int64_t exponent, int negative) {
+  if (!significand) return (struct exact){0, 0, negative, 0};
+  uint64_t low = (uint64_t)significand;
+  int zeros = low ? __builtin_ctzll(low) : 64 + __builtin_ctzll((uint64_t)(significand >> 64));
+  return (struct exact){significand >> zeros, exponent + zeros, negative, 0};
+}
+
+/* Of a finite float. */
+INLINE struct exact exact_float_of(struct format f, uint64_t bits) {
+  uint64_t size = size_of(f, bits), significand = size & (f.least_normal - 1);
+  int64_t exponent = (int64_t)(size >> f.fraction);
+  if (exponent) significand |= f.least_normal;
+  else exponent = 1;
+  return exact_of(significand, exponent - f.bias - f.fraction, is_negative(f, bits));
+}
+
+INLINE struct exact product(struct exact a, struct exact b) {
+  return exact_of(a.significand * b.significand, a.exponent + b.exponent, a.negative ^ b.negative);
+}
+
+INLINE struct exact total(struct exact a, struct exact b) {
+  if (!a.significand) return b;
+  if (!b.significand) return a;
+  if (a.exponent < b.exponent) {
+    struct exact swapped = a;
+    a = b;
+    b = swapped;
+  }
+  int64_t shift = a.exponent - b.exponent, missing = shift + bits_of(a.significand) - 126;
+  if (missing > 0) { /* the last bit of b is too far below the first of a for any float */
+    shift -= missing;
+    b.significand = (missing < 128 ? b.significand >> missing : 0) | 1;
+    b.exponent += missing;
+  }
+  u128 x = a.significand << shift, y = b.significand;
+  int negative = x >= y ? a.negative : b.negative;
+  u128 size = a.negative == b.negative ? x + y : x >= y ? x - y : y - x;
+  struct exact sum = exact_of(size, b.exponent, negative);
+  sum.too_wide = missing > 0;
+  return sum;
+}
+
+INLINE int same(struct exact a, struct exact b) {
+  if (a.too_wide || b.too_wide || a.significand != b.significand) return 0;
+  return !a.significand || (a.exponent == b.exponent && a.negative == b.negative);
+}
+
+/* |a| < |b|. */
+INLINE int is_smaller(struct exact a, struct exact b) {
+  int bits_a = bits_of(a.significand), bits_b = bits_of(b.significand);
+  if (!bits_a || !bits_b) return !bits_a && bits_b;
+  int64_t top_a = a.exponent + bits_a, top_b = b.exponent + bits_b;
+  if (top_a != top_b) return top_a < top_b;
+  return a.significand << (128 - bits_a) < b.significand << (128 - bits_b);
+}
+
+/* As bits of a double. A NaN of float stays one. */
+static uint64_t widened(struct format f, uint64_t bits) {
+  if (f.fraction == 52) return bits;
+  uint64_t size = size_of(f, bits), sign = (uint64_t)is_negative(f, bits) << 63;
+  if (size == 0) return sign;
+  if (size >= f.infinity) return sign | 0x7ff0000000000000 | (size - f.infinity) << 29;
+  int shift = size < f.least_normal ? __builtin_clzll(size) - 40 : 0; /* a subnormal one is normal as a double */
+  uint64_t exponent = (size < f.least_normal ? 1 - (uint64_t)shift : size >> 23) + 1023 - 127;
+  return sign | exponent << 52 | (size << shift & 0x7fffff) << 29;
+}

@@ -1,0 +1,198 @@
+use std::{fmt::Write, fs, mem::offset_of, process::Command};
+
+use super::*;
+
+/// Lines of "what number", once as C text that prints them and once as Rust computes them.
+#[derive(Default)]
+struct Layout {
+    c: String,
+    rust: String,
+}
+
+impl Layout {
+    fn value(&mut self, c: &str, rust: u64) {
+        writeln!(self.c, "  printf(\"{c} %lu\\n\", (unsigned long)({c}));").expect("a String takes it");
+        writeln!(self.rust, "{c} {rust}").expect("a String takes it");
+    }
+}
+
+macro_rules! structure {
+    ($layout:ident, $c:literal, $rust:ty, $($c_field:literal $field:ident)*) => {
+        $layout.value(concat!("sizeof(struct ", $c, ")"), size_of::<$rust>() as u64);
+        $($layout.value(concat!("offsetof(struct ", $c, ", ", $c_field, ")"), offset_of!($rust, $field) as u64);)*
+    };
+}
+
+fn structures(layout: &mut Layout) {
+    structure!(layout, "pen_param", Param,
+        "name" name "type" type_name "kind" kind "pointer" pointer "offset" offset "size" size "cell" cell
+        "unused" unused);
+    structure!(layout, "pen_edges", Edges, "next" next "calls" calls "lines" lines "n_next" n_next "n_calls" n_calls
+        "n_lines" n_lines "unused" unused);
+    structure!(layout, "pen_case", Case, "value" value "branch" branch "unused" unused);
+    structure!(layout, "pen_site", Site,
+        "function" function "file" file "actions" actions "edges" edges "cases" cases "name" name "line" line "column" column
+        "n_branches" n_branches "n_cases" n_cases "kind" kind "predicate" predicate "operand" operand "width" width
+        "possible" possible "operation" operation "unused" unused);
+    structure!(layout, "pen_traced", Traced, "actions" actions "operands" operands "result" result "what" what "unused" unused);
+    structure!(layout, "pen_function", Function,
+        "name" name "symbol" symbol "file" file "address" address "call" call "params" params "sites" sites
+        "entry" entry "floats" floats "integers" integers "result_type" result_type "n_params" n_params
+        "n_sites" n_sites "n_floats" n_floats "n_integers" n_integers "result_kind" result_kind
+        "input_size" input_size "line" line "is_static" is_static "output_size" output_size "unused" unused);
+    structure!(layout, "pen_state", State,
+        "r" r "fuel" fuel "metric" metric "hits" hits "n_improved" n_improved "last_branch" last_branch
+        "outcomes" outcomes "best" best "improved" improved "coverage" coverage "stop" stop
+        "exit_status" exit_status "lead" lead "path" path "back" back "n_path" n_path "path_at" path_at
+        "path_bits" path_bits "watch" watch "seen" seen "n_seen" n_seen "trace" trace "n_trace" n_trace
+        "trace_room" trace_room "passes" passes "n_passes" n_passes "passes_room" passes_room);
+    structure!(layout, "pen_tables", Tables,
+        "version" version "n_guards" n_guards "state" state "sites" sites "sites_end" sites_end
+        "functions" functions "functions_end" functions_end "actions" actions "actions_end" actions_end
+        "sancov_gate" sancov_gate);
+}
+
+fn constants(layout: &mut Layout) {
+    for (c, rust) in [
+        ("PEN_ABI_VERSION", VERSION),
+        ("PEN_RECORD", action::RECORD.into()),
+        ("PEN_WANT", action::WANT.into()),
+        ("PEN_TRACK", action::TRACK.into()),
+        ("PEN_NEAR", action::NEAR.into()),
+        ("PEN_STEP", action::STEP.into()),
+        ("PEN_MIN", action::MIN.into()),
+        ("PEN_LEAD", action::LEAD.into()),
+        ("PEN_ARMED", action::ARMED.into()),
+        ("PEN_LEAD_BITS", LEAD_BITS),
+        ("PEN_ULP", metric::ULP),
+        ("PEN_SQUARED", metric::SQUARED),
+        ("PEN_BOUNDARY", metric::BOUNDARY),
+        ("PEN_END", END),
+        ("PEN_STRAYED", STRAYED),
+        ("PEN_UNSUPPORTED", kind::UNSUPPORTED),
+        ("PEN_F32", kind::F32),
+        ("PEN_F64", kind::F64),
+        ("PEN_I8", kind::I8),
+        ("PEN_I64", kind::I64),
+        ("PEN_U8", kind::U8),
+        ("PEN_U64", kind::U64),
+        ("PEN_BOOL", kind::BOOL),
+        ("PEN_VOID", kind::VOID),
+        ("PEN_OUTPUT", kind::OUTPUT),
+        ("PEN_BRANCH", site_kind::BRANCH.into()),
+        ("PEN_SWITCH", site_kind::SWITCH.into()),
+        ("PEN_SELECT", site_kind::SELECT.into()),
+        ("PEN_COMPARISON", site_kind::COMPARISON.into()),
+        ("PEN_OPERATION", site_kind::OPERATION.into()),
+        ("PEN_BELOW", side::BELOW as u32),
+        ("PEN_EQUAL", side::EQUAL as u32),
+        ("PEN_ABOVE", side::ABOVE as u32),
+        ("(PEN_OTHER_SIDE >> 62)", (side::OTHER >> 62) as u32),
+        ("PEN_OVERFLOW", exception::OVERFLOW as u32),
+        ("PEN_UNDERFLOW", exception::UNDERFLOW as u32),
+        ("PEN_DIVIDE_BY_ZERO", exception::DIVIDE_BY_ZERO as u32),
+        ("PEN_INVALID", exception::INVALID as u32),
+        ("PEN_INEXACT", exception::INEXACT as u32),
+        ("PEN_OP_NONE", operand::NONE.into()),
+        ("PEN_OP_F32", operand::F32.into()),
+        ("PEN_OP_F64", operand::F64.into()),
+        ("PEN_OP_INT", operand::INT.into()),
+        ("PEN_OP_POINTER", operand::POINTER.into()),
+        ("PEN_OP_MANY", operand::MANY.into()),
+        ("PEN_STOP_FUEL", stop::FUEL),
+        ("PEN_STOP_EXIT", stop::EXIT),
+        ("PEN_STOP_STRAYED", stop::STRAYED),
+    ] {
+        layout.value(c, rust.into());
+    }
+}
+
+fn operations(layout: &mut Layout) {
+    for (c, rust) in [
+        ("PEN_NO_OPERATION", operation::NO_OPERATION),
+        ("PEN_ADD", operation::ADD),
+        ("PEN_SUBTRACT", operation::SUBTRACT),
+        ("PEN_MULTIPLY", operation::MULTIPLY),
+        ("PEN_DIVIDE", operation::DIVIDE),
+        ("PEN_FMOD", operation::FMOD),
+        ("PEN_FMA", operation::FMA),
+        ("PEN_SQRT", operation::SQRT),
+        ("PEN_NARROW", operation::NARROW),
+        ("PEN_NEGATE", operation::NEGATE),
+        ("PEN_ABS", operation::ABS),
+        ("PEN_TO_SIGNED", operation::TO_SIGNED),
+        ("PEN_TO_UNSIGNED", operation::TO_UNSIGNED),
+        ("PEN_FROM_SIGNED", operation::FROM_SIGNED),
+        ("PEN_FROM_UNSIGNED", operation::FROM_UNSIGNED),
+        ("PEN_LOG", operation::LOG),
+        ("PEN_LOG2", operation::LOG2),
+        ("PEN_LOG10", operation::LOG10),
+        ("PEN_LOG1P", operation::LOG1P),
+        ("PEN_LOGB", operation::LOGB),
+        ("PEN_EXP", operation::EXP),
+        ("PEN_EXP2", operation::EXP2),
+        ("PEN_EXP10", operation::EXP10),
+        ("PEN_EXPM1", operation::EXPM1),
+        ("PEN_SINH", operation::SINH),
+        ("PEN_COSH", operation::COSH),
+        ("PEN_POW", operation::POW),
+        ("PEN_ASIN", operation::ASIN),
+        ("PEN_ACOS", operation::ACOS),
+        ("PEN_ATANH", operation::ATANH),
+        ("PEN_ACOSH", operation::ACOSH),
+        ("PEN_REMAINDER", operation::REMAINDER),
+        ("PEN_TGAMMA", operation::TGAMMA),
+        ("PEN_LGAMMA", operation::LGAMMA),
+        ("PEN_Y0", operation::Y0),
+        ("PEN_Y1", operation::Y1),
+        ("PEN_YN", operation::YN),
+        ("PEN_LDEXP", operation::LDEXP),
+        ("PEN_SCALBN", operation::SCALBN),
+        ("PEN_SCALBLN", operation::SCALBLN),
+        ("PEN_HYPOT", operation::HYPOT),
+        ("PEN_ERFC", operation::ERFC),
+        ("PEN_NEXTAFTER", operation::NEXTAFTER),
+        ("PEN_SIN", operation::SIN),
+        ("PEN_COS", operation::COS),
+        ("PEN_TAN", operation::TAN),
+        ("PEN_ATAN", operation::ATAN),
+        ("PEN_ATAN2", operation::ATAN2),
+        ("PEN_TANH", operation::TANH),
+        ("PEN_ASINH", operation::ASINH),
+        ("PEN_CBRT", operation::CBRT),
+        ("PEN_ERF", operation::ERF),
+        ("PEN_FLOOR", operation::FLOOR),
+        ("PEN_CEIL", operation::CEIL),
+        ("PEN_ROUND_TO_ZERO", operation::ROUND_TO_ZERO),
+        ("PEN_ROUND", operation::ROUND),
+        ("PEN_RINT", operation::RINT),
+        ("PEN_OPERATIONS", operation::OPERATIONS),
+        ("PEN_SINGLE", operation_flag::SINGLE),
+        ("PEN_CONSTANT", operation_flag::CONSTANT),
+        ("PEN_INTEGER_SHIFT", operation_flag::INTEGER_SHIFT),
+        ("PEN_POSSIBLE_SHIFT", operation_flag::POSSIBLE_SHIFT),
+    ] {
+        layout.value(c, rust.into());
+    }
+}
+
+#[test]
+fn the_mirror_agrees_with_the_header() {
+    let mut layout = Layout::default();
+    structures(&mut layout);
+    constants(&mut layout);
+    operations(&mut layout);
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (source, program) = (directory.path().join("layout.c"), directory.path().join("layout"));
+    let text =
+        format!("#include \"pen.h\"\n#include <stddef.h>\n#include <stdio.h>\nint main(void) {{\n{}}}\n", layout.c);
+    fs::write(&source, text).expect("the source is written");
+    let status = Command::new(crate::artifact::CLANG)
+        .args(["-I", concat!(env!("CARGO_MANIFEST_DIR"), "/runtime"), "-o"])
+        .args([&program, &source])
+        .status()
+        .expect("clang runs");
+    assert!(status.success(), "clang refused the layout program: {status}");
+    let output = Command::new(&program).output().expect("the layout program runs");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), layout.rust, "left: pen.h, right: abi.rs");
+}

@@ -1,0 +1,74 @@
+//! `penfuzz exceptions TARGET`: a campaign whose goals are floating-point exceptions.
+
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use super::{Outcome, fuzz};
+use crate::{
+    corpus::bench::silence,
+    error::{Error, at},
+    exceptions,
+    report::{exceptions_text, json},
+    saturation::Goals,
+    shrink::child::{self, Limit},
+    target::{
+        Target,
+        kind::{TargetKind, classify},
+    },
+};
+
+/// Arguments.
+#[derive(Debug, clap::Args)]
+// The flattened arguments make a group of the same name.
+#[group(skip)]
+pub struct Args {
+    #[command(flatten)]
+    fuzz: fuzz::Args,
+
+    /// Search for inexact results, too: nearly every operation has them.
+    #[arg(long)]
+    inexact: bool,
+
+    /// List every underflow (and inexact result) instead of one line per function.
+    #[arg(long)]
+    underflow: bool,
+}
+
+/// Runs the campaign, looks at what it found, and shows it.
+pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
+    let target = args.fuzz.target.path()?;
+    if classify(target)? == TargetKind::Linked {
+        expect_operations(target)?;
+    }
+    let goals = if args.inexact { Goals::InexactToo } else { Goals::Exceptions };
+    let mut done = fuzz::campaign(&args.fuzz, goals)?;
+    exceptions::complete(&done.dir, &mut done.report)?;
+    if args.fuzz.json {
+        print!("{}", json::to_string(&done.report));
+    } else if !args.fuzz.quiet {
+        print!("{}", exceptions_text::text(&done.report, &done.dir, args.underflow));
+    }
+    Ok(fuzz::outcome(&done))
+}
+
+/// Time for a target's constructors.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A linked target without operation sites has nothing to search. It is loaded in a child process: the supervisor of a campaign
+/// holds no target. What cannot be loaded is told by the campaign.
+fn expect_operations(target: &Path) -> Result<(), Error> {
+    let mut has = true;
+    let look = |say: &mut dyn FnMut(&bool)| {
+        silence();
+        if let Ok(loaded) = Target::load(target) {
+            say(&exceptions::has_operations(&loaded));
+        }
+    };
+    child::run(look, |answer| has = answer, Limit::At(Instant::now() + PATIENCE));
+    if has {
+        return Ok(());
+    }
+    Err(at(target, "has no floating-point operations as sites; compile it with pen-cc -fpen-exceptions"))
+}

@@ -1,0 +1,227 @@
+//! `penfuzz reach TARGET`: an input that takes a path, or executes a line.
+
+mod found;
+
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use libafl_bolts::rands::StdRand;
+use penfuzz_mutators::{dictionary::Dictionary, random, structured};
+
+use super::{Outcome, fuzz::TargetArgs, replay::LimitArgs, values};
+use crate::{
+    campaign::SearchKind,
+    corpus::{
+        bench::{Bench, Subject},
+        directory,
+    },
+    error::{Error, at},
+    objective::path::Step,
+    reach::{
+        self, Options, Query,
+        lines::{Executed, executed},
+        spec::Names,
+    },
+    report::literal,
+    saturation::{Goals, ScopeKind},
+    target::kind::plain,
+};
+
+/// Arguments.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    target: TargetArgs,
+
+    #[command(flatten)]
+    wanted: Wanted,
+
+    /// Whose conditionals make the path [default: function; with --line, calls].
+    #[arg(long, value_enum)]
+    scope: Option<ScopeKind>,
+
+    /// Directory for the found input and a C program that calls the function with it.
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+
+    /// Inputs to begin with: a campaign, or a directory of files.
+    #[arg(short, long, value_name = "DIR")]
+    input: Option<PathBuf>,
+
+    /// Seed of the pseudo-random generator.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+
+    /// Time for the search.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::duration)]
+    max_time: Duration,
+
+    /// Evaluations for the search.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_evals: Option<u64>,
+
+    /// How to search: targeted, or structured, random or uniform inputs.
+    #[arg(long, value_enum, default_value_t = SearchKind::Targeted)]
+    search: SearchKind,
+
+    /// Show the input as it was found.
+    #[arg(long)]
+    no_simplify: bool,
+
+    #[command(flatten)]
+    limits: LimitArgs,
+
+    /// Print the answer as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What to reach; one of them.
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+struct Wanted {
+    /// Branches in the order of their passes (their form is told in docs/reach.md), or a file to read them from.
+    #[arg(
+        long,
+        value_name = "SPEC",
+        help = "Branches in the order of their passes: FILE:LINE:OUTCOME,… (see docs/reach.md), or @FILE to read them from"
+    )]
+    path: Option<String>,
+
+    /// A line to execute, in the function or in what it calls.
+    #[arg(long, value_name = "FILE:N")]
+    line: Option<String>,
+
+    /// Search for nothing: print N distinct paths that random inputs take, one JSON object per line.
+    #[arg(long, value_name = "N")]
+    draw: Option<usize>,
+}
+
+/// Searches and tells.
+pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
+    check_search(args.search)?;
+    if let Some(out) = &args.output {
+        directory::refuse_used(out)?;
+    }
+    let seeds = args.input.as_deref().map_or(Ok(Vec::new()), seeds)?;
+    let linked = args.target.link(Goals::Branches)?;
+    let subject = Subject {
+        name: args.target.path()?,
+        function: args.target.function.as_deref(),
+        rounding: args.target.rounding,
+        goals: Goals::Branches,
+        scope: args.scope.or_else(|| args.wanted.line.as_ref().map(|_| ScopeKind::Calls)),
+        limits: args.limits.limits(),
+    };
+    let mut bench = Bench::load(&linked.file, subject)?;
+    let target = std::rc::Rc::clone(bench.evaluator.target());
+    let names = Names::new(&target, &bench.scope);
+    if let Some(n) = args.wanted.draw {
+        draw(&mut bench, &names, n, args.seed);
+        return Ok(Outcome::Fine);
+    }
+    let paths = paths(args, &bench, &names)?;
+    let query = Query { scope: bench.scope.clone(), counts: names.branches(), paths };
+    let options = Options {
+        search: args.search,
+        seed: args.seed,
+        max_time: args.max_time,
+        max_evals: args.max_evals.unwrap_or(u64::MAX),
+        timeout: bench.timeout(),
+        simplify: !args.no_simplify,
+        seeds,
+    };
+    let answer = if query.paths.is_empty() {
+        reach::any_input(&mut bench.evaluator, &query, &options)?
+    } else {
+        reach::run(&mut bench.evaluator, &query, &options)?
+    };
+    found::tell(args, &linked, &bench, &names, &query, &answer)
+}
+
+fn check_search(search: SearchKind) -> Result<(), Error> {
+    match search {
+        SearchKind::Targeted | SearchKind::Structured | SearchKind::Random | SearchKind::Uniform => Ok(()),
+        other => Err(Error::new(format!(
+            "--search {} is a search for branches; reach has targeted, structured, random and uniform",
+            other.name()
+        ))),
+    }
+}
+
+/// Inputs of a campaign, or of a plain directory.
+fn seeds(dir: &Path) -> Result<Vec<Vec<u8>>, Error> {
+    let clients = directory::clients(dir)?;
+    let inputs =
+        if clients.is_empty() { directory::plain_inputs(dir)? } else { directory::inputs(&clients, &directory::KEPT)? };
+    Ok(inputs.into_iter().map(|i| i.bytes).collect())
+}
+
+/// The paths that are asked for, any of which will do; none when every input does.
+fn paths(args: &Args, bench: &Bench, names: &Names) -> Result<Vec<Vec<Step>>, Error> {
+    if let Some(line) = &args.wanted.line {
+        let wrong = || Error::new(format!("--line {line} is not FILE:N with a line number N"));
+        let (file, n) = line.rsplit_once(':').ok_or_else(wrong)?;
+        let n: u32 = n.parse().map_err(|_| wrong())?;
+        let evaluator = &bench.evaluator;
+        return Ok(match executed(evaluator.target(), evaluator.function_index(), file, n)? {
+            Executed::Always => Vec::new(),
+            Executed::By(branches) => branches.into_iter().map(|b| vec![Step::Any, Step::Branch(b)]).collect(),
+        });
+    }
+    let spec = args.wanted.path.as_deref().unwrap_or_default();
+    let text = match spec.strip_prefix('@') {
+        Some(file) => {
+            std::fs::read_to_string(file).map_err(|e| at(Path::new(file), format!("cannot be read: {}", plain(&e))))?
+        }
+        None => spec.to_owned(),
+    };
+    let steps = names.parse(&text)?;
+    reach::check(bench.evaluator.target(), bench.evaluator.function_index(), &bench.scope, names, &steps)?;
+    Ok(vec![steps])
+}
+
+/// Inputs tried per path that is asked for.
+const DRAWS: usize = 5_000;
+/// Of these, in one process.
+const BATCH: usize = 512;
+/// Steps of a drawn path, at most.
+const DRAWN_STEPS: usize = 100_000;
+
+/// Prints distinct paths in the order in which random inputs take them, structured and uniform ones by turns.
+fn draw(bench: &mut Bench, names: &Names, n: usize, seed: u64) {
+    let layout = bench.evaluator.function().layout();
+    let (mut rng, dictionary) = (StdRand::with_seed(seed), Dictionary::general());
+    let (mut known, mut x, counts) = (HashSet::new(), vec![0; layout.size()], names.branches());
+    let mut draws = 0..n.saturating_mul(DRAWS);
+    while known.len() < n && !draws.is_empty() {
+        let inputs: Vec<Vec<u8>> = draws
+            .by_ref()
+            .take(BATCH)
+            .map(|i| {
+                match i % 4 {
+                    0 => random::fill(&mut rng, &layout, &mut x),
+                    1 => random::fill_uniform(&mut rng, &layout, &mut x),
+                    _ => structured::fill(&mut rng, &layout, &dictionary, &mut x),
+                }
+                x.clone()
+            })
+            .collect();
+        let timeout = bench.timeout();
+        for (input, passes) in reach::record_all(&mut bench.evaluator, &counts, &inputs, DRAWN_STEPS, timeout) {
+            if passes.is_empty() || known.len() == n || known.contains(&passes) {
+                continue;
+            }
+            let line = serde_json::json!({
+                "path": format!("{},$", names.path(&passes, usize::MAX)),
+                "steps": passes.len(),
+                "input": literal::hex(&input),
+            });
+            println!("{line}");
+            known.insert(passes);
+        }
+    }
+}

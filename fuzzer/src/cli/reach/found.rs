@@ -1,0 +1,242 @@
+//! What `penfuzz reach` says: the input and what it does, or how far the search came.
+
+use std::path::Path;
+
+use penfuzz_mutators::view::Kind;
+use serde::Serialize;
+
+use super::{
+    super::{Outcome, fuzz::Linked},
+    Args,
+};
+use crate::{
+    campaign::outcome::{arguments, signature},
+    corpus::bench::Bench,
+    error::{Error, at},
+    objective::Path as Objective,
+    reach::{Answer, Query, spec::Names},
+    report::{Arg, Branches, Report, SCHEMA, Test, c_text, durable, literal, unit_test},
+    saturation::Goals,
+    target::kind::plain,
+};
+
+/// Items of a path that are shown to people.
+const SHOWN: usize = 40;
+
+/// `--json`.
+#[derive(Debug, Serialize)]
+struct Json<'a> {
+    schema: u32,
+    target: String,
+    function: &'a str,
+    found: bool,
+    seed: u64,
+    search: &'static str,
+    evaluations: u64,
+    seconds: f64,
+    /// Of the found input, else of the one that came closest.
+    args: Option<Vec<Arg>>,
+    call: Option<String>,
+    /// The raw bytes in hex.
+    input: Option<String>,
+    /// The path that the found input takes, in full, and the number of its steps.
+    path: Option<String>,
+    passes: Option<usize>,
+    result: Option<String>,
+    fault: Option<String>,
+    /// Of a search that found nothing: the first step not taken, from 1, its text, the number of all, the distance.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missed: Option<Missed>,
+    deaths: u64,
+}
+
+/// The first step that the closest input does not take.
+#[derive(Debug, Serialize)]
+struct Missed {
+    step: usize,
+    steps: usize,
+    text: String,
+    distance: Option<u64>,
+}
+
+/// Prints the answer and writes the files. What was not found is an error.
+pub(super) fn tell(
+    args: &Args,
+    linked: &Linked,
+    bench: &Bench,
+    names: &Names,
+    query: &Query,
+    answer: &Answer,
+) -> Result<Outcome, Error> {
+    let function = bench.evaluator.function();
+    let report = report(args, linked, bench, answer)?;
+    let arguments = answer.bytes.as_ref().map(|b| arguments(function, b));
+    let missed = (answer.r != 0).then(|| missed(names, query, answer));
+    if args.json {
+        let json = Json {
+            schema: 1,
+            target: report.target.clone(),
+            function: &function.name,
+            found: answer.r == 0,
+            seed: args.seed,
+            search: args.search.name(),
+            evaluations: answer.evaluations,
+            seconds: report.seconds,
+            call: arguments.as_ref().map(|a| c_text::call(&report, a)),
+            args: arguments.clone(),
+            input: answer.bytes.as_deref().map(literal::hex),
+            path: answer.confirmed.as_ref().map(|c| names.path(&c.passes, usize::MAX)),
+            passes: answer.confirmed.as_ref().map(|c| c.n_passes),
+            result: result(bench, answer).map(|(kind, bits)| literal::c_literal(kind, bits)),
+            fault: fault(answer),
+            missed: None,
+            deaths: answer.deaths,
+        };
+        let json = Json { missed: (answer.r != 0).then(|| self::missed(names, query, answer)), ..json };
+        println!("{}", serde_json::to_string_pretty(&json).unwrap_or_default());
+    }
+    if let Some(missed) = missed {
+        return Err(Error::new(failure(&missed, args, query, answer, &report, arguments.as_deref())));
+    }
+    let arguments = arguments.unwrap_or_default();
+    if !args.json {
+        print_found(bench, names, answer, &report, &arguments);
+    }
+    if let (Some(out), Some(bytes)) = (&args.output, &answer.bytes) {
+        write(out, bytes, &report)?;
+    }
+    Ok(if fault(answer).is_some() { Outcome::Found } else { Outcome::Fine })
+}
+
+fn fault(answer: &Answer) -> Option<String> {
+    let fault = answer.confirmed.as_ref()?.fault.as_ref()?;
+    Some(format!("{} in {}", fault.reason, fault.place))
+}
+
+fn result(bench: &Bench, answer: &Answer) -> Option<(Kind, u64)> {
+    let run = answer.confirmed.as_ref().filter(|c| c.fault.is_none())?;
+    let kind = bench.evaluator.function().result_kind?;
+    Some((kind, run.result & kind.mask()))
+}
+
+fn print_found(bench: &Bench, names: &Names, answer: &Answer, report: &Report, arguments: &[Arg]) {
+    for arg in arguments {
+        println!("  {:<12} = {}   ({})", arg.name, arg.hex, arg.decimal);
+    }
+    println!("  call         = {}", c_text::call(report, arguments));
+    match (fault(answer), result(bench, answer)) {
+        (Some(fault), _) => println!("  then         : {fault}"),
+        (None, Some((kind, bits))) => {
+            println!("  returned     = {}   ({})", literal::c_literal(kind, bits), literal::decimal(kind, bits));
+        }
+        (None, None) => println!("  returned"),
+    }
+    if let Some(run) = &answer.confirmed {
+        println!("  path         = {}", names.path(&run.passes, SHOWN));
+        println!("  {} branches taken, {} evaluations, {:.3} s", run.n_passes, answer.evaluations, answer.seconds);
+    }
+    if answer.deaths > 0 {
+        println!("  on the way {}", deaths_text(answer.deaths));
+    }
+}
+
+fn missed(names: &Names, query: &Query, answer: &Answer) -> Missed {
+    let steps = &query.paths[answer.path];
+    let progress = Objective::new(steps, query.counts.clone()).map(|p| p.progress(answer.r, steps.len()));
+    let step = progress.map_or(0, |p| p.step);
+    Missed {
+        step: step + 1,
+        steps: steps.len(),
+        text: names.step(steps[step.min(steps.len() - 1)]),
+        distance: progress.and_then(|p| p.distance),
+    }
+}
+
+fn failure(
+    missed: &Missed,
+    args: &Args,
+    query: &Query,
+    answer: &Answer,
+    report: &Report,
+    arguments: Option<&[Arg]>,
+) -> String {
+    let what = match &args.wanted.line {
+        Some(line) if query.paths.len() > 1 => {
+            format!(
+                "{line} is not executed by any input tried; of {} branches that lead there {}",
+                query.paths.len(),
+                missed.text
+            )
+        }
+        Some(line) => {
+            format!("{line} is not executed by any input tried; the branch that leads there, {},", missed.text)
+        }
+        None => format!("no input tried takes the path; step {} of {}, {},", missed.step, missed.steps, missed.text),
+    };
+    let how = match missed.distance {
+        Some(d) => format!("is {d} away at closest"),
+        None => "comes in sight of none".to_owned(),
+    };
+    let closest = match arguments {
+        Some(a) if !a.is_empty() => format!(", by {}", c_text::call(report, a)),
+        _ => String::new(),
+    };
+    let deaths = if answer.deaths > 0 { format!("; {}", deaths_text(answer.deaths)) } else { String::new() };
+    let end = if answer.interrupted { "interrupted" } else { "give more --max-time, or it cannot be taken" };
+    format!("{what} {how}{closest} ({} evaluations, {:.1} s{deaths}); {end}", answer.evaluations, answer.seconds)
+}
+
+/// What such an input took is lost with the process.
+fn deaths_text(n: u64) -> String {
+    let times = if n == 1 { "once".to_owned() } else { format!("{n} times") };
+    format!("the function ended the process {times}, and what it did there is not known")
+}
+
+/// A report with one test, from which the C program is made.
+fn report(args: &Args, linked: &Linked, bench: &Bench, answer: &Answer) -> Result<Report, Error> {
+    let function = bench.evaluator.function();
+    let passes = answer.confirmed.as_ref().map(|c| c.passes.as_slice()).unwrap_or_default();
+    let taken: std::collections::BTreeSet<u32> = passes.iter().copied().collect();
+    let test = answer.bytes.as_ref().map(|bytes| Test {
+        file: INPUT.to_owned(),
+        args: arguments(function, bytes),
+        covers: vec![(0, 0); taken.len()],
+    });
+    Ok(Report {
+        schema: SCHEMA,
+        target: args.target.path()?.display().to_string(),
+        sources: linked.sources.iter().map(|p| p.display().to_string()).collect(),
+        flags: args.target.flags(),
+        libs: args.target.libs.clone(),
+        function: function.name.clone(),
+        signature: signature(function),
+        seed: args.seed,
+        search: args.search.name().to_owned(),
+        rounding: args.target.rounding,
+        goals: Goals::Branches,
+        branches: Branches { total: bench.n_goals(), covered: taken.len(), ..Branches::default() },
+        exceptions: None,
+        evaluations: answer.evaluations,
+        seconds: (answer.seconds * 1e6).round() / 1e6,
+        evaluations_per_second: (answer.evaluations as f64 / answer.seconds.max(1e-6)).round(),
+        stop_reason: if answer.r == 0 { "reached" } else { "max-time" }.to_owned(),
+        sites: Vec::new(),
+        tests: test.into_iter().collect(),
+        crashes: Vec::new(),
+        hangs: Vec::new(),
+    })
+}
+
+/// The raw bytes of the found input, in the output directory.
+const INPUT: &str = "input";
+
+fn write(out: &Path, bytes: &[u8], report: &Report) -> Result<(), Error> {
+    std::fs::create_dir_all(out).map_err(|e| at(out, format!("cannot be made: {}", plain(&e))))?;
+    let files =
+        [(INPUT.to_owned(), bytes.to_vec()), (unit_test::file_name(report), unit_test::program(report).into_bytes())];
+    for (name, content) in files {
+        let path = out.join(name);
+        durable::write(&path, &content).map_err(|e| at(&path, format!("cannot be written: {}", plain(&e))))?;
+    }
+    Ok(())
+}

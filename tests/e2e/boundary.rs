@@ -1,0 +1,156 @@
+//! `penfuzz boundary`: inputs at which comparisons are decided.
+
+use penfuzz::report::{Branch, Report, Site, Status, boundary::Tally};
+
+use crate::support::{Dir, fixture, line_of};
+
+/// Enough for each of the small programs.
+const EVALUATIONS: &str = "--max-evals 100000";
+
+fn search(dir: &Dir, function: &str, seed: u32, arguments: &str) -> Report {
+    let out = format!("{function}-{seed}");
+    dir.penfuzz("boundary --quiet")
+        .arg(fixture("boundaries.c"))
+        .args("--function")
+        .arg(function)
+        .args("--seed")
+        .arg(seed.to_string())
+        .args("-o")
+        .arg(&out)
+        .args(arguments)
+        .exits(0);
+    dir.report(&out)
+}
+
+/// The comparison on the line of the fixture that holds `text`.
+fn comparison<'a>(report: &'a Report, text: &str) -> &'a Site {
+    let line = line_of(&fixture("boundaries.c"), text);
+    let found = report.sites.iter().find(|s| s.line as usize == line && s.kind == "comparison");
+    found.unwrap_or_else(|| panic!("no comparison in line {line}: {:?}", report.sites))
+}
+
+fn side<'a>(site: &'a Site, outcome: &str) -> &'a Branch {
+    site.branches.iter().find(|b| b.outcome == outcome).unwrap_or_else(|| panic!("{outcome} of {site:?}"))
+}
+
+fn argument(branch: &Branch) -> f64 {
+    let input = branch.input.as_ref().expect("an input");
+    input[0].decimal.parse().expect("a number")
+}
+
+fn is_met(branch: &Branch) -> bool {
+    matches!(branch.status, Status::Saturated | Status::Covered)
+}
+
+#[test]
+fn the_example_of_mathematical_execution_from_every_seed() {
+    let dir = Dir::new();
+    for seed in 0..20 {
+        let report = search(&dir, "two_ifs", seed, EVALUATIONS);
+        let first = comparison(&report, "if (x <= 1)");
+        assert!(argument(side(first, "equal")).to_bits() == 1f64.to_bits(), "seed {seed}: x <= 1 is decided at 1");
+        let second = side(comparison(&report, "if (y <= 4)"), "equal");
+        let x = argument(second);
+        assert!([0.0, -0.0, -4.0, 2.0].contains(&x), "seed {seed}: y <= 4 is decided at 0, -4 and 2, not {x}");
+        assert_eq!(Tally::of(&report).exact, 2, "seed {seed}: both comparisons are met exactly");
+    }
+}
+
+#[test]
+fn neighbours_tell_which_of_them_flips_the_outcome() {
+    let report = search(&Dir::new(), "two_ifs", 1, EVALUATIONS);
+    let first = comparison(&report, "if (x <= 1)");
+    let at = |outcome| {
+        let branch = side(first, outcome);
+        (argument(branch), branch.met.as_ref().expect("operands").outcome.clone())
+    };
+    assert_eq!(at("below"), (1f64.next_down(), "true".to_owned()), "below");
+    assert_eq!(at("equal"), (1.0, "true".to_owned()), "equal");
+    assert_eq!(at("above"), (1f64.next_up(), "false".to_owned()), "above");
+}
+
+#[test]
+fn what_cannot_be_met_comes_with_its_nearest_gap() {
+    let dir = Dir::new();
+    let report = search(&dir, "unmet", 1, "");
+    assert_eq!(report.stop_reason, "saturated", "it ends by itself");
+    let single = comparison(&report, "if (x < 0.1)");
+    // Steps between floats count 2^29 doubles.
+    let gap = side(single, "equal").best_distance.expect("reached");
+    let (below, above) = (f64::from(0.1f32.next_down()), f64::from(0.1f32));
+    let nearest = [below, above].map(|x| x.to_bits().abs_diff(0.1f64.to_bits())).into_iter().min();
+    assert_eq!(Some(gap), nearest, "the float next to 0.1");
+    let square = comparison(&report, "if (y * y < 0)");
+    assert!(is_met(side(square, "equal")) && is_met(side(square, "above")), "a square is 0 or the smallest number");
+    assert_eq!(side(square, "below").status, Status::GivenUp, "no square is below 0");
+}
+
+#[test]
+fn what_is_not_reached_is_said_so() {
+    let dir = Dir::new();
+    let run = dir.penfuzz("boundary --function unreached -o out").arg(fixture("boundaries.c")).exits(0);
+    let line = format!("boundaries.c:{}:", line_of(&fixture("boundaries.c"), "if (x == 3)"));
+    let shown = run.stdout.lines().skip_while(|l| !l.contains(&line)).skip(1).take(3);
+    run.expect(
+        shown.clone().count() == 3 && shown.clone().all(|l| l.ends_with("not reached")),
+        "three are not reached",
+    );
+    run.expect(
+        run.stdout.starts_with("unreached (") && run.stdout.contains("2 comparisons: 0 met exactly, 2 not"),
+        "headline",
+    );
+}
+
+#[test]
+fn integers_are_met_by_units() {
+    let report = search(&Dir::new(), "integers", 1, "");
+    let first = comparison(&report, "if (n > 0)");
+    assert_eq!(first.branches.len(), 2, "nothing is below an unsigned 0: {first:?}");
+    assert!(first.branches.iter().all(is_met), "0 and 1 are met: {first:?}");
+    let second = comparison(&report, "if (k * 2 == 10)");
+    assert!(is_met(side(second, "equal")), "5 is met: {second:?}");
+    assert_eq!(second.branches.len(), 1, "an even number is neither 9 nor 11: {second:?}");
+}
+
+#[test]
+fn every_pass_of_a_loop_counts() {
+    let report = search(&Dir::new(), "in_loop", 1, EVALUATIONS);
+    let equal = side(comparison(&report, "if (t == x)"), "equal");
+    assert!((0.0..10.0).contains(&argument(equal)) && argument(equal).fract() == 0.0, "0 to 9: {equal:?}");
+}
+
+#[test]
+fn json_is_the_report_and_tests_meet_what_was_met() {
+    let dir = Dir::new();
+    let run = dir.penfuzz("boundary --json --function two_ifs -o out").arg(fixture("boundaries.c")).exits(0);
+    let file = dir.files("out").remove("report.json").expect("report.json");
+    run.expect(run.stdout.as_bytes() == file, "standard output is report.json");
+    let report = dir.report("out");
+    for (i, site) in report.sites.iter().enumerate() {
+        for (j, branch) in site.branches.iter().enumerate().filter(|(_, b)| is_met(b)) {
+            let is_in_test = report.tests.iter().any(|t| t.covers.contains(&(i, j)));
+            assert!(is_in_test, "{} of line {} is met by a test", branch.outcome, site.line);
+        }
+    }
+    assert!(dir.path("out/tests/test_two_ifs.c").is_file(), "the tests are emitted");
+}
+
+#[test]
+fn a_search_for_branches_cannot_be_taken_up_as_one_for_boundaries() {
+    let dir = Dir::new();
+    dir.penfuzz("--quiet --function two_ifs --max-evals 1000 -o out").arg(fixture("boundaries.c")).exits(0);
+    let run = dir.penfuzz("boundary --quiet --function two_ifs -o out").arg(fixture("boundaries.c")).exits(1);
+    run.expect(run.stderr.contains("--fresh"), "it says what to do");
+}
+
+#[test]
+fn a_missing_target_is_named() {
+    let dir = Dir::new();
+    let run = dir.penfuzz("boundary nowhere.c").exits(1);
+    run.expect(run.stderr.contains("nowhere.c"), "which file");
+}
+
+#[test]
+fn no_target_is_unusable_arguments() {
+    Dir::new().penfuzz("boundary").exits(2);
+}

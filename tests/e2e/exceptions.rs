@@ -1,0 +1,212 @@
+//! `penfuzz exceptions`: each kind of floating-point exception is found, told and confirmed.
+
+use std::{collections::BTreeSet, process::Command};
+
+use penfuzz::report::{
+    Exception, Exceptions, Find, Shown,
+    exceptions::{Confirmed, places},
+};
+
+use crate::support::{Dir, Run, fixture, line_of, pen_cc};
+
+fn search<'a>(dir: &'a Dir, function: &str, arguments: &str, status: i32) -> (Run<'a>, Exceptions) {
+    let run = dir
+        .penfuzz("exceptions")
+        .arg(fixture("exceptions.c"))
+        .args(&format!("-o out --seed 1 --max-evals 200000 --lib=-lm -f {function}"))
+        .args(arguments)
+        .exits(status);
+    let found = dir.report("out").exceptions.expect("the report has the exceptions");
+    (run, found)
+}
+
+/// What was found, as `text of the line: exception`.
+fn found_at<'a>(finds: &'a [Find], text: &str) -> BTreeSet<&'a str> {
+    let line = line_of(&fixture("exceptions.c"), text);
+    finds.iter().filter(|f| f.line as usize == line).map(|f| f.exception.name()).collect()
+}
+
+#[test]
+fn each_kind_is_found() {
+    let dir = Dir::new();
+    let (run, all) = search(&dir, "each", "", 0);
+    let expect = |text: &str, kinds: &[&str]| {
+        let found = found_at(&all.finds, text);
+        run.expect(found == kinds.iter().copied().collect(), &format!("{kinds:?} at `{text}`, not {found:?}"));
+    };
+    expect("x * y;", &["overflow", "underflow"]);
+    expect("x / y;", &["invalid", "divide-by-zero", "overflow", "underflow"]);
+    expect("(int)(x * 0.5)", &["conversion", "underflow"]);
+    expect("(unsigned char)y", &["conversion"]);
+    expect("log(x);", &["invalid", "divide-by-zero"]);
+    expect("sqrt(y)", &["invalid"]);
+    expect("pow(x, y)", &["invalid", "divide-by-zero", "overflow", "underflow"]);
+    run.expect(all.raising == places(all.finds.iter()), "each operation stands at a place of its own");
+    run.expect(all.finds[0].exception == Exception::Invalid, "the worst first");
+    run.expect(all.finds.iter().all(|f| !f.operands.is_empty() && f.times > 0), "operands of every find");
+}
+
+#[test]
+fn each_find_is_confirmed_at_its_operation_without_optimization() {
+    let dir = Dir::new();
+    let (run, all) = search(&dir, "each", "--cflag=-O0", 0);
+    for find in &all.finds {
+        let by = find.confirmed.by;
+        let narrow = find.operation == "(unsigned char)";
+        run.expect(by == Confirmed::Site || (narrow && by == Confirmed::Value), &format!("{find:?} confirmed"));
+    }
+}
+
+#[test]
+fn each_find_is_confirmed_with_optimization() {
+    let dir = Dir::new();
+    let (run, all) = search(&dir, "each", "--cflag=-O2", 0);
+    for find in &all.finds {
+        // The optimizer gives the call behind an inlined sqrt no line.
+        let least = if find.operation == "sqrt" { Confirmed::Flag } else { Confirmed::Value };
+        run.expect(find.confirmed.by <= least, &format!("{find:?} confirmed"));
+    }
+}
+
+#[test]
+fn guarded_code_has_none() {
+    let dir = Dir::new();
+    let (run, all) = search(&dir, "guarded", "", 0);
+    run.expect(all.finds.is_empty() && all.operations > 4, "operations, and no find");
+    run.expect(run.stdout.contains(": 0 exceptions at 0 of "), "the headline says so");
+}
+
+#[test]
+fn a_result_that_hides_an_overflow_is_called_silent() {
+    let dir = Dir::new();
+    let (run, all) = search(&dir, "silent", "", 0);
+    let overflow = all.finds.iter().find(|f| f.exception == Exception::Overflow && f.operation == "*");
+    run.expect(overflow.is_some_and(|f| f.shown == Shown::Nowhere), "the overflow of y * y is not shown");
+    run.expect(run.stdout.contains("SILENT"), "the summary says so");
+}
+
+#[test]
+fn a_crash_on_the_way_is_told_with_the_exception() {
+    let dir = Dir::new();
+    let (run, all) = search(&dir, "crash", "", 3);
+    let overflow = all.finds.iter().find(|f| f.exception == Exception::Overflow);
+    run.expect(
+        overflow.is_some_and(|f| matches!(&f.shown, Shown::Fault(why) if why == "SIGABRT")),
+        "SIGABRT behind it",
+    );
+}
+
+#[test]
+fn a_status_shows_an_exception() {
+    let dir = Dir::new();
+    let (run, all) = search(&dir, "status", "", 0);
+    let overflow = all.finds.iter().find(|f| f.exception == Exception::Overflow);
+    run.expect(overflow.is_some_and(|f| f.shown == Shown::Status(16)), "status 16 with the overflow of exp");
+}
+
+#[test]
+fn a_linked_target_without_operations_says_what_to_do() {
+    let dir = Dir::new();
+    dir.other(Command::new(pen_cc()).arg("-O2").arg(fixture("exceptions.c")).args(["-lm", "-o", "plain.pen"]));
+    let run = dir.penfuzz("exceptions plain.pen -f each -o out").exits(1);
+    run.says("plain.pen has no floating-point operations as sites; compile it with pen-cc -fpen-exceptions");
+}
+
+#[test]
+fn a_report_written_again_keeps_the_finds() {
+    let dir = Dir::new();
+    let (_, all) = search(&dir, "silent", "", 0);
+    let run = dir.penfuzz("report out").exits(0);
+    run.expect(dir.report("out").exceptions == Some(all), "the same finds");
+    run.expect(run.stdout.contains("OVERFLOW"), "and they are told");
+}
+
+#[test]
+fn several_clients_find_the_same_kinds() {
+    let dir = Dir::new();
+    let (run, all) = search(&dir, "each", "--cores 0", 0);
+    let kinds: BTreeSet<_> = all.finds.iter().map(|f| f.exception).collect();
+    run.expect(kinds.len() == 5, &format!("all five kinds, not {kinds:?}"));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_finds() {
+    let dir = Dir::new();
+    let (_, one) = search(&dir, "each", "", 0);
+    let (run, two) = search(&dir, "each", "--fresh", 0);
+    run.expect(one.finds == two.finds, "equal finds");
+}
+
+#[cfg(feature = "mpfr")]
+mod avoidable {
+    use super::*;
+    use crate::support::quickstart;
+
+    /// What was said of the finds of one class at this operation.
+    fn said<'a>(all: &'a Exceptions, exception: Exception, operation: &str) -> Vec<&'a Find> {
+        all.finds.iter().filter(|f| f.exception == exception && f.operation == operation).collect()
+    }
+
+    #[test]
+    fn a_product_that_a_quotient_brings_back_is_avoidable() {
+        let dir = Dir::new();
+        let run = dir
+            .penfuzz("exceptions")
+            .arg(quickstart("parallel.c"))
+            .args("-o out --seed 1 --max-evals 200000 --underflow")
+            .exits(0);
+        let all = dir.report("out").exceptions.expect("the report has the exceptions");
+        for exception in [Exception::Overflow, Exception::Underflow] {
+            let [product] = said(&all, exception, "*")[..] else { panic!("one {exception:?} of the product: {all:?}") };
+            run.expect(product.avoidable == Some(true), &format!("{product:?} is avoidable"));
+        }
+        let [sum] = said(&all, Exception::Overflow, "+")[..] else { panic!("one overflow of the sum: {all:?}") };
+        run.expect(sum.avoidable == Some(true), &format!("{sum:?} is avoidable: the result is below both arguments"));
+        run.expect(run.stdout.contains("\n  avoidable: precisely computed the result is "), "the text says so");
+        run.expect(run.stdout.contains("avoidable: 2 of 2 overflow, "), "the text says so");
+        run.expect(!run.stdout.contains("--features"), "no hint at what is there");
+    }
+
+    #[test]
+    fn a_product_that_is_the_result_is_not() {
+        let dir = Dir::new();
+        let (run, all) = search(&dir, "square", "", 0);
+        for exception in [Exception::Overflow, Exception::Underflow] {
+            let [square] = said(&all, exception, "*")[..] else { panic!("one {exception:?} of the square: {all:?}") };
+            run.expect(square.avoidable == Some(false), &format!("{square:?} is not avoidable"));
+        }
+        run.expect(run.stdout.contains("\n  not avoidable: precisely computed the result is "), "the text says so");
+    }
+
+    #[test]
+    fn the_range_of_a_float_counts_for_a_float() {
+        let dir = Dir::new();
+        let (run, all) = search(&dir, "scaled", "", 0);
+        let [product] = said(&all, Exception::Overflow, "*")[..] else {
+            panic!("one overflow of the product: {all:?}")
+        };
+        run.expect(product.avoidable == Some(true), &format!("{product:?} is avoidable"));
+    }
+
+    #[test]
+    fn what_does_not_return_is_not_judged() {
+        let dir = Dir::new();
+        let (run, all) = search(&dir, "crash", "", 3);
+        let [square] = said(&all, Exception::Overflow, "*")[..] else { panic!("one overflow of the square: {all:?}") };
+        run.expect(square.avoidable.is_none() && square.precise.is_none(), "there is no result to compute");
+    }
+}
+
+#[test]
+#[cfg(not(feature = "mpfr"))]
+fn without_mpfr_a_line_says_how_to_get_it() {
+    let dir = Dir::new();
+    let (run, _) = search(&dir, "silent", "", 0);
+    run.expect(
+        run.stdout
+            .contains("`cargo build --release --features mpfr` tells which overflows and underflows are avoidable"),
+        "the text says so",
+    );
+    let (run, _) = search(&dir, "guarded", "--fresh", 0);
+    run.expect(!run.stdout.contains("mpfr"), "nothing to judge, no hint");
+}
