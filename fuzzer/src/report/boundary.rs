@@ -74,7 +74,7 @@ fn headline(report: &Report) -> String {
 }
 
 /// `3 floats away at nearest, f(0.5)`, in numbers between the operands.
-fn nearest(report: &Report, site: &Site, branch: &Branch) -> String {
+pub(super) fn nearest(report: &Report, site: &Site, branch: &Branch) -> String {
     let end = if branch.status == Status::GivenUp { "given up" } else { "open" };
     let spent = format!("{} evaluations, {end}", summary::count(branch.evaluations));
     let nowhere = if branch.outcome == EQUAL { "no input with two numbers" } else { "no input on that side" };

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use super::c_text::{call, decimals};
 use super::model::{Arg, Branch, Finding, Report, Site, Status, Test};
-use super::{html, json, lcov, unit_test};
+use super::{boundary, html, json, lcov, unit_test};
 
 /// More tests than this are not listed; the test program has them all.
 const LISTED_TESTS: usize = 20;
@@ -175,8 +175,11 @@ fn list_uncovered(report: &Report, out: &mut String) {
     }
 }
 
-/// `closest 12 floats away at f(0.5), 600k evaluations, given up`.
+/// `closest 12 floats away at f(0.5), 600k evaluations, given up`; of a boundary value, as its own text says it.
 pub(super) fn explain(report: &Report, site: &Site, branch: &Branch) -> String {
+    if site.kind == "comparison" && branch.best_distance.is_some() {
+        return boundary::nearest(report, site, branch);
+    }
     let reached = site.branches.iter().any(|b| !is_open(b));
     let closest = match branch.best_distance {
         Some(distance) => {
