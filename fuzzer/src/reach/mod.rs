@@ -9,7 +9,10 @@ pub mod lines;
 pub mod search;
 pub mod spec;
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::HashSet,
+    time::{Duration, Instant},
+};
 
 use libafl_bolts::rands::StdRand;
 use penfuzz_mutators::{
@@ -20,11 +23,11 @@ use penfuzz_mutators::{
 use serde::{Deserialize, Serialize};
 
 use self::{
-    search::{Bounds, Closer, Search},
+    search::{Bounds, Closer, Deadly, Search},
     spec::Names,
 };
 use crate::{
-    campaign::SearchKind,
+    campaign::{SearchKind, shared},
     corpus::bench::silence,
     error::Error,
     executor::{Evaluator, Fault, evaluator::Ran, guard},
@@ -133,7 +136,8 @@ pub fn run(evaluator: &mut Evaluator, query: &Query, options: &Options) -> Resul
         return Err(Error::new("the path has no step that a run could miss: every input takes it"));
     }
     evaluator.set_scope(&query.scope.sites);
-    let mut answer = look_for(evaluator, query, &goals, options);
+    let shown = shared::bytes(evaluator.input_size().max(1)).ok_or_else(|| Error::new("no memory for an input"))?;
+    let mut answer = look_for(evaluator, query, &goals, options, Deadly { known: HashSet::new(), shown });
     if answer.r == 0
         && let Some(found) = answer.bytes.take()
     {
@@ -158,7 +162,7 @@ pub fn run(evaluator: &mut Evaluator, query: &Query, options: &Options) -> Resul
 }
 
 /// The dictionary, graph and all else that a search needs is made once; each child inherits it.
-fn look_for(evaluator: &mut Evaluator, query: &Query, goals: &[Path], options: &Options) -> Answer {
+fn look_for(evaluator: &mut Evaluator, query: &Query, goals: &[Path], options: &Options, mut deadly: Deadly) -> Answer {
     let _watch = interrupt::Watch::begin();
     let begun = Instant::now();
     let until = begun + options.max_time;
@@ -176,6 +180,7 @@ fn look_for(evaluator: &mut Evaluator, query: &Query, goals: &[Path], options: &
         interrupted: false,
     };
     let mut missing = usize::MAX;
+    let size = evaluator.input_size();
     loop {
         let before = answer.evaluations;
         let bounds = Bounds { until, evaluations: options.max_evals };
@@ -188,7 +193,8 @@ fn look_for(evaluator: &mut Evaluator, query: &Query, goals: &[Path], options: &
             }
             evaluator.set_evaluations(before);
             let seed = options.seed.wrapping_add(answer.deaths << 32);
-            let mut search = Search::new(evaluator, &saturation, goals, dictionary.clone(), seed, bounds);
+            let (words, deadly) = (dictionary.clone(), deadly.clone());
+            let mut search = Search::new(evaluator, &saturation, goals, words, seed, bounds, deadly);
             let mut told = Teller { at_once: answer.deaths > 0, ..Teller::default() };
             search.run(options.search, &seeds, &mut |closer| told.tell(&closer, say));
             told.rest(say);
@@ -219,6 +225,9 @@ fn look_for(evaluator: &mut Evaluator, query: &Query, goals: &[Path], options: &
         if ended && ending == Ending::Done || is_over || answer.deaths == DEATHS {
             break;
         }
+        // SAFETY: there are as many bytes, and the process that wrote them is gone.
+        let last = unsafe { core::slice::from_raw_parts(deadly.shown.as_ptr(), size) };
+        deadly.known.insert(last.to_vec());
         answer.deaths += 1;
         answer.evaluations += 1;
     }

@@ -1,6 +1,7 @@
 //! The search for an input that takes a path: minimizes the [`Path`] objective from many starts.
 
-use std::{sync::Arc, time::Instant};
+use core::ptr::NonNull;
+use std::{collections::HashSet, sync::Arc, time::Instant};
 
 use libafl_bolts::rands::{Rand, StdRand};
 use penfuzz_mutators::{
@@ -52,6 +53,16 @@ pub struct Closer<'a> {
     pub evaluations: u64,
 }
 
+/// Inputs that have ended the process of an earlier part of the search, and where the one under evaluation is shown to whoever
+/// outlives this one.
+#[derive(Debug, Clone)]
+pub struct Deadly {
+    /// They are not evaluated again.
+    pub known: HashSet<Vec<u8>>,
+    /// Room for an input, in memory that is shared.
+    pub shown: NonNull<u8>,
+}
+
 /// When to end.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
@@ -90,6 +101,7 @@ pub struct Search<'a> {
     starts: StartPoints,
     rng: StdRand,
     bounds: Bounds,
+    deadly: Deadly,
     goals: Vec<Goal>,
     x: Vec<u8>,
 }
@@ -104,6 +116,7 @@ impl<'a> Search<'a> {
         dictionary: Dictionary,
         seed: u64,
         bounds: Bounds,
+        deadly: Deadly,
     ) -> Self {
         let layout = evaluator.function().layout();
         let dictionary = Arc::new(dictionary);
@@ -127,6 +140,7 @@ impl<'a> Search<'a> {
             layout,
             dictionary,
             bounds,
+            deadly,
         }
     }
 
@@ -143,7 +157,7 @@ impl<'a> Search<'a> {
     fn sample(&mut self, kind: SearchKind, say: &mut dyn FnMut(Closer)) -> Result<(), Stop> {
         self.arm(0, None);
         let general = Dictionary::general();
-        let mut walk = Walk::new(self.evaluator, (0, &mut self.goals[0]), self.bounds, u64::MAX, say);
+        let mut walk = Walk::new(self.evaluator, (0, &mut self.goals[0]), (&self.deadly, self.bounds), u64::MAX, say);
         loop {
             match kind {
                 SearchKind::Random => random::fill(&mut self.rng, &self.layout, &mut self.x),
@@ -179,7 +193,8 @@ impl<'a> Search<'a> {
         for seed in seeds {
             let mut x = seed.clone();
             x.resize(size, 0);
-            Walk::new(self.evaluator, (goal, &mut self.goals[goal]), self.bounds, u64::MAX, say).evaluate(&x)?;
+            let known = (&self.deadly, self.bounds);
+            Walk::new(self.evaluator, (goal, &mut self.goals[goal]), known, u64::MAX, say).evaluate(&x)?;
         }
         Ok(())
     }
@@ -198,7 +213,8 @@ impl<'a> Search<'a> {
                 Turn::Best | Turn::Fresh => left.min(budget / 2 + 1),
             };
             self.choose_start(goal, turn_of);
-            let mut walk = Walk::new(self.evaluator, (goal, &mut self.goals[goal]), self.bounds, allowed, say);
+            let known = (&self.deadly, self.bounds);
+            let mut walk = Walk::new(self.evaluator, (goal, &mut self.goals[goal]), known, allowed, say);
             let end = match turn_of {
                 Turn::Combine => combine(&mut walk, &mut self.x, &self.layout, &mut self.rng),
                 Turn::Hops | Turn::Near => self.hops.minimize(&mut walk, &mut self.x, &self.layout, &mut self.rng),
@@ -284,6 +300,7 @@ struct Walk<'a> {
     evaluator: &'a mut Evaluator,
     number: usize,
     goal: &'a mut Goal,
+    deadly: &'a Deadly,
     bounds: Bounds,
     budget: u64,
     tick: u64,
@@ -294,11 +311,11 @@ impl<'a> Walk<'a> {
     fn new(
         evaluator: &'a mut Evaluator,
         (number, goal): (usize, &'a mut Goal),
-        bounds: Bounds,
+        (deadly, bounds): (&'a Deadly, Bounds),
         budget: u64,
         say: &'a mut dyn FnMut(Closer),
     ) -> Self {
-        Self { evaluator, number, goal, bounds, budget, tick: 0, say }
+        Self { evaluator, number, goal, deadly, bounds, budget, tick: 0, say }
     }
 
     fn is_over(&mut self) -> bool {
@@ -346,6 +363,12 @@ impl RepresentingFunction for Walk<'_> {
         if self.is_over() {
             return Err(Stop::End);
         }
+        if !self.deadly.known.is_empty() && self.deadly.known.contains(x) {
+            self.budget -= 1;
+            return Ok(u64::MAX);
+        }
+        // SAFETY: there is room for an input, and nobody reads it while this process lives.
+        unsafe { core::ptr::copy_nonoverlapping(x.as_ptr(), self.deadly.shown.as_ptr(), x.len()) };
         let _ = self.evaluator.run(x);
         let cost = 1 + self.evaluator.fuel_used() / FUEL_PER_UNIT;
         self.budget = self.budget.saturating_sub(cost);
