@@ -18,6 +18,7 @@ use crate::{
         child::{self, Limit},
         simpler,
     },
+    stage::probe,
     target::{Site, Target},
 };
 
@@ -27,8 +28,6 @@ const EACH: u64 = 1_000;
 const EACH_OF_NOISE: u64 = 200;
 /// Units for all of a campaign: seconds at most.
 const ALL: u64 = 100_000;
-/// As in [`crate::stage::probe`].
-const FUEL_PER_UNIT: u64 = 64;
 /// Units of an evaluation that faults.
 const FAULT: u64 = 32;
 /// Where the result stands in what was seen.
@@ -200,7 +199,7 @@ fn simplify(
         }
         let ran = evaluator.run(x);
         evaluator.take_hits(&mut hits);
-        let cost = if ran == Ran::Faulted { FAULT } else { evaluator.fuel_used() / FUEL_PER_UNIT };
+        let cost = if ran == Ran::Faulted { FAULT } else { evaluator.fuel_used() / probe::FUEL_PER_UNIT };
         units = units.saturating_sub(1 + cost);
         if ran == Ran::Returned && hits.contains(&(branch as u32)) { Verdict::Holds } else { Verdict::Fails }
     });

@@ -20,11 +20,10 @@ use crate::{
     executor::{Evaluator, guard},
     objective::{Objective, Path},
     saturation::Saturation,
+    stage::probe,
     suite::interrupt,
 };
 
-/// Loop iterations and calls that cost as much of a budget as an evaluation without any, as in [`crate::stage::probe`].
-const FUEL_PER_UNIT: u64 = 64;
 /// Units of the first attempt; each round over the goals doubles them.
 const FIRST_BUDGET: u64 = 2_000;
 /// Units of the longest attempt.
@@ -370,7 +369,7 @@ impl RepresentingFunction for Walk<'_> {
         // SAFETY: there is room for an input, and nobody reads it while this process lives.
         unsafe { core::ptr::copy_nonoverlapping(x.as_ptr(), self.deadly.shown.as_ptr(), x.len()) };
         let _ = self.evaluator.run(x);
-        let cost = 1 + self.evaluator.fuel_used() / FUEL_PER_UNIT;
+        let cost = 1 + self.evaluator.fuel_used() / probe::FUEL_PER_UNIT;
         self.budget = self.budget.saturating_sub(cost);
         self.tick = self.tick.saturating_sub(cost);
         let r = self.evaluator.r();

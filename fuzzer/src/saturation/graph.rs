@@ -42,33 +42,28 @@ impl BranchGraph {
         }
         graph
     }
+}
 
-    /// For each branch the number of sites on the shortest way from it to the site of `target`; `u32::MAX` where none leads.
-    #[must_use]
-    pub fn levels(&self, target: u32) -> Vec<u32> {
-        let mut before = vec![Vec::new(); self.next.len()];
-        for (branch, next) in self.next.iter().enumerate() {
-            for to in next {
-                before[*to as usize].push(branch as u32);
+/// For each branch the number of sites on the shortest way from it to the site of `target`; `u32::MAX` where none leads.
+/// `before` has, for each branch, those that it can follow directly.
+#[must_use]
+pub fn levels(before: &[Vec<u32>], target: u32) -> Vec<u32> {
+    let mut levels = vec![u32::MAX; before.len()];
+    let mut ring = before[target as usize].clone();
+    let mut level = 0;
+    while !ring.is_empty() {
+        let mut further = Vec::new();
+        for b in ring {
+            // A branch is in the ring once for each way to it; only the first counts, or the rings grow without bounds.
+            if levels[b as usize] == u32::MAX {
+                levels[b as usize] = level;
+                further.extend_from_slice(&before[b as usize]);
             }
         }
-        let mut levels = vec![u32::MAX; self.next.len()];
-        let mut ring = before[target as usize].clone();
-        let mut level = 0;
-        while !ring.is_empty() {
-            let mut further = Vec::new();
-            for b in ring {
-                // A branch is in the ring once for each way to it; only the first counts, or the rings grow without bounds.
-                if levels[b as usize] == u32::MAX {
-                    levels[b as usize] = level;
-                    further.extend_from_slice(&before[b as usize]);
-                }
-            }
-            ring = further;
-            level += 1;
-        }
-        levels
+        ring = further;
+        level += 1;
     }
+    levels
 }
 
 fn successors(target: &Target, scope: &Scope, edges: &Edges) -> Vec<u32> {

@@ -3,7 +3,7 @@
 use libafl_bolts::impl_serdeany;
 use serde::{Deserialize, Serialize};
 
-use super::graph::{BranchGraph, components};
+use super::graph::{BranchGraph, components, levels};
 
 /// An input that covers a new branch without saturating one yet: a start point that is not in the corpus.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -132,7 +132,7 @@ impl Saturation {
     /// the shortest way from each: those that are nearer than a branch of the same site.
     #[must_use]
     pub fn leads(&self, target: usize) -> Vec<(usize, u32)> {
-        let levels = self.graph.levels(target as u32);
+        let levels = levels(&self.before, target as u32);
         let site = self.siblings(target);
         let nearer = |b: &usize| {
             let level = levels[*b];

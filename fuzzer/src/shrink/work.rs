@@ -11,14 +11,15 @@ use penfuzz_mutators::{
 };
 
 use super::{Closest, Failing, Finds, Item, Shrunk, Word, cover::Counts};
-use crate::executor::{Evaluator, evaluator::Ran};
+use crate::{
+    executor::{Evaluator, evaluator::Ran},
+    stage::probe,
+};
 
 /// Units for one report.
 const ALL: u64 = 1_000_000;
 /// Units for one test, fault or closest input.
 const EACH: u64 = 8_000;
-/// Loop iterations and calls that cost a unit, as in [`crate::stage::probe`].
-const FUEL_PER_UNIT: u64 = 64;
 /// Units of a failing evaluation, which takes microseconds; one that hangs also pays for its fuel, at a lower price.
 const FAULT: u64 = 32;
 const FUEL_PER_UNIT_OF_FAULT: u64 = 1024;
@@ -118,7 +119,8 @@ impl Work<'_> {
             let ran = evaluator.run(y);
             evaluator.take_hits(&mut hits);
             let fuel = evaluator.fuel_used();
-            let cost = if ran == Ran::Faulted { FAULT + fuel / FUEL_PER_UNIT_OF_FAULT } else { fuel / FUEL_PER_UNIT };
+            let cost =
+                if ran == Ran::Faulted { FAULT + fuel / FUEL_PER_UNIT_OF_FAULT } else { fuel / probe::FUEL_PER_UNIT };
             units = units.saturating_sub(1 + cost);
             if property(evaluator, ran, &hits) { Verdict::Holds } else { Verdict::Fails }
         };

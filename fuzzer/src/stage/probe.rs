@@ -15,7 +15,7 @@ use crate::{
 
 /// Loop iterations and calls that cost as much of a budget as an evaluation without any: long evaluations are charged for
 /// their length, by a measure that is the same at every run.
-const FUEL_PER_UNIT: u64 = 64;
+pub(crate) const FUEL_PER_UNIT: u64 = 64;
 
 /// Evaluates points until a budget is spent, the target branch is taken, or the campaign ends; collects the inputs that
 /// took a new branch or failed at a new place.
