@@ -6,18 +6,18 @@
 use std::{hint::black_box, path::Path, time::Instant};
 
 use libafl_bolts::rands::StdRand;
-use penfuzz::{
+use penfuzz_engine::{
     executor::Evaluator,
-    objective::{Aim, Objective},
+    goals::{Aim, Objective},
+    program::Function,
     saturation::{BranchGraph, Goals, Saturation, Scope, ScopeKind},
-    target::Function,
 };
 use penfuzz_mutators::{dictionary::Dictionary, structured, view::Layout};
+use twin::{Recipe, Twin};
 
 #[expect(dead_code, reason = "shared with the tests, which use more of it")]
 #[path = "../../tests/semantics/twin.rs"]
 mod twin;
-use twin::{Recipe, Twin};
 
 const FUNCTIONS: [&str; 8] = [
     "__kernel_cos",
@@ -50,7 +50,7 @@ fn points() -> Vec<Point> {
 
 fn build(directory: &Path) -> Twin {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../harnesses/fdlibm/suite.toml");
-    let suite = penfuzz::suite::load(&path).unwrap_or_else(|e| panic!("{e}"));
+    let suite = penfuzz_app::suite::load(&path).unwrap_or_else(|e| panic!("{e}"));
     let mut sources = suite.support_files.clone();
     let wanted = suite.targets.iter().filter(|t| FUNCTIONS.contains(&&*t.function));
     sources.extend(wanted.map(|t| suite.file_of(t)));

@@ -1,5 +1,7 @@
 //! The `penfuzz` program.
 
+mod cli;
+
 fn main() -> std::process::ExitCode {
-    penfuzz::cli::main()
+    cli::main()
 }

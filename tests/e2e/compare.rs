@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path, process::Command};
 
-use penfuzz::compare::harness;
+use penfuzz_experiments::harness;
 
 use super::support::{Dir, Penfuzz, fixture};
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, process::Command};
 
-use penfuzz::report::{
+use penfuzz_app::report::{
     Exception, Exceptions, Find, Shown,
     exceptions::{Confirmed, places},
 };

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use penfuzz::report::{Finding, Report};
+use penfuzz_app::report::{Finding, Report};
 
 use crate::support::{Dir, Run, fixture, line_of, open_branches};
 

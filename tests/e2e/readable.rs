@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use penfuzz::report::{Arg, Report};
+use penfuzz_app::report::{Arg, Report};
 
 use crate::support::{Dir, fixture, is_covered, quickstart};
 

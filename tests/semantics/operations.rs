@@ -3,11 +3,11 @@
 use std::{fs, path::Path};
 
 use libafl_bolts::rands::{Rand, StdRand};
-use penfuzz::{
-    executor::{Evaluator, evaluator::Ran},
-    target::{Site, Target},
-};
 use penfuzz_cc::abi::{Traced, action, exception, metric, operation, site_kind};
+use penfuzz_engine::{
+    executor::{Evaluator, evaluator::Ran},
+    program::{Site, Target},
+};
 use penfuzz_mutators::{dictionary::Dictionary, structured, view::Kind};
 
 use crate::twin::{Arming, Recipe, Twin, on_target_thread};
@@ -118,7 +118,7 @@ struct Case<'a> {
     function: usize,
     site: Site,
     evaluator: Evaluator,
-    flags: penfuzz::target::function::Call,
+    flags: penfuzz_engine::program::function::Call,
 }
 
 impl<'a> Case<'a> {
@@ -223,7 +223,7 @@ impl<'a> Case<'a> {
     }
 
     fn shown(&self, x: &[u8]) -> String {
-        let value = |p: &penfuzz::target::function::Parameter| match p.kind {
+        let value = |p: &penfuzz_engine::program::function::Parameter| match p.kind {
             Some(Kind::F64) => {
                 format!("{:e}", f64::from_le_bytes(x[p.offset..p.offset + 8].try_into().expect("8 bytes")))
             }

@@ -1,9 +1,9 @@
 //! r of a path is 0 for exactly the inputs whose plain record follows it.
 
 use libafl_bolts::rands::{Rand, StdRand};
-use penfuzz::{
+use penfuzz_engine::{
     executor::Evaluator,
-    objective::{
+    goals::{
         Objective, Path,
         path::{Step, is_taken},
     },

@@ -2,16 +2,16 @@
 
 use std::{hint::black_box, rc::Rc, time::Duration};
 
-use penfuzz::{
+use penfuzz_cc::{
+    Compile,
+    abi::{action, metric},
+};
+use penfuzz_engine::{
     executor::{
         Evaluator,
         evaluator::{Limits, Ran},
     },
-    target::Target,
-};
-use penfuzz_cc::{
-    Compile,
-    abi::{action, metric},
+    program::Target,
 };
 
 use crate::twin::on_target_thread;

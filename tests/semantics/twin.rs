@@ -15,16 +15,16 @@ use std::{
 };
 
 use libafl_bolts::rands::StdRand;
-use penfuzz::{
+use penfuzz_cc::{
+    Compile,
+    abi::{action, metric},
+};
+use penfuzz_engine::{
     executor::{
         Evaluator,
         evaluator::{Limits, Ran},
     },
-    target::{Function, Target, function::Call},
-};
-use penfuzz_cc::{
-    Compile,
-    abi::{action, metric},
+    program::{Function, Target, function::Call},
 };
 use penfuzz_mutators::{dictionary::Dictionary, structured};
 

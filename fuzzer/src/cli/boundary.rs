@@ -1,8 +1,10 @@
 //! `penfuzz boundary TARGET`: boundary values (ME, Sect. 4.4.2). For every comparison, inputs that make its operands equal and
 //! inputs that put them next to each other.
 
+use penfuzz_app::report::boundary;
+use penfuzz_engine::{error::Error, saturation::Goals};
+
 use super::{Outcome, fuzz};
-use crate::{error::Error, report::boundary, saturation::Goals};
 
 /// Runs a campaign whose branches are the boundary values.
 pub(super) fn run(args: &fuzz::Args) -> Result<Outcome, Error> {

@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use penfuzz_app::corpus::cmin;
+use penfuzz_engine::error::Error;
+
 use super::Outcome;
-use crate::{corpus::cmin, error::Error};
 
 /// Arguments.
 #[derive(Debug, clap::Args)]

@@ -1,17 +1,19 @@
 //! `penfuzz compare SUITE.toml`: penfuzz beside other fuzzers.
 
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use clap::ValueEnum;
+use penfuzz_app::suite;
+use penfuzz_engine::{
+    error::{Error, at},
+    program::build::cache_directory,
+};
+use penfuzz_experiments::{self, Experiment, Trial, experiment::Settings, model::Budget, tools};
 
 use super::{Outcome, values};
-use crate::{
-    compare::{self, Experiment, Trial, experiment::Settings, model::Budget, tools},
-    error::{Error, at},
-    suite,
-    target::build::cache_directory,
-};
 
 /// Known experiments.
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -169,7 +171,7 @@ pub(super) fn show(dir: &Path, experiment: &Experiment, trials: &[Trial], json: 
         let path = dir.join("summary.json");
         print!("{}", std::fs::read_to_string(&path).map_err(|e| at(&path, e))?);
     } else {
-        print!("{}", compare::report::headline(experiment, trials));
+        print!("{}", penfuzz_experiments::report::headline(experiment, trials));
         println!("{}: index.html, table.md, results.csv, summary.json, rerun.sh", dir.display());
     }
     Ok(())
@@ -183,12 +185,12 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     }
     let settings = args.settings()?;
     if args.fresh
-        && let Some(old) = crate::campaign::directory::set_aside(&args.output, std::process::id())?
+        && let Some(old) = penfuzz_app::output::directory::set_aside(&args.output, std::process::id())?
         && !args.quiet
     {
         eprintln!("penfuzz: the last experiment is kept in {}", old.display());
     }
-    let outcome = compare::experiment::run(&settings)?;
+    let outcome = penfuzz_experiments::experiment::run(&settings)?;
     let failed = outcome.trials.iter().filter(|t| t.error.is_some()).count();
     show(&args.output, &outcome.experiment, &outcome.trials, args.json)?;
     if outcome.interrupted {

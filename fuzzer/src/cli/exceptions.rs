@@ -5,19 +5,22 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Outcome, fuzz};
-use crate::{
-    corpus::bench::silence,
-    error::{Error, at},
+use penfuzz_app::{
     exceptions,
+    process::child::{self, Limit},
+    replay::session::silence,
     report::{exceptions_text, json},
-    saturation::Goals,
-    shrink::child::{self, Limit},
-    target::{
+};
+use penfuzz_engine::{
+    error::{Error, at},
+    program::{
         Target,
         kind::{TargetKind, classify},
     },
+    saturation::Goals,
 };
+
+use super::{Outcome, fuzz};
 
 /// Arguments.
 #[derive(Debug, clap::Args)]

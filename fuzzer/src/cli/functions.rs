@@ -2,15 +2,16 @@
 
 use std::fmt::Write;
 
-use super::{Outcome, fuzz::TargetArgs};
-use crate::{
+use penfuzz_engine::{
     error::Error,
-    saturation::Goals,
-    target::{
+    program::{
         Target,
         catalog::{Entry, catalog},
     },
+    saturation::Goals,
 };
+
+use super::{Outcome, fuzz::TargetArgs};
 
 /// Arguments.
 #[derive(Debug, clap::Args)]

@@ -7,23 +7,27 @@ use std::{
 };
 
 use clap::builder::PossibleValuesParser;
-use penfuzz_mutators::minimizer::MINIMIZERS;
-
-use super::{
-    Outcome,
-    values::{self, Cores},
+use penfuzz_app::{
+    campaign::{self, Farm, Finished, Options, SearchKind},
+    report::{Report, json, summary},
+    watch::Monitor,
 };
-use crate::{
-    campaign::{self, Farm, Finished, Monitor, Options, Rounding, SearchKind},
+use penfuzz_engine::{
     error::Error,
     executor::evaluator::DEFAULT_FUEL,
-    report::{Report, json, summary},
-    saturation::{Goals, ScopeKind},
-    stage::paper,
-    target::{
+    program::{
+        Rounding,
         build::{self, Recipe},
         kind::{TargetKind, classify},
     },
+    saturation::{Goals, ScopeKind},
+    stages::paper,
+};
+use penfuzz_mutators::minimizer::MINIMIZERS;
+
+use super::{
+    Outcome, choices,
+    values::{self, Cores},
 };
 
 /// Where the target comes from; shared by the commands that need it.
@@ -50,7 +54,7 @@ pub struct TargetArgs {
     pub libs: Vec<String>,
 
     /// Rounding modes of the floating-point environment that the function is called in.
-    #[arg(long, value_enum, default_value_t = Rounding::Nearest)]
+    #[arg(long, value_parser = choices::rounding(), default_value = "nearest")]
     pub rounding: Rounding,
 }
 
@@ -138,7 +142,7 @@ pub struct Args {
     memory_limit: u64,
 
     /// How to search.
-    #[arg(long, value_enum, default_value_t = SearchKind::Targeted)]
+    #[arg(long, value_parser = choices::search(), default_value = "targeted")]
     search: SearchKind,
 
     /// Local minimizer of the targeted and paper searches [default: avm, for paper powell].
@@ -154,7 +158,7 @@ pub struct Args {
     n_iter: u32,
 
     /// Whose branches are goals [default: function; all for LLVMFuzzerTestOneInput].
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = choices::scope())]
     scope: Option<ScopeKind>,
 
     /// One client per core, bound to it (0-3, 0,2); they share what they find [default: one client, bound to none].

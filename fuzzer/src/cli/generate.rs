@@ -2,13 +2,13 @@
 
 use std::{fs, path::PathBuf};
 
-use super::Outcome;
-use crate::{
+use penfuzz_app::{output::atomic, suite};
+use penfuzz_engine::{
     error::{Error, at},
-    report::durable,
-    suite,
-    target::kind::plain,
+    program::kind::plain,
 };
+
+use super::Outcome;
 
 /// Arguments.
 #[derive(Debug, clap::Args)]
@@ -36,7 +36,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
             return Err(at(&output, format!("is not what {recipe} gives; run penfuzz generate without --check")));
         }
     } else {
-        durable::write(&output, made.text.as_bytes()).map_err(|e| Error::new(e.to_string()))?;
+        atomic::write(&output, made.text.as_bytes()).map_err(|e| Error::new(e.to_string()))?;
     }
     println!("{}: {} targets", output.display(), made.targets);
     for (why, functions) in &made.left_out {

@@ -2,14 +2,19 @@
 
 use std::path::PathBuf;
 
-use super::{Outcome, fuzz::TargetArgs};
-use crate::{
-    campaign::{Options, Rounding, manifest::Manifest},
+use penfuzz_app::{
+    campaign::Options,
     corpus::merge::{self, Merger},
+    output::manifest::Manifest,
+};
+use penfuzz_engine::{
     error::Error,
     executor::evaluator::Limits,
+    program::Rounding,
     saturation::{Goals, ScopeKind},
 };
+
+use super::{Outcome, choices, fuzz::TargetArgs};
 
 /// Arguments.
 #[derive(Debug, clap::Args)]
@@ -43,11 +48,11 @@ pub struct Args {
     libs: Vec<String>,
 
     /// Rounding modes that the function is called in, with --target.
-    #[arg(long, value_enum, default_value_t = Rounding::Nearest, requires = "target")]
+    #[arg(long, value_parser = choices::rounding(), default_value = "nearest", requires = "target")]
     rounding: Rounding,
 
     /// Whose branches are goals, with --target [default: function; all for LLVMFuzzerTestOneInput].
-    #[arg(long, value_enum, requires = "target")]
+    #[arg(long, value_parser = choices::scope(), requires = "target")]
     scope: Option<ScopeKind>,
 }
 
@@ -66,7 +71,7 @@ impl Args {
         let linked = args.link(Goals::Branches)?;
         let limits = Limits::default();
         let nothing = Manifest {
-            schema: crate::campaign::manifest::SCHEMA,
+            schema: penfuzz_app::output::manifest::SCHEMA,
             target: target.display().to_string(),
             linked: linked.file,
             sources: linked.sources,
@@ -88,7 +93,7 @@ impl Args {
 
 /// Merges and tells.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
-    crate::corpus::directory::refuse_used(&args.output)?;
+    penfuzz_app::corpus::directory::refuse_used(&args.output)?;
     let given = args.options()?.map(|options| merge::given(&options)).transpose()?;
     let merger = Merger::new(&args.dirs, given)?;
     if let Some(warning) = merger.warning() {

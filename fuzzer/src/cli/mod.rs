@@ -1,6 +1,7 @@
 //! The command line: one file per subcommand; the doc comment of a flag is its help text.
 
 mod boundary;
+mod choices;
 mod cmin;
 mod compare;
 mod exceptions;
@@ -20,8 +21,7 @@ mod values;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-
-use crate::error::Error;
+use penfuzz_engine::error::Error;
 
 /// How a command ended that did not fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,26 +9,26 @@ use std::{
 };
 
 use libafl_bolts::rands::StdRand;
-use penfuzz_mutators::{dictionary::Dictionary, random, structured};
-
-use super::{Outcome, fuzz::TargetArgs, replay::LimitArgs, values};
-use crate::{
+use penfuzz_app::{
     campaign::SearchKind,
-    corpus::{
-        bench::{Bench, Subject},
-        directory,
-    },
-    error::{Error, at},
-    objective::path::Step,
+    corpus::directory,
     reach::{
         self, Options, Query,
         lines::{Executed, executed},
         spec::Names,
     },
+    replay::session::{Bench, Subject},
     report::literal,
-    saturation::{Goals, ScopeKind},
-    target::kind::plain,
 };
+use penfuzz_engine::{
+    error::{Error, at},
+    goals::path::Step,
+    program::kind::plain,
+    saturation::{Goals, ScopeKind},
+};
+use penfuzz_mutators::{dictionary::Dictionary, random, structured};
+
+use super::{Outcome, choices, fuzz::TargetArgs, replay::LimitArgs, values};
 
 /// Arguments.
 #[derive(Debug, clap::Args)]
@@ -40,7 +40,7 @@ pub struct Args {
     wanted: Wanted,
 
     /// Whose conditionals make the path [default: function; with --line, calls].
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = choices::scope())]
     scope: Option<ScopeKind>,
 
     /// Directory for the found input and a C program that calls the function with it.
@@ -64,7 +64,7 @@ pub struct Args {
     max_evals: Option<u64>,
 
     /// How to search: targeted, or structured, random or uniform inputs.
-    #[arg(long, value_enum, default_value_t = SearchKind::Targeted)]
+    #[arg(long, value_parser = choices::search(), default_value = "targeted")]
     search: SearchKind,
 
     /// Show the input as it was found.

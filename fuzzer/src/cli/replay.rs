@@ -6,22 +6,24 @@ use std::{
     time::Duration,
 };
 
-use penfuzz_mutators::view::Kind;
-
-use super::{Outcome, fuzz::TargetArgs, values};
-use crate::{
+use penfuzz_app::{
     campaign::outcome::{arguments, outcome_text},
+    reach::{self, spec::Names},
+    report::literal,
+};
+use penfuzz_engine::{
     error::{Error, at},
     executor::{
         Evaluator,
         evaluator::{DEFAULT_FUEL, Limits, Ran},
-        hold::Hold,
+        sandbox::Sandbox,
     },
-    reach::{self, spec::Names},
-    report::literal,
+    program::{Target, kind::plain, select},
     saturation::{Goals, Scope, ScopeKind},
-    target::{Target, kind::plain, select},
 };
+use penfuzz_mutators::view::Kind;
+
+use super::{Outcome, choices, fuzz::TargetArgs, values};
 
 /// Arguments.
 #[derive(Debug, clap::Args)]
@@ -37,7 +39,7 @@ pub struct Args {
     limits: LimitArgs,
 
     /// Whose branches are shown.
-    #[arg(long, value_enum, default_value_t = ScopeKind::Function)]
+    #[arg(long, value_parser = choices::scope(), default_value = "function")]
     scope: ScopeKind,
 
     /// Print the branches in their order, as penfuzz reach --path takes them.
@@ -71,7 +73,7 @@ impl LimitArgs {
 /// Replays each input.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let linked = args.target.link(Goals::Branches)?;
-    let mut hold = Hold::before_loading();
+    let mut hold = Sandbox::before_loading();
     let target = Target::load(&linked.file)?.named(args.target.path()?);
     hold.loaded();
     let target = Rc::new(if args.target.rounding.is_nearest() { target } else { target.with_rounding() });

@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use super::Outcome;
-use crate::{
-    compare::{self, archive},
-    error::Error,
+use penfuzz_app::{
     exceptions,
     report::{boundary, exceptions_text, json, summary, write_all},
-    saturation::Goals,
 };
+use penfuzz_engine::{error::Error, saturation::Goals};
+use penfuzz_experiments::{self, archive};
+
+use super::Outcome;
 
 /// Arguments.
 #[derive(Debug, clap::Args)]
@@ -26,7 +26,8 @@ pub struct Args {
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     if let Some(experiment) = archive::read_experiment(&args.dir)? {
         let trials = archive::read_trials(&args.dir, &experiment);
-        compare::report::write_all(&args.dir, &experiment, &trials).map_err(|e| Error::new(e.to_string()))?;
+        penfuzz_experiments::report::write_all(&args.dir, &experiment, &trials)
+            .map_err(|e| Error::new(e.to_string()))?;
         super::compare::show(&args.dir, &experiment, &trials, args.json)?;
         return Ok(Outcome::Fine);
     }

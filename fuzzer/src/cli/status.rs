@@ -8,13 +8,11 @@ use std::{
     time::Duration,
 };
 
+use penfuzz_app::watch::status::{self, Life, Status};
+use penfuzz_engine::error::Error;
 use serde::Serialize;
 
 use super::Outcome;
-use crate::{
-    error::Error,
-    watch::status::{self, Life, Status},
-};
 
 /// Time between two looks.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

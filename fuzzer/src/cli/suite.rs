@@ -3,15 +3,18 @@
 use std::path::PathBuf;
 
 use clap::{ValueEnum, builder::PossibleValuesParser};
+use penfuzz_app::{
+    campaign::SearchKind,
+    output::directory,
+    suite::{self, Passed},
+};
+use penfuzz_engine::{
+    error::Error,
+    program::{Rounding, build::cache_directory},
+};
 use penfuzz_mutators::minimizer::MINIMIZERS;
 
-use super::{Outcome, values};
-use crate::{
-    campaign::{Rounding, SearchKind, directory},
-    error::Error,
-    suite::{self, Passed},
-    target::build::cache_directory,
-};
+use super::{Outcome, choices, values};
 
 /// Who counts besides penfuzz itself.
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -56,7 +59,7 @@ pub struct Args {
     seed: Option<u64>,
 
     /// How to search.
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = choices::search())]
     search: Option<SearchKind>,
 
     /// Local minimizer.
@@ -68,7 +71,7 @@ pub struct Args {
     timeout: Option<String>,
 
     /// Rounding modes that the functions are called in [default: what the suite says, else nearest].
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = choices::rounding())]
     rounding: Option<Rounding>,
 
     /// Search for floating-point exceptions instead of branches; exceptions.json counts them.

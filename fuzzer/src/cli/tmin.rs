@@ -2,21 +2,22 @@
 
 use std::path::PathBuf;
 
+use penfuzz_app::{
+    campaign::outcome::arguments,
+    corpus::tmin,
+    output::atomic,
+    replay::session::{Bench, Subject},
+};
+use penfuzz_engine::{
+    error::{Error, at},
+    program::kind::plain,
+    saturation::{Goals, ScopeKind},
+};
+
 use super::{
-    Outcome,
+    Outcome, choices,
     fuzz::TargetArgs,
     replay::{LimitArgs, warn_of_mode},
-};
-use crate::{
-    campaign::outcome::arguments,
-    corpus::{
-        bench::{Bench, Subject},
-        tmin,
-    },
-    error::{Error, at},
-    report::durable,
-    saturation::{Goals, ScopeKind},
-    target::kind::plain,
 };
 
 /// Arguments.
@@ -37,7 +38,7 @@ pub struct Args {
     limits: LimitArgs,
 
     /// Whose branches must stay the same [default: function; all for LLVMFuzzerTestOneInput].
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = choices::scope())]
     scope: Option<ScopeKind>,
 }
 
@@ -61,7 +62,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         name.into()
     });
     let done = tmin::run(&mut bench, &bytes)?;
-    durable::write(&out, &done.bytes).map_err(|e| Error::new(e.to_string()))?;
+    atomic::write(&out, &done.bytes).map_err(|e| Error::new(e.to_string()))?;
     let function = bench.evaluator.function();
     let (before, after) = (arguments(function, &bytes), arguments(function, &done.bytes));
     let width = before.iter().map(|a| a.name.chars().count()).max().unwrap_or(0);

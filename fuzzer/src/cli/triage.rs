@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
-use super::Outcome;
-use crate::{
+use penfuzz_app::{
     corpus::triage::{self, Place},
-    error::Error,
     report::summary::seconds,
 };
+use penfuzz_engine::error::Error;
+
+use super::Outcome;
 
 /// Arguments.
 #[derive(Debug, clap::Args)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::campaign::Monitor;
+use penfuzz_app::watch::Monitor;
 
 /// A time with its unit: `500ms`, `30s`, `5m`, `2h`, `1d`; a bare number is seconds.
 ///

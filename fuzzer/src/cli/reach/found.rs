@@ -2,22 +2,25 @@
 
 use std::path::Path;
 
+use penfuzz_app::{
+    campaign::outcome::{arguments, signature},
+    output::atomic,
+    reach::{Answer, Query, spec::Names},
+    replay::session::Bench,
+    report::{Arg, Branches, Report, SCHEMA, Test, c_text, literal, unit_test},
+};
+use penfuzz_engine::{
+    error::{Error, at},
+    goals::Path as Objective,
+    program::kind::plain,
+    saturation::Goals,
+};
 use penfuzz_mutators::view::Kind;
 use serde::Serialize;
 
 use super::{
     super::{Outcome, fuzz::Linked},
     Args,
-};
-use crate::{
-    campaign::outcome::{arguments, signature},
-    corpus::bench::Bench,
-    error::{Error, at},
-    objective::Path as Objective,
-    reach::{Answer, Query, spec::Names},
-    report::{Arg, Branches, Report, SCHEMA, Test, c_text, durable, literal, unit_test},
-    saturation::Goals,
-    target::kind::plain,
 };
 
 /// Items of a path that are shown to people.
@@ -236,7 +239,7 @@ fn write(out: &Path, bytes: &[u8], report: &Report) -> Result<(), Error> {
         [(INPUT.to_owned(), bytes.to_vec()), (unit_test::file_name(report), unit_test::program(report).into_bytes())];
     for (name, content) in files {
         let path = out.join(name);
-        durable::write(&path, &content).map_err(|e| at(&path, format!("cannot be written: {}", plain(&e))))?;
+        atomic::write(&path, &content).map_err(|e| at(&path, format!("cannot be written: {}", plain(&e))))?;
     }
     Ok(())
 }

@@ -1,0 +1,61 @@
+//! Several clients, and several machines.
+//!
+//! The supervisor starts one worker per core, each with a board and an output directory of its own (`DIR/c0`, `DIR/c1`, …)
+//! in AFL++'s layout, and a [`broker`]: LibAFL's LLMP, over which clients send each other what they find ([`parcel`]). Each
+//! evaluates what it receives itself. The broker also holds the [`link`]s to brokers of other machines. A [`reporter`] makes
+//! one report of all directories.
+//!
+//! LibAFL's `Launcher` is not used: it forks, binds and waits, which the supervisor has to do anyway, and it cannot replace a
+//! client that was killed (its respawner panics, and the launcher never ends).
+
+pub mod broker;
+pub mod broker_client;
+pub mod broker_info;
+pub mod message;
+pub mod peer_link;
+pub mod reporter;
+pub mod role;
+pub mod shmem;
+
+use std::path::{Path, PathBuf};
+
+pub use broker_info::BrokerInfo;
+pub use role::Role;
+
+use crate::output::store;
+
+/// Name of the client with this number, and of its directory.
+#[must_use]
+pub fn client_name(number: usize) -> String {
+    format!("c{number}")
+}
+
+/// The directories of the clients of all runs so far, by name. One that was used by a single client before counts as well.
+#[must_use]
+pub fn client_directories(dir: &Path) -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> = std::fs::read_dir(dir)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| is_client_name(path) && path.join("queue").is_dir())
+        .collect();
+    all.sort();
+    if dir.join(store::STATE).exists() {
+        all.insert(0, dir.to_path_buf());
+    }
+    all
+}
+
+/// Is the directory that of a campaign with several clients?
+#[must_use]
+pub fn is_farm(dir: &Path) -> bool {
+    client_directories(dir).iter().any(|path| path != dir)
+}
+
+fn is_client_name(path: &Path) -> bool {
+    path.file_name()
+        .and_then(|n| n.to_str())
+        .and_then(|n| n.strip_prefix('c'))
+        .is_some_and(|n| n.parse::<u32>().is_ok())
+}

@@ -1,0 +1,119 @@
+//! One report of all clients: a process of its own that loads the target, runs everything that the clients have on disk once
+//! more, and writes what it sees. It needs nothing but the directories, so it does not matter which clients live.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use penfuzz_engine::{
+    error::Error,
+    executor::{Evaluator, evaluator::Ran},
+    saturation::{BranchGraph, Saturation},
+    stages::budget::Spent,
+};
+
+use super::client_directories;
+use crate::{
+    campaign::{Options, outcome, prepare::Prepared, saved_state, worker_shm::StopReason},
+    output::{
+        recovery::{self, Inputs},
+        store::{self, Remembered},
+    },
+    report::{self, Report},
+    shrink::Shrinker,
+};
+
+/// What the supervisor knows, and the directories do not.
+#[derive(Debug, Clone, Copy)]
+pub struct Totals {
+    /// Evaluations of all clients.
+    pub evaluations: u64,
+    /// Seconds of search.
+    pub seconds: f64,
+    /// Why it ended, or that it runs.
+    pub stop: StopReason,
+}
+
+/// Everything in the directories of the clients, as one.
+struct Merged {
+    remembered: Remembered,
+    inputs: Inputs,
+    fault_inputs: BTreeMap<String, Vec<u8>>,
+}
+
+/// Writes the reports of the campaign in `dir`.
+///
+/// # Errors
+/// When the target cannot be loaded, or files cannot be read or written.
+pub fn write(options: &Options, dir: &Path, totals: Totals) -> Result<Report, Error> {
+    let prepared = Prepared::load(options)?;
+    let merged = merge(dir, &prepared.fingerprint, totals);
+    let Prepared { target, function, scope, hold, .. } = prepared;
+    let mut saturation = Saturation::new(BranchGraph::new(&target, &scope));
+    let mut evaluator = Evaluator::new(target, function, options.limits())?;
+    evaluator.set_scope(&scope.sites);
+    // Where the system does not grant it, the clients have said so.
+    let _ = hold.install();
+    for (_, bytes) in &merged.inputs {
+        let (ran, hits) = evaluator.record(&scope.branches, bytes);
+        if ran == Ran::Returned {
+            saturation.cover(&hits, false);
+        }
+    }
+    let n = saturation.len();
+    let within = |branches: &[u32]| -> Vec<u32> { branches.iter().copied().filter(|b| (*b as usize) < n).collect() };
+    saturation.cover(&within(&merged.remembered.by_crash), true);
+    for branch in within(&merged.remembered.given_up) {
+        if saturation.is_goal(branch as usize) {
+            saturation.give_up(branch as usize);
+        }
+    }
+    saved_state::restore_progress(&mut evaluator, &merged.remembered);
+    let mut spent = Spent::known(merged.remembered.spent.clone(), merged.remembered.attempts.clone());
+    spent.ensure(n);
+    let sources = outcome::Sources {
+        options,
+        inputs: &merged.inputs,
+        fault_inputs: &merged.fault_inputs,
+        remembered: &merged.remembered,
+        saturation: &saturation,
+        spent: Some(&spent),
+        scope: &scope,
+        stop: totals.stop,
+    };
+    let report = outcome::report(&mut evaluator, &sources, &mut Shrinker::default());
+    hold.come_back();
+    report::write_all(dir, &report).map_err(|e| Error::new(e.to_string()))?;
+    Ok(report)
+}
+
+fn merge(dir: &Path, fingerprint: &str, totals: Totals) -> Merged {
+    let mut all = Remembered::default();
+    let (mut inputs, mut fault_inputs) = (Inputs::new(), BTreeMap::new());
+    for client in client_directories(dir) {
+        let (one, its_inputs) = store::peek(&client);
+        if one.fingerprint != fingerprint {
+            continue;
+        }
+        let prefix = client.strip_prefix(dir).map(PathBuf::from).unwrap_or_default();
+        let below = |file: &str| prefix.join(file).to_string_lossy().into_owned();
+        inputs.extend(its_inputs.into_iter().map(|(file, bytes)| (below(&file), bytes)));
+        let read = |file: &String| Some((below(file), std::fs::read(client.join(file)).ok()?));
+        fault_inputs.extend(one.faults.keys().filter_map(read));
+        all.add(&one);
+        for (file, fault) in one.faults {
+            if all.faults.values().all(|f| f.key != fault.key) {
+                all.faults.insert(below(&file), fault);
+            }
+        }
+    }
+    // The clients know better than their files, which are written now and then.
+    (all.evaluations, all.seconds) = (totals.evaluations, totals.seconds);
+    // The same input came to all that had not found it themselves: the one that was found first stands for them.
+    let found = |file: &str| recovery::figure(file, "time").unwrap_or(u64::MAX);
+    inputs.sort_by_cached_key(|(file, bytes)| (bytes.clone(), found(file), file.clone()));
+    inputs.dedup_by(|a, b| a.1 == b.1);
+    inputs.sort_by_cached_key(|(file, _)| (found(file), file.clone()));
+    Merged { remembered: all, inputs, fault_inputs }
+}

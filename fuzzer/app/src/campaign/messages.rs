@@ -1,0 +1,24 @@
+//! What workers have to say: they have no standard error of their own, so the supervisor prints it.
+
+use std::io::IsTerminal;
+
+use super::worker_shm::Board;
+
+/// Remembers what was printed.
+#[derive(Debug, Default)]
+pub struct Messages {
+    known: u64,
+}
+
+impl Messages {
+    /// Prints the messages that are new on the board, over whatever status line is there; returns them.
+    pub fn print(&mut self, board: &Board) -> Vec<String> {
+        let (new, known) = board.messages(self.known);
+        self.known = known;
+        let clear = if std::io::stderr().is_terminal() && !new.is_empty() { "\r\x1b[K" } else { "" };
+        for message in &new {
+            eprintln!("{clear}penfuzz: {message}");
+        }
+        new
+    }
+}

@@ -1,0 +1,121 @@
+//! What a campaign needs to know; the command line fills it.
+
+use std::{net::IpAddr, path::PathBuf, time::Duration};
+
+use penfuzz_engine::{
+    executor::evaluator::Limits,
+    program::Rounding,
+    saturation::{Goals, ScopeKind},
+};
+
+use crate::watch::Monitor;
+
+/// The searches by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SearchKind {
+    /// Minimizes each uncovered branch's own distance by basinhopping, beside havoc.
+    Targeted,
+    /// `CoverMe`'s Algorithm 1 as written: one representing function, squared distances, Powell.
+    Paper,
+    /// Specials and their neighbours, bit patterns, small exponents, related arguments.
+    Structured,
+    /// Uniform bit patterns.
+    Random,
+    /// Uniform values over the whole range of each type.
+    Uniform,
+    /// Stock `LibAFL` mutators only.
+    Havoc,
+}
+
+impl SearchKind {
+    /// The name on the command line and in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Targeted => "targeted",
+            Self::Paper => "paper",
+            Self::Structured => "structured",
+            Self::Random => "random",
+            Self::Uniform => "uniform",
+            Self::Havoc => "havoc",
+        }
+    }
+}
+
+/// Options of one campaign.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The target as the user named it.
+    pub target: PathBuf,
+    /// The linked file to load.
+    pub linked: PathBuf,
+    /// What `linked` was compiled from; empty when the user gave a linked file.
+    pub sources: Vec<PathBuf>,
+    /// Compiler flags of the sources.
+    pub flags: Vec<String>,
+    /// Libraries linked to the sources.
+    pub libs: Vec<String>,
+    /// Name of the function under test, if given.
+    pub function: Option<String>,
+    /// Output directory; by default named after target and function.
+    pub out: Option<PathBuf>,
+    /// Directory of seed inputs.
+    pub seeds: Option<PathBuf>,
+    /// Start over, keeping the old directory under another name.
+    pub fresh: bool,
+    /// Seed of the generator.
+    pub seed: u64,
+    /// Wall time of this run of the campaign.
+    pub max_time: Option<Duration>,
+    /// Evaluations of the whole campaign.
+    pub max_evals: Option<u64>,
+    /// Wall time of one evaluation.
+    pub timeout: Duration,
+    /// Loop iterations and calls of one evaluation.
+    pub fuel: i64,
+    /// Memory that the target may use, in bytes.
+    pub memory_limit: u64,
+    /// Which search.
+    pub search: SearchKind,
+    /// Local minimizer; by default the search's own.
+    pub minimizer: Option<String>,
+    /// `n_start` of Algorithm 1.
+    pub n_start: u32,
+    /// `n_iter` of Algorithm 1.
+    pub n_iter: u32,
+    /// Rounding modes that the function is called in.
+    pub rounding: Rounding,
+    /// What is searched for.
+    pub goals: Goals,
+    /// Whose branches are goals.
+    pub scope: Option<ScopeKind>,
+    /// Other fuzzers' corpora to import from while running.
+    pub sync: Vec<PathBuf>,
+    /// Ways of watching.
+    pub monitors: Vec<Monitor>,
+    /// No progress display.
+    pub quiet: bool,
+    /// Several clients, or several machines.
+    pub farm: Farm,
+}
+
+impl Options {
+    /// Limits of one evaluation.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        Limits { timeout: self.timeout, fuel: self.fuel, memory: self.memory_limit }
+    }
+}
+
+/// Where the clients of a campaign run and how they talk.
+#[derive(Debug, Clone)]
+pub struct Farm {
+    /// One client per core, bound to it; empty for one client that is bound to none.
+    pub cores: Vec<usize>,
+    /// The port that the broker listens on; any free one by default.
+    pub broker_port: Option<u16>,
+    /// The address that other machines may connect to.
+    pub broker_address: IpAddr,
+    /// `HOST:PORT` of the brokers of other machines.
+    pub remote_brokers: Vec<String>,
+}

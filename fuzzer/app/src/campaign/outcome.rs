@@ -1,0 +1,340 @@
+//! From the state of a campaign to its [`Report`].
+
+use std::{collections::BTreeMap, rc::Rc, time::Duration};
+
+use penfuzz_cc::abi::site_kind;
+use penfuzz_engine::{
+    executor::{Evaluator, FaultKind, evaluator::Ran},
+    program::{Function, Site},
+    saturation::{Saturation, Scope},
+    stages::budget::Spent,
+};
+
+use super::{Options, operands::met, worker_shm::StopReason};
+use crate::{
+    output::store::Remembered,
+    report::{self, Arg, Branches, Finding, Report, Signature, Status, Test, literal},
+    shrink::{Closest, Failing, Finds, Shrinker, Shrunk, cover::Kept},
+};
+
+/// Time for shrinking, beyond which inputs stay as they are; the units of [`crate::shrink`] end it long before.
+const TIME_AT_END: Duration = Duration::from_secs(2);
+/// The same for the reports of a running campaign, of which there is one every few seconds.
+const TIME_RUNNING: Duration = Duration::from_millis(100);
+
+/// Everything a report is made of.
+pub struct Sources<'a> {
+    /// Options of the campaign.
+    pub options: &'a Options,
+    /// Kept and pending inputs: the file below the output directory, and the bytes.
+    pub inputs: &'a [(String, Vec<u8>)],
+    /// The inputs of its faults, by their files.
+    pub fault_inputs: &'a BTreeMap<String, Vec<u8>>,
+    /// What it remembers besides.
+    pub remembered: &'a Remembered,
+    /// State of the branches.
+    pub saturation: &'a Saturation,
+    /// What was spent on them.
+    pub spent: Option<&'a Spent>,
+    /// The goals.
+    pub scope: &'a Scope,
+    /// Why it ended.
+    pub stop: StopReason,
+}
+
+/// Arguments of `function` from the bytes of an input, the rounding mode last if it is one.
+#[must_use]
+pub fn arguments(function: &Function, bytes: &[u8]) -> Vec<Arg> {
+    if function.is_harness() {
+        return vec![literal::bytes("data", bytes)];
+    }
+    let layout = function.layout();
+    let mut x = bytes.to_vec();
+    x.resize(layout.size(), 0);
+    let mut args: Vec<Arg> = function
+        .inputs()
+        .zip(layout.slots())
+        .map(|(p, slot)| literal::arg(&p.name, p.value_type(), slot.kind, slot.get(&x)))
+        .collect();
+    if let Some(mode) = layout.slots().last().filter(|_| function.has_rounding) {
+        args.push(literal::rounding(mode.get(&x)));
+    }
+    args
+}
+
+/// Makes the report. Kept inputs run once more, to see which branches each covers; what is shown of them is shrunk.
+#[must_use]
+pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker) -> Report {
+    let function = evaluator.function().clone();
+    let evaluations = from.remembered.evaluations;
+    let kept = rerun(evaluator, from);
+    let finds = finds(evaluator, from, kept);
+    let time = if from.stop == StopReason::None { TIME_RUNNING } else { TIME_AT_END };
+    let shrunk = shrinker.shrink(evaluator, &finds, time);
+    let order = source_order(evaluator, from.scope);
+    let tests = tests(&shrunk, &function, &order);
+    let (total, covered, saturated, given_up) = from.saturation.counts();
+    let seconds = rounded(from.remembered.seconds, 1e6);
+    Report {
+        schema: report::SCHEMA,
+        target: from.options.target.display().to_string(),
+        sources: from.options.sources.iter().map(|p| p.display().to_string()).collect(),
+        flags: from.options.flags.clone(),
+        libs: from.options.libs.clone(),
+        function: function.name.clone(),
+        signature: signature(&function),
+        seed: from.options.seed,
+        search: from.options.search.name().to_owned(),
+        rounding: from.options.rounding,
+        goals: from.options.goals,
+        branches: Branches { total, covered, saturated, given_up, proved_unreachable: 0 },
+        evaluations,
+        seconds,
+        evaluations_per_second: if seconds > 0.0 { rounded(evaluations as f64 / seconds, 10.0) } else { 0.0 },
+        stop_reason: from.stop.name().to_owned(),
+        sites: sites(evaluator, from, &order, &tests, &shrunk),
+        tests,
+        crashes: findings(from, &function, FaultKind::Crash, &shrunk),
+        hangs: findings(from, &function, FaultKind::Hang, &shrunk),
+        exceptions: None,
+    }
+}
+
+/// To a fraction of a unit: digits that mean nothing are noise, and JSON readers differ in the last one.
+fn rounded(x: f64, per_unit: f64) -> f64 {
+    (x * per_unit).round() / per_unit
+}
+
+fn rerun(evaluator: &mut Evaluator, from: &Sources) -> Vec<Kept> {
+    let mut runs = Vec::new();
+    let count = evaluator.evaluations();
+    for (file, bytes) in from.inputs {
+        let (ran, covers) = evaluator.record(&from.scope.asked, bytes);
+        if ran == Ran::Returned {
+            runs.push(Kept { file: file.clone(), bytes: bytes.clone(), covers });
+        }
+    }
+    evaluator.set_evaluations(count);
+    runs
+}
+
+/// The sites that are asked about as the reader of the source meets them, with their branches that are asked for (as numbers
+/// within the site), and the place of each branch in the report.
+struct Order {
+    sites: Vec<(usize, Vec<usize>)>,
+    place: BTreeMap<u32, (usize, usize)>,
+}
+
+fn source_order(evaluator: &Evaluator, scope: &Scope) -> Order {
+    let all = &evaluator.target().sites;
+    let asked = |s: usize| (0..all[s].n_branches).filter(|k| scope.asked[all[s].first_branch + k]).collect::<Vec<_>>();
+    let mut sites: Vec<_> =
+        scope.sites.iter().map(|s| (*s, asked(*s))).filter(|(_, asked)| !asked.is_empty()).collect();
+    sites.sort_by_key(|(s, _)| (&all[*s].file, all[*s].line, all[*s].column, *s));
+    let mut place = BTreeMap::new();
+    for (i, (s, asked)) in sites.iter().enumerate() {
+        for (j, k) in asked.iter().enumerate() {
+            place.insert((all[*s].first_branch + k) as u32, (i, j));
+        }
+    }
+    Order { sites, place }
+}
+
+/// What is to be shrunk for the report.
+fn finds(evaluator: &Evaluator, from: &Sources, kept: Vec<Kept>) -> Finds {
+    let uncovered: Vec<u32> = from.saturation.uncovered().map(|b| b as u32).collect();
+    let closest = uncovered.iter().filter_map(|b| {
+        let (distance, bytes) = evaluator.closest(*b as usize)?;
+        Some((*b, Closest { distance, bytes: bytes.to_vec() }))
+    });
+    let faults = from.remembered.faults.iter().filter(|(_, f)| f.is_cheap).filter_map(|(file, fault)| {
+        let bytes = from.fault_inputs.get(file)?.clone();
+        Some(Failing { file: file.clone(), bytes, key: fault.key, reason: fault.reason.clone() })
+    });
+    Finds { kept, goals: from.scope.asked.clone(), closest: closest.collect(), faults: faults.collect(), uncovered }
+}
+
+fn tests(shrunk: &Shrunk, function: &Function, order: &Order) -> Vec<Test> {
+    let test = |kept: &Kept| Test {
+        file: kept.file.clone(),
+        args: arguments(function, &kept.bytes),
+        covers: kept.covers.iter().filter_map(|b| order.place.get(b).copied()).collect(),
+    };
+    shrunk.tests.iter().map(test).collect()
+}
+
+/// The prototype of a function, as reports have it.
+#[must_use]
+pub fn signature(function: &Function) -> Signature {
+    let kind_name = |k: Option<_>| k.map_or_else(String::new, |k| literal::kind_name(k).to_owned());
+    Signature {
+        symbol: function.symbol.clone(),
+        result: function.result_type.clone(),
+        result_kind: if function.result_type == "void" { "void".to_owned() } else { kind_name(function.result_kind) },
+        parameters: function
+            .parameters
+            .iter()
+            .map(|p| report::Parameter {
+                name: p.name.clone(),
+                type_name: p.type_name.clone(),
+                kind: if p.is_output() { report::OUTPUT_KIND.to_owned() } else { kind_name(p.kind) },
+                pointer: p.pointer,
+                size: p.output_size,
+            })
+            .collect(),
+        file: function.file.clone(),
+        line: function.line,
+        is_static: function.is_static,
+    }
+}
+
+fn sites(
+    evaluator: &mut Evaluator,
+    from: &Sources,
+    order: &Order,
+    tests: &[Test],
+    shrunk: &Shrunk,
+) -> Vec<report::Site> {
+    let target = Rc::clone(evaluator.target());
+    order
+        .sites
+        .iter()
+        .enumerate()
+        .map(|(i, (s, asked))| {
+            let site = &target.sites[*s];
+            report::Site {
+                function: target.functions[site.function].name.clone(),
+                file: site.file.clone(),
+                line: site.line,
+                column: site.column,
+                kind: kind_text(site.kind).to_owned(),
+                predicate: predicate_text(site.predicate).to_owned(),
+                operation: site.name.clone(),
+                branches: asked
+                    .iter()
+                    .enumerate()
+                    .map(|(j, k)| {
+                        let outcome = outcome_text(site, *k);
+                        let branch = branch(evaluator, from, site.first_branch + k, outcome, tests, shrunk, (i, j));
+                        report::Branch { met: met(evaluator, site, *k, shrunk), ..branch }
+                    })
+                    .collect(),
+                distance_unit: unit_text(site.predicate).to_owned(),
+            }
+        })
+        .collect()
+}
+
+fn branch(
+    evaluator: &Evaluator,
+    from: &Sources,
+    branch: usize,
+    outcome: String,
+    tests: &[Test],
+    shrunk: &Shrunk,
+    place: (usize, usize),
+) -> report::Branch {
+    let set = from.saturation;
+    let function = evaluator.function();
+    let status = if !set.is_covered(branch) {
+        if set.is_given_up(branch) { Status::GivenUp } else { Status::Uncovered }
+    } else if set.is_covered_by_crash(branch) {
+        Status::CoveredByCrash
+    } else if set.is_saturated(branch) {
+        Status::Saturated
+    } else {
+        Status::Covered
+    };
+    let covered = set.is_covered(branch);
+    let closest = shrunk.closest.get(&(branch as u32)).filter(|_| !covered);
+    let best_input = closest.map(|c| arguments(function, &c.bytes));
+    let covering = tests.iter().find(|t| covered && t.covers.contains(&place)).map(|t| t.args.clone());
+    report::Branch {
+        outcome,
+        status,
+        evaluations: from.spent.and_then(|s| s.evaluations.get(branch).copied()).unwrap_or(0),
+        covered_at: Some(evaluator.taken_at()[branch]).filter(|at| covered && *at > 0),
+        best_distance: if covered { Some(0) } else { closest.map(|c| c.distance) },
+        input: covering.or_else(|| best_input.clone()),
+        best_input,
+        met: None,
+    }
+}
+
+fn findings(from: &Sources, function: &Function, kind: FaultKind, shrunk: &Shrunk) -> Vec<Finding> {
+    from.remembered
+        .faults
+        .iter()
+        .filter(|(_, f)| f.kind == kind)
+        .map(|(file, fault)| {
+            let shrunk = shrunk.faults.get(file);
+            let bytes = shrunk.map(|f| &f.bytes).or_else(|| from.fault_inputs.get(file));
+            Finding {
+                file: file.clone(),
+                reason: shrunk.map_or(&fault.reason, |f| &f.reason).clone(),
+                place: fault.place.clone(),
+                stack: fault.stack.clone(),
+                args: bytes.map_or_else(Vec::new, |b| arguments(function, b)),
+            }
+        })
+        .collect()
+}
+
+fn kind_text(kind: u8) -> &'static str {
+    match kind {
+        site_kind::SWITCH => "switch",
+        site_kind::SELECT => "select",
+        site_kind::COMPARISON => "comparison",
+        site_kind::OPERATION => "operation",
+        _ => "branch",
+    }
+}
+
+/// What the reader of the source calls a branch.
+#[must_use]
+pub fn outcome_text(site: &Site, k: usize) -> String {
+    match site.kind {
+        site_kind::SWITCH => {}
+        site_kind::COMPARISON => return ["below", "equal", "above"][k].to_owned(),
+        site_kind::OPERATION => {
+            return ["overflow", "underflow", "divide-by-zero", "invalid", "inexact"][k].to_owned();
+        }
+        _ => return if k == 0 { "true" } else { "false" }.to_owned(),
+    }
+    if k == 0 {
+        return "default".to_owned();
+    }
+    let values: Vec<String> = site.cases.iter().filter(|(_, b)| *b == k).map(|(v, _)| v.to_string()).collect();
+    format!("case {}", values.join(", "))
+}
+
+/// What lies between the operands of a comparison; empty when there is not just one comparison.
+fn unit_text(predicate: u8) -> &'static str {
+    match predicate {
+        1..=14 => "floats",
+        32..=41 => "integers",
+        _ => "",
+    }
+}
+
+/// `llvm::CmpInst::Predicate` as C writes it; `!>=` and the like hold for NaN too.
+#[must_use]
+pub fn predicate_text(predicate: u8) -> &'static str {
+    match predicate {
+        1 | 32 => "==",
+        2 | 34 | 38 => ">",
+        3 | 35 | 39 => ">=",
+        4 | 36 | 40 => "<",
+        5 | 37 | 41 => "<=",
+        6 => "<>",
+        7 => "ordered",
+        8 => "unordered",
+        9 => "!<>",
+        10 => "!<=",
+        11 => "!<",
+        12 => "!>=",
+        13 => "!>",
+        14 | 33 => "!=",
+        _ => "",
+    }
+}

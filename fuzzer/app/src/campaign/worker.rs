@@ -1,0 +1,387 @@
+//! The worker: loads the target, runs the stages until the end, writes the report.
+
+use core::sync::atomic::Ordering;
+use std::{
+    fs::File,
+    os::{fd::AsRawFd, unix::process::parent_id},
+    path::PathBuf,
+    sync::Arc,
+    time::Instant,
+};
+
+use libafl::{
+    HasMetadata, corpus::InMemoryCorpus, events::SimpleEventManager, inputs::BytesInput, monitors::NopMonitor,
+    mutators::HavocScheduledMutator, schedulers::QueueScheduler, stages::StagesTuple, state::StdState,
+};
+use libafl_bolts::{
+    rands::StdRand,
+    tuples::{Handled, Merge, tuple_list},
+};
+use penfuzz_engine::{
+    error::Error,
+    executor::{Evaluator, HasEvaluator, PenExecutor, guard, sandbox::Sandbox},
+    program::harvest,
+    saturation::{BranchGraph, NewPlaceFeedback, PenObserver, Saturation, SaturationFeedback, Scope},
+    stages::{
+        BasinhoppingStage, Clock, NumericHavocStage, PaperStage, Sampling, SamplingStage, havoc::stock_mutations, paper,
+    },
+};
+use penfuzz_mutators::{dictionary::Dictionary, havoc::numeric_mutations, view::Layout};
+
+use super::{
+    Options, SearchKind,
+    cluster::{self, BrokerInfo, Role, broker_client::Exchange, message::hash},
+    prepare::Prepared,
+    worker::disk::Disk,
+    worker_shm::{Board, INPUT_ROOM, StopReason},
+};
+use crate::{
+    output::{afl_files, directory, store::Store},
+    shrink::Shrinker,
+};
+
+mod disk;
+mod import;
+mod keep;
+mod restore;
+mod share_finds;
+
+/// How a worker ends that did not fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// The report is written.
+    Finished,
+    /// The target left too much memory behind: another worker should go on.
+    WornOut,
+}
+
+type State = StdState<InMemoryCorpus<BytesInput>, BytesInput, StdRand, InMemoryCorpus<BytesInput>>;
+type Manager = SimpleEventManager<BytesInput, NopMonitor, State>;
+type Executor = PenExecutor<(PenObserver, ())>;
+
+/// Mutants of one turn when there is nothing else.
+const HAVOC_ALONE: u64 = 4096;
+/// Which client a worker is.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// Its number, from 0.
+    pub number: usize,
+    /// Clients on this machine.
+    pub clients: usize,
+    /// Its output directory, if it is known.
+    pub dir: Option<PathBuf>,
+    /// Where it is one of several; `None` for a client that is alone.
+    pub farm: Option<InFarm>,
+}
+
+impl Place {
+    /// Its name, and that of its directory if there are several.
+    #[must_use]
+    pub fn name(&self) -> String {
+        cluster::client_name(self.number)
+    }
+}
+
+/// The place of a client among others.
+#[derive(Debug, Clone)]
+pub struct InFarm {
+    /// The directory that holds those of all clients.
+    pub root: PathBuf,
+    /// What it does, if the search has roles.
+    pub role: Role,
+    /// Where the broker is.
+    pub broker_info: &'static BrokerInfo,
+}
+
+/// Runs one client of the campaign of a program that began at `begun` in this process.
+///
+/// # Errors
+/// What the user must know: the function cannot be found or called, files cannot be written.
+pub fn run(options: &Options, place: &Place, begun: Instant, board: &'static mut Board) -> Result<End, Error> {
+    // Standard output is the report's; what the target reads and prints is of no use, and shown by `penfuzz replay`.
+    silence(&[libc::STDIN_FILENO, libc::STDOUT_FILENO])?;
+    let prepared = Prepared::load(options)?;
+    let dir = match (&place.farm, &place.dir) {
+        (Some(_), Some(dir)) => dir.clone(),
+        _ => prepared.settle(options, place.dir.as_deref(), false, board)?,
+    };
+    let lock = directory::lock(&dir, parent_id())?;
+    board.directory.set(&dir.to_string_lossy());
+    let f = &prepared.target.functions[prepared.function];
+    let size = (!f.is_harness()).then(|| f.layout().size());
+    let store = Store::open(&dir, lock, &prepared.fingerprint, size)?;
+    for message in &store.messages {
+        eprintln!("penfuzz: {message}");
+    }
+    if place.farm.is_none() {
+        prepared.sign(options, &dir)?;
+    }
+    let campaign = Campaign::new(options, place, prepared, store, begun, board)?;
+    campaign.hold_target();
+    campaign.run()
+}
+
+/// Finds out what there is to do before several clients begin: is there such a function, where does the campaign lie? The
+/// directory is left on the board.
+///
+/// # Errors
+/// What the user must know.
+pub fn look_ahead(options: &Options, board: &'static mut Board) -> Result<End, Error> {
+    silence(&[libc::STDIN_FILENO, libc::STDOUT_FILENO])?;
+    let prepared = Prepared::load(options)?;
+    let dir = prepared.settle(options, options.out.as_deref(), true, board)?;
+    drop(directory::lock(&dir, parent_id())?);
+    prepared.sign(options, &dir)?;
+    board.directory.set(&dir.to_string_lossy());
+    Ok(End::Finished)
+}
+
+/// Connects descriptors of this process to nothing: what the target prints millions of times. Errors of ours go to the board.
+fn silence(descriptors: &[i32]) -> Result<(), Error> {
+    let nothing = File::options()
+        .read(true)
+        .write(true)
+        .open("/dev/null")
+        .map_err(|e| Error::new(format!("cannot open /dev/null: {}", penfuzz_engine::program::kind::plain(&e))))?;
+    for d in descriptors {
+        // SAFETY: both are open descriptors; a refusal leaves the target its voice.
+        unsafe { libc::dup2(nothing.as_raw_fd(), *d) };
+    }
+    Ok(())
+}
+
+struct Campaign<'a> {
+    options: &'a Options,
+    place: &'a Place,
+    exchange: Option<Exchange>,
+    told_generation: u64,
+    scope: Scope,
+    store: Store,
+    hold: Sandbox,
+    board: &'static mut Board,
+    begun: Instant,
+    clock: Clock,
+    layout: Arc<Layout>,
+    dictionary: Arc<Dictionary>,
+    evaluator: Option<Evaluator>,
+    synced_kept: usize,
+    synced_solutions: usize,
+    synced_generation: u64,
+    state_written: f64,
+    report_written: f64,
+    shrinker: Shrinker,
+    disk: Disk,
+    imports: Option<import::Imports>,
+    statistics: afl_files::Statistics,
+}
+
+impl<'a> Campaign<'a> {
+    fn new(
+        options: &'a Options,
+        place: &'a Place,
+        prepared: Prepared,
+        mut store: Store,
+        begun: Instant,
+        board: &'static mut Board,
+    ) -> Result<Self, Error> {
+        let Prepared { target, function, scope, fingerprint, hold, .. } = prepared;
+        let layout = Arc::new(target.functions[function].layout());
+        let dictionary = Arc::new(harvest::dictionary(&target, function));
+        let mut evaluator = Evaluator::new(target, function, options.limits())?;
+        evaluator.set_scope(&scope.sites);
+        if evaluator.input_size() > INPUT_ROOM {
+            return Err(Error::new(format!(
+                "`{}` takes more than {INPUT_ROOM} bytes of arguments",
+                evaluator.function().name
+            )));
+        }
+        // SAFETY: the board is mapped for ever and has room, as just checked.
+        unsafe { evaluator.show_to_supervisor(board.input.as_mut_ptr(), board.evaluations.as_ptr(), board.journal()) };
+        board.input_size.store(evaluator.input_size() as u64, Ordering::Relaxed);
+        // A worker that follows another counts on; the board may know more than the file.
+        let evaluations = store.remembered.evaluations.max(board.evaluations.load(Ordering::Relaxed));
+        evaluator.set_evaluations(evaluations);
+        // One of several clients imports; the others hear of it.
+        let sync = if place.number == 0 { &options.sync[..] } else { &[] };
+        let imports = import::Imports::begin(sync, store.dir(), store.remembered.workers == 0)?;
+        let statistics = afl_files::Statistics::begin(store.dir());
+        store.remembered.workers = store.remembered.workers.wrapping_add(1).max(1);
+        board.start_clock(begun, store.remembered.seconds);
+        // SAFETY: the board is mapped for ever; the flag is atomic.
+        let stop: &'static core::sync::atomic::AtomicU32 = unsafe { &*core::ptr::from_ref(&board.stop) };
+        // The evaluations of several clients are counted by the supervisor.
+        let most = options.max_evals.filter(|_| place.farm.is_none()).unwrap_or(u64::MAX);
+        let clock = Clock::new(most, stop);
+        let exchange = place.farm.as_ref().map(|farm| {
+            let f = evaluator.function();
+            let inputs = hash(&(&f.symbol, f.has_rounding, evaluator.input_size()));
+            Exchange::new(farm.broker_info, inputs, hash(&fingerprint), &place.name())
+        });
+        Ok(Self {
+            options,
+            place,
+            exchange,
+            told_generation: 0,
+            scope,
+            store,
+            hold,
+            board,
+            begun,
+            clock,
+            layout,
+            dictionary,
+            evaluator: Some(evaluator),
+            synced_kept: 0,
+            synced_solutions: 0,
+            synced_generation: 0,
+            state_written: 0.0,
+            report_written: 0.0,
+            shrinker: Shrinker::default(),
+            disk: Disk::default(),
+            imports,
+            statistics,
+        })
+    }
+
+    /// Before the first evaluation, and after the last file that stays open.
+    fn hold_target(&self) {
+        let is_first = self.board.searching.load(Ordering::Relaxed) == 0;
+        if let Err(e) = self.hold.install()
+            && is_first
+        {
+            eprintln!(
+                "penfuzz: this system grants no filter on system calls ({}); a target that starts processes or threads, \
+                 closes files or sets signal handlers is not held",
+                penfuzz_engine::program::kind::plain(&e)
+            );
+        }
+    }
+
+    fn run(mut self) -> Result<End, Error> {
+        let evaluator = self.evaluator.take().ok_or_else(|| Error::new("the evaluator is gone"))?;
+        let graph = BranchGraph::new(evaluator.target(), &self.scope);
+        let observer = PenObserver::new();
+        let handle = observer.handle();
+        let mut feedback = SaturationFeedback::new(&observer, graph);
+        let mut objective = NewPlaceFeedback::new(&observer);
+        // Another worker must not walk the same way into the same death.
+        let nth = u64::from(self.store.remembered.workers - 1);
+        let seed = self
+            .options
+            .seed
+            .wrapping_add(nth.wrapping_mul(0x9e37_79b9))
+            .wrapping_add((self.place.number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut state = StdState::new(
+            StdRand::with_seed(seed),
+            InMemoryCorpus::<BytesInput>::new(),
+            InMemoryCorpus::new(),
+            &mut feedback,
+            &mut objective,
+        )?;
+        let mut fuzzer = libafl::StdFuzzer::new(QueueScheduler::new(), feedback, objective);
+        let mut manager = Manager::new(NopMonitor::new());
+        let mut executor = Executor::new(evaluator, tuple_list!(observer), handle);
+        self.take_up(&mut fuzzer, &mut executor, &mut state, &mut manager)?;
+        let clock = self.clock.clone();
+        let layout = Arc::clone(&self.layout);
+        let minimizer = |default: &str| self.options.minimizer.clone().unwrap_or_else(|| default.to_owned());
+        let end = match self.options.search {
+            SearchKind::Targeted => self.targeted(&mut fuzzer, &mut executor, &mut state, &mut manager)?,
+            SearchKind::Paper => {
+                let lm = minimizer(paper::MINIMIZER);
+                let (n_start, n_iter) = (self.options.n_start, self.options.n_iter);
+                let mut stages = tuple_list!(PaperStage::new(layout, &lm, n_start, n_iter, clock)?);
+                self.drive(&mut stages, &mut fuzzer, &mut executor, &mut state, &mut manager)?
+            }
+            SearchKind::Random | SearchKind::Uniform | SearchKind::Structured => {
+                let sampling = match self.options.search {
+                    SearchKind::Random => Sampling::Random,
+                    SearchKind::Uniform => Sampling::Uniform,
+                    _ => Sampling::Structured,
+                };
+                let mut stages = tuple_list!(SamplingStage::new(sampling, layout, clock));
+                self.drive(&mut stages, &mut fuzzer, &mut executor, &mut state, &mut manager)?
+            }
+            SearchKind::Havoc => {
+                let mutator = HavocScheduledMutator::new(stock_mutations());
+                let mut stages = tuple_list!(NumericHavocStage::new(mutator, HAVOC_ALONE, clock));
+                self.drive(&mut stages, &mut fuzzer, &mut executor, &mut state, &mut manager)?
+            }
+        };
+        let Some(stop) = end else { return Ok(End::WornOut) };
+        self.finish(stop, &mut executor, &state)
+    }
+
+    /// The targeted search, in the role that this client has.
+    fn targeted<Z>(
+        &mut self,
+        fuzzer: &mut Z,
+        executor: &mut Executor,
+        state: &mut State,
+        manager: &mut Manager,
+    ) -> Result<Option<StopReason>, Error>
+    where
+        Z: libafl::Evaluator<Executor, Manager, BytesInput, State>,
+    {
+        let mutators =
+            HavocScheduledMutator::new(stock_mutations().merge(numeric_mutations(&self.layout, &self.dictionary)));
+        let clock = self.clock.clone();
+        let lm = self.options.minimizer.as_deref().unwrap_or("avm");
+        let (layout, dictionary) = (Arc::clone(&self.layout), Arc::clone(&self.dictionary));
+        let minimization = BasinhoppingStage::new(layout, dictionary, lm, clock.clone())?
+            .again(self.goes_on())
+            .beginning_at(self.place.number, self.place.clients);
+        match self.place.farm.as_ref().map_or(Role::Mixed, |f| f.role) {
+            Role::Mixed => {
+                let mut stages = tuple_list!(minimization, NumericHavocStage::beside(mutators, clock));
+                self.drive(&mut stages, fuzzer, executor, state, manager)
+            }
+            Role::Minimization => self.drive(&mut tuple_list!(minimization), fuzzer, executor, state, manager),
+            Role::Havoc => {
+                let mut stages = tuple_list!(NumericHavocStage::new(mutators, HAVOC_ALONE, clock));
+                self.drive(&mut stages, fuzzer, executor, state, manager)
+            }
+        }
+    }
+
+    /// With a time limit the targeted search spends what is left of it on the branches that it has given up.
+    fn goes_on(&self) -> bool {
+        self.options.search == SearchKind::Targeted && self.options.max_time.is_some()
+    }
+
+    /// Runs turns of the stages until the end; `None` when the process is worn out.
+    fn drive<ST, Z>(
+        &mut self,
+        stages: &mut ST,
+        fuzzer: &mut Z,
+        executor: &mut Executor,
+        state: &mut State,
+        manager: &mut Manager,
+    ) -> Result<Option<StopReason>, Error>
+    where
+        ST: StagesTuple<Executor, Manager, State, Z>,
+        Z: libafl::Evaluator<Executor, Manager, BytesInput, State>,
+    {
+        loop {
+            let imports_wait = self.import(fuzzer, executor, state, manager)?;
+            let saturation = state.metadata::<Saturation>()?;
+            if !imports_wait
+                && saturation.is_done()
+                && !(self.goes_on() && saturation.has_goals() && saturation.uncovered().next().is_some())
+            {
+                return Ok(Some(StopReason::Saturated));
+            }
+            if guard::is_worn_out() {
+                self.settle(executor, state)?;
+                return Ok(None);
+            }
+            if self.clock.is_over(executor.evaluator().evaluations()) {
+                let flagged = self.board.stop_reason();
+                return Ok(Some(if flagged == StopReason::None { StopReason::MaxEvals } else { flagged }));
+            }
+            stages.perform_all(fuzzer, executor, state, manager)?;
+            self.sync(executor, state)?;
+            self.talk(fuzzer, executor, state, manager)?;
+        }
+    }
+}

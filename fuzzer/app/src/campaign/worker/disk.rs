@@ -1,0 +1,99 @@
+//! A disk that fails: when the campaign writes, what it says when it cannot, and when it tries again.
+
+use std::{
+    io::{self, ErrorKind},
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use penfuzz_engine::error::{Error, at};
+
+use crate::campaign::worker_shm::Board;
+
+/// Time from the start to the first writing of finds: most are made in the first milliseconds, and are written together.
+const FIRST: Duration = Duration::from_millis(50);
+/// Time between two writings of finds.
+const EVERY: Duration = Duration::from_millis(100);
+/// The same as long as nothing can be written.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// See the module.
+#[derive(Debug)]
+pub struct Disk {
+    due: Instant,
+    failing: bool,
+}
+
+impl Default for Disk {
+    fn default() -> Self {
+        Self { due: Instant::now() + FIRST, failing: false }
+    }
+}
+
+impl Disk {
+    /// Should finds be written now?
+    #[must_use]
+    pub fn is_due(&self) -> bool {
+        Instant::now() >= self.due
+    }
+
+    /// Did the last attempt fail?
+    #[must_use]
+    pub const fn is_failing(&self) -> bool {
+        self.failing
+    }
+
+    /// Notes how an attempt ended, after which `unwritten` finds are not on the disk, and tells the user when that changes.
+    pub fn note(&mut self, done: &io::Result<()>, unwritten: usize, board: &mut Board) {
+        match done {
+            Err(e) if !self.failing => board.say(&format!(
+                "{e}; the search goes on in memory, and {unwritten} finds wait to be written, which is tried every second: {}",
+                advice(e.kind())
+            )),
+            Ok(()) if self.failing => board.say("the disk can be written again; everything found so far is on it"),
+            _ => {}
+        }
+        self.failing = done.is_err();
+        self.due = Instant::now() + if self.failing { AGAIN } else { EVERY };
+    }
+}
+
+/// What the user can do.
+fn advice(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "free some space there",
+        ErrorKind::ReadOnlyFilesystem => "make the file system writable again",
+        ErrorKind::PermissionDenied => "give this user the right to write there",
+        ErrorKind::NotFound => "put the directory back",
+        _ => "look into the log of the system (dmesg)",
+    }
+}
+
+/// The error of a campaign that ends while the disk fails.
+#[must_use]
+pub fn lost(dir: &Path, e: &io::Error, unwritten: usize) -> Error {
+    let what = match unwritten {
+        0 => "every find is on the disk, but state and reports are those of an earlier moment".to_owned(),
+        n => format!("{n} finds are lost, all earlier ones are on the disk"),
+    };
+    at(dir, format!("could not be written to the end: {e}; {what}; {} and run the campaign again", advice(e.kind())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_told_when_it_begins_and_when_it_ends() {
+        let board = Board::map().unwrap();
+        let mut disk = Disk::default();
+        let fail = || Err(io::Error::from(ErrorKind::StorageFull));
+        for done in [Ok(()), fail(), fail(), fail(), Ok(()), Ok(())] {
+            disk.note(&done, 3, board);
+        }
+        let (said, _) = board.messages(0);
+        assert_eq!(said.len(), 2, "{said:?}");
+        assert!(said[0].contains("3 finds wait") && said[0].contains("free some space"), "{said:?}");
+        assert!(said[1].contains("written again"), "{said:?}");
+    }
+}

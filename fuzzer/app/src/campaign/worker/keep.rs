@@ -1,0 +1,208 @@
+//! How a worker keeps what it finds: noted at once, written together now and then, and shown when it is on the disk.
+
+use core::sync::atomic::Ordering;
+use std::io;
+
+use libafl::{
+    HasMetadata,
+    corpus::Corpus,
+    state::{HasCorpus, HasSolutions},
+};
+use penfuzz_engine::{
+    error::Error,
+    executor::{Fault, HasEvaluator, guard},
+    saturation::Saturation,
+    stages::budget::Spent,
+};
+
+use super::{Campaign, End, Executor, State, import};
+use crate::{
+    campaign::{outcome, saved_state, worker::disk, worker_shm::StopReason},
+    output::afl_files,
+    report,
+};
+
+/// Seconds between two writings of state, statistics and reports.
+const STATE_EVERY: f64 = 5.0;
+
+/// The same for the state when an earlier worker was killed: what is not saved by then is lost to the next death.
+const STATE_AFTER_DEATH: f64 = 0.2;
+
+impl Campaign<'_> {
+    /// Notes what is new; now and then writes it to the disk and then shows it on the board.
+    pub(super) fn sync(&mut self, executor: &mut Executor, state: &State) -> Result<(), Error> {
+        self.hold.come_back();
+        self.note_finds(state, executor.evaluator().evaluations())?;
+        if self.disk.is_due() || (self.board.is_nearly_full() && !self.disk.is_failing()) {
+            self.settle(executor, state)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn note_finds(&mut self, state: &State, evaluations: u64) -> Result<(), Error> {
+        self.store.remembered.evaluations = evaluations;
+        let saturation = state.metadata::<Saturation>()?;
+        if core::mem::replace(&mut self.synced_generation, saturation.generation) != saturation.generation {
+            self.sync_inputs(state, saturation, evaluations)?;
+        }
+        self.sync_faults(state)
+    }
+
+    /// Writes what is due, then shows it. When the disk fails, all of it is kept and tried again.
+    pub(super) fn settle(&mut self, executor: &mut Executor, state: &State) -> Result<(), Error> {
+        // What is on the board only would be forgotten there otherwise.
+        self.note_finds(state, executor.evaluator().evaluations())?;
+        let done = self.write_due(executor, state)?;
+        self.disk.note(&done, self.store.unwritten(), self.board);
+        self.show(state.metadata::<Saturation>()?);
+        Ok(())
+    }
+
+    fn write_due(&mut self, executor: &mut Executor, state: &State) -> Result<io::Result<()>, Error> {
+        // What failed may have been any of it.
+        let all = self.disk.is_failing() || guard::is_worn_out();
+        let seconds = self.board.seconds(self.begun);
+        if let Err(e) = self.flush() {
+            return Ok(Err(e));
+        }
+        let every = if self.store.remembered.workers > 1 { STATE_AFTER_DEATH } else { STATE_EVERY };
+        if all || self.store.has_new_faults() || seconds - self.state_written >= every {
+            self.remember(executor, state)?;
+            if let Err(e) = self.store.save() {
+                return Ok(Err(e));
+            }
+            self.state_written = seconds;
+        }
+        if self.disk.is_failing() || seconds - self.report_written >= STATE_EVERY {
+            self.report_written = seconds;
+            return self.write_reports(StopReason::None, executor, state);
+        }
+        Ok(Ok(()))
+    }
+
+    /// Writes the finds; the supervisor need not remember them any more then.
+    fn flush(&mut self) -> io::Result<()> {
+        self.store.flush()?;
+        self.board.forget_finds();
+        self.board.forget_killers();
+        Ok(())
+    }
+
+    fn sync_inputs(&mut self, state: &State, saturation: &Saturation, evaluations: u64) -> Result<(), Error> {
+        let ms = (self.board.seconds(self.begun) * 1e3) as u64;
+        let op = self.imports.as_ref().and_then(import::Imports::op).unwrap_or(self.options.search.name()).to_owned();
+        let corpus = state.corpus();
+        for i in self.synced_kept..corpus.count() {
+            let input: Vec<u8> = corpus.cloned_input_for_id(corpus.nth(i))?.into();
+            self.store.keep(&input, ms, evaluations, &op);
+        }
+        self.synced_kept = corpus.count();
+        for pending in &saturation.pending {
+            self.store.keep_pending(&pending.bytes, ms, evaluations, &op);
+        }
+        Ok(())
+    }
+
+    fn sync_faults(&mut self, state: &State) -> Result<(), Error> {
+        let solutions = state.solutions();
+        if solutions.count() == self.synced_solutions {
+            return Ok(());
+        }
+        let ms = (self.board.seconds(self.begun) * 1e3) as u64;
+        for i in self.synced_solutions..solutions.count() {
+            let fault = solutions.get(solutions.nth(i))?.borrow().metadata::<Fault>()?.clone();
+            let bytes: Vec<u8> = solutions.cloned_input_for_id(solutions.nth(i))?.into();
+            self.store.keep_fault(&bytes, &fault, ms);
+        }
+        self.synced_solutions = solutions.count();
+        Ok(())
+    }
+
+    fn show(&self, saturation: &Saturation) {
+        let (total, covered, saturated, given_up) = saturation.counts();
+        let files = self.store.counts();
+        let set = |cell: &core::sync::atomic::AtomicU64, value: usize| cell.store(value as u64, Ordering::Relaxed);
+        set(&self.board.total, total);
+        set(&self.board.kept, files.kept);
+        set(&self.board.crashes, files.crashes);
+        set(&self.board.hangs, files.hangs);
+        set(&self.board.unwritten, self.store.unwritten());
+        if self.store.unwritten() == 0 {
+            // Told only of what is on the disk.
+            set(&self.board.covered, covered);
+            set(&self.board.saturated, saturated);
+            set(&self.board.given_up, given_up);
+        }
+    }
+
+    fn write_afl(&mut self, stop: StopReason, evaluations: u64, state: &State) -> Result<(), Error> {
+        let saturation = state.metadata::<Saturation>()?;
+        let (total, covered, ..) = saturation.counts();
+        let files = self.store.counts();
+        let moment = afl_files::Moment {
+            seconds: self.board.seconds(self.begun),
+            evaluations,
+            kept: files.kept,
+            imported: self.store.queue().iter().filter(|(name, _)| name.contains(",sync:")).count(),
+            pending: files.pending,
+            crashes: files.crashes,
+            hangs: files.hangs,
+            covered,
+            total,
+            rounds: state.metadata::<Spent>().map_or(0, |spent| spent.rounds(saturation)),
+            timeout: self.options.timeout.as_millis(),
+        };
+        self.statistics.write(self.store.dir(), &self.options.target, &moment, stop != StopReason::None);
+        Ok(())
+    }
+
+    /// Takes out of the state of LibAFL what `state.json` is to know.
+    fn remember(&mut self, executor: &Executor, state: &State) -> Result<(), Error> {
+        saved_state::remember(state, &mut self.store.remembered)?;
+        saved_state::remember_progress(executor.evaluator(), state, &mut self.store.remembered)?;
+        self.store.remembered.evaluations = executor.evaluator().evaluations();
+        self.store.remembered.seconds = self.board.seconds(self.begun);
+        Ok(())
+    }
+
+    pub(super) fn finish(mut self, stop: StopReason, executor: &mut Executor, state: &State) -> Result<End, Error> {
+        self.note_finds(state, executor.evaluator().evaluations())?;
+        self.remember(executor, state)?;
+        let mut done = self.flush().and_then(|()| self.store.save());
+        if done.is_ok() {
+            done = self.write_reports(stop, executor, state)?;
+        }
+        self.show(state.metadata::<Saturation>()?);
+        match done {
+            Ok(()) => Ok(End::Finished),
+            Err(e) => Err(disk::lost(self.store.dir(), &e, self.store.unwritten())),
+        }
+    }
+
+    /// Statistics and reports; also of a campaign that still runs.
+    fn write_reports(
+        &mut self,
+        stop: StopReason,
+        executor: &mut Executor,
+        state: &State,
+    ) -> Result<io::Result<()>, Error> {
+        self.write_afl(stop, executor.evaluator().evaluations(), state)?;
+        let saturation = state.metadata::<Saturation>()?;
+        if self.place.farm.is_some() {
+            return Ok(Ok(()));
+        }
+        let sources = outcome::Sources {
+            options: self.options,
+            inputs: &self.store.inputs(),
+            fault_inputs: self.store.fault_inputs(),
+            remembered: &self.store.remembered,
+            saturation,
+            spent: state.metadata::<Spent>().ok(),
+            scope: &self.scope,
+            stop,
+        };
+        let report = outcome::report(executor.evaluator_mut(), &sources, &mut self.shrinker);
+        self.hold.come_back();
+        Ok(report::write_all(self.store.dir(), &report))
+    }
+}

@@ -1,0 +1,173 @@
+//! Inputs in directories: of a campaign, of a farm with a directory per client, of AFL++, or just files as libFuzzer has them.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use penfuzz_engine::{
+    error::{Error, at},
+    program::kind::plain,
+};
+
+use crate::output::store::{self, Remembered};
+
+/// Inputs that return lie here.
+pub const KEPT: [&str; 2] = ["queue", "pending"];
+/// Inputs that do not lie here.
+pub const FAILING: [&str; 2] = ["crashes", "hangs"];
+
+/// One input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Input {
+    /// Where it lies, relative to the directory that was asked for: `queue/id:000000,…`, `c0/queue/id:000000,…`, `seed`.
+    pub file: String,
+    /// Its bytes, at least one.
+    pub bytes: Vec<u8>,
+}
+
+impl Input {
+    /// The name of its file.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.file.rsplit('/').next().unwrap_or(&self.file)
+    }
+
+    /// The client that found it; empty when there is only one.
+    #[must_use]
+    pub fn client(&self) -> &str {
+        let mut parts = self.file.rsplit('/').skip(2);
+        parts.next().unwrap_or_default()
+    }
+
+    /// Does it lie in a directory of inputs that do not return?
+    #[must_use]
+    pub fn is_failing(&self) -> bool {
+        self.file.rsplit('/').nth(1).is_some_and(|folder| FAILING.contains(&folder))
+    }
+
+    /// A field of its name as AFL++ writes it: `time` of `id:000000,time:12,execs:345,op:havoc`.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<&str> {
+        self.name().split(',').find_map(|part| part.strip_prefix(name)?.strip_prefix(':'))
+    }
+
+    /// The same as a number.
+    #[must_use]
+    pub fn number(&self, name: &str) -> Option<u64> {
+        self.field(name)?.parse().ok()
+    }
+}
+
+/// The directory of one client.
+#[derive(Debug)]
+pub struct Client {
+    /// Its name below the directory that was asked for; empty when it is that directory.
+    pub name: String,
+    /// Where it is.
+    pub dir: PathBuf,
+    /// Its state; `None` for other fuzzers' and for what cannot be read.
+    pub remembered: Option<Remembered>,
+}
+
+/// The clients of `dir`: itself, and the directories in it, as far as they have a `queue/`. Empty for a plain directory of inputs.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn clients(dir: &Path) -> Result<Vec<Client>, Error> {
+    let mut found = Vec::new();
+    let mut add = |name: String, dir: PathBuf| {
+        if dir.join(KEPT[0]).is_dir() {
+            found.push(Client { name, remembered: store::peek_state(&dir), dir });
+        }
+    };
+    add(String::new(), dir.to_path_buf());
+    for name in entries(dir)? {
+        let path = dir.join(&name);
+        add(name, path);
+    }
+    Ok(found)
+}
+
+/// The inputs in `folders` of all `clients`, client by client, each folder in the order of names. Empty files, and files of
+/// names that AFL++ would not give, are left alone; so is what vanishes while it is read.
+///
+/// # Errors
+/// When a directory or a file cannot be read.
+pub fn inputs(clients: &[Client], folders: &[&str]) -> Result<Vec<Input>, Error> {
+    let mut all = Vec::new();
+    for client in clients {
+        for folder in folders {
+            let dir = client.dir.join(folder);
+            let prefix = if client.name.is_empty() { String::new() } else { format!("{}/", client.name) };
+            if dir.is_dir() {
+                read(&dir, &format!("{prefix}{folder}/"), |n| n.starts_with("id:") || n.starts_with("id_"), &mut all)?;
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Every file of a plain directory of inputs, but hidden ones.
+///
+/// # Errors
+/// When the directory or a file cannot be read.
+pub fn plain_inputs(dir: &Path) -> Result<Vec<Input>, Error> {
+    let mut all = Vec::new();
+    read(dir, "", |n| !n.starts_with('.'), &mut all)?;
+    Ok(all)
+}
+
+/// Refuses `dir` as the place for something new unless it is empty or not there.
+///
+/// # Errors
+/// When it is not empty, or no directory.
+pub fn refuse_used(dir: &Path) -> Result<(), Error> {
+    match fs::read_dir(dir) {
+        Ok(mut entries) => match entries.next() {
+            None => Ok(()),
+            Some(_) => Err(at(dir, "is not empty; give a new or an empty directory as -o")),
+        },
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(e) => Err(at(dir, format!("cannot be used for -o: {}", plain(&e)))),
+    }
+}
+
+fn entries(dir: &Path) -> Result<Vec<String>, Error> {
+    let list = fs::read_dir(dir).map_err(|e| at(dir, format!("cannot be read: {}", plain(&e))))?;
+    let mut names: Vec<String> = list.flatten().filter_map(|e| e.file_name().into_string().ok()).collect();
+    names.sort();
+    Ok(names)
+}
+
+fn read(dir: &Path, prefix: &str, is_wanted: impl Fn(&str) -> bool, into: &mut Vec<Input>) -> Result<(), Error> {
+    for name in entries(dir)?.into_iter().filter(|n| is_wanted(n)) {
+        let path = dir.join(&name);
+        if !path.is_file() {
+            continue;
+        }
+        match fs::read(&path) {
+            Ok(bytes) if bytes.is_empty() => {}
+            Ok(bytes) => into.push(Input { file: format!("{prefix}{name}"), bytes }),
+            // A running campaign moves files from pending/ to queue/.
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+            Err(e) => return Err(at(&path, format!("cannot be read: {}", plain(&e)))),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_where_an_input_comes_from() {
+        let input = |file: &str| Input { file: file.to_owned(), bytes: vec![0] };
+        let found = input("c1/crashes/id:000002,time:17,execs:9,op:havoc");
+        assert_eq!((found.client(), found.number("time"), found.field("op")), ("c1", Some(17), Some("havoc")));
+        assert!(found.is_failing() && !input("queue/id:000000").is_failing());
+        assert_eq!(input("queue/id:000000").client(), "");
+        assert_eq!(input("seed").name(), "seed");
+    }
+}

@@ -1,0 +1,282 @@
+//! One campaign of several, and of other fuzzers' inputs: what covers a branch that nothing before covers, and one input for
+//! each place of a crash or a hang. The result can be resumed and reported on like any other.
+
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+};
+
+use penfuzz_engine::{
+    error::{Error, at},
+    executor::Fault,
+    saturation::{BranchGraph, Saturation},
+    stages::budget::Spent,
+};
+
+use super::{
+    directory::{self, Client, FAILING, Input, KEPT},
+    triage::noted,
+};
+use crate::{
+    campaign::{self, outcome, saved_state, worker_shm::StopReason},
+    output::{
+        directory::lock,
+        manifest::{self, Manifest},
+        store::{Remembered, Store},
+    },
+    replay::session::{Bench, Run},
+    report,
+    shrink::Shrinker,
+};
+
+/// What a merger made.
+#[derive(Debug)]
+pub struct Merged {
+    /// Inputs that were looked at, each once.
+    pub inputs: usize,
+    /// Inputs that were kept because they cover a new branch.
+    pub kept: usize,
+    /// Branches covered, crashes included.
+    pub covered: usize,
+    /// Branches in scope.
+    pub total: usize,
+    /// Places of crashes.
+    pub crashes: usize,
+    /// Places of hangs.
+    pub hangs: usize,
+}
+
+/// A directory to merge.
+struct Source {
+    dir: PathBuf,
+    manifest: Option<Manifest>,
+    clients: Vec<Client>,
+    inputs: Vec<Input>,
+}
+
+impl Source {
+    fn read(dir: &Path) -> Result<Self, Error> {
+        let manifest = if dir.join(manifest::FILE).exists() { Some(manifest::read(dir)?) } else { None };
+        let clients = directory::clients(dir)?;
+        let inputs = if clients.is_empty() {
+            directory::plain_inputs(dir)?
+        } else {
+            directory::inputs(&clients, &[KEPT, FAILING].concat())?
+        };
+        Ok(Self { dir: dir.to_path_buf(), manifest, clients, inputs })
+    }
+
+    fn states(&self) -> impl Iterator<Item = &Remembered> {
+        self.clients.iter().filter_map(|c| c.remembered.as_ref())
+    }
+}
+
+/// What is to be merged, on one target.
+pub struct Merger {
+    sources: Vec<Source>,
+    manifest: Manifest,
+    bench: Bench,
+}
+
+impl Merger {
+    /// Reads the directories `dirs`. The target is `given`, with what `campaign.json` is to say of it, or that of the first campaign.
+    ///
+    /// # Errors
+    /// When a directory cannot be read, campaigns are not of the same function and target, or there is no target.
+    pub fn new(dirs: &[PathBuf], given: Option<(Manifest, Bench)>) -> Result<Self, Error> {
+        let sources = dirs.iter().map(|d| Source::read(d)).collect::<Result<Vec<_>, _>>()?;
+        let mut campaigns = sources.iter().filter_map(|s| Some((s.dir.as_path(), s.manifest.as_ref()?)));
+        let (name, manifest, bench) = match (given, campaigns.next()) {
+            (Some((manifest, bench)), first) => {
+                let name = PathBuf::from(&manifest.target);
+                refuse_other((&name, &manifest), first.into_iter())?;
+                (name, manifest, bench)
+            }
+            (None, Some((dir, manifest))) => (dir.to_path_buf(), manifest.clone(), Bench::of(manifest)?),
+            (None, None) => {
+                return Err(Error::new(
+                    "none of the directories is that of a campaign; say with --target what the inputs are for",
+                ));
+            }
+        };
+        refuse_other((&name, &manifest), campaigns)?;
+        Ok(Self { sources, manifest, bench })
+    }
+
+    /// What the user should know before.
+    #[must_use]
+    pub fn warning(&self) -> Option<String> {
+        self.bench.change_since(&self.manifest)
+    }
+
+    /// Writes the merged campaign into `out`.
+    ///
+    /// # Errors
+    /// When `out` is not empty or cannot be written.
+    pub fn write(mut self, out: &Path) -> Result<Merged, Error> {
+        directory::refuse_used(out)?;
+        let finds = evaluate(&mut self.bench, &self.sources)?;
+        let target = self.bench.evaluator.target();
+        let mut store = Store::open(out, lock(out, std::process::id())?, &self.bench.fingerprint, None)?;
+        store.remembered = Remembered {
+            fingerprint: store.remembered.fingerprint.clone(),
+            version: store.remembered.version,
+            ..sum(self.sources.iter().flat_map(Source::states), target.n_branches)
+        };
+        let mut saturation = Saturation::new(BranchGraph::new(target, &self.bench.scope));
+        let kept = fill(&mut store, &mut saturation, &finds)?;
+        let files = store.counts();
+        let (total, covered, ..) = saturation.counts();
+        let merged = Merged { inputs: finds.len(), kept, covered, total, crashes: files.crashes, hangs: files.hangs };
+        drop(finds);
+        self.describe(&store, &saturation)?;
+        Ok(merged)
+    }
+
+    /// Writes `campaign.json` and the reports.
+    fn describe(mut self, store: &Store, saturation: &Saturation) -> Result<(), Error> {
+        self.manifest.linked = std::path::absolute(&self.bench.linked).unwrap_or(self.bench.linked);
+        self.manifest.fingerprint.clone_from(&self.bench.fingerprint);
+        self.manifest.write(store.dir())?;
+        let evaluator = &mut self.bench.evaluator;
+        saved_state::restore_progress(evaluator, &store.remembered);
+        let spent = Spent::known(store.remembered.spent.clone(), store.remembered.attempts.clone());
+        let sources = outcome::Sources {
+            options: &self.manifest.options(),
+            inputs: &store.inputs(),
+            fault_inputs: store.fault_inputs(),
+            remembered: &store.remembered,
+            saturation,
+            spent: Some(&spent),
+            scope: &self.bench.scope,
+            stop: if saturation.is_done() { StopReason::Saturated } else { StopReason::Merged },
+        };
+        let report = outcome::report(evaluator, &sources, &mut Shrinker::default());
+        report::write_all(store.dir(), &report).map_err(|e| Error::new(e.to_string()))
+    }
+}
+
+/// An input, what it does, and what the campaign that found it has noted of its failing.
+struct Find<'a> {
+    input: &'a Input,
+    run: Run,
+    noted: Option<Fault>,
+}
+
+/// Every input once.
+fn evaluate<'a>(bench: &mut Bench, sources: &'a [Source]) -> Result<Vec<Find<'a>>, Error> {
+    let mut seen = HashSet::new();
+    let all = sources.iter().flat_map(|s| s.inputs.iter().map(move |input| (input, noted(&s.clients, input))));
+    let inputs: Vec<_> = all.filter(|(input, _)| seen.insert(input.bytes.as_slice())).collect();
+    let bytes: Vec<&[u8]> = inputs.iter().map(|(input, _)| input.bytes.as_slice()).collect();
+    let runs = bench.evaluate(&bytes)?;
+    Ok(inputs.into_iter().zip(runs).map(|((input, noted), run)| Find { input, run, noted }).collect())
+}
+
+/// Puts the finds into the store, and corrects what it remembers; returns how many inputs were kept.
+fn fill(store: &mut Store, saturation: &mut Saturation, finds: &[Find]) -> Result<usize, Error> {
+    let returning = || finds.iter().filter(|f| f.run.fault.is_none());
+    let covered: HashSet<u32> = returning().flat_map(|f| f.run.covers.iter().copied()).collect();
+    store.remembered.closest.retain(|b, _| !covered.contains(b));
+    for branch in store.remembered.given_up.iter().filter(|b| !covered.contains(b)) {
+        saturation.give_up(*branch as usize);
+    }
+    let mut kept = 0;
+    for find in returning() {
+        kept += usize::from(keep(store, saturation, find));
+    }
+    for find in finds {
+        keep_fault(store, find);
+        if find.run.fault.is_some() {
+            saturation.cover(&find.run.covers, true);
+        }
+    }
+    saturation.cover(&store.remembered.by_crash, true);
+    let which = |is: &dyn Fn(usize) -> bool| (0..saturation.len()).filter(|b| is(*b)).map(|b| b as u32).collect();
+    store.remembered.by_crash = which(&|b| saturation.is_covered_by_crash(b));
+    store.remembered.given_up = which(&|b| saturation.is_given_up(b));
+    store.save().map_err(|e| Error::new(e.to_string()))?;
+    Ok(kept)
+}
+
+/// Keeps what fails, and what a campaign has noted as failing though it returns this time.
+fn keep_fault(store: &mut Store, find: &Find) {
+    let fault = match (&find.run.fault, &find.noted) {
+        // Where an input dies that kills its process is known best to the campaign that found it.
+        (Some(fault), Some(noted)) if fault.stack.is_empty() => Fault { key: fault.key, ..noted.clone() },
+        (Some(fault), _) | (None, Some(fault)) => fault.clone(),
+        (None, None) => return,
+    };
+    store.keep_fault(&find.input.bytes, &fault, find.input.number("time").unwrap_or(0));
+}
+
+/// Keeps an input that covers a new branch: in `queue/` if it saturates one, else in `pending/`.
+fn keep(store: &mut Store, saturation: &mut Saturation, find: &Find) -> bool {
+    let Find { input, run, .. } = find;
+    if run.covers.iter().all(|b| saturation.is_covered(*b as usize)) {
+        return false;
+    }
+    let ms = input.number("time").unwrap_or(0);
+    let evaluations = input.number("execs").unwrap_or(0);
+    if saturation.cover(&run.covers, false) > 0 {
+        store.keep(&input.bytes, ms, evaluations, "merge");
+    } else {
+        store.keep_pending(&input.bytes, ms, evaluations, "merge");
+    }
+    true
+}
+
+/// Refuses what is not a campaign on the same function of the same target.
+fn refuse_other<'a>(
+    (dir, manifest): (&Path, &Manifest),
+    others: impl Iterator<Item = (&'a Path, &'a Manifest)>,
+) -> Result<(), Error> {
+    for (other_dir, other) in others {
+        if other.fingerprint == manifest.fingerprint {
+            continue;
+        }
+        let what = |m: &Manifest| format!("`{}` of {}", m.function, m.target);
+        let difference = if what(manifest) == what(other) {
+            "they are of different versions of the target, or differ in --scope or --rounding".to_owned()
+        } else {
+            format!("that is {}, this {}", what(manifest), what(other))
+        };
+        return Err(at(
+            other_dir,
+            format!("cannot be merged with {}: {difference}; give campaigns on one function", dir.display()),
+        ));
+    }
+    Ok(())
+}
+
+/// What the campaigns remember, on a target with so many branches.
+fn sum<'a>(states: impl Iterator<Item = &'a Remembered>, n_branches: usize) -> Remembered {
+    let mut all = Remembered::default();
+    states.for_each(|state| all.add(state));
+    all.spent.resize(n_branches, 0);
+    all.attempts.resize(n_branches, 0);
+    all.taken_at.resize(n_branches, 0);
+    for branches in [&mut all.given_up, &mut all.by_crash] {
+        branches.retain(|b| (*b as usize) < n_branches);
+    }
+    all
+}
+
+/// What `campaign.json` says of a target that was given for a merger, with the target ready to run.
+///
+/// # Errors
+/// When it cannot be loaded.
+pub fn given(options: &campaign::Options) -> Result<(Manifest, Bench), Error> {
+    let subject = crate::replay::session::Subject {
+        name: &options.target,
+        function: options.function.as_deref(),
+        rounding: options.rounding,
+        goals: options.goals,
+        scope: options.scope,
+        limits: options.limits(),
+    };
+    let bench = Bench::load(&options.linked, subject)?;
+    let function = bench.evaluator.function();
+    let manifest = Manifest::new(options, &function.name, &function.symbol, bench.scope.kind, &bench.fingerprint);
+    Ok((manifest, bench))
+}

@@ -1,0 +1,223 @@
+//! Crashes and hangs of a campaign or a farm: one entry per distinct place, over all clients.
+//!
+//! What a client has noted in its state is believed. Inputs that nobody noted (of another fuzzer, or of a state that was lost),
+//! and those noted without a stack, are run again.
+
+use std::path::{Path, PathBuf};
+
+use penfuzz_engine::{
+    error::Error,
+    executor::{Fault, FaultKind, evaluator::Limits},
+};
+use serde::Serialize;
+
+use super::directory::{self, Client, FAILING, Input};
+use crate::{
+    campaign::outcome::arguments,
+    output::manifest::{self, Manifest},
+    replay::session::Bench,
+    report::{Arg, c_text::shell_word},
+};
+
+/// All that failed.
+#[derive(Debug, Serialize)]
+pub struct Triage {
+    /// The target as the user named it.
+    pub target: String,
+    /// The function under test.
+    pub function: String,
+    /// One per distinct place: crashes first, then in the order in which they were found.
+    pub places: Vec<Place>,
+    /// Inputs in `crashes/` and `hangs/` that return when they are run again, and that nobody has noted.
+    pub returning: Vec<String>,
+    /// What the user should know besides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
+}
+
+/// One place.
+#[derive(Debug, Clone, Serialize)]
+pub struct Place {
+    /// `crash` or `hang`.
+    pub kind: &'static str,
+    /// Inputs that fail there.
+    pub inputs: usize,
+    /// Clients that found it; empty when there is only one.
+    pub clients: Vec<String>,
+    /// Seconds from the start of the client that found it first; `None` when no name tells it.
+    pub first_seconds: Option<f64>,
+    /// What happened.
+    pub reason: String,
+    /// Where.
+    pub place: String,
+    /// The frames, innermost first.
+    pub stack: Vec<String>,
+    /// The input that was found first: a file relative to the directory of the campaign.
+    pub file: String,
+    /// Its arguments; empty when the target cannot be loaded.
+    pub args: Vec<Arg>,
+    /// The command that runs it again.
+    pub replay: String,
+    #[serde(skip)]
+    keys: Vec<u64>,
+    #[serde(skip)]
+    is_cheap: bool,
+}
+
+/// Reads the campaign or farm in `dir`.
+///
+/// # Errors
+/// When it is none, or cannot be read.
+pub fn run(dir: &Path) -> Result<Triage, Error> {
+    let manifest = manifest::read(dir)?;
+    let clients = directory::clients(dir)?;
+    let inputs = directory::inputs(&clients, &FAILING)?;
+    let mut notes: Vec<Option<Fault>> = inputs.iter().map(|i| noted(&clients, i)).collect();
+    let (bench, warning) = match Bench::of(&manifest) {
+        Ok(bench) => {
+            let change = bench.change_since(&manifest);
+            (Some(bench), change)
+        }
+        Err(e) => (None, Some(format!("nothing is run again and no arguments are told: {e}"))),
+    };
+    let mut bench = bench.filter(|_| !inputs.is_empty());
+    if let Some(bench) = &mut bench {
+        run_again(bench, &inputs, &mut notes)?;
+    }
+    let mut triage = Triage {
+        target: manifest.target.clone(),
+        function: manifest.function.clone(),
+        places: Vec::new(),
+        returning: Vec::new(),
+        warning,
+    };
+    for (input, fault) in inputs.iter().zip(notes) {
+        match fault {
+            Some(fault) => add(&mut triage.places, input, fault),
+            None if bench.is_some() => triage.returning.push(input.file.clone()),
+            None => add(&mut triage.places, input, unknown(input)),
+        }
+    }
+    for place in &mut triage.places {
+        let found = inputs.iter().find(|i| i.file == place.file);
+        if let (Some(bench), Some(input)) = (&bench, found) {
+            place.args = arguments(bench.evaluator.function(), &input.bytes);
+        }
+        place.replay = replay(&manifest, &dir.join(&place.file));
+    }
+    triage.places.sort_by(|a, b| a.kind.cmp(b.kind).then(time_of(a).total_cmp(&time_of(b))));
+    Ok(triage)
+}
+
+fn time_of(place: &Place) -> f64 {
+    place.first_seconds.unwrap_or(f64::INFINITY)
+}
+
+/// What its client has noted of an input.
+#[must_use]
+pub fn noted(clients: &[Client], input: &Input) -> Option<Fault> {
+    let client = clients.iter().find(|c| c.name == input.client())?;
+    let in_client = input.file.strip_prefix(&client.name).unwrap_or(&input.file).trim_start_matches('/');
+    client.remembered.as_ref()?.faults.get(in_client).cloned()
+}
+
+/// Runs what nobody has noted, and what has no stack though it can be repeated.
+fn run_again(bench: &mut Bench, inputs: &[Input], notes: &mut [Option<Fault>]) -> Result<(), Error> {
+    let is_open = |note: &Option<Fault>| note.as_ref().is_none_or(|f| f.is_cheap && f.stack.is_empty());
+    let open: Vec<usize> = (0..inputs.len()).filter(|i| is_open(&notes[*i])).collect();
+    let bytes: Vec<&[u8]> = open.iter().map(|i| inputs[*i].bytes.as_slice()).collect();
+    for (i, run) in open.into_iter().zip(bench.evaluate(&bytes)?) {
+        if run.fault.is_some() {
+            notes[i] = run.fault;
+        }
+    }
+    Ok(())
+}
+
+/// A crash that nobody has noted, when the target cannot be loaded.
+fn unknown(input: &Input) -> Fault {
+    let is_hang = input.file.contains("hangs/");
+    Fault {
+        kind: if is_hang { FaultKind::Hang } else { FaultKind::Crash },
+        key: 0,
+        reason: "not noted".to_owned(),
+        place: "a place that is not known".to_owned(),
+        stack: Vec::new(),
+        is_cheap: true,
+    }
+}
+
+fn add(places: &mut Vec<Place>, input: &Input, fault: Fault) {
+    let kind = if fault.kind == FaultKind::Crash { "crash" } else { "hang" };
+    // The key of an input that kills its process depends on what its client had covered by then; its place does not.
+    let is_same = |p: &&mut Place| {
+        let is_deadly = !p.is_cheap && !fault.is_cheap;
+        p.kind == kind
+            && (p.keys.contains(&fault.key) || (is_deadly && p.reason == fault.reason && p.place == fault.place))
+    };
+    let seconds = input.number("time").map(|ms| ms as f64 / 1e3);
+    let client = input.client();
+    let Some(place) = places.iter_mut().find(is_same) else {
+        places.push(Place {
+            kind,
+            inputs: 1,
+            clients: if client.is_empty() { Vec::new() } else { vec![client.to_owned()] },
+            first_seconds: seconds,
+            reason: fault.reason,
+            place: fault.place,
+            stack: fault.stack,
+            file: input.file.clone(),
+            args: Vec::new(),
+            replay: String::new(),
+            keys: vec![fault.key],
+            is_cheap: fault.is_cheap,
+        });
+        return;
+    };
+    place.inputs += 1;
+    place.keys.push(fault.key);
+    if !client.is_empty() && place.clients.iter().all(|c| c != client) {
+        place.clients.push(client.to_owned());
+    }
+    if seconds.is_some_and(|s| s < time_of(place)) {
+        (place.first_seconds, place.file) = (seconds, input.file.clone());
+        (place.reason, place.place) = (fault.reason, fault.place);
+        if !fault.stack.is_empty() {
+            place.stack = fault.stack;
+        }
+    }
+}
+
+/// The command line that runs `input` again, for a shell.
+fn replay(manifest: &Manifest, input: &Path) -> String {
+    let target = manifest.sources.first().unwrap_or(&manifest.linked);
+    let text = |p: &PathBuf| p.to_string_lossy().into_owned();
+    let mut words = vec!["penfuzz".to_owned(), "replay".to_owned()];
+    let mut option = |name: &str, value: &str| words.push(format!("{name}={value}"));
+    option("--function", &manifest.symbol);
+    for source in manifest.sources.iter().skip(1) {
+        option("--with", &text(source));
+    }
+    let of_rounding = manifest.rounding.flag();
+    for flag in manifest.flags.iter().filter(|f| Some(*f) != of_rounding.as_ref()) {
+        option("--cflag", flag);
+    }
+    for lib in &manifest.libs {
+        option("--lib", lib);
+    }
+    if !manifest.rounding.is_nearest() {
+        option("--rounding", manifest.rounding.name());
+    }
+    let (limits, default) = (manifest.limits(), Limits::default());
+    if limits.timeout != default.timeout {
+        option("--timeout", &format!("{}s", limits.timeout.as_secs_f64()));
+    }
+    if limits.fuel != default.fuel {
+        option("--fuel", &limits.fuel.to_string());
+    }
+    if limits.memory != default.memory {
+        option("--memory-limit", &limits.memory.to_string());
+    }
+    words.extend([text(target), input.to_string_lossy().into_owned()]);
+    words.iter().map(|w| shell_word(w)).collect::<Vec<_>>().join(" ")
+}

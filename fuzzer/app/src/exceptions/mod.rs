@@ -1,0 +1,181 @@
+//! From a finished campaign on floating-point exceptions to its finds.
+//!
+//! A campaign ends with inputs that together cover all exceptions it has found. Here each exception gets an input of its own,
+//! as simple as possible ([`work`]); the operands are looked at, and whether the function's result shows anything ([`shown`]);
+//! and the run is made once more without hooks, with the hardware's flags and traps as witness ([`confirm`]). With the feature
+//! `mpfr` overflows and underflows are computed again precisely (`avoidable`).
+//!
+//! All this runs the target, so it happens in child processes; what one dies of costs the rest of that one find.
+
+#[cfg(feature = "mpfr")]
+pub mod avoidable;
+pub mod confirm;
+pub mod conversion;
+#[cfg(feature = "mpfr")]
+mod precise;
+pub mod shown;
+pub mod work;
+
+use std::path::Path;
+
+use penfuzz_cc::abi::{exception, site_kind};
+use penfuzz_engine::{
+    error::{Error, at},
+    program::{Function, Site, Target},
+};
+
+use self::work::{Job, Observed};
+use crate::{
+    campaign::outcome::arguments,
+    output::manifest,
+    replay::session::Bench,
+    report::{
+        Arg, Exception, Exceptions, Find, Report, Shown,
+        exceptions::{Confirmation, Confirmed, Number},
+        literal, write_all,
+    },
+};
+
+/// Looks at the finds of the campaign in `dir` and writes its reports again with them.
+///
+/// # Errors
+/// When the target cannot be loaded any more, or the reports not be written.
+pub fn complete(dir: &Path, report: &mut Report) -> Result<(), Error> {
+    report.exceptions = Some(examine(dir, report)?);
+    write_all(dir, report).map_err(|e| Error::new(e.to_string()))
+}
+
+/// The finds of the campaign in `dir`, which `report` is about.
+///
+/// # Errors
+/// When the target cannot be loaded any more, or the system has no process to spare.
+pub fn examine(dir: &Path, report: &Report) -> Result<Exceptions, Error> {
+    let manifest = manifest::read(dir)?;
+    let mut bench = Bench::of(&manifest)?;
+    if let Some(change) = bench.change_since(&manifest) {
+        return Err(at(dir, format!("{change}; run it again with --fresh")));
+    }
+    let jobs = jobs(&mut bench, dir, report)?;
+    let observed = work::observe(&mut bench, &jobs);
+    let confirmed = confirm::confirm(&mut bench, &jobs, &observed);
+    let finds: Vec<Find> = jobs
+        .iter()
+        .zip(&observed)
+        .zip(confirmed)
+        .map(|((job, observed), confirmed)| find(&bench, job, observed, confirmed))
+        .collect();
+    let target = bench.evaluator.target();
+    let operations = || bench.scope.sites.iter().map(|s| &target.sites[*s]).filter(|s| bench.scope.asks_about(s));
+    let possible = Exception::ALL.map(|e| {
+        let raises = |s: &&Site| s.branches().enumerate().any(|(k, b)| bench.scope.asked[b] && class(s, k) == e);
+        (e, operations().filter(raises).count())
+    });
+    let mut raising: Vec<usize> = jobs.iter().map(|j| target.site_of(j.branch)).collect();
+    raising.dedup();
+    Ok(Exceptions::new(operations().count(), &possible, finds, raising.len(), &report.function))
+}
+
+/// The exception that branch `k` of an operation stands for.
+#[must_use]
+pub fn class(site: &Site, k: usize) -> Exception {
+    match k {
+        exception::OVERFLOW => Exception::Overflow,
+        exception::UNDERFLOW => Exception::Underflow,
+        exception::DIVIDE_BY_ZERO => Exception::DivideByZero,
+        exception::INEXACT => Exception::Inexact,
+        _ if conversion::integer_type(site).is_some() => Exception::Conversion,
+        _ => Exception::Invalid,
+    }
+}
+
+/// Does the target have operation sites, that is, was it compiled with `-fpen-exceptions`?
+#[must_use]
+pub fn has_operations(target: &Target) -> bool {
+    target.sites.iter().any(|s| s.kind == site_kind::OPERATION)
+}
+
+/// For every exception that was found, in the order of branches, an input: of those that return if there is one.
+fn jobs(bench: &mut Bench, dir: &Path, report: &Report) -> Result<Vec<Job>, Error> {
+    let function = bench.evaluator.function().clone();
+    let mut inputs: Vec<Vec<u8>> = report.tests.iter().map(|t| bytes_of(&function, &t.args)).collect();
+    let faults = report.crashes.iter().chain(&report.hangs);
+    inputs.extend(faults.filter_map(|f| std::fs::read(dir.join(&f.file)).ok()));
+    let runs = bench.evaluate(&inputs.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
+    let mut jobs: Vec<Job> = Vec::new();
+    for b in (0..bench.scope.asked.len()).filter(|b| bench.scope.asked[*b]) {
+        let covers = |r: &&(usize, &crate::replay::session::Run)| r.1.covers.contains(&(b as u32));
+        let all = || runs.iter().enumerate();
+        let best = all().filter(|(_, r)| r.fault.is_none()).find(|r| covers(&r)).or_else(|| all().find(|r| covers(&r)));
+        if let Some((i, run)) = best {
+            jobs.push(Job {
+                branch: b,
+                exception: work::exception_of(bench.evaluator.target(), b),
+                bytes: inputs[i].clone(),
+                fault: run.fault.as_ref().map(|f| f.reason.clone()),
+            });
+        }
+    }
+    Ok(jobs)
+}
+
+/// The input that these arguments were read from, see [`arguments`].
+fn bytes_of(function: &Function, args: &[Arg]) -> Vec<u8> {
+    let digits = |a: &Arg| a.bits.strip_prefix("0x").unwrap_or_default().to_owned();
+    let byte = |text: &str| u8::from_str_radix(text, 16).unwrap_or(0);
+    if function.is_harness() {
+        let text = args.first().map(digits).unwrap_or_default();
+        return (0..text.len() / 2).map(|i| byte(&text[2 * i..2 * i + 2])).collect();
+    }
+    let slots = function.layout();
+    let mut bytes = Vec::new();
+    for (arg, slot) in args.iter().zip(slots.slots()) {
+        let bits = u64::from_str_radix(&digits(arg), 16).unwrap_or(0);
+        bytes.extend_from_slice(&bits.to_le_bytes()[..slot.kind.size()]);
+    }
+    bytes
+}
+
+fn find(bench: &Bench, job: &Job, observed: &Observed, confirmed: Confirmation) -> Find {
+    let target = bench.evaluator.target();
+    let function = bench.evaluator.function();
+    let site = &target.sites[target.site_of(job.branch)];
+    let args = arguments(function, &observed.bytes);
+    let output = observed.output.as_ref().map(|cells| shown::output(function, &work::cells(cells))).unwrap_or_default();
+    let shown = match (&job.fault, &observed.output) {
+        (Some(reason), _) => Shown::Fault(reason.clone()),
+        (None, None) => Shown::Fault("its process dies of this input".to_owned()),
+        (None, Some(_)) => shown::shown(function, &args, &output, job.exception),
+    };
+    let (operands, result) = numbers(site, observed);
+    Find {
+        exception: job.exception,
+        operation: site.name.clone(),
+        function: target.functions[site.function].name.clone(),
+        file: site.file.clone(),
+        line: site.line,
+        column: site.column,
+        args,
+        operands,
+        result,
+        times: observed.seen.map_or(0, |s| s.1),
+        output,
+        shown,
+        confirmed,
+        avoidable: observed.judged.as_ref().and_then(|j| j.0),
+        precise: observed.judged.as_ref().map(|j| j.1.clone()),
+    }
+}
+
+/// Operands and result in words.
+fn numbers(site: &Site, observed: &Observed) -> (Vec<Number>, Option<Number>) {
+    let Some((values, _)) = observed.seen else { return (Vec::new(), None) };
+    let number = |kind, bits| Number { hex: literal::c_literal(kind, bits), decimal: literal::decimal(kind, bits) };
+    let (operands, result) = work::kinds(site);
+    let all = operands.iter().zip(values).map(|(kind, bits)| number(*kind, bits)).collect();
+    (all, Some(number(result, values[work::RESULT])))
+}
+
+/// What is told of a run that was not repeated.
+fn unconfirmed(reason: &str) -> Confirmation {
+    Confirmation { by: Confirmed::No, reason: reason.to_owned() }
+}

@@ -1,0 +1,219 @@
+//! Simplifies the input of each find and looks at what happens in it, in a child process.
+
+use std::collections::HashSet;
+
+use penfuzz_cc::abi::{self, action, metric};
+use penfuzz_engine::{
+    executor::{Evaluator, evaluator::Ran, guard},
+    program::{Site, Target},
+    stages::probe,
+};
+use penfuzz_mutators::{
+    simplify::{Simplifier, Verdict},
+    view::Kind,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{class, conversion};
+use crate::{
+    process::child::{self, Limit},
+    replay::session::{Bench, silence},
+    report::{Exception, exceptions::Precise},
+    shrink::simpler,
+};
+
+/// Units for one find, as in [`crate::shrink`]: one per evaluation, and one per 64 loop iterations and calls.
+const EACH: u64 = 1_000;
+/// The same for exceptions of which there are many and which matter little.
+const EACH_OF_NOISE: u64 = 200;
+/// Units for all of a campaign: seconds at most.
+const ALL: u64 = 100_000;
+/// Units of an evaluation that faults.
+const FAULT: u64 = 32;
+/// Where the result stands in what was seen.
+pub const RESULT: usize = 3;
+
+/// One exception at one site, with an input that raises it.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// The branch of the operation.
+    pub branch: usize,
+    /// What it stands for.
+    pub exception: Exception,
+    /// The input.
+    pub bytes: Vec<u8>,
+    /// Why the function does not return then; `None` when it does.
+    pub fault: Option<String>,
+}
+
+/// What was seen of one job.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Observed {
+    /// The simpler input.
+    pub bytes: Vec<u8>,
+    /// Operands and result as bits, and how often; `None` when the exception was not raised again.
+    pub seen: Option<([u64; 4], u64)>,
+    /// Result and pointees, two words per cell; `None` when the function does not return.
+    pub output: Option<Vec<u64>>,
+    /// Whether an overflow or underflow could be avoided, and its precise values; `None` when it was not computed.
+    pub judged: Option<(Option<bool>, Precise)>,
+}
+
+/// One line from the child.
+#[derive(Debug, Serialize, Deserialize)]
+enum Word {
+    Begin(usize),
+    Done(usize, Observed),
+    Judged(usize, Option<bool>, Precise),
+}
+
+/// The cells of an output that came through a pipe.
+#[must_use]
+pub fn cells(words: &[u64]) -> Vec<u128> {
+    words.chunks(2).map(|w| u128::from(w[0]) | w.get(1).map_or(0, |high| u128::from(*high) << 64)).collect()
+}
+
+/// What branch `b` of an operation stands for.
+#[must_use]
+pub fn exception_of(target: &Target, b: usize) -> Exception {
+    let site = &target.sites[target.site_of(b)];
+    class(site, b - site.first_branch)
+}
+
+/// What the operands of an operation are, and its result. Floats come as bits of doubles.
+#[must_use]
+pub fn kinds(site: &Site) -> (&'static [Kind], Kind) {
+    let result = conversion::integer_type(site).map(|(_, signed)| if signed { Kind::I64 } else { Kind::U64 });
+    (operands_of(site.operation), result.unwrap_or(Kind::F64))
+}
+
+/// What the operands of an operation are, one of [`abi::operation`].
+#[must_use]
+pub fn operands_of(operation: u32) -> &'static [Kind] {
+    use abi::operation as op;
+    match operation {
+        op::FMA => &[Kind::F64; 3],
+        op::ADD..=op::FMOD | op::POW | op::REMAINDER | op::HYPOT | op::NEXTAFTER | op::ATAN2 => &[Kind::F64; 2],
+        op::LDEXP | op::SCALBN | op::SCALBLN => &[Kind::F64, Kind::I64],
+        op::YN => &[Kind::I64, Kind::F64],
+        op::FROM_SIGNED => &[Kind::I64],
+        op::FROM_UNSIGNED => &[Kind::U64],
+        _ => &[Kind::F64],
+    }
+}
+
+/// Simplifies and observes every job.
+#[must_use]
+pub fn observe(bench: &mut Bench, jobs: &[Job]) -> Vec<Observed> {
+    let mut all: Vec<Option<Observed>> = vec![None; jobs.len()];
+    // Those whose simplification was the end of a child are observed as they are; those that were the end again, not at all.
+    let (mut plain, mut lost) = (HashSet::new(), HashSet::new());
+    let patience = bench.patience();
+    let timeout = bench.timeout();
+    loop {
+        let open: Vec<usize> = (0..jobs.len()).filter(|i| all[*i].is_none() && !lost.contains(i)).collect();
+        if open.is_empty() {
+            break;
+        }
+        let mut current = None;
+        let before = open.len();
+        let work = |say: &mut dyn FnMut(&Word)| {
+            silence();
+            if bench.evaluator.on_its_own(timeout).is_ok() {
+                work(&mut bench.evaluator, jobs, &open, &plain, say);
+            }
+        };
+        let hear = |word| match word {
+            Word::Begin(i) => current = Some(i),
+            Word::Done(i, observed) => {
+                all[i] = Some(observed);
+                current = None;
+            }
+            Word::Judged(i, avoidable, precise) => {
+                if let Some(observed) = &mut all[i] {
+                    observed.judged = Some((avoidable, precise));
+                }
+            }
+        };
+        let _ = child::run(work, hear, Limit::Silence(patience * 4));
+        let left = all.iter().filter(|o| o.is_none()).count() - lost.len();
+        if let Some(i) = current {
+            if !plain.insert(i) {
+                lost.insert(i);
+            }
+        } else if left == before {
+            // A child that does not even begin will not do better the next time.
+            break;
+        }
+    }
+    let unseen = |job: &Job| Observed { bytes: job.bytes.clone(), ..Observed::default() };
+    all.into_iter().zip(jobs).map(|(o, job)| o.unwrap_or_else(|| unseen(job))).collect()
+}
+
+/// In the child.
+fn work(evaluator: &mut Evaluator, jobs: &[Job], open: &[usize], plain: &HashSet<usize>, say: &mut dyn FnMut(&Word)) {
+    let mut simplifier = Simplifier::new();
+    let share = ALL / jobs.len().max(1) as u64;
+    for i in open {
+        let job = &jobs[*i];
+        say(&Word::Begin(*i));
+        let mut bytes = job.bytes.clone();
+        if !evaluator.function().is_harness() {
+            bytes.resize(evaluator.input_size(), 0);
+        }
+        if job.fault.is_none() && !plain.contains(i) {
+            let units = (if job.exception.is_noise() { EACH_OF_NOISE } else { EACH }).min(share.max(EACH_OF_NOISE));
+            simplify(evaluator, &mut simplifier, job.branch, &mut bytes, units);
+        }
+        let observed = look(evaluator, job.branch, bytes);
+        say(&Word::Done(*i, observed.clone()));
+        // Afterwards: computing it again may take long or be the end of this process.
+        #[cfg(feature = "mpfr")]
+        if let Some((avoidable, precise)) = super::avoidable::examine(evaluator, job, &observed, jobs.len()) {
+            say(&Word::Judged(*i, avoidable, precise));
+        }
+        if guard::is_worn_out() {
+            return;
+        }
+    }
+}
+
+fn arm(evaluator: &mut Evaluator, branch: usize) {
+    evaluator.set_objective(metric::ULP, u64::MAX);
+    evaluator.arm(|b| if b == branch { action::RECORD } else { 0 });
+}
+
+fn simplify(
+    evaluator: &mut Evaluator,
+    simplifier: &mut Simplifier,
+    branch: usize,
+    bytes: &mut Vec<u8>,
+    mut units: u64,
+) {
+    arm(evaluator, branch);
+    let (layout, is_harness) = (evaluator.function().layout(), evaluator.function().is_harness());
+    let mut hits = Vec::new();
+    simpler(simplifier, bytes, &layout, is_harness, |x| {
+        if units == 0 {
+            return Verdict::Stop;
+        }
+        let ran = evaluator.run(x);
+        evaluator.take_hits(&mut hits);
+        let cost = if ran == Ran::Faulted { FAULT } else { evaluator.fuel_used() / probe::FUEL_PER_UNIT };
+        units = units.saturating_sub(1 + cost);
+        if ran == Ran::Returned && hits.contains(&(branch as u32)) { Verdict::Holds } else { Verdict::Fails }
+    });
+}
+
+fn look(evaluator: &mut Evaluator, branch: usize, bytes: Vec<u8>) -> Observed {
+    arm(evaluator, branch);
+    evaluator.watch(Some(branch));
+    let ran = evaluator.run(&bytes);
+    let mut hits = Vec::new();
+    evaluator.take_hits(&mut hits);
+    let seen = evaluator.seen().map(|s| (s.values, s.times));
+    evaluator.watch(None);
+    let words = |cells: &[u128]| cells.iter().flat_map(|c| [*c as u64, (*c >> 64) as u64]).collect();
+    let output = (ran == Ran::Returned).then(|| words(evaluator.output()));
+    Observed { bytes, seen, output, judged: None }
+}

@@ -1,0 +1,31 @@
+//! The application behind the program `penfuzz`: campaigns, their output directories, reports and suites.
+//!
+//! | room | holds |
+//! | --- | --- |
+//! | [`process`] | child processes, process trees, signals, shared memory |
+//! | [`output`] | the output directory: durable files, lock, manifest, recovery, AFL++'s files |
+//! | [`report`] | what a campaign found, as JSON, lcov, HTML, C tests and text |
+//! | [`shrink`] | few tests with simple arguments |
+//! | [`replay`] | inputs evaluated again, each in a process of its own |
+//! | [`watch`] | a running campaign on the terminal, as JSON, for Prometheus |
+//! | [`sync`] | finds of other fuzzers, imported while both run |
+//! | [`campaign`] | supervisor, workers, and the cluster of several clients |
+//! | [`corpus`] | `cmin`, `merge`, `tmin`, `triage` |
+//! | [`reach`], [`exceptions`] | one input on request; floating-point exceptions |
+//! | [`suite`] | many functions, one table, gcov as referee |
+
+pub mod campaign;
+pub mod context;
+pub mod corpus;
+pub mod exceptions;
+pub mod output;
+pub mod process;
+pub mod reach;
+pub mod replay;
+pub mod report;
+pub mod shrink;
+pub mod suite;
+pub mod sync;
+pub mod watch;
+
+pub use penfuzz_engine::error;

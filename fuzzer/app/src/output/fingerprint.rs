@@ -1,0 +1,91 @@
+//! Which campaign this is: where it lies when the user does not say, and what makes it the same one when it is resumed.
+
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    path::{Path, PathBuf},
+};
+
+use penfuzz_engine::{
+    program::Target,
+    saturation::{Goals, ScopeKind},
+};
+
+use crate::campaign::Options;
+
+/// `penfuzz-out/FILE.FUNCTION` below the current directory.
+#[must_use]
+pub fn default_directory(options: &Options, function: &str) -> PathBuf {
+    let stem = options.target.file_stem().map_or_else(|| "target".into(), |s| s.to_string_lossy().into_owned());
+    let name: String = function.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '-' }).collect();
+    let base = if stem == name { stem } else { format!("{stem}.{name}") };
+    let goals = options.goals;
+    Path::new("penfuzz-out").join(if goals.are_branches() { base } else { format!("{base}.{}", goals.name()) })
+}
+
+/// The end of a fingerprint when the rounding mode is a part of the inputs.
+const ROUNDING: &str = ", any rounding mode";
+
+/// Tells targets apart: another function, scope, set of sites or form of the inputs is another campaign.
+#[must_use]
+pub fn fingerprint(target: &Target, function: usize, scope: ScopeKind, goals: Goals) -> String {
+    let mut hasher = DefaultHasher::new();
+    for s in &target.sites {
+        (s.line, s.column, s.n_branches, s.kind, s.predicate).hash(&mut hasher);
+    }
+    let f = &target.functions[function];
+    let rounding = if f.has_rounding { ROUNDING } else { "" };
+    let n = target.n_branches;
+    format!("{} {scope:?} {n} {} {:016x}{rounding}", f.symbol, goals.name(), hasher.finish())
+}
+
+/// The name of the goals, which [`fingerprint`] puts fourth.
+fn goals_of(fingerprint: &str) -> Option<&str> {
+    fingerprint.split(' ').nth(3)
+}
+
+/// What hinders the campaign `wanted` from going on with what was `found`, as words behind the directory's name.
+#[must_use]
+pub fn conflict(found: &str, wanted: &str) -> Option<&'static str> {
+    let symbol = |fingerprint: &str| fingerprint.split(' ').next().map(str::to_owned);
+    let is_rounded = |fingerprint: &str| fingerprint.ends_with(ROUNDING);
+    if found == wanted {
+        None
+    } else if symbol(found) == symbol(wanted) && is_rounded(found) && !is_rounded(wanted) {
+        Some(
+            "holds a campaign with --rounding all; give that option again, or use --fresh to start over (the old one is kept) or another -o",
+        )
+    } else if symbol(found) == symbol(wanted) && is_rounded(wanted) && !is_rounded(found) {
+        Some(
+            "holds a campaign without --rounding all; leave that option out, or use --fresh to start over (the old one is kept) or another -o",
+        )
+    } else if symbol(found) == symbol(wanted) && goals_of(found) != goals_of(wanted) {
+        Some(
+            "holds a campaign with another goal (branches, boundary values, exceptions); use --fresh to start over (the old one is kept) or another -o",
+        )
+    } else {
+        Some(
+            "holds a campaign on another function or another version of the target; use --fresh to start over (the old one is kept) or another -o",
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_goal_is_named_only_for_the_same_function() {
+        let (branches, boundaries) = ("f Function 2 branches 1", "f Function 5 boundaries 1");
+        assert!(conflict(branches, boundaries).is_some_and(|t| t.starts_with("holds a campaign with another goal")));
+        assert!(conflict("g Function 2 branches 1", boundaries).is_some_and(|t| t.contains("another function")));
+    }
+
+    #[test]
+    fn another_rounding_is_named_only_for_the_same_function() {
+        let (plain, rounded) = ("f Function 2 branches 1".to_owned(), format!("f Function 2 branches 2{ROUNDING}"));
+        assert_eq!(conflict(&rounded, &rounded), None);
+        assert!(conflict(&rounded, &plain).is_some_and(|t| t.starts_with("holds a campaign with --rounding all")));
+        assert!(conflict(&plain, &rounded).is_some_and(|t| t.starts_with("holds a campaign without --rounding all")));
+        assert!(conflict("g Function 2 branches 1", &rounded).is_some_and(|t| t.contains("another function")));
+    }
+}

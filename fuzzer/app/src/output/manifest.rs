@@ -1,0 +1,161 @@
+//! `campaign.json`: what a campaign is about, written when it begins, so that the commands that work on an output directory
+//! (`cmin`, `merge`, `status`, `report`) need no more than its name.
+
+use std::{
+    net::Ipv4Addr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use penfuzz_engine::{
+    error::{Error, at},
+    executor::evaluator::Limits,
+    program::{Rounding, kind::plain},
+    saturation::{Goals, ScopeKind},
+    stages::paper,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    campaign::{Farm, Options, SearchKind},
+    output::atomic,
+};
+
+/// The file in the output directory.
+pub const FILE: &str = "campaign.json";
+
+/// Version of the file.
+pub const SCHEMA: u32 = 1;
+
+/// See the module. Paths are absolute.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// The target as the user named it.
+    pub target: String,
+    /// The file that is loaded.
+    pub linked: PathBuf,
+    /// What it was compiled from; empty when the user gave a linked file.
+    pub sources: Vec<PathBuf>,
+    /// Compiler flags of the sources.
+    pub flags: Vec<String>,
+    /// Libraries linked to them.
+    pub libs: Vec<String>,
+    /// Source name of the function under test.
+    pub function: String,
+    /// Symbol of the function under test.
+    pub symbol: String,
+    /// Rounding modes.
+    pub rounding: Rounding,
+    /// What is searched for.
+    #[serde(default)]
+    pub goals: Goals,
+    /// Whose branches are goals.
+    pub scope: ScopeKind,
+    /// Seconds one evaluation may take.
+    pub timeout: f64,
+    /// Loop iterations and calls of one evaluation.
+    pub fuel: i64,
+    /// Memory that the target may use, in bytes.
+    pub memory_limit: u64,
+    /// See [`super::fingerprint::fingerprint`].
+    pub fingerprint: String,
+}
+
+impl Manifest {
+    /// Of a campaign on the function `name` with the linker's `symbol`.
+    #[must_use]
+    pub fn new(options: &Options, name: &str, symbol: &str, scope: ScopeKind, fingerprint: &str) -> Self {
+        let absolute = |p: &PathBuf| std::path::absolute(p).unwrap_or_else(|_| p.clone());
+        Self {
+            schema: SCHEMA,
+            target: options.target.display().to_string(),
+            linked: absolute(&options.linked),
+            sources: options.sources.iter().map(absolute).collect(),
+            flags: options.flags.clone(),
+            libs: options.libs.clone(),
+            function: name.to_owned(),
+            symbol: symbol.to_owned(),
+            rounding: options.rounding,
+            goals: options.goals,
+            scope,
+            timeout: options.timeout.as_secs_f64(),
+            fuel: options.fuel,
+            memory_limit: options.memory_limit,
+            fingerprint: fingerprint.to_owned(),
+        }
+    }
+
+    /// What a campaign that goes on with this one would be told, and nothing else.
+    #[must_use]
+    pub fn options(&self) -> Options {
+        Options {
+            target: PathBuf::from(&self.target),
+            linked: self.linked.clone(),
+            sources: self.sources.clone(),
+            flags: self.flags.clone(),
+            libs: self.libs.clone(),
+            function: Some(self.symbol.clone()),
+            out: None,
+            seeds: None,
+            fresh: false,
+            seed: 0,
+            max_time: None,
+            max_evals: None,
+            timeout: self.limits().timeout,
+            fuel: self.fuel,
+            memory_limit: self.memory_limit,
+            search: SearchKind::Targeted,
+            minimizer: None,
+            n_start: paper::N_START,
+            n_iter: paper::N_ITER,
+            rounding: self.rounding,
+            goals: self.goals,
+            scope: Some(self.scope),
+            sync: Vec::new(),
+            monitors: Vec::new(),
+            quiet: true,
+            farm: Farm {
+                cores: Vec::new(),
+                broker_port: None,
+                broker_address: Ipv4Addr::LOCALHOST.into(),
+                remote_brokers: Vec::new(),
+            },
+        }
+    }
+
+    /// Limits of one evaluation.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        let timeout = Duration::try_from_secs_f64(self.timeout).unwrap_or(Limits::default().timeout);
+        Limits { timeout, fuel: self.fuel, memory: self.memory_limit }
+    }
+
+    /// Writes it into `dir`, unless the same is there already.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn write(&self, dir: &Path) -> Result<(), Error> {
+        if read(dir).is_ok_and(|m| m == *self) {
+            return Ok(());
+        }
+        let text = serde_json::to_vec_pretty(self).map_err(|e| Error::new(format!("{FILE}: {e}")))?;
+        atomic::write(&dir.join(FILE), &text).map_err(|e| Error::new(e.to_string()))
+    }
+}
+
+/// Reads it from `dir`.
+///
+/// # Errors
+/// When there is none, or none of this version.
+pub fn read(dir: &Path) -> Result<Manifest, Error> {
+    let path = dir.join(FILE);
+    let bytes = std::fs::read(&path)
+        .map_err(|e| at(dir, format!("is no output directory of penfuzz ({FILE} cannot be read: {})", plain(&e))))?;
+    match serde_json::from_slice::<Manifest>(&bytes) {
+        Ok(manifest) if manifest.schema == SCHEMA => Ok(manifest),
+        Ok(manifest) => Err(at(&path, format!("is of version {} instead of {SCHEMA}", manifest.schema))),
+        Err(e) => Err(at(&path, format!("cannot be understood: {e}"))),
+    }
+}

@@ -1,0 +1,11 @@
+//! The output directory of a campaign: what is in it, who owns it, and how its files are written and read again.
+
+pub mod afl_files;
+pub mod atomic;
+pub mod directory;
+pub mod fingerprint;
+pub mod lock;
+pub mod manifest;
+pub mod merge_state;
+pub mod recovery;
+pub mod store;

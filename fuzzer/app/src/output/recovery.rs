@@ -1,0 +1,169 @@
+//! What earlier runs left in an output directory, in whatever state: sound inputs are read, what is none is set aside.
+//!
+//! A kill leaves temporary files, a crash of the machine empty ones, a full disk or a copy truncated ones. Nothing is
+//! deleted but temporary files of processes that are gone.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use penfuzz_engine::{
+    error::{Error, at},
+    program::kind::plain,
+};
+
+use super::directory::is_running;
+use crate::output::atomic::TEMPORARY_PREFIX;
+
+/// Where files go that are no inputs, under the name of their directory.
+pub const ASIDE: &str = "set-aside";
+
+/// The names and bytes of inputs.
+pub type Inputs = Vec<(String, Vec<u8>)>;
+
+/// Reads the directories of a campaign.
+#[derive(Debug)]
+pub struct Leftovers<'a> {
+    dir: &'a Path,
+    /// Bytes of an input; harnesses take any number.
+    size: Option<usize>,
+    n_aside: usize,
+    n_stuck: usize,
+}
+
+impl<'a> Leftovers<'a> {
+    /// Of `dir`, where inputs have `size` bytes if that is known.
+    #[must_use]
+    pub fn new(dir: &'a Path, size: Option<usize>) -> Self {
+        Self { dir, size, n_aside: 0, n_stuck: 0 }
+    }
+
+    /// The inputs of a directory in the order of their names. AFL++ keeps files of its own there (`.state/`, `README.txt`):
+    /// directories, hidden files and this name are left alone, other foreign files are set aside.
+    ///
+    /// # Errors
+    /// When the directory cannot be listed.
+    pub fn inputs(&mut self, folder: &str) -> Result<Inputs, Error> {
+        let dir = self.dir.join(folder);
+        let mut inputs = Vec::new();
+        for name in names(&dir)? {
+            let path = dir.join(&name);
+            if name.starts_with('.') || name == "README.txt" || !path.is_file() {
+                continue;
+            }
+            match fs::read(&path) {
+                Ok(bytes) if id_of(&name).is_some() && self.is_sound(&bytes) => inputs.push((name, bytes)),
+                _ => self.set_aside(folder, &name),
+            }
+        }
+        inputs.sort();
+        Ok(inputs)
+    }
+
+    fn is_sound(&self, bytes: &[u8]) -> bool {
+        !bytes.is_empty() && self.size.is_none_or(|size| bytes.len() == size)
+    }
+
+    fn set_aside(&mut self, folder: &str, name: &str) {
+        let to = self.dir.join(ASIDE).join(folder);
+        let free = |path: &PathBuf| !path.exists();
+        let path =
+            (0..u32::MAX).map(|i| to.join(if i == 0 { name.to_owned() } else { format!("{name}.{i}") })).find(free);
+        let moved = fs::create_dir_all(&to)
+            .and_then(|()| path.map_or(Ok(()), |path| fs::rename(self.dir.join(folder).join(name), path)));
+        // On a full disk they stay where they are, and are not read.
+        *(if moved.is_ok() { &mut self.n_aside } else { &mut self.n_stuck }) += 1;
+    }
+
+    /// What the user should know, if anything.
+    #[must_use]
+    pub fn message(&self) -> Option<String> {
+        let dir = self.dir.display();
+        let what = "that are no whole inputs of this target (empty, truncated or foreign)";
+        match (self.n_aside, self.n_stuck) {
+            (0, 0) => None,
+            (n, 0) => Some(format!("{n} files {what} are set aside in {dir}/{ASIDE}")),
+            (n, stuck) => {
+                Some(format!("{} files in {dir} {what} are ignored; {stuck} of them cannot be moved aside", n + stuck))
+            }
+        }
+    }
+
+    /// Removes the temporary files of processes that are gone.
+    pub fn remove_temporary(&self, folders: &[&str]) {
+        for folder in folders {
+            let dir = self.dir.join(folder);
+            for name in names(&dir).unwrap_or_default() {
+                if writer_of(&name).is_some_and(|pid| !is_running(pid)) {
+                    // One that cannot be removed does no harm.
+                    let _ = fs::remove_file(dir.join(name));
+                }
+            }
+        }
+    }
+}
+
+/// The inputs in a directory that may be in use, in the order of their names.
+#[must_use]
+pub fn peek(dir: &Path) -> Inputs {
+    let input = |name: String| {
+        id_of(&name)?;
+        let bytes = fs::read(dir.join(&name)).ok().filter(|bytes| !bytes.is_empty())?;
+        Some((name, bytes))
+    };
+    let mut inputs: Inputs = names(dir).unwrap_or_default().into_iter().filter_map(input).collect();
+    inputs.sort();
+    inputs
+}
+
+/// The process that writes, or wrote, a temporary file.
+fn writer_of(name: &str) -> Option<u32> {
+    name.strip_prefix(TEMPORARY_PREFIX)?.split('-').next()?.parse().ok()
+}
+
+fn names(dir: &Path) -> Result<Vec<String>, Error> {
+    let unreadable = |e| at(dir, format!("cannot be listed: {}", plain(&e)));
+    let entries = fs::read_dir(dir).map_err(unreadable)?.collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
+    Ok(entries.iter().map(|e| e.file_name().to_string_lossy().into_owned()).collect())
+}
+
+/// The number in a name.
+#[must_use]
+pub fn id_of(name: &str) -> Option<u32> {
+    name.strip_prefix("id:")?.split(',').next()?.parse().ok()
+}
+
+/// The figure of `key` (`time`, `execs`) in a name.
+#[must_use]
+pub fn figure(name: &str, key: &str) -> Option<u64> {
+    name.split(',').find_map(|part| part.strip_prefix(key)?.strip_prefix(':')?.parse().ok())
+}
+
+/// The number behind the highest.
+#[must_use]
+pub fn next_id<'a>(names: impl Iterator<Item = &'a str>) -> u32 {
+    names.filter_map(id_of).max().map_or(0, |i| i.saturating_add(1))
+}
+
+/// Gives files whose number another one has a number of their own, so that names tell inputs apart by it.
+pub fn renumber(dir: &Path, folders: [(&str, &mut Inputs); 2]) {
+    let mut next = next_id(folders.iter().flat_map(|(_, inputs)| inputs.iter().map(|(name, _)| name.as_str())));
+    let mut taken = BTreeSet::new();
+    for (folder, inputs) in folders {
+        for (name, _) in inputs.iter_mut() {
+            if taken.insert(id_of(name)) {
+                continue;
+            }
+            let rest = name.split_once(',').map_or("", |(_, rest)| rest);
+            let other = format!("id:{next:06},{rest}");
+            let at = |name: &str| dir.join(folder).join(name);
+            if fs::rename(at(name), at(&other)).is_ok() {
+                *name = other;
+                next += 1;
+            }
+        }
+        inputs.sort();
+    }
+}

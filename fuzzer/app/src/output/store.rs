@@ -1,0 +1,425 @@
+//! The output directory: what is kept is on disk, durably, before anybody is told of it.
+//!
+//! `queue/` and `pending/` hold inputs under AFL++'s names, `crashes/` and `hangs/` one input per place, `state.json` what a
+//! later run cannot recompute.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+};
+
+use penfuzz_engine::{
+    error::{Error, at},
+    executor::{Fault, FaultKind},
+    program::kind::plain,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    fingerprint, manifest,
+    recovery::{self, Inputs, Leftovers},
+};
+use crate::{output::atomic, shrink::Closest};
+
+/// What a campaign must remember besides its inputs.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Remembered {
+    /// Version of this file.
+    pub version: u32,
+    /// Describes function and sites; another target does not resume.
+    pub fingerprint: String,
+    /// Evaluations so far.
+    pub evaluations: u64,
+    /// Seconds of search so far.
+    pub seconds: f64,
+    /// Workers started so far.
+    pub workers: u32,
+    /// Branches given up.
+    pub given_up: Vec<u32>,
+    /// Branches that only crashing inputs took.
+    pub by_crash: Vec<u32>,
+    /// Evaluations spent per branch.
+    pub spent: Vec<u64>,
+    /// Attempts per branch.
+    pub attempts: Vec<u32>,
+    /// Starts of the paper's search.
+    pub starts: u32,
+    /// Faults by file name.
+    pub faults: BTreeMap<String, Fault>,
+    /// The inputs that came closest to uncovered branches.
+    #[serde(default)]
+    pub closest: BTreeMap<u32, Closest>,
+    /// Evaluations when each branch was first taken; 0 for never.
+    #[serde(default)]
+    pub taken_at: Vec<u64>,
+    /// Hashes of the inputs under which workers died, one per death: what is imported again must not kill for ever.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub killers: Vec<u64>,
+}
+
+/// Version of `state.json`.
+pub const VERSION: u32 = 1;
+
+/// See the module.
+///
+/// What is kept is known at once and on disk after [`Store::flush`]: writing to a disk takes as long as a hundred thousand
+/// evaluations, and a group of files little longer than one.
+#[derive(Debug)]
+pub struct Store {
+    dir: PathBuf,
+    /// Held as long as the campaign runs.
+    _lock: File,
+    /// What `state.json` says.
+    pub remembered: Remembered,
+    /// What the user should know of the directory as it was found.
+    pub messages: Vec<String>,
+    /// Bytes of an input; harnesses take any number.
+    size: Option<usize>,
+    queue: Inputs,
+    pending: Inputs,
+    /// Inputs of `remembered.faults`.
+    fault_inputs: BTreeMap<String, Vec<u8>>,
+    /// Files in `crashes/` and `hangs/` that are not among them: a kill came before the state was written.
+    unlisted: Inputs,
+    /// Are there faults that `state.json` does not know?
+    has_new_faults: bool,
+    next_id: u32,
+    /// Files to be written, relative to the directory.
+    unwritten: Inputs,
+    /// Files to be removed when all are written: the same input is elsewhere then.
+    superseded: Vec<PathBuf>,
+}
+
+/// The directories of a campaign.
+const DIRECTORIES: [&str; 4] = ["queue", "pending", "crashes", "hangs"];
+
+/// Those of crashes and hangs.
+const FAULTS: [&str; 2] = ["crashes", "hangs"];
+
+/// What a campaign must remember besides its inputs.
+pub const STATE: &str = "state.json";
+
+fn failed(path: &Path, what: &str, e: &io::Error) -> Error {
+    at(path, format!("{what}: {}", plain(e)))
+}
+
+impl Store {
+    /// Opens (or begins) the campaign in `dir`, which `lock` holds, of inputs of `size` bytes. An empty `fingerprint` fits any.
+    ///
+    /// # Errors
+    /// When the directory cannot be used, or holds the campaign of another target.
+    pub fn open(dir: &Path, lock: File, fingerprint: &str, size: Option<usize>) -> Result<Self, Error> {
+        for d in DIRECTORIES {
+            let path = dir.join(d);
+            fs::create_dir_all(&path).map_err(|e| failed(&path, "cannot be created", &e))?;
+        }
+        let mut messages = Vec::new();
+        let mut remembered = read_state(dir, &mut messages);
+        if remembered.fingerprint.is_empty() {
+            remembered.fingerprint = manifest::read(dir).map(|m| m.fingerprint).unwrap_or_default();
+        }
+        if !remembered.fingerprint.is_empty()
+            && !fingerprint.is_empty()
+            && let Some(conflict) = fingerprint::conflict(&remembered.fingerprint, fingerprint)
+        {
+            return Err(at(dir, conflict));
+        }
+        if !fingerprint.is_empty() {
+            fingerprint.clone_into(&mut remembered.fingerprint);
+        }
+        remembered.version = VERSION;
+        let mut found = Leftovers::new(dir, size);
+        found.remove_temporary(&["", "queue", "pending", "crashes", "hangs", "tests"]);
+        let mut store = Self {
+            dir: dir.to_path_buf(),
+            _lock: lock,
+            remembered,
+            messages,
+            size,
+            queue: found.inputs("queue")?,
+            pending: found.inputs("pending")?,
+            fault_inputs: BTreeMap::new(),
+            unlisted: Vec::new(),
+            has_new_faults: false,
+            next_id: 0,
+            unwritten: Vec::new(),
+            superseded: Vec::new(),
+        };
+        for folder in FAULTS {
+            for (name, bytes) in found.inputs(folder)? {
+                store.unlisted.push((format!("{folder}/{name}"), bytes));
+            }
+        }
+        store.messages.extend(found.message());
+        store.make_consistent();
+        Ok(store)
+    }
+
+    /// Makes the parts agree, whichever of them is older.
+    fn make_consistent(&mut self) {
+        // An input is promoted by writing it to queue/ before it is removed from pending/.
+        let kept: BTreeSet<&[u8]> = self.queue.iter().map(|(_, bytes)| bytes.as_slice()).collect();
+        let (twice, pending) = core::mem::take(&mut self.pending).into_iter().partition(|(_, b)| kept.contains(&b[..]));
+        let _: &Inputs = &twice;
+        self.pending = pending;
+        self.superseded = twice.iter().map(|(name, _)| self.dir.join("pending").join(name)).collect();
+        recovery::renumber(&self.dir, [("queue", &mut self.queue), ("pending", &mut self.pending)]);
+        let names = || self.queue.iter().chain(&self.pending).map(|(name, _)| name.as_str());
+        self.next_id = recovery::next_id(names());
+        // Names are written before the state.
+        let figures = |key| names().filter_map(move |name| recovery::figure(name, key)).max().unwrap_or(0);
+        let (evaluations, seconds) = (figures("execs"), figures("time") as f64 / 1e3);
+        self.remembered.evaluations = self.remembered.evaluations.max(evaluations).min(u64::MAX / 2);
+        self.remembered.seconds = self.remembered.seconds.max(seconds);
+        let n_faults = self.remembered.faults.len();
+        for (file, bytes) in core::mem::take(&mut self.unlisted) {
+            if self.remembered.faults.contains_key(&file) {
+                self.fault_inputs.insert(file, bytes);
+            } else {
+                self.unlisted.push((file, bytes));
+            }
+        }
+        self.remembered.faults.retain(|file, _| self.fault_inputs.contains_key(file));
+        let lost = n_faults - self.remembered.faults.len();
+        if lost > 0 {
+            // Whose branches they were is not known; the other faults are run again, see `to_run_again`.
+            self.remembered.by_crash.clear();
+            self.messages.push(format!("the inputs of {lost} crashes or hangs are gone from {}", self.dir.display()));
+        }
+    }
+
+    /// The output directory.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Was there anything before?
+    #[must_use]
+    pub fn is_resumed(&self) -> bool {
+        let inputs = [&self.queue, &self.pending, &self.unlisted];
+        self.remembered.evaluations > 0 || inputs.iter().any(|i| !i.is_empty())
+    }
+
+    /// Names and bytes in `queue/`.
+    #[must_use]
+    pub fn queue(&self) -> &[(String, Vec<u8>)] {
+        &self.queue
+    }
+
+    /// Names and bytes in `pending/`.
+    #[must_use]
+    pub fn pending(&self) -> &[(String, Vec<u8>)] {
+        &self.pending
+    }
+
+    /// Files below the output directory and bytes of both.
+    #[must_use]
+    pub fn inputs(&self) -> Inputs {
+        [below("queue", &self.queue), below("pending", &self.pending)].concat()
+    }
+
+    /// Inputs of crashes and hangs that must run once more, to know what they are or which branches they take.
+    #[must_use]
+    pub fn to_run_again(&self) -> Vec<Vec<u8>> {
+        let unlisted = self.unlisted.iter().map(|(_, bytes)| bytes);
+        // Those that kill the process are never run without need.
+        let is_cheap = |file: &String| self.remembered.by_crash.is_empty() && self.remembered.faults[file].is_cheap;
+        unlisted.chain(self.fault_inputs.iter().filter(|(f, _)| is_cheap(f)).map(|(_, b)| b)).cloned().collect()
+    }
+
+    /// Keeps an input in `queue/`, unless it is there; if it was pending it is so no more.
+    pub fn keep(&mut self, bytes: &[u8], milliseconds: u64, evaluations: u64, op: &str) {
+        let bytes = self.fit(bytes);
+        if self.queue.iter().any(|(_, b)| *b == bytes) {
+            return;
+        }
+        let waiting = self.pending.iter().position(|(_, b)| *b == bytes);
+        let mut name = self.new_name(milliseconds, evaluations, op);
+        if let Some((_, found)) = waiting.and_then(|i| self.pending[i].0.split_once(',')) {
+            // When it was found, not when it was seen to saturate.
+            let id = name.split(',').next().unwrap_or_default();
+            name = format!("{id},{found}");
+        }
+        self.unwritten.push((format!("queue/{name}"), bytes.clone()));
+        self.queue.push((name, bytes));
+        if let Some(i) = waiting {
+            let old = format!("pending/{}", self.pending.remove(i).0);
+            match self.unwritten.iter().position(|(file, _)| *file == old) {
+                Some(i) => drop(self.unwritten.remove(i)),
+                None => self.superseded.push(self.dir.join(old)),
+            }
+        }
+    }
+
+    /// Keeps an input in `pending/`, unless it is kept already.
+    pub fn keep_pending(&mut self, bytes: &[u8], milliseconds: u64, evaluations: u64, op: &str) {
+        let bytes = self.fit(bytes);
+        if self.queue.iter().chain(&self.pending).any(|(_, b)| *b == bytes) {
+            return;
+        }
+        let name = self.new_name(milliseconds, evaluations, op);
+        self.unwritten.push((format!("pending/{name}"), bytes.clone()));
+        self.pending.push((name, bytes));
+    }
+
+    /// Keeps the input of a crash or a hang, one per place; true when the place is new.
+    pub fn keep_fault(&mut self, bytes: &[u8], fault: &Fault, milliseconds: u64) -> bool {
+        let bytes = self.fit(bytes);
+        let file = if let Some(i) = self.unlisted.iter().position(|(_, b)| *b == bytes) {
+            // Under the name it has, even if the place is known: it must not be run again and again.
+            self.unlisted.remove(i).0
+        } else if self.remembered.faults.values().any(|f| f.key == fault.key) {
+            return false;
+        } else {
+            let file = self.new_fault_name(fault.kind, milliseconds);
+            self.unwritten.push((file.clone(), bytes.clone()));
+            file
+        };
+        self.fault_inputs.insert(file.clone(), bytes);
+        self.remembered.faults.insert(file, fault.clone());
+        self.has_new_faults = true;
+        true
+    }
+
+    fn new_fault_name(&self, kind: FaultKind, milliseconds: u64) -> String {
+        let folder = if kind == FaultKind::Crash { "crashes" } else { "hangs" };
+        let files = self.fault_inputs.keys().chain(self.unlisted.iter().map(|(file, _)| file));
+        let number = recovery::next_id(files.filter_map(|file| file.strip_prefix(folder)?.strip_prefix('/')));
+        format!("{folder}/id:{number:06},time:{milliseconds},execs:{},op:penfuzz", self.remembered.evaluations)
+    }
+
+    /// The inputs of faults by their files.
+    #[must_use]
+    pub fn fault_inputs(&self) -> &BTreeMap<String, Vec<u8>> {
+        &self.fault_inputs
+    }
+
+    /// Files on the disk, of those in `queue/`, `pending/`, `crashes/` and `hangs/` that this campaign knows.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let faults = |kind| self.remembered.faults.values().filter(|f| f.kind == kind).count();
+        let lacks = |folder: &str| self.unwritten.iter().filter(|(file, _)| file.starts_with(folder)).count();
+        Counts {
+            kept: self.queue.len() - lacks("queue/"),
+            pending: self.pending.len() - lacks("pending/"),
+            crashes: faults(FaultKind::Crash) - lacks("crashes/"),
+            hangs: faults(FaultKind::Hang) - lacks("hangs/"),
+        }
+    }
+
+    /// Finds that are not on the disk.
+    #[must_use]
+    pub fn unwritten(&self) -> usize {
+        self.unwritten.len()
+    }
+
+    /// Must the state be written, since it lacks a fault?
+    #[must_use]
+    pub fn has_new_faults(&self) -> bool {
+        self.has_new_faults
+    }
+
+    /// Writes all that was kept since the last time, and removes what thereby is twice on the disk.
+    ///
+    /// # Errors
+    /// Those of the file system; what could not be written is still to be written.
+    pub fn flush(&mut self) -> io::Result<()> {
+        let files: Vec<_> =
+            self.unwritten.iter().map(|(file, bytes)| (self.dir.join(file), bytes.as_slice())).collect();
+        if atomic::write_group(&files).is_ok() {
+            self.unwritten.clear();
+        }
+        // A nearly full disk may have room for some of them.
+        while let Some((file, bytes)) = self.unwritten.first() {
+            atomic::write(&self.dir.join(file), bytes)?;
+            self.unwritten.remove(0);
+        }
+        while let Some(path) = self.superseded.last() {
+            match fs::remove_file(path) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+                _ => self.superseded.pop(),
+            };
+        }
+        Ok(())
+    }
+
+    /// Writes `state.json`, after everything that it speaks of.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn save(&mut self) -> io::Result<()> {
+        self.flush()?;
+        let text = serde_json::to_vec_pretty(&self.remembered)?;
+        atomic::write(&self.dir.join(STATE), &text)?;
+        self.has_new_faults = false;
+        Ok(())
+    }
+
+    fn new_name(&mut self, milliseconds: u64, evaluations: u64, op: &str) -> String {
+        let name = format!("id:{:06},time:{milliseconds},execs:{evaluations},op:{op}", self.next_id);
+        self.next_id = self.next_id.saturating_add(1);
+        name
+    }
+
+    /// As the target sees it: shorter inputs are continued with zeros, longer ones cut.
+    fn fit(&self, bytes: &[u8]) -> Vec<u8> {
+        let mut bytes = bytes.to_vec();
+        if let Some(size) = self.size {
+            bytes.resize(size, 0);
+        }
+        bytes
+    }
+}
+
+/// Files on the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counts {
+    /// In `queue/`.
+    pub kept: usize,
+    /// In `pending/`.
+    pub pending: usize,
+    /// In `crashes/`.
+    pub crashes: usize,
+    /// In `hangs/`.
+    pub hangs: usize,
+}
+
+/// Names below the output directory of inputs in `folder`.
+fn below(folder: &str, inputs: &Inputs) -> Inputs {
+    inputs.iter().map(|(name, bytes)| (format!("{folder}/{name}"), bytes.clone())).collect()
+}
+
+/// What is on the disk of a campaign that may be running: its state, and its kept and pending inputs by their files below
+/// `dir`. Nothing is changed, and what cannot be read is not there.
+#[must_use]
+pub fn peek(dir: &Path) -> (Remembered, Inputs) {
+    let inputs = ["queue", "pending"].map(|folder| below(folder, &recovery::peek(&dir.join(folder)))).concat();
+    (peek_state(dir).unwrap_or_default(), inputs)
+}
+
+/// The state of the campaign in `dir`, which may be running; nothing is touched.
+#[must_use]
+pub fn peek_state(dir: &Path) -> Option<Remembered> {
+    let state: Remembered = serde_json::from_slice(&fs::read(dir.join(STATE)).ok()?).ok()?;
+    (state.version == VERSION).then_some(state)
+}
+
+/// The state that was left, or a fresh one.
+fn read_state(dir: &Path, messages: &mut Vec<String>) -> Remembered {
+    let path = dir.join(STATE);
+    let read = match fs::read(&path) {
+        Ok(bytes) => serde_json::from_slice::<Remembered>(&bytes).ok().filter(|state| state.version == VERSION),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Remembered::default(),
+        Err(_) => None,
+    };
+    read.unwrap_or_else(|| {
+        let aside = dir.join("state.json.unreadable");
+        // What cannot be moved is written over by the next state.
+        let how = if fs::rename(&path, &aside).is_ok() { "set aside as" } else { "ignored; it cannot be set aside as" };
+        messages.push(format!("{} is not a state of this version; {how} {}", path.display(), aside.display()));
+        Remembered::default()
+    })
+}

@@ -1,0 +1,429 @@
+//! One input on request: one that takes a given path, or executes a given line.
+//!
+//! The target may do anything on the way, so searching, confirming and simplifying happen in child processes
+//! ([`crate::shrink`] has the same reasons). What was found is told at once; when the target ends its process, the search goes
+//! on in another, from what was told and with other random numbers. A found input is confirmed by the plain record of the
+//! branches that it takes, not by `r`.
+
+pub mod lines;
+pub mod search;
+pub mod spec;
+
+use std::{
+    collections::HashSet,
+    time::{Duration, Instant},
+};
+
+use libafl_bolts::rands::StdRand;
+use penfuzz_engine::{
+    error::Error,
+    executor::{Evaluator, Fault, evaluator::Ran, guard},
+    goals::{
+        Objective, Path,
+        path::{Step, is_taken},
+    },
+    program::{Target, harvest},
+    saturation::{BranchGraph, Saturation, Scope, ScopeKind},
+};
+use penfuzz_mutators::{
+    dictionary::Dictionary,
+    simplify::{Simplifier, Verdict},
+    start::StartPoints,
+};
+use serde::{Deserialize, Serialize};
+
+use self::{
+    search::{Bounds, Closer, Deadly, Search},
+    spec::Names,
+};
+use crate::{
+    campaign::SearchKind,
+    process::{
+        child::{self, Ending, Limit},
+        interrupts, shared_memory,
+    },
+    replay::session::silence,
+    shrink::simpler,
+};
+
+/// Processes that the target may end before the search is given up.
+const DEATHS: u64 = 100;
+/// Candidates while simplifying.
+const CANDIDATES: u32 = 20_000;
+/// Time for simplifying.
+const SIMPLIFYING: Duration = Duration::from_secs(2);
+/// Passes that are looked at: as many as an evaluation has fuel for.
+pub const ROOM: usize = 1 << 20;
+/// What came closer is told after this time: a target that ends its process loses no more of the search.
+const TELL: Duration = Duration::from_millis(2);
+
+/// What is asked for: any of several paths.
+#[derive(Debug, Clone)]
+pub struct Query {
+    /// The conditionals whose passes count.
+    pub scope: Scope,
+    /// Each path by its steps; every branch is one of the scope's.
+    pub paths: Vec<Vec<Step>>,
+    /// For every branch of the target: is it one of a conditional in scope?
+    pub counts: Vec<bool>,
+}
+
+/// How to search.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Only `Targeted`, `Structured`, `Random` and `Uniform` are searches for a path.
+    pub search: SearchKind,
+    /// Seed of the pseudo-random generator.
+    pub seed: u64,
+    /// Time for the search.
+    pub max_time: Duration,
+    /// Evaluations for the search.
+    pub max_evals: u64,
+    /// Time one evaluation may take.
+    pub timeout: Duration,
+    /// Make the found input simple.
+    pub simplify: bool,
+    /// Inputs to begin with.
+    pub seeds: Vec<Vec<u8>>,
+}
+
+/// What a run does, as its plain record tells.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Confirmed {
+    /// The branches it took, in order, at most [`ROOM`].
+    pub passes: Vec<u32>,
+    /// All of them.
+    pub n_passes: usize,
+    /// How it failed; `None` when it returned.
+    pub fault: Option<Fault>,
+    /// The result as raw bits, when it returned.
+    pub result: u64,
+}
+
+/// What came of it.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The input that was found or came closest; `None` when not even a first step was in sight.
+    pub bytes: Option<Vec<u8>>,
+    /// Which path it takes or came closest to.
+    pub path: usize,
+    /// The value of `r` of the [`Path`] objective there; 0 when it was found.
+    pub r: u64,
+    /// The record of the found input.
+    pub confirmed: Option<Confirmed>,
+    /// Evaluations of the search.
+    pub evaluations: u64,
+    /// Wall time of the search in seconds.
+    pub seconds: f64,
+    /// How often the target ended its process on the way.
+    pub deaths: u64,
+    /// The user ended the search.
+    pub interrupted: bool,
+}
+
+/// One word of the searching child.
+#[derive(Debug, Serialize, Deserialize)]
+enum Word {
+    Closer { goal: usize, r: u64, bytes: Vec<u8>, evaluations: u64 },
+    End { evaluations: u64 },
+}
+
+/// Searches, simplifies and confirms.
+///
+/// # Errors
+/// When the search is none for paths, or the system has no process to spare.
+pub fn run(evaluator: &mut Evaluator, query: &Query, options: &Options) -> Result<Answer, Error> {
+    let goals: Vec<Path> = query.paths.iter().filter_map(|p| Path::new(p, query.counts.clone())).collect();
+    if goals.len() < query.paths.len() {
+        return Err(Error::new("the path has no step that a run could miss: every input takes it"));
+    }
+    evaluator.set_scope(&query.scope.sites);
+    let shown =
+        shared_memory::bytes(evaluator.input_size().max(1)).ok_or_else(|| Error::new("no memory for an input"))?;
+    let mut answer = look_for(evaluator, query, &goals, options, Deadly { known: HashSet::new(), shown });
+    if answer.r == 0
+        && let Some(found) = answer.bytes.take()
+    {
+        let steps = &query.paths[answer.path];
+        let confirmed = confirm(evaluator, query, &found, options.timeout);
+        let simple = if options.simplify {
+            simplify(evaluator, query, &goals[answer.path], &found, options.timeout)
+        } else {
+            found.clone()
+        };
+        // What is simpler must do the same by the record, too.
+        let same = (simple != found).then(|| confirm(evaluator, query, &simple, options.timeout)).flatten();
+        let same = same.filter(|c| is_taken(steps, &c.passes) && c.fault.is_none());
+        (answer.bytes, answer.confirmed) = if same.is_some() { (Some(simple), same) } else { (Some(found), confirmed) };
+        if !answer.confirmed.as_ref().is_some_and(|c| is_taken(steps, &c.passes)) {
+            return Err(Error::new(
+                "an input that took the path does not take it again: the function depends on more than its arguments",
+            ));
+        }
+    }
+    Ok(answer)
+}
+
+/// The dictionary, graph and all else that a search needs is made once; each child inherits it.
+fn look_for(evaluator: &mut Evaluator, query: &Query, goals: &[Path], options: &Options, mut deadly: Deadly) -> Answer {
+    let _watch = interrupts::Watch::begin();
+    let begun = Instant::now();
+    let until = begun + options.max_time;
+    let target = std::rc::Rc::clone(evaluator.target());
+    let saturation = Saturation::new(BranchGraph::new(&target, &query.scope));
+    let dictionary = harvest::dictionary(&target, evaluator.function_index());
+    let mut answer = Answer {
+        bytes: None,
+        path: 0,
+        r: u64::MAX,
+        confirmed: None,
+        evaluations: 0,
+        seconds: 0.0,
+        deaths: 0,
+        interrupted: false,
+    };
+    let mut missing = usize::MAX;
+    let size = evaluator.input_size();
+    loop {
+        let before = answer.evaluations;
+        let bounds = Bounds { until, evaluations: options.max_evals };
+        let mut seeds = options.seeds.clone();
+        seeds.extend(answer.bytes.clone());
+        let work = |say: &mut dyn FnMut(&Word)| {
+            silence();
+            if evaluator.on_its_own(options.timeout).is_err() {
+                return;
+            }
+            evaluator.set_evaluations(before);
+            let seed = options.seed.wrapping_add(answer.deaths << 32);
+            let (words, deadly) = (dictionary.clone(), deadly.clone());
+            let mut search = Search::new(evaluator, &saturation, goals, words, seed, bounds, deadly);
+            let mut told = Teller { at_once: answer.deaths > 0, ..Teller::default() };
+            search.run(options.search, &seeds, &mut |closer| told.tell(&closer, say));
+            told.rest(say);
+            say(&Word::End { evaluations: evaluator.evaluations() });
+        };
+        let mut ended = false;
+        let mut found = (answer.bytes.take(), answer.path, answer.r, answer.evaluations);
+        let hear = |word| match word {
+            Word::Closer { goal, r, bytes, evaluations } => {
+                let now = goals[goal].missing(r);
+                if (now, r) < (missing, found.2) || found.0.is_none() {
+                    missing = now;
+                    found = (Some(bytes), goal, r, evaluations);
+                }
+            }
+            Word::End { evaluations } => {
+                found.3 = evaluations;
+                ended = true;
+            }
+        };
+        let patience = options.timeout * 2 + Duration::from_secs(1);
+        let limit = Limit::Interruptible(until + patience);
+        let ending = child::run(work, hear, limit);
+        (answer.bytes, answer.path, answer.r, answer.evaluations) = found;
+        answer.interrupted = interrupts::requested();
+        let is_over =
+            answer.r == 0 || answer.interrupted || Instant::now() >= until || answer.evaluations >= options.max_evals;
+        if ended && ending == Ending::Done || is_over || answer.deaths == DEATHS {
+            break;
+        }
+        // SAFETY: there are as many bytes, and the process that wrote them is gone.
+        let last = unsafe { core::slice::from_raw_parts(deadly.shown.as_ptr(), size) };
+        deadly.known.insert(last.to_vec());
+        answer.deaths += 1;
+        answer.evaluations += 1;
+    }
+    answer.seconds = begun.elapsed().as_secs_f64();
+    answer
+}
+
+/// Tells a find at once, and what came closer now and then.
+#[derive(Default)]
+struct Teller {
+    /// The target has ended its process before: what is held would be lost with the next one.
+    at_once: bool,
+    last: Option<Instant>,
+    held: Option<Word>,
+}
+
+impl Teller {
+    fn tell(&mut self, closer: &Closer, say: &mut dyn FnMut(&Word)) {
+        let word = Word::Closer {
+            goal: closer.goal,
+            r: closer.r,
+            bytes: closer.bytes.to_vec(),
+            evaluations: closer.evaluations,
+        };
+        let is_due = self.at_once || self.last.is_none_or(|last| last.elapsed() >= TELL);
+        if closer.r == 0 || is_due {
+            self.last = Some(Instant::now());
+            self.held = None;
+            say(&word);
+        } else {
+            self.held = Some(word);
+        }
+    }
+
+    fn rest(&mut self, say: &mut dyn FnMut(&Word)) {
+        if let Some(word) = self.held.take() {
+            say(&word);
+        }
+    }
+}
+
+/// Runs an input in a process of its own and records the branches in scope in order; `None` when it ends its process.
+pub fn confirm(evaluator: &mut Evaluator, query: &Query, bytes: &[u8], timeout: Duration) -> Option<Confirmed> {
+    let mut confirmed = None;
+    let work = |say: &mut dyn FnMut(&Confirmed)| {
+        silence();
+        if evaluator.on_its_own(timeout).is_ok() {
+            say(&record(evaluator, &query.counts, bytes, ROOM));
+        }
+    };
+    let limit = Limit::Silence(timeout * 2 + Duration::from_secs(1));
+    child::run(work, |c| confirmed = Some(c), limit);
+    confirmed
+}
+
+/// The same in this process, for at most `room` passes.
+fn record(evaluator: &mut Evaluator, counts: &[bool], bytes: &[u8], room: usize) -> Confirmed {
+    evaluator.set_ration(evaluator.fuel());
+    let (ran, passes) = evaluator.passes(counts, bytes, room);
+    let fault = if ran == Ran::Faulted { evaluator.fault() } else { None };
+    let result = evaluator.output()[0] as u64;
+    Confirmed { passes: passes.branches, n_passes: passes.n, fault, result }
+}
+
+/// A simpler input that takes the path and returns.
+fn simplify(evaluator: &mut Evaluator, query: &Query, path: &Path, found: &[u8], timeout: Duration) -> Vec<u8> {
+    let mut best = found.to_vec();
+    let saturation = Saturation::new(BranchGraph::new(evaluator.target(), &query.scope));
+    let until = Instant::now() + SIMPLIFYING;
+    let work = |say: &mut dyn FnMut(&Vec<u8>)| {
+        silence();
+        if evaluator.on_its_own(timeout).is_err() {
+            return;
+        }
+        evaluator.set_ration(evaluator.fuel());
+        let (layout, is_harness) = (evaluator.function().layout(), evaluator.function().is_harness());
+        path.arm(evaluator, &saturation);
+        let (mut left, mut x) = (CANDIDATES, found.to_vec());
+        simpler(&mut Simplifier::new(), &mut x, &layout, is_harness, |y| {
+            if left == 0 || Instant::now() >= until || guard::is_worn_out() {
+                return Verdict::Stop;
+            }
+            left -= 1;
+            if evaluator.run(y) == Ran::Returned && evaluator.r() == 0 {
+                say(&y.to_vec());
+                return Verdict::Holds;
+            }
+            Verdict::Fails
+        });
+    };
+    child::run(work, |y| best = y, Limit::At(until + timeout * 2));
+    best
+}
+
+/// The answer where every input will do: the first start point, or the first seed.
+///
+/// # Errors
+/// When the function ends its process.
+pub fn any_input(evaluator: &mut Evaluator, query: &Query, options: &Options) -> Result<Answer, Error> {
+    evaluator.set_scope(&query.scope.sites);
+    let begun = Instant::now();
+    let layout = evaluator.function().layout();
+    let mut x = vec![0; layout.size()];
+    let (mut starts, mut rng) = (StartPoints::new(), StdRand::with_seed(options.seed));
+    starts.next(&mut rng, &layout, &Dictionary::general(), &mut x);
+    let bytes = options.seeds.first().cloned().unwrap_or(x);
+    let confirmed = confirm(evaluator, query, &bytes, options.timeout);
+    let confirmed = confirmed.ok_or_else(|| Error::new("the function ends its process whatever the input"))?;
+    let seconds = begun.elapsed().as_secs_f64();
+    Ok(Answer {
+        bytes: Some(bytes),
+        path: 0,
+        r: 0,
+        confirmed: Some(confirmed),
+        evaluations: 1,
+        seconds,
+        deaths: 0,
+        interrupted: false,
+    })
+}
+
+/// Records the passes of each input that returns after at most `room` of them, in processes of their own.
+#[must_use]
+pub fn record_all(
+    evaluator: &mut Evaluator,
+    counts: &[bool],
+    inputs: &[Vec<u8>],
+    room: usize,
+    timeout: Duration,
+) -> Vec<(Vec<u8>, Vec<u32>)> {
+    let mut done = Vec::new();
+    let mut next = 0;
+    while next < inputs.len() {
+        let mut heard = 0;
+        let work = |say: &mut dyn FnMut(&Option<Vec<u32>>)| {
+            silence();
+            if evaluator.on_its_own(timeout).is_ok() {
+                for x in &inputs[next..] {
+                    let run = record(evaluator, counts, x, room);
+                    say(&(run.fault.is_none() && run.n_passes <= room).then_some(run.passes));
+                }
+            }
+        };
+        let hear = |passes: Option<Vec<u32>>| {
+            done.extend(passes.map(|p| (inputs[next + heard].clone(), p)));
+            heard += 1;
+        };
+        child::run(work, hear, Limit::Silence(timeout * 2 + Duration::from_secs(1)));
+        // One that ended its process is left out.
+        next += heard + 1;
+    }
+    done
+}
+
+/// Refuses a path in which a step can never follow the one before, as far as calls can be followed.
+///
+/// # Errors
+/// The first such step, and what can follow instead.
+pub fn check(target: &Target, function: usize, scope: &Scope, names: &Names, steps: &[Step]) -> Result<(), Error> {
+    let is_recursive = {
+        let f = &target.functions[function];
+        let edges = target.sites[f.sites.clone()].iter().flat_map(|s| &s.edges).chain([&f.entry_edges]);
+        let mut callees = edges.flat_map(|e| e.calls.iter().copied());
+        callees.any(|c| target.called_by(c)[function])
+    };
+    if scope.kind != ScopeKind::Function || is_recursive {
+        return Ok(());
+    }
+    let mut before: Option<Step> = None;
+    for (i, step) in steps.iter().enumerate() {
+        let edges = match before {
+            None => Some(&target.functions[function].entry_edges),
+            Some(Step::Branch(b)) => {
+                let site = &target.sites[target.site_of(b)];
+                Some(&site.edges[b - site.first_branch])
+            }
+            _ => None,
+        };
+        if let (Some(edges), Step::Branch(b)) = (edges, *step) {
+            let next: Vec<usize> = edges.next.iter().copied().filter(|s| target.sites[*s].is_conditional()).collect();
+            if !next.contains(&target.site_of(b)) {
+                return Err(Error::new(impossible(target, names, i, *step, before, &next)));
+            }
+        }
+        before = Some(*step);
+    }
+    Ok(())
+}
+
+fn impossible(target: &Target, names: &Names, i: usize, step: Step, before: Option<Step>, next: &[usize]) -> String {
+    let after = before.map_or("the entry of the function".to_owned(), |b| format!("{} (step {i})", names.step(b)));
+    let places: Vec<String> = next.iter().map(|s| names.place(target.sites[*s].first_branch)).collect();
+    let instead =
+        if places.is_empty() { "the function returns".to_owned() } else { format!("comes {}", places.join(" or ")) };
+    format!("step {} of the path, {}, never follows {after}: behind that {instead}", i + 1, names.step(step))
+}

@@ -1,0 +1,385 @@
+//! The search for an input that takes a path: minimizes the [`Path`] objective from many starts.
+
+use core::ptr::NonNull;
+use std::{collections::HashSet, sync::Arc, time::Instant};
+
+use libafl_bolts::rands::{Rand, StdRand};
+use penfuzz_engine::{
+    executor::{Evaluator, guard},
+    goals::{Objective, Path},
+    saturation::Saturation,
+    stages::probe,
+};
+use penfuzz_mutators::{
+    basinhopping::Basinhopping,
+    dictionary::Dictionary,
+    evaluate::{Metric, RepresentingFunction, Stop},
+    minimizer::{LocalMinimizer, avm::Avm},
+    random,
+    start::StartPoints,
+    structured,
+    view::Layout,
+};
+
+use crate::{campaign::SearchKind, process::interrupts};
+
+/// Units of the first attempt; each round over the goals doubles them.
+const FIRST_BUDGET: u64 = 2_000;
+/// Units of the longest attempt.
+const LONGEST_BUDGET: u64 = 400_000;
+/// Inputs remembered that got about as far.
+const EQUALS: usize = 24;
+/// About as far: all steps but one in this many.
+const ABOUT: usize = 10;
+/// Units of a turn that combines such inputs.
+const COMBINING: u64 = 4_000;
+/// The fuel of the first attempts is the whole divided by two to this power, or what a path needs.
+const FIRST_RATION: u32 = 8;
+/// Units between two looks at the clock.
+const TICK: u64 = 16;
+
+/// What the search says on the way.
+#[derive(Debug, Clone)]
+pub struct Closer<'a> {
+    /// Which of the goals.
+    pub goal: usize,
+    /// The value of `r`; 0 for a found input.
+    pub r: u64,
+    /// The input.
+    pub bytes: &'a [u8],
+    /// Evaluations so far.
+    pub evaluations: u64,
+}
+
+/// Inputs that have ended the process of an earlier part of the search, and where the one under evaluation is shown to whoever
+/// outlives this one.
+#[derive(Debug, Clone)]
+pub struct Deadly {
+    /// They are not evaluated again.
+    pub known: HashSet<Vec<u8>>,
+    /// Room for an input, in memory that is shared.
+    pub shown: NonNull<u8>,
+}
+
+/// When to end.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// Then.
+    pub until: Instant,
+    /// After so many evaluations.
+    pub evaluations: u64,
+}
+
+/// Inputs that got farthest on the way to one goal.
+#[derive(Debug, Clone)]
+struct Goal {
+    path: Path,
+    r: u64,
+    best: Vec<u8>,
+    /// Others that got about as far, with the number of steps that they miss.
+    equals: Vec<(usize, Vec<u8>)>,
+    missing: usize,
+}
+
+impl Goal {
+    /// Steps that an input may miss which got about as far.
+    fn most_missing(&self) -> usize {
+        self.missing + (self.path.len() - self.missing) / ABOUT
+    }
+}
+
+/// See the module.
+pub struct Search<'a> {
+    evaluator: &'a mut Evaluator,
+    saturation: &'a Saturation,
+    layout: Layout,
+    dictionary: Arc<Dictionary>,
+    full: Basinhopping,
+    hops: Basinhopping,
+    starts: StartPoints,
+    rng: StdRand,
+    bounds: Bounds,
+    deadly: Deadly,
+    goals: Vec<Goal>,
+    x: Vec<u8>,
+}
+
+impl<'a> Search<'a> {
+    /// Towards any of `goals`; `saturation` knows the graph of the branches in scope.
+    #[must_use]
+    pub fn new(
+        evaluator: &'a mut Evaluator,
+        saturation: &'a Saturation,
+        goals: &[Path],
+        dictionary: Dictionary,
+        seed: u64,
+        bounds: Bounds,
+        deadly: Deadly,
+    ) -> Self {
+        let layout = evaluator.function().layout();
+        let dictionary = Arc::new(dictionary);
+        let avm = || Avm::new(Arc::clone(&dictionary));
+        let goal = |path: &Path| Goal {
+            path: path.clone(),
+            r: u64::MAX,
+            best: vec![0; layout.size()],
+            equals: Vec::new(),
+            missing: path.len(),
+        };
+        Self {
+            full: Basinhopping::new(Box::new(avm()), Arc::clone(&dictionary)),
+            hops: Basinhopping::new(Box::new(avm().lines_only()), Arc::clone(&dictionary)).with_n_iter(u32::MAX),
+            starts: StartPoints::new(),
+            rng: StdRand::with_seed(seed),
+            goals: goals.iter().map(goal).collect(),
+            x: vec![0; layout.size()],
+            evaluator,
+            saturation,
+            layout,
+            dictionary,
+            bounds,
+            deadly,
+        }
+    }
+
+    /// Searches until an input is found (its goal) or the bounds are met. `seeds` are looked at first.
+    pub fn run(&mut self, kind: SearchKind, seeds: &[Vec<u8>], say: &mut dyn FnMut(Closer)) -> Option<usize> {
+        let end = match kind {
+            SearchKind::Targeted => self.targeted(seeds, say),
+            _ => self.sample(kind, say),
+        };
+        matches!(end, Err(Stop::Found)).then(|| self.goals.iter().position(|g| g.r == 0)).flatten()
+    }
+
+    /// Without any feedback: the first goal only.
+    fn sample(&mut self, kind: SearchKind, say: &mut dyn FnMut(Closer)) -> Result<(), Stop> {
+        self.arm(0, None);
+        let general = Dictionary::general();
+        let mut walk = Walk::new(self.evaluator, (0, &mut self.goals[0]), (&self.deadly, self.bounds), u64::MAX, say);
+        loop {
+            match kind {
+                SearchKind::Random => random::fill(&mut self.rng, &self.layout, &mut self.x),
+                SearchKind::Uniform => random::fill_uniform(&mut self.rng, &self.layout, &mut self.x),
+                _ => structured::fill(&mut self.rng, &self.layout, &general, &mut self.x),
+            }
+            walk.evaluate(&self.x)?;
+        }
+    }
+
+    fn targeted(&mut self, seeds: &[Vec<u8>], say: &mut dyn FnMut(Closer)) -> Result<(), Stop> {
+        for attempt in 0.. {
+            let budget = (FIRST_BUDGET << (attempt / 4).min(20)).min(LONGEST_BUDGET);
+            for goal in 0..self.goals.len() {
+                let ration = self.evaluator.fuel() >> FIRST_RATION.saturating_sub(attempt as u32 / 2);
+                let steps = self.goals[goal].path.len() as i64;
+                self.evaluator.set_ration(ration.max(steps.saturating_mul(2) + 1024));
+                if attempt == 0 {
+                    self.look_at(goal, seeds, say)?;
+                }
+                match self.attempt(goal, attempt, budget, say) {
+                    Err(Stop::Budget) | Ok(()) => {}
+                    Err(end) => return Err(end),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn look_at(&mut self, goal: usize, seeds: &[Vec<u8>], say: &mut dyn FnMut(Closer)) -> Result<(), Stop> {
+        self.arm(goal, None);
+        let size = self.layout.size();
+        for seed in seeds {
+            let mut x = seed.clone();
+            x.resize(size, 0);
+            let known = (&self.deadly, self.bounds);
+            Walk::new(self.evaluator, (goal, &mut self.goals[goal]), known, u64::MAX, say).evaluate(&x)?;
+        }
+        Ok(())
+    }
+
+    /// One attempt at one goal, from the input that got farthest, from one that got as far, or from a new one.
+    fn attempt(&mut self, goal: usize, attempt: usize, budget: u64, say: &mut dyn FnMut(Closer)) -> Result<(), Stop> {
+        let g = &self.goals[goal];
+        let leads = (attempt % 2 == 1 && !g.path.is_site_reached(g.r)).then_some(g.missing);
+        self.arm(goal, leads);
+        let (mut left, mut turn) = (budget, attempt);
+        while left > 0 {
+            let turn_of = Turn::of(turn, &self.goals[goal]);
+            let allowed = match turn_of {
+                Turn::Hops | Turn::Near => left,
+                Turn::Combine => left.min(COMBINING),
+                Turn::Best | Turn::Fresh => left.min(budget / 2 + 1),
+            };
+            self.choose_start(goal, turn_of);
+            let known = (&self.deadly, self.bounds);
+            let mut walk = Walk::new(self.evaluator, (goal, &mut self.goals[goal]), known, allowed, say);
+            let end = match turn_of {
+                Turn::Combine => combine(&mut walk, &mut self.x, &self.layout, &mut self.rng),
+                Turn::Hops | Turn::Near => self.hops.minimize(&mut walk, &mut self.x, &self.layout, &mut self.rng),
+                Turn::Best | Turn::Fresh => self.full.minimize(&mut walk, &mut self.x, &self.layout, &mut self.rng),
+            };
+            left = left.saturating_sub((allowed - walk.budget).max(1));
+            turn += 1;
+            match end {
+                Ok(_) | Err(Stop::Budget) => {}
+                Err(end) => return Err(end),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the start of a turn to `x`.
+    fn choose_start(&mut self, goal: usize, turn: Turn) {
+        let goal = &self.goals[goal];
+        match turn {
+            Turn::Best | Turn::Hops | Turn::Combine => self.x.clone_from(&goal.best),
+            Turn::Near => {
+                let pick = self.rng.below_or_zero(goal.equals.len().max(1));
+                self.x.clone_from(goal.equals.get(pick).map_or(&goal.best, |e| &e.1));
+            }
+            Turn::Fresh => self.starts.next(&mut self.rng, &self.layout, &self.dictionary, &mut self.x),
+        }
+    }
+
+    fn arm(&mut self, goal: usize, leads: Option<usize>) {
+        let path = &mut self.goals[goal].path;
+        path.lead(leads.unwrap_or(0), self.saturation);
+        path.arm(self.evaluator, self.saturation);
+    }
+}
+
+/// What a turn of an attempt begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    /// A new point.
+    Fresh,
+    /// The input that got farthest.
+    Best,
+    /// One that got about as far; short hops around it.
+    Near,
+    /// The input that got farthest; short hops around it.
+    Hops,
+    /// The input that got farthest, moved by differences of others.
+    Combine,
+}
+
+impl Turn {
+    fn of(number: usize, goal: &Goal) -> Self {
+        const ALL: [Turn; 5] = [Turn::Fresh, Turn::Best, Turn::Near, Turn::Hops, Turn::Combine];
+        match ALL[number % ALL.len()] {
+            _ if goal.r == u64::MAX => Self::Fresh,
+            Self::Combine if goal.equals.len() < 3 => Self::Near,
+            turn => turn,
+        }
+    }
+}
+
+/// Moves the input that got farthest by the difference of two others that got about as far, on the lines of their numbers: what
+/// keeps the steps that these share is often a direction in which several numbers change together. (Storn and Price,
+/// *Differential Evolution*, Journal of Global Optimization 11, 1997, with whole factors.)
+fn combine(walk: &mut Walk, x: &mut [u8], layout: &Layout, rng: &mut StdRand) -> Result<u64, Stop> {
+    loop {
+        let equals = &walk.goal.equals;
+        let (a, b) = (rng.below_or_zero(equals.len()), rng.below_or_zero(equals.len()));
+        let from = if rng.below_or_zero(3) == 0 { rng.below_or_zero(equals.len()) } else { usize::MAX };
+        let (a, b) = (&equals[a].1, &equals[b].1);
+        let base = equals.get(from).map_or(&walk.goal.best, |e| &e.1);
+        let factor = 1u64 << rng.below_or_zero(4);
+        for slot in layout.slots() {
+            let difference = slot.position(a).wrapping_sub(slot.position(b)).wrapping_mul(factor);
+            slot.set_position(x, slot.position(base).wrapping_add(difference));
+        }
+        walk.evaluate(x)?;
+    }
+}
+
+/// The armed target as a representing function, which remembers what got farthest.
+struct Walk<'a> {
+    evaluator: &'a mut Evaluator,
+    number: usize,
+    goal: &'a mut Goal,
+    deadly: &'a Deadly,
+    bounds: Bounds,
+    budget: u64,
+    tick: u64,
+    say: &'a mut dyn FnMut(Closer),
+}
+
+impl<'a> Walk<'a> {
+    fn new(
+        evaluator: &'a mut Evaluator,
+        (number, goal): (usize, &'a mut Goal),
+        (deadly, bounds): (&'a Deadly, Bounds),
+        budget: u64,
+        say: &'a mut dyn FnMut(Closer),
+    ) -> Self {
+        Self { evaluator, number, goal, deadly, bounds, budget, tick: 0, say }
+    }
+
+    fn is_over(&mut self) -> bool {
+        if self.evaluator.evaluations() >= self.bounds.evaluations {
+            return true;
+        }
+        if self.tick > 0 {
+            return false;
+        }
+        self.tick = TICK;
+        guard::is_worn_out() || interrupts::requested() || Instant::now() >= self.bounds.until
+    }
+
+    #[cold]
+    fn improve(&mut self, x: &[u8], r: u64) {
+        let missing = self.goal.path.missing(r);
+        if missing < self.goal.missing {
+            self.goal.missing = missing;
+            let most = self.goal.most_missing();
+            self.goal.equals.retain(|e| e.0 <= most);
+        }
+        if r < self.goal.r {
+            self.goal.r = r;
+            self.goal.best.copy_from_slice(x);
+            (self.say)(Closer { goal: self.number, r, bytes: x, evaluations: self.evaluator.evaluations() });
+        }
+        let equals = &mut self.goal.equals;
+        if equals.len() < EQUALS {
+            equals.push((missing, x.to_vec()));
+        } else if let Some(place) =
+            (0..EQUALS).max_by_key(|i| (equals[*i].0, *i as u64 ^ (self.evaluator.evaluations() % 32)))
+        {
+            equals[place].0 = missing;
+            equals[place].1.copy_from_slice(x);
+        }
+    }
+}
+
+impl RepresentingFunction for Walk<'_> {
+    #[inline]
+    fn evaluate(&mut self, x: &[u8]) -> Result<u64, Stop> {
+        if self.budget == 0 {
+            return Err(Stop::Budget);
+        }
+        if self.is_over() {
+            return Err(Stop::End);
+        }
+        if !self.deadly.known.is_empty() && self.deadly.known.contains(x) {
+            self.budget -= 1;
+            return Ok(u64::MAX);
+        }
+        // SAFETY: there is room for an input, and nobody reads it while this process lives.
+        unsafe { core::ptr::copy_nonoverlapping(x.as_ptr(), self.deadly.shown.as_ptr(), x.len()) };
+        let _ = self.evaluator.run(x);
+        let cost = 1 + self.evaluator.fuel_used() / probe::FUEL_PER_UNIT;
+        self.budget = self.budget.saturating_sub(cost);
+        self.tick = self.tick.saturating_sub(cost);
+        let r = self.evaluator.r();
+        let is_equal = self.tick == 0 && r != u64::MAX && self.goal.path.missing(r) <= self.goal.most_missing();
+        if r < self.goal.r || is_equal {
+            self.improve(x, r);
+        }
+        if r == 0 { Err(Stop::Found) } else { Ok(r) }
+    }
+
+    fn metric(&self) -> Metric {
+        Metric::Ulp
+    }
+}

@@ -1,0 +1,234 @@
+//! A target on which inputs are evaluated one by one, each whatever it does.
+
+use std::{
+    fs::File,
+    os::fd::AsRawFd,
+    path::{Path, PathBuf},
+    rc::Rc,
+    time::Duration,
+};
+
+use penfuzz_cc::abi::{action, metric};
+use penfuzz_engine::{
+    error::{Error, at},
+    executor::{
+        Evaluator, Fault,
+        evaluator::{Limits, Ran},
+        guard,
+    },
+    program::{
+        Rounding, Target,
+        build::{self, Recipe},
+        select,
+    },
+    saturation::{Goals, Scope, ScopeKind},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    output::{fingerprint, manifest::Manifest},
+    process::child::{self, Ending, Limit},
+    replay::fatal_input::{self, Death},
+};
+
+/// What an input does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// The branches in scope that it takes, ascending.
+    pub covers: Vec<u32>,
+    /// How it fails; `None` when the function returns.
+    pub fault: Option<Fault>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Bench {
+    /// The function under test.
+    pub evaluator: Evaluator,
+    /// The branches that count.
+    pub scope: Scope,
+    /// See [`fingerprint::fingerprint`].
+    pub fingerprint: String,
+    /// The file that is loaded.
+    pub linked: PathBuf,
+    timeout: Duration,
+}
+
+/// What to evaluate on.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    /// The target as the user knows it.
+    pub name: &'a Path,
+    /// The function, if it is named.
+    pub function: Option<&'a str>,
+    /// Rounding modes.
+    pub rounding: Rounding,
+    /// What was searched for.
+    pub goals: Goals,
+    /// Whose branches count; by default as in a campaign.
+    pub scope: Option<ScopeKind>,
+    /// Limits of one evaluation.
+    pub limits: Limits,
+}
+
+impl Bench {
+    /// Loads the linked file of a target.
+    ///
+    /// # Errors
+    /// When it cannot be loaded, or its function not be called.
+    pub fn load(linked: &Path, subject: Subject) -> Result<Self, Error> {
+        let target = Target::load(linked)?.named(subject.name);
+        let target = Rc::new(if subject.rounding.is_nearest() { target } else { target.with_rounding() });
+        let function = select::select(&target, subject.function)?;
+        let kind = subject.scope.unwrap_or_else(|| ScopeKind::of(&target.functions[function], subject.goals));
+        let scope = Scope::new(&target, function, kind, subject.goals);
+        let fingerprint = fingerprint::fingerprint(&target, function, kind, subject.goals);
+        let evaluator = Evaluator::new(target, function, subject.limits)?;
+        Ok(Self { evaluator, scope, fingerprint, linked: linked.to_path_buf(), timeout: subject.limits.timeout })
+    }
+
+    /// The target of a campaign, linked again when the file in the cache is gone.
+    ///
+    /// # Errors
+    /// When there is neither the linked file nor its sources, or one cannot be used.
+    pub fn of(manifest: &Manifest) -> Result<Self, Error> {
+        let subject = Subject {
+            name: Path::new(&manifest.target),
+            function: Some(&manifest.symbol),
+            rounding: manifest.rounding,
+            goals: manifest.goals,
+            scope: Some(manifest.scope),
+            limits: manifest.limits(),
+        };
+        if manifest.linked.exists() {
+            return Self::load(&manifest.linked, subject);
+        }
+        if manifest.sources.is_empty() {
+            return Err(at(&manifest.linked, "is the target of this campaign and is gone; link it again with pen-cc"));
+        }
+        let recipe = Recipe {
+            sources: manifest.sources.clone(),
+            flags: manifest.flags.clone(),
+            libs: manifest.libs.clone(),
+            san_cov: false,
+            exceptions: manifest.goals.are_exceptions(),
+        };
+        Self::load(&build::build(&recipe)?, subject)
+    }
+
+    /// What to say when the target is not that of the campaign any more.
+    #[must_use]
+    pub fn change_since(&self, manifest: &Manifest) -> Option<String> {
+        (self.fingerprint != manifest.fingerprint)
+            .then(|| format!("{} has changed since the campaign; inputs are judged by what it is now", manifest.target))
+    }
+
+    /// Branches in scope.
+    #[must_use]
+    pub fn n_goals(&self) -> usize {
+        self.scope.len()
+    }
+
+    /// Evaluates `inputs` in order, in child processes whose output nobody sees. One that kills its process is run again alone.
+    ///
+    /// # Errors
+    /// When the system has no process to spare.
+    pub fn evaluate(&mut self, inputs: &[&[u8]]) -> Result<Vec<Run>, Error> {
+        let mut runs: Vec<Run> = Vec::with_capacity(inputs.len());
+        while runs.len() < inputs.len() {
+            let before = runs.len();
+            let mut ending = self.in_child(&inputs[before..], &mut runs);
+            let next = runs.len();
+            if ending == Ending::Done && next > before || next == inputs.len() {
+                continue;
+            }
+            if next > before {
+                // It may be a target that the inputs before have spoiled: the next one gets a fresh process.
+                ending = self.in_child(&inputs[next..=next], &mut runs);
+            }
+            if runs.len() == next {
+                runs.push(self.killed(inputs[next], ending)?);
+            }
+        }
+        Ok(runs)
+    }
+
+    fn in_child(&mut self, inputs: &[&[u8]], runs: &mut Vec<Run>) -> Ending {
+        let patience = self.patience();
+        let timeout = self.timeout;
+        let work = |say: &mut dyn FnMut(&Run)| {
+            silence();
+            if self.evaluator.on_its_own(timeout).is_err() {
+                return;
+            }
+            for bytes in inputs {
+                say(&self.look(bytes));
+                if guard::is_worn_out() {
+                    return;
+                }
+            }
+        };
+        child::run(work, |run| runs.push(run), Limit::Silence(patience))
+    }
+
+    /// Evaluates one input in this process.
+    pub fn look(&mut self, bytes: &[u8]) -> Run {
+        self.evaluator.set_objective(metric::ULP, u64::MAX);
+        let scope = &self.scope;
+        self.evaluator.arm(|b| if scope.asked[b] { action::RECORD } else { 0 });
+        let ran = self.evaluator.run(bytes);
+        let mut covers = Vec::new();
+        self.evaluator.take_hits(&mut covers);
+        covers.sort_unstable();
+        Run { covers, fault: if ran == Ran::Faulted { self.evaluator.fault() } else { None } }
+    }
+
+    /// What is known of an input that kills its process: told apart by its way of dying and the branches on the way.
+    ///
+    /// # Errors
+    /// When the system has no process to spare.
+    pub fn killed(&mut self, bytes: &[u8], ending: Ending) -> Result<Run, Error> {
+        let patience = self.patience();
+        let again = fatal_input::run_again(&mut self.evaluator, &self.scope, bytes, patience)?;
+        let last = match ending {
+            Ending::Died(signal) => Death { signal, stuck: false },
+            _ => Death { signal: libc::SIGKILL, stuck: true },
+        };
+        let (death, covers) = again.unwrap_or((last, Vec::new()));
+        let place = self.place_after(&covers);
+        Ok(Run { fault: Some(death.fault(&covers, place)), covers })
+    }
+
+    /// Where a run was last seen.
+    fn place_after(&self, branches: &[u32]) -> String {
+        let target = self.evaluator.target();
+        match branches.last() {
+            Some(last) => {
+                let site = &target.sites[target.site_of(*last as usize)];
+                format!("{} (after {}:{})", target.functions[site.function].name, site.file, site.line)
+            }
+            None => self.evaluator.function().name.clone(),
+        }
+    }
+
+    /// Time for an input whose alarm does not help.
+    #[must_use]
+    pub fn patience(&self) -> Duration {
+        self.timeout * 2 + Duration::from_secs(1)
+    }
+
+    /// Wall time of one evaluation.
+    #[must_use]
+    pub fn timeout(&self) -> Duration {
+        self.timeout
+    }
+}
+
+/// Connects the standard streams of this process, a child, to nothing: what a target prints is not ours.
+pub fn silence() {
+    let Ok(nothing) = File::options().read(true).write(true).open("/dev/null") else { return };
+    for d in [libc::STDIN_FILENO, libc::STDOUT_FILENO, libc::STDERR_FILENO] {
+        // SAFETY: both are open descriptors; a refusal leaves the target its voice.
+        unsafe { libc::dup2(nothing.as_raw_fd(), d) };
+    }
+}

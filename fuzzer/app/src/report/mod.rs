@@ -1,0 +1,73 @@
+//! What a campaign leaves behind. Every format is one file here and a function of the same [`Report`]:
+//!
+//! | file | written by | for |
+//! | --- | --- | --- |
+//! | `report.json` | [`json`] | programs; everything else can be derived from it |
+//! | `coverage.lcov` | [`lcov`] | `genhtml`, editors, coverage services; of campaigns for branches only |
+//! | `report.html` | [`html`] | people with a browser, also while the campaign runs |
+//! | `tests/test_FUNCTION.c` | [`unit_test`] | a C compiler; gcov |
+//! | (terminal) | [`summary`], [`boundary`], [`exceptions_text`] | people |
+
+pub mod boundary;
+pub mod c_text;
+#[cfg(any(test, feature = "test-support"))]
+pub mod example;
+pub mod exceptions;
+pub mod exceptions_text;
+pub mod history;
+pub mod html;
+pub mod json;
+pub mod lcov;
+pub mod literal;
+pub mod markup;
+mod model;
+pub mod summary;
+pub mod svg;
+pub mod unit_test;
+pub mod words;
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use crate::output::atomic;
+
+pub use exceptions::{Exception, Exceptions, Find, Shown};
+pub use model::*;
+
+/// Writes every report of a campaign into its output directory, each file durably and at once; the directories are
+/// created when they are missing.
+///
+/// # Errors
+/// Those of the file system, with the path and what was tried.
+pub fn write_all(dir: &Path, report: &Report) -> io::Result<()> {
+    let tests = dir.join(unit_test::DIRECTORY);
+    fs::create_dir_all(&tests)
+        .map_err(|e| io::Error::new(e.kind(), format!("cannot create {}: {e}", tests.display())))?;
+    atomic::write(&tests.join(unit_test::file_name(report)), unit_test::program(report).as_bytes())?;
+    if report.goals.are_branches() {
+        atomic::write(&dir.join(lcov::FILE), lcov::tracefile(report).as_bytes())?;
+    }
+    atomic::write(&dir.join(html::FILE), html::page(report, &history::read(dir)).as_bytes())?;
+    // Last, so that whoever sees a new report finds the files that belong to it.
+    atomic::write(&dir.join(json::FILE), json::to_string(report).as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn write_all_writes_every_file_and_can_be_repeated() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("new/out");
+        for _ in 0..2 {
+            write_all(&out, &example::report()).unwrap();
+        }
+        assert_eq!(json::read(&out.join("report.json")).unwrap(), example::report());
+        for file in ["coverage.lcov", "report.html", "tests/test_clamp.c"] {
+            assert!(out.join(file).is_file(), "{file} is missing");
+        }
+        assert_eq!(fs::read_dir(&out).unwrap().count(), 4, "no temporary file may be left");
+    }
+}

@@ -1,0 +1,281 @@
+//! What a campaign found, in one type: every report (JSON, lcov, unit tests, the summary on the terminal) is derived
+//! from [`Report`], and `report.json` is its serialization (schema 1).
+
+use penfuzz_engine::{program::Rounding, saturation::Goals};
+use serde::{Deserialize, Serialize};
+
+/// The version of the `report.json` schema.
+pub const SCHEMA: u32 = 1;
+
+/// The [kind](Parameter::kind) of a structure that the callee fills in.
+pub const OUTPUT_KIND: &str = "output";
+
+/// The outcome of a campaign on one function.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// The target as the user named it.
+    pub target: String,
+    /// The sources the target was compiled from, when penfuzz compiled it; empty for a linked file.
+    #[serde(default)]
+    pub sources: Vec<String>,
+    /// Compiler flags the sources need (`--cflag`).
+    #[serde(default)]
+    pub flags: Vec<String>,
+    /// Libraries to link (`--lib`), for example `-lm`.
+    #[serde(default)]
+    pub libs: Vec<String>,
+    /// The function under test, by its source name.
+    pub function: String,
+    /// Its signature in C.
+    pub signature: Signature,
+    /// Seed of the pseudo-random generator.
+    pub seed: u64,
+    /// Name of the search (`targeted`, `paper`, …).
+    pub search: String,
+    /// Rounding modes that the function was called in; with `all`, the mode is the last of the arguments everywhere.
+    #[serde(default, skip_serializing_if = "Rounding::is_nearest")]
+    pub rounding: Rounding,
+    /// What was searched for.
+    #[serde(default, skip_serializing_if = "Goals::are_branches")]
+    pub goals: Goals,
+    /// Branch counts.
+    pub branches: Branches,
+    /// Calls of the representing function.
+    pub evaluations: u64,
+    /// Wall time of the search in seconds, over all resumed parts.
+    pub seconds: f64,
+    /// Evaluations per second of wall time.
+    pub evaluations_per_second: f64,
+    /// Why the campaign ended: `saturated`, `max-time`, `max-evals`, `interrupted`, or `workers-die` when the target kills one
+    /// worker process after the other and nothing new comes of it; `running` as long as it goes on;
+    /// `merged` when it was put together from others and has not been run.
+    pub stop_reason: String,
+    /// Every site in scope, in source order.
+    pub sites: Vec<Site>,
+    /// The emitted tests: together they cover every covered branch that a returning input covers, and none can be dropped.
+    pub tests: Vec<Test>,
+    /// One entry per distinct place.
+    pub crashes: Vec<Finding>,
+    /// One entry per distinct place.
+    pub hangs: Vec<Finding>,
+    /// Floating-point exceptions in detail; of campaigns that searched for them and have come to an end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exceptions: Option<super::exceptions::Exceptions>,
+}
+
+/// A C prototype.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Signature {
+    /// The name the linker sees (differs from the source name in C++).
+    pub symbol: String,
+    /// The result type as C writes it.
+    pub result: String,
+    /// Its kind, as [`kind_name`](super::literal::kind_name) spells it; `void`; empty when it is not a scalar.
+    #[serde(default)]
+    pub result_kind: String,
+    /// The parameters in order.
+    pub parameters: Vec<Parameter>,
+    /// Source file of the definition.
+    pub file: String,
+    /// Line of the definition.
+    pub line: u32,
+    /// The function has internal linkage: a test must include its source file to call it.
+    pub is_static: bool,
+}
+
+/// One parameter of the function under test.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Parameter {
+    /// Name in the source, or `argN` (from 1).
+    pub name: String,
+    /// Type as C writes it.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// Kind of the value, or of what is pointed to, as [`kind_name`](super::literal::kind_name) spells it; empty
+    /// when it is not a scalar; [`OUTPUT_KIND`] for a structure that the callee fills in, which is no argument of a test.
+    #[serde(default)]
+    pub kind: String,
+    /// The callee gets the address of one such value.
+    pub pointer: bool,
+    /// Bytes of the structure of an output; 0 otherwise.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub size: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(n: &usize) -> bool {
+    *n == 0
+}
+
+impl Parameter {
+    /// The callee fills it in: tests have no argument for it.
+    #[must_use]
+    pub fn is_output(&self) -> bool {
+        self.kind == OUTPUT_KIND
+    }
+
+    /// The type of what the parameter points to, as C writes it.
+    #[must_use]
+    pub fn pointee(&self) -> &str {
+        self.type_name.strip_suffix(" *").unwrap_or(&self.type_name)
+    }
+}
+
+/// Counts of branches in scope.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Branches {
+    /// All branches of all sites in scope, or what is asked for in their place ([`Report::goals`]).
+    pub total: usize,
+    /// Passed by some evaluation.
+    pub covered: usize,
+    /// Covered, and every descendant too (or given up): `CoverMe`, Def. 3.2.
+    pub saturated: usize,
+    /// Not covered after their search budget was spent.
+    pub given_up: usize,
+    /// Proved unreachable (always 0 until there is a prover).
+    pub proved_unreachable: usize,
+}
+
+/// One conditional.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Site {
+    /// Function that holds it.
+    pub function: String,
+    /// Source file.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1; 0 when unknown.
+    pub column: u32,
+    /// `branch`, `switch` or `select`; `comparison` where boundary values are asked for, `operation` where exceptions are.
+    pub kind: String,
+    /// Of an operation, as C writes it: `*`, `log`, `(int)`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub operation: String,
+    /// The comparison behind it, for example `<=`; empty when there is not just one.
+    pub predicate: String,
+    /// What its distances count: `floats` or `integers` between the operands; empty when there is not just one comparison.
+    #[serde(default)]
+    pub distance_unit: String,
+    /// Its branches: true then false, or one per destination of a switch (default first).
+    pub branches: Vec<Branch>,
+}
+
+/// One side of a site.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Branch {
+    /// `true`, `false`, `default`, or the case values of a switch destination (`case 1, 2`); `below`, `equal` or `above` of a
+    /// comparison; `overflow`, `underflow`, `divide-by-zero`, `invalid` or `inexact` of an operation.
+    pub outcome: String,
+    /// What is known about it.
+    pub status: Status,
+    /// What the targeted search spent while aiming at it, covered since or not: one unit per evaluation, and one per 64 loop
+    /// iterations and calls in it. 0 for the other searches, and for branches that were covered on the way elsewhere.
+    pub evaluations: u64,
+    /// The count of evaluations when it was first taken; `None` when it is not covered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub covered_at: Option<u64>,
+    /// The smallest branch distance seen (ULPs or integer difference); `None` when its site was never reached
+    /// or the condition has no distance. 0 for a covered branch.
+    pub best_distance: Option<u64>,
+    /// The input that covers it or came closest, as arguments; `None` when there is none.
+    pub input: Option<Vec<Arg>>,
+    /// Of an uncovered branch, the input that got to `best_distance`, simplified.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best_input: Option<Vec<Arg>>,
+    /// Of a boundary value that `input` meets: the operands there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub met: Option<Met>,
+}
+
+/// The comparison where a boundary value was first met.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Met {
+    /// What stands before the operator.
+    pub left: Operand,
+    /// What stands behind it.
+    pub right: Operand,
+    /// `true` or `false`: whether the condition holds there.
+    pub outcome: String,
+}
+
+/// The value of an operand; a `float` as the `double` of the same value, an integer as one of 64 bits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Operand {
+    /// A C literal that reproduces every bit.
+    pub hex: String,
+    /// The shortest decimal that reads back to the same value.
+    pub decimal: String,
+}
+
+/// State of a branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Covered with all its descendants.
+    Saturated,
+    /// Covered; some descendant is still open.
+    Covered,
+    /// Only an input that crashed or hung took it.
+    CoveredByCrash,
+    /// Not covered, budget spent.
+    GivenUp,
+    /// Not covered, budget left.
+    Uncovered,
+}
+
+/// One argument value.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Arg {
+    /// Parameter name.
+    pub name: String,
+    /// Type as C writes it; for a pointer, the type pointed to.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// A C literal that reproduces every bit: hex float, `NAN` forms with their payload bits in `bits`, or an integer in hex.
+    pub hex: String,
+    /// The shortest decimal that reads back to the same value.
+    pub decimal: String,
+    /// The raw bits, little-endian value, as `0x…` with all digits of the type.
+    pub bits: String,
+}
+
+/// [`Arg::type_name`] of the rounding mode that a call is made in; no type of C is called so.
+pub const ROUNDING_MODE: &str = "rounding mode";
+
+impl Arg {
+    /// Is this the rounding mode of the call instead of an argument?
+    #[must_use]
+    pub fn is_rounding(&self) -> bool {
+        self.type_name == ROUNDING_MODE
+    }
+}
+
+/// One emitted test.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Test {
+    /// The kept input it was simplified from: a file in `queue/` (or `pending/`), relative to the output directory.
+    pub file: String,
+    /// The arguments, as simple as the branches allow that no other test covers.
+    pub args: Vec<Arg>,
+    /// The branches it covers, as indices `[site, branch]` into `sites`.
+    pub covers: Vec<(usize, usize)>,
+}
+
+/// A crash or a hang.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// The input that found it: a file in `crashes/` or `hangs/`, relative to the output directory.
+    pub file: String,
+    /// What happened: `SIGSEGV at 0x0`, `SIGABRT`, `exit(3)`, `out of fuel`, `no answer after 1 s`.
+    pub reason: String,
+    /// Where: `function (file:line)`, or `module+0xoffset`.
+    pub place: String,
+    /// The frames of the target and of libraries, innermost first, each as `place`; empty when they are not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stack: Vec<String>,
+    /// The arguments, simplified where they still fail at the same place.
+    pub args: Vec<Arg>,
+}

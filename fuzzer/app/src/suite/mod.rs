@@ -1,0 +1,29 @@
+//! Many functions, one table: `penfuzz suite SUITE.toml`.
+//!
+//! ```text
+//! suite.toml --config--> Suite --schedule--> one child process per target --> DIR/NAME/report.json
+//!                                   |                                              |
+//!                                   +----------- table <-------- referee (gcov) <--+
+//! ```
+//! Each target runs in a process of its own, so a target that takes its process down costs one row and not the
+//! suite. `suite.json` is written again after every target: whatever ends the suite, what is finished is there.
+
+pub mod child;
+pub mod config;
+pub mod exceptions;
+mod files;
+pub mod gcov;
+pub mod generate;
+pub mod object;
+pub mod referee;
+mod schedule;
+pub mod table;
+
+pub use crate::context::Result;
+pub use child::{Passed, run_child};
+pub use config::{Paper, Suite, TargetSpec, keep_only, load};
+pub use gcov::TakenBranch;
+pub use generate::generate;
+pub use referee::Referee;
+pub use schedule::{FILE, Options, run, run_all};
+pub use table::{Row, SuiteReport, Totals};

@@ -1,0 +1,234 @@
+//! One directory of inputs: which of its files were looked at, and which are not ready yet.
+
+use std::{
+    collections::{BTreeMap, HashSet, VecDeque, hash_map::DefaultHasher},
+    ffi::{OsStr, OsString},
+    fs::{self, File, Metadata},
+    hash::{Hash, Hasher},
+    io::{self, Read},
+    os::unix::fs::OpenOptionsExt,
+    path::PathBuf,
+    time::{Duration, SystemTime},
+};
+
+use penfuzz_engine::program::kind::plain;
+
+use super::{
+    Import,
+    root::{Place, is_gone, source_of},
+};
+
+/// Inputs of one look, and bytes of them.
+const MOST_INPUTS: usize = 2000;
+const MOST_BYTES: usize = 4 << 20;
+
+/// Bytes of one input; AFL++ takes as many (`MAX_FILE`).
+const LONGEST_INPUT: u64 = 1 << 20;
+
+/// Names that one listing takes up: the next one comes when they are worked off, so that memory stays small.
+const MOST_NAMES: usize = 50_000;
+
+/// Files that are awaited; what is beyond is left out.
+const MOST_AWAITED: usize = 1000;
+
+/// A file that was not written to for so long is complete. Directories change within one tick of the file system's clock,
+/// too, without a new time of their own.
+const SETTLED: Duration = Duration::from_secs(1);
+
+/// An empty file that nobody writes to for so long stays empty.
+const STAYS_EMPTY: Duration = Duration::from_mins(10);
+
+/// What one look at all folders gives.
+#[derive(Debug, Default)]
+pub struct Batch {
+    pub imports: Vec<Import>,
+    bytes: usize,
+    /// Some file is not ready.
+    pub is_awaited: bool,
+    pub too_long: Option<PathBuf>,
+    pub messages: Vec<String>,
+}
+
+impl Batch {
+    pub fn is_full(&self) -> bool {
+        self.imports.len() >= MOST_INPUTS || self.bytes >= MOST_BYTES
+    }
+}
+
+/// Size and time of a file: when both stay, nobody writes to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    size: u64,
+    modified: SystemTime,
+}
+
+impl Stamp {
+    fn of(about: &Metadata) -> io::Result<Self> {
+        Ok(Self { size: about.len(), modified: about.modified()? })
+    }
+
+    /// Was it last written to long enough before `now`?
+    pub fn is_settled(modified: SystemTime, now: SystemTime) -> bool {
+        now.duration_since(modified).is_ok_and(|age| age >= SETTLED)
+    }
+}
+
+enum Look {
+    Ready(Vec<u8>),
+    NotYet(Stamp),
+    TooLong,
+    /// No file, or one that stays empty.
+    Never,
+    Gone,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Folder {
+    place: Place,
+    /// Hashes of the names that were dealt with.
+    seen: HashSet<u64>,
+    /// Names that are still to be looked at, none of them in `seen`.
+    names: VecDeque<OsString>,
+    /// Files that were not ready.
+    awaited: BTreeMap<OsString, Stamp>,
+    /// The directory's time when all names in it were known.
+    listed: Option<SystemTime>,
+    told: bool,
+}
+
+impl Folder {
+    pub fn new(place: Place) -> Self {
+        Self {
+            place,
+            seen: HashSet::new(),
+            names: VecDeque::new(),
+            awaited: BTreeMap::new(),
+            listed: None,
+            told: false,
+        }
+    }
+
+    /// Takes what is new and ready, as far as the batch has room.
+    pub fn look(&mut self, batch: &mut Batch) {
+        if batch.is_full() {
+            return;
+        }
+        for (name, before) in core::mem::take(&mut self.awaited) {
+            if batch.is_full() {
+                self.awaited.insert(name, before);
+            } else {
+                self.take(name, Some(before), batch);
+            }
+        }
+        if self.names.is_empty()
+            && let Err(e) = self.list()
+        {
+            self.tell(&e, batch);
+        }
+        while !batch.is_full() {
+            let Some(name) = self.names.pop_front() else { break };
+            self.take(name, None, batch);
+        }
+        batch.is_awaited |= !self.awaited.is_empty();
+    }
+
+    /// Notes the names that are new, unless the directory has not changed.
+    fn list(&mut self) -> io::Result<()> {
+        let modified = fs::metadata(&self.place.path)?.modified()?;
+        if self.listed == Some(modified) {
+            return Ok(());
+        }
+        let looked = SystemTime::now();
+        let mut names = Vec::new();
+        let mut is_complete = true;
+        for entry in fs::read_dir(&self.place.path)? {
+            let name = entry?.file_name();
+            let is_input = source_of(&name.to_string_lossy(), self.place.naming).is_some();
+            if is_input && !self.seen.contains(&hash(&name)) && !self.awaited.contains_key(&name) {
+                is_complete = names.len() < MOST_NAMES;
+                if !is_complete {
+                    break;
+                }
+                names.push(name);
+            }
+        }
+        names.sort_unstable();
+        self.names = names.into();
+        self.listed = (is_complete && Stamp::is_settled(modified, looked)).then_some(modified);
+        Ok(())
+    }
+
+    fn take(&mut self, name: OsString, before: Option<Stamp>, batch: &mut Batch) {
+        match self.read(&name, before) {
+            Ok(Look::Ready(bytes)) => {
+                let source = source_of(&name.to_string_lossy(), self.place.naming).unwrap_or_default();
+                batch.bytes += bytes.len();
+                batch.imports.push(Import { bytes, from: format!("sync:{},src:{source}", self.place.party) });
+            }
+            Ok(Look::NotYet(stamp)) if self.awaited.len() < MOST_AWAITED => {
+                self.awaited.insert(name, stamp);
+                return;
+            }
+            Ok(Look::TooLong) => batch.too_long = Some(self.place.path.join(&name)),
+            Ok(Look::NotYet(_) | Look::Never) => {}
+            // It may come again under the same name.
+            Ok(Look::Gone) => return,
+            Err(e) => self.tell(&e, batch),
+        }
+        self.seen.insert(hash(&name));
+    }
+
+    /// Reads a file without ever waiting for it.
+    fn read(&self, name: &OsStr, before: Option<Stamp>) -> io::Result<Look> {
+        let path = self.place.path.join(name);
+        let about = match fs::metadata(&path) {
+            Ok(about) => about,
+            Err(e) if is_gone(&e) => return Ok(Look::Gone),
+            Err(e) => return Err(e),
+        };
+        if !about.is_file() {
+            return Ok(Look::Never);
+        }
+        let (stamp, now) = (Stamp::of(&about)?, SystemTime::now());
+        if stamp.size > LONGEST_INPUT {
+            return Ok(Look::TooLong);
+        }
+        if stamp.size == 0 {
+            let stays = now.duration_since(stamp.modified).is_ok_and(|age| age > STAYS_EMPTY);
+            return Ok(if stays { Look::Never } else { Look::NotYet(stamp) });
+        }
+        // A file that is dated ahead of our clock is ready when it has not changed since the last look.
+        if !Stamp::is_settled(stamp.modified, now) && before != Some(stamp) {
+            return Ok(Look::NotYet(stamp));
+        }
+        // It might have become a pipe in the meantime.
+        let file = match File::options().read(true).custom_flags(libc::O_NONBLOCK).open(&path) {
+            Ok(file) => file,
+            Err(e) if is_gone(&e) => return Ok(Look::Gone),
+            Err(e) => return Err(e),
+        };
+        if !file.metadata()?.is_file() {
+            return Ok(Look::Never);
+        }
+        let mut bytes = Vec::with_capacity(stamp.size as usize);
+        (&file).take(LONGEST_INPUT).read_to_end(&mut bytes)?;
+        let after = Stamp::of(&file.metadata()?)?;
+        Ok(if after == stamp && bytes.len() as u64 == stamp.size { Look::Ready(bytes) } else { Look::NotYet(after) })
+    }
+
+    /// Tells once that something cannot be read.
+    fn tell(&mut self, e: &io::Error, batch: &mut Batch) {
+        if !is_gone(e) && !core::mem::replace(&mut self.told, true) {
+            let path = self.place.path.display();
+            batch.messages.push(format!("{path} cannot be imported from in full: {}; trying again", plain(e)));
+        }
+    }
+}
+
+/// The same in every process.
+fn hash(name: &OsStr) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    name.hash(&mut hasher);
+    hasher.finish()
+}

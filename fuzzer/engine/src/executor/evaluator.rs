@@ -1,0 +1,480 @@
+//! One function of a loaded target, ready to be called millions of times a second.
+//!
+//! The evaluator owns everything the runtime of the target writes to, arms its sites, and keeps for every uncovered branch
+//! the input that came closest. It knows nothing of LibAFL; [`super::PenExecutor`] wraps it.
+
+mod arming;
+mod memory;
+mod path;
+mod trace;
+mod watch;
+
+use std::{collections::HashSet, rc::Rc, time::Duration};
+
+use penfuzz_cc::abi::{self, action};
+
+use super::{
+    cells::Cells,
+    fault::{Fault, FaultReader},
+    guard::{self, End},
+};
+use crate::{
+    error::Error,
+    program::{
+        Function, Target,
+        function::{Call, Entry},
+    },
+};
+
+pub use self::{arming::metric_of, path::Passes, watch::Seen};
+
+/// Loop iterations and non-leaf calls that one evaluation may use: about a millisecond.
+pub const DEFAULT_FUEL: i64 = 1 << 20;
+
+/// Limits of one evaluation.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Wall time; the backstop for code without hooks.
+    pub timeout: Duration,
+    /// Loop iterations and calls, counted by the hooks: the same at every run.
+    pub fuel: i64,
+    /// Bytes of memory that the process may grow by.
+    pub memory: u64,
+}
+
+/// Memory for the target when nothing else is said: 1 GiB.
+pub const DEFAULT_MEMORY: u64 = 1 << 30;
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { timeout: Duration::from_secs(1), fuel: DEFAULT_FUEL, memory: DEFAULT_MEMORY }
+    }
+}
+
+/// Where finds are noted at once, so that they are known even when the process dies before it has saved them.
+#[derive(Debug, Clone, Copy)]
+pub struct Journal {
+    /// Bytes used.
+    pub used: *mut u64,
+    /// Inputs, each behind its length.
+    pub bytes: *mut u8,
+    /// Bytes that fit.
+    pub room: usize,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Evaluator {
+    target: Rc<Target>,
+    /// The target's, loaded once instead of at every evaluation.
+    state: *mut abi::State,
+    function: usize,
+    entry: Entry,
+    fuel: i64,
+    /// Fuel of an evaluation that may be cut short, at most `fuel`.
+    ration: i64,
+    memory: u64,
+    input_size: usize,
+    /// Where the point under evaluation lies; a supervisor may watch it.
+    input: *mut u8,
+    own_input: Vec<u8>,
+    /// Result and pointees of the call, 16-byte cells.
+    output: Cells,
+    outcomes: Vec<u8>,
+    best: Vec<u64>,
+    lead: Vec<u64>,
+    /// Steps of a path and what to fall back to; empty where none is wanted.
+    path: Vec<u32>,
+    back: Vec<u32>,
+    /// Per branch: the count of evaluations when it was first seen taken; 0 for never.
+    taken_at: Vec<u64>,
+    improved: Vec<u32>,
+    closest: Vec<u8>,
+    r0: u64,
+    faults: FaultReader,
+    known_faults: HashSet<u64>,
+    last_end: Option<&'static End>,
+    /// Where evaluations are counted; a supervisor may watch it.
+    count: *mut u64,
+    own_count: Box<u64>,
+    journal: Option<Journal>,
+    /// Branches whose outcome is recorded now, to find hits without looking at all.
+    recorded: Vec<u32>,
+    /// The sites that objectives arm: a large library has thousands that are never goals.
+    sites: Vec<usize>,
+    coverage: Vec<u8>,
+}
+
+/// How one evaluation ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ran {
+    /// The function returned.
+    Returned,
+    /// It did not; [`Evaluator::fault`] knows more.
+    Faulted,
+}
+
+impl Evaluator {
+    /// Prepares `function` of `target` and installs the guard for this thread.
+    ///
+    /// # Errors
+    /// When the function cannot be called, or the guard not be installed.
+    pub fn new(target: Rc<Target>, function: usize, limits: Limits) -> Result<Self, Error> {
+        let f = &target.functions[function];
+        let entry = f
+            .entry()
+            .ok_or_else(|| Error::new(format!("`{}` has a parameter that is not supported", f.signature())))?;
+        guard::install(limits.timeout, limits.memory)?;
+        if f.has_rounding && f.is_harness() {
+            return Err(Error::new(format!(
+                "`{}` takes bytes, to which no rounding mode can be added; leave --rounding out or name another --function",
+                f.name
+            )));
+        }
+        let n = target.n_branches;
+        let input_size = f.layout().size();
+        let mut me = Self {
+            state: target.state(),
+            function,
+            entry,
+            fuel: limits.fuel,
+            ration: limits.fuel,
+            memory: limits.memory,
+            input_size,
+            input: core::ptr::null_mut(),
+            own_input: vec![0; input_size.max(1)],
+            output: Cells::new(f.output_size)?,
+            outcomes: vec![0; n],
+            best: vec![u64::MAX; n],
+            lead: vec![u64::MAX; n],
+            path: Vec::new(),
+            back: Vec::new(),
+            taken_at: vec![0; n],
+            improved: vec![0; n],
+            closest: vec![0; n * input_size],
+            r0: u64::MAX,
+            faults: FaultReader::new(&target.path, target.base(), limits),
+            known_faults: HashSet::new(),
+            last_end: None,
+            count: core::ptr::null_mut(),
+            own_count: Box::new(0),
+            journal: None,
+            recorded: Vec::with_capacity(n),
+            sites: (0..target.sites.len()).collect(),
+            coverage: vec![0; target.n_guards + 1],
+            target,
+        };
+        me.input = me.own_input.as_mut_ptr();
+        me.count = &raw mut *me.own_count;
+        me.connect();
+        me.set_ration(limits.fuel);
+        // Until an objective says otherwise, every branch is news.
+        me.arm(|_| action::RECORD);
+        Ok(me)
+    }
+
+    /// Hands our buffers to the runtime of the target. Vectors never grow, so the pointers stay good.
+    fn connect(&mut self) {
+        // SAFETY: the state lives as long as the target; this thread alone runs the target.
+        unsafe {
+            let state = &mut *self.state;
+            state.outcomes = self.outcomes.as_mut_ptr();
+            state.best = self.best.as_mut_ptr();
+            state.improved = self.improved.as_mut_ptr();
+            state.coverage = self.coverage.as_mut_ptr();
+            state.lead = self.lead.as_ptr();
+            state.stop = Some(guard::guard_stop);
+        }
+    }
+
+    /// Lets points be written to `input`, evaluations be counted at `count` and finds be noted in `journal` instead, so that
+    /// another process can see the point that killed this one, and what was found before.
+    ///
+    /// # Safety
+    /// `input` must have room for [`Evaluator::input_size`] bytes, and all be good as long as this evaluator is used.
+    pub unsafe fn show_to_supervisor(&mut self, input: *mut u8, count: *mut u64, journal: Journal) {
+        self.input = input;
+        self.count = count;
+        self.journal = Some(journal);
+    }
+
+    /// For a child process that was forked off: what it evaluates is not seen, counted or noted by anybody else, and may take
+    /// `timeout`.
+    ///
+    /// # Errors
+    /// When the guard cannot be installed.
+    pub fn on_its_own(&mut self, timeout: Duration) -> Result<(), Error> {
+        self.input = self.own_input.as_mut_ptr();
+        self.count = &raw mut *self.own_count;
+        self.journal = None;
+        guard::install_in_child(timeout, self.memory)
+    }
+
+    /// The target.
+    #[must_use]
+    pub fn target(&self) -> &Rc<Target> {
+        &self.target
+    }
+
+    /// The function under test.
+    #[must_use]
+    pub fn function(&self) -> &Function {
+        &self.target.functions[self.function]
+    }
+
+    /// The number of the function under test among those of the target.
+    #[must_use]
+    pub fn function_index(&self) -> usize {
+        self.function
+    }
+
+    /// Bytes of an input.
+    #[must_use]
+    pub fn input_size(&self) -> usize {
+        self.input_size
+    }
+
+    /// Calls of the representing function so far.
+    #[must_use]
+    pub fn evaluations(&self) -> u64 {
+        // SAFETY: `count` is our own or was promised to be good.
+        unsafe { self.count.read() }
+    }
+
+    /// Continues the count of an earlier part of the campaign.
+    pub fn set_evaluations(&mut self, evaluations: u64) {
+        // SAFETY: as above.
+        unsafe { self.count.write(evaluations) };
+    }
+
+    /// Calls the function at `x`. Shorter inputs are continued with zeros, longer ones cut.
+    #[inline]
+    pub fn run(&mut self, x: &[u8]) -> Ran {
+        if let Entry::Thunk(call) = self.entry
+            && x.len() == self.input_size
+        {
+            // SAFETY: `input` has room for `input_size` bytes.
+            unsafe { copy(x, self.input) };
+            return self.run_thunk(call);
+        }
+        self.run_any(x)
+    }
+
+    /// The function at the point that `input` holds. Only what every evaluation needs is inline here.
+    #[inline]
+    fn run_thunk(&mut self, call: Call) -> Ran {
+        // SAFETY: the state is the target's own and nothing else borrows it; `output` has a cell per parameter and result.
+        let end = unsafe {
+            *self.count += 1;
+            (*self.state).r = self.r0;
+            (*self.state).fuel = self.ration;
+            (*self.state).path_at = 0;
+            guard::call(call, self.input, self.output.as_mut_ptr().cast())
+        };
+        self.last_end = end;
+        if end.is_some() || self.n_improved() > 0 {
+            return self.look_at_end();
+        }
+        Ran::Returned
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look_at_end(&mut self) -> Ran {
+        if self.n_improved() > 0 {
+            self.remember_closest();
+        }
+        if self.is_cut_short() {
+            return self.go_on();
+        }
+        if self.last_end.is_some_and(|end| end.stop == abi::stop::STRAYED) {
+            self.last_end = None;
+        }
+        if self.last_end.is_some() { Ran::Faulted } else { Ran::Returned }
+    }
+
+    fn is_cut_short(&self) -> bool {
+        self.ration < self.fuel && self.last_end.is_some_and(|end| end.stop == abi::stop::FUEL)
+    }
+
+    /// What used up its ration is run again with all the fuel if it took a new branch; else it only was too long to look at.
+    fn go_on(&mut self) -> Ran {
+        if !self.has_hits() {
+            self.last_end = None;
+            return Ran::Returned;
+        }
+        let ration = self.ration;
+        self.set_ration(self.fuel);
+        // SAFETY: `input` holds `input_size` bytes.
+        let x = unsafe { core::slice::from_raw_parts(self.input, self.input_size) }.to_vec();
+        let ran = self.run(&x);
+        self.set_ration(ration);
+        ran
+    }
+
+    /// Lets each run have only this much fuel, at least 1 and at most all, unless it takes a new branch. Long evaluations keep
+    /// a search from making many.
+    pub fn set_ration(&mut self, fuel: i64) {
+        self.ration = fuel.clamp(1, self.fuel);
+        guard::trace_fuel(self.ration == self.fuel);
+    }
+
+    /// The fuel of an evaluation that is not cut short.
+    #[must_use]
+    pub const fn fuel(&self) -> i64 {
+        self.fuel
+    }
+
+    /// Inputs of another size, functions that need an environment of their own, and harnesses.
+    #[inline(never)]
+    fn run_any(&mut self, x: &[u8]) -> Ran {
+        let n = x.len().min(self.input_size);
+        // SAFETY: `input` has room for `input_size` bytes; the state is the target's own and nothing else borrows it.
+        unsafe {
+            core::ptr::copy_nonoverlapping(x.as_ptr(), self.input, n);
+            self.input.add(n).write_bytes(0, self.input_size - n);
+            match self.entry {
+                Entry::Thunk(call) => return self.run_thunk(call),
+                Entry::Rounded(call) | Entry::Unflagged(call) => {
+                    *self.count += 1;
+                    (*self.state).r = self.r0;
+                    (*self.state).fuel = self.ration;
+                    (*self.state).path_at = 0;
+                    let is_rounded = matches!(self.entry, Entry::Rounded(_));
+                    let mode = if is_rounded { self.input.add(self.input_size - 1).read() } else { 0 };
+                    self.last_end = guard::call_rounded(call, self.input, self.output.as_mut_ptr().cast(), mode);
+                }
+                Entry::Harness(harness) => {
+                    *self.count += 1;
+                    (*self.state).r = self.r0;
+                    (*self.state).fuel = self.ration;
+                    (*self.state).path_at = 0;
+                    let mut result = 0;
+                    self.last_end = guard::call_harness(harness, self.input, n, &mut result);
+                    self.output.as_mut_ptr().write(u128::from(result as u32));
+                }
+            }
+        }
+        self.look_at_end()
+    }
+
+    /// `r` of the last run, in the metric's representation; the initial value when no armed site was reached.
+    #[inline]
+    #[must_use]
+    pub fn r(&self) -> u64 {
+        // SAFETY: as in `run`.
+        unsafe { (*self.state).r }
+    }
+
+    /// Loop iterations and calls of the last run.
+    #[inline]
+    #[must_use]
+    pub fn fuel_used(&self) -> u64 {
+        // SAFETY: as in `run`.
+        let left = unsafe { (*self.state).fuel };
+        // Spent fuel is filled up, so that nothing stops the way out.
+        if left > self.ration { self.ration as u64 } else { (self.ration - left) as u64 }
+    }
+
+    /// The branch that last changed `r`.
+    #[must_use]
+    pub fn last_branch(&self) -> usize {
+        // SAFETY: as in `run`.
+        unsafe { (*self.state).last_branch as usize }
+    }
+
+    /// Did runs since the last [`Evaluator::take_hits`] take a recorded branch?
+    #[inline]
+    #[must_use]
+    pub fn has_hits(&self) -> bool {
+        // SAFETY: as in `run`.
+        unsafe { (*self.state).hits > 0 }
+    }
+
+    /// The recorded branches that were taken, and forgets them.
+    pub fn take_hits(&mut self, into: &mut Vec<u32>) {
+        into.clear();
+        let now = self.evaluations();
+        for b in &self.recorded {
+            if core::mem::take(&mut self.outcomes[*b as usize]) != 0 {
+                into.push(*b);
+                let first = &mut self.taken_at[*b as usize];
+                *first = if *first == 0 { now } else { *first };
+            }
+        }
+        // SAFETY: as in `run`.
+        unsafe { (*self.state).hits = 0 };
+    }
+
+    #[inline]
+    fn n_improved(&self) -> u32 {
+        // SAFETY: as in `run`.
+        unsafe { (*self.state).n_improved }
+    }
+
+    #[cold]
+    fn remember_closest(&mut self) {
+        for i in 0..self.n_improved() as usize {
+            let at = self.improved[i] as usize * self.input_size;
+            // SAFETY: `input` holds `input_size` bytes and is not part of `closest`.
+            let x = unsafe { core::slice::from_raw_parts(self.input, self.input_size) };
+            self.closest[at..at + self.input_size].copy_from_slice(x);
+        }
+        // SAFETY: as in `run`.
+        unsafe { (*self.state).n_improved = 0 };
+    }
+
+    /// Is the fault of the last run at a place not met before? Each place answers yes once.
+    pub fn is_new_fault(&mut self) -> bool {
+        self.last_end.is_some_and(|end| self.known_faults.insert(self.faults.key(end)))
+    }
+
+    /// The place of the fault of the last run, see [`Fault::key`].
+    #[must_use]
+    pub fn fault_key(&self) -> Option<u64> {
+        self.last_end.map(|end| self.faults.key(end))
+    }
+
+    /// The fault of the last run.
+    #[must_use]
+    pub fn fault(&self) -> Option<Fault> {
+        // SAFETY: as in `run`.
+        let status = unsafe { (*self.state).exit_status };
+        self.last_end.map(|end| self.faults.read(end, status))
+    }
+
+    /// Bytes that the last run left as result (first cell) and behind pointers (see [`crate::program::Parameter::cell`]).
+    #[must_use]
+    pub fn output(&self) -> &[u128] {
+        self.output.as_slice()
+    }
+
+    /// The `SanCov` map; one counter per guard, the first unused. Filled only while the gate is open.
+    #[must_use]
+    pub fn coverage(&mut self) -> &mut [u8] {
+        &mut self.coverage
+    }
+}
+
+/// Copies `x`; 8 to 16 bytes without calling memcpy, which costs as much as a small function.
+///
+/// # Safety
+/// `to` has room.
+#[inline]
+unsafe fn copy(x: &[u8], to: *mut u8) {
+    const WORD: usize = size_of::<u64>();
+    let (from, n) = (x.as_ptr(), x.len());
+    // SAFETY: both words lie within the `n` bytes; they overlap when there are fewer than 16.
+    unsafe {
+        if (WORD..=2 * WORD).contains(&n) {
+            let (first, last) =
+                (from.cast::<u64>().read_unaligned(), from.add(n - WORD).cast::<u64>().read_unaligned());
+            if n > WORD {
+                to.add(n - WORD).cast::<u64>().write_unaligned(last);
+            }
+            to.cast::<u64>().write_unaligned(first);
+        } else {
+            core::ptr::copy_nonoverlapping(from, to, n);
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! A crash or a hang: what happened and where, so that each place is reported once.
+
+use std::{
+    cell::RefCell,
+    collections::HashMap,
+    hash::{DefaultHasher, Hash, Hasher},
+    path::Path,
+};
+
+use libafl_bolts::impl_serdeany;
+use penfuzz_cc::abi;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    evaluator::Limits,
+    guard::{self, End},
+    sandbox, stack,
+    symbols::Symbols,
+};
+use crate::program::load::module_of;
+
+/// The directories in which findings lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FaultKind {
+    /// A signal, an abort, an exit.
+    Crash,
+    /// Fuel spent, or the alarm.
+    Hang,
+}
+
+/// How and where a run ended that did not return.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fault {
+    /// Crash or hang.
+    pub kind: FaultKind,
+    /// Equal for faults at the same place.
+    pub key: u64,
+    /// `SIGSEGV at address 0x0`, `exit(3)`, `out of fuel after …`.
+    pub reason: String,
+    /// `function (file:line)`, or `module+0xoffset`.
+    pub place: String,
+    /// The frames of the target and of libraries, innermost first, each as `place`; empty when nothing is known, as for an
+    /// input that kills its process.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stack: Vec<String>,
+    /// It can be had again in microseconds to a millisecond, and the process lives on.
+    #[serde(default)]
+    pub is_cheap: bool,
+}
+
+impl_serdeany!(Fault);
+
+/// What identifies a fault without looking up names: cheap enough for every faulting run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Place {
+    what: i64,
+    offset: u64,
+    callers: [u64; CALLERS],
+}
+
+/// Programs that abort or exit do so in one function for all their errors (an error handler, `assert`'s helper): its callers
+/// tell the errors apart.
+const CALLERS: usize = 2;
+
+/// Finds places in one target file. Looks up names only for faults not seen before.
+pub struct FaultReader {
+    limits: Limits,
+    symbols: Symbols,
+    /// Place and stack of what was told before: a search may meet one fault a hundred thousand times.
+    told: RefCell<HashMap<u64, (String, Vec<String>)>>,
+}
+
+impl core::fmt::Debug for FaultReader {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("FaultReader").field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+/// Stacks that are remembered; a wild jump has a new one each time.
+const REMEMBERED: usize = 256;
+
+/// A fault this near the stack pointer is a stack overflow.
+const STACK_REACH: u64 = 1 << 20;
+
+impl FaultReader {
+    /// For the target file at `path`, mapped at `base`.
+    #[must_use]
+    pub fn new(path: &Path, base: u64, limits: Limits) -> Self {
+        Self { limits, symbols: Symbols::new(path, base), told: RefCell::default() }
+    }
+
+    /// Crash or hang?
+    #[must_use]
+    pub fn kind(end: &End) -> FaultKind {
+        if end.stop == abi::stop::FUEL || end.signal == libc::SIGALRM { FaultKind::Hang } else { FaultKind::Crash }
+    }
+
+    /// Equal for runs that ended at the same place.
+    #[must_use]
+    pub fn key(&self, end: &End) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.place(end).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// The whole story.
+    #[must_use]
+    pub fn read(&self, end: &End, exit_status: i64) -> Fault {
+        let (place, stack) = self.tell(end);
+        Fault {
+            kind: Self::kind(end),
+            key: self.key(end),
+            reason: self.reason(end, exit_status),
+            place,
+            stack,
+            is_cheap: end.signal != libc::SIGALRM && end.stop != guard::STOP_MEMORY,
+        }
+    }
+
+    /// Place and stack in words.
+    fn tell(&self, end: &End) -> (String, Vec<String>) {
+        let mut hasher = DefaultHasher::new();
+        (end.signal, end.stop, end.place, end.caller).hash(&mut hasher);
+        end.frames().for_each(|f| f.hash(&mut hasher));
+        let mut told = self.told.borrow_mut();
+        if told.len() > REMEMBERED {
+            told.clear();
+        }
+        told.entry(hasher.finish()).or_insert_with(|| (self.story(end), stack::tell(end, &self.symbols))).clone()
+    }
+
+    fn place(&self, end: &End) -> Place {
+        let what = if is_overflow(end) { -1 } else { i64::from(end.signal) << 8 | i64::from(end.stop) };
+        let address = self.address_in_target(end);
+        // The alarm, the overflow and the limit strike anywhere inside the guilty function.
+        let anywhere = end.signal == libc::SIGALRM || end.stop == guard::STOP_MEMORY || is_overflow(end);
+        let offset = if anywhere { self.symbols.function_of(address) } else { address };
+        let mut callers = [0; CALLERS];
+        let skipped = match (end.signal, end.stop) {
+            (libc::SIGABRT, _) => 1,
+            (_, abi::stop::EXIT) => self.frames_of_runtime(end) + 1,
+            _ => usize::MAX,
+        };
+        for (caller, address) in callers.iter_mut().zip(self.addresses_in_target(end).skip(skipped)) {
+            *caller = address;
+        }
+        Place { what, offset, callers }
+    }
+
+    /// Return addresses in the target file, innermost first.
+    fn addresses_in_target<'a>(&'a self, end: &'a End) -> impl Iterator<Item = u64> + 'a {
+        end.frames().filter_map(|f| self.symbols.inside(f.wrapping_sub(1)))
+    }
+
+    /// Frames of the target between what stopped it and the code that called for it.
+    fn frames_of_runtime(&self, end: &End) -> usize {
+        end.frames().filter(|f| self.symbols.inside(*f).is_some()).take_while(|f| *f != end.place).count()
+    }
+
+    /// The innermost address that lies in the target file, as an offset into it; 0 when there is none.
+    fn address_in_target(&self, end: &End) -> u64 {
+        if matches!(end.stop, abi::stop::FUEL | abi::stop::EXIT) {
+            return self.symbols.inside(end.place).map_or(0, |a| a - 1);
+        }
+        let called_from = || self.symbols.inside(end.caller.wrapping_sub(1)).filter(|_| module_of(end.place).is_none());
+        let place = self.symbols.inside(end.place);
+        place.or_else(|| self.addresses_in_target(end).next()).or_else(called_from).unwrap_or(0)
+    }
+
+    fn reason(&self, end: &End, exit_status: i64) -> String {
+        match end.stop {
+            abi::stop::FUEL => return format!("no end after {} loop iterations and calls", self.limits.fuel),
+            guard::STOP_MEMORY => return format!("more than {} MiB of memory", self.limits.memory >> 20),
+            abi::stop::EXIT => return format!("exit({exit_status})"),
+            guard::STOP_REFUSED => return sandbox::refusal(end.address),
+            _ => {}
+        }
+        match end.signal {
+            libc::SIGALRM => format!("no answer after {:?}", self.limits.timeout),
+            libc::SIGSEGV if is_overflow(end) => "stack overflow (SIGSEGV)".to_owned(),
+            libc::SIGSEGV | libc::SIGBUS => format!("{} at address {:#x}", signal_name(end.signal), end.address),
+            s => signal_name(s),
+        }
+    }
+
+    /// The place, and for an abort or an exit who asked for it.
+    fn story(&self, end: &End) -> String {
+        let mut story = self.symbols.describe(self.address_in_target(end));
+        for caller in self.place(end).callers.into_iter().filter(|c| *c != 0 && !self.symbols.is_thunk(*c)) {
+            story += ", called by ";
+            story += &self.symbols.describe(caller);
+        }
+        story
+    }
+}
+
+fn is_overflow(end: &End) -> bool {
+    end.signal == libc::SIGSEGV && end.address != 0 && end.address.abs_diff(end.stack) < STACK_REACH
+}
+
+/// `SIGSEGV` and so on.
+#[must_use]
+pub fn signal_name(signal: i32) -> String {
+    match signal {
+        libc::SIGSEGV => "SIGSEGV",
+        libc::SIGBUS => "SIGBUS",
+        libc::SIGFPE => "SIGFPE (integer division)",
+        libc::SIGILL => "SIGILL",
+        libc::SIGABRT => "SIGABRT",
+        libc::SIGTRAP => "SIGTRAP",
+        libc::SIGSYS => "SIGSYS",
+        libc::SIGKILL => "SIGKILL",
+        libc::SIGTERM => "SIGTERM",
+        libc::SIGINT => "SIGINT",
+        libc::SIGSTOP => "SIGSTOP",
+        other => return format!("signal {other}"),
+    }
+    .to_owned()
+}

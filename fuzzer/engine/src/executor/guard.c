@@ -1,0 +1,214 @@
+/* Runs one evaluation of the target and comes back whatever the target does.
+ *
+ * A fault, an abort, an exit, spent fuel or the alarm leave the target by a jump to the frame of guard_call. Only frames of
+ * the target (and of the C library called by it) are skipped, never one of Rust. One periodic timer serves all evaluations:
+ * it notices that the same evaluation is still running after a number of ticks, and that memory is used up, so an evaluation
+ * costs no system call. */
+#define _GNU_SOURCE
+#include "guard.h"
+#include "sandbox.h"
+
+#include <execinfo.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#ifndef SYS_SECCOMP
+#define SYS_SECCOMP 1 /* si_code of the filter's SIGSYS */
+#endif
+#define STACK_SIZE (256 * 1024)
+
+/* Refused threads and processes leave something of the C library behind, a stack of 8 MiB of addresses for instance. */
+#define REFUSALS_PER_PROCESS 1000
+
+struct guard_end guard_end;
+volatile uint32_t guard_worn_out;    /* the process uses half of its memory, or more */
+
+static volatile sig_atomic_t in_handler;
+static volatile uint64_t ticked_evaluation;
+static volatile uint32_t ticks, ticks_allowed;
+static volatile uint64_t pages_allowed = UINT64_MAX;
+static int statm = -1;
+static int installed;
+static timer_t timer;
+static long own_thread;
+static uint64_t start_mask; /* signals blocked when the guard was installed */
+static uint32_t refusals;
+
+volatile uint32_t guard_traces_fuel; /* spent fuel is told with its stack, which takes microseconds */
+
+/* Callers of what is going on, innermost first; `guard_end` is cleared before. A stack that is destroyed can make the unwinder
+ * fault: the handler then leaves with the frames that were found until then. */
+static void note_frames(void) {
+  in_handler = 1;
+  int n = backtrace(guard_end.frames, MAX_FRAMES);
+  guard_end.n_frames = n < 0 ? 0 : (uint32_t)n;
+}
+
+static void count_frames(void) {
+  uint32_t n = 0;
+  while (n < MAX_FRAMES && guard_end.frames[n]) n++;
+  guard_end.n_frames = n;
+}
+
+static __attribute__((noreturn)) void leave(void) {
+  guard_in_target = 0;
+  in_handler = 0;
+  sandbox_set_mask(start_mask); /* the target may have blocked signals, also on its way into the C library */
+  guard_resume();
+}
+
+/* Resident pages, the second number of /proc/self/statm. */
+static uint64_t resident_pages(void) {
+  char text[64];
+  ssize_t n = statm < 0 ? -1 : pread(statm, text, sizeof text, 0);
+  ssize_t i = 0;
+  uint64_t pages = 0;
+  while (i < n && text[i] != ' ') i++;
+  for (i++; i < n && text[i] >= '0' && text[i] <= '9'; i++) pages = pages * 10 + (uint64_t)(text[i] - '0');
+  return pages;
+}
+
+static int overdue(void) {
+  if (guard_evaluations != ticked_evaluation) {
+    ticked_evaluation = guard_evaluations;
+    ticks = 0;
+    return 0;
+  }
+  return ++ticks >= ticks_allowed;
+}
+
+/* At each tick: GUARD_STOP_MEMORY when the limit is passed. */
+static uint32_t check_memory(void) {
+  uint64_t pages = resident_pages();
+  if (pages > pages_allowed / 2) guard_worn_out = 1;
+  return pages > pages_allowed ? GUARD_STOP_MEMORY : 0;
+}
+
+/* What a call through a wild pointer has left: the unwinder knows no caller of an address without code. */
+static void note_return_address(const ucontext_t *context) {
+#if defined(__x86_64__)
+  guard_end.caller = *(const uint64_t *)context->uc_mcontext.gregs[REG_RSP];
+#elif defined(__aarch64__)
+  guard_end.caller = context->uc_mcontext.regs[30];
+#endif
+}
+
+static void note_machine_state(const ucontext_t *context) {
+#if defined(__x86_64__)
+  guard_end.place = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
+  guard_end.stack = (uint64_t)context->uc_mcontext.gregs[REG_RSP];
+#elif defined(__aarch64__)
+  guard_end.place = context->uc_mcontext.pc;
+  guard_end.stack = context->uc_mcontext.sp;
+#endif
+}
+
+static __attribute__((noreturn)) void end_evaluation(int signal_number, uint32_t stop, uint64_t address, void *context) {
+  in_handler = 1;
+  memset(&guard_end, 0, sizeof guard_end);
+  guard_end.signal = stop ? 0 : signal_number;
+  guard_end.stop = stop;
+  guard_end.address = address;
+  note_machine_state(context);
+  note_frames();
+  note_return_address(context);
+  leave();
+}
+
+/* The filter of sandbox.c has stopped a system call. */
+static void on_system_call(int in_target, void *context) {
+  struct sandbox_answer answer = sandbox_system_call(context, in_target, (int)(intptr_t)timer);
+  if (answer.refusal == SANDBOX_NOTHING) return;
+  sandbox_leave_wrapper(context);
+  if (++refusals >= REFUSALS_PER_PROCESS) guard_worn_out = 1;
+  end_evaluation(0, GUARD_STOP_REFUSED, (uint64_t)answer.refusal << 32 | answer.detail, context);
+}
+
+static void on_signal(int signal_number, siginfo_t *info, void *context) {
+  /* A thread that the target has started while it was loaded cannot be left by a jump of ours. */
+  int is_own = syscall(SYS_gettid) == own_thread, in_target = guard_in_target && is_own;
+  if (signal_number == SIGSYS && info->si_code == SYS_SECCOMP) {
+    on_system_call(in_target, context);
+    return;
+  }
+  if (!in_target) {
+    if (signal_number == SIGALRM) {
+      if (is_own) check_memory();
+      return;
+    }
+    /* A fault of the fuzzer itself: die of it, the supervisor sees how. */
+    signal(signal_number, SIG_DFL);
+    raise(signal_number);
+    return;
+  }
+  if (in_handler) {
+    if (signal_number == SIGALRM && !overdue()) return; /* a tick while the stack is unwound */
+    count_frames(); /* unwinding a broken stack faulted in turn, or has no end */
+    leave();
+  }
+  uint32_t stop = 0;
+  if (signal_number == SIGALRM) {
+    stop = check_memory();
+    if (!stop && !overdue()) return;
+  }
+  end_evaluation(signal_number, stop, (uint64_t)(uintptr_t)info->si_addr, context);
+}
+
+/* struct pen_state.stop of the target. */
+void guard_stop(uint32_t reason, void *place) {
+  if (!guard_in_target) return;
+  memset(&guard_end, 0, sizeof guard_end);
+  guard_end.stop = reason;
+  guard_end.place = (uint64_t)(uintptr_t)place;
+  if (reason != PEN_STOP_STRAYED && (reason != PEN_STOP_FUEL || guard_traces_fuel)) note_frames();
+  leave();
+}
+
+/* After a fork: timers are not inherited, so the child installs the guard anew. */
+void guard_forget(void) { installed = 0; }
+
+/* Installs the handlers for this thread and starts the timer; the process may grow by `memory` bytes. Returns 0, or the
+ * errno of what failed. */
+int guard_install(uint64_t timeout_ns, uint64_t tick_ns, uint64_t memory) {
+  static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS, SIGALRM};
+  if (statm < 0) statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+  pages_allowed = resident_pages() + memory / (uint64_t)sysconf(_SC_PAGESIZE);
+  guard_worn_out = 0;
+  ticks_allowed = (uint32_t)((timeout_ns + tick_ns - 1) / tick_ns) + 1; /* the first tick may come at once */
+  if (installed) return 0;
+  own_thread = syscall(SYS_gettid);
+  start_mask = sandbox_mask();
+  fegetenv(&guard_environment);
+  void *warm[2];
+  backtrace(warm, 2); /* loads the unwinder now, not inside a handler */
+  /* A forked process has its parent's, and cannot set another: the filter has the call made by a handler that runs on it. */
+  static int has_stack;
+  stack_t stack = {.ss_sp = has_stack ? NULL : malloc(STACK_SIZE), .ss_size = STACK_SIZE};
+  if (!has_stack && (!stack.ss_sp || sigaltstack(&stack, NULL))) return 12;
+  has_stack = 1;
+  struct sigaction action;
+  memset(&action, 0, sizeof action);
+  action.sa_sigaction = on_signal;
+  /* Not deferred: the handler is left by a jump, which would leave the signal blocked. */
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART;
+  for (unsigned i = 0; i < sizeof signals / sizeof *signals; i++)
+    if (sigaction(signals[i], &action, NULL)) return 22;
+  struct sigevent event;
+  memset(&event, 0, sizeof event);
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = SIGALRM;
+  event._sigev_un._tid = (int)syscall(SYS_gettid);
+  if (timer_create(CLOCK_MONOTONIC, &event, &timer)) return 11;
+  struct timespec tick = {(time_t)(tick_ns / 1000000000), (long)(tick_ns % 1000000000)};
+  struct itimerspec every = {tick, tick};
+  if (timer_settime(timer, 0, &every, NULL)) return 11;
+  installed = 1;
+  return 0;
+}

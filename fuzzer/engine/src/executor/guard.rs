@@ -1,0 +1,137 @@
+//! The guard around the target: `guard.c` and `guard_call.c` seen from Rust.
+
+use core::ffi::c_void;
+use std::time::Duration;
+
+use crate::{
+    error::Error,
+    program::function::{Call, Harness},
+};
+
+/// Return addresses that a fault can carry.
+pub const MAX_FRAMES: usize = 48;
+
+/// How an evaluation ended that did not return; the mirror of `struct guard_end`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct End {
+    /// The signal, or 0.
+    pub signal: i32,
+    /// One of `penfuzz_cc::abi::stop`, or 0.
+    pub stop: u32,
+    /// The address that faulted.
+    pub address: u64,
+    /// Program counter of the fault, or the caller of what stopped.
+    pub place: u64,
+    /// Stack pointer.
+    pub stack: u64,
+    /// Where a call through a wild pointer would have returned to: the word that the stack pointer points to.
+    pub caller: u64,
+    n_frames: u32,
+    unused: u32,
+    frames: [*mut c_void; MAX_FRAMES],
+}
+
+impl End {
+    /// Return addresses, innermost first; the handler's own frames come before those of the target.
+    pub fn frames(&self) -> impl Iterator<Item = u64> + '_ {
+        self.frames[..self.n_frames as usize].iter().map(|f| *f as u64)
+    }
+}
+
+unsafe extern "C" {
+    static guard_end: End;
+    static guard_worn_out: u32;
+    static mut guard_traces_fuel: u32;
+    fn guard_call(call: Call, input: *const u8, output: *mut u8) -> i32;
+    fn guard_call_rounded(call: Call, input: *const u8, output: *mut u8, mode: u8) -> i32;
+    fn guard_call_harness(harness: Harness, input: *const u8, size: usize, result: *mut i32) -> i32;
+    fn guard_forget();
+    fn guard_install(timeout_ns: u64, tick_ns: u64, memory: u64) -> i32;
+}
+
+unsafe extern "C-unwind" {
+    /// What the runtime of the target calls when it must not go on.
+    pub fn guard_stop(reason: u32, place: *mut c_void);
+}
+
+/// The timer looks this often whether an evaluation is overdue.
+const TICK: Duration = Duration::from_millis(20);
+
+/// [`End::stop`] when the memory limit was passed.
+pub const STOP_MEMORY: u32 = 100;
+
+/// [`End::stop`] when the system call was refused that [`super::sandbox::refusal`] tells from [`End::address`].
+pub const STOP_REFUSED: u32 = 101;
+
+/// Installs signal handlers, their stack and the timer, for the calling thread. One evaluation may take `timeout`
+/// (and at most two ticks more); the process may grow by `memory` bytes of resident memory.
+///
+/// # Errors
+/// When the system refuses one of them.
+pub fn install(timeout: Duration, memory: u64) -> Result<(), Error> {
+    let tick = TICK.min(timeout / 4).max(Duration::from_millis(1));
+    // SAFETY: the arguments are plain numbers; handlers touch nothing outside an evaluation.
+    match unsafe { guard_install(timeout.as_nanos() as u64, tick.as_nanos() as u64, memory) } {
+        0 => Ok(()),
+        e => Err(Error::new(format!(
+            "cannot install the guard around the target: {}",
+            crate::program::kind::plain(&std::io::Error::from_raw_os_error(e))
+        ))),
+    }
+}
+
+/// The same in a process that was forked off one with a guard: it inherits the handlers, but no timer.
+///
+/// # Errors
+/// As [`install`].
+pub fn install_in_child(timeout: Duration, memory: u64) -> Result<(), Error> {
+    // SAFETY: a single word of this thread.
+    unsafe { guard_forget() };
+    install(timeout, memory)
+}
+
+/// Has the target left so much memory behind that another process should take over?
+#[inline]
+#[must_use]
+pub fn is_worn_out() -> bool {
+    // SAFETY: written by the signal handler of this thread, a single word.
+    unsafe { (&raw const guard_worn_out).read_volatile() != 0 }
+}
+
+/// Whether spent fuel is told with its stack: a waste of microseconds when nobody will ask.
+pub fn trace_fuel(on: bool) {
+    // SAFETY: a word that only this thread uses, outside an evaluation.
+    unsafe { (&raw mut guard_traces_fuel).write_volatile(u32::from(on)) };
+}
+
+/// Calls a thunk; `None` when it returned.
+///
+/// # Safety
+/// `input` and `output` must be as large as the function table says, and the guard installed on this thread.
+#[inline]
+pub unsafe fn call(call: Call, input: *const u8, output: *mut u8) -> Option<&'static End> {
+    // SAFETY: by the contract of this function; a jump out of the target skips frames of C only.
+    unsafe { (guard_call(call, input, output) != 0).then_some(&guard_end) }
+}
+
+/// [`call`] in a rounding mode of the floating-point environment, a [`Kind::Rounding`](penfuzz_mutators::view::Kind) of
+/// which the lowest two bits count. However the target ends, the environment is the default one afterwards.
+///
+/// # Safety
+/// As [`call`].
+#[inline]
+pub unsafe fn call_rounded(call: Call, input: *const u8, output: *mut u8, mode: u8) -> Option<&'static End> {
+    // SAFETY: as above; between the change of the mode and its return there is no code but the target's.
+    unsafe { (guard_call_rounded(call, input, output, mode) != 0).then_some(&guard_end) }
+}
+
+/// Calls a libFuzzer harness; `None` when it returned.
+///
+/// # Safety
+/// `input` must hold `size` bytes, and the guard be installed on this thread.
+#[inline]
+pub unsafe fn call_harness(harness: Harness, input: *const u8, size: usize, result: &mut i32) -> Option<&'static End> {
+    // SAFETY: as above.
+    unsafe { (guard_call_harness(harness, input, size, result) != 0).then_some(&guard_end) }
+}

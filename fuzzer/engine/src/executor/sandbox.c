@@ -1,0 +1,331 @@
+/* What a target must not do to its process is taken from it by a filter on system calls (seccomp). Such a call raises SIGSYS;
+ * the handler in guard.c asks here what becomes of it: it is made, answered as if it had been made, or ends the evaluation.
+ * Evaluations that make no such call cost nothing, and it makes no difference whether the C library, another library or an
+ * instruction of the target makes it.
+ *
+ * Our own calls come the same way. They are made again with a number in the sixth argument, which none of these calls uses,
+ * and which the filter lets pass. */
+#define _GNU_SOURCE
+#include "sandbox.h"
+
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+uint64_t sandbox_files[16];
+
+static uint64_t pass; /* the number in the sixth argument */
+
+/* ---- system calls past the C library, which would touch the target's errno ------------------------------------------- */
+
+struct call {
+  long number;
+  uint64_t a[6];
+};
+
+#if defined(__x86_64__)
+
+#define ARCHITECTURE AUDIT_ARCH_X86_64
+
+static long make(long number, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4) {
+  long result;
+  register uint64_t r10 __asm__("r10") = a3;
+  register uint64_t r8 __asm__("r8") = a4;
+  register uint64_t r9 __asm__("r9") = pass;
+  __asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(a0), "S"(a1), "d"(a2), "r"(r10), "r"(r8), "r"(r9)
+                   : "rcx", "r11", "memory");
+  return result;
+}
+
+static struct call read_call(const ucontext_t *context) {
+  const greg_t *r = context->uc_mcontext.gregs;
+  return (struct call){(long)r[REG_RAX], {(uint64_t)r[REG_RDI], (uint64_t)r[REG_RSI], (uint64_t)r[REG_RDX],
+                                          (uint64_t)r[REG_R10], (uint64_t)r[REG_R8], (uint64_t)r[REG_R9]}};
+}
+
+static void put_result(ucontext_t *context, long result) { context->uc_mcontext.gregs[REG_RAX] = result; }
+
+#elif defined(__aarch64__)
+
+#define ARCHITECTURE AUDIT_ARCH_AARCH64
+
+static long make(long number, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4) {
+  register uint64_t x8 __asm__("x8") = (uint64_t)number;
+  register uint64_t x0 __asm__("x0") = a0;
+  register uint64_t x1 __asm__("x1") = a1;
+  register uint64_t x2 __asm__("x2") = a2;
+  register uint64_t x3 __asm__("x3") = a3;
+  register uint64_t x4 __asm__("x4") = a4;
+  register uint64_t x5 __asm__("x5") = pass;
+  __asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
+  return (long)x0;
+}
+
+static struct call read_call(const ucontext_t *context) {
+  struct call call = {(long)context->uc_mcontext.regs[8], {0}};
+  for (int i = 0; i < 6; i++) call.a[i] = context->uc_mcontext.regs[i];
+  return call;
+}
+
+static void put_result(ucontext_t *context, long result) { context->uc_mcontext.regs[0] = (uint64_t)result; }
+
+#endif
+
+#define CALL(number, a0, a1, a2, a3) make(number, (uint64_t)(a0), (uint64_t)(a1), (uint64_t)(a2), (uint64_t)(a3), 0)
+
+static long again(const struct call *c) { return make(c->number, c->a[0], c->a[1], c->a[2], c->a[3], c->a[4]); }
+
+uint64_t sandbox_mask(void) {
+  uint64_t mask = 0;
+  CALL(SYS_rt_sigprocmask, SIG_BLOCK, 0, &mask, sizeof mask);
+  return mask;
+}
+
+void sandbox_set_mask(uint64_t mask) { CALL(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, sizeof mask); }
+
+/* ---- signals ---------------------------------------------------------------------------------------------------------- */
+
+static const int guarded[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS, SIGALRM, SIGINT, SIGTERM};
+#define N_GUARDED (sizeof guarded / sizeof *guarded)
+
+int sandbox_is_guarded(int signal) {
+  for (unsigned i = 0; i < N_GUARDED; i++)
+    if (guarded[i] == signal) return 1;
+  return 0;
+}
+
+static uint64_t guarded_mask(void) {
+  uint64_t mask = 0;
+  for (unsigned i = 0; i < N_GUARDED; i++) mask |= UINT64_C(1) << (guarded[i] - 1);
+  return mask;
+}
+
+/* As the kernel has it. */
+struct action {
+  void *handler;
+  unsigned long flags;
+  void *restorer;
+  uint64_t mask;
+};
+
+/* The target sees the actions that it has set; ours stay. */
+static long set_action(const struct call *c) {
+  static struct action shown[65];
+  int signal = (int)c->a[0];
+  if (!sandbox_is_guarded(signal)) return again(c);
+  const struct action *wanted = (const struct action *)c->a[1];
+  struct action *old = (struct action *)c->a[2], before = shown[signal];
+  if (wanted) shown[signal] = *wanted;
+  if (old) *old = before;
+  return 0;
+}
+
+/* The mask that holds when the handler returns; guarded signals stay open. */
+static long set_mask(const struct call *c, ucontext_t *context) {
+  uint64_t *now = (uint64_t *)(void *)&context->uc_sigmask, before = *now;
+  const uint64_t *set = (const uint64_t *)c->a[1];
+  if (set) {
+    uint64_t wanted = *set & ~guarded_mask();
+    switch ((int)c->a[0]) {
+      case SIG_BLOCK: *now |= wanted; break;
+      case SIG_UNBLOCK: *now &= ~*set; break;
+      case SIG_SETMASK: *now = wanted; break;
+      default: return -EINVAL;
+    }
+  }
+  if (c->a[2]) *(uint64_t *)c->a[2] = before;
+  return 0;
+}
+
+static long set_stack(const struct call *c) {
+  if (c->a[1]) CALL(SYS_sigaltstack, 0, c->a[1], 0, 0);
+  return 0;
+}
+
+static struct sandbox_answer signal_self(const struct call *c, ucontext_t *context, int signal) {
+  if (signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU)
+    return (struct sandbox_answer){SANDBOX_STOP, (uint32_t)signal};
+  put_result(context, again(c));
+  return (struct sandbox_answer){SANDBOX_NOTHING, 0};
+}
+
+/* kill, tkill and the like: the receiver is argument 0, or a thread of ours. */
+static struct sandbox_answer send_signal(const struct call *c, ucontext_t *context) {
+  long own = CALL(SYS_getpid, 0, 0, 0, 0), thread = CALL(SYS_gettid, 0, 0, 0, 0), to = (int)c->a[0];
+  int has_thread = c->number == SYS_tgkill || c->number == SYS_rt_tgsigqueueinfo;
+  int signal = (int)c->a[has_thread ? 2 : 1];
+  if (to == own || (c->number == SYS_tkill && to == thread)) return signal_self(c, context, signal);
+  if (signal) return (struct sandbox_answer){SANDBOX_SIGNAL, (uint32_t)signal};
+  put_result(context, again(c)); /* only asks whether there is such a process */
+  return (struct sandbox_answer){SANDBOX_NOTHING, 0};
+}
+
+/* ---- files ------------------------------------------------------------------------------------------------------------ */
+
+static int is_ours(uint64_t file) { return file < 1024 && sandbox_files[file / 64] >> file % 64 & 1; }
+
+static long close_range_but_ours(unsigned first, unsigned last) {
+  if (last > 65535) last = 65535;
+  for (unsigned file = first; file <= last; file++)
+    if (!is_ours(file)) CALL(SYS_close, file, 0, 0, 0);
+  return 0;
+}
+
+/* ---- the rest --------------------------------------------------------------------------------------------------------- */
+
+/* Reads the limits, but sets none of ours. */
+static long limits(const struct call *c) {
+  struct call reading = *c;
+  if ((int)c->a[0] == 0 || (int)c->a[0] == CALL(SYS_getpid, 0, 0, 0, 0)) reading.a[2] = 0;
+  return again(&reading);
+}
+
+static long mask_of_files(uint64_t wanted) {
+  static uint64_t shown = 022;
+  uint64_t before = shown;
+  shown = wanted & 0777;
+  return (long)before;
+}
+
+static long control(const struct call *c) {
+  switch ((int)c->a[0]) {
+    case PR_SET_PDEATHSIG:
+    case PR_SET_DUMPABLE:
+    case PR_SET_CHILD_SUBREAPER: return 0;
+    case PR_SET_SECCOMP: return -EPERM;
+    default: return again(c);
+  }
+}
+
+static uint32_t kind_of_child(uint64_t flags) { return flags & CLONE_THREAD ? SANDBOX_THREAD : SANDBOX_PROCESS; }
+
+static struct sandbox_answer answer(const struct call *c, ucontext_t *context, int own_timer) {
+  struct sandbox_answer done = {SANDBOX_NOTHING, 0};
+  long result = 0;
+  switch (c->number) {
+#ifdef SYS_fork
+    case SYS_fork:
+    case SYS_vfork: return (struct sandbox_answer){SANDBOX_PROCESS, 0};
+#endif
+    case SYS_clone: return (struct sandbox_answer){kind_of_child(c->a[0]), 0};
+    case SYS_clone3: return (struct sandbox_answer){kind_of_child(*(const uint64_t *)c->a[0]), 0};
+    case SYS_execve:
+    case SYS_execveat: return (struct sandbox_answer){SANDBOX_PROGRAM, 0};
+    case SYS_kill:
+    case SYS_tkill:
+    case SYS_tgkill:
+    case SYS_rt_sigqueueinfo:
+    case SYS_rt_tgsigqueueinfo: return send_signal(c, context);
+    case SYS_close: result = is_ours(c->a[0]) ? 0 : again(c); break;
+    case SYS_close_range: result = close_range_but_ours((unsigned)c->a[0], (unsigned)c->a[1]); break;
+#ifdef SYS_dup2
+    case SYS_dup2:
+#endif
+    case SYS_dup3: result = is_ours(c->a[1]) ? -EBUSY : again(c); break;
+    case SYS_rt_sigaction: result = set_action(c); break;
+    case SYS_rt_sigprocmask: result = set_mask(c, context); break;
+    case SYS_sigaltstack: result = set_stack(c); break;
+    case SYS_setitimer: result = (int)c->a[0] == ITIMER_REAL ? 0 : again(c); break;
+    case SYS_timer_settime:
+    case SYS_timer_delete: result = (int)c->a[0] == own_timer ? 0 : again(c); break;
+    case SYS_umask: result = mask_of_files(c->a[0]); break;
+    case SYS_prlimit64: result = limits(c); break;
+    case SYS_prctl: result = control(c); break;
+    /* As if done: they change how fast or how far the worker goes, not what the target computes. */
+#ifdef SYS_alarm
+    case SYS_alarm:
+#endif
+    case SYS_setrlimit:
+    case SYS_setpriority:
+    case SYS_sched_setscheduler:
+    case SYS_sched_setparam:
+    case SYS_sched_setattr:
+    case SYS_sched_setaffinity: break;
+    default: result = -EPERM; break;
+  }
+  put_result(context, result);
+  return done;
+}
+
+struct sandbox_answer sandbox_system_call(ucontext_t *context, int in_target, int own_timer) {
+  struct call call = read_call(context);
+  if (in_target) return answer(&call, context, own_timer);
+  /* A process or thread on a stack of its own cannot be made from a handler. None of ours is. */
+  int on_own_stack = call.number == SYS_clone3 || (call.number == SYS_clone && call.a[1]);
+#ifdef SYS_vfork
+  on_own_stack |= call.number == SYS_vfork;
+#endif
+  if (call.number == SYS_rt_sigprocmask) put_result(context, set_mask(&call, context));
+  else put_result(context, on_own_stack ? -EPERM : again(&call));
+  return (struct sandbox_answer){SANDBOX_NOTHING, 0};
+}
+
+void sandbox_leave_wrapper(ucontext_t *context) {
+#if defined(__x86_64__)
+  struct call call = read_call(context);
+  if (call.number != SYS_clone3 && (call.number != SYS_clone || !call.a[1])) return;
+  greg_t *r = context->uc_mcontext.gregs;
+  r[REG_RIP] = *(const greg_t *)r[REG_RSP]; /* it has pushed nothing */
+  r[REG_RSP] += 8;
+#else
+  (void)context;
+#endif
+}
+
+/* ---- the filter ------------------------------------------------------------------------------------------------------- */
+
+static const uint32_t trapped[] = {
+#if defined(__x86_64__)
+    SYS_fork, SYS_vfork, SYS_alarm, SYS_dup2,
+#endif
+    SYS_clone, SYS_clone3, SYS_execve, SYS_execveat, SYS_kill, SYS_tkill, SYS_tgkill, SYS_rt_sigqueueinfo,
+    SYS_rt_tgsigqueueinfo, SYS_pidfd_send_signal, SYS_close, SYS_close_range, SYS_dup3, SYS_rt_sigaction, SYS_rt_sigprocmask,
+    SYS_sigaltstack, SYS_setitimer, SYS_timer_settime, SYS_timer_delete, SYS_umask, SYS_setrlimit, SYS_prlimit64, SYS_prctl,
+    SYS_setpriority, SYS_sched_setscheduler, SYS_sched_setparam, SYS_sched_setattr, SYS_sched_setaffinity,
+    /* forbidden */
+    SYS_seccomp, SYS_setsid, SYS_setpgid, SYS_setuid, SYS_setgid, SYS_setreuid, SYS_setregid, SYS_setresuid, SYS_setresgid,
+    SYS_setgroups, SYS_setfsuid, SYS_setfsgid, SYS_capset, SYS_chroot, SYS_pivot_root, SYS_unshare, SYS_setns, SYS_mount,
+    SYS_umount2, SYS_reboot, SYS_ptrace, SYS_sethostname, SYS_settimeofday, SYS_clock_settime, SYS_personality,
+};
+#define N_TRAPPED (sizeof trapped / sizeof *trapped)
+
+#define LOAD(member) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(member))
+#define IF_EQUAL(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(value), (yes), (no))
+#define RETURN(what) BPF_STMT(BPF_RET | BPF_K, (what))
+#define FIXED 3 /* before the list */
+#define TAIL 7  /* behind it */
+
+/* Calls that are not in the list are let pass before an argument is looked at: the kernel remembers those and runs the filter
+ * for them no more. */
+int sandbox_install(void) {
+  static struct sock_filter code[FIXED + N_TRAPPED + TAIL];
+  _Static_assert(N_TRAPPED + TAIL < 256, "a jump of the filter goes 255 instructions far at most");
+  if (getrandom(&pass, sizeof pass, 0) != sizeof pass) return errno;
+  const size_t args = offsetof(struct seccomp_data, args[5]);
+  size_t n = 0;
+  code[n++] = (struct sock_filter)LOAD(offsetof(struct seccomp_data, arch));
+  code[n++] = (struct sock_filter)IF_EQUAL(ARCHITECTURE, 0, N_TRAPPED + 1);
+  code[n++] = (struct sock_filter)LOAD(offsetof(struct seccomp_data, nr));
+  for (size_t i = 0; i < N_TRAPPED; i++)
+    code[n++] = (struct sock_filter)IF_EQUAL(trapped[i], N_TRAPPED - i, 0);
+  code[n++] = (struct sock_filter)RETURN(SECCOMP_RET_ALLOW);
+  code[n++] = (struct sock_filter)LOAD(args);
+  code[n++] = (struct sock_filter)IF_EQUAL(pass, 0, 2);
+  code[n++] = (struct sock_filter)LOAD(args + 4);
+  code[n++] = (struct sock_filter)IF_EQUAL(pass >> 32, 1, 0);
+  code[n++] = (struct sock_filter)RETURN(SECCOMP_RET_TRAP);
+  code[n++] = (struct sock_filter)RETURN(SECCOMP_RET_ALLOW);
+  struct sock_fprog program = {(unsigned short)n, code};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) return errno;
+  return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) ? errno : 0;
+}

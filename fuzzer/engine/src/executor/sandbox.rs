@@ -1,0 +1,100 @@
+//! Holding a target that asks the system for what would harm the campaign: `sandbox.c` seen from Rust.
+//!
+//! A target runs in the worker's own process, so its `close` closes our files, its `fork` copies the search, and its handler of
+//! SIGSEGV replaces the guard's. A filter on system calls takes these from it: such a call is answered as if it had been made,
+//! or ends the evaluation as a crash that says what was asked for. `docs/misbehaving.md` lists which is which.
+
+use std::{
+    collections::BTreeSet,
+    fs::File,
+    io,
+    os::fd::{AsRawFd, RawFd},
+};
+
+use super::fault::signal_name;
+
+unsafe extern "C" {
+    static mut sandbox_files: [u64; FILES / 64];
+    fn sandbox_install() -> i32;
+    fn guard_restore_environment();
+}
+
+/// Descriptors below this can be kept open.
+const FILES: usize = 1024;
+
+/// What the filter needs to know of the process, and the directory it works in.
+#[derive(Debug)]
+pub struct Sandbox {
+    before: BTreeSet<RawFd>,
+    of_target: BTreeSet<RawFd>,
+    home: Option<File>,
+}
+
+impl Sandbox {
+    /// Looks at the process before the target is loaded.
+    #[must_use]
+    pub fn before_loading() -> Self {
+        Self { before: open_files(), of_target: BTreeSet::new(), home: File::open(".").ok() }
+    }
+
+    /// The target is loaded: files that its constructors opened are its own.
+    pub fn loaded(&mut self) {
+        self.of_target = &open_files() - &self.before;
+        if let Some(home) = &self.home {
+            self.of_target.remove(&home.as_raw_fd());
+        }
+    }
+
+    /// From now on calls of this thread, and of the processes it forks, are filtered; what is open now stays open, but the
+    /// target's own files and the standard streams. The guard must be installed.
+    ///
+    /// # Errors
+    /// When the system has no such filters, or grants none. Nothing is held then.
+    pub fn install(&self) -> io::Result<()> {
+        let standard = BTreeSet::from([libc::STDIN_FILENO, libc::STDOUT_FILENO, libc::STDERR_FILENO]);
+        for file in &(&open_files() - &self.of_target) - &standard {
+            if let Some(i) = usize::try_from(file).ok().filter(|i| *i < FILES) {
+                // SAFETY: this thread alone touches the bits, which the handler reads while the target runs.
+                unsafe { sandbox_files[i / 64] |= 1 << (i % 64) };
+            }
+        }
+        // SAFETY: adds a filter to this thread; the handler of its signal belongs to the guard.
+        match unsafe { sandbox_install() } {
+            0 => Ok(()),
+            e => Err(io::Error::from_raw_os_error(e)),
+        }
+    }
+
+    /// Returns to the directory of the start, from which the paths of the campaign are seen, and to the floating-point
+    /// environment of the start: the target may have left both.
+    pub fn come_back(&self) {
+        // SAFETY: the target does not run.
+        unsafe { guard_restore_environment() };
+        if let Some(home) = &self.home {
+            // SAFETY: an open directory. A refusal leaves the process where it is, and writing says so.
+            unsafe { libc::fchdir(home.as_raw_fd()) };
+        }
+    }
+}
+
+/// The open descriptors; none when the system does not tell.
+fn open_files() -> BTreeSet<RawFd> {
+    let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return BTreeSet::new() };
+    let listed: Vec<RawFd> = entries.filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok()).collect();
+    // That of the listing itself is closed by now.
+    // SAFETY: only asks whether the descriptor is open.
+    listed.into_iter().filter(|f| unsafe { libc::fcntl(*f, libc::F_GETFD) } >= 0).collect()
+}
+
+/// What was refused, for a person: `asked` is [`super::guard::End::address`] of such an end.
+#[must_use]
+pub fn refusal(asked: u64) -> String {
+    let detail = (asked & 0xffff_ffff) as i32;
+    match asked >> 32 {
+        1 => "starts a process, which is refused".to_owned(),
+        2 => "starts a thread, which is refused".to_owned(),
+        3 => "starts another program, which is refused".to_owned(),
+        4 => format!("sends {} to another process, which is refused", signal_name(detail)),
+        _ => format!("stops its process ({}), which is refused", signal_name(detail)),
+    }
+}

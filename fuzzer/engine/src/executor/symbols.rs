@@ -1,0 +1,146 @@
+//! Names for addresses: function, file and line of the target, function and file of a library.
+
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    path::Path,
+};
+
+use addr2line::demangle_auto;
+
+use crate::program::load::{module_of, symbol_of};
+
+/// What the pass calls its functions that call a function under test.
+const THUNK: &str = "__pen_call.";
+
+/// What the names of the runtime in a target begin with.
+const RUNTIME: [&str; 3] = ["__pen_", "__wrap_", "__sanitizer_cov_"];
+
+/// Bytes of code without a line that are passed over.
+const LINELESS_STRETCH: u64 = 64;
+
+/// The names in one target file, mapped at `base`.
+pub struct Symbols {
+    base: u64,
+    loader: Option<addr2line::Loader>,
+}
+
+impl Symbols {
+    /// Of the file at `path`; without its symbols there are offsets only.
+    #[must_use]
+    pub fn new(path: &Path, base: u64) -> Self {
+        Self { base, loader: addr2line::Loader::new(path).ok() }
+    }
+
+    /// The address as an offset into the target file, if it lies there.
+    #[must_use]
+    pub fn inside(&self, address: u64) -> Option<u64> {
+        module_of(address).is_some_and(|(base, _)| base == self.base).then(|| address - self.base)
+    }
+
+    /// Equal for all offsets in one function.
+    #[must_use]
+    pub fn function_of(&self, offset: u64) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        match self.symbol(offset) {
+            Some(name) => name.hash(&mut hasher),
+            None => offset.hash(&mut hasher),
+        }
+        hasher.finish()
+    }
+
+    /// `function (file:line)` of an offset into the target.
+    #[must_use]
+    pub fn describe(&self, offset: u64) -> String {
+        if offset == 0 {
+            return "outside the target's own code".to_owned();
+        }
+        // A function that is inlined into its thunk has only the thunk's symbol.
+        let name = self.symbol(offset).map(|n| demangle_auto(n.strip_prefix(THUNK).unwrap_or(n).into(), None));
+        match (self.line(offset), name) {
+            (Some((file, line)), name) => format!("{} ({file}:{line})", name.as_deref().unwrap_or("?")),
+            (None, Some(name)) => name.into_owned(),
+            _ => format!("target+{offset:#x}"),
+        }
+    }
+
+    /// Is it code of the pass that calls a function under test?
+    #[must_use]
+    pub fn is_thunk(&self, offset: u64) -> bool {
+        self.symbol(offset).is_some_and(|n| n.starts_with(THUNK))
+    }
+
+    /// The function under test that the thunk at this address calls, or holds.
+    #[must_use]
+    pub fn thunk_of(&self, address: u64) -> Option<String> {
+        let symbol = self.symbol(self.inside(address)?)?.strip_prefix(THUNK)?;
+        Some(demangle_auto(symbol.into(), None).into_owned())
+    }
+
+    /// The functions at an address of code, the innermost of those that are inlined there first. Nothing for code of penfuzz in
+    /// the target; `None` for what is neither the target's nor a library's.
+    #[must_use]
+    pub fn frames(&self, address: u64) -> Option<Vec<String>> {
+        let Some(offset) = self.inside(address) else { return in_library(address).map(|f| vec![f]) };
+        let inlined = self.inlined(offset);
+        if !inlined.is_empty() {
+            return Some(inlined);
+        }
+        let is_ours = self.symbol(offset).is_some_and(|n| RUNTIME.iter().any(|r| n.starts_with(r)));
+        Some(if is_ours { Vec::new() } else { vec![self.describe(offset)] })
+    }
+
+    /// The same by the debug information of the target; empty when it says nothing of this address.
+    fn inlined(&self, offset: u64) -> Vec<String> {
+        let mut all = Vec::new();
+        let Some(mut frames) = self.loader.as_ref().and_then(|l| l.find_frames(offset).ok()) else { return all };
+        while let Ok(Some(frame)) = frames.next() {
+            let Some(name) = frame.function.as_ref().and_then(|f| f.demangle().ok()) else { continue };
+            if RUNTIME.iter().any(|r| name.starts_with(r)) {
+                continue;
+            }
+            let place = frame.location.and_then(|l| Some((l.file?.to_owned(), l.line.filter(|n| *n > 0)?)));
+            // Optimized code has stretches without a line.
+            let place = place.or_else(|| self.line(offset));
+            all.push(place.map_or_else(|| name.clone().into_owned(), |(file, line)| format!("{name} ({file}:{line})")));
+        }
+        all
+    }
+
+    /// File, line and column of the code at an offset into the target: of the innermost function first, then of the calls
+    /// that were inlined around it. Columns are 0 where they are not known.
+    #[must_use]
+    pub fn positions(&self, offset: u64) -> Vec<(String, u32, u32)> {
+        let mut all = Vec::new();
+        let Some(mut frames) = self.loader.as_ref().and_then(|l| l.find_frames(offset).ok()) else { return all };
+        while let Ok(Some(frame)) = frames.next() {
+            let Some(place) = frame.location else { continue };
+            if let (Some(file), Some(line)) = (place.file, place.line) {
+                all.push((file.to_owned(), line, place.column.unwrap_or(0)));
+            }
+        }
+        all
+    }
+
+    fn symbol(&self, offset: u64) -> Option<&str> {
+        self.loader.as_ref()?.find_symbol(offset)
+    }
+
+    /// The source line of an address; optimized code has stretches without one, then that of the code before.
+    fn line(&self, offset: u64) -> Option<(String, u32)> {
+        let loader = self.loader.as_ref()?;
+        (0..LINELESS_STRETCH).find_map(|back| {
+            let location = loader.find_location(offset.checked_sub(back)?).ok()??;
+            Some((location.file?.to_owned(), location.line.filter(|l| *l > 0)?))
+        })
+    }
+}
+
+/// `function (file)` of code in a library that exports the function, else `file+0xoffset`.
+fn in_library(address: u64) -> Option<String> {
+    let (base, path) = module_of(address)?;
+    let file = path.file_name()?.to_string_lossy().into_owned();
+    Some(match symbol_of(address) {
+        Some(name) => format!("{} ({file})", demangle_auto(name.into(), None)),
+        None => format!("{file}+{:#x}", address - base),
+    })
+}

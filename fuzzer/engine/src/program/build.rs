@@ -1,0 +1,199 @@
+//! From source to a linked target file, through a cache: each source is compiled once for the same text, headers and flags.
+
+use std::{
+    collections::HashMap,
+    fs,
+    hash::{DefaultHasher, Hash, Hasher},
+    path::{Path, PathBuf},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use penfuzz_cc::{Compile, Language};
+
+use super::kind::{absolute, plain};
+use crate::error::{Error, at};
+
+/// What to build.
+#[derive(Debug, Clone, Default)]
+pub struct Recipe {
+    /// Sources; the first is the one under test.
+    pub sources: Vec<PathBuf>,
+    /// Compiler flags.
+    pub flags: Vec<String>,
+    /// Libraries.
+    pub libs: Vec<String>,
+    /// Whether the target fills LibAFL's edge map as well ([`crate::executor::Evaluator::coverage`]); no search of penfuzz
+    /// looks at it, and counting costs time.
+    pub san_cov: bool,
+    /// Whether floating-point operations are sites, too.
+    pub exceptions: bool,
+}
+
+/// Where compiled things are kept between runs.
+///
+/// # Errors
+/// When no such directory can be written.
+pub fn cache_directory() -> Result<PathBuf, Error> {
+    penfuzz_cc::cache_directory().map_err(|e| Error::new(e.to_string()))
+}
+
+/// Optimization when the flags name none: as fast as users' own builds.
+const DEFAULT_LEVEL: &str = "-O2";
+
+/// Builds, or finds in the cache, the target file of a recipe.
+///
+/// # Errors
+/// When a source cannot be compiled (with the compiler's own words) or the cache not be written.
+pub fn build(recipe: &Recipe) -> Result<PathBuf, Error> {
+    let cache = cache_directory()?.join("targets");
+    fs::create_dir_all(&cache).map_err(|e| at(&cache, format!("cannot be created as cache: {}", plain(&e))))?;
+    let mut flags = recipe.flags.clone();
+    if !flags.iter().any(|f| f.starts_with("-O")) {
+        flags.insert(0, DEFAULT_LEVEL.to_owned());
+    }
+    if recipe.exceptions {
+        flags.push(penfuzz_cc::EXCEPTIONS_FLAG.to_owned());
+    }
+    let mut objects = objects(&recipe.sources, &flags, recipe.san_cov, &cache)?;
+    // In the same order whichever source is under test: the functions of a library then share one target file.
+    objects.sort();
+    let objects: Vec<_> = objects.into_iter().map(|(_, object)| object).collect();
+    link(recipe, &objects, &cache)
+}
+
+/// Each source by its absolute path, and its object. Several are compiled at the same time.
+fn objects(
+    sources: &[PathBuf],
+    flags: &[String],
+    san_cov: bool,
+    cache: &Path,
+) -> Result<Vec<(PathBuf, PathBuf)>, Error> {
+    let sources = sources.iter().map(|s| absolute(s)).collect::<Result<Vec<_>, _>>()?;
+    let stamps = Stamps::default();
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::new());
+    let work = || {
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(source) = sources.get(index) else { break };
+            let object = object(source, flags, san_cov, cache, &stamps).map(|object| (source.clone(), object));
+            // After a failure nothing more is begun.
+            if object.is_err() {
+                next.store(sources.len(), Ordering::Relaxed);
+            }
+            done.lock().unwrap_or_else(PoisonError::into_inner).push((index, object));
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(sources.len());
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(work);
+        }
+        work();
+    });
+    // Of several failures the first is told, whichever was met first.
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|(index, _)| *index);
+    done.into_iter().map(|(_, object)| object).collect()
+}
+
+/// Stamps that were taken already: the files of a library include the same headers.
+#[derive(Default)]
+struct Stamps(Mutex<HashMap<PathBuf, String>>);
+
+impl Stamps {
+    fn of(&self, file: &Path) -> String {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.entry(file.to_path_buf()).or_insert_with(|| stamp(file)).clone()
+    }
+
+    fn is_unchanged(&self, line: &str) -> bool {
+        line.splitn(3, ' ').nth(2).is_some_and(|file| self.of(Path::new(file)) == line)
+    }
+}
+
+fn key(parts: &[&str]) -> String {
+    let mut hasher = DefaultHasher::new();
+    parts.hash(&mut hasher);
+    penfuzz_cc::fingerprint().hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
+}
+
+/// Compiles one source, unless it and all it includes are as they were.
+fn object(source: &Path, flags: &[String], san_cov: bool, cache: &Path, known: &Stamps) -> Result<PathBuf, Error> {
+    let stem = source.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
+    let stem: String = stem.chars().filter(|c| c.is_alphanumeric() || *c == '_').collect();
+    let name = format!(
+        "{stem}-{}",
+        key(&[&source.to_string_lossy(), &flags.join("\u{1}"), if san_cov { "SanCov" } else { "" }])
+    );
+    let (object, stamps) = (cache.join(format!("{name}.o")), cache.join(format!("{name}.stamps")));
+    if object.exists() && fs::read_to_string(&stamps).is_ok_and(|text| text.lines().all(|l| known.is_unchanged(l))) {
+        return Ok(object);
+    }
+    let temporary = tempfile::tempdir_in(cache).map_err(|e| at(cache, format!("cannot be written: {}", plain(&e))))?;
+    let (new, deps) = (temporary.path().join("out.o"), temporary.path().join("out.d"));
+    let mut compile = Compile::new(&new).source(source).flags(flags.iter().cloned()).flag("-c").san_cov(san_cov);
+    compile.libraries.clear();
+    if is_text(source) {
+        compile = compile.flags(["-MD".to_owned(), "-MF".to_owned(), deps.to_string_lossy().into_owned()]);
+    }
+    compile.run().map_err(|e| explain(source, "does not compile", &e))?;
+    let mut files = dependencies(&fs::read_to_string(&deps).unwrap_or_default());
+    files.push(source.to_path_buf());
+    let text: Vec<String> = files.iter().map(|f| stamp(f)).collect();
+    // The object first: stamps without it would be believed.
+    fs::rename(&new, &object).map_err(|e| at(&object, format!("cannot be written: {}", plain(&e))))?;
+    fs::write(&stamps, text.join("\n")).map_err(|e| at(&stamps, format!("cannot be written: {}", plain(&e))))?;
+    Ok(object)
+}
+
+fn is_text(source: &Path) -> bool {
+    !matches!(source.extension().and_then(|e| e.to_str()), Some("bc" | "ll"))
+}
+
+/// Size and time of a file, and its name.
+fn stamp(file: &Path) -> String {
+    let (size, time) = fs::metadata(file).map_or((0, 0), |m| {
+        let time = m.modified().ok().and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok());
+        (m.len(), time.map_or(0, |t| t.as_nanos()))
+    });
+    format!("{size} {time} {}", file.display())
+}
+
+/// The files of a make rule as compilers write it.
+fn dependencies(rule: &str) -> Vec<PathBuf> {
+    let list = rule.split_once(": ").map_or("", |(_, list)| list).replace("\\\n", " ");
+    // A space in a name is written `\ `.
+    let marked = list.replace("\\ ", "\u{1}");
+    marked.split_whitespace().map(|f| PathBuf::from(f.replace('\u{1}', " "))).collect()
+}
+
+fn link(recipe: &Recipe, objects: &[PathBuf], cache: &Path) -> Result<PathBuf, Error> {
+    let contents: Vec<String> = objects.iter().map(|o| stamp(o)).collect();
+    let names = contents.join("\u{1}");
+    let linked = cache.join(format!("{}.pen", key(&[&names, &recipe.libs.join("\u{1}")])));
+    if linked.exists() {
+        return Ok(linked);
+    }
+    let temporary = tempfile::tempdir_in(cache).map_err(|e| at(cache, format!("cannot be written: {}", plain(&e))))?;
+    let new = temporary.path().join("out.pen");
+    let mut compile = Compile::new(&new).sources(objects.iter().cloned());
+    if recipe.sources.iter().any(|s| Language::of(s) == Language::Cxx) {
+        compile = compile.language(Language::Cxx);
+    }
+    compile.libraries.splice(0..0, recipe.libs.iter().cloned());
+    compile.run().map_err(|e| explain(&recipe.sources[0], "does not link", &e))?;
+    fs::rename(&new, &linked).map_err(|e| at(&linked, format!("cannot be written: {}", plain(&e))))?;
+    Ok(linked)
+}
+
+fn explain(source: &Path, what: &str, e: &penfuzz_cc::Error) -> Error {
+    match e {
+        penfuzz_cc::Error::Compiler { stderr, .. } => at(source, what).with_detail(stderr.clone()),
+        other => Error::new(other.to_string()),
+    }
+}

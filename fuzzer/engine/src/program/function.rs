@@ -1,0 +1,196 @@
+//! A function of the target, as its table describes it.
+
+use core::ffi::c_void;
+
+use penfuzz_cc::abi;
+use penfuzz_mutators::view::{Kind, Layout};
+
+/// A parameter of a function under test.
+#[derive(Debug, Clone)]
+pub struct Parameter {
+    /// Name in the source, or `argN` counted from 1.
+    pub name: String,
+    /// Type as C writes it.
+    pub type_name: String,
+    /// The kind of the value (or of what is pointed to); `None` when it is not supported.
+    pub kind: Option<Kind>,
+    /// The callee gets the address of one such value.
+    pub pointer: bool,
+    /// Place in the input, in bytes.
+    pub offset: usize,
+    /// Place in the output area of what the pointer points to, in bytes, a multiple of 16.
+    pub cell: usize,
+    /// Bytes of a structure that the callee fills in, of which nothing is in the input; 0 for any other parameter.
+    pub output_size: usize,
+}
+
+impl Parameter {
+    /// The callee fills in a structure: nothing of the parameter is in the input.
+    #[must_use]
+    pub fn is_output(&self) -> bool {
+        self.output_size > 0
+    }
+
+    /// The type of the value: what is pointed to for a pointer, without qualifiers.
+    #[must_use]
+    pub fn value_type(&self) -> &str {
+        let t = self.type_name.strip_suffix(" *").filter(|_| self.pointer).unwrap_or(&self.type_name);
+        let t = t.strip_prefix("const ").unwrap_or(t);
+        t.strip_prefix("volatile ").unwrap_or(t)
+    }
+}
+
+/// A thunk of the function table: arguments at the first pointer, results go to the second.
+pub type Call = unsafe extern "C-unwind" fn(*const u8, *mut u8);
+
+/// libFuzzer's entry point.
+pub type Harness = unsafe extern "C-unwind" fn(*const u8, usize) -> i32;
+
+/// How the function takes its input.
+#[derive(Debug, Clone, Copy)]
+pub enum Entry {
+    /// Through the thunk of the function table: fixed-size input, one value per parameter.
+    Thunk(Call),
+    /// The same, in the rounding mode that the last byte of the input tells ([`Kind::Rounding`]).
+    Rounded(Call),
+    /// Through the thunk, with no floating-point exception flag raised before: code that asks for the flags must not see
+    /// those of earlier calls.
+    Unflagged(Call),
+    /// `int LLVMFuzzerTestOneInput(const uint8_t *, size_t)`: any bytes, seen as doubles.
+    Harness(Harness),
+}
+
+/// One defined function.
+#[derive(Debug, Clone)]
+pub struct Function {
+    /// Name in the source.
+    pub name: String,
+    /// Name for the linker.
+    pub symbol: String,
+    /// Source file of the definition.
+    pub file: String,
+    /// Line of the definition.
+    pub line: u32,
+    /// Internal linkage.
+    pub is_static: bool,
+    /// Result type as C writes it.
+    pub result_type: String,
+    /// Kind of the result; `None` for void and for what is no scalar.
+    pub result_kind: Option<Kind>,
+    /// In order.
+    pub parameters: Vec<Parameter>,
+    /// Bytes of the arguments in an input.
+    pub input_size: usize,
+    /// Bytes of the result and of what parameters point to, a multiple of 16.
+    pub output_size: usize,
+    /// Indices of its sites in [`super::Target::sites`].
+    pub sites: core::ops::Range<usize>,
+    /// What follows its entry.
+    pub entry_edges: super::Edges,
+    /// Floating-point constants of its body, as bits of doubles.
+    pub floats: Vec<u64>,
+    /// Integer constants of its body.
+    pub integers: Vec<i64>,
+    /// An input ends with the rounding mode of the call, see [`super::Target::with_rounding`].
+    pub has_rounding: bool,
+    /// Its file reads the floating-point exception flags, or changes the environment.
+    pub uses_environment: bool,
+    pub(super) address: *const c_void,
+    pub(super) call: Option<Call>,
+}
+
+/// Bytes of the input of a harness that takes any number: eight doubles.
+pub const HARNESS_INPUT_SIZE: usize = 64;
+
+impl Function {
+    /// Is this libFuzzer's entry point?
+    #[must_use]
+    pub fn is_harness(&self) -> bool {
+        self.symbol == "LLVMFuzzerTestOneInput" && self.parameters.len() == 2
+    }
+
+    /// How to call it; `None` when a parameter is not supported.
+    #[must_use]
+    pub fn entry(&self) -> Option<Entry> {
+        if self.is_harness() {
+            // SAFETY: the symbol has this type by libFuzzer's convention, and the address comes from the target's own table.
+            let harness = unsafe { core::mem::transmute::<*const c_void, Harness>(self.address) };
+            return Some(Entry::Harness(harness));
+        }
+        self.call.map(match (self.has_rounding, self.uses_environment) {
+            (true, _) => Entry::Rounded,
+            (false, true) => Entry::Unflagged,
+            (false, false) => Entry::Thunk,
+        })
+    }
+
+    /// Where the numbers lie in an input.
+    #[must_use]
+    pub fn layout(&self) -> Layout {
+        if self.is_harness() {
+            return Layout::doubles(HARNESS_INPUT_SIZE);
+        }
+        let numbers = self.parameters.iter().filter_map(|p| p.kind);
+        Layout::packed(&numbers.chain(self.has_rounding.then_some(Kind::Rounding)).collect::<Vec<_>>())
+    }
+
+    /// The parameters that have a value in the input, in the order of the [`Function::layout`].
+    pub fn inputs(&self) -> impl Iterator<Item = &Parameter> {
+        self.parameters.iter().filter(|p| !p.is_output())
+    }
+
+    /// The signature as C writes it.
+    #[must_use]
+    pub fn signature(&self) -> String {
+        let params: Vec<String> =
+            self.parameters.iter().map(|p| format!("{} {}", p.type_name, p.name).trim_end().to_owned()).collect();
+        let list = if params.is_empty() { "void".to_owned() } else { params.join(", ") };
+        format!("{} {}({list})", self.result_type, self.name)
+    }
+}
+
+impl Function {
+    /// A signature without code: it cannot be called, only described (for tests of reports).
+    #[must_use]
+    pub fn without_code(result_kind: Option<Kind>, parameters: Vec<Parameter>, entry_edges: super::Edges) -> Self {
+        Self {
+            name: "f".to_owned(),
+            symbol: "f".to_owned(),
+            file: "f.c".to_owned(),
+            line: 1,
+            is_static: false,
+            result_type: "double".to_owned(),
+            result_kind,
+            parameters,
+            input_size: 8,
+            output_size: 32,
+            sites: 0..0,
+            entry_edges,
+            floats: Vec::new(),
+            integers: Vec::new(),
+            has_rounding: false,
+            uses_environment: false,
+            address: core::ptr::null(),
+            call: None,
+        }
+    }
+}
+
+/// The mutators' kind of an ABI kind.
+#[must_use]
+pub fn kind_of(kind: u32) -> Option<Kind> {
+    Some(match kind {
+        abi::kind::F32 => Kind::F32,
+        abi::kind::F64 => Kind::F64,
+        abi::kind::I8 => Kind::I8,
+        abi::kind::I16 => Kind::I16,
+        abi::kind::I32 => Kind::I32,
+        abi::kind::I64 => Kind::I64,
+        abi::kind::U8 => Kind::U8,
+        abi::kind::U16 => Kind::U16,
+        abi::kind::U32 => Kind::U32,
+        abi::kind::U64 => Kind::U64,
+        abi::kind::BOOL => Kind::Bool,
+        _ => return None,
+    })
+}

@@ -1,0 +1,14 @@
+//! The program under test: from a source file to a loaded target file and the function to call in it.
+
+pub mod build;
+pub mod catalog;
+pub mod function;
+pub mod harvest;
+pub mod kind;
+pub mod load;
+pub mod rounding;
+pub mod select;
+
+pub use function::{Function, Parameter};
+pub use load::{Edges, Site, Target};
+pub use rounding::Rounding;

@@ -1,0 +1,166 @@
+//! The descendant relation between branches (CoverMe, Def. 3.2), condensed to its strongly connected components.
+
+use serde::{Deserialize, Serialize};
+
+use super::Scope;
+use crate::program::{Edges, Site, Target};
+
+/// Branches and, for each, the branches that can be taken next.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct BranchGraph {
+    /// For each branch, those that can follow it directly; empty out of scope.
+    pub next: Vec<Vec<u32>>,
+    /// For each branch: is it a goal, asked for or on the way to what is asked for?
+    pub goal: Vec<bool>,
+    /// For each branch: is it asked for?
+    pub asked: Vec<bool>,
+    /// For each branch: can it be taken, and its site be passed all the same? A comparison, or an operation.
+    pub passed: Vec<bool>,
+    /// For each branch, the branches of the same site (itself included), as a range.
+    pub siblings: Vec<(u32, u32)>,
+}
+
+impl BranchGraph {
+    /// The graph of the branches in scope. Calls lead into functions in scope, and through others.
+    #[must_use]
+    pub fn new(target: &Target, scope: &Scope) -> Self {
+        let mut graph = Self {
+            next: vec![Vec::new(); target.n_branches],
+            goal: scope.branches.clone(),
+            asked: scope.asked.clone(),
+            passed: vec![false; target.n_branches],
+            siblings: vec![(0, 0); target.n_branches],
+        };
+        for s in &scope.sites {
+            let site = &target.sites[*s];
+            graph.passed[site.branches()].fill(!site.is_conditional());
+            for (i, edges) in site.edges.iter().enumerate() {
+                let branch = site.first_branch + i;
+                graph.siblings[branch] = (site.first_branch as u32, (site.first_branch + site.n_branches) as u32);
+                graph.next[branch] = successors(target, scope, edges);
+            }
+        }
+        graph
+    }
+}
+
+/// For each branch the number of sites on the shortest way from it to the site of `target`; `u32::MAX` where none leads.
+/// `before` has, for each branch, those that it can follow directly.
+#[must_use]
+pub fn levels(before: &[Vec<u32>], target: u32) -> Vec<u32> {
+    let mut levels = vec![u32::MAX; before.len()];
+    let mut ring = before[target as usize].clone();
+    let mut level = 0;
+    while !ring.is_empty() {
+        let mut further = Vec::new();
+        for b in ring {
+            // A branch is in the ring once for each way to it; only the first counts, or the rings grow without bounds.
+            if levels[b as usize] == u32::MAX {
+                levels[b as usize] = level;
+                further.extend_from_slice(&before[b as usize]);
+            }
+        }
+        ring = further;
+        level += 1;
+    }
+    levels
+}
+
+fn successors(target: &Target, scope: &Scope, edges: &Edges) -> Vec<u32> {
+    let mut seen = vec![false; target.functions.len()];
+    let mut sites = edges.next.clone();
+    let mut calls = edges.calls.clone();
+    while let Some(f) = calls.pop() {
+        if core::mem::replace(&mut seen[f], true) {
+            continue;
+        }
+        let callee = &target.functions[f];
+        sites.extend(&callee.entry_edges.next);
+        calls.extend(&callee.entry_edges.calls);
+        // What a function out of scope does behind its own branches is not followed branch by branch.
+        for site in &target.sites[callee.sites.clone()] {
+            if !site.branches().any(|b| scope.branches[b]) {
+                calls.extend(site.edges.iter().flat_map(|e| &e.calls));
+            }
+        }
+    }
+    let mut branches: Vec<u32> = sites
+        .into_iter()
+        .map(|s| &target.sites[s])
+        .flat_map(Site::branches)
+        .filter(|b| scope.branches[*b])
+        .map(|b| b as u32)
+        .collect();
+    branches.sort_unstable();
+    branches.dedup();
+    branches
+}
+
+/// Numbers the strongly connected components of the graph restricted to nodes that `live` admits, successors first
+/// (Tarjan 1972, without recursion). Other nodes get `u32::MAX`.
+#[must_use]
+pub fn components(next: &[Vec<u32>], live: &dyn Fn(usize) -> bool) -> (Vec<u32>, usize) {
+    let n = next.len();
+    let mut t = Tarjan { index: vec![u32::MAX; n], low: vec![0; n], component: vec![u32::MAX; n], ..Tarjan::default() };
+    for root in 0..n {
+        if live(root) && t.index[root] == u32::MAX {
+            t.walk(root, next, live);
+        }
+    }
+    (t.component, t.count as usize)
+}
+
+#[derive(Default)]
+struct Tarjan {
+    index: Vec<u32>,
+    low: Vec<u32>,
+    component: Vec<u32>,
+    stack: Vec<usize>,
+    clock: u32,
+    count: u32,
+}
+
+impl Tarjan {
+    fn enter(&mut self, node: usize, work: &mut Vec<(usize, usize)>) {
+        self.index[node] = self.clock;
+        self.low[node] = self.clock;
+        self.clock += 1;
+        self.stack.push(node);
+        work.push((node, 0));
+    }
+
+    fn walk(&mut self, root: usize, next: &[Vec<u32>], live: &dyn Fn(usize) -> bool) {
+        let mut work = Vec::new();
+        self.enter(root, &mut work);
+        while let Some((node, position)) = work.pop() {
+            let Some(to) = next[node].get(position).map(|t| *t as usize) else {
+                self.leave(node, work.last().map(|w| w.0));
+                continue;
+            };
+            work.push((node, position + 1));
+            if !live(to) {
+                continue;
+            }
+            if self.index[to] == u32::MAX {
+                self.enter(to, &mut work);
+            } else if self.component[to] == u32::MAX {
+                self.low[node] = self.low[node].min(self.index[to]);
+            }
+        }
+    }
+
+    fn leave(&mut self, node: usize, parent: Option<usize>) {
+        if self.low[node] == self.index[node] {
+            while let Some(member) = self.stack.pop() {
+                self.component[member] = self.count;
+                if member == node {
+                    break;
+                }
+            }
+            self.count += 1;
+        }
+        if let Some(parent) = parent {
+            self.low[parent] = self.low[parent].min(self.low[node]);
+        }
+    }
+}

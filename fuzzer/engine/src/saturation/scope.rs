@@ -1,0 +1,144 @@
+//! Whose branches are goals.
+
+use penfuzz_cc::abi::{exception, site_kind};
+use serde::{Deserialize, Serialize};
+
+use crate::program::{Function, Site, Target};
+
+/// How far the goals reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ScopeKind {
+    /// The branches of the function under test (as in CoverMe).
+    Function,
+    /// Those of the function under test and of all that it calls, as far as calls can be followed.
+    Calls,
+    /// Those of every function in its source file.
+    File,
+    /// Those of every instrumented function.
+    All,
+}
+
+impl ScopeKind {
+    /// How far the goals of a campaign on `function` reach when nobody says it.
+    #[must_use]
+    pub fn of(function: &Function, goals: Goals) -> Self {
+        match goals {
+            _ if function.is_harness() => Self::All,
+            Goals::Branches | Goals::Boundaries => Self::Function,
+            Goals::Exceptions | Goals::InexactToo => Self::Calls,
+        }
+    }
+}
+
+/// What is searched for besides branches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Goals {
+    /// Nothing: the branches are asked for.
+    #[default]
+    Branches,
+    /// Boundary values of comparisons (ME, Sect. 4.4.2).
+    Boundaries,
+    /// Floating-point exceptions of operations: all but inexact results.
+    Exceptions,
+    /// Inexact results, too.
+    InexactToo,
+}
+
+impl Goals {
+    /// Are the branches of the program all that is asked for?
+    #[must_use]
+    pub fn are_branches(&self) -> bool {
+        *self == Self::Branches
+    }
+
+    /// Do they stand at operations, which only targets compiled with `-fpen-exceptions` have?
+    #[must_use]
+    pub fn are_exceptions(self) -> bool {
+        matches!(self, Self::Exceptions | Self::InexactToo)
+    }
+
+    /// In names of directories and in messages.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Branches => "branches",
+            Self::Boundaries => "boundaries",
+            Self::Exceptions | Self::InexactToo => "exceptions",
+        }
+    }
+
+    /// Is branch `k` of the site asked for?
+    fn asks_for(self, site: &Site, k: usize) -> bool {
+        match self {
+            Self::Branches => site.is_conditional(),
+            Self::Boundaries => site.kind == site_kind::COMPARISON && site.possible >> k & 1 == 1,
+            Self::Exceptions | Self::InexactToo => {
+                site.kind == site_kind::OPERATION
+                    && site.possible >> k & 1 == 1
+                    && (k != exception::INEXACT || self == Self::InexactToo)
+            }
+        }
+    }
+}
+
+/// The sites and branches that are goals.
+#[derive(Debug, Clone)]
+pub struct Scope {
+    /// How far they reach.
+    pub kind: ScopeKind,
+    /// What is searched for.
+    pub goals: Goals,
+    /// Sites in scope, ascending: those with a branch that is asked for, and all conditionals, which lead to them.
+    pub sites: Vec<usize>,
+    /// For every branch of the target: is it searched for, for its own sake or because it leads to what is asked for?
+    pub branches: Vec<bool>,
+    /// For every branch of the target: is it asked for?
+    pub asked: Vec<bool>,
+}
+
+impl Scope {
+    /// The scope of a campaign on `function`.
+    #[must_use]
+    pub fn new(target: &Target, function: usize, kind: ScopeKind, goals: Goals) -> Self {
+        let entry = &target.functions[function];
+        let called = if kind == ScopeKind::Calls { target.called_by(function) } else { Vec::new() };
+        let inside = |f: usize| match kind {
+            ScopeKind::Function => f == function,
+            ScopeKind::Calls => called[f],
+            ScopeKind::File => target.functions[f].file == entry.file,
+            ScopeKind::All => true,
+        };
+        let none = vec![false; target.n_branches];
+        let mut scope = Self { kind, goals, sites: Vec::new(), branches: none.clone(), asked: none };
+        for (i, site) in target.sites.iter().enumerate().filter(|(_, s)| inside(s.function)) {
+            for (k, b) in site.branches().enumerate() {
+                scope.asked[b] = goals.asks_for(site, k);
+                scope.branches[b] = scope.asked[b] || site.is_conditional();
+            }
+            if site.branches().any(|b| scope.branches[b]) {
+                scope.sites.push(i);
+            }
+        }
+        scope
+    }
+
+    /// Number of branches that are asked for.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.asked.iter().filter(|b| **b).count()
+    }
+
+    /// Is there nothing that is asked for?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Is the site one of the conditionals, comparisons or operations that are asked about?
+    #[must_use]
+    pub fn asks_about(&self, site: &Site) -> bool {
+        site.branches().any(|b| self.asked[b])
+    }
+}

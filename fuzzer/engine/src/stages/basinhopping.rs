@@ -1,0 +1,319 @@
+//! Minimization as a LibAFL stage: aims at one uncovered branch at a time and walks towards it.
+//!
+//! Each turn takes the open branch on which least was spent, arms the target so that `r` is that branch's distance, and
+//! minimizes `r` by basinhopping from the input that came closest so far (or, in turn, from other starts). Every input that
+//! takes a new branch on the way is handed to LibAFL's feedbacks.
+
+use std::sync::Arc;
+
+use libafl::{
+    Error, Evaluator as LibaflEvaluator, HasMetadata,
+    inputs::BytesInput,
+    stages::{Restartable, Stage},
+    state::{HasCorpus, HasRand},
+};
+use libafl_bolts::rands::{Rand, StdRand};
+use penfuzz_mutators::{
+    basinhopping::Basinhopping,
+    dictionary::Dictionary,
+    evaluate::RepresentingFunction,
+    minimizer::{self, LocalMinimizer, avm::Avm},
+    start::StartPoints,
+    view::Layout,
+};
+
+use super::{
+    Clock,
+    budget::{GIVE_UP_AFTER, Spent},
+    probe::{Probe, give_up, known_input, submit},
+    share::Shares,
+    start::Start,
+};
+use crate::{
+    executor::HasEvaluator,
+    goals::{Aim, Approach, Objective},
+    saturation::Saturation,
+};
+
+/// Budget of one way over a parent: many solutions of the parent are worth more than a long walk from one.
+const WAY_VIA_PARENT: u64 = 2048;
+
+/// Steps of one basinhopping along the approach level: as many as the budget allows.
+const HOPS: u32 = u32::MAX;
+
+/// The fuel of an evaluation in the first attempt at a branch is the whole divided by two to this power; it doubles with every
+/// further attempt. Functions that loop `n` times leave no time for anything else where `n` is large.
+const FIRST_RATION: u32 = 8;
+
+/// Evaluations of one turn while no site is reached yet.
+const EXPLORING_TURN: u64 = 64;
+
+/// See the module.
+pub struct BasinhoppingStage {
+    layout: Arc<Layout>,
+    dictionary: Arc<Dictionary>,
+    search: Basinhopping,
+    /// Many short minimizations around one point.
+    hops: Basinhopping,
+    starts: StartPoints,
+    clock: Clock,
+    again: bool,
+    share: (usize, usize),
+    x: Vec<u8>,
+}
+
+impl BasinhoppingStage {
+    /// Minimizes with the local minimizer `minimizer` (one of [`penfuzz_mutators::minimizer::MINIMIZERS`]) over the numbers of
+    /// `layout`.
+    ///
+    /// # Errors
+    /// When there is no such minimizer.
+    pub fn new(layout: Arc<Layout>, dictionary: Arc<Dictionary>, minimizer: &str, clock: Clock) -> Result<Self, Error> {
+        let create = || {
+            minimizer::create(minimizer, Arc::clone(&dictionary))
+                .ok_or_else(|| Error::illegal_argument(format!("there is no minimizer `{minimizer}`")))
+        };
+        let avm = || Avm::new(Arc::clone(&dictionary));
+        let short = if avm().name() == minimizer { Box::new(avm().lines_only()) } else { create()? };
+        let x = vec![0; layout.size()];
+        Ok(Self {
+            search: Basinhopping::new(create()?, Arc::clone(&dictionary)),
+            hops: Basinhopping::new(short, Arc::clone(&dictionary)).with_n_iter(HOPS),
+            starts: StartPoints::new(),
+            layout,
+            dictionary,
+            clock,
+            again: false,
+            share: (0, 1),
+            x,
+        })
+    }
+
+    /// Goes on with the branches that were given up when no other is left, as long as the clock lets it.
+    #[must_use]
+    pub fn again(self, again: bool) -> Self {
+        Self { again, ..self }
+    }
+
+    /// For the client `number` of `clients`: each begins with other branches, where nothing speaks for one of them.
+    #[must_use]
+    pub fn beginning_at(self, number: usize, clients: usize) -> Self {
+        Self { share: (number, clients), ..self }
+    }
+
+    /// Chooses where the attempt starts.
+    fn choose_start<E, S>(&mut self, start: Start, target: usize, executor: &E, state: &mut S) -> Result<(), Error>
+    where
+        E: HasEvaluator,
+        S: HasMetadata + HasRand<Rand = StdRand> + HasCorpus<BytesInput>,
+    {
+        match start {
+            Start::Closest | Start::Approach => {
+                if let Some((_, bytes)) = executor.evaluator().closest(target) {
+                    self.x.copy_from_slice(bytes);
+                    return Ok(());
+                }
+            }
+            Start::Known => {
+                let pick = state.rand_mut().next();
+                if let Some(bytes) = known_input(state, pick)? {
+                    self.x.fill(0);
+                    let n = bytes.len().min(self.x.len());
+                    self.x[..n].copy_from_slice(&bytes[..n]);
+                    return Ok(());
+                }
+            }
+            Start::ViaParent | Start::Fresh => {}
+        }
+        self.starts.next(state.rand_mut(), &self.layout, &self.dictionary, &mut self.x);
+        Ok(())
+    }
+
+    /// Moves the start to a point that takes a branch leading to the target's site: where that is an equality, every solution
+    /// is another place to look from, and the closest input is only one of them.
+    fn solve_parent<E, S>(
+        &mut self,
+        target: usize,
+        budget: u64,
+        executor: &mut E,
+        state: &mut S,
+    ) -> Result<(Vec<Vec<u8>>, u64), Error>
+    where
+        E: HasEvaluator,
+        S: HasMetadata + HasRand<Rand = StdRand> + HasCorpus<BytesInput>,
+    {
+        let parents = state.metadata::<Saturation>()?.parents(target);
+        if parents.is_empty() {
+            return Ok((Vec::new(), 0));
+        }
+        let parent = parents[state.rand_mut().below_or_zero(parents.len())];
+        Aim(Some(parent)).arm(executor.evaluator_mut(), state.metadata::<Saturation>()?);
+        let mut probe = Probe::new(executor.evaluator_mut(), &self.clock, budget, None);
+        // Solved or not, the best point is in `x`.
+        let _ = self.search.minimize(&mut probe, &mut self.x, &self.layout, state.rand_mut());
+        Ok((core::mem::take(&mut probe.finds), budget - probe.budget))
+    }
+}
+
+impl<E, EM, S, Z> Stage<E, EM, S, Z> for BasinhoppingStage
+where
+    E: HasEvaluator,
+    S: HasMetadata + HasRand<Rand = StdRand> + HasCorpus<BytesInput>,
+    Z: LibaflEvaluator<E, EM, BytesInput, S>,
+{
+    fn perform(&mut self, fuzzer: &mut Z, executor: &mut E, state: &mut S, manager: &mut EM) -> Result<(), Error> {
+        let n = executor.evaluator().target().n_branches;
+        let spent = state.metadata_or_insert_with(Spent::default);
+        spent.ensure(n);
+        if !spent.has_limits() {
+            let passed = state.metadata::<Saturation>()?.passed().to_vec();
+            state.metadata_mut::<Spent>()?.set_limits(&passed);
+        }
+        let saturation = state.metadata::<Saturation>()?;
+        let from = saturation.first_of_share(self.share.0, self.share.1);
+        let target = state.metadata::<Spent>()?.next_target(saturation, self.again, from);
+        match target {
+            Some(target) => self.attempt(target, fuzzer, executor, state, manager),
+            None if saturation.is_done() && !self.again => Ok(()),
+            None => self.explore(fuzzer, executor, state, manager),
+        }
+    }
+}
+
+impl BasinhoppingStage {
+    /// One attempt at one branch: from one start, or by several short ways over the branches before it.
+    fn attempt<E, EM, S, Z>(
+        &mut self,
+        target: usize,
+        fuzzer: &mut Z,
+        executor: &mut E,
+        state: &mut S,
+        manager: &mut EM,
+    ) -> Result<(), Error>
+    where
+        E: HasEvaluator,
+        S: HasMetadata + HasRand<Rand = StdRand> + HasCorpus<BytesInput>,
+        Z: LibaflEvaluator<E, EM, BytesInput, S>,
+    {
+        let spent = state.metadata::<Spent>()?;
+        let (budget, attempt) = (spent.allowance(target), spent.attempts[target]);
+        let start = Start::of_attempt(attempt);
+        let (mut left, mut n_finds) = (budget, 0);
+        let ration = executor.evaluator().fuel() >> FIRST_RATION.saturating_sub(attempt);
+        while left > 0 && !state.metadata::<Saturation>()?.is_covered(target) {
+            executor.evaluator_mut().set_ration(ration);
+            let (finds, used) = self.go(start, target, left, executor, state)?;
+            n_finds += finds.len();
+            submit(finds, fuzzer, executor, state, manager)?;
+            if used == 0 {
+                break; // the campaign ends
+            }
+            left = left.saturating_sub(used);
+        }
+        state.metadata_or_insert_with(Shares::default).note_minimization(budget - left, n_finds);
+        if state.metadata_mut::<Spent>()?.note(target, budget - left) {
+            give_up(target, fuzzer, executor, state, manager)?;
+        }
+        Ok(())
+    }
+
+    /// Walks from a start towards the target with at most `budget`; returns what was found and what it cost.
+    fn go<E, S>(
+        &mut self,
+        start: Start,
+        target: usize,
+        budget: u64,
+        executor: &mut E,
+        state: &mut S,
+    ) -> Result<(Vec<Vec<u8>>, u64), Error>
+    where
+        E: HasEvaluator,
+        S: HasMetadata + HasRand<Rand = StdRand> + HasCorpus<BytesInput>,
+    {
+        self.choose_start(start, target, executor, state)?;
+        let (mut finds, mut used, mut budget) = (Vec::new(), 0, budget);
+        if start == Start::Approach {
+            return self.approach(target, budget, executor, state);
+        }
+        if start == Start::ViaParent {
+            budget = budget.min(WAY_VIA_PARENT);
+            (finds, used) = self.solve_parent(target, budget / 2, executor, state)?;
+        }
+        Aim(Some(target)).arm(executor.evaluator_mut(), state.metadata::<Saturation>()?);
+        let allowed = budget - used;
+        let mut probe = Probe::new(executor.evaluator_mut(), &self.clock, allowed, Some(target));
+        // Basinhopping ends by itself after n_iter steps; what is left of the budget starts it again.
+        while probe.budget > 0
+            && self.search.minimize(&mut probe, &mut self.x, &self.layout, state.rand_mut()).is_ok_and(|r| r > 0)
+        {
+            self.starts.next(state.rand_mut(), &self.layout, &self.dictionary, &mut self.x);
+        }
+        finds.append(&mut probe.finds);
+        Ok((finds, used + allowed - probe.budget))
+    }
+
+    /// Hops around the start along the approach level.
+    fn approach<E, S>(
+        &mut self,
+        target: usize,
+        budget: u64,
+        executor: &mut E,
+        state: &mut S,
+    ) -> Result<(Vec<Vec<u8>>, u64), Error>
+    where
+        E: HasEvaluator,
+        S: HasMetadata + HasRand<Rand = StdRand> + HasCorpus<BytesInput>,
+    {
+        let saturation = state.metadata::<Saturation>()?;
+        Approach::new(target, saturation).arm(executor.evaluator_mut(), saturation);
+        let mut probe = Probe::new(executor.evaluator_mut(), &self.clock, budget, Some(target));
+        let _ = self.hops.minimize(&mut probe, &mut self.x, &self.layout, state.rand_mut());
+        Ok((core::mem::take(&mut probe.finds), budget - probe.budget))
+    }
+
+    /// Looks around while there is nothing to aim at; gives up what is behind branches that were given up.
+    fn explore<E, EM, S, Z>(
+        &mut self,
+        fuzzer: &mut Z,
+        executor: &mut E,
+        state: &mut S,
+        manager: &mut EM,
+    ) -> Result<(), Error>
+    where
+        E: HasEvaluator,
+        S: HasMetadata + HasRand<Rand = StdRand> + HasCorpus<BytesInput>,
+        Z: LibaflEvaluator<E, EM, BytesInput, S>,
+    {
+        let spent = state.metadata_mut::<Spent>()?;
+        spent.exploring += EXPLORING_TURN;
+        if spent.exploring > GIVE_UP_AFTER / 10 && !state.metadata::<Saturation>()?.is_done() {
+            let behind: Vec<usize> = state.metadata::<Saturation>()?.uncovered().collect();
+            for branch in behind {
+                give_up(branch, fuzzer, executor, state, manager)?;
+            }
+            return Ok(());
+        }
+        Aim(None).arm(executor.evaluator_mut(), state.metadata::<Saturation>()?);
+        let evaluator = executor.evaluator_mut();
+        evaluator.set_ration(evaluator.fuel() >> (FIRST_RATION / 2));
+        let mut probe = Probe::new(executor.evaluator_mut(), &self.clock, EXPLORING_TURN, None);
+        loop {
+            self.starts.next(state.rand_mut(), &self.layout, &self.dictionary, &mut self.x);
+            if probe.evaluate(&self.x).is_err() || !probe.finds.is_empty() {
+                break;
+            }
+        }
+        let finds = core::mem::take(&mut probe.finds);
+        submit(finds, fuzzer, executor, state, manager)
+    }
+}
+
+impl<S> Restartable<S> for BasinhoppingStage {
+    fn should_restart(&mut self, _state: &mut S) -> Result<bool, Error> {
+        Ok(true)
+    }
+
+    fn clear_progress(&mut self, _state: &mut S) -> Result<(), Error> {
+        Ok(())
+    }
+}

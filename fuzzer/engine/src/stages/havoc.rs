@@ -1,0 +1,158 @@
+//! Ordinary mutation beside minimization: any LibAFL mutator over the kept, pending and closest inputs.
+
+use std::borrow::Cow;
+
+use libafl::{
+    Error, Evaluator as LibaflEvaluator, HasMetadata,
+    corpus::{Corpus, CorpusId},
+    inputs::{BytesInput, HasMutatorBytes, ResizableMutator},
+    mutators::{
+        CrossoverInsertMutator, CrossoverReplaceMutator, HavocMutationsNoCrossoverType, MutationResult, Mutator,
+        havoc_mutations_no_crossover,
+    },
+    stages::{Restartable, Stage},
+    state::{HasCorpus, HasRand},
+};
+use libafl_bolts::{
+    Named,
+    rands::{Rand, StdRand},
+    tuples::{Merge, merge_tuple_list_type, tuple_list, tuple_list_type},
+};
+use penfuzz_mutators::evaluate::RepresentingFunction;
+
+use super::{
+    Clock,
+    probe::{Probe, known_input, submit},
+    share::Shares,
+};
+use crate::{
+    executor::HasEvaluator,
+    goals::{Objective, Record},
+    saturation::Saturation,
+};
+
+/// Beside minimization, an evaluation gets the whole fuel divided by two to this power: short ones first.
+const RATION: u32 = 6;
+
+/// Mutants of one start input in a row.
+const MUTANTS_PER_INPUT: u64 = 16;
+
+/// LibAFL's crossovers panic when the corpus has no partner to offer: this one waits until it has.
+#[derive(Debug)]
+pub struct WithPartner<M>(M);
+
+impl<M: Named> Named for WithPartner<M> {
+    fn name(&self) -> &Cow<'static, str> {
+        self.0.name()
+    }
+}
+
+impl<I, M, S> Mutator<I, S> for WithPartner<M>
+where
+    M: Mutator<I, S>,
+    S: HasCorpus<I>,
+{
+    fn mutate(&mut self, state: &mut S, input: &mut I) -> Result<MutationResult, Error> {
+        if state.corpus().count() == 0 { Ok(MutationResult::Skipped) } else { self.0.mutate(state, input) }
+    }
+
+    fn post_exec(&mut self, state: &mut S, id: Option<CorpusId>) -> Result<(), Error> {
+        self.0.post_exec(state, id)
+    }
+}
+
+type Crossovers = tuple_list_type!(WithPartner<CrossoverInsertMutator>, WithPartner<CrossoverReplaceMutator>);
+
+/// The type of [`stock_mutations`].
+pub type StockMutations = merge_tuple_list_type!(HavocMutationsNoCrossoverType, Crossovers);
+
+/// LibAFL's havoc mutations, for a corpus that may still be empty.
+#[must_use]
+pub fn stock_mutations() -> StockMutations {
+    havoc_mutations_no_crossover()
+        .merge(tuple_list!(WithPartner(CrossoverInsertMutator::new()), WithPartner(CrossoverReplaceMutator::new())))
+}
+
+/// Calls the evaluator directly: a mutant that shows nothing new costs no LibAFL bookkeeping.
+pub struct NumericHavocStage<M> {
+    mutator: M,
+    mutants: Mutants,
+    clock: Clock,
+}
+
+/// Mutants of one turn.
+#[derive(Debug, Clone, Copy)]
+enum Mutants {
+    Fixed(u64),
+    /// By what havoc and minimization have found lately.
+    Shared,
+}
+
+impl<M> NumericHavocStage<M> {
+    /// Tries `mutants` mutants a turn.
+    #[must_use]
+    pub fn new(mutator: M, mutants: u64, clock: Clock) -> Self {
+        Self { mutator, mutants: Mutants::Fixed(mutants), clock }
+    }
+
+    /// For use behind a [`super::BasinhoppingStage`]: the more mutants the more havoc has found lately beside it.
+    #[must_use]
+    pub fn beside(mutator: M, clock: Clock) -> Self {
+        Self { mutator, mutants: Mutants::Shared, clock }
+    }
+}
+
+impl<E, EM, M, S, Z> Stage<E, EM, S, Z> for NumericHavocStage<M>
+where
+    E: HasEvaluator,
+    M: Mutator<BytesInput, S>,
+    S: HasMetadata + HasRand<Rand = StdRand> + HasCorpus<BytesInput>,
+    Z: LibaflEvaluator<E, EM, BytesInput, S>,
+{
+    fn perform(&mut self, fuzzer: &mut Z, executor: &mut E, state: &mut S, manager: &mut EM) -> Result<(), Error> {
+        let budget = match self.mutants {
+            Mutants::Fixed(mutants) => mutants,
+            Mutants::Shared => state.metadata_or_insert_with(Shares::default).of_havoc(),
+        };
+        if budget < MUTANTS_PER_INPUT {
+            return Ok(());
+        }
+        let size = executor.evaluator().input_size();
+        Record.arm(executor.evaluator_mut(), state.metadata::<Saturation>()?);
+        if matches!(self.mutants, Mutants::Shared) {
+            let evaluator = executor.evaluator_mut();
+            evaluator.set_ration(evaluator.fuel() >> RATION);
+        }
+        let mut probe = Probe::new(executor.evaluator_mut(), &self.clock, budget, None);
+        'turn: while probe.budget > 0 {
+            let pick = state.rand_mut().next();
+            let start = known_input(state, pick)?.unwrap_or_else(|| vec![0; size]);
+            for _ in 0..MUTANTS_PER_INPUT {
+                let mut mutant = BytesInput::new(start.clone());
+                self.mutator.mutate(state, &mut mutant)?;
+                // Bytes behind the last argument would be carried along for nothing.
+                if mutant.mutator_bytes().len() != size {
+                    mutant.resize(size, 0);
+                }
+                if probe.evaluate(mutant.mutator_bytes()).is_err() {
+                    break 'turn;
+                }
+            }
+        }
+        let (finds, used) = (core::mem::take(&mut probe.finds), budget - probe.budget);
+        if matches!(self.mutants, Mutants::Shared) {
+            state.metadata_or_insert_with(Shares::default).note_havoc(used, finds.len());
+        }
+        submit(finds, fuzzer, executor, state, manager)
+    }
+}
+
+impl<M, S> Restartable<S> for NumericHavocStage<M> {
+    fn should_restart(&mut self, _state: &mut S) -> Result<bool, Error> {
+        Ok(true)
+    }
+
+    fn clear_progress(&mut self, _state: &mut S) -> Result<(), Error> {
+        Ok(())
+    }
+}

@@ -1,0 +1,135 @@
+//! `CoverMe` as written (Fu and Su, PLDI 2017, Algorithm 1): the reference that other searches are compared with.
+//!
+//! One turn is one of the `n_start` starts: a random point (uniform over the bit
+//! patterns), basinhopping with `n_iter` Monte Carlo steps around the local
+//! minimizer, over the single representing function whose pens follow Definition 4.2. A zero is kept; a minimum that is not
+//! zero makes the branch of the last conditional infeasible (Sect. 5).
+
+use std::sync::Arc;
+
+use libafl::{
+    Error, Evaluator as LibaflEvaluator, HasMetadata,
+    inputs::BytesInput,
+    stages::{Restartable, Stage},
+    state::{HasCorpus, HasRand},
+};
+use libafl_bolts::{impl_serdeany, rands::StdRand};
+use penfuzz_mutators::{
+    basinhopping::{Basinhopping, Step},
+    dictionary::Dictionary,
+    evaluate::{RepresentingFunction, Stop},
+    minimizer::{self, LocalMinimizer},
+    random,
+    view::Layout,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Clock,
+    probe::{Probe, give_up, submit},
+};
+use crate::{
+    executor::HasEvaluator,
+    goals::{Objective, Pens},
+    saturation::Saturation,
+};
+
+/// `n_start` of the paper's experiments.
+pub const N_START: u32 = 500;
+/// `n_iter` of the paper's experiments.
+pub const N_ITER: u32 = 5;
+/// The local minimizer of the paper's experiments.
+pub const MINIMIZER: &str = "powell";
+
+/// Starts used so far; metadata of the LibAFL state.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub struct Starts(pub u32);
+
+impl_serdeany!(Starts);
+
+/// See the module.
+pub struct PaperStage {
+    layout: Arc<Layout>,
+    search: Basinhopping,
+    n_start: u32,
+    clock: Clock,
+    x: Vec<u8>,
+}
+
+impl PaperStage {
+    /// Algorithm 1 with the given constants.
+    ///
+    /// # Errors
+    /// When there is no such minimizer.
+    pub fn new(layout: Arc<Layout>, minimizer: &str, n_start: u32, n_iter: u32, clock: Clock) -> Result<Self, Error> {
+        let dictionary = Arc::new(Dictionary::general());
+        let lm = minimizer::create(minimizer, Arc::clone(&dictionary))
+            .ok_or_else(|| Error::illegal_argument(format!("there is no minimizer `{minimizer}`")))?;
+        let search = Basinhopping::new(lm, dictionary)
+            .with_n_iter(n_iter)
+            .with_step(Step::Real { size: 1.0 })
+            .with_temperature(1.0);
+        let x = vec![0; layout.size()];
+        Ok(Self { layout, search, n_start, clock, x })
+    }
+}
+
+/// The probe of this search: a zero of `r` ends the minimization, whether or not a branch was newly covered.
+struct ToZero<'a, 'b>(&'a mut Probe<'b>);
+
+impl RepresentingFunction for ToZero<'_, '_> {
+    fn evaluate(&mut self, x: &[u8]) -> Result<u64, Stop> {
+        match self.0.evaluate(x)? {
+            0 => Err(Stop::Found),
+            r => Ok(r),
+        }
+    }
+
+    fn metric(&self) -> penfuzz_mutators::evaluate::Metric {
+        self.0.metric()
+    }
+}
+
+impl<E, EM, S, Z> Stage<E, EM, S, Z> for PaperStage
+where
+    E: HasEvaluator,
+    S: HasMetadata + HasRand<Rand = StdRand> + HasCorpus<BytesInput>,
+    Z: LibaflEvaluator<E, EM, BytesInput, S>,
+{
+    fn perform(&mut self, fuzzer: &mut Z, executor: &mut E, state: &mut S, manager: &mut EM) -> Result<(), Error> {
+        let starts = state.metadata_or_insert_with(Starts::default);
+        starts.0 += 1;
+        if starts.0 > self.n_start {
+            let open: Vec<usize> = state.metadata::<Saturation>()?.uncovered().collect();
+            for branch in open {
+                give_up(branch, fuzzer, executor, state, manager)?;
+            }
+            return Ok(());
+        }
+        random::fill(state.rand_mut(), &self.layout, &mut self.x);
+        Pens.arm(executor.evaluator_mut(), state.metadata::<Saturation>()?);
+        let mut probe = Probe::new(executor.evaluator_mut(), &self.clock, u64::MAX, None);
+        let result = self.search.minimize(&mut ToZero(&mut probe), &mut self.x, &self.layout, state.rand_mut());
+        // The conditional that the minimum point met last is read off at that point.
+        let infeasible = match result {
+            Ok(_) if probe.evaluate(&self.x).is_ok_and(|r| r != 0) => Some(probe.evaluator().last_branch()),
+            _ => None,
+        };
+        let finds = core::mem::take(&mut probe.finds);
+        submit(finds, fuzzer, executor, state, manager)?;
+        if let Some(branch) = infeasible {
+            give_up(branch, fuzzer, executor, state, manager)?;
+        }
+        Ok(())
+    }
+}
+
+impl<S> Restartable<S> for PaperStage {
+    fn should_restart(&mut self, _state: &mut S) -> Result<bool, Error> {
+        Ok(true)
+    }
+
+    fn clear_progress(&mut self, _state: &mut S) -> Result<(), Error> {
+        Ok(())
+    }
+}

@@ -1,0 +1,184 @@
+//! The output directory of an experiment: what is finished is there for good, what is not is done again.
+//!
+//! ```text
+//! DIR/experiment.json                        what is compared
+//! DIR/trials/FUNCTION/TOOL/N/trial.json      a finished trial: written last, durably, and at once
+//! DIR/trials/FUNCTION/TOOL/N/corpus.csv      its inputs: time of the find in ms, bytes in hex
+//! DIR/running/                               trials that run; of no use afterwards
+//! ```
+
+use std::{
+    fmt::Write,
+    fs::{self, File},
+    path::{Path, PathBuf},
+};
+
+use penfuzz_app::{
+    context::{Context, Result},
+    output::{atomic, directory},
+};
+use penfuzz_engine::error::{Error, at};
+
+use super::{
+    corpus::Stamped,
+    model::{Experiment, FunctionInfo, SCHEMA, ToolInfo, Trial},
+};
+
+/// The file by which the directory of an experiment is known.
+pub const EXPERIMENT: &str = "experiment.json";
+const TRIAL: &str = "trial.json";
+
+/// See the module.
+#[derive(Debug)]
+pub struct Archive {
+    dir: PathBuf,
+    /// Held as long as the experiment runs.
+    _lock: File,
+}
+
+impl Archive {
+    /// Opens the directory, or makes it.
+    ///
+    /// # Errors
+    /// It cannot be written to, is in use, or holds something else.
+    pub fn open(dir: &Path) -> Result<Self> {
+        directory::refuse_foreign(dir, &[EXPERIMENT, directory::LOCK])?;
+        let lock = directory::lock(dir, std::process::id())?;
+        let archive = Self { dir: dir.to_path_buf(), _lock: lock };
+        // Left by an experiment that was killed.
+        let work = archive.work();
+        if work.exists() {
+            fs::remove_dir_all(&work).context(|| format!("cannot remove {}", work.display()))?;
+        }
+        fs::create_dir_all(&work).context(|| format!("cannot create {}", work.display()))?;
+        Ok(archive)
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The directory for trials that run.
+    #[must_use]
+    pub fn work(&self) -> PathBuf {
+        self.dir.join("running")
+    }
+
+    /// Removes what trials left; the next experiment does what cannot be done now.
+    pub fn tidy(&self) {
+        let _ = fs::remove_dir_all(self.work());
+    }
+
+    /// Takes up the experiment that the directory holds, or begins this one.
+    ///
+    /// # Errors
+    /// It holds another one: with other budgets, seeds or versions, whose trials cannot stand beside these.
+    pub fn begin(&self, experiment: &Experiment) -> Result<()> {
+        if let Some(old) = read_experiment(&self.dir)?
+            && let Some(difference) = difference(&old, experiment)
+        {
+            return Err(at(&self.dir, format!("holds another experiment ({difference}); give another -o")));
+        }
+        self.save(experiment)
+    }
+
+    /// Writes `experiment.json`.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn save(&self, experiment: &Experiment) -> Result<()> {
+        let text = serde_json::to_vec_pretty(experiment).context(|| "cannot describe the experiment".to_owned())?;
+        atomic::write(&self.dir.join(EXPERIMENT), &text).map_err(|e| Error::new(e.to_string()))
+    }
+
+    /// Keeps a finished trial and its corpus.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn keep(&self, trial: &Trial, corpus: &[Stamped]) -> Result<()> {
+        let dir = place(&self.dir, &trial.function, &trial.tool, trial.trial);
+        fs::create_dir_all(&dir).context(|| format!("cannot create {}", dir.display()))?;
+        let text = serde_json::to_vec(trial).context(|| "cannot describe a trial".to_owned())?;
+        let write = |name: &str, bytes: &[u8]| atomic::write(&dir.join(name), bytes);
+        write("corpus.csv", corpus_text(corpus).as_bytes())
+            .and_then(|()| write(TRIAL, &text))
+            .map_err(|e| Error::new(e.to_string()))
+    }
+
+    /// A finished trial.
+    #[must_use]
+    pub fn find(&self, function: &str, tool: &str, number: u32) -> Option<Trial> {
+        find(&self.dir, function, tool, number)
+    }
+}
+
+fn place(dir: &Path, function: &str, tool: &str, number: u32) -> PathBuf {
+    dir.join("trials").join(function).join(tool).join(number.to_string())
+}
+
+fn find(dir: &Path, function: &str, tool: &str, number: u32) -> Option<Trial> {
+    let bytes = fs::read(place(dir, function, tool, number).join(TRIAL)).ok()?;
+    serde_json::from_slice::<Trial>(&bytes).ok().filter(|t| t.schema == SCHEMA)
+}
+
+/// The finished trials of an experiment, in the order of its functions and tools.
+#[must_use]
+pub fn read_trials(dir: &Path, experiment: &Experiment) -> Vec<Trial> {
+    let of = |function: &FunctionInfo, tool: &ToolInfo| {
+        (0..experiment.trials).filter_map(|n| find(dir, &function.name, &tool.name, n)).collect::<Vec<_>>()
+    };
+    let tools = |f| experiment.tools.iter().flat_map(move |t| of(f, t));
+    experiment.functions.iter().flat_map(tools).collect()
+}
+
+/// The experiment that a directory holds.
+///
+/// # Errors
+/// `experiment.json` cannot be read.
+pub fn read_experiment(dir: &Path) -> Result<Option<Experiment>> {
+    let path = dir.join(EXPERIMENT);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let bytes = fs::read(&path).context(|| format!("cannot read {}", path.display()))?;
+    let experiment = serde_json::from_slice(&bytes)
+        .context(|| format!("{} is no description of an experiment of this version", path.display()))?;
+    Ok(Some(experiment))
+}
+
+/// Why trials of one do not belong to the other. There may be more or fewer functions, tools and trials.
+fn difference(old: &Experiment, new: &Experiment) -> Option<String> {
+    if old.budget != new.budget {
+        return Some("with another budget".to_owned());
+    }
+    if old.without_seeds != new.without_seeds {
+        return Some("with other seed inputs".to_owned());
+    }
+    if old.seed != new.seed {
+        return Some(format!("with seed {}", old.seed));
+    }
+    if old.suites != new.suites {
+        return Some(format!("on {}", old.suites.join(", ")));
+    }
+    for tool in old.tools.iter().filter(|t| t.skipped.is_none()) {
+        let same = new.tools.iter().find(|t| t.name == tool.name && t.skipped.is_none());
+        if let Some(now) = same.filter(|now| now.version != tool.version) {
+            return Some(format!("with {} instead of {}", tool.version, now.version));
+        }
+    }
+    None
+}
+
+fn corpus_text(corpus: &[Stamped]) -> String {
+    let mut out = String::from("milliseconds,bytes\n");
+    for input in corpus {
+        let _ = write!(out, "{},", input.at.as_millis());
+        for byte in &input.bytes {
+            let _ = write!(out, "{byte:02x}");
+        }
+        out.push('\n');
+    }
+    out
+}

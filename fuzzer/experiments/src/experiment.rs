@@ -1,0 +1,195 @@
+//! An experiment from its settings to its reports.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use penfuzz_app::{
+    context::{Context, Result, bail},
+    process::{interrupts, tree},
+    suite::Suite,
+};
+
+use super::{
+    archive::Archive,
+    machine,
+    model::{Budget, Experiment, FunctionInfo, SCHEMA, ToolInfo, Trial},
+    prepare::{Candidate, Prepared, candidates, prepare, shuffle},
+    report,
+    schedule::{self, Setting},
+    tools::{self, Tool},
+};
+
+/// What the user asked for.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The suites, loaded.
+    pub suites: Vec<Suite>,
+    /// Names of the tools; all when empty.
+    pub tools: Vec<String>,
+    /// This many functions, drawn at random, instead of all.
+    pub draw: Option<usize>,
+    /// Seed of that draw.
+    pub draw_seed: u64,
+    /// Trials of each tool on each function.
+    pub trials: u32,
+    /// What one trial may use.
+    pub budget: Budget,
+    /// Tools that need no seed inputs get none.
+    pub without_seeds: bool,
+    /// Seed of the first trial.
+    pub seed: u64,
+    /// Cores to run on, one trial on each at a time; all when empty.
+    pub cores: Vec<usize>,
+    /// Output directory.
+    pub out: PathBuf,
+    /// Directory of what is compiled.
+    pub cache: PathBuf,
+    /// No progress display.
+    pub quiet: bool,
+    /// The arguments that repeat it.
+    pub command: Vec<String>,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Outcome {
+    /// What was compared.
+    pub experiment: Experiment,
+    /// The finished trials.
+    pub trials: Vec<Trial>,
+    /// Ctrl-C came before the end.
+    pub interrupted: bool,
+}
+
+/// Runs an experiment, or goes on with the one in the output directory.
+///
+/// # Errors
+/// The settings make no sense, nothing can be compared, or the output directory cannot be used.
+pub fn run(settings: &Settings) -> Result<Outcome> {
+    let _watch = interrupts::Watch::begin();
+    let cores = usable_cores(&settings.cores)?;
+    let Chosen { installed, infos } = choose(&settings.tools)?;
+    let archive = Archive::open(&settings.out)?;
+    let drawn = drawn(settings);
+    let wanted = settings.draw.unwrap_or(drawn.len());
+    if !settings.quiet {
+        eprintln!("penfuzz: preparing {wanted} functions for {} tools", installed.len());
+    }
+    let Prepared { ready, left_out } =
+        prepare(&drawn, wanted, cores.len(), &archive.work().join("functions"), &settings.cache.join("referee"));
+    if interrupts::requested() {
+        bail!("interrupted before the first trial");
+    }
+    for (name, why) in left_out.iter().filter(|_| !settings.quiet) {
+        eprintln!("penfuzz: {name} is left out: {why}");
+    }
+    if ready.is_empty() {
+        bail!("no function can be compared; the reasons are above");
+    }
+    let functions = ready.iter().map(|r| FunctionInfo {
+        name: r.subject.name.clone(),
+        suite: r.subject.suite.name.clone(),
+        file: r.subject.spec.file.clone(),
+        function: r.subject.spec.function.clone(),
+        paper: r.subject.spec.paper,
+    });
+    let experiment = Experiment {
+        schema: SCHEMA,
+        suites: settings.suites.iter().map(|s| s.name.clone()).collect(),
+        functions: functions.collect(),
+        left_out,
+        tools: infos,
+        trials: settings.trials,
+        budget: settings.budget,
+        without_seeds: settings.without_seeds,
+        seed: settings.seed,
+        machine: machine::describe(&cores),
+        command: settings.command.clone(),
+    };
+    archive.begin(&experiment)?;
+    let setting = Setting {
+        experiment: &experiment,
+        tools: &installed,
+        ready: &ready,
+        archive: &archive,
+        cache: settings.cache.clone(),
+        quiet: settings.quiet,
+    };
+    // A report that cannot be written now may be at the end; there it is told.
+    let trials = schedule::run(&setting, |trials| drop(write_reports(archive.dir(), &experiment, trials)))?;
+    write_reports(archive.dir(), &experiment, &trials)?;
+    archive.tidy();
+    Ok(Outcome { experiment, trials, interrupted: interrupts::requested() })
+}
+
+fn write_reports(dir: &Path, experiment: &Experiment, trials: &[Trial]) -> Result<()> {
+    report::write_all(dir, experiment, trials).context(|| "the reports cannot be written".to_owned())
+}
+
+fn usable_cores(wanted: &[usize]) -> Result<Vec<usize>> {
+    let all = tree::cores();
+    if wanted.is_empty() {
+        return Ok(all);
+    }
+    if let Some(missing) = wanted.iter().find(|c| !all.contains(c)) {
+        let all: Vec<_> = all.iter().map(ToString::to_string).collect();
+        bail!("core {missing} cannot be used; this process may run on {}", all.join(", "));
+    }
+    Ok(wanted.to_vec())
+}
+
+/// Tools that were asked for.
+struct Chosen {
+    /// Those that are installed.
+    installed: Vec<Box<dyn Tool>>,
+    /// What is known of all of them.
+    infos: Vec<ToolInfo>,
+}
+
+fn choose(names: &[String]) -> Result<Chosen> {
+    let mut all = tools::all();
+    if let Some(unknown) = names.iter().find(|n| all.iter().all(|t| t.name() != n.as_str())) {
+        let known: Vec<_> = all.iter().map(|t| t.name()).collect();
+        bail!("there is no tool {unknown}; tools are {}", known.join(", "));
+    }
+    all.retain(|t| names.is_empty() || names.iter().any(|n| n == t.name()));
+    let mut chosen = Chosen { installed: Vec::new(), infos: Vec::new() };
+    for tool in all {
+        let (version, skipped) = match tool.version() {
+            Ok(version) => (version, None),
+            Err(why) => (String::new(), Some(why)),
+        };
+        let how = tool.how();
+        if let Some(why) = &skipped {
+            eprintln!("penfuzz: {} takes no part: {why}", tool.name());
+        }
+        let takes_part = skipped.is_none();
+        chosen.infos.push(ToolInfo {
+            name: tool.name().to_owned(),
+            what: tool.what().to_owned(),
+            version,
+            build: how.build,
+            run: how.run,
+            skipped,
+        });
+        if takes_part {
+            chosen.installed.push(tool);
+        }
+    }
+    if chosen.installed.is_empty() {
+        bail!("none of the tools is installed; ./setup --peers installs them");
+    }
+    Ok(chosen)
+}
+
+/// The functions in the order in which they are taken.
+fn drawn(settings: &Settings) -> Vec<Candidate> {
+    let suites: Vec<_> = settings.suites.iter().cloned().map(Arc::new).collect();
+    let mut all = candidates(&suites);
+    if settings.draw.is_some() {
+        shuffle(&mut all, settings.draw_seed);
+    }
+    all
+}

@@ -1,0 +1,136 @@
+//! The harness that every tool gets: libFuzzer's entry point, which decodes bytes into arguments as penfuzz does.
+//!
+//! ```c
+//! int LLVMFuzzerTestOneInput(const unsigned char *data, unsigned long size);
+//! ```
+//! The arguments lie one after the other, little-endian, without padding; then comes a byte with the rounding mode if
+//! that is an input. Missing bytes are zeros, further ones are not looked at.
+
+use std::{fmt::Write, path::Path};
+
+use penfuzz_app::report::{
+    Parameter, Report,
+    c_text::{callable, comment, identifier, is_cxx},
+    literal::kind_named,
+    unit_test,
+};
+use penfuzz_mutators::view::Kind;
+
+/// Bytes of an input; `None` for a function that takes bytes itself.
+#[must_use]
+pub fn input_size(report: &Report) -> Option<usize> {
+    if unit_test::is_byte_harness(report) {
+        return None;
+    }
+    let rounding = usize::from(!report.rounding.is_nearest());
+    Some(inputs(report).map(|(_, kind)| kind.size()).sum::<usize>() + rounding)
+}
+
+/// The kinds of the numbers in an input, in order; none for a function that takes bytes itself.
+#[must_use]
+pub fn kinds(report: &Report) -> Vec<Kind> {
+    inputs(report).map(|(_, kind)| kind).collect()
+}
+
+fn inputs(report: &Report) -> impl Iterator<Item = (&Parameter, Kind)> {
+    report.signature.parameters.iter().filter_map(|p| Some((p, kind_named(&p.kind)?)))
+}
+
+/// The name of the file that [`text`] belongs into.
+#[must_use]
+pub fn file_name(report: &Report) -> &'static str {
+    if unit_test::includes_source(report) && is_cxx(Path::new(&report.signature.file)) {
+        "harness.cpp"
+    } else {
+        "harness.c"
+    }
+}
+
+/// The harness needs the flags of the source and is instrumented like it: it includes it, and takes its place.
+#[must_use]
+pub fn includes_source(report: &Report) -> bool {
+    unit_test::includes_source(report)
+}
+
+/// The harness; `None` when the function is libFuzzer's entry point itself.
+#[must_use]
+pub fn text(report: &Report) -> Option<String> {
+    let size = input_size(report)?;
+    let mut out = format!(
+        "/* {}, called with arguments made of bytes. Written by penfuzz. */\n{}",
+        comment(&report.function),
+        unit_test::prologue(report)
+    );
+    if !report.rounding.is_nearest() {
+        out.push_str("#include <fenv.h>\n");
+    }
+    out.push_str("\n#ifdef __cplusplus\nextern \"C\"\n#endif\n");
+    out.push_str("int LLVMFuzzerTestOneInput(const unsigned char *data, __SIZE_TYPE__ size)\n{\n");
+    // At least one byte: C has no empty arrays.
+    let _ = writeln!(out, "    unsigned char x[{}] = {{0}};", size.max(1));
+    let _ = writeln!(out, "    __builtin_memcpy(x, data, size < {size} ? size : {size});");
+    out.push_str(&called(report, size));
+    out.push_str("    return 0;\n}\n");
+    Some(out)
+}
+
+/// The variables and the call.
+fn called(report: &Report, size: usize) -> String {
+    let (mut out, mut passed, mut offset) = (String::new(), Vec::new(), 0);
+    for (i, parameter) in report.signature.parameters.iter().enumerate() {
+        let variable = format!("penfuzz_{}_{}", i + 1, identifier(&parameter.name));
+        if parameter.is_output() {
+            out.push_str(&unit_test::output(report, parameter, &variable));
+            passed.push(format!("&{variable}"));
+        } else if let Some(kind) = kind_named(&parameter.kind) {
+            out.push_str(&decoded(report, parameter, kind, &variable, offset));
+            passed.push(variable);
+            offset += kind.size();
+        }
+    }
+    if report.rounding.is_nearest() {
+        let _ = writeln!(out, "    (void){}({});", unit_test::tested_name(report), passed.join(", "));
+        return out;
+    }
+    out.push_str("    static const int modes[4] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};\n");
+    let _ = writeln!(out, "    fesetround(modes[x[{}] & 3]);", size - 1);
+    let _ = writeln!(out, "    (void){}({});", unit_test::tested_name(report), passed.join(", "));
+    out.push_str("    fesetround(FE_TONEAREST);\n");
+    out
+}
+
+/// A variable with the value of an argument, or with what it points to.
+fn decoded(report: &Report, parameter: &Parameter, kind: Kind, variable: &str, offset: usize) -> String {
+    let type_name = value_type(report, parameter);
+    let mut out = if parameter.pointer {
+        let n = unit_test::cell_values(&parameter.kind);
+        format!("    {type_name} {variable}[{n}] = {{0}};\n")
+    } else {
+        format!("    {type_name} {variable};\n")
+    };
+    // One byte of any value is no _Bool.
+    if kind == Kind::Bool {
+        let first = if parameter.pointer { format!("{variable}[0]") } else { variable.to_owned() };
+        let _ = writeln!(out, "    {first} = x[{offset}] & 1;");
+    } else {
+        let at = if parameter.pointer { variable.to_owned() } else { format!("&{variable}") };
+        let _ = writeln!(out, "    __builtin_memcpy({at}, x + {offset}, {});", kind.size());
+    }
+    out
+}
+
+/// The type of the value, without qualifiers.
+fn value_type(report: &Report, parameter: &Parameter) -> String {
+    if !unit_test::includes_source(report)
+        && let Some(name) = unit_test::c_type(&parameter.kind, &parameter.type_name)
+    {
+        return name.to_owned();
+    }
+    let name = if parameter.pointer { parameter.pointee() } else { &parameter.type_name };
+    let name = name.strip_prefix("const ").unwrap_or(name);
+    callable(name.strip_prefix("volatile ").unwrap_or(name))
+}
+
+#[cfg(test)]
+#[path = "harness_tests.rs"]
+mod tests;

@@ -1,0 +1,165 @@
+//! Functions made ready for all tools: signature known, seeds written, referee built.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use libafl_bolts::rands::{Rand, StdRand};
+use penfuzz_app::{
+    context::{Context, Result, bail},
+    process::interrupts,
+    suite::{
+        Suite,
+        child::{Passed, run_child},
+        config::TargetSpec,
+    },
+};
+use penfuzz_mutators::view::{Kind, Layout};
+
+use super::{harness, model::seconds, referee::Referee, subject::Subject};
+
+/// One function, ready for trials.
+pub struct Ready {
+    /// The function.
+    pub subject: Subject,
+    /// Counts its branches.
+    pub referee: Referee,
+    /// Directory of the seed inputs.
+    pub seeds: PathBuf,
+}
+
+/// A function of a suite that is to be made ready.
+#[derive(Debug, Clone)]
+pub struct Candidate {
+    /// Unique in the experiment.
+    pub name: String,
+    /// Its suite.
+    pub suite: Arc<Suite>,
+    /// Its entry there.
+    pub spec: TargetSpec,
+}
+
+/// All functions of the suites; of several suites each name begins with that of its suite.
+#[must_use]
+pub fn candidates(suites: &[Arc<Suite>]) -> Vec<Candidate> {
+    let several = suites.len() > 1;
+    let of = |suite: &Arc<Suite>| {
+        let suite = Arc::clone(suite);
+        suite.targets.clone().into_iter().map(move |spec| Candidate {
+            name: if several { format!("{}:{}", suite.name, spec.name) } else { spec.name.clone() },
+            suite: Arc::clone(&suite),
+            spec,
+        })
+    };
+    suites.iter().flat_map(of).collect()
+}
+
+/// Shuffles (Fisher and Yates), for a draw that depends on the seed and the list only.
+pub fn shuffle<T>(all: &mut [T], seed: u64) {
+    let mut rng = StdRand::with_seed(seed);
+    for i in (1..all.len()).rev() {
+        all.swap(i, rng.below_or_zero(i + 1));
+    }
+}
+
+/// What came of the candidates: the functions that are ready, and those left out with the reason, both in their order.
+#[derive(Default)]
+pub struct Prepared {
+    /// Those that can be compared.
+    pub ready: Vec<Ready>,
+    /// Those that cannot, or have no branch.
+    pub left_out: Vec<(String, String)>,
+}
+
+/// Makes the first `wanted` of the candidates ready that can be, several at a time.
+#[must_use]
+pub fn prepare(candidates: &[Candidate], wanted: usize, jobs: usize, dir: &Path, cache: &Path) -> Prepared {
+    let mut all = Prepared::default();
+    let mut rest = candidates;
+    while all.ready.len() < wanted && !rest.is_empty() && !interrupts::requested() {
+        let (now, later) = rest.split_at(rest.len().min(wanted - all.ready.len()));
+        rest = later;
+        for (candidate, outcome) in now.iter().zip(side_by_side(now, jobs, |c| make_ready(c, dir, cache))) {
+            match outcome {
+                Some(Ok(ready)) => all.ready.push(ready),
+                Some(Err(error)) => all.left_out.push((candidate.name.clone(), reason(&error.to_string()))),
+                None => {}
+            }
+        }
+    }
+    all
+}
+
+/// An error without the hint at a log: that goes with the directory of what is prepared.
+fn reason(error: &str) -> String {
+    error.split_once(" (exit status").map_or(error, |(reason, _)| reason).to_owned()
+}
+
+/// The outcomes in the order of the items; `None` for those not begun because of Ctrl-C.
+fn side_by_side<T: Sync, R: Send>(items: &[T], jobs: usize, work: impl Fn(&T) -> R + Sync) -> Vec<Option<R>> {
+    let next = AtomicUsize::new(0);
+    let run = || {
+        let mut done = Vec::new();
+        while !interrupts::requested() {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(index) else { break };
+            done.push((index, work(item)));
+        }
+        done
+    };
+    let mut all: Vec<Option<R>> = items.iter().map(|_| None).collect();
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..jobs.max(1)).map(|_| scope.spawn(run)).collect();
+        for (index, outcome) in threads.into_iter().flat_map(|t| t.join().unwrap_or_default()) {
+            all[index] = Some(outcome);
+        }
+    });
+    all
+}
+
+fn make_ready(candidate: &Candidate, dir: &Path, cache: &Path) -> Result<Ready> {
+    let (suite, spec) = (&candidate.suite, &candidate.spec);
+    let dir = dir.join(&candidate.name);
+    // A campaign of one evaluation tells the signature, and compiles the target for those to come.
+    let passed = Passed { max_evals: Some(1), ..Passed::default() };
+    let began = Instant::now();
+    let report = run_child(suite, &dir.join("signature"), &passed, spec)?;
+    let search = Duration::try_from_secs_f64(report.seconds).unwrap_or_default();
+    let subject = Subject {
+        name: candidate.name.clone(),
+        suite: Arc::clone(suite),
+        spec: spec.clone(),
+        compile_seconds: seconds(began.elapsed().saturating_sub(search)),
+        report,
+    };
+    let referee = Referee::build(&subject, cache, &dir)?;
+    if referee.total() == 0 {
+        bail!("has no branch by gcov's count");
+    }
+    let seeds = dir.join("seeds");
+    write_seeds(&subject, &seeds).context(|| format!("cannot write {}", seeds.display()))?;
+    Ok(Ready { subject, referee, seeds })
+}
+
+/// The seeds of every tool: all arguments 0, and all arguments 1. A function of bytes gets eight doubles of each.
+fn write_seeds(subject: &Subject, dir: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(dir)?;
+    let kinds = match subject.input_size() {
+        Some(_) => harness::kinds(&subject.report),
+        None => vec![Kind::F64; 8],
+    };
+    let layout = Layout::packed(&kinds);
+    let size = subject.input_size().unwrap_or(layout.size()).max(1);
+    for (name, value) in [("zeros", 0.0), ("ones", 1.0)] {
+        let mut x = vec![0; size];
+        layout.set_reals(&mut x, &vec![value; layout.len()]);
+        fs::write(dir.join(name), x)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,198 @@
+//! The referee of corpora: replays what a tool found on the function as `gcc -O0 --coverage` compiles it, and has gcov
+//! count the branches taken.
+//!
+//! The program is the [`harness`](super::harness) that every tool gets, the function's file with gcc's counters, the
+//! support files without, and `referee/replay.c`, which runs the inputs in the order of their stamps. They run in one
+//! process one after the other, as the tools run them, so variables of the target keep their values; an input that ends
+//! the process costs itself only, and the others go on in a new one. At the end of each span of time libgcov writes the
+//! counters as they are by then, and one gcov process reads all these files.
+//!
+//! What an input takes that does not return:
+//! - one that ends the process by a call (`exit`, `abort`, an uncaught exception) counts up to there;
+//! - one that faults, is killed, or does not end in time counts for nothing. gcov derives most counts from few
+//!   counters by what flows in and out of a block, and a flow that stops inside one looks like a branch that was taken.
+//!
+//! The suite's [referee](penfuzz_app::suite::referee) judges emitted tests, and knows neither kind.
+
+mod checkpoints;
+mod program;
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use penfuzz_app::{
+    context::{Context, Result, bail},
+    suite::{TakenBranch, gcov::branches_of, object::finish},
+};
+use program::Program;
+use tempfile::TempDir;
+
+use super::{
+    corpus::Stamped,
+    model::{Point, seconds},
+    subject::Subject,
+};
+
+/// What one input may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Wall time. With every 8 inputs that exceed it, it is halved, down to 20 ms: a corpus of nothing else comes to
+    /// an end too.
+    pub time: Duration,
+    /// Address space of the process, in bytes.
+    pub memory: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { time: Duration::from_secs(1), memory: 1 << 30 }
+    }
+}
+
+/// The replay program of one function. Any number of threads may use it at once.
+#[derive(Debug)]
+pub struct Referee {
+    program: Program,
+    /// The name by which gcov knows the function.
+    symbol: String,
+    total: usize,
+    limits: Limits,
+}
+
+/// What a corpus takes.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Verdict {
+    /// Branches of the function by gcov's count.
+    pub total: usize,
+    /// Those that the corpus takes, as indices below `total`, ascending; by line, then in gcov's order. The same number is the
+    /// same branch in all verdicts on the function.
+    pub taken: Vec<u32>,
+    /// Where coverage rises: the stamp of an input, and the branches that the inputs found until then take. Empty when nothing is
+    /// covered; ends at the final count.
+    pub timeline: Vec<Point>,
+    /// Inputs that do not return: they end the process, crash, or take too long. The same bytes count once.
+    pub failing_inputs: usize,
+}
+
+impl Referee {
+    /// Compiles and links the replay program. Compiled support files are kept in `cache`, which any number of processes
+    /// may use at once; the program is in a directory of its own below `scratch`, and deleted with the referee.
+    ///
+    /// # Errors
+    /// A file does not compile or link, or gcov does not know the function.
+    pub fn build(subject: &Subject, cache: &Path, scratch: &Path) -> Result<Self> {
+        let program = Program::build(subject, cache, scratch)?;
+        // Without counts gcov tells the branches all the same.
+        let work = work_directory(&program)?;
+        let documents = gcov(&program, work.path(), 1)?;
+        for symbol in [&subject.report.signature.symbol, &subject.report.function] {
+            if let Some(branches) = branches(symbol, &documents[0])? {
+                let (symbol, total) = (symbol.clone(), branches.len());
+                return Ok(Self { program, symbol, total, limits: Limits::default() });
+            }
+        }
+        bail!("gcov does not know {}; is it defined in this file under these flags?", subject.report.function)
+    }
+
+    /// With other limits.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Branches of the function by gcov's count.
+    #[must_use]
+    pub fn total(&self) -> usize {
+        self.total
+    }
+
+    /// What the inputs of a corpus take, in any order and with any sizes; of inputs with the same bytes the earliest.
+    ///
+    /// # Errors
+    /// The program or gcov cannot be run, or the program ends before its first input.
+    pub fn judge(&self, corpus: &[Stamped]) -> Result<Verdict> {
+        let inputs = checkpoints::ordered(corpus);
+        if inputs.is_empty() {
+            return Ok(Verdict { total: self.total, ..Verdict::default() });
+        }
+        let ends = checkpoints::ends(&inputs);
+        let work = work_directory(&self.program)?;
+        let failing_inputs = self.replay(work.path(), &inputs, &ends)?;
+        let mut verdict = Verdict { total: self.total, failing_inputs, ..Verdict::default() };
+        let documents = gcov(&self.program, work.path(), ends.len())?;
+        for (end, document) in ends.iter().zip(&documents) {
+            let taken = self.taken(document)?;
+            if taken.len() > verdict.taken.len() {
+                verdict.timeline.push(Point { seconds: seconds(inputs[*end].at), covered: taken.len() });
+                verdict.taken = taken;
+            }
+        }
+        Ok(verdict)
+    }
+
+    /// Runs the inputs; `directory/0.gcda` and so on are the counts after those in `ends`. How many fail.
+    fn replay(&self, directory: &Path, inputs: &[&Stamped], ends: &[usize]) -> Result<usize> {
+        let request = directory.join("request");
+        fs::write(&request, checkpoints::request(self.program.counters(), inputs, ends))
+            .and_then(|()| fs::create_dir(directory.join("scratch")))
+            .context(|| format!("cannot write to {}", directory.display()))?;
+        let mut command = Command::new(self.program.path());
+        command
+            .arg("request")
+            .arg(self.limits.time.as_millis().max(1).to_string())
+            .arg(self.limits.memory.to_string())
+            .current_dir(directory)
+            // A target that calls exit writes no counts of its own: they are in shared memory.
+            .env("GCOV_PREFIX", "/dev/null")
+            .env("GCOV_PREFIX_STRIP", "999")
+            .stdin(Stdio::null());
+        finish(command, || format!("the inputs of {} cannot be replayed", self.program.name()))?;
+        let statuses = fs::read(directory.join("statuses")).context(|| "cannot read the replay's result".to_owned())?;
+        Ok(statuses.iter().filter(|s| **s != 0).count())
+    }
+
+    fn taken(&self, document: &[u8]) -> Result<Vec<u32>> {
+        let branches = branches(&self.symbol, document)?.unwrap_or_default();
+        if branches.len() != self.total {
+            bail!("gcov counts {} branches of {} now and {} before", branches.len(), self.symbol, self.total);
+        }
+        Ok((0_u32..).zip(&branches).filter(|(_, b)| b.taken).map(|(i, _)| i).collect())
+    }
+}
+
+/// Below that of the program, which goes with the experiment that was killed.
+fn work_directory(program: &Program) -> Result<TempDir> {
+    let made = tempfile::Builder::new().prefix("judge-").tempdir_in(program.directory());
+    made.context(|| "cannot make a temporary directory for gcov".to_owned())
+}
+
+/// gcov's JSON on `0.gcda` to `COUNT-1.gcda`.
+fn gcov(program: &Program, directory: &Path, count: usize) -> Result<Vec<Vec<u8>>> {
+    let mut command = Command::new("gcov");
+    command.current_dir(directory).args(["--json-format", "--stdout", "-b"]);
+    for i in 0..count {
+        std::os::unix::fs::symlink(program.notes(), directory.join(format!("{i}.gcno")))
+            .context(|| format!("cannot write to {}", directory.display()))?;
+        command.arg(format!("{i}.gcda"));
+    }
+    let json = finish(command, || "gcov failed".to_owned())?;
+    // A document is a line.
+    let documents: Vec<_> = json.split(|b| *b == b'\n').filter(|d| !d.is_empty()).map(<[u8]>::to_vec).collect();
+    if documents.len() != count {
+        bail!("gcov told of {} files instead of {count}", documents.len());
+    }
+    Ok(documents)
+}
+
+fn branches(symbol: &str, document: &[u8]) -> Result<Option<Vec<TakenBranch>>> {
+    branches_of(symbol, document).context(|| "cannot read what gcov printed".to_owned())
+}
+
+#[cfg(test)]
+#[path = "referee/tests.rs"]
+mod tests;

@@ -1,0 +1,300 @@
+//! The referee on sources with a known number of branches, by the real gcc and gcov.
+
+use std::{collections::BTreeMap, sync::Arc, time::Instant};
+
+use penfuzz_app::report::{Parameter, Signature, example};
+use penfuzz_engine::program::Rounding;
+
+use super::*;
+
+/// Three outcomes, four branches: above 1, below -1, between.
+const THREE: &str = "int three(double x)\n{\n  if (x > 1)\n    return 1;\n  return x < -1 ? 2 : 0;\n}\n";
+
+/// Every way not to return, by number. 0 returns, and takes the false branches only.
+const WAYS: &str = r#"
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static volatile int depth, *nowhere;
+static void caught(int signal) { (void)signal; }
+static void late(void) { for (;;) ; }
+static int deeper(volatile int n) { char room[4096]; memset(room, n, sizeof room); depth++; return deeper(n + 1) + room[n & 7]; }
+
+int ways(int n, double x)
+{
+  if (n == 1) abort();
+  if (n == 2) *nowhere = 1;
+  if (n == 3) for (;;) ;
+  if (n == 4) exit(0);
+  if (n == 5) return deeper(0);
+  if (n == 6) _exit(0);
+  if (n == 7) for (;;) memset(malloc(1 << 24), 1, 1 << 24);
+  if (n == 8) raise(SIGSTOP);
+  if (n == 9) { atexit(late); exit(1); }
+  if (n == 10) kill(getpid(), SIGKILL);
+  if (n == 11) { signal(SIGSEGV, caught); *nowhere = 1; }
+  if (n == 12) for (;;) puts("This is said as often as can be.");
+  if (n == 20) { fclose(stdout); close(0); close(1); close(2); }
+  if (n == 21) { signal(SIGALRM, caught); alarm(1); signal(SIGTERM, SIG_IGN); }
+  if (n == 22) { getchar(); printf("%f\n", x); fflush(stdout); }
+  if (n == 23) { if (chdir("/")) return 1; }
+  if (n == 24) { if (fork() == 0) return 2; }
+  if (n == 25) { atexit(late); }
+  if (x > 5) return 3;
+  return 0;
+}
+"#;
+
+/// What a test compiles: the directory holds the source and the cache.
+struct Fixture {
+    directory: TempDir,
+    subject: Subject,
+}
+
+impl Fixture {
+    /// `parameters` are `TYPE NAME KIND`, separated by commas; with `=SIZE` behind it a structure.
+    fn new(file: &str, source: &str, function: &str, parameters: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join(file), source).unwrap();
+        let text = format!(
+            "name = 't'\nsources = '{}'\n[[target]]\nname = '{function}'\nfile = '{file}'\nfunction = '{function}'\n",
+            directory.path().display()
+        );
+        let suite: penfuzz_app::suite::Suite = toml::from_str(&text).unwrap();
+        let mut report = example::report();
+        report.function = function.to_owned();
+        report.signature = Signature {
+            symbol: function.to_owned(),
+            result: "int".to_owned(),
+            result_kind: "i32".to_owned(),
+            parameters: parameters.split(',').filter(|p| !p.is_empty()).map(parameter).collect(),
+            file: file.to_owned(),
+            line: 1,
+            is_static: false,
+        };
+        let spec = suite.targets[0].clone();
+        Self {
+            directory,
+            subject: Subject { name: function.to_owned(), suite: Arc::new(suite), spec, compile_seconds: 0.0, report },
+        }
+    }
+
+    fn referee(&self) -> Referee {
+        Referee::build(&self.subject, &self.directory.path().join("cache"), &self.directory.path().join("scratch"))
+            .unwrap()
+    }
+}
+
+fn parameter(text: &str) -> Parameter {
+    let (text, size) = text.split_once('=').unwrap_or((text, "0"));
+    let words: Vec<_> = text.split_whitespace().collect();
+    let [type_name @ .., name, kind] = &words[..] else { panic!("{text}") };
+    Parameter {
+        name: (*name).to_owned(),
+        type_name: type_name.join(" "),
+        kind: (*kind).to_owned(),
+        pointer: type_name.contains(&"*"),
+        size: size.parse().unwrap(),
+    }
+}
+
+fn at(ms: u64, bytes: impl AsRef<[u8]>) -> Stamped {
+    Stamped { at: Duration::from_millis(ms), bytes: bytes.as_ref().to_vec() }
+}
+
+fn three(values: &[f64]) -> Vec<Stamped> {
+    values.iter().map(|x| at(1, x.to_le_bytes())).collect()
+}
+
+fn way(n: i32, x: f64) -> Stamped {
+    at(1, [n.to_le_bytes().as_slice(), &x.to_le_bytes()].concat())
+}
+
+fn counts(verdict: &Verdict) -> (usize, usize, usize) {
+    (verdict.total, verdict.taken.len(), verdict.failing_inputs)
+}
+
+#[test]
+fn counts_the_branches_that_a_corpus_takes() {
+    let fixture = Fixture::new("f.c", THREE, "three", "double x f64");
+    let referee = fixture.referee();
+    assert_eq!(referee.total(), 4);
+    assert_eq!(referee.judge(&three(&[2.0])).unwrap().taken, [0]);
+    assert_eq!(referee.judge(&three(&[0.0, 0.5])).unwrap().taken, [1, 3]);
+    assert_eq!(referee.judge(&three(&[2.0, -2.0, f64::NAN])).unwrap().taken, [0, 1, 2, 3]);
+    assert_eq!(referee.judge(&[]).unwrap(), Verdict { total: 4, ..Verdict::default() });
+}
+
+#[test]
+fn inputs_of_any_size_are_taken() {
+    let fixture = Fixture::new("f.c", THREE, "three", "double x f64");
+    let referee = fixture.referee();
+    let long = [(-2.0_f64).to_le_bytes().as_slice(), &[7; 5000]].concat();
+    let verdict = referee.judge(&[at(0, b""), at(0, long)]).unwrap();
+    assert_eq!(counts(&verdict), (4, 3, 0), "0.0 and -2.0");
+}
+
+#[test]
+fn a_static_function_and_what_stands_beside_it() {
+    let source = format!(
+        "static int other(int a) {{ return a > 3 && a < 7 ? 1 : 2; }}\nstatic {THREE}int main() {{ return other(three(2)); }}\n"
+    );
+    let mut fixture = Fixture::new("f.c", &source, "three", "double x f64");
+    fixture.subject.report.signature.is_static = true;
+    assert_eq!(counts(&fixture.referee().judge(&three(&[2.0, -2.0])).unwrap()), (4, 3, 0));
+}
+
+#[test]
+fn cxx_with_exceptions() {
+    let source = "#include <string>\n#include <stdexcept>\nnamespace n {\nint three(double x) {\n  std::string s(x > 1 ? 3 : 4, 'a');\n  if (x < -1) throw std::runtime_error(s);\n  return int(s.size());\n}\n}\n";
+    let mut fixture = Fixture::new("f.cc", source, "n::three", "double x f64");
+    fixture.subject.report.signature.symbol = "_ZN1n5threeEd".to_owned();
+    let referee = fixture.referee();
+    assert_eq!(counts(&referee.judge(&three(&[2.0, 0.0])).unwrap()), (4, 3, 0));
+    let verdict = referee.judge(&three(&[-2.0, 0.0])).unwrap();
+    assert_eq!(counts(&verdict), (4, 3, 1), "nobody catches what it throws, and it counts until then");
+}
+
+#[test]
+fn every_kind_of_parameter() {
+    let source = "#include <stdbool.h>\ntypedef struct { double val, err; } result;\n\
+        int kinds(bool b, float *f, short n, result *out, const unsigned char *u)\n{\n  if (out->val != 0) return 1;\n\
+        out->val = 1;\n  if (b) return 2;\n  if (*f == 0.5f && n == -3) return 3;\n  return *u == 200 ? 4 : 5;\n}\n";
+    let parameters = "bool b bool,float * f f32,short n i16,result * out output=16,const unsigned char * u u8";
+    let fixture = Fixture::new("f.c", source, "kinds", parameters);
+    let referee = fixture.referee();
+    let input = |b: u8, f: f32, n: i16, u: u8| at(1, [&[b][..], &f.to_le_bytes(), &n.to_le_bytes(), &[u]].concat());
+    let all = [input(3, 0.0, 0, 0), input(2, 0.5, -3, 0), input(0, 0.5, -2, 200), input(0, 0.0, -3, 199)];
+    assert_eq!(counts(&referee.judge(&all).unwrap()), (10, 9, 0), "the structure is zero before each call");
+    let counts_of = |i: usize| referee.judge(&all[i..=i]).unwrap().taken.len();
+    assert_eq!([0, 1, 2, 3].map(counts_of), [2, 4, 5, 4]);
+}
+
+#[test]
+fn the_rounding_mode_is_an_input() {
+    let source = "int modes(double x)\n{\n  volatile double y = 1 + x;\n  if (y > 1)\n    return 1;\n  return 0;\n}\n";
+    let mut fixture = Fixture::new("f.c", source, "modes", "double x f64");
+    fixture.subject.report.rounding = Rounding::All;
+    let referee = fixture.referee();
+    let input = |mode: u8| at(1, [&1e-30_f64.to_le_bytes()[..], &[mode]].concat());
+    let taken: Vec<_> = (0..5).map(|mode| referee.judge(&[input(mode)]).unwrap().taken[0]).collect();
+    assert_eq!(taken, [1, 0, 1, 1, 1], "only upward does the sum exceed 1");
+}
+
+#[test]
+fn a_function_that_takes_bytes() {
+    let source = "#include <stddef.h>\nstatic int ready;\nint LLVMFuzzerInitialize(int *c, char ***v) { ready = *c == 1 && (*v)[0] != 0; return 0; }\n\
+        int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)\n{\n  if (!ready) return 1;\n  if (size == 3 && data[2] == 'c') return 2;\n  return size == 0 ? 3 : 4;\n}\n";
+    let fixture = Fixture::new("f.c", source, "LLVMFuzzerTestOneInput", "const unsigned char * data u8");
+    let referee = fixture.referee();
+    let verdict = referee.judge(&[at(1, b"abc"), at(1, b""), at(1, b"abcd")]).unwrap();
+    assert_eq!(counts(&verdict), (8, 6, 0));
+}
+
+#[test]
+fn an_input_that_does_not_return_costs_itself_only() {
+    let fixture = Fixture::new("ways.c", WAYS, "ways", "int n i32,double x f64");
+    let referee = fixture.referee().with_limits(Limits { time: Duration::from_millis(100), memory: 1 << 28 });
+    let plain = referee.judge(&[way(0, 0.0), way(0, 9.0)]).unwrap();
+    assert_eq!((plain.total - plain.taken.len(), plain.failing_inputs), (18 + 4, 0), "all false, and both of the last");
+    for n in 1..=12 {
+        // -1 and the like come last by their bytes.
+        let verdict = referee.judge(&[way(0, 0.0), way(n, 0.0), way(0x70, 9.0), way(-1, 9.0)]).unwrap();
+        assert_eq!(verdict.failing_inputs, 1, "way {n}");
+        assert!(plain.taken.iter().all(|b| verdict.taken.contains(b)), "way {n}: {verdict:?}");
+    }
+}
+
+#[test]
+fn a_target_may_do_as_it_likes() {
+    let fixture = Fixture::new("ways.c", WAYS, "ways", "int n i32,double x f64");
+    let referee = fixture.referee().with_limits(Limits { time: Duration::from_millis(300), ..Limits::default() });
+    let plain = referee.judge(&[way(0, 0.0), way(0, 9.0)]).unwrap().taken.len();
+    for n in 20..=25 {
+        let verdict = referee.judge(&[way(n, 0.0), way(n, 9.0), way(0x70, 9.0)]).unwrap();
+        assert_eq!(verdict.failing_inputs, 0, "way {n}");
+        assert!(verdict.taken.len() > plain, "way {n}: {verdict:?}");
+    }
+    let all: Vec<_> = (1..=25).flat_map(|n| [way(n, 0.0), way(n, 9.0)]).collect();
+    let began = Instant::now();
+    let verdict = referee.judge(&all).unwrap();
+    assert_eq!(verdict.failing_inputs, 24, "both of 1 to 12");
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+}
+
+#[test]
+fn what_does_not_return_counts_only_if_a_call_ends_it() {
+    let source = "#include <stdlib.h>\nint cut(double x, int n)\n{\n  int *p = n == 1 ? 0 : &n;\n  if (x > 5)\n    abort();\n  if (*p == 7)\n    return 1;\n  return 0;\n}\n";
+    let fixture = Fixture::new("f.c", source, "cut", "double x f64,int n i32");
+    let referee = fixture.referee();
+    let input = |x: f64, n: i32| at(1, [&x.to_le_bytes()[..], &n.to_le_bytes()].concat());
+    assert_eq!(referee.judge(&[input(9.0, 0)]).unwrap().taken, [0, 2], "n is not 1, and x is large");
+    let verdict = referee.judge(&[input(0.0, 1)]).unwrap();
+    assert_eq!(counts(&verdict), (6, 0, 1), "faults where *p is read");
+}
+
+#[test]
+fn a_corpus_of_hangs_comes_to_an_end() {
+    let fixture = Fixture::new("ways.c", WAYS, "ways", "int n i32,double x f64");
+    let referee = fixture.referee().with_limits(Limits { time: Duration::from_millis(80), ..Limits::default() });
+    let hangs: Vec<_> = (0..60).map(|i| way(3, f64::from(i))).collect();
+    let began = Instant::now();
+    assert_eq!(referee.judge(&hangs).unwrap().failing_inputs, 60);
+    // 8 * (80 + 40) + 44 * 20 ms, and 4.8 s without the rule.
+    assert!(began.elapsed() < Duration::from_millis(3500), "{:?}", began.elapsed());
+}
+
+#[test]
+fn coverage_over_time_ends_at_the_final_count() {
+    let fixture = Fixture::new("f.c", THREE, "three", "double x f64");
+    let referee = fixture.referee();
+    let x = |ms, x: f64| at(ms, x.to_le_bytes());
+    let verdict = referee.judge(&[x(700, -2.0), x(0, 2.0), x(30, 3.0), x(9000, 0.0), x(40, 4.0)]).unwrap();
+    let points: Vec<_> = verdict.timeline.iter().map(|p| (p.seconds, p.covered)).collect();
+    assert_eq!(points, [(0.0, 1), (0.7, 3), (9.0, 4)]);
+}
+
+#[test]
+fn judgements_do_not_disturb_each_other() {
+    let fixture = Fixture::new("f.c", THREE, "three", "double x f64");
+    let referee = fixture.referee();
+    let cases: BTreeMap<u32, (Vec<Stamped>, Vec<u32>)> = BTreeMap::from([
+        (0, (three(&[2.0]), vec![0])),
+        (1, (three(&[0.0]), vec![1, 3])),
+        (2, (three(&[-2.0]), vec![1, 2])),
+    ]);
+    std::thread::scope(|scope| {
+        for (corpus, taken) in cases.values() {
+            let referee = &referee;
+            scope.spawn(move || {
+                for _ in 0..10 {
+                    assert_eq!(referee.judge(corpus).unwrap().taken, *taken);
+                }
+            });
+        }
+    });
+    drop(referee);
+    let left: Vec<_> =
+        fs::read_dir(fixture.directory.path().join("cache")).unwrap().flatten().map(|e| e.file_name()).collect();
+    assert_eq!(left.len(), 3, "replay.c and its object with the list of its sources: {left:?}");
+}
+
+#[test]
+fn failures_are_told() {
+    let message = |fixture: &Fixture| {
+        let directory = fixture.directory.path();
+        Referee::build(&fixture.subject, &directory.join("cache"), directory).unwrap_err().to_string()
+    };
+    let broken = Fixture::new("f.c", "int f(", "f", "");
+    assert!(message(&broken).contains("cannot compile"), "{}", message(&broken));
+    let missing = Fixture::new("f.c", "int g(void);\nint f(void) { return g(); }\n", "f", "");
+    assert!(message(&missing).contains("cannot be linked"), "{}", message(&missing));
+    let init =
+        "#include <stdlib.h>\nint LLVMFuzzerInitialize(int *c, char ***v) { exit(3); }\nint f(void) { return 1; }\n";
+    let fixture = Fixture::new("f.c", init, "f", "");
+    let told = fixture.referee().judge(&[at(0, b"")]).unwrap_err().to_string();
+    assert!(told.contains("cannot be replayed") && told.contains("before its first input"), "{told}");
+}

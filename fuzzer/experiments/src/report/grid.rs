@@ -1,0 +1,100 @@
+//! The trials by function and tool, and what is the best known for each function.
+
+use std::collections::HashMap;
+
+use crate::model::{Experiment, FunctionInfo, ToolInfo, Trial};
+
+/// The tool that the others are compared with, when it takes part.
+const REFERENCE: &str = "penfuzz";
+
+/// See the module.
+pub struct Grid<'a> {
+    /// What was asked for.
+    pub experiment: &'a Experiment,
+    /// The tools that take part, in the experiment's order.
+    pub tools: Vec<&'a ToolInfo>,
+    /// Index in `tools` of the one that the others are compared with; 0 also when there is none.
+    pub reference: usize,
+    /// The functions, in the experiment's order.
+    pub functions: Vec<Row<'a>>,
+}
+
+/// One function.
+pub struct Row<'a> {
+    /// Which.
+    pub info: &'a FunctionInfo,
+    /// Its branches; 0 as long as no trial tells.
+    pub total: usize,
+    /// Branches that some trial of some tool takes.
+    pub best: usize,
+    /// The trials of each tool, by their number.
+    pub trials: Vec<Vec<&'a Trial>>,
+}
+
+impl<'a> Grid<'a> {
+    /// Trials of tools and functions that the experiment does not have are left out.
+    pub fn new(experiment: &'a Experiment, trials: &'a [Trial]) -> Self {
+        let tools: Vec<_> = experiment.tools.iter().filter(|t| t.skipped.is_none()).collect();
+        let row = |info| Row { info, total: 0, best: 0, trials: vec![Vec::new(); tools.len()] };
+        let mut functions: Vec<_> = experiment.functions.iter().map(row).collect();
+        let function_at: HashMap<_, _> = functions.iter().enumerate().map(|(i, f)| (&f.info.name, i)).collect();
+        let tool_at: HashMap<_, _> = tools.iter().enumerate().map(|(i, t)| (&t.name, i)).collect();
+        for trial in trials {
+            if let (Some(&f), Some(&t)) = (function_at.get(&trial.function), tool_at.get(&trial.tool)) {
+                functions[f].trials[t].push(trial);
+            }
+        }
+        functions.iter_mut().for_each(Row::finish);
+        let reference = tools.iter().position(|t| t.name == REFERENCE).unwrap_or(0);
+        Self { experiment, tools, reference, functions }
+    }
+
+    /// Name of the tool that the others are compared with; empty when there is none.
+    pub fn reference_name(&self) -> &'a str {
+        self.tools.get(self.reference).map_or("", |t| &t.name)
+    }
+
+    /// All trials of a tool.
+    pub fn of_tool(&self, tool: usize) -> impl Iterator<Item = &'a Trial> {
+        self.functions.iter().flat_map(move |f| f.trials[tool].iter().copied())
+    }
+
+    /// The functions with a trial of every one of these tools.
+    pub fn common(&self, tools: &[usize]) -> Vec<&Row<'a>> {
+        self.functions.iter().filter(|f| f.total > 0 && tools.iter().all(|&t| !f.trials[t].is_empty())).collect()
+    }
+}
+
+impl<'a> Row<'a> {
+    fn finish(&mut self) {
+        let all = || self.trials.iter().flatten();
+        let mut taken = vec![false; all().map(|t| t.total).max().unwrap_or(0)];
+        for &branch in all().flat_map(|t| &t.taken) {
+            if let Some(cell) = taken.get_mut(branch as usize) {
+                *cell = true;
+            }
+        }
+        (self.total, self.best) = (taken.len(), taken.iter().filter(|t| **t).count());
+        self.trials.iter_mut().for_each(|of_tool| of_tool.sort_by_key(|t| t.trial));
+    }
+
+    /// Branches covered by each trial of a tool.
+    pub fn covered(&self, tool: usize) -> Vec<f64> {
+        self.trials[tool].iter().map(|t| t.covered() as f64).collect()
+    }
+
+    /// The trial of a tool with this number.
+    pub fn trial(&self, tool: usize, number: u32) -> Option<&'a Trial> {
+        let trials = &self.trials[tool];
+        trials.binary_search_by_key(&number, |t| t.trial).ok().map(|i| trials[i])
+    }
+}
+
+/// The numbers of the trials that a tool has on every one of the functions: only their means are over the same.
+pub fn complete(functions: &[&Row], tool: usize) -> Vec<u32> {
+    let Some((first, others)) = functions.split_first() else {
+        return Vec::new();
+    };
+    let numbers = first.trials[tool].iter().map(|t| t.trial);
+    numbers.filter(|&n| others.iter().all(|f| f.trial(tool, n).is_some())).collect()
+}

@@ -1,0 +1,218 @@
+//! Runs the trials of an experiment, one per core at a time, and keeps each as soon as it is done.
+
+use std::{
+    fs,
+    path::PathBuf,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use penfuzz_app::{
+    context::{Context, Result, bail},
+    process::interrupts,
+};
+
+use super::{
+    archive::Archive,
+    model::{Budget, Experiment, Trial},
+    prepare::Ready,
+    progress::Progress,
+    runner::{self, Job},
+    tools::{Tool, penfuzz::PAPER},
+};
+
+/// Time between two versions of the reports while trials run.
+const REPORT_EVERY: Duration = Duration::from_mins(1);
+
+/// All that trials need.
+pub struct Setting<'a> {
+    /// What is compared.
+    pub experiment: &'a Experiment,
+    /// The tools that are installed.
+    pub tools: &'a [Box<dyn Tool>],
+    /// The functions.
+    pub ready: &'a [Ready],
+    /// Where everything is kept.
+    pub archive: &'a Archive,
+    /// Directory of what tools compile.
+    pub cache: PathBuf,
+    /// No progress display.
+    pub quiet: bool,
+}
+
+/// One trial to come, as indices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Planned {
+    function: usize,
+    tool: usize,
+    number: u32,
+}
+
+/// Runs what is not done yet; all finished trials, in the order of functions, tools and numbers.
+///
+/// # Errors
+/// What was found cannot be kept, or with the paper's protocol its search has no trial that says how long the others take.
+/// A trial that fails is an outcome and no error.
+pub fn run(setting: &Setting, report: impl Fn(&[Trial]) + Sync) -> Result<Vec<Trial>> {
+    let order = order(setting);
+    let done: Vec<Trial> = order.iter().filter_map(|p| find(setting, *p)).collect();
+    let progress = Progress::new(order.len(), done.len(), setting.quiet);
+    let state = State { trials: Mutex::new(done), reported: Mutex::new(Instant::now()), failure: Mutex::default() };
+    // With the paper's protocol, its search comes first: it says how much time the others get.
+    let (first, second): (Vec<_>, Vec<_>) = order
+        .into_iter()
+        .partition(|p| setting.experiment.budget.times_paper.is_none() || setting.tools[p.tool].name() == PAPER);
+    for phase in [first, second] {
+        run_phase(setting, &phase, &state, &progress, &report);
+    }
+    progress.clear();
+    if let Some(failure) = lock(&state.failure).take() {
+        return Err(failure);
+    }
+    let mut trials = std::mem::take(&mut *lock(&state.trials));
+    sort(setting.experiment, &mut trials);
+    Ok(trials)
+}
+
+struct State {
+    trials: Mutex<Vec<Trial>>,
+    reported: Mutex<Instant>,
+    failure: Mutex<Option<penfuzz_engine::error::Error>>,
+}
+
+/// What is locked is whole at any time, so a panic elsewhere does not spoil it.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn find(setting: &Setting, p: Planned) -> Option<Trial> {
+    setting.archive.find(&setting.ready[p.function].subject.name, setting.tools[p.tool].name(), p.number)
+}
+
+/// All trials number 0 first, then all number 1, …: whatever is done at any time is comparable. Among the functions the
+/// tools take turns to be first, so that a slow moment of the machine hits all alike.
+fn order(setting: &Setting) -> Vec<Planned> {
+    let n = setting.tools.len();
+    let of = |number: u32| {
+        (0..setting.ready.len())
+            .flat_map(move |function| (0..n).map(move |i| Planned { function, tool: (function + i) % n, number }))
+    };
+    (0..setting.experiment.trials).flat_map(of).collect()
+}
+
+fn sort(experiment: &Experiment, trials: &mut [Trial]) {
+    let function = |t: &Trial| experiment.functions.iter().position(|f| f.name == t.function);
+    let tool = |t: &Trial| experiment.tools.iter().position(|x| x.name == t.tool);
+    trials.sort_by_cached_key(|t| (function(t), tool(t), t.trial));
+}
+
+fn run_phase(
+    setting: &Setting,
+    planned: &[Planned],
+    state: &State,
+    progress: &Progress,
+    report: &(impl Fn(&[Trial]) + Sync),
+) {
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for &core in &setting.experiment.machine.cores {
+            let next = &next;
+            scope.spawn(move || {
+                while !interrupts::requested() && lock(&state.failure).is_none() {
+                    let Some(&p) = planned.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
+                    if find(setting, p).is_some() {
+                        continue;
+                    }
+                    progress.begin(setting.tools[p.tool].name(), &setting.ready[p.function].subject.name);
+                    match one(setting, p, core) {
+                        Ok(Some(trial)) => {
+                            progress.done(&trial);
+                            lock(&state.trials).push(trial);
+                        }
+                        Ok(None) => {}
+                        Err(failure) => *lock(&state.failure) = Some(failure),
+                    }
+                    report_now_and_then(setting, state, report);
+                }
+            });
+        }
+    });
+}
+
+/// By one thread at a time; the others go on.
+fn report_now_and_then(setting: &Setting, state: &State, report: &(impl Fn(&[Trial]) + Sync)) {
+    let Ok(mut last) = state.reported.try_lock() else { return };
+    if last.elapsed() >= REPORT_EVERY {
+        let mut trials = lock(&state.trials).clone();
+        sort(setting.experiment, &mut trials);
+        report(&trials);
+        *last = Instant::now();
+    }
+}
+
+/// One trial, judged and kept; `None` after Ctrl-C.
+fn one(setting: &Setting, p: Planned, core: usize) -> Result<Option<Trial>> {
+    let (ready, tool) = (&setting.ready[p.function], &*setting.tools[p.tool]);
+    let directory = setting.archive.work().join(format!("core{core}"));
+    clear(&directory)?;
+    let job = Job {
+        tool,
+        subject: &ready.subject,
+        number: p.number,
+        seed: setting.experiment.seed + u64::from(p.number),
+        budget: budget(setting, p)?,
+        core,
+        directory: &directory,
+        seeds: &ready.seeds,
+        without_seeds: setting.experiment.without_seeds,
+    };
+    let outcome = tool.build(&ready.subject, &setting.cache).and_then(|built| runner::run(&job, &built));
+    let (mut trial, corpus) = match outcome {
+        Ok(None) => return Ok(None),
+        Ok(Some(left)) => (left.trial, left.corpus),
+        // What fails on one function is an outcome, not the end.
+        Err(error) => (Trial::failed(&job, &error.to_string()), Vec::new()),
+    };
+    trial.total = ready.referee.total();
+    match ready.referee.judge(&corpus) {
+        Ok(verdict) => {
+            trial.taken = verdict.taken;
+            trial.timeline = verdict.timeline;
+            trial.failing_inputs = verdict.failing_inputs;
+        }
+        Err(error) => {
+            let before = trial.error.take().map_or(String::new(), |e| e + "; ");
+            trial.error = Some(format!("{before}referee: {error}"));
+        }
+    }
+    if interrupts::requested() {
+        return Ok(None);
+    }
+    setting.archive.keep(&trial, &corpus)?;
+    // Only to save room: what cannot be removed now is removed before the next trial.
+    let _ = fs::remove_dir_all(&directory);
+    Ok(Some(trial))
+}
+
+fn clear(directory: &std::path::Path) -> Result<()> {
+    if directory.exists() {
+        fs::remove_dir_all(directory).context(|| format!("cannot remove {}", directory.display()))?;
+    }
+    fs::create_dir_all(directory).context(|| format!("cannot create {}", directory.display()))
+}
+
+/// What this trial may use.
+fn budget(setting: &Setting, p: Planned) -> Result<Budget> {
+    let budget = setting.experiment.budget;
+    let Some(times) = budget.times_paper.filter(|_| setting.tools[p.tool].name() != PAPER) else {
+        return Ok(budget);
+    };
+    let name = &setting.ready[p.function].subject.name;
+    let Some(paper) = setting.archive.find(name, PAPER, p.number) else {
+        bail!("{name}: {PAPER} has no trial {} that says how much time the others get", p.number);
+    };
+    Ok(Budget { cpu_seconds: times * paper.cpu_seconds, ..budget })
+}

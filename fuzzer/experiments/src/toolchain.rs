@@ -1,0 +1,142 @@
+//! Builds a subject by the compiler of a tool: harness and function linked with an archive of the support files, so that
+//! only what is called is in the program. Compiled files are kept in a cache.
+
+use std::{
+    collections::hash_map::DefaultHasher,
+    fs,
+    hash::{Hash, Hasher},
+    path::{Path, PathBuf},
+    process::Command,
+    time::Instant,
+};
+
+use penfuzz_app::{
+    context::{Context, Result},
+    output::atomic,
+    report::c_text::is_cxx,
+    suite::object::{Compiler, finish, without_main},
+};
+use serde::{Deserialize, Serialize};
+
+use super::{harness, model::seconds, subject::Subject, tools::Built};
+
+/// A way to build a program.
+#[derive(Debug, Clone)]
+pub struct Toolchain {
+    /// The compiler of the function and of the files it needs, and of the link.
+    pub compiler: Compiler,
+    /// The compiler of the harness, which is not instrumented: its branches are none of the function's.
+    pub plain: Compiler,
+    /// Flags for the function's file and the support files, after those of the suite.
+    pub instrument: Vec<String>,
+    /// Flags for the link.
+    pub link: Vec<String>,
+}
+
+impl Toolchain {
+    /// The program of a subject: with the harness, and what of libFuzzer's kind `main` the link flags bring.
+    ///
+    /// # Errors
+    /// A file does not compile, or it does not link.
+    pub fn build(&self, subject: &Subject, cache: &Path) -> Result<Built> {
+        let began = Instant::now();
+        let directory = cache.join(format!("{:016x}", self.key(subject)));
+        let program = directory.join("target");
+        let objects = cache.join("objects");
+        // The objects say whether anything has changed: they are looked at in any case.
+        let made = self.objects(subject, &objects, &directory)?;
+        let list: Vec<_> = made.linked.iter().chain(&made.archived).cloned().collect();
+        let note = directory.join("build.json");
+        let had = fs::read(&note).ok().and_then(|bytes| serde_json::from_slice::<Note>(&bytes).ok());
+        if let Some(had) = had.filter(|had| had.objects == list && program.is_file()) {
+            return Ok(Built { programs: vec![program], seconds: had.seconds });
+        }
+        let aside = tempfile::tempdir_in(&directory).context(|| format!("cannot write to {}", directory.display()))?;
+        self.link(subject, &made, aside.path())?;
+        fs::rename(aside.path().join("target"), &program).context(|| format!("cannot write {}", program.display()))?;
+        let new = Note { objects: list, seconds: seconds(began.elapsed()) };
+        let text = serde_json::to_vec(&new).context(|| "cannot describe a build".to_owned())?;
+        atomic::write(&note, &text).context(|| "cannot finish a build".to_owned())?;
+        Ok(Built { programs: vec![program], seconds: new.seconds })
+    }
+
+    fn key(&self, subject: &Subject) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        let c = &self.compiler;
+        (&c.c, &c.environment, &c.version, &self.instrument, &self.link).hash(&mut hasher);
+        (subject.file(), &subject.report.function, subject.flags(), subject.libs()).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// Compiles what must be compiled anew.
+    fn objects(&self, subject: &Subject, cache: &Path, directory: &Path) -> Result<Objects> {
+        fs::create_dir_all(directory).context(|| format!("cannot create {}", directory.display()))?;
+        let flags = subject.flags();
+        let instrument: Vec<&str> = self.instrument.iter().map(String::as_str).collect();
+        let (file, mut all) = (subject.file(), Vec::new());
+        let mut report = subject.report.clone();
+        report.signature.file = file.to_string_lossy().into_owned();
+        let includes = harness::includes_source(&report);
+        if let Some(text) = harness::text(&report) {
+            let path = directory.join(harness::file_name(&report));
+            // Only when it differs: its age decides whether it is compiled again.
+            if !fs::read_to_string(&path).is_ok_and(|old| old == text) {
+                fs::write(&path, text).context(|| format!("cannot write {}", path.display()))?;
+            }
+            all.push(if includes {
+                self.compiler.cached(&path, &flags, &instrument, cache)?
+            } else {
+                self.plain.cached(&path, &[], &[], cache)?
+            });
+        }
+        if !includes {
+            all.push(self.compiler.cached(&file, &flags, &without_main(&file, &instrument), cache)?);
+        }
+        let archived = self.cached(&subject.archived(), &flags, &instrument, cache)?;
+        all.extend(self.cached(&subject.linked(), &flags, &instrument, cache)?);
+        Ok(Objects { linked: all, archived })
+    }
+
+    pub(super) fn cached(
+        &self,
+        sources: &[PathBuf],
+        flags: &[String],
+        options: &[&str],
+        cache: &Path,
+    ) -> Result<Vec<PathBuf>> {
+        sources.iter().map(|s| self.compiler.cached(s, flags, options, cache)).collect()
+    }
+
+    /// Links `directory/target`.
+    pub(super) fn link(&self, subject: &Subject, objects: &Objects, directory: &Path) -> Result<()> {
+        let cxx = is_cxx(&subject.file()) || subject.support().iter().any(|f| is_cxx(f));
+        let mut command = self.compiler.command(cxx);
+        command.args(&objects.linked).args(&self.link);
+        if !objects.archived.is_empty() {
+            let archive = directory.join("support.a");
+            let mut ar = Command::new("ar");
+            ar.arg("rcs").arg(&archive).args(&objects.archived);
+            finish(ar, || "ar cannot make an archive".to_owned())?;
+            command.arg(archive);
+        }
+        command.args(subject.libs()).arg("-lm").arg("-o").arg(directory.join("target"));
+        finish(command, || format!("the program of {} cannot be linked", subject.name)).map(drop)
+    }
+}
+
+/// What is known of a program that was built.
+#[derive(Serialize, Deserialize)]
+struct Note {
+    /// What it was linked from: others make another program.
+    objects: Vec<PathBuf>,
+    /// What it took.
+    seconds: f64,
+}
+
+/// Compiled files.
+pub(super) struct Objects {
+    /// Linked in any case.
+    pub(super) linked: Vec<PathBuf>,
+    /// Linked if something in them is called.
+    pub(super) archived: Vec<PathBuf>,
+}

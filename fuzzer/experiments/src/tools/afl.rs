@@ -1,0 +1,249 @@
+//! AFL++ in persistent mode, by its driver for libFuzzer's entry point (`utils/aflpp_driver/README.md`).
+//!
+//! As its documentation advises for short campaigns (`docs/fuzzing_in_depth.md`, "CI fuzzing"): compiled by
+//! afl-clang-fast, not in LTO mode, and with fast calibration. `CmpLog` has a program of its own, given by `-c`
+//! (`instrumentation/README.cmplog.md`); LAF is `AFL_LLVM_LAF_ALL` (`instrumentation/README.laf-intel.md`).
+//! The time limit is its own, some five times what the seeds take: a second for every endless loop would leave nothing of a
+//! short campaign. The level is -O0, and `AFL_DONT_OPTIMIZE` keeps the wrapper from adding -O3. Its passes run there all the same.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use penfuzz_app::suite::object::Compiler;
+use penfuzz_engine::error::Error;
+
+use super::{
+    super::{corpus::Stamped, subject::Subject, toolchain::Toolchain},
+    Built, How, Tool, Work, files, place,
+};
+
+/// One way to use AFL++.
+#[derive(Debug)]
+pub struct Afl {
+    name: &'static str,
+    what: &'static str,
+    /// Environment of the compiler.
+    instrument: Option<&'static str>,
+    mode: Mode,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// One program.
+    One,
+    /// A second program, that logs the operands of comparisons.
+    CmpLog,
+    /// The distance of comparisons is feedback.
+    ValueProfile,
+}
+
+/// Without anything beyond its defaults.
+pub const PLAIN: Afl = Afl { name: "afl++", what: "AFL++", instrument: None, mode: Mode::One };
+
+/// With input-to-state replacement.
+pub const CMPLOG: Afl = Afl { name: "afl++-cmplog", what: "AFL++ with CmpLog", instrument: None, mode: Mode::CmpLog };
+
+/// With comparisons split into bytes, those of floating-point numbers too.
+pub const LAF: Afl = Afl {
+    name: "afl++-laf",
+    what: "AFL++ with split comparisons, floats included",
+    instrument: Some("AFL_LLVM_LAF_ALL"),
+    mode: Mode::One,
+};
+
+/// With its value profile, which came after 4.40c.
+pub const VALUE_PROFILE: Afl = Afl {
+    name: "afl++-vp",
+    what: "AFL++ with its value profile",
+    instrument: Some("AFL_LLVM_VALUE_PROFILE"),
+    mode: Mode::ValueProfile,
+};
+
+/// The compiler's variable for the second program.
+const LOGS_COMPARISONS: &str = "AFL_LLVM_CMPLOG";
+
+/// No terminal, no binding to a core, no complaints about a machine that is not set up for fuzzing; a directory with
+/// results is gone on with; seeds that crash are left out; the count of executions is written every second.
+const ENVIRONMENT: [(&str, &str); 9] = [
+    ("AFL_NO_UI", "1"),
+    ("AFL_NO_AFFINITY", "1"),
+    ("AFL_SKIP_CPUFREQ", "1"),
+    ("AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES", "1"),
+    ("AFL_FAST_CAL", "1"),
+    ("AFL_AUTORESUME", "1"),
+    ("AFL_IGNORE_SEED_PROBLEMS", "1"),
+    ("AFL_FUZZER_STATS_UPDATE_INTERVAL", "1"),
+    // An older version does not know them all and would stop for two seconds to say so.
+    ("AFL_IGNORE_UNKNOWN_ENVS", "1"),
+];
+
+impl Afl {
+    fn toolchain(&self, instrument: Option<&str>) -> Result<Toolchain, Error> {
+        let find = |program| place::find(program).ok_or_else(|| Error::new(place::MISSING));
+        let mut environment = vec![("AFL_QUIET".to_owned(), "1".to_owned()), ("AFL_DONT_OPTIMIZE".into(), "1".into())];
+        environment.extend(instrument.map(|name| (name.to_owned(), "1".to_owned())));
+        let compiler = Compiler {
+            c: find("afl-clang-fast")?,
+            cxx: find("afl-clang-fast++")?,
+            environment,
+            version: self.version().map_err(Error::new)?,
+        };
+        let link = vec!["-fsanitize=fuzzer".to_owned()];
+        Ok(Toolchain { compiler, plain: place::clang()?, instrument: Vec::new(), link })
+    }
+}
+
+impl Tool for Afl {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn what(&self) -> &'static str {
+        self.what
+    }
+
+    fn version(&self) -> Result<String, String> {
+        let (Some(fuzzer), Some(compiler)) = (place::find("afl-fuzz"), place::find("afl-clang-fast")) else {
+            return Err(place::MISSING.to_owned());
+        };
+        let said = place::first_line(Command::new(&fuzzer).arg("--version"));
+        let version = said.split(" based on ").next().unwrap_or_default();
+        if self.mode == Mode::ValueProfile && !knows(&fuzzer, "AFL_LLVM_VALUE_PROFILE") {
+            return Err(format!("{version} has no value profile: put a later AFL++ first on the PATH"));
+        }
+        let llvm = place::first_line(Command::new(compiler).arg("--version").env("AFL_QUIET", "1"));
+        Ok(format!("{version}, {llvm}"))
+    }
+
+    fn how(&self) -> How {
+        let variables = self.instrument.map(|name| format!("{name}=1 ")).unwrap_or_default();
+        let mut build = format!(
+            "AFL_DONT_OPTIMIZE=1 {variables}afl-clang-fast -O0 -fsanitize=fuzzer function.c harness.o -o TARGET"
+        );
+        let environment = ENVIRONMENT.map(|(name, value)| format!("{name}={value}")).join(" ");
+        let mut run = environment + " afl-fuzz -i CORPUS -o OUT -s SEED -m none -g SIZE -G SIZE";
+        match self.mode {
+            Mode::One => {}
+            Mode::CmpLog => {
+                build += "; the same with AFL_LLVM_CMPLOG=1 and -o TARGET.cmplog";
+                run += " -c TARGET.cmplog";
+            }
+            Mode::ValueProfile => run += " -r 0",
+        }
+        run.push_str(" -- TARGET");
+        How { build, run }
+    }
+
+    fn build(&self, subject: &Subject, cache: &Path) -> Result<Built, Error> {
+        let mut built = self.toolchain(self.instrument)?.build(subject, cache)?;
+        if self.mode == Mode::CmpLog {
+            let second = self.toolchain(Some(LOGS_COMPARISONS))?.build(subject, cache)?;
+            built.programs.extend(second.programs);
+            built.seconds += second.seconds;
+        }
+        Ok(built)
+    }
+
+    fn command(&self, work: &Work) -> Command {
+        let mut command = Command::new(place::find("afl-fuzz").unwrap_or_else(|| "afl-fuzz".into()));
+        for (name, _) in std::env::vars_os() {
+            // What the user has set for another campaign.
+            if name.to_string_lossy().starts_with("AFL_") {
+                command.env_remove(name);
+            }
+        }
+        command.envs(ENVIRONMENT);
+        command.arg("-i").arg(seeds(work)).arg("-o").arg(out(work)).arg("-s").arg(files::seed(work).to_string());
+        command.args(["-m", "none"]);
+        if let Some(size) = work.subject.input_size() {
+            let size = size.max(1).to_string();
+            command.args(["-g", &size, "-G", &size]);
+        }
+        if let Some(left) = work.budget.evaluations {
+            // It counts those of earlier starts too.
+            command.arg("-E").arg((self.evaluations(work).unwrap_or(0) + left).to_string());
+        }
+        match (self.mode, work.built.programs.get(1)) {
+            (Mode::CmpLog, Some(second)) => {
+                command.arg("-c").arg(second);
+            }
+            (Mode::ValueProfile, _) => {
+                command.args(["-r", "0"]);
+            }
+            _ => {}
+        }
+        command.arg("--").args(work.built.programs.first());
+        command
+    }
+
+    fn corpus(&self, work: &Work) -> io::Result<Vec<Stamped>> {
+        let mut all = Vec::new();
+        for directory in ["queue", "crashes"] {
+            files::add(&mut all, &instance(work).join(directory), |name, about| {
+                name.starts_with("id:")
+                    .then(|| files::time_in(name).unwrap_or_else(|| files::written(about, work.began)))
+            })?;
+        }
+        files::add_seeds(&mut all, work.seeds)?;
+        Ok(all)
+    }
+
+    fn evaluations(&self, work: &Work) -> Option<u64> {
+        executions(&fs::read_to_string(instance(work).join("fuzzer_stats")).ok()?)
+    }
+}
+
+fn out(work: &Work) -> PathBuf {
+    work.directory.join("out")
+}
+
+/// Where the results are of one that runs alone.
+fn instance(work: &Work) -> PathBuf {
+    out(work).join("default")
+}
+
+/// The directory with the seeds. When AFL++ has refused them before, because all crash, one of random bytes.
+fn seeds(work: &Work) -> PathBuf {
+    let refused = work.restarts > 0 && !instance(work).join("fuzzer_stats").exists();
+    let own = work.directory.join("seeds");
+    if refused {
+        let _ = fs::remove_dir_all(out(work));
+        let mut all = Vec::new();
+        let had = files::add_seeds(&mut all, work.seeds);
+        let all: Vec<_> = all.into_iter().map(|input| input.bytes).collect();
+        let _ = had.and_then(|()| files::copy_seeds(work, &own, &all));
+    }
+    if own.exists() { own } else { work.seeds.to_path_buf() }
+}
+
+/// Whether a program has a name in it.
+fn knows(program: &Path, name: &str) -> bool {
+    fs::read(program).is_ok_and(|bytes| bytes.windows(name.len()).any(|w| w == name.as_bytes()))
+}
+
+/// The executions in a `fuzzer_stats`.
+fn executions(stats: &str) -> Option<u64> {
+    stats.lines().find_map(|line| {
+        let (key, value) = line.split_once(':')?;
+        (key.trim() == "execs_done").then(|| value.trim().parse().ok())?
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn executions_are_read_from_the_stats() {
+        let stats = "run_time          : 5\nexecs_done        : 213078\nexecs_per_sec     : 42547.52\n";
+        assert_eq!(executions(stats), Some(213_078));
+    }
+
+    #[test]
+    fn stats_that_are_cut_off_have_no_executions() {
+        assert_eq!(executions("run_time          : 5\nexecs_done"), None);
+    }
+}
