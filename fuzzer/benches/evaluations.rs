@@ -1,6 +1,6 @@
 //! What an evaluation costs: the plain function, the instrumented one with nothing armed, and armed as during search.
 //!
-//! `cargo bench -p penfuzz --bench evaluations`. All functions get the same points; the three forms take turns, so that
+//! `cargo session -p penfuzz --session evaluations`. All functions get the same points; the three forms take turns, so that
 //! whatever else the machine does hits them alike. Times are nanoseconds per call, median over the rounds (min to max).
 
 use std::{hint::black_box, path::Path, time::Instant};
@@ -8,7 +8,7 @@ use std::{hint::black_box, path::Path, time::Instant};
 use libafl_bolts::rands::StdRand;
 use penfuzz_engine::{
     executor::Evaluator,
-    goals::{Aim, Objective},
+    goals::{Aim, Goal},
     program::Function,
     saturation::{BranchGraph, Goals, Saturation, Scope, ScopeKind},
 };

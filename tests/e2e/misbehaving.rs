@@ -230,7 +230,7 @@ fn exit_by_a_raw_system_call() {
     expect_open(&run, &report, &[]);
 }
 
-/// The seeds before the deadly one are kept, and those behind it are tried.
+/// The seeds before the fatal_inputs one are kept, and those behind it are tried.
 #[test]
 fn a_seed_that_kills() {
     let dir = Dir::new();
@@ -290,9 +290,9 @@ fn deaths_lose_no_time() {
 fn a_target_that_kills_without_a_branch() {
     let dir = Dir::new();
     let target = dir.file(
-        "deadly.c",
+        "fatal_inputs.c",
         "#include <signal.h>
-         double deadly(double x) {
+         double fatal_inputs(double x) {
            raise(SIGKILL * (x < 0.0));
            if (x == 77.25) return 3.0;
            if (x * x + 1.0 < 0.5) return 4.0;

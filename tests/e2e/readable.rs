@@ -150,7 +150,7 @@ fn shrinking_is_not_counted() {
 /// Kills its process for 0, the first value that shrinking tries.
 const DEADLY: &str = "#include <signal.h>
     #include <unistd.h>
-    int deadly(double x, double y) {
+    int fatal_inputs(double x, double y) {
       if (x == 0) kill(getpid(), SIGKILL);
       if (y > 3.5) return 2;
       return x < 0;
@@ -159,7 +159,7 @@ const DEADLY: &str = "#include <signal.h>
 #[test]
 fn a_death_while_shrinking_is_harmless() {
     let dir = Dir::new();
-    let target = dir.file("deadly.c", DEADLY);
+    let target = dir.file("fatal_inputs.c", DEADLY);
     dir.file("seeds/one", [1.234_567f64.to_le_bytes(), 3.75f64.to_le_bytes()].concat());
     dir.file("seeds/two", [(-1.234_567f64).to_le_bytes(), 0.75f64.to_le_bytes()].concat());
     let run = dir.fuzz(&target, "--search havoc --max-evals 2 -i seeds").exits(0);

@@ -1,7 +1,7 @@
 //! Conditions as people write them: the same results as without instrumentation, and distances that mean something.
 
 use penfuzz_cc::abi::{action, metric};
-use penfuzz_engine::executor::evaluator::Ran;
+use penfuzz_engine::executor::evaluator::RunStatus;
 
 use crate::twin::{Arming, Twin, on_target_thread};
 
@@ -93,9 +93,9 @@ fn check_distances(twin: &Twin, level: &str) {
         let mut evaluator = twin.evaluator(function);
         let label = format!("{} {level} at {:02x?}, site {}, branch {}", f.function, f.input, f.site, f.branch);
         for metric in [metric::ULP, metric::SQUARED] {
-            evaluator.set_objective(metric, u64::MAX);
+            evaluator.set_metric(metric, u64::MAX);
             evaluator.arm(|b| if b == wanted { action::WANT } else { 0 });
-            assert_eq!(evaluator.run(&f.input), Ran::Returned, "{label}");
+            assert_eq!(evaluator.run(&f.input), RunStatus::Returned, "{label}");
             assert!(evaluator.r() > 0 && evaluator.r() < u64::MAX, "{label}: {} in metric {metric}", evaluator.r());
             if metric == metric::ULP {
                 assert_eq!(evaluator.r(), f.distance, "{label}: left r, right expected");
@@ -117,11 +117,11 @@ fn check_untaken(twin: &Twin, function: usize, level: &str) {
             if !f.sites.contains(&twin.target.site_of(branch)) {
                 continue;
             }
-            evaluator.set_objective(metric, u64::MAX);
+            evaluator.set_metric(metric, u64::MAX);
             evaluator.arm(|b| if b == branch { action::RECORD | action::WANT | action::MIN } else { 0 });
             for _ in 0..200 {
                 penfuzz_mutators::structured::fill(&mut rng, &layout, &dictionary, &mut x);
-                assert_eq!(evaluator.run(&x), Ran::Returned, "{name} {level} at {x:02x?}");
+                assert_eq!(evaluator.run(&x), RunStatus::Returned, "{name} {level} at {x:02x?}");
                 evaluator.take_hits(&mut hits);
                 let taken = !hits.is_empty();
                 assert_eq!(evaluator.r() == 0, taken, "{name} {level} branch {branch} at {x:02x?}: r is 0, or taken");

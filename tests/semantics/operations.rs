@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use libafl_bolts::rands::{Rand, StdRand};
 use penfuzz_cc::abi::{Traced, action, exception, metric, operation, site_kind};
 use penfuzz_engine::{
-    executor::{Evaluator, evaluator::Ran},
+    executor::{Evaluator, evaluator::RunStatus},
     program::{Site, Target},
 };
 use penfuzz_mutators::{dictionary::Dictionary, structured, view::Kind};
@@ -151,12 +151,12 @@ impl<'a> Case<'a> {
     }
 
     fn run(&mut self, x: &[u8]) {
-        assert_eq!(self.evaluator.run(x), Ran::Returned, "{} at {x:02x?}", self.name);
+        assert_eq!(self.evaluator.run(x), RunStatus::Returned, "{} at {x:02x?}", self.name);
     }
 
     fn arm(&mut self, metric: u32, exceptions: std::ops::Range<usize>, how: u8) {
         let first = self.site.first_branch;
-        self.evaluator.set_objective(metric, u64::MAX);
+        self.evaluator.set_metric(metric, u64::MAX);
         self.evaluator.arm(|b| if (first + exceptions.start..first + exceptions.end).contains(&b) { how } else { 0 });
     }
 

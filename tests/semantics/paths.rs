@@ -4,7 +4,7 @@ use libafl_bolts::rands::{Rand, StdRand};
 use penfuzz_engine::{
     executor::Evaluator,
     goals::{
-        Objective, Path,
+        Goal, Path,
         path::{Step, is_taken},
     },
     saturation::{BranchGraph, Goals, Saturation, Scope, ScopeKind},

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use penfuzz_cc::abi::{action, metric};
-use penfuzz_engine::executor::{Evaluator, evaluator::Ran};
+use penfuzz_engine::executor::{Evaluator, evaluator::RunStatus};
 use penfuzz_mutators::distance::{Relation, exact_float, exact_integer, squared};
 
 use crate::twin::{Arming, Twin, on_target_thread};
@@ -261,7 +261,7 @@ impl Case<'_> {
 
     fn result(&mut self, a: u64, b: u64) -> bool {
         let x = self.input(a, b);
-        assert_eq!(self.evaluator.run(&x), Ran::Returned, "{}", self.label);
+        assert_eq!(self.evaluator.run(&x), RunStatus::Returned, "{}", self.label);
         self.evaluator.output()[0] as u32 == 1
     }
 
@@ -312,7 +312,7 @@ impl Case<'_> {
 
     fn wanting(&mut self, metric: u32, side: bool) {
         let wanted = self.first + usize::from(!side);
-        self.evaluator.set_objective(metric, u64::MAX);
+        self.evaluator.set_metric(metric, u64::MAX);
         self.evaluator.arm(|b| if b == wanted { action::WANT } else { 0 });
         let mut distances = Vec::new();
         self.for_all_pairs(|me, a, b| {

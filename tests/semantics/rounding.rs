@@ -9,7 +9,7 @@ use penfuzz_cc::{
 use penfuzz_engine::{
     executor::{
         Evaluator,
-        evaluator::{Limits, Ran},
+        evaluator::{Limits, RunStatus},
     },
     program::Target,
 };
@@ -123,13 +123,13 @@ fn our_own_code_rounds_to_nearest_however_the_target_ends() {
     on_target_thread(|| {
         let target = rounded();
         let ends = [
-            ("divided", Ran::Returned),
-            ("leaves", Ran::Returned),
-            ("faults", Ran::Faulted),
-            ("aborts", Ran::Faulted),
-            ("exits", Ran::Faulted),
-            ("burns", Ran::Faulted),
-            ("hangs", Ran::Faulted),
+            ("divided", RunStatus::Returned),
+            ("leaves", RunStatus::Returned),
+            ("faults", RunStatus::Faulted),
+            ("aborts", RunStatus::Faulted),
+            ("exits", RunStatus::Faulted),
+            ("burns", RunStatus::Faulted),
+            ("hangs", RunStatus::Faulted),
         ];
         for (name, end) in ends {
             let mut evaluator = evaluator(&target, name);
@@ -145,7 +145,7 @@ fn our_own_code_rounds_to_nearest_however_the_target_ends() {
 /// Distances to every branch of a function at one input.
 fn distances(target: &Rc<Target>, x: &[u8]) -> Vec<Option<u64>> {
     let mut evaluator = evaluator(target, "compared");
-    evaluator.set_objective(metric::ULP, u64::MAX);
+    evaluator.set_metric(metric::ULP, u64::MAX);
     evaluator.arm(|_| action::TRACK);
     evaluator.run(x);
     let sites = evaluator.function().sites.clone();

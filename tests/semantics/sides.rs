@@ -22,7 +22,7 @@ impl Case<'_> {
         }
         let mut hits = Vec::new();
         for (branch, step) in site.branches().zip(STEPS) {
-            self.evaluator.set_objective(metric::ULP, u64::MAX);
+            self.evaluator.set_metric(metric::ULP, u64::MAX);
             self.evaluator.arm(|b| if b == branch { action::WANT | action::RECORD } else { 0 });
             self.for_all_pairs(|me, a, b| {
                 let (r, place) = (me.evaluator.r(), me.at(a, b));
@@ -57,7 +57,7 @@ fn distances(twin: &Twin, function: &str, input: &[&[u8]]) -> [u64; 3] {
     let mut evaluator = twin.evaluator(twin.index_of(function));
     let first = comparisons(twin, function)[0].first_branch;
     [0, 1, 2].map(|k| {
-        evaluator.set_objective(metric::ULP, u64::MAX);
+        evaluator.set_metric(metric::ULP, u64::MAX);
         evaluator.arm(|b| if b == first + k { action::WANT } else { 0 });
         evaluator.run(&input.concat());
         evaluator.r()

@@ -22,7 +22,7 @@ use penfuzz_cc::{
 use penfuzz_engine::{
     executor::{
         Evaluator,
-        evaluator::{Limits, Ran},
+        evaluator::{Limits, RunStatus},
     },
     program::{Function, Target, function::Call},
 };
@@ -74,11 +74,11 @@ impl Arming {
             Self::Everything(metric) => {
                 let target = Rc::clone(evaluator.target());
                 let is_conditional = |b| target.sites[target.site_of(b)].is_conditional();
-                evaluator.set_objective(metric, u64::MAX);
+                evaluator.set_metric(metric, u64::MAX);
                 evaluator.arm(|b| if is_conditional(b) { action::RECORD | action::WANT | action::TRACK } else { 0 });
             }
             Self::Boundaries => {
-                evaluator.set_objective(metric::ULP, u64::MAX);
+                evaluator.set_metric(metric::ULP, u64::MAX);
                 evaluator.arm(|_| action::RECORD | action::WANT | action::TRACK);
             }
         }
@@ -194,7 +194,7 @@ impl Pair {
     }
 
     fn compare(&mut self, x: &[u8], arming: Arming) {
-        if self.evaluator.run(x) == Ran::Faulted {
+        if self.evaluator.run(x) == RunStatus::Faulted {
             self.compared.ended += 1;
             return;
         }

@@ -10,9 +10,9 @@ use penfuzz_cc::abi::{action, metric};
 use penfuzz_engine::{
     executor::{
         Evaluator,
-        evaluator::{Limits, Ran},
+        evaluator::{Limits, RunStatus},
     },
-    goals::Objective,
+    goals::Goal,
     program::{
         Target,
         build::{Recipe, build},
@@ -43,7 +43,7 @@ impl AnyOf {
     }
 }
 
-impl Objective for AnyOf {
+impl Goal for AnyOf {
     fn metric(&self) -> u32 {
         metric::ULP
     }
@@ -67,8 +67,8 @@ impl RepresentingFunction for Armed<'_> {
     fn evaluate(&mut self, x: &[u8]) -> Result<u64, Stop> {
         self.budget = self.budget.checked_sub(1).ok_or(Stop::Budget)?;
         match self.evaluator.run(x) {
-            Ran::Returned => Ok(self.evaluator.r()),
-            Ran::Faulted => Ok(u64::MAX), // a crash is survived, and is not what is wanted
+            RunStatus::Returned => Ok(self.evaluator.r()),
+            RunStatus::Faulted => Ok(u64::MAX), // a crash is survived, and is not what is wanted
         }
     }
 

@@ -65,7 +65,7 @@ pub struct Referee {
 
 /// What a corpus takes.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Verdict {
+pub struct RefereeCount {
     /// Branches of the function by gcov's count.
     pub total: usize,
     /// Those that the corpus takes, as indices below `total`, ascending; by line, then in gcov's order. The same number is the
@@ -115,15 +115,15 @@ impl Referee {
     ///
     /// # Errors
     /// The program or gcov cannot be run, or the program ends before its first input.
-    pub fn judge(&self, corpus: &[Stamped]) -> Result<Verdict> {
+    pub fn judge(&self, corpus: &[Stamped]) -> Result<RefereeCount> {
         let inputs = checkpoints::ordered(corpus);
         if inputs.is_empty() {
-            return Ok(Verdict { total: self.total, ..Verdict::default() });
+            return Ok(RefereeCount { total: self.total, ..RefereeCount::default() });
         }
         let ends = checkpoints::ends(&inputs);
         let work = work_directory(&self.program)?;
         let failing_inputs = self.replay(work.path(), &inputs, &ends)?;
-        let mut verdict = Verdict { total: self.total, failing_inputs, ..Verdict::default() };
+        let mut verdict = RefereeCount { total: self.total, failing_inputs, ..RefereeCount::default() };
         let documents = gcov(&self.program, work.path(), ends.len())?;
         for (end, document) in ends.iter().zip(&documents) {
             let taken = self.taken(document)?;

@@ -173,7 +173,7 @@ pub struct Args {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     broker_address: IpAddr,
 
-    /// Broker of another machine to exchange finds with; may be repeated.
+    /// Broker of another machine to broker_client finds with; may be repeated.
     #[arg(long = "remote-broker", value_name = "HOST:PORT", value_parser = values::host_and_port)]
     remote_brokers: Vec<String>,
 

@@ -17,7 +17,7 @@ use penfuzz_app::{
         lines::{Executed, executed},
         spec::Names,
     },
-    replay::session::{Bench, Subject},
+    replay::session::{ReplaySession, Subject},
     report::literal,
 };
 use penfuzz_engine::{
@@ -116,30 +116,30 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         scope: args.scope.or_else(|| args.wanted.line.as_ref().map(|_| ScopeKind::Calls)),
         limits: args.limits.limits(),
     };
-    let mut bench = Bench::load(&linked.file, subject)?;
-    let target = std::rc::Rc::clone(bench.evaluator.target());
-    let names = Names::new(&target, &bench.scope);
+    let mut session = ReplaySession::load(&linked.file, subject)?;
+    let target = std::rc::Rc::clone(session.evaluator.target());
+    let names = Names::new(&target, &session.scope);
     if let Some(n) = args.wanted.draw {
-        draw(&mut bench, &names, n, args.seed);
+        draw(&mut session, &names, n, args.seed);
         return Ok(Outcome::Fine);
     }
-    let paths = paths(args, &bench, &names)?;
-    let query = Query { scope: bench.scope.clone(), counts: names.branches(), paths };
+    let paths = paths(args, &session, &names)?;
+    let query = Query { scope: session.scope.clone(), counts: names.branches(), paths };
     let options = Options {
         search: args.search,
         seed: args.seed,
         max_time: args.max_time,
         max_evals: args.max_evals.unwrap_or(u64::MAX),
-        timeout: bench.timeout(),
+        timeout: session.timeout(),
         simplify: !args.no_simplify,
         seeds,
     };
     let answer = if query.paths.is_empty() {
-        reach::any_input(&mut bench.evaluator, &query, &options)?
+        reach::any_input(&mut session.evaluator, &query, &options)?
     } else {
-        reach::run(&mut bench.evaluator, &query, &options)?
+        reach::run(&mut session.evaluator, &query, &options)?
     };
-    found::tell(args, &linked, &bench, &names, &query, &answer)
+    found::tell(args, &linked, &session, &names, &query, &answer)
 }
 
 fn check_search(search: SearchKind) -> Result<(), Error> {
@@ -161,12 +161,12 @@ fn seeds(dir: &Path) -> Result<Vec<Vec<u8>>, Error> {
 }
 
 /// The paths that are asked for, any of which will do; none when every input does.
-fn paths(args: &Args, bench: &Bench, names: &Names) -> Result<Vec<Vec<Step>>, Error> {
+fn paths(args: &Args, session: &ReplaySession, names: &Names) -> Result<Vec<Vec<Step>>, Error> {
     if let Some(line) = &args.wanted.line {
         let wrong = || Error::new(format!("--line {line} is not FILE:N with a line number N"));
         let (file, n) = line.rsplit_once(':').ok_or_else(wrong)?;
         let n: u32 = n.parse().map_err(|_| wrong())?;
-        let evaluator = &bench.evaluator;
+        let evaluator = &session.evaluator;
         return Ok(match executed(evaluator.target(), evaluator.function_index(), file, n)? {
             Executed::Always => Vec::new(),
             Executed::By(branches) => branches.into_iter().map(|b| vec![Step::Any, Step::Branch(b)]).collect(),
@@ -180,7 +180,7 @@ fn paths(args: &Args, bench: &Bench, names: &Names) -> Result<Vec<Vec<Step>>, Er
         None => spec.to_owned(),
     };
     let steps = names.parse(&text)?;
-    reach::check(bench.evaluator.target(), bench.evaluator.function_index(), &bench.scope, names, &steps)?;
+    reach::check(session.evaluator.target(), session.evaluator.function_index(), &session.scope, names, &steps)?;
     Ok(vec![steps])
 }
 
@@ -192,8 +192,8 @@ const BATCH: usize = 512;
 const DRAWN_STEPS: usize = 100_000;
 
 /// Prints distinct paths in the order in which random inputs take them, structured and uniform ones by turns.
-fn draw(bench: &mut Bench, names: &Names, n: usize, seed: u64) {
-    let layout = bench.evaluator.function().layout();
+fn draw(session: &mut ReplaySession, names: &Names, n: usize, seed: u64) {
+    let layout = session.evaluator.function().layout();
     let (mut rng, dictionary) = (StdRand::with_seed(seed), Dictionary::general());
     let (mut known, mut x, counts) = (HashSet::new(), vec![0; layout.size()], names.branches());
     let mut draws = 0..n.saturating_mul(DRAWS);
@@ -210,8 +210,8 @@ fn draw(bench: &mut Bench, names: &Names, n: usize, seed: u64) {
                 x.clone()
             })
             .collect();
-        let timeout = bench.timeout();
-        for (input, passes) in reach::record_all(&mut bench.evaluator, &counts, &inputs, DRAWN_STEPS, timeout) {
+        let timeout = session.timeout();
+        for (input, passes) in reach::record_all(&mut session.evaluator, &counts, &inputs, DRAWN_STEPS, timeout) {
             if passes.is_empty() || known.len() == n || known.contains(&passes) {
                 continue;
             }

@@ -15,7 +15,7 @@ use penfuzz_engine::{
     error::{Error, at},
     executor::{
         Evaluator,
-        evaluator::{DEFAULT_FUEL, Limits, Ran},
+        evaluator::{DEFAULT_FUEL, Limits, RunStatus},
         sandbox::Sandbox,
     },
     program::{Target, kind::plain, select},
@@ -88,7 +88,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         let bytes = std::fs::read(path).map_err(|e| at(path, format!("cannot be read: {}", plain(&e))))?;
         println!("{}", path.display());
         warn_of_mode(&evaluator, path, &bytes);
-        if replay(&mut evaluator, &scope, &bytes, args.path) == Ran::Faulted {
+        if replay(&mut evaluator, &scope, &bytes, args.path) == RunStatus::Faulted {
             outcome = Outcome::Found;
         }
     }
@@ -108,7 +108,7 @@ pub(super) fn warn_of_mode(evaluator: &Evaluator, path: &Path, bytes: &[u8]) {
     }
 }
 
-fn replay(evaluator: &mut Evaluator, scope: &Scope, bytes: &[u8], path: bool) -> Ran {
+fn replay(evaluator: &mut Evaluator, scope: &Scope, bytes: &[u8], path: bool) -> RunStatus {
     let function = evaluator.function().clone();
     for arg in arguments(&function, bytes) {
         println!("  {:<12} = {}   ({})", arg.name, arg.hex, arg.decimal);
@@ -137,7 +137,7 @@ fn replay(evaluator: &mut Evaluator, scope: &Scope, bytes: &[u8], path: bool) ->
 }
 
 /// The path in full, as one line. No branch is left to be shown.
-fn print_path(evaluator: &mut Evaluator, scope: &Scope, bytes: &[u8]) -> (Ran, Vec<u32>) {
+fn print_path(evaluator: &mut Evaluator, scope: &Scope, bytes: &[u8]) -> (RunStatus, Vec<u32>) {
     let target = Rc::clone(evaluator.target());
     let names = Names::new(&target, scope);
     let (ran, passes) = evaluator.passes(&names.branches(), bytes, reach::ROOM);

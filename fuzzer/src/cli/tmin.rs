@@ -6,7 +6,7 @@ use penfuzz_app::{
     campaign::outcome::arguments,
     corpus::tmin,
     output::atomic,
-    replay::session::{Bench, Subject},
+    replay::session::{ReplaySession, Subject},
 };
 use penfuzz_engine::{
     error::{Error, at},
@@ -54,16 +54,16 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         scope: args.scope,
         limits: args.limits.limits(),
     };
-    let mut bench = Bench::load(&linked.file, subject)?;
-    warn_of_mode(&bench.evaluator, &args.input, &bytes);
+    let mut session = ReplaySession::load(&linked.file, subject)?;
+    warn_of_mode(&session.evaluator, &args.input, &bytes);
     let out = args.output.clone().unwrap_or_else(|| {
         let mut name = args.input.clone().into_os_string();
         name.push(".min");
         name.into()
     });
-    let done = tmin::run(&mut bench, &bytes)?;
+    let done = tmin::run(&mut session, &bytes)?;
     atomic::write(&out, &done.bytes).map_err(|e| Error::new(e.to_string()))?;
-    let function = bench.evaluator.function();
+    let function = session.evaluator.function();
     let (before, after) = (arguments(function, &bytes), arguments(function, &done.bytes));
     let width = before.iter().map(|a| a.name.chars().count()).max().unwrap_or(0);
     for (title, list) in [("before", before), ("after", after)] {

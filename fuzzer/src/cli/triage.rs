@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use penfuzz_app::{
-    corpus::triage::{self, Place},
+    corpus::triage::{self, FaultGroup},
     report::summary::seconds,
 };
 use penfuzz_engine::error::Error;
@@ -42,7 +42,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     Ok(if found.places.is_empty() { Outcome::Fine } else { Outcome::Found })
 }
 
-fn headline(places: &[Place]) -> String {
+fn headline(places: &[FaultGroup]) -> String {
     let count = |kind: &str| places.iter().filter(|p| p.kind == kind).count();
     let inputs: usize = places.iter().map(|p| p.inputs).sum();
     let plural = |n: usize, one: &str, more: &str| format!("{n} {}", if n == 1 { one } else { more });
@@ -54,7 +54,7 @@ fn headline(places: &[Place]) -> String {
     )
 }
 
-fn tell(number: usize, place: &Place) {
+fn tell(number: usize, place: &FaultGroup) {
     println!("\n{number}  {}  {} in {}", place.kind.to_uppercase(), place.reason, place.place);
     let first = place.first_seconds.map_or_else(String::new, |s| format!(", the first after {}", seconds(s)));
     let clients = if place.clients.is_empty() { String::new() } else { format!(" of {}", place.clients.join(", ")) };

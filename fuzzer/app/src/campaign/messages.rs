@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-use super::worker_shm::Board;
+use super::worker_shm::WorkerShm;
 
 /// Remembers what was printed.
 #[derive(Debug, Default)]
@@ -11,9 +11,9 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// Prints the messages that are new on the board, over whatever status line is there; returns them.
-    pub fn print(&mut self, board: &Board) -> Vec<String> {
-        let (new, known) = board.messages(self.known);
+    /// Prints the messages that are new on the shm, over whatever status line is there; returns them.
+    pub fn print(&mut self, shm: &WorkerShm) -> Vec<String> {
+        let (new, known) = shm.messages(self.known);
         self.known = known;
         let clear = if std::io::stderr().is_terminal() && !new.is_empty() { "\r\x1b[K" } else { "" };
         for message in &new {

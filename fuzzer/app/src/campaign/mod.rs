@@ -1,7 +1,7 @@
 //! A campaign: one function, one output directory, from start to report.
 //!
 //! The supervisor (this process: terminal, Ctrl-C, clock) forks a worker that loads the target and runs the LibAFL stages.
-//! They share one page of memory, the board. Whatever kills the worker, the supervisor records the input that did it and
+//! They share one page of memory, the shm. Whatever kills the worker, the supervisor records the input that did it and
 //! starts another, which goes on from the output directory.
 
 pub mod cluster;

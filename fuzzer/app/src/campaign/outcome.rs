@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, rc::Rc, time::Duration};
 
 use penfuzz_cc::abi::site_kind;
 use penfuzz_engine::{
-    executor::{Evaluator, FaultKind, evaluator::Ran},
+    executor::{Evaluator, FaultKind, evaluator::RunStatus},
     program::{Function, Site},
     saturation::{Saturation, Scope},
     stages::budget::Spent,
@@ -12,7 +12,7 @@ use penfuzz_engine::{
 
 use super::{Options, operands::met, worker_shm::StopReason};
 use crate::{
-    output::store::Remembered,
+    output::store::SavedState,
     report::{self, Arg, Branches, Finding, Report, Signature, Status, Test, literal},
     shrink::{Closest, Failing, Finds, Shrinker, Shrunk, cover::Kept},
 };
@@ -31,7 +31,7 @@ pub struct Sources<'a> {
     /// The inputs of its faults, by their files.
     pub fault_inputs: &'a BTreeMap<String, Vec<u8>>,
     /// What it remembers besides.
-    pub remembered: &'a Remembered,
+    pub saved: &'a SavedState,
     /// State of the branches.
     pub saturation: &'a Saturation,
     /// What was spent on them.
@@ -66,7 +66,7 @@ pub fn arguments(function: &Function, bytes: &[u8]) -> Vec<Arg> {
 #[must_use]
 pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker) -> Report {
     let function = evaluator.function().clone();
-    let evaluations = from.remembered.evaluations;
+    let evaluations = from.saved.evaluations;
     let kept = rerun(evaluator, from);
     let finds = finds(evaluator, from, kept);
     let time = if from.stop == StopReason::None { TIME_RUNNING } else { TIME_AT_END };
@@ -74,7 +74,7 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
     let order = source_order(evaluator, from.scope);
     let tests = tests(&shrunk, &function, &order);
     let (total, covered, saturated, given_up) = from.saturation.counts();
-    let seconds = rounded(from.remembered.seconds, 1e6);
+    let seconds = rounded(from.saved.seconds, 1e6);
     Report {
         schema: report::SCHEMA,
         target: from.options.target.display().to_string(),
@@ -110,7 +110,7 @@ fn rerun(evaluator: &mut Evaluator, from: &Sources) -> Vec<Kept> {
     let count = evaluator.evaluations();
     for (file, bytes) in from.inputs {
         let (ran, covers) = evaluator.record(&from.scope.asked, bytes);
-        if ran == Ran::Returned {
+        if ran == RunStatus::Returned {
             runs.push(Kept { file: file.clone(), bytes: bytes.clone(), covers });
         }
     }
@@ -147,7 +147,7 @@ fn finds(evaluator: &Evaluator, from: &Sources, kept: Vec<Kept>) -> Finds {
         let (distance, bytes) = evaluator.closest(*b as usize)?;
         Some((*b, Closest { distance, bytes: bytes.to_vec() }))
     });
-    let faults = from.remembered.faults.iter().filter(|(_, f)| f.is_cheap).filter_map(|(file, fault)| {
+    let faults = from.saved.faults.iter().filter(|(_, f)| f.is_cheap).filter_map(|(file, fault)| {
         let bytes = from.fault_inputs.get(file)?.clone();
         Some(Failing { file: file.clone(), bytes, key: fault.key, reason: fault.reason.clone() })
     });
@@ -262,7 +262,7 @@ fn branch(
 }
 
 fn findings(from: &Sources, function: &Function, kind: FaultKind, shrunk: &Shrunk) -> Vec<Finding> {
-    from.remembered
+    from.saved
         .faults
         .iter()
         .filter(|(_, f)| f.kind == kind)

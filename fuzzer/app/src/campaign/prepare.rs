@@ -13,7 +13,7 @@ use penfuzz_engine::{
     saturation::{Scope, ScopeKind},
 };
 
-use super::{Options, cluster, worker_shm::Board};
+use super::{Options, cluster, worker_shm::WorkerShm};
 use crate::output::{
     directory, fingerprint,
     manifest::{self, Manifest},
@@ -53,7 +53,7 @@ impl Prepared {
     }
 
     /// The directory of the campaign: `dir` if it is given, checked; the old one set aside if the user wants so. `is_farm` when
-    /// there are several clients. The name of the one that is used is written to `board`.
+    /// there are several clients. The name of the one that is used is written to `shm`.
     ///
     /// # Errors
     /// When the directory holds something else, or is in use.
@@ -62,13 +62,13 @@ impl Prepared {
         options: &Options,
         dir: Option<&Path>,
         is_farm: bool,
-        board: &Board,
+        shm: &WorkerShm,
     ) -> Result<PathBuf, Error> {
         let f = &self.target.functions[self.function];
         let dir = dir.map_or_else(|| fingerprint::default_directory(options, &f.name), Path::to_path_buf);
         directory::refuse_foreign(&dir, &directory::CAMPAIGN_MARKS)?;
         if options.fresh
-            && board.directory.get().is_none()
+            && shm.directory.get().is_none()
             && let Some(old) = directory::set_aside(&dir, parent_id())?
         {
             eprintln!("penfuzz: starting over; the old campaign is kept in {}", old.display());

@@ -7,30 +7,30 @@ use penfuzz_engine::{
     stages::{budget::Spent, paper::Starts},
 };
 
-use crate::{output::store::Remembered, shrink::Closest};
+use crate::{output::store::SavedState, shrink::Closest};
 
 /// Puts back what cannot be recomputed from the inputs: budgets, verdicts, known faults. Returns the pending inputs that the
 /// verdicts promote.
 ///
 /// # Errors
 /// When the state lacks the metadata of the feedbacks.
-pub fn restore<S: HasMetadata>(state: &mut S, remembered: &Remembered) -> Result<Vec<Vec<u8>>, libafl::Error> {
+pub fn restore<S: HasMetadata>(state: &mut S, saved: &SavedState) -> Result<Vec<Vec<u8>>, libafl::Error> {
     let n = state.metadata::<Saturation>()?.len();
     // Whoever edited the file: no number may overflow, no branch lie outside.
     let mut spent = Spent::known(
-        remembered.spent.iter().map(|e| (*e).min(u64::MAX / 2)).collect(),
-        remembered.attempts.iter().map(|a| (*a).min(u32::MAX / 2)).collect(),
+        saved.spent.iter().map(|e| (*e).min(u64::MAX / 2)).collect(),
+        saved.attempts.iter().map(|a| (*a).min(u32::MAX / 2)).collect(),
     );
     let valid = |branches: &[u32]| branches.iter().copied().filter(|b| (*b as usize) < n).collect::<Vec<_>>();
     spent.ensure(n);
     state.add_metadata(spent);
-    state.add_metadata(Starts(remembered.starts.min(u32::MAX / 2)));
+    state.add_metadata(Starts(saved.starts.min(u32::MAX / 2)));
     let places = state.metadata_mut::<KnownPlaces>()?;
-    places.0.extend(remembered.faults.values().map(|f| f.key));
+    places.0.extend(saved.faults.values().map(|f| f.key));
     let saturation = state.metadata_mut::<Saturation>()?;
-    saturation.cover(&valid(&remembered.by_crash), true);
+    saturation.cover(&valid(&saved.by_crash), true);
     let mut promoted = Vec::new();
-    for branch in valid(&remembered.given_up) {
+    for branch in valid(&saved.given_up) {
         promoted.extend(saturation.give_up(branch as usize).into_iter().map(|p| p.bytes));
     }
     Ok(promoted)
@@ -40,21 +40,21 @@ pub fn restore<S: HasMetadata>(state: &mut S, remembered: &Remembered) -> Result
 ///
 /// # Errors
 /// When the state lacks the metadata of the feedbacks.
-pub fn remember<S: HasMetadata>(state: &S, remembered: &mut Remembered) -> Result<(), libafl::Error> {
+pub fn remember<S: HasMetadata>(state: &S, saved: &mut SavedState) -> Result<(), libafl::Error> {
     let saturation = state.metadata::<Saturation>()?;
     let which =
         |wanted: &dyn Fn(usize) -> bool| (0..saturation.len()).filter(|b| wanted(*b)).map(|b| b as u32).collect();
-    remembered.given_up = which(&|b| saturation.is_given_up(b));
-    remembered.by_crash = which(&|b| saturation.is_covered_by_crash(b));
+    saved.given_up = which(&|b| saturation.is_given_up(b));
+    saved.by_crash = which(&|b| saturation.is_covered_by_crash(b));
     if let Ok(spent) = state.metadata::<Spent>() {
-        remembered.spent.clone_from(&spent.evaluations);
-        remembered.attempts.clone_from(&spent.attempts);
+        saved.spent.clone_from(&spent.evaluations);
+        saved.attempts.clone_from(&spent.attempts);
     }
-    remembered.starts = state.metadata::<Starts>().map_or(0, |s| s.0);
+    saved.starts = state.metadata::<Starts>().map_or(0, |s| s.0);
     Ok(())
 }
 
-/// Closest inputs that are remembered, and bytes of them: the state is written every few seconds.
+/// Closest inputs that are saved, and bytes of them: the state is written every few seconds.
 const CLOSEST: usize = 256;
 const CLOSEST_BYTES: usize = 32 * 1024;
 
@@ -66,23 +66,23 @@ const CLOSEST_BYTES: usize = 32 * 1024;
 pub fn remember_progress<S: HasMetadata>(
     evaluator: &Evaluator,
     state: &S,
-    remembered: &mut Remembered,
+    saved: &mut SavedState,
 ) -> Result<(), libafl::Error> {
     let known = |b: usize| evaluator.closest(b).map(|(distance, bytes)| (distance, b as u32, bytes));
     let mut closest: Vec<_> = state.metadata::<Saturation>()?.uncovered().filter_map(known).collect();
     closest.sort_unstable();
     closest.truncate(CLOSEST.min(CLOSEST_BYTES / evaluator.input_size().max(1)));
-    remembered.closest =
+    saved.closest =
         closest.into_iter().map(|(distance, b, bytes)| (b, Closest { distance, bytes: bytes.to_vec() })).collect();
-    remembered.taken_at = evaluator.taken_at().to_vec();
+    saved.taken_at = evaluator.taken_at().to_vec();
     Ok(())
 }
 
 /// Puts them back.
-pub fn restore_progress(evaluator: &mut Evaluator, remembered: &Remembered) {
-    evaluator.recall_taken_at(&remembered.taken_at);
+pub fn restore_progress(evaluator: &mut Evaluator, saved: &SavedState) {
+    evaluator.recall_taken_at(&saved.taken_at);
     let n = evaluator.target().n_branches;
-    for (branch, closest) in remembered.closest.iter().filter(|(b, _)| (**b as usize) < n) {
+    for (branch, closest) in saved.closest.iter().filter(|(b, _)| (**b as usize) < n) {
         evaluator.recall_closest(*branch as usize, closest.distance, &closest.bytes);
     }
 }

@@ -17,7 +17,7 @@ use super::{
         client::{Client, Event},
         display::Display,
     },
-    worker::{InFarm, Place},
+    worker::{ClientConfig, FarmMember},
     worker_shm::StopReason,
 };
 use crate::report::{Report, json};
@@ -79,9 +79,9 @@ impl<'a> Supervisor<'a> {
             || !farm.broker_address.is_loopback();
         let services = if is_farm { Some(Services::new(options, begun)?) } else { None };
         let clients = match &services {
-            Some(services) => farmhands(options, services)?,
+            Some(services) => farm_clients(options, services)?,
             None => {
-                vec![Client::new(Place { number: 0, clients: 1, dir: options.out.clone(), farm: None }, None)?]
+                vec![Client::new(ClientConfig { number: 0, clients: 1, dir: options.out.clone(), farm: None }, None)?]
             }
         };
         Ok(Self { options, begun, clients, services, exporters, display, stop: StopReason::None, failure: None })
@@ -103,7 +103,7 @@ impl<'a> Supervisor<'a> {
         }
         let dir = match &mut self.services {
             Some(services) => services.finish(self.options, &self.clients, self.begun, self.stop),
-            None => Ok(PathBuf::from(self.clients[0].board().directory.get().unwrap_or_default())),
+            None => Ok(PathBuf::from(self.clients[0].shm().directory.get().unwrap_or_default())),
         };
         let dir = self.failure.take().map_or(dir, Err)?;
         let report = json::read(&dir.join(json::FILE)).map_err(|e| Error::new(e.to_string()))?;
@@ -144,7 +144,7 @@ impl<'a> Supervisor<'a> {
             self.stop_all(StopReason::Interrupted);
         }
         let is_counted_here = self.services.is_some();
-        let made: u64 = self.clients.iter().map(|c| c.board().evaluations.load(Ordering::Relaxed)).sum();
+        let made: u64 = self.clients.iter().map(|c| c.shm().evaluations.load(Ordering::Relaxed)).sum();
         if is_counted_here && self.options.max_evals.is_some_and(|most| made >= most) {
             self.stop_all(StopReason::MaxEvals);
         }
@@ -181,14 +181,17 @@ impl<'a> Supervisor<'a> {
 }
 
 /// The clients of a farm.
-fn farmhands(options: &Options, services: &Services) -> Result<Vec<Client>, Error> {
+fn farm_clients(options: &Options, services: &Services) -> Result<Vec<Client>, Error> {
     let cores: Vec<Option<usize>> =
         if options.farm.cores.is_empty() { vec![None] } else { options.farm.cores.iter().copied().map(Some).collect() };
     let client = |(number, core)| {
         let dir = services.dir().join(cluster::client_name(number));
-        let farm =
-            InFarm { root: services.dir().to_path_buf(), role: Role::of(number), broker_info: services.broker_info() };
-        Client::new(Place { number, clients: cores.len(), dir: Some(dir), farm: Some(farm) }, core)
+        let farm = FarmMember {
+            root: services.dir().to_path_buf(),
+            role: Role::of(number),
+            broker_info: services.broker_info(),
+        };
+        Client::new(ClientConfig { number, clients: cores.len(), dir: Some(dir), farm: Some(farm) }, core)
     };
     cores.iter().copied().enumerate().map(client).collect()
 }

@@ -30,10 +30,10 @@ use penfuzz_mutators::{dictionary::Dictionary, havoc::numeric_mutations, view::L
 
 use super::{
     Options, SearchKind,
-    cluster::{self, BrokerInfo, Role, broker_client::Exchange, message::hash},
+    cluster::{self, BrokerInfo, Role, broker_client::BrokerClient, message::hash},
     prepare::Prepared,
     worker::disk::Disk,
-    worker_shm::{Board, INPUT_ROOM, StopReason},
+    worker_shm::{INPUT_ROOM, StopReason, WorkerShm},
 };
 use crate::{
     output::{afl_files, directory, store::Store},
@@ -63,7 +63,7 @@ type Executor = PenExecutor<(PenObserver, ())>;
 const HAVOC_ALONE: u64 = 4096;
 /// Which client a worker is.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct ClientConfig {
     /// Its number, from 0.
     pub number: usize,
     /// Clients on this machine.
@@ -71,10 +71,10 @@ pub struct Place {
     /// Its output directory, if it is known.
     pub dir: Option<PathBuf>,
     /// Where it is one of several; `None` for a client that is alone.
-    pub farm: Option<InFarm>,
+    pub farm: Option<FarmMember>,
 }
 
-impl Place {
+impl ClientConfig {
     /// Its name, and that of its directory if there are several.
     #[must_use]
     pub fn name(&self) -> String {
@@ -84,7 +84,7 @@ impl Place {
 
 /// The place of a client among others.
 #[derive(Debug, Clone)]
-pub struct InFarm {
+pub struct FarmMember {
     /// The directory that holds those of all clients.
     pub root: PathBuf,
     /// What it does, if the search has roles.
@@ -97,16 +97,16 @@ pub struct InFarm {
 ///
 /// # Errors
 /// What the user must know: the function cannot be found or called, files cannot be written.
-pub fn run(options: &Options, place: &Place, begun: Instant, board: &'static mut Board) -> Result<End, Error> {
+pub fn run(options: &Options, place: &ClientConfig, begun: Instant, shm: &'static mut WorkerShm) -> Result<End, Error> {
     // Standard output is the report's; what the target reads and prints is of no use, and shown by `penfuzz replay`.
     silence(&[libc::STDIN_FILENO, libc::STDOUT_FILENO])?;
     let prepared = Prepared::load(options)?;
     let dir = match (&place.farm, &place.dir) {
         (Some(_), Some(dir)) => dir.clone(),
-        _ => prepared.settle(options, place.dir.as_deref(), false, board)?,
+        _ => prepared.settle(options, place.dir.as_deref(), false, shm)?,
     };
     let lock = directory::lock(&dir, parent_id())?;
-    board.directory.set(&dir.to_string_lossy());
+    shm.directory.set(&dir.to_string_lossy());
     let f = &prepared.target.functions[prepared.function];
     let size = (!f.is_harness()).then(|| f.layout().size());
     let store = Store::open(&dir, lock, &prepared.fingerprint, size)?;
@@ -116,27 +116,27 @@ pub fn run(options: &Options, place: &Place, begun: Instant, board: &'static mut
     if place.farm.is_none() {
         prepared.sign(options, &dir)?;
     }
-    let campaign = Campaign::new(options, place, prepared, store, begun, board)?;
+    let campaign = Campaign::new(options, place, prepared, store, begun, shm)?;
     campaign.hold_target();
     campaign.run()
 }
 
 /// Finds out what there is to do before several clients begin: is there such a function, where does the campaign lie? The
-/// directory is left on the board.
+/// directory is left on the shm.
 ///
 /// # Errors
 /// What the user must know.
-pub fn look_ahead(options: &Options, board: &'static mut Board) -> Result<End, Error> {
+pub fn look_ahead(options: &Options, shm: &'static mut WorkerShm) -> Result<End, Error> {
     silence(&[libc::STDIN_FILENO, libc::STDOUT_FILENO])?;
     let prepared = Prepared::load(options)?;
-    let dir = prepared.settle(options, options.out.as_deref(), true, board)?;
+    let dir = prepared.settle(options, options.out.as_deref(), true, shm)?;
     drop(directory::lock(&dir, parent_id())?);
     prepared.sign(options, &dir)?;
-    board.directory.set(&dir.to_string_lossy());
+    shm.directory.set(&dir.to_string_lossy());
     Ok(End::Finished)
 }
 
-/// Connects descriptors of this process to nothing: what the target prints millions of times. Errors of ours go to the board.
+/// Connects descriptors of this process to nothing: what the target prints millions of times. Errors of ours go to the shm.
 fn silence(descriptors: &[i32]) -> Result<(), Error> {
     let nothing = File::options()
         .read(true)
@@ -152,13 +152,13 @@ fn silence(descriptors: &[i32]) -> Result<(), Error> {
 
 struct Campaign<'a> {
     options: &'a Options,
-    place: &'a Place,
-    exchange: Option<Exchange>,
+    place: &'a ClientConfig,
+    broker_client: Option<BrokerClient>,
     told_generation: u64,
     scope: Scope,
     store: Store,
     hold: Sandbox,
-    board: &'static mut Board,
+    shm: &'static mut WorkerShm,
     begun: Instant,
     clock: Clock,
     layout: Arc<Layout>,
@@ -178,11 +178,11 @@ struct Campaign<'a> {
 impl<'a> Campaign<'a> {
     fn new(
         options: &'a Options,
-        place: &'a Place,
+        place: &'a ClientConfig,
         prepared: Prepared,
         mut store: Store,
         begun: Instant,
-        board: &'static mut Board,
+        shm: &'static mut WorkerShm,
     ) -> Result<Self, Error> {
         let Prepared { target, function, scope, fingerprint, hold, .. } = prepared;
         let layout = Arc::new(target.functions[function].layout());
@@ -195,37 +195,37 @@ impl<'a> Campaign<'a> {
                 evaluator.function().name
             )));
         }
-        // SAFETY: the board is mapped for ever and has room, as just checked.
-        unsafe { evaluator.show_to_supervisor(board.input.as_mut_ptr(), board.evaluations.as_ptr(), board.journal()) };
-        board.input_size.store(evaluator.input_size() as u64, Ordering::Relaxed);
-        // A worker that follows another counts on; the board may know more than the file.
-        let evaluations = store.remembered.evaluations.max(board.evaluations.load(Ordering::Relaxed));
+        // SAFETY: the shm is mapped for ever and has room, as just checked.
+        unsafe { evaluator.show_to_supervisor(shm.input.as_mut_ptr(), shm.evaluations.as_ptr(), shm.journal()) };
+        shm.input_size.store(evaluator.input_size() as u64, Ordering::Relaxed);
+        // A worker that follows another counts on; the shm may know more than the file.
+        let evaluations = store.saved.evaluations.max(shm.evaluations.load(Ordering::Relaxed));
         evaluator.set_evaluations(evaluations);
         // One of several clients imports; the others hear of it.
         let sync = if place.number == 0 { &options.sync[..] } else { &[] };
-        let imports = import::Imports::begin(sync, store.dir(), store.remembered.workers == 0)?;
+        let imports = import::Imports::begin(sync, store.dir(), store.saved.workers == 0)?;
         let statistics = afl_files::Statistics::begin(store.dir());
-        store.remembered.workers = store.remembered.workers.wrapping_add(1).max(1);
-        board.start_clock(begun, store.remembered.seconds);
-        // SAFETY: the board is mapped for ever; the flag is atomic.
-        let stop: &'static core::sync::atomic::AtomicU32 = unsafe { &*core::ptr::from_ref(&board.stop) };
+        store.saved.workers = store.saved.workers.wrapping_add(1).max(1);
+        shm.start_clock(begun, store.saved.seconds);
+        // SAFETY: the shm is mapped for ever; the flag is atomic.
+        let stop: &'static core::sync::atomic::AtomicU32 = unsafe { &*core::ptr::from_ref(&shm.stop) };
         // The evaluations of several clients are counted by the supervisor.
         let most = options.max_evals.filter(|_| place.farm.is_none()).unwrap_or(u64::MAX);
         let clock = Clock::new(most, stop);
-        let exchange = place.farm.as_ref().map(|farm| {
+        let broker_client = place.farm.as_ref().map(|farm| {
             let f = evaluator.function();
             let inputs = hash(&(&f.symbol, f.has_rounding, evaluator.input_size()));
-            Exchange::new(farm.broker_info, inputs, hash(&fingerprint), &place.name())
+            BrokerClient::new(farm.broker_info, inputs, hash(&fingerprint), &place.name())
         });
         Ok(Self {
             options,
             place,
-            exchange,
+            broker_client,
             told_generation: 0,
             scope,
             store,
             hold,
-            board,
+            shm,
             begun,
             clock,
             layout,
@@ -245,7 +245,7 @@ impl<'a> Campaign<'a> {
 
     /// Before the first evaluation, and after the last file that stays open.
     fn hold_target(&self) {
-        let is_first = self.board.searching.load(Ordering::Relaxed) == 0;
+        let is_first = self.shm.searching.load(Ordering::Relaxed) == 0;
         if let Err(e) = self.hold.install()
             && is_first
         {
@@ -265,7 +265,7 @@ impl<'a> Campaign<'a> {
         let mut feedback = SaturationFeedback::new(&observer, graph);
         let mut objective = NewPlaceFeedback::new(&observer);
         // Another worker must not walk the same way into the same death.
-        let nth = u64::from(self.store.remembered.workers - 1);
+        let nth = u64::from(self.store.saved.workers - 1);
         let seed = self
             .options
             .seed
@@ -376,7 +376,7 @@ impl<'a> Campaign<'a> {
                 return Ok(None);
             }
             if self.clock.is_over(executor.evaluator().evaluations()) {
-                let flagged = self.board.stop_reason();
+                let flagged = self.shm.stop_reason();
                 return Ok(Some(if flagged == StopReason::None { StopReason::MaxEvals } else { flagged }));
             }
             stages.perform_all(fuzzer, executor, state, manager)?;

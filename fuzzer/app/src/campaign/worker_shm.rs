@@ -15,11 +15,11 @@ const TEXT_ROOM: usize = 4096;
 /// cost memory. What does not fit is found again if the worker dies.
 const FINDS_ROOM: usize = 4 << 20;
 /// Room for inputs that killed workers and are not on disk yet, in bytes.
-const KILLERS_ROOM: usize = 1 << 20;
+const FATAL_INPUTS_ROOM: usize = 1 << 20;
 /// Messages that wait to be printed; older ones are overwritten.
 const MESSAGES: usize = 8;
 
-/// Why a campaign ends, as a number in [`Board::stop`].
+/// Why a campaign ends, as a number in [`WorkerShm::stop`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum StopReason {
@@ -95,7 +95,7 @@ impl Text {
     }
 }
 
-/// How a worker ended, as a number in [`Board::end`]. Its exit status does not tell: the target may end the process with any.
+/// How a worker ended, as a number in [`WorkerShm::end`]. Its exit status does not tell: the target may end the process with any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum WorkerEnd {
@@ -105,14 +105,14 @@ pub enum WorkerEnd {
     Finished = 1,
     /// It wants to be replaced.
     WornOut = 2,
-    /// The board says why.
+    /// The shm says why.
     Failed = 3,
 }
 
 /// See the module. All zero at first.
 #[repr(C)]
 #[derive(Debug)]
-pub struct Board {
+pub struct WorkerShm {
     /// Raised by the supervisor; a [`StopReason`].
     pub stop: AtomicU32,
     /// 1 once the target is loaded and the search has begun.
@@ -149,11 +149,11 @@ pub struct Board {
     finds_used: AtomicU64,
     /// Inputs found that are not on disk yet, each behind its length.
     finds: [u8; FINDS_ROOM],
-    /// Bytes used of `killers`.
-    killers_used: AtomicU64,
+    /// Bytes used of `fatal_inputs`.
+    fatal_inputs_used: AtomicU64,
     /// Inputs that killed workers and are not on disk yet, each behind its length, with
     /// [`crate::replay::fatal_input::Death::to_number`] first.
-    killers: [u8; KILLERS_ROOM],
+    fatal_inputs: [u8; FATAL_INPUTS_ROOM],
     /// Messages so far.
     said: AtomicU64,
     messages: [Text; MESSAGES],
@@ -167,8 +167,8 @@ pub struct Board {
     pub error: Text,
 }
 
-impl Board {
-    /// Maps a board that children inherit. It is never unmapped.
+impl WorkerShm {
+    /// Maps a shm that children inherit. It is never unmapped.
     ///
     /// # Errors
     /// When the system has no memory to share.
@@ -223,28 +223,28 @@ impl Board {
     }
 
     /// Notes an input that killed a worker, for the next one to look into; false when there is no room.
-    pub fn note_killer(&mut self, death: u32, input: &[u8]) -> bool {
-        let used = self.killers_used.load(Ordering::Relaxed) as usize;
+    pub fn note_fatal_input(&mut self, death: u32, input: &[u8]) -> bool {
+        let used = self.fatal_inputs_used.load(Ordering::Relaxed) as usize;
         let entry = [&((input.len() + 4) as u32).to_ne_bytes()[..], &death.to_ne_bytes(), input].concat();
-        let Some(room) = self.killers.get_mut(used..used + entry.len()) else { return false };
+        let Some(room) = self.fatal_inputs.get_mut(used..used + entry.len()) else { return false };
         room.copy_from_slice(&entry);
-        self.killers_used.store((used + entry.len()) as u64, Ordering::Release);
+        self.fatal_inputs_used.store((used + entry.len()) as u64, Ordering::Release);
         true
     }
 
     /// Numbers of deaths and inputs that killed workers and are not on disk.
     #[must_use]
-    pub fn killers(&self) -> Vec<(u32, Vec<u8>)> {
+    pub fn fatal_inputs(&self) -> Vec<(u32, Vec<u8>)> {
         let split = |entry: Vec<u8>| {
             let (death, input) = entry.split_first_chunk::<4>()?;
             Some((u32::from_ne_bytes(*death), input.to_vec()))
         };
-        entries(&self.killers, &self.killers_used).into_iter().filter_map(split).collect()
+        entries(&self.fatal_inputs, &self.fatal_inputs_used).into_iter().filter_map(split).collect()
     }
 
     /// They are on disk.
-    pub fn forget_killers(&self) {
-        self.killers_used.store(0, Ordering::Relaxed);
+    pub fn forget_fatal_inputs(&self) {
+        self.fatal_inputs_used.store(0, Ordering::Relaxed);
     }
 
     /// Leaves a message for the user: the worker has no standard error.
@@ -288,22 +288,22 @@ mod tests {
 
     #[test]
     fn killers_are_given_back_until_they_are_forgotten() {
-        let board = Board::map().unwrap();
-        assert!(board.note_killer(5, b"abc") && board.note_killer(9, b""));
-        assert_eq!(board.killers(), [(5, b"abc".to_vec()), (9, Vec::new())]);
-        board.forget_killers();
-        assert!(board.killers().is_empty());
-        assert!(!board.note_killer(5, &vec![0; KILLERS_ROOM]), "no room");
+        let shm = WorkerShm::map().unwrap();
+        assert!(shm.note_fatal_input(5, b"abc") && shm.note_fatal_input(9, b""));
+        assert_eq!(shm.fatal_inputs(), [(5, b"abc".to_vec()), (9, Vec::new())]);
+        shm.forget_fatal_inputs();
+        assert!(shm.fatal_inputs().is_empty());
+        assert!(!shm.note_fatal_input(5, &vec![0; FATAL_INPUTS_ROOM]), "no room");
     }
 
     #[test]
     fn each_message_is_read_once() {
-        let board = Board::map().unwrap();
-        board.say("one");
-        board.say("two");
-        assert_eq!(board.messages(0), (vec!["one".to_owned(), "two".to_owned()], 2));
-        assert_eq!(board.messages(2), (Vec::new(), 2));
-        (0..20).for_each(|i| board.say(&i.to_string()));
-        assert_eq!(board.messages(2).0.len(), MESSAGES, "the last ones");
+        let shm = WorkerShm::map().unwrap();
+        shm.say("one");
+        shm.say("two");
+        assert_eq!(shm.messages(0), (vec!["one".to_owned(), "two".to_owned()], 2));
+        assert_eq!(shm.messages(2), (Vec::new(), 2));
+        (0..20).for_each(|i| shm.say(&i.to_string()));
+        assert_eq!(shm.messages(2).0.len(), MESSAGES, "the last ones");
     }
 }

@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::directory::{self, Input, KEPT};
 use crate::{
     output::{atomic, manifest, recovery::id_of},
-    replay::session::Bench,
+    replay::session::ReplaySession,
     shrink::cover::{self, Kept},
 };
 
@@ -50,9 +50,9 @@ pub fn run(dir: &Path, out: Option<&Path>) -> Result<Minimized, Error> {
         directory::refuse_used(out)?;
     }
     let inputs = directory::inputs(&directory::clients(dir)?, &KEPT)?;
-    let mut bench = Bench::of(&manifest)?;
+    let mut session = ReplaySession::of(&manifest)?;
     let bytes: Vec<&[u8]> = inputs.iter().map(|i| i.bytes.as_slice()).collect();
-    let runs = bench.evaluate(&bytes)?;
+    let runs = session.evaluate(&bytes)?;
     let failing = runs.iter().filter(|r| r.fault.is_some()).count();
     let kept = inputs.iter().zip(runs).filter(|(_, run)| run.fault.is_none()).map(|(input, run)| Kept {
         file: input.file.clone(),
@@ -68,10 +68,10 @@ pub fn run(dir: &Path, out: Option<&Path>) -> Result<Minimized, Error> {
         inputs: inputs.len(),
         failing,
         covered: covered.len(),
-        total: bench.n_goals(),
+        total: session.n_goals(),
         chosen: chosen.into_iter().map(|k| k.file).collect(),
         output: out.map(Path::to_path_buf),
-        warning: bench.change_since(&manifest),
+        warning: session.change_since(&manifest),
     })
 }
 

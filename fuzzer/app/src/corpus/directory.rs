@@ -10,7 +10,7 @@ use penfuzz_engine::{
     program::kind::plain,
 };
 
-use crate::output::store::{self, Remembered};
+use crate::output::store::{self, SavedState};
 
 /// Inputs that return lie here.
 pub const KEPT: [&str; 2] = ["queue", "pending"];
@@ -67,7 +67,7 @@ pub struct Client {
     /// Where it is.
     pub dir: PathBuf,
     /// Its state; `None` for other fuzzers' and for what cannot be read.
-    pub remembered: Option<Remembered>,
+    pub saved: Option<SavedState>,
 }
 
 /// The clients of `dir`: itself, and the directories in it, as far as they have a `queue/`. Empty for a plain directory of inputs.
@@ -78,7 +78,7 @@ pub fn clients(dir: &Path) -> Result<Vec<Client>, Error> {
     let mut found = Vec::new();
     let mut add = |name: String, dir: PathBuf| {
         if dir.join(KEPT[0]).is_dir() {
-            found.push(Client { name, remembered: store::peek_state(&dir), dir });
+            found.push(Client { name, saved: store::peek_state(&dir), dir });
         }
     };
     add(String::new(), dir.to_path_buf());

@@ -22,9 +22,9 @@ use crate::{
     output::{
         directory::lock,
         manifest::{self, Manifest},
-        store::{Remembered, Store},
+        store::{SavedState, Store},
     },
-    replay::session::{Bench, Run},
+    replay::session::{ReplaySession, Run},
     report,
     shrink::Shrinker,
 };
@@ -66,8 +66,8 @@ impl Source {
         Ok(Self { dir: dir.to_path_buf(), manifest, clients, inputs })
     }
 
-    fn states(&self) -> impl Iterator<Item = &Remembered> {
-        self.clients.iter().filter_map(|c| c.remembered.as_ref())
+    fn states(&self) -> impl Iterator<Item = &SavedState> {
+        self.clients.iter().filter_map(|c| c.saved.as_ref())
     }
 }
 
@@ -75,7 +75,7 @@ impl Source {
 pub struct Merger {
     sources: Vec<Source>,
     manifest: Manifest,
-    bench: Bench,
+    session: ReplaySession,
 }
 
 impl Merger {
@@ -83,16 +83,16 @@ impl Merger {
     ///
     /// # Errors
     /// When a directory cannot be read, campaigns are not of the same function and target, or there is no target.
-    pub fn new(dirs: &[PathBuf], given: Option<(Manifest, Bench)>) -> Result<Self, Error> {
+    pub fn new(dirs: &[PathBuf], given: Option<(Manifest, ReplaySession)>) -> Result<Self, Error> {
         let sources = dirs.iter().map(|d| Source::read(d)).collect::<Result<Vec<_>, _>>()?;
         let mut campaigns = sources.iter().filter_map(|s| Some((s.dir.as_path(), s.manifest.as_ref()?)));
-        let (name, manifest, bench) = match (given, campaigns.next()) {
-            (Some((manifest, bench)), first) => {
+        let (name, manifest, session) = match (given, campaigns.next()) {
+            (Some((manifest, session)), first) => {
                 let name = PathBuf::from(&manifest.target);
                 refuse_other((&name, &manifest), first.into_iter())?;
-                (name, manifest, bench)
+                (name, manifest, session)
             }
-            (None, Some((dir, manifest))) => (dir.to_path_buf(), manifest.clone(), Bench::of(manifest)?),
+            (None, Some((dir, manifest))) => (dir.to_path_buf(), manifest.clone(), ReplaySession::of(manifest)?),
             (None, None) => {
                 return Err(Error::new(
                     "none of the directories is that of a campaign; say with --target what the inputs are for",
@@ -100,13 +100,13 @@ impl Merger {
             }
         };
         refuse_other((&name, &manifest), campaigns)?;
-        Ok(Self { sources, manifest, bench })
+        Ok(Self { sources, manifest, session })
     }
 
     /// What the user should know before.
     #[must_use]
     pub fn warning(&self) -> Option<String> {
-        self.bench.change_since(&self.manifest)
+        self.session.change_since(&self.manifest)
     }
 
     /// Writes the merged campaign into `out`.
@@ -115,15 +115,15 @@ impl Merger {
     /// When `out` is not empty or cannot be written.
     pub fn write(mut self, out: &Path) -> Result<Merged, Error> {
         directory::refuse_used(out)?;
-        let finds = evaluate(&mut self.bench, &self.sources)?;
-        let target = self.bench.evaluator.target();
-        let mut store = Store::open(out, lock(out, std::process::id())?, &self.bench.fingerprint, None)?;
-        store.remembered = Remembered {
-            fingerprint: store.remembered.fingerprint.clone(),
-            version: store.remembered.version,
+        let finds = evaluate(&mut self.session, &self.sources)?;
+        let target = self.session.evaluator.target();
+        let mut store = Store::open(out, lock(out, std::process::id())?, &self.session.fingerprint, None)?;
+        store.saved = SavedState {
+            fingerprint: store.saved.fingerprint.clone(),
+            version: store.saved.version,
             ..sum(self.sources.iter().flat_map(Source::states), target.n_branches)
         };
-        let mut saturation = Saturation::new(BranchGraph::new(target, &self.bench.scope));
+        let mut saturation = Saturation::new(BranchGraph::new(target, &self.session.scope));
         let kept = fill(&mut store, &mut saturation, &finds)?;
         let files = store.counts();
         let (total, covered, ..) = saturation.counts();
@@ -135,20 +135,20 @@ impl Merger {
 
     /// Writes `campaign.json` and the reports.
     fn describe(mut self, store: &Store, saturation: &Saturation) -> Result<(), Error> {
-        self.manifest.linked = std::path::absolute(&self.bench.linked).unwrap_or(self.bench.linked);
-        self.manifest.fingerprint.clone_from(&self.bench.fingerprint);
+        self.manifest.linked = std::path::absolute(&self.session.linked).unwrap_or(self.session.linked);
+        self.manifest.fingerprint.clone_from(&self.session.fingerprint);
         self.manifest.write(store.dir())?;
-        let evaluator = &mut self.bench.evaluator;
-        saved_state::restore_progress(evaluator, &store.remembered);
-        let spent = Spent::known(store.remembered.spent.clone(), store.remembered.attempts.clone());
+        let evaluator = &mut self.session.evaluator;
+        saved_state::restore_progress(evaluator, &store.saved);
+        let spent = Spent::known(store.saved.spent.clone(), store.saved.attempts.clone());
         let sources = outcome::Sources {
             options: &self.manifest.options(),
             inputs: &store.inputs(),
             fault_inputs: store.fault_inputs(),
-            remembered: &store.remembered,
+            saved: &store.saved,
             saturation,
             spent: Some(&spent),
-            scope: &self.bench.scope,
+            scope: &self.session.scope,
             stop: if saturation.is_done() { StopReason::Saturated } else { StopReason::Merged },
         };
         let report = outcome::report(evaluator, &sources, &mut Shrinker::default());
@@ -164,12 +164,12 @@ struct Find<'a> {
 }
 
 /// Every input once.
-fn evaluate<'a>(bench: &mut Bench, sources: &'a [Source]) -> Result<Vec<Find<'a>>, Error> {
+fn evaluate<'a>(session: &mut ReplaySession, sources: &'a [Source]) -> Result<Vec<Find<'a>>, Error> {
     let mut seen = HashSet::new();
     let all = sources.iter().flat_map(|s| s.inputs.iter().map(move |input| (input, noted(&s.clients, input))));
     let inputs: Vec<_> = all.filter(|(input, _)| seen.insert(input.bytes.as_slice())).collect();
     let bytes: Vec<&[u8]> = inputs.iter().map(|(input, _)| input.bytes.as_slice()).collect();
-    let runs = bench.evaluate(&bytes)?;
+    let runs = session.evaluate(&bytes)?;
     Ok(inputs.into_iter().zip(runs).map(|((input, noted), run)| Find { input, run, noted }).collect())
 }
 
@@ -177,8 +177,8 @@ fn evaluate<'a>(bench: &mut Bench, sources: &'a [Source]) -> Result<Vec<Find<'a>
 fn fill(store: &mut Store, saturation: &mut Saturation, finds: &[Find]) -> Result<usize, Error> {
     let returning = || finds.iter().filter(|f| f.run.fault.is_none());
     let covered: HashSet<u32> = returning().flat_map(|f| f.run.covers.iter().copied()).collect();
-    store.remembered.closest.retain(|b, _| !covered.contains(b));
-    for branch in store.remembered.given_up.iter().filter(|b| !covered.contains(b)) {
+    store.saved.closest.retain(|b, _| !covered.contains(b));
+    for branch in store.saved.given_up.iter().filter(|b| !covered.contains(b)) {
         saturation.give_up(*branch as usize);
     }
     let mut kept = 0;
@@ -191,10 +191,10 @@ fn fill(store: &mut Store, saturation: &mut Saturation, finds: &[Find]) -> Resul
             saturation.cover(&find.run.covers, true);
         }
     }
-    saturation.cover(&store.remembered.by_crash, true);
+    saturation.cover(&store.saved.by_crash, true);
     let which = |is: &dyn Fn(usize) -> bool| (0..saturation.len()).filter(|b| is(*b)).map(|b| b as u32).collect();
-    store.remembered.by_crash = which(&|b| saturation.is_covered_by_crash(b));
-    store.remembered.given_up = which(&|b| saturation.is_given_up(b));
+    store.saved.by_crash = which(&|b| saturation.is_covered_by_crash(b));
+    store.saved.given_up = which(&|b| saturation.is_given_up(b));
     store.save().map_err(|e| Error::new(e.to_string()))?;
     Ok(kept)
 }
@@ -250,8 +250,8 @@ fn refuse_other<'a>(
 }
 
 /// What the campaigns remember, on a target with so many branches.
-fn sum<'a>(states: impl Iterator<Item = &'a Remembered>, n_branches: usize) -> Remembered {
-    let mut all = Remembered::default();
+fn sum<'a>(states: impl Iterator<Item = &'a SavedState>, n_branches: usize) -> SavedState {
+    let mut all = SavedState::default();
     states.for_each(|state| all.add(state));
     all.spent.resize(n_branches, 0);
     all.attempts.resize(n_branches, 0);
@@ -266,7 +266,7 @@ fn sum<'a>(states: impl Iterator<Item = &'a Remembered>, n_branches: usize) -> R
 ///
 /// # Errors
 /// When it cannot be loaded.
-pub fn given(options: &campaign::Options) -> Result<(Manifest, Bench), Error> {
+pub fn given(options: &campaign::Options) -> Result<(Manifest, ReplaySession), Error> {
     let subject = crate::replay::session::Subject {
         name: &options.target,
         function: options.function.as_deref(),
@@ -275,8 +275,8 @@ pub fn given(options: &campaign::Options) -> Result<(Manifest, Bench), Error> {
         scope: options.scope,
         limits: options.limits(),
     };
-    let bench = Bench::load(&options.linked, subject)?;
-    let function = bench.evaluator.function();
-    let manifest = Manifest::new(options, &function.name, &function.symbol, bench.scope.kind, &bench.fingerprint);
-    Ok((manifest, bench))
+    let session = ReplaySession::load(&options.linked, subject)?;
+    let function = session.evaluator.function();
+    let manifest = Manifest::new(options, &function.name, &function.symbol, session.scope.kind, &session.fingerprint);
+    Ok((manifest, session))
 }

@@ -1,7 +1,7 @@
 //! One input, as simple as possible, that still does what it did: takes the same branches, or fails at the same place.
 //!
 //! Candidates run in a child process. One that kills it is an answer too: the next child goes on without it. For an input that
-//! is itself deadly, each candidate has a process of its own, and must die likewise on the same branches.
+//! is itself fatal_inputs, each candidate has a process of its own, and must die likewise on the same branches.
 
 use std::{
     collections::HashSet,
@@ -10,7 +10,7 @@ use std::{
 
 use penfuzz_engine::{
     error::Error,
-    executor::{evaluator::Ran, guard},
+    executor::{evaluator::RunStatus, guard},
 };
 use penfuzz_mutators::simplify::{Simplifier, Verdict};
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ use crate::{
     process::child::{self, Ending, Limit},
     replay::{
         fatal_input,
-        session::{Bench, Run, silence},
+        session::{ReplaySession, Run, silence},
     },
     shrink::simpler,
 };
@@ -45,7 +45,7 @@ pub struct Trimmed {
 
 /// One word of the child.
 #[derive(Debug, Serialize, Deserialize)]
-enum Word {
+enum ChildMessage {
     /// This will be run next.
     Try(Vec<u8>),
     /// It was, and does what it should.
@@ -56,58 +56,58 @@ enum Word {
 ///
 /// # Errors
 /// When the system has no process to spare.
-pub fn run(bench: &mut Bench, bytes: &[u8]) -> Result<Trimmed, Error> {
-    let run = bench.evaluate(&[bytes])?.swap_remove(0);
+pub fn run(session: &mut ReplaySession, bytes: &[u8]) -> Result<Trimmed, Error> {
+    let run = session.evaluate(&[bytes])?.swap_remove(0);
     let mut x = bytes.to_vec();
-    let function = bench.evaluator.function();
+    let function = session.evaluator.function();
     if function.is_harness() {
-        x.truncate(bench.evaluator.input_size());
+        x.truncate(session.evaluator.input_size());
     } else {
-        x.resize(bench.evaluator.input_size(), 0);
+        x.resize(session.evaluator.input_size(), 0);
     }
-    let is_deadly = run.fault.as_ref().is_some_and(|f| !f.is_cheap && bench_dies(bench, &x));
+    let is_deadly = run.fault.as_ref().is_some_and(|f| !f.is_cheap && bench_dies(session, &x));
     let until = Instant::now() + TIME;
-    let bytes = if is_deadly { trim_deadly(bench, x, until)? } else { trim(bench, x, &run, until) };
+    let bytes = if is_deadly { trim_deadly(session, x, until)? } else { trim(session, x, &run, until) };
     // What a run tells of itself (the address of a fault) may be another now.
-    let run = bench.evaluate(&[&bytes])?.swap_remove(0);
+    let run = session.evaluate(&[&bytes])?.swap_remove(0);
     Ok(Trimmed { bytes, run })
 }
 
 /// Does the input kill its process?
-fn bench_dies(bench: &mut Bench, bytes: &[u8]) -> bool {
-    let (timeout, patience) = (bench.timeout(), bench.patience());
-    let work = |say: &mut dyn FnMut(&Word)| {
+fn bench_dies(session: &mut ReplaySession, bytes: &[u8]) -> bool {
+    let (timeout, patience) = (session.timeout(), session.patience());
+    let work = |say: &mut dyn FnMut(&ChildMessage)| {
         silence();
-        if bench.evaluator.on_its_own(timeout).is_ok() {
-            let _ = bench.look(bytes);
-            say(&Word::Holds);
+        if session.evaluator.on_its_own(timeout).is_ok() {
+            let _ = session.look(bytes);
+            say(&ChildMessage::Holds);
         }
     };
-    child::run(work, |_: Word| {}, Limit::Silence(patience)) != Ending::Done
+    child::run(work, |_: ChildMessage| {}, Limit::Silence(patience)) != Ending::Done
 }
 
 /// Does a run do what it should?
-fn is_like(bench: &mut Bench, y: &[u8], wanted: &Run) -> bool {
+fn is_like(session: &mut ReplaySession, y: &[u8], wanted: &Run) -> bool {
     let mut hits = Vec::new();
-    let ran = bench.evaluator.run(y);
-    bench.evaluator.take_hits(&mut hits);
+    let ran = session.evaluator.run(y);
+    session.evaluator.take_hits(&mut hits);
     if let Some(fault) = &wanted.fault {
-        return ran == Ran::Faulted && bench.evaluator.fault_key() == Some(fault.key);
+        return ran == RunStatus::Faulted && session.evaluator.fault_key() == Some(fault.key);
     }
     hits.sort_unstable();
-    ran == Ran::Returned && hits == wanted.covers
+    ran == RunStatus::Returned && hits == wanted.covers
 }
 
-fn trim(bench: &mut Bench, mut x: Vec<u8>, wanted: &Run, until: Instant) -> Vec<u8> {
-    let mut deadly: HashSet<Vec<u8>> = HashSet::new();
+fn trim(session: &mut ReplaySession, mut x: Vec<u8>, wanted: &Run, until: Instant) -> Vec<u8> {
+    let mut fatal_inputs: HashSet<Vec<u8>> = HashSet::new();
     for _ in 0..DEATHS {
         let mut last = None;
         let (mut best, start) = (x.clone(), x.clone());
-        let patience = bench.patience();
-        let work = |say: &mut dyn FnMut(&Word)| work(bench, start, wanted, &deadly, until, say);
+        let patience = session.patience();
+        let work = |say: &mut dyn FnMut(&ChildMessage)| work(session, start, wanted, &fatal_inputs, until, say);
         let hear = |word| match word {
-            Word::Try(y) => last = Some(y),
-            Word::Holds => {
+            ChildMessage::Try(y) => last = Some(y),
+            ChildMessage::Holds => {
                 if let Some(y) = &last {
                     best.clone_from(y);
                 }
@@ -119,7 +119,7 @@ fn trim(bench: &mut Bench, mut x: Vec<u8>, wanted: &Run, until: Instant) -> Vec<
         match (ending, last) {
             (Ending::Done, _) => break,
             (_, Some(y)) if y != x => {
-                deadly.insert(y);
+                fatal_inputs.insert(y);
             }
             // It held, and the process died afterwards: go on from there, unless nothing has changed.
             (_, _) if is_simpler => {}
@@ -131,49 +131,51 @@ fn trim(bench: &mut Bench, mut x: Vec<u8>, wanted: &Run, until: Instant) -> Vec<
 
 /// In the child.
 fn work(
-    bench: &mut Bench,
+    session: &mut ReplaySession,
     mut x: Vec<u8>,
     wanted: &Run,
-    deadly: &HashSet<Vec<u8>>,
+    fatal_inputs: &HashSet<Vec<u8>>,
     until: Instant,
-    say: &mut dyn FnMut(&Word),
+    say: &mut dyn FnMut(&ChildMessage),
 ) {
     silence();
-    if bench.evaluator.on_its_own(bench.timeout()).is_err() {
+    if session.evaluator.on_its_own(session.timeout()).is_err() {
         return;
     }
-    let (layout, is_harness) = (bench.evaluator.function().layout(), bench.evaluator.function().is_harness());
+    let (layout, is_harness) = (session.evaluator.function().layout(), session.evaluator.function().is_harness());
     // Arms the branches in scope.
-    let _ = bench.look(&x);
+    let _ = session.look(&x);
     let mut left = CANDIDATES;
     simpler(&mut Simplifier::new(), &mut x, &layout, is_harness, |y| {
         if left == 0 || Instant::now() >= until || guard::is_worn_out() {
             return Verdict::Stop;
         }
         left -= 1;
-        if deadly.contains(y) {
+        if fatal_inputs.contains(y) {
             return Verdict::Fails;
         }
-        say(&Word::Try(y.to_vec()));
-        if !is_like(bench, y, wanted) {
+        say(&ChildMessage::Try(y.to_vec()));
+        if !is_like(session, y, wanted) {
             return Verdict::Fails;
         }
-        say(&Word::Holds);
+        say(&ChildMessage::Holds);
         Verdict::Holds
     });
 }
 
-fn trim_deadly(bench: &mut Bench, mut x: Vec<u8>, until: Instant) -> Result<Vec<u8>, Error> {
-    let patience = bench.patience();
-    let (layout, is_harness) = (bench.evaluator.function().layout(), bench.evaluator.function().is_harness());
-    let Some(death) = fatal_input::run_again(&mut bench.evaluator, &bench.scope, &x, patience)? else { return Ok(x) };
+fn trim_deadly(session: &mut ReplaySession, mut x: Vec<u8>, until: Instant) -> Result<Vec<u8>, Error> {
+    let patience = session.patience();
+    let (layout, is_harness) = (session.evaluator.function().layout(), session.evaluator.function().is_harness());
+    let Some(death) = fatal_input::run_again(&mut session.evaluator, &session.scope, &x, patience)? else {
+        return Ok(x);
+    };
     let (mut left, mut failed) = (DEADLY_CANDIDATES, None);
     simpler(&mut Simplifier::new(), &mut x, &layout, is_harness, |y| {
         if left == 0 || Instant::now() >= until {
             return Verdict::Stop;
         }
         left -= 1;
-        match fatal_input::run_again(&mut bench.evaluator, &bench.scope, y, patience) {
+        match fatal_input::run_again(&mut session.evaluator, &session.scope, y, patience) {
             Ok(found) if found.as_ref() == Some(&death) => Verdict::Holds,
             Ok(_) => Verdict::Fails,
             Err(e) => {

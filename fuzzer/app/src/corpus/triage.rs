@@ -15,7 +15,7 @@ use super::directory::{self, Client, FAILING, Input};
 use crate::{
     campaign::outcome::arguments,
     output::manifest::{self, Manifest},
-    replay::session::Bench,
+    replay::session::ReplaySession,
     report::{Arg, c_text::shell_word},
 };
 
@@ -27,7 +27,7 @@ pub struct Triage {
     /// The function under test.
     pub function: String,
     /// One per distinct place: crashes first, then in the order in which they were found.
-    pub places: Vec<Place>,
+    pub places: Vec<FaultGroup>,
     /// Inputs in `crashes/` and `hangs/` that return when they are run again, and that nobody has noted.
     pub returning: Vec<String>,
     /// What the user should know besides.
@@ -37,7 +37,7 @@ pub struct Triage {
 
 /// One place.
 #[derive(Debug, Clone, Serialize)]
-pub struct Place {
+pub struct FaultGroup {
     /// `crash` or `hang`.
     pub kind: &'static str,
     /// Inputs that fail there.
@@ -73,16 +73,16 @@ pub fn run(dir: &Path) -> Result<Triage, Error> {
     let clients = directory::clients(dir)?;
     let inputs = directory::inputs(&clients, &FAILING)?;
     let mut notes: Vec<Option<Fault>> = inputs.iter().map(|i| noted(&clients, i)).collect();
-    let (bench, warning) = match Bench::of(&manifest) {
-        Ok(bench) => {
-            let change = bench.change_since(&manifest);
-            (Some(bench), change)
+    let (session, warning) = match ReplaySession::of(&manifest) {
+        Ok(session) => {
+            let change = session.change_since(&manifest);
+            (Some(session), change)
         }
         Err(e) => (None, Some(format!("nothing is run again and no arguments are told: {e}"))),
     };
-    let mut bench = bench.filter(|_| !inputs.is_empty());
-    if let Some(bench) = &mut bench {
-        run_again(bench, &inputs, &mut notes)?;
+    let mut session = session.filter(|_| !inputs.is_empty());
+    if let Some(session) = &mut session {
+        run_again(session, &inputs, &mut notes)?;
     }
     let mut triage = Triage {
         target: manifest.target.clone(),
@@ -94,14 +94,14 @@ pub fn run(dir: &Path) -> Result<Triage, Error> {
     for (input, fault) in inputs.iter().zip(notes) {
         match fault {
             Some(fault) => add(&mut triage.places, input, fault),
-            None if bench.is_some() => triage.returning.push(input.file.clone()),
+            None if session.is_some() => triage.returning.push(input.file.clone()),
             None => add(&mut triage.places, input, unknown(input)),
         }
     }
     for place in &mut triage.places {
         let found = inputs.iter().find(|i| i.file == place.file);
-        if let (Some(bench), Some(input)) = (&bench, found) {
-            place.args = arguments(bench.evaluator.function(), &input.bytes);
+        if let (Some(session), Some(input)) = (&session, found) {
+            place.args = arguments(session.evaluator.function(), &input.bytes);
         }
         place.replay = replay(&manifest, &dir.join(&place.file));
     }
@@ -109,7 +109,7 @@ pub fn run(dir: &Path) -> Result<Triage, Error> {
     Ok(triage)
 }
 
-fn time_of(place: &Place) -> f64 {
+fn time_of(place: &FaultGroup) -> f64 {
     place.first_seconds.unwrap_or(f64::INFINITY)
 }
 
@@ -118,15 +118,15 @@ fn time_of(place: &Place) -> f64 {
 pub fn noted(clients: &[Client], input: &Input) -> Option<Fault> {
     let client = clients.iter().find(|c| c.name == input.client())?;
     let in_client = input.file.strip_prefix(&client.name).unwrap_or(&input.file).trim_start_matches('/');
-    client.remembered.as_ref()?.faults.get(in_client).cloned()
+    client.saved.as_ref()?.faults.get(in_client).cloned()
 }
 
 /// Runs what nobody has noted, and what has no stack though it can be repeated.
-fn run_again(bench: &mut Bench, inputs: &[Input], notes: &mut [Option<Fault>]) -> Result<(), Error> {
+fn run_again(session: &mut ReplaySession, inputs: &[Input], notes: &mut [Option<Fault>]) -> Result<(), Error> {
     let is_open = |note: &Option<Fault>| note.as_ref().is_none_or(|f| f.is_cheap && f.stack.is_empty());
     let open: Vec<usize> = (0..inputs.len()).filter(|i| is_open(&notes[*i])).collect();
     let bytes: Vec<&[u8]> = open.iter().map(|i| inputs[*i].bytes.as_slice()).collect();
-    for (i, run) in open.into_iter().zip(bench.evaluate(&bytes)?) {
+    for (i, run) in open.into_iter().zip(session.evaluate(&bytes)?) {
         if run.fault.is_some() {
             notes[i] = run.fault;
         }
@@ -147,10 +147,10 @@ fn unknown(input: &Input) -> Fault {
     }
 }
 
-fn add(places: &mut Vec<Place>, input: &Input, fault: Fault) {
+fn add(places: &mut Vec<FaultGroup>, input: &Input, fault: Fault) {
     let kind = if fault.kind == FaultKind::Crash { "crash" } else { "hang" };
     // The key of an input that kills its process depends on what its client had covered by then; its place does not.
-    let is_same = |p: &&mut Place| {
+    let is_same = |p: &&mut FaultGroup| {
         let is_deadly = !p.is_cheap && !fault.is_cheap;
         p.kind == kind
             && (p.keys.contains(&fault.key) || (is_deadly && p.reason == fault.reason && p.place == fault.place))
@@ -158,7 +158,7 @@ fn add(places: &mut Vec<Place>, input: &Input, fault: Fault) {
     let seconds = input.number("time").map(|ms| ms as f64 / 1e3);
     let client = input.client();
     let Some(place) = places.iter_mut().find(is_same) else {
-        places.push(Place {
+        places.push(FaultGroup {
             kind,
             inputs: 1,
             clients: if client.is_empty() { Vec::new() } else { vec![client.to_owned()] },

@@ -5,7 +5,7 @@ use std::{collections::HashMap, path::Path};
 use penfuzz_cc::abi::exception;
 use penfuzz_engine::{
     executor::{
-        evaluator::Ran,
+        evaluator::RunStatus,
         guard,
         symbols::Symbols,
         trap::{self, Trapped},
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     process::child::{self, Limit},
-    replay::session::{Bench, silence},
+    replay::session::{ReplaySession, silence},
     report::{
         Exception,
         exceptions::{Confirmation, Confirmed},
@@ -40,9 +40,9 @@ struct Witness {
 
 /// Replays every job.
 #[must_use]
-pub fn confirm(bench: &mut Bench, jobs: &[Job], observed: &[Observed]) -> Vec<Confirmation> {
-    let witnesses = witnesses(bench, jobs, observed);
-    let target = bench.evaluator.target();
+pub fn confirm(session: &mut ReplaySession, jobs: &[Job], observed: &[Observed]) -> Vec<Confirmation> {
+    let witnesses = witnesses(session, jobs, observed);
+    let target = session.evaluator.target();
     let mut map = Map { symbols: Symbols::new(&target.path, target.base()), known: HashMap::new() };
     jobs.iter()
         .zip(observed)
@@ -68,18 +68,18 @@ fn flag_of(exception: Exception) -> usize {
     }
 }
 
-fn witnesses(bench: &mut Bench, jobs: &[Job], observed: &[Observed]) -> Vec<Option<Witness>> {
+fn witnesses(session: &mut ReplaySession, jobs: &[Job], observed: &[Observed]) -> Vec<Option<Witness>> {
     let mut all: Vec<Option<Witness>> = Vec::with_capacity(jobs.len());
-    let (patience, timeout) = (bench.patience(), bench.timeout());
+    let (patience, timeout) = (session.patience(), session.timeout());
     while all.len() < jobs.len() {
         let first = all.len();
         let work = |say: &mut dyn FnMut(&Witness)| {
             silence();
-            if bench.evaluator.on_its_own(timeout).is_err() {
+            if session.evaluator.on_its_own(timeout).is_err() {
                 return;
             }
             for (job, observed) in jobs.iter().zip(observed).skip(first) {
-                say(&look(bench, job, &observed.bytes));
+                say(&look(session, job, &observed.bytes));
                 if guard::is_worn_out() {
                     return;
                 }
@@ -95,14 +95,14 @@ fn witnesses(bench: &mut Bench, jobs: &[Job], observed: &[Observed]) -> Vec<Opti
 }
 
 /// In the child.
-fn look(bench: &mut Bench, job: &Job, bytes: &[u8]) -> Witness {
+fn look(session: &mut ReplaySession, job: &Job, bytes: &[u8]) -> Witness {
     let flag = flag_of(job.exception);
-    let (ran, Trapped { raised, .. }) = bench.evaluator.run_trapped(bytes, None);
-    let (_, traps) = bench.evaluator.run_trapped(bytes, Some(flag));
+    let (ran, Trapped { raised, .. }) = session.evaluator.run_trapped(bytes, None);
+    let (_, traps) = session.evaluator.run_trapped(bytes, Some(flag));
     Witness {
         flag: raised >> flag & 1 == 1,
         places: traps.places,
-        returned: ran == Ran::Returned,
+        returned: ran == RunStatus::Returned,
         is_cut_short: traps.is_cut_short,
     }
 }

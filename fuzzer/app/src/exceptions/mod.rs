@@ -28,7 +28,7 @@ use self::work::{Job, Observed};
 use crate::{
     campaign::outcome::arguments,
     output::manifest,
-    replay::session::Bench,
+    replay::session::ReplaySession,
     report::{
         Arg, Exception, Exceptions, Find, Report, Shown,
         exceptions::{Confirmation, Confirmed, Number},
@@ -51,23 +51,23 @@ pub fn complete(dir: &Path, report: &mut Report) -> Result<(), Error> {
 /// When the target cannot be loaded any more, or the system has no process to spare.
 pub fn examine(dir: &Path, report: &Report) -> Result<Exceptions, Error> {
     let manifest = manifest::read(dir)?;
-    let mut bench = Bench::of(&manifest)?;
-    if let Some(change) = bench.change_since(&manifest) {
+    let mut session = ReplaySession::of(&manifest)?;
+    if let Some(change) = session.change_since(&manifest) {
         return Err(at(dir, format!("{change}; run it again with --fresh")));
     }
-    let jobs = jobs(&mut bench, dir, report)?;
-    let observed = work::observe(&mut bench, &jobs);
-    let confirmed = confirm::confirm(&mut bench, &jobs, &observed);
+    let jobs = jobs(&mut session, dir, report)?;
+    let observed = work::observe(&mut session, &jobs);
+    let confirmed = confirm::confirm(&mut session, &jobs, &observed);
     let finds: Vec<Find> = jobs
         .iter()
         .zip(&observed)
         .zip(confirmed)
-        .map(|((job, observed), confirmed)| find(&bench, job, observed, confirmed))
+        .map(|((job, observed), confirmed)| find(&session, job, observed, confirmed))
         .collect();
-    let target = bench.evaluator.target();
-    let operations = || bench.scope.sites.iter().map(|s| &target.sites[*s]).filter(|s| bench.scope.asks_about(s));
+    let target = session.evaluator.target();
+    let operations = || session.scope.sites.iter().map(|s| &target.sites[*s]).filter(|s| session.scope.asks_about(s));
     let possible = Exception::ALL.map(|e| {
-        let raises = |s: &&Site| s.branches().enumerate().any(|(k, b)| bench.scope.asked[b] && class(s, k) == e);
+        let raises = |s: &&Site| s.branches().enumerate().any(|(k, b)| session.scope.asked[b] && class(s, k) == e);
         (e, operations().filter(raises).count())
     });
     let mut raising: Vec<usize> = jobs.iter().map(|j| target.site_of(j.branch)).collect();
@@ -95,21 +95,21 @@ pub fn has_operations(target: &Target) -> bool {
 }
 
 /// For every exception that was found, in the order of branches, an input: of those that return if there is one.
-fn jobs(bench: &mut Bench, dir: &Path, report: &Report) -> Result<Vec<Job>, Error> {
-    let function = bench.evaluator.function().clone();
+fn jobs(session: &mut ReplaySession, dir: &Path, report: &Report) -> Result<Vec<Job>, Error> {
+    let function = session.evaluator.function().clone();
     let mut inputs: Vec<Vec<u8>> = report.tests.iter().map(|t| bytes_of(&function, &t.args)).collect();
     let faults = report.crashes.iter().chain(&report.hangs);
     inputs.extend(faults.filter_map(|f| std::fs::read(dir.join(&f.file)).ok()));
-    let runs = bench.evaluate(&inputs.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
+    let runs = session.evaluate(&inputs.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
     let mut jobs: Vec<Job> = Vec::new();
-    for b in (0..bench.scope.asked.len()).filter(|b| bench.scope.asked[*b]) {
+    for b in (0..session.scope.asked.len()).filter(|b| session.scope.asked[*b]) {
         let covers = |r: &&(usize, &crate::replay::session::Run)| r.1.covers.contains(&(b as u32));
         let all = || runs.iter().enumerate();
         let best = all().filter(|(_, r)| r.fault.is_none()).find(|r| covers(&r)).or_else(|| all().find(|r| covers(&r)));
         if let Some((i, run)) = best {
             jobs.push(Job {
                 branch: b,
-                exception: work::exception_of(bench.evaluator.target(), b),
+                exception: work::exception_of(session.evaluator.target(), b),
                 bytes: inputs[i].clone(),
                 fault: run.fault.as_ref().map(|f| f.reason.clone()),
             });
@@ -135,9 +135,9 @@ fn bytes_of(function: &Function, args: &[Arg]) -> Vec<u8> {
     bytes
 }
 
-fn find(bench: &Bench, job: &Job, observed: &Observed, confirmed: Confirmation) -> Find {
-    let target = bench.evaluator.target();
-    let function = bench.evaluator.function();
+fn find(session: &ReplaySession, job: &Job, observed: &Observed, confirmed: Confirmation) -> Find {
+    let target = session.evaluator.target();
+    let function = session.evaluator.function();
     let site = &target.sites[target.site_of(job.branch)];
     let args = arguments(function, &observed.bytes);
     let output = observed.output.as_ref().map(|cells| shown::output(function, &work::cells(cells))).unwrap_or_default();

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use penfuzz_cc::abi::{self, action, metric};
 use penfuzz_engine::{
-    executor::{Evaluator, evaluator::Ran, guard},
+    executor::{Evaluator, evaluator::RunStatus, guard},
     program::{Site, Target},
-    stages::probe,
+    stages::budgeted,
 };
 use penfuzz_mutators::{
     simplify::{Simplifier, Verdict},
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::{class, conversion};
 use crate::{
     process::child::{self, Limit},
-    replay::session::{Bench, silence},
+    replay::session::{ReplaySession, silence},
     report::{Exception, exceptions::Precise},
     shrink::simpler,
 };
@@ -61,7 +61,7 @@ pub struct Observed {
 
 /// One line from the child.
 #[derive(Debug, Serialize, Deserialize)]
-enum Word {
+enum ChildMessage {
     Begin(usize),
     Done(usize, Observed),
     Judged(usize, Option<bool>, Precise),
@@ -104,12 +104,12 @@ pub fn operands_of(operation: u32) -> &'static [Kind] {
 
 /// Simplifies and observes every job.
 #[must_use]
-pub fn observe(bench: &mut Bench, jobs: &[Job]) -> Vec<Observed> {
+pub fn observe(session: &mut ReplaySession, jobs: &[Job]) -> Vec<Observed> {
     let mut all: Vec<Option<Observed>> = vec![None; jobs.len()];
     // Those whose simplification was the end of a child are observed as they are; those that were the end again, not at all.
     let (mut plain, mut lost) = (HashSet::new(), HashSet::new());
-    let patience = bench.patience();
-    let timeout = bench.timeout();
+    let patience = session.patience();
+    let timeout = session.timeout();
     loop {
         let open: Vec<usize> = (0..jobs.len()).filter(|i| all[*i].is_none() && !lost.contains(i)).collect();
         if open.is_empty() {
@@ -117,19 +117,19 @@ pub fn observe(bench: &mut Bench, jobs: &[Job]) -> Vec<Observed> {
         }
         let mut current = None;
         let before = open.len();
-        let work = |say: &mut dyn FnMut(&Word)| {
+        let work = |say: &mut dyn FnMut(&ChildMessage)| {
             silence();
-            if bench.evaluator.on_its_own(timeout).is_ok() {
-                work(&mut bench.evaluator, jobs, &open, &plain, say);
+            if session.evaluator.on_its_own(timeout).is_ok() {
+                work(&mut session.evaluator, jobs, &open, &plain, say);
             }
         };
         let hear = |word| match word {
-            Word::Begin(i) => current = Some(i),
-            Word::Done(i, observed) => {
+            ChildMessage::Begin(i) => current = Some(i),
+            ChildMessage::Done(i, observed) => {
                 all[i] = Some(observed);
                 current = None;
             }
-            Word::Judged(i, avoidable, precise) => {
+            ChildMessage::Judged(i, avoidable, precise) => {
                 if let Some(observed) = &mut all[i] {
                     observed.judged = Some((avoidable, precise));
                 }
@@ -151,12 +151,18 @@ pub fn observe(bench: &mut Bench, jobs: &[Job]) -> Vec<Observed> {
 }
 
 /// In the child.
-fn work(evaluator: &mut Evaluator, jobs: &[Job], open: &[usize], plain: &HashSet<usize>, say: &mut dyn FnMut(&Word)) {
+fn work(
+    evaluator: &mut Evaluator,
+    jobs: &[Job],
+    open: &[usize],
+    plain: &HashSet<usize>,
+    say: &mut dyn FnMut(&ChildMessage),
+) {
     let mut simplifier = Simplifier::new();
     let share = ALL / jobs.len().max(1) as u64;
     for i in open {
         let job = &jobs[*i];
-        say(&Word::Begin(*i));
+        say(&ChildMessage::Begin(*i));
         let mut bytes = job.bytes.clone();
         if !evaluator.function().is_harness() {
             bytes.resize(evaluator.input_size(), 0);
@@ -166,11 +172,11 @@ fn work(evaluator: &mut Evaluator, jobs: &[Job], open: &[usize], plain: &HashSet
             simplify(evaluator, &mut simplifier, job.branch, &mut bytes, units);
         }
         let observed = look(evaluator, job.branch, bytes);
-        say(&Word::Done(*i, observed.clone()));
+        say(&ChildMessage::Done(*i, observed.clone()));
         // Afterwards: computing it again may take long or be the end of this process.
         #[cfg(feature = "mpfr")]
         if let Some((avoidable, precise)) = super::avoidable::examine(evaluator, job, &observed, jobs.len()) {
-            say(&Word::Judged(*i, avoidable, precise));
+            say(&ChildMessage::Judged(*i, avoidable, precise));
         }
         if guard::is_worn_out() {
             return;
@@ -179,7 +185,7 @@ fn work(evaluator: &mut Evaluator, jobs: &[Job], open: &[usize], plain: &HashSet
 }
 
 fn arm(evaluator: &mut Evaluator, branch: usize) {
-    evaluator.set_objective(metric::ULP, u64::MAX);
+    evaluator.set_metric(metric::ULP, u64::MAX);
     evaluator.arm(|b| if b == branch { action::RECORD } else { 0 });
 }
 
@@ -199,9 +205,9 @@ fn simplify(
         }
         let ran = evaluator.run(x);
         evaluator.take_hits(&mut hits);
-        let cost = if ran == Ran::Faulted { FAULT } else { evaluator.fuel_used() / probe::FUEL_PER_UNIT };
+        let cost = if ran == RunStatus::Faulted { FAULT } else { evaluator.fuel_used() / budgeted::FUEL_PER_UNIT };
         units = units.saturating_sub(1 + cost);
-        if ran == Ran::Returned && hits.contains(&(branch as u32)) { Verdict::Holds } else { Verdict::Fails }
+        if ran == RunStatus::Returned && hits.contains(&(branch as u32)) { Verdict::Holds } else { Verdict::Fails }
     });
 }
 
@@ -214,6 +220,6 @@ fn look(evaluator: &mut Evaluator, branch: usize, bytes: Vec<u8>) -> Observed {
     let seen = evaluator.seen().map(|s| (s.values, s.times));
     evaluator.watch(None);
     let words = |cells: &[u128]| cells.iter().flat_map(|c| [*c as u64, (*c >> 64) as u64]).collect();
-    let output = (ran == Ran::Returned).then(|| words(evaluator.output()));
+    let output = (ran == RunStatus::Returned).then(|| words(evaluator.output()));
     Observed { bytes, seen, output, judged: None }
 }

@@ -1,8 +1,8 @@
 //! What several clients or campaigns remember, as if they had been one.
 
-use super::store::Remembered;
+use super::store::SavedState;
 
-impl Remembered {
+impl SavedState {
     /// Takes over what another one remembers, but for its faults, which lie in files of another directory. Evaluations, attempts and
     /// what was spent add up; of closest inputs the closer one counts, of times the earlier one.
     pub fn add(&mut self, other: &Self) {
@@ -43,8 +43,8 @@ mod tests {
 
     #[test]
     fn sums_and_firsts() {
-        let mut all = Remembered { spent: vec![1], taken_at: vec![0, 7], given_up: vec![3], ..Remembered::default() };
-        let other = Remembered { spent: vec![2, 5], taken_at: vec![4, 9, 0], given_up: vec![1, 3], ..all.clone() };
+        let mut all = SavedState { spent: vec![1], taken_at: vec![0, 7], given_up: vec![3], ..SavedState::default() };
+        let other = SavedState { spent: vec![2, 5], taken_at: vec![4, 9, 0], given_up: vec![1, 3], ..all.clone() };
         all.add(&other);
         assert_eq!((all.spent, all.taken_at, all.given_up), (vec![3, 5], vec![4, 7, 0], vec![1, 3]));
     }

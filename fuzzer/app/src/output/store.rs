@@ -25,7 +25,7 @@ use crate::{output::atomic, shrink::Closest};
 
 /// What a campaign must remember besides its inputs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Remembered {
+pub struct SavedState {
     /// Version of this file.
     pub version: u32,
     /// Describes function and sites; another target does not resume.
@@ -56,7 +56,7 @@ pub struct Remembered {
     pub taken_at: Vec<u64>,
     /// Hashes of the inputs under which workers died, one per death: what is imported again must not kill for ever.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub killers: Vec<u64>,
+    pub fatal_inputs: Vec<u64>,
 }
 
 /// Version of `state.json`.
@@ -72,14 +72,14 @@ pub struct Store {
     /// Held as long as the campaign runs.
     _lock: File,
     /// What `state.json` says.
-    pub remembered: Remembered,
+    pub saved: SavedState,
     /// What the user should know of the directory as it was found.
     pub messages: Vec<String>,
     /// Bytes of an input; harnesses take any number.
     size: Option<usize>,
     queue: Inputs,
     pending: Inputs,
-    /// Inputs of `remembered.faults`.
+    /// Inputs of `saved.faults`.
     fault_inputs: BTreeMap<String, Vec<u8>>,
     /// Files in `crashes/` and `hangs/` that are not among them: a kill came before the state was written.
     unlisted: Inputs,
@@ -116,26 +116,26 @@ impl Store {
             fs::create_dir_all(&path).map_err(|e| failed(&path, "cannot be created", &e))?;
         }
         let mut messages = Vec::new();
-        let mut remembered = read_state(dir, &mut messages);
-        if remembered.fingerprint.is_empty() {
-            remembered.fingerprint = manifest::read(dir).map(|m| m.fingerprint).unwrap_or_default();
+        let mut saved = read_state(dir, &mut messages);
+        if saved.fingerprint.is_empty() {
+            saved.fingerprint = manifest::read(dir).map(|m| m.fingerprint).unwrap_or_default();
         }
-        if !remembered.fingerprint.is_empty()
+        if !saved.fingerprint.is_empty()
             && !fingerprint.is_empty()
-            && let Some(conflict) = fingerprint::conflict(&remembered.fingerprint, fingerprint)
+            && let Some(conflict) = fingerprint::conflict(&saved.fingerprint, fingerprint)
         {
             return Err(at(dir, conflict));
         }
         if !fingerprint.is_empty() {
-            fingerprint.clone_into(&mut remembered.fingerprint);
+            fingerprint.clone_into(&mut saved.fingerprint);
         }
-        remembered.version = VERSION;
+        saved.version = VERSION;
         let mut found = Leftovers::new(dir, size);
         found.remove_temporary(&["", "queue", "pending", "crashes", "hangs", "tests"]);
         let mut store = Self {
             dir: dir.to_path_buf(),
             _lock: lock,
-            remembered,
+            saved,
             messages,
             size,
             queue: found.inputs("queue")?,
@@ -171,21 +171,21 @@ impl Store {
         // Names are written before the state.
         let figures = |key| names().filter_map(move |name| recovery::figure(name, key)).max().unwrap_or(0);
         let (evaluations, seconds) = (figures("execs"), figures("time") as f64 / 1e3);
-        self.remembered.evaluations = self.remembered.evaluations.max(evaluations).min(u64::MAX / 2);
-        self.remembered.seconds = self.remembered.seconds.max(seconds);
-        let n_faults = self.remembered.faults.len();
+        self.saved.evaluations = self.saved.evaluations.max(evaluations).min(u64::MAX / 2);
+        self.saved.seconds = self.saved.seconds.max(seconds);
+        let n_faults = self.saved.faults.len();
         for (file, bytes) in core::mem::take(&mut self.unlisted) {
-            if self.remembered.faults.contains_key(&file) {
+            if self.saved.faults.contains_key(&file) {
                 self.fault_inputs.insert(file, bytes);
             } else {
                 self.unlisted.push((file, bytes));
             }
         }
-        self.remembered.faults.retain(|file, _| self.fault_inputs.contains_key(file));
-        let lost = n_faults - self.remembered.faults.len();
+        self.saved.faults.retain(|file, _| self.fault_inputs.contains_key(file));
+        let lost = n_faults - self.saved.faults.len();
         if lost > 0 {
             // Whose branches they were is not known; the other faults are run again, see `to_run_again`.
-            self.remembered.by_crash.clear();
+            self.saved.by_crash.clear();
             self.messages.push(format!("the inputs of {lost} crashes or hangs are gone from {}", self.dir.display()));
         }
     }
@@ -200,7 +200,7 @@ impl Store {
     #[must_use]
     pub fn is_resumed(&self) -> bool {
         let inputs = [&self.queue, &self.pending, &self.unlisted];
-        self.remembered.evaluations > 0 || inputs.iter().any(|i| !i.is_empty())
+        self.saved.evaluations > 0 || inputs.iter().any(|i| !i.is_empty())
     }
 
     /// Names and bytes in `queue/`.
@@ -226,7 +226,7 @@ impl Store {
     pub fn to_run_again(&self) -> Vec<Vec<u8>> {
         let unlisted = self.unlisted.iter().map(|(_, bytes)| bytes);
         // Those that kill the process are never run without need.
-        let is_cheap = |file: &String| self.remembered.by_crash.is_empty() && self.remembered.faults[file].is_cheap;
+        let is_cheap = |file: &String| self.saved.by_crash.is_empty() && self.saved.faults[file].is_cheap;
         unlisted.chain(self.fault_inputs.iter().filter(|(f, _)| is_cheap(f)).map(|(_, b)| b)).cloned().collect()
     }
 
@@ -271,7 +271,7 @@ impl Store {
         let file = if let Some(i) = self.unlisted.iter().position(|(_, b)| *b == bytes) {
             // Under the name it has, even if the place is known: it must not be run again and again.
             self.unlisted.remove(i).0
-        } else if self.remembered.faults.values().any(|f| f.key == fault.key) {
+        } else if self.saved.faults.values().any(|f| f.key == fault.key) {
             return false;
         } else {
             let file = self.new_fault_name(fault.kind, milliseconds);
@@ -279,7 +279,7 @@ impl Store {
             file
         };
         self.fault_inputs.insert(file.clone(), bytes);
-        self.remembered.faults.insert(file, fault.clone());
+        self.saved.faults.insert(file, fault.clone());
         self.has_new_faults = true;
         true
     }
@@ -288,7 +288,7 @@ impl Store {
         let folder = if kind == FaultKind::Crash { "crashes" } else { "hangs" };
         let files = self.fault_inputs.keys().chain(self.unlisted.iter().map(|(file, _)| file));
         let number = recovery::next_id(files.filter_map(|file| file.strip_prefix(folder)?.strip_prefix('/')));
-        format!("{folder}/id:{number:06},time:{milliseconds},execs:{},op:penfuzz", self.remembered.evaluations)
+        format!("{folder}/id:{number:06},time:{milliseconds},execs:{},op:penfuzz", self.saved.evaluations)
     }
 
     /// The inputs of faults by their files.
@@ -300,7 +300,7 @@ impl Store {
     /// Files on the disk, of those in `queue/`, `pending/`, `crashes/` and `hangs/` that this campaign knows.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        let faults = |kind| self.remembered.faults.values().filter(|f| f.kind == kind).count();
+        let faults = |kind| self.saved.faults.values().filter(|f| f.kind == kind).count();
         let lacks = |folder: &str| self.unwritten.iter().filter(|(file, _)| file.starts_with(folder)).count();
         Counts {
             kept: self.queue.len() - lacks("queue/"),
@@ -352,7 +352,7 @@ impl Store {
     /// Those of the file system.
     pub fn save(&mut self) -> io::Result<()> {
         self.flush()?;
-        let text = serde_json::to_vec_pretty(&self.remembered)?;
+        let text = serde_json::to_vec_pretty(&self.saved)?;
         atomic::write(&self.dir.join(STATE), &text)?;
         self.has_new_faults = false;
         Ok(())
@@ -395,24 +395,24 @@ fn below(folder: &str, inputs: &Inputs) -> Inputs {
 /// What is on the disk of a campaign that may be running: its state, and its kept and pending inputs by their files below
 /// `dir`. Nothing is changed, and what cannot be read is not there.
 #[must_use]
-pub fn peek(dir: &Path) -> (Remembered, Inputs) {
+pub fn peek(dir: &Path) -> (SavedState, Inputs) {
     let inputs = ["queue", "pending"].map(|folder| below(folder, &recovery::peek(&dir.join(folder)))).concat();
     (peek_state(dir).unwrap_or_default(), inputs)
 }
 
 /// The state of the campaign in `dir`, which may be running; nothing is touched.
 #[must_use]
-pub fn peek_state(dir: &Path) -> Option<Remembered> {
-    let state: Remembered = serde_json::from_slice(&fs::read(dir.join(STATE)).ok()?).ok()?;
+pub fn peek_state(dir: &Path) -> Option<SavedState> {
+    let state: SavedState = serde_json::from_slice(&fs::read(dir.join(STATE)).ok()?).ok()?;
     (state.version == VERSION).then_some(state)
 }
 
 /// The state that was left, or a fresh one.
-fn read_state(dir: &Path, messages: &mut Vec<String>) -> Remembered {
+fn read_state(dir: &Path, messages: &mut Vec<String>) -> SavedState {
     let path = dir.join(STATE);
     let read = match fs::read(&path) {
-        Ok(bytes) => serde_json::from_slice::<Remembered>(&bytes).ok().filter(|state| state.version == VERSION),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Remembered::default(),
+        Ok(bytes) => serde_json::from_slice::<SavedState>(&bytes).ok().filter(|state| state.version == VERSION),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return SavedState::default(),
         Err(_) => None,
     };
     read.unwrap_or_else(|| {
@@ -420,6 +420,6 @@ fn read_state(dir: &Path, messages: &mut Vec<String>) -> Remembered {
         // What cannot be moved is written over by the next state.
         let how = if fs::rename(&path, &aside).is_ok() { "set aside as" } else { "ignored; it cannot be set aside as" };
         messages.push(format!("{} is not a state of this version; {how} {}", path.display(), aside.display()));
-        Remembered::default()
+        SavedState::default()
     })
 }

@@ -17,9 +17,9 @@ use std::{
 use libafl_bolts::rands::StdRand;
 use penfuzz_engine::{
     error::Error,
-    executor::{Evaluator, Fault, evaluator::Ran, guard},
+    executor::{Evaluator, Fault, evaluator::RunStatus, guard},
     goals::{
-        Objective, Path,
+        Goal, Path,
         path::{Step, is_taken},
     },
     program::{Target, harvest},
@@ -33,7 +33,7 @@ use penfuzz_mutators::{
 use serde::{Deserialize, Serialize};
 
 use self::{
-    search::{Bounds, Closer, Deadly, Search},
+    search::{Bounds, Closer, FatalInputs, Search},
     spec::Names,
 };
 use crate::{
@@ -123,7 +123,7 @@ pub struct Answer {
 
 /// One word of the searching child.
 #[derive(Debug, Serialize, Deserialize)]
-enum Word {
+enum ChildMessage {
     Closer { goal: usize, r: u64, bytes: Vec<u8>, evaluations: u64 },
     End { evaluations: u64 },
 }
@@ -140,7 +140,7 @@ pub fn run(evaluator: &mut Evaluator, query: &Query, options: &Options) -> Resul
     evaluator.set_scope(&query.scope.sites);
     let shown =
         shared_memory::bytes(evaluator.input_size().max(1)).ok_or_else(|| Error::new("no memory for an input"))?;
-    let mut answer = look_for(evaluator, query, &goals, options, Deadly { known: HashSet::new(), shown });
+    let mut answer = look_for(evaluator, query, &goals, options, FatalInputs { known: HashSet::new(), shown });
     if answer.r == 0
         && let Some(found) = answer.bytes.take()
     {
@@ -165,7 +165,13 @@ pub fn run(evaluator: &mut Evaluator, query: &Query, options: &Options) -> Resul
 }
 
 /// The dictionary, graph and all else that a search needs is made once; each child inherits it.
-fn look_for(evaluator: &mut Evaluator, query: &Query, goals: &[Path], options: &Options, mut deadly: Deadly) -> Answer {
+fn look_for(
+    evaluator: &mut Evaluator,
+    query: &Query,
+    goals: &[Path],
+    options: &Options,
+    mut fatal_inputs: FatalInputs,
+) -> Answer {
     let _watch = interrupts::Watch::begin();
     let begun = Instant::now();
     let until = begun + options.max_time;
@@ -189,31 +195,31 @@ fn look_for(evaluator: &mut Evaluator, query: &Query, goals: &[Path], options: &
         let bounds = Bounds { until, evaluations: options.max_evals };
         let mut seeds = options.seeds.clone();
         seeds.extend(answer.bytes.clone());
-        let work = |say: &mut dyn FnMut(&Word)| {
+        let work = |say: &mut dyn FnMut(&ChildMessage)| {
             silence();
             if evaluator.on_its_own(options.timeout).is_err() {
                 return;
             }
             evaluator.set_evaluations(before);
             let seed = options.seed.wrapping_add(answer.deaths << 32);
-            let (words, deadly) = (dictionary.clone(), deadly.clone());
-            let mut search = Search::new(evaluator, &saturation, goals, words, seed, bounds, deadly);
+            let (words, fatal_inputs) = (dictionary.clone(), fatal_inputs.clone());
+            let mut search = Search::new(evaluator, &saturation, goals, words, seed, bounds, fatal_inputs);
             let mut told = Teller { at_once: answer.deaths > 0, ..Teller::default() };
             search.run(options.search, &seeds, &mut |closer| told.tell(&closer, say));
             told.rest(say);
-            say(&Word::End { evaluations: evaluator.evaluations() });
+            say(&ChildMessage::End { evaluations: evaluator.evaluations() });
         };
         let mut ended = false;
         let mut found = (answer.bytes.take(), answer.path, answer.r, answer.evaluations);
         let hear = |word| match word {
-            Word::Closer { goal, r, bytes, evaluations } => {
+            ChildMessage::Closer { goal, r, bytes, evaluations } => {
                 let now = goals[goal].missing(r);
                 if (now, r) < (missing, found.2) || found.0.is_none() {
                     missing = now;
                     found = (Some(bytes), goal, r, evaluations);
                 }
             }
-            Word::End { evaluations } => {
+            ChildMessage::End { evaluations } => {
                 found.3 = evaluations;
                 ended = true;
             }
@@ -229,8 +235,8 @@ fn look_for(evaluator: &mut Evaluator, query: &Query, goals: &[Path], options: &
             break;
         }
         // SAFETY: there are as many bytes, and the process that wrote them is gone.
-        let last = unsafe { core::slice::from_raw_parts(deadly.shown.as_ptr(), size) };
-        deadly.known.insert(last.to_vec());
+        let last = unsafe { core::slice::from_raw_parts(fatal_inputs.shown.as_ptr(), size) };
+        fatal_inputs.known.insert(last.to_vec());
         answer.deaths += 1;
         answer.evaluations += 1;
     }
@@ -244,12 +250,12 @@ struct Teller {
     /// The target has ended its process before: what is held would be lost with the next one.
     at_once: bool,
     last: Option<Instant>,
-    held: Option<Word>,
+    held: Option<ChildMessage>,
 }
 
 impl Teller {
-    fn tell(&mut self, closer: &Closer, say: &mut dyn FnMut(&Word)) {
-        let word = Word::Closer {
+    fn tell(&mut self, closer: &Closer, say: &mut dyn FnMut(&ChildMessage)) {
+        let word = ChildMessage::Closer {
             goal: closer.goal,
             r: closer.r,
             bytes: closer.bytes.to_vec(),
@@ -265,7 +271,7 @@ impl Teller {
         }
     }
 
-    fn rest(&mut self, say: &mut dyn FnMut(&Word)) {
+    fn rest(&mut self, say: &mut dyn FnMut(&ChildMessage)) {
         if let Some(word) = self.held.take() {
             say(&word);
         }
@@ -288,9 +294,9 @@ pub fn confirm(evaluator: &mut Evaluator, query: &Query, bytes: &[u8], timeout: 
 
 /// The same in this process, for at most `room` passes.
 fn record(evaluator: &mut Evaluator, counts: &[bool], bytes: &[u8], room: usize) -> Confirmed {
-    evaluator.set_ration(evaluator.fuel());
+    evaluator.set_fuel_cap(evaluator.fuel());
     let (ran, passes) = evaluator.passes(counts, bytes, room);
-    let fault = if ran == Ran::Faulted { evaluator.fault() } else { None };
+    let fault = if ran == RunStatus::Faulted { evaluator.fault() } else { None };
     let result = evaluator.output()[0] as u64;
     Confirmed { passes: passes.branches, n_passes: passes.n, fault, result }
 }
@@ -305,7 +311,7 @@ fn simplify(evaluator: &mut Evaluator, query: &Query, path: &Path, found: &[u8],
         if evaluator.on_its_own(timeout).is_err() {
             return;
         }
-        evaluator.set_ration(evaluator.fuel());
+        evaluator.set_fuel_cap(evaluator.fuel());
         let (layout, is_harness) = (evaluator.function().layout(), evaluator.function().is_harness());
         path.arm(evaluator, &saturation);
         let (mut left, mut x) = (CANDIDATES, found.to_vec());
@@ -314,7 +320,7 @@ fn simplify(evaluator: &mut Evaluator, query: &Query, path: &Path, found: &[u8],
                 return Verdict::Stop;
             }
             left -= 1;
-            if evaluator.run(y) == Ran::Returned && evaluator.r() == 0 {
+            if evaluator.run(y) == RunStatus::Returned && evaluator.r() == 0 {
                 say(&y.to_vec());
                 return Verdict::Holds;
             }

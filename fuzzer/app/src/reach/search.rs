@@ -6,9 +6,9 @@ use std::{collections::HashSet, sync::Arc, time::Instant};
 use libafl_bolts::rands::{Rand, StdRand};
 use penfuzz_engine::{
     executor::{Evaluator, guard},
-    goals::{Objective, Path},
+    goals::{Goal, Path},
     saturation::Saturation,
-    stages::probe,
+    stages::budgeted,
 };
 use penfuzz_mutators::{
     basinhopping::Basinhopping,
@@ -27,14 +27,14 @@ use crate::{campaign::SearchKind, process::interrupts};
 const FIRST_BUDGET: u64 = 2_000;
 /// Units of the longest attempt.
 const LONGEST_BUDGET: u64 = 400_000;
-/// Inputs remembered that got about as far.
+/// Inputs saved that got about as far.
 const EQUALS: usize = 24;
 /// About as far: all steps but one in this many.
 const ABOUT: usize = 10;
 /// Units of a turn that combines such inputs.
 const COMBINING: u64 = 4_000;
 /// The fuel of the first attempts is the whole divided by two to this power, or what a path needs.
-const FIRST_RATION: u32 = 8;
+const FIRST_FUEL_CAP: u32 = 8;
 /// Units between two looks at the clock.
 const TICK: u64 = 16;
 
@@ -54,7 +54,7 @@ pub struct Closer<'a> {
 /// Inputs that have ended the process of an earlier part of the search, and where the one under evaluation is shown to whoever
 /// outlives this one.
 #[derive(Debug, Clone)]
-pub struct Deadly {
+pub struct FatalInputs {
     /// They are not evaluated again.
     pub known: HashSet<Vec<u8>>,
     /// Room for an input, in memory that is shared.
@@ -72,7 +72,7 @@ pub struct Bounds {
 
 /// Inputs that got farthest on the way to one goal.
 #[derive(Debug, Clone)]
-struct Goal {
+struct PathGoal {
     path: Path,
     r: u64,
     best: Vec<u8>,
@@ -81,7 +81,7 @@ struct Goal {
     missing: usize,
 }
 
-impl Goal {
+impl PathGoal {
     /// Steps that an input may miss which got about as far.
     fn most_missing(&self) -> usize {
         self.missing + (self.path.len() - self.missing) / ABOUT
@@ -99,8 +99,8 @@ pub struct Search<'a> {
     starts: StartPoints,
     rng: StdRand,
     bounds: Bounds,
-    deadly: Deadly,
-    goals: Vec<Goal>,
+    fatal_inputs: FatalInputs,
+    goals: Vec<PathGoal>,
     x: Vec<u8>,
 }
 
@@ -114,12 +114,12 @@ impl<'a> Search<'a> {
         dictionary: Dictionary,
         seed: u64,
         bounds: Bounds,
-        deadly: Deadly,
+        fatal_inputs: FatalInputs,
     ) -> Self {
         let layout = evaluator.function().layout();
         let dictionary = Arc::new(dictionary);
         let avm = || Avm::new(Arc::clone(&dictionary));
-        let goal = |path: &Path| Goal {
+        let goal = |path: &Path| PathGoal {
             path: path.clone(),
             r: u64::MAX,
             best: vec![0; layout.size()],
@@ -138,7 +138,7 @@ impl<'a> Search<'a> {
             layout,
             dictionary,
             bounds,
-            deadly,
+            fatal_inputs,
         }
     }
 
@@ -155,7 +155,8 @@ impl<'a> Search<'a> {
     fn sample(&mut self, kind: SearchKind, say: &mut dyn FnMut(Closer)) -> Result<(), Stop> {
         self.arm(0, None);
         let general = Dictionary::general();
-        let mut walk = Walk::new(self.evaluator, (0, &mut self.goals[0]), (&self.deadly, self.bounds), u64::MAX, say);
+        let mut walk =
+            Walk::new(self.evaluator, (0, &mut self.goals[0]), (&self.fatal_inputs, self.bounds), u64::MAX, say);
         loop {
             match kind {
                 SearchKind::Random => random::fill(&mut self.rng, &self.layout, &mut self.x),
@@ -170,9 +171,9 @@ impl<'a> Search<'a> {
         for attempt in 0.. {
             let budget = (FIRST_BUDGET << (attempt / 4).min(20)).min(LONGEST_BUDGET);
             for goal in 0..self.goals.len() {
-                let ration = self.evaluator.fuel() >> FIRST_RATION.saturating_sub(attempt as u32 / 2);
+                let fuel_cap = self.evaluator.fuel() >> FIRST_FUEL_CAP.saturating_sub(attempt as u32 / 2);
                 let steps = self.goals[goal].path.len() as i64;
-                self.evaluator.set_ration(ration.max(steps.saturating_mul(2) + 1024));
+                self.evaluator.set_fuel_cap(fuel_cap.max(steps.saturating_mul(2) + 1024));
                 if attempt == 0 {
                     self.look_at(goal, seeds, say)?;
                 }
@@ -191,7 +192,7 @@ impl<'a> Search<'a> {
         for seed in seeds {
             let mut x = seed.clone();
             x.resize(size, 0);
-            let known = (&self.deadly, self.bounds);
+            let known = (&self.fatal_inputs, self.bounds);
             Walk::new(self.evaluator, (goal, &mut self.goals[goal]), known, u64::MAX, say).evaluate(&x)?;
         }
         Ok(())
@@ -211,7 +212,7 @@ impl<'a> Search<'a> {
                 Turn::Best | Turn::Fresh => left.min(budget / 2 + 1),
             };
             self.choose_start(goal, turn_of);
-            let known = (&self.deadly, self.bounds);
+            let known = (&self.fatal_inputs, self.bounds);
             let mut walk = Walk::new(self.evaluator, (goal, &mut self.goals[goal]), known, allowed, say);
             let end = match turn_of {
                 Turn::Combine => combine(&mut walk, &mut self.x, &self.layout, &mut self.rng),
@@ -264,7 +265,7 @@ enum Turn {
 }
 
 impl Turn {
-    fn of(number: usize, goal: &Goal) -> Self {
+    fn of(number: usize, goal: &PathGoal) -> Self {
         const ALL: [Turn; 5] = [Turn::Fresh, Turn::Best, Turn::Near, Turn::Hops, Turn::Combine];
         match ALL[number % ALL.len()] {
             _ if goal.r == u64::MAX => Self::Fresh,
@@ -297,8 +298,8 @@ fn combine(walk: &mut Walk, x: &mut [u8], layout: &Layout, rng: &mut StdRand) ->
 struct Walk<'a> {
     evaluator: &'a mut Evaluator,
     number: usize,
-    goal: &'a mut Goal,
-    deadly: &'a Deadly,
+    goal: &'a mut PathGoal,
+    fatal_inputs: &'a FatalInputs,
     bounds: Bounds,
     budget: u64,
     tick: u64,
@@ -308,12 +309,12 @@ struct Walk<'a> {
 impl<'a> Walk<'a> {
     fn new(
         evaluator: &'a mut Evaluator,
-        (number, goal): (usize, &'a mut Goal),
-        (deadly, bounds): (&'a Deadly, Bounds),
+        (number, goal): (usize, &'a mut PathGoal),
+        (fatal_inputs, bounds): (&'a FatalInputs, Bounds),
         budget: u64,
         say: &'a mut dyn FnMut(Closer),
     ) -> Self {
-        Self { evaluator, number, goal, deadly, bounds, budget, tick: 0, say }
+        Self { evaluator, number, goal, fatal_inputs, bounds, budget, tick: 0, say }
     }
 
     fn is_over(&mut self) -> bool {
@@ -361,14 +362,14 @@ impl RepresentingFunction for Walk<'_> {
         if self.is_over() {
             return Err(Stop::End);
         }
-        if !self.deadly.known.is_empty() && self.deadly.known.contains(x) {
+        if !self.fatal_inputs.known.is_empty() && self.fatal_inputs.known.contains(x) {
             self.budget -= 1;
             return Ok(u64::MAX);
         }
         // SAFETY: there is room for an input, and nobody reads it while this process lives.
-        unsafe { core::ptr::copy_nonoverlapping(x.as_ptr(), self.deadly.shown.as_ptr(), x.len()) };
+        unsafe { core::ptr::copy_nonoverlapping(x.as_ptr(), self.fatal_inputs.shown.as_ptr(), x.len()) };
         let _ = self.evaluator.run(x);
-        let cost = 1 + self.evaluator.fuel_used() / probe::FUEL_PER_UNIT;
+        let cost = 1 + self.evaluator.fuel_used() / budgeted::FUEL_PER_UNIT;
         self.budget = self.budget.saturating_sub(cost);
         self.tick = self.tick.saturating_sub(cost);
         let r = self.evaluator.r();

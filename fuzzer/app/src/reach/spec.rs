@@ -88,7 +88,7 @@ impl<'a> Names<'a> {
             ))
         };
         let (place, outcome) = text.rsplit_once(':').ok_or_else(wrong)?;
-        let place = Place::read(place.trim()).ok_or_else(wrong)?;
+        let place = Location::read(place.trim()).ok_or_else(wrong)?;
         let site = self.site(text, &place)?;
         let site = &self.target.sites[site];
         let k = outcome_of(site, outcome.trim()).ok_or_else(|| self.no_outcome(text, site))?;
@@ -106,7 +106,7 @@ impl<'a> Names<'a> {
     }
 
     /// The one site at a place.
-    fn site(&self, text: &str, place: &Place) -> Result<usize, Error> {
+    fn site(&self, text: &str, place: &Location) -> Result<usize, Error> {
         let sites = &self.target.sites;
         let in_file: Vec<usize> = self.sites.iter().copied().filter(|s| place.is_in(&sites[*s].file)).collect();
         if in_file.is_empty() {
@@ -134,7 +134,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    fn none_there(&self, text: &str, place: &Place, in_file: &[usize], on_line: &[usize]) -> String {
+    fn none_there(&self, text: &str, place: &Location, in_file: &[usize], on_line: &[usize]) -> String {
         if !on_line.is_empty() {
             let places: Vec<String> = on_line.iter().map(|s| self.place(self.target.sites[*s].first_branch)).collect();
             return format!("`{text}`: no conditional in that column; there are {}", list(&places));
@@ -247,14 +247,14 @@ fn list(all: &[impl AsRef<str>]) -> String {
 
 /// A place as it is written.
 #[derive(Debug, PartialEq, Eq)]
-struct Place<'a> {
+struct Location<'a> {
     file: Option<&'a str>,
     line: u32,
     column: Option<u32>,
     ordinal: Option<usize>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> Location<'a> {
     /// `FILE:LINE`, `FILE:LINE:COLUMN`, `FILE:LINE:COLUMN#K`, or the same without a file.
     fn read(text: &'a str) -> Option<Self> {
         let (text, ordinal) = match text.rsplit_once('#') {
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn places_are_read_from_the_end() {
-        let of = |text| Place::read(text).map(|p| (p.file, p.line, p.column, p.ordinal));
+        let of = |text| Location::read(text).map(|p| (p.file, p.line, p.column, p.ordinal));
         assert_eq!(of("12"), Some((None, 12, None, None)));
         assert_eq!(of("12:3"), Some((None, 12, Some(3), None)));
         assert_eq!(of("a.c:12"), Some((Some("a.c"), 12, None, None)));

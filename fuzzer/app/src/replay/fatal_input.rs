@@ -28,13 +28,13 @@ pub struct Death {
 }
 
 impl Death {
-    /// For the board; never 0.
+    /// For the shm; never 0.
     #[must_use]
     pub fn to_number(self) -> u32 {
         (self.signal.unsigned_abs() << 2) | (u32::from(self.stuck) << 1) | 1
     }
 
-    /// From the board.
+    /// From the shm.
     #[must_use]
     pub fn of_number(number: u32) -> Option<Self> {
         (number & 1 == 1).then_some(Self { signal: (number >> 2) as i32, stuck: number & 2 != 0 })
@@ -123,7 +123,7 @@ pub fn run_again(
         // SAFETY: the child is on its own; it ends here, whatever the target does.
         unsafe {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            evaluator.set_objective(metric::ULP, u64::MAX);
+            evaluator.set_metric(metric::ULP, u64::MAX);
             evaluator.arm(|b| if scope.branches[b] { action::RECORD } else { 0 });
             (*evaluator.target().state()).outcomes = shared.first;
             let _ = evaluator.run(bytes);

@@ -13,7 +13,7 @@ use penfuzz_engine::{
     error::{Error, at},
     executor::{
         Evaluator, Fault,
-        evaluator::{Limits, Ran},
+        evaluator::{Limits, RunStatus},
         guard,
     },
     program::{
@@ -42,7 +42,7 @@ pub struct Run {
 
 /// See the module.
 #[derive(Debug)]
-pub struct Bench {
+pub struct ReplaySession {
     /// The function under test.
     pub evaluator: Evaluator,
     /// The branches that count.
@@ -71,7 +71,7 @@ pub struct Subject<'a> {
     pub limits: Limits,
 }
 
-impl Bench {
+impl ReplaySession {
     /// Loads the linked file of a target.
     ///
     /// # Errors
@@ -173,14 +173,14 @@ impl Bench {
 
     /// Evaluates one input in this process.
     pub fn look(&mut self, bytes: &[u8]) -> Run {
-        self.evaluator.set_objective(metric::ULP, u64::MAX);
+        self.evaluator.set_metric(metric::ULP, u64::MAX);
         let scope = &self.scope;
         self.evaluator.arm(|b| if scope.asked[b] { action::RECORD } else { 0 });
         let ran = self.evaluator.run(bytes);
         let mut covers = Vec::new();
         self.evaluator.take_hits(&mut covers);
         covers.sort_unstable();
-        Run { covers, fault: if ran == Ran::Faulted { self.evaluator.fault() } else { None } }
+        Run { covers, fault: if ran == RunStatus::Faulted { self.evaluator.fault() } else { None } }
     }
 
     /// What is known of an input that kills its process: told apart by its way of dying and the branches on the way.

@@ -92,7 +92,7 @@ enum Item {
 
 /// One line from the child.
 #[derive(Debug, Serialize, Deserialize)]
-enum Word {
+enum ChildMessage {
     /// Work on an item begins.
     Begin(Item),
     /// A test has become simpler.
@@ -106,21 +106,21 @@ enum Word {
 }
 
 impl Shrunk {
-    fn note(&mut self, word: Word) {
+    fn note(&mut self, word: ChildMessage) {
         match word {
-            Word::Test { file, bytes, covers } => {
+            ChildMessage::Test { file, bytes, covers } => {
                 if let Some(test) = self.tests.iter_mut().find(|t| t.file == file) {
                     (test.bytes, test.covers) = (bytes, covers);
                 }
             }
-            Word::Drop { file } => self.tests.retain(|t| t.file != file),
-            Word::Closest { branch, closest } => {
+            ChildMessage::Drop { file } => self.tests.retain(|t| t.file != file),
+            ChildMessage::Closest { branch, closest } => {
                 self.closest.insert(branch, closest);
             }
-            Word::Fault(failing) => {
+            ChildMessage::Fault(failing) => {
                 self.faults.insert(failing.file.clone(), failing);
             }
-            Word::Begin(_) => {}
+            ChildMessage::Begin(_) => {}
         }
     }
 }
@@ -155,7 +155,7 @@ impl Shrinker {
             let ending = child::run(
                 |say| work::work(evaluator, finds, now, &skip, say),
                 |word| match word {
-                    Word::Begin(item) => begun.push(item),
+                    ChildMessage::Begin(item) => begun.push(item),
                     word => shrunk.note(word),
                 },
                 Limit::At(until),

@@ -6,15 +6,15 @@ use std::{collections::HashSet, time::Duration};
 
 use penfuzz_cc::abi::{action, metric};
 use penfuzz_engine::{
-    executor::{Evaluator, evaluator::Ran},
-    stages::probe,
+    executor::{Evaluator, evaluator::RunStatus},
+    stages::budgeted,
 };
 use penfuzz_mutators::{
     simplify::{Simplifier, Verdict},
     view::Layout,
 };
 
-use super::{Closest, Failing, Finds, Item, Shrunk, Word, cover::Counts};
+use super::{ChildMessage, Closest, Failing, Finds, Item, Shrunk, cover::Counts};
 
 /// Units for one report.
 const ALL: u64 = 1_000_000;
@@ -36,7 +36,7 @@ struct Work<'a> {
     layout: Layout,
     is_harness: bool,
     skip: &'a HashSet<Item>,
-    say: &'a mut dyn FnMut(&Word),
+    say: &'a mut dyn FnMut(&ChildMessage),
     simplifier: Simplifier,
     units: u64,
 }
@@ -66,7 +66,7 @@ pub fn work(
     finds: &Finds,
     mut now: Shrunk,
     skip: &HashSet<Item>,
-    say: &mut dyn FnMut(&Word),
+    say: &mut dyn FnMut(&ChildMessage),
 ) {
     if evaluator.on_its_own(PATIENCE).is_err() {
         return;
@@ -97,7 +97,7 @@ impl Work<'_> {
         if self.units == 0 || self.skip.contains(&item) {
             return false;
         }
-        (self.say)(&Word::Begin(item));
+        (self.say)(&ChildMessage::Begin(item));
         true
     }
 
@@ -106,7 +106,7 @@ impl Work<'_> {
         &mut self,
         x: &mut Vec<u8>,
         units: u64,
-        mut property: impl FnMut(&mut Evaluator, Ran, &[u32]) -> bool,
+        mut property: impl FnMut(&mut Evaluator, RunStatus, &[u32]) -> bool,
     ) -> bool {
         let mut units = units.min(self.units);
         let granted = units;
@@ -119,8 +119,11 @@ impl Work<'_> {
             let ran = evaluator.run(y);
             evaluator.take_hits(&mut hits);
             let fuel = evaluator.fuel_used();
-            let cost =
-                if ran == Ran::Faulted { FAULT + fuel / FUEL_PER_UNIT_OF_FAULT } else { fuel / probe::FUEL_PER_UNIT };
+            let cost = if ran == RunStatus::Faulted {
+                FAULT + fuel / FUEL_PER_UNIT_OF_FAULT
+            } else {
+                fuel / budgeted::FUEL_PER_UNIT
+            };
             units = units.saturating_sub(1 + cost);
             if property(evaluator, ran, &hits) { Verdict::Holds } else { Verdict::Fails }
         };
@@ -137,7 +140,7 @@ impl Work<'_> {
     }
 
     fn arm(&mut self, action_of: impl Fn(usize) -> u8) {
-        self.evaluator.set_objective(metric::ULP, u64::MAX);
+        self.evaluator.set_metric(metric::ULP, u64::MAX);
         self.evaluator.arm(action_of);
     }
 
@@ -153,7 +156,7 @@ impl Work<'_> {
             if needed.is_empty() {
                 let test = now.tests.remove(i);
                 counts.remove(&test);
-                (self.say)(&Word::Drop { file: test.file });
+                (self.say)(&ChildMessage::Drop { file: test.file });
                 continue;
             }
             if !self.begin(Item::Test(now.tests[i].file.clone())) {
@@ -162,7 +165,7 @@ impl Work<'_> {
             let (mut bytes, mut covers) = (now.tests[i].bytes.clone(), Vec::new());
             self.fill_up(&mut bytes);
             let changed = self.simplify(&mut bytes, EACH, |_, ran, hits| {
-                let holds = ran == Ran::Returned
+                let holds = ran == RunStatus::Returned
                     && needed.iter().all(|b| hits.binary_search(b).is_ok())
                     && hits.iter().all(|b| known.contains(b));
                 if holds {
@@ -175,7 +178,7 @@ impl Work<'_> {
                 counts.remove(&now.tests[i]);
                 (now.tests[i].bytes, now.tests[i].covers) = (bytes.clone(), covers.clone());
                 counts.add(&now.tests[i]);
-                (self.say)(&Word::Test { file: now.tests[i].file.clone(), bytes, covers });
+                (self.say)(&ChildMessage::Test { file: now.tests[i].file.clone(), bytes, covers });
             }
         }
         any
@@ -192,13 +195,13 @@ impl Work<'_> {
         let mut taken = Vec::new();
         let ran = self.evaluator.run(&bytes);
         self.evaluator.take_hits(&mut taken);
-        if ran == Ran::Returned || self.evaluator.fault_key() != Some(key) {
+        if ran == RunStatus::Returned || self.evaluator.fault_key() != Some(key) {
             return;
         }
         let only_here: Vec<u32> =
             taken.into_iter().filter(|b| !self.finds.kept.iter().any(|k| k.covers.contains(b))).collect();
         let changed = self.simplify(&mut bytes, EACH_FAULT, |evaluator, ran, hits| {
-            ran == Ran::Faulted
+            ran == RunStatus::Faulted
                 && only_here.iter().all(|b| hits.binary_search(b).is_ok())
                 && !hits.iter().any(|b| uncovered.contains(b))
                 && evaluator.fault_key() == Some(key)
@@ -209,7 +212,7 @@ impl Work<'_> {
             if let Some(fault) = self.evaluator.fault() {
                 reason = fault.reason;
             }
-            (self.say)(&Word::Fault(Failing { file, bytes, key, reason }));
+            (self.say)(&ChildMessage::Fault(Failing { file, bytes, key, reason }));
         }
     }
 
@@ -228,7 +231,7 @@ impl Work<'_> {
             if now.closest.get(branch).is_none_or(|c| c.distance > distance) {
                 let closest = Closest { distance, bytes: bytes.to_vec() };
                 now.closest.insert(*branch, closest.clone());
-                (self.say)(&Word::Closest { branch: *branch, closest });
+                (self.say)(&ChildMessage::Closest { branch: *branch, closest });
             }
         }
     }
@@ -239,10 +242,10 @@ impl Work<'_> {
         }
         let Closest { distance, mut bytes } = closest;
         self.arm(|b| if b == branch as usize { action::WANT | action::MIN } else { 0 });
-        let changed =
-            self.simplify(&mut bytes, EACH, |evaluator, ran, _| ran == Ran::Returned && evaluator.r() == distance);
+        let changed = self
+            .simplify(&mut bytes, EACH, |evaluator, ran, _| ran == RunStatus::Returned && evaluator.r() == distance);
         if changed {
-            (self.say)(&Word::Closest { branch, closest: Closest { distance, bytes } });
+            (self.say)(&ChildMessage::Closest { branch, closest: Closest { distance, bytes } });
         }
     }
 }

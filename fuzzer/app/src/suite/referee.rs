@@ -34,7 +34,7 @@ pub struct Referee {
 
 /// What the referee found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
+pub struct RefereeCount {
     /// The counts.
     pub referee: Referee,
     /// Every branch by line and index, ascending.
@@ -64,7 +64,7 @@ pub struct Job<'a> {
 ///
 /// # Errors
 /// A file does not compile or link, the test program fails or takes too long, or gcov does not know the function.
-pub fn judge(job: &Job) -> Result<Verdict> {
+pub fn judge(job: &Job) -> Result<RefereeCount> {
     let directory = tempfile::Builder::new()
         .prefix("penfuzz-referee-")
         .tempdir()
@@ -73,7 +73,7 @@ pub fn judge(job: &Job) -> Result<Verdict> {
     run(&directory.path().join("program"), directory.path(), job.timeout)?;
     let branches = count(job.report, &measured, directory.path())?;
     let covered = branches.iter().filter(|b| b.taken).count();
-    Ok(Verdict { referee: Referee { tool: "gcov".to_owned(), total: branches.len(), covered }, branches })
+    Ok(RefereeCount { referee: Referee { tool: "gcov".to_owned(), total: branches.len(), covered }, branches })
 }
 
 /// Compiles and links `directory/program`. The object file that holds the function under test.
@@ -163,7 +163,7 @@ pub struct LineDifference {
 
 /// The lines of the function under test whose counts differ, ascending.
 #[must_use]
-pub fn differences(report: &Report, verdict: &Verdict) -> Vec<LineDifference> {
+pub fn differences(report: &Report, verdict: &RefereeCount) -> Vec<LineDifference> {
     let mut lines: BTreeMap<u32, [(usize, usize); 2]> = BTreeMap::new();
     for site in report.sites.iter().filter(|s| s.function == report.function) {
         for branch in &site.branches {

@@ -11,7 +11,7 @@ fn example_in(source: &str, name: &str) -> (tempfile::TempDir, Report, PathBuf) 
     (dir, example::report(), file)
 }
 
-fn judged(dir: &Path, report: &Report, file: &Path, support: &[PathBuf]) -> Result<Verdict> {
+fn judged(dir: &Path, report: &Report, file: &Path, support: &[PathBuf]) -> Result<RefereeCount> {
     judge(&Job {
         report,
         file,

@@ -68,9 +68,9 @@ where
 {
     fs::create_dir_all(&options.out).context(|| format!("cannot create {}", options.out.display()))?;
     let _watch = interrupts::Watch::begin();
-    let board = Board::new(suite, options);
+    let progress = Progress::new(suite, options);
     // From now on the directory is known as a suite's.
-    board.save()?;
+    progress.save()?;
     let next = AtomicUsize::new(0);
     let work = || {
         while !interrupts::requested() {
@@ -81,7 +81,7 @@ where
             let outcome = run_one(target);
             // What a signal made fail is not the target's fault.
             if outcome.is_ok() || !interrupts::requested() {
-                board.finish(index, row(suite, options, target, outcome));
+                progress.finish(index, row(suite, options, target, outcome));
             }
         }
     };
@@ -90,7 +90,7 @@ where
             scope.spawn(work);
         }
     });
-    board.save()
+    progress.save()
 }
 
 fn row(suite: &Suite, options: &Options, target: &TargetSpec, outcome: Result<Report>) -> Row {
@@ -122,7 +122,7 @@ fn row(suite: &Suite, options: &Options, target: &TargetSpec, outcome: Result<Re
 }
 
 /// The rows so far, shared by the workers.
-struct Board<'a> {
+struct Progress<'a> {
     name: &'a str,
     total: usize,
     quiet: bool,
@@ -132,7 +132,7 @@ struct Board<'a> {
     rows: Mutex<BTreeMap<usize, Row>>,
 }
 
-impl<'a> Board<'a> {
+impl<'a> Progress<'a> {
     fn new(suite: &'a Suite, options: &Options) -> Self {
         Self {
             name: &suite.name,

@@ -15,7 +15,7 @@ use penfuzz_engine::program::kind::plain;
 
 use super::{
     Import,
-    root::{Place, is_gone, source_of},
+    root::{SyncSource, is_gone, source_of},
 };
 
 /// Inputs of one look, and bytes of them.
@@ -85,7 +85,7 @@ enum Look {
 /// See the module.
 #[derive(Debug)]
 pub struct Folder {
-    place: Place,
+    place: SyncSource,
     /// Hashes of the names that were dealt with.
     seen: HashSet<u64>,
     /// Names that are still to be looked at, none of them in `seen`.
@@ -98,7 +98,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    pub fn new(place: Place) -> Self {
+    pub fn new(place: SyncSource) -> Self {
         Self {
             place,
             seen: HashSet::new(),

@@ -3,7 +3,7 @@
 //! The common language is AFL++'s directory: each instance keeps its finds in `NAME/queue/id:…` and looks into the others'
 //! (`docs/fuzzing_in_depth.md` of AFL++, "Using multiple cores"). libFuzzer and honggfuzz keep a flat directory of files.
 //! Nothing is trusted: what lies there may be half written, empty, huge, no file at all, or gone when it is opened.
-//! Nothing but hashes of names is remembered, so a corpus of a million files takes some 20 MB (calculated).
+//! Nothing but hashes of names is saved, so a corpus of a million files takes some 20 MB (calculated).
 
 mod folder;
 mod root;

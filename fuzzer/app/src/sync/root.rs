@@ -24,7 +24,7 @@ pub enum Naming {
 
 /// A directory of inputs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct SyncSource {
     /// Where.
     pub path: PathBuf,
     /// Which names.
@@ -98,7 +98,7 @@ impl Root {
     }
 
     /// The directories of inputs in it that are not ours.
-    pub fn places(&mut self, owner: &Owner, messages: &mut Vec<String>) -> Vec<Place> {
+    pub fn places(&mut self, owner: &Owner, messages: &mut Vec<String>) -> Vec<SyncSource> {
         match self.list() {
             Ok(()) => self.is_missing = false,
             Err(e) => {
@@ -115,9 +115,9 @@ impl Root {
             .collect();
         let is_flat = instances.is_empty() && !MARKS.iter().any(|mark| self.path.join(mark).exists());
         if is_flat && !owner.has(&self.path) {
-            return vec![Place { path: self.path.clone(), naming: Naming::Any, party: name_of(&self.path) }];
+            return vec![SyncSource { path: self.path.clone(), naming: Naming::Any, party: name_of(&self.path) }];
         }
-        let place = |dir: PathBuf| Place { party: name_of(&dir), path: dir.join("queue"), naming: Naming::Afl };
+        let place = |dir: PathBuf| SyncSource { party: name_of(&dir), path: dir.join("queue"), naming: Naming::Afl };
         instances.into_iter().filter(|dir| !owner.has(dir)).map(place).collect()
     }
 

@@ -20,10 +20,10 @@ const DRAW_EVERY: Duration = Duration::from_millis(250);
 /// Time between two points of the rates.
 const RATE_EVERY: Duration = Duration::from_secs(1);
 
-/// Rates remembered of each client, one per column of a wide terminal.
+/// Rates saved of each client, one per column of a wide terminal.
 const RATES: usize = 200;
 
-/// Steps of the curve that are remembered; beyond, every second one is forgotten.
+/// Steps of the curve that are saved; beyond, every second one is forgotten.
 const STEPS: usize = 1000;
 
 /// What was seen so far; a snapshot tells one moment only.

@@ -72,7 +72,7 @@ pub struct Evaluator {
     entry: Entry,
     fuel: i64,
     /// Fuel of an evaluation that may be cut short, at most `fuel`.
-    ration: i64,
+    fuel_cap: i64,
     memory: u64,
     input_size: usize,
     /// Where the point under evaluation lies; a supervisor may watch it.
@@ -107,7 +107,7 @@ pub struct Evaluator {
 
 /// How one evaluation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ran {
+pub enum RunStatus {
     /// The function returned.
     Returned,
     /// It did not; [`Evaluator::fault`] knows more.
@@ -138,7 +138,7 @@ impl Evaluator {
             function,
             entry,
             fuel: limits.fuel,
-            ration: limits.fuel,
+            fuel_cap: limits.fuel,
             memory: limits.memory,
             input_size,
             input: core::ptr::null_mut(),
@@ -167,7 +167,7 @@ impl Evaluator {
         me.input = me.own_input.as_mut_ptr();
         me.count = &raw mut *me.own_count;
         me.connect();
-        me.set_ration(limits.fuel);
+        me.set_fuel_cap(limits.fuel);
         // Until an objective says otherwise, every branch is news.
         me.arm(|_| action::RECORD);
         Ok(me)
@@ -249,7 +249,7 @@ impl Evaluator {
 
     /// Calls the function at `x`. Shorter inputs are continued with zeros, longer ones cut.
     #[inline]
-    pub fn run(&mut self, x: &[u8]) -> Ran {
+    pub fn run(&mut self, x: &[u8]) -> RunStatus {
         if let Entry::Thunk(call) = self.entry
             && x.len() == self.input_size
         {
@@ -262,12 +262,12 @@ impl Evaluator {
 
     /// The function at the point that `input` holds. Only what every evaluation needs is inline here.
     #[inline]
-    fn run_thunk(&mut self, call: Call) -> Ran {
+    fn run_thunk(&mut self, call: Call) -> RunStatus {
         // SAFETY: the state is the target's own and nothing else borrows it; `output` has a cell per parameter and result.
         let end = unsafe {
             *self.count += 1;
             (*self.state).r = self.r0;
-            (*self.state).fuel = self.ration;
+            (*self.state).fuel = self.fuel_cap;
             (*self.state).path_at = 0;
             guard::call(call, self.input, self.output.as_mut_ptr().cast())
         };
@@ -275,12 +275,12 @@ impl Evaluator {
         if end.is_some() || self.n_improved() > 0 {
             return self.look_at_end();
         }
-        Ran::Returned
+        RunStatus::Returned
     }
 
     #[cold]
     #[inline(never)]
-    fn look_at_end(&mut self) -> Ran {
+    fn look_at_end(&mut self) -> RunStatus {
         if self.n_improved() > 0 {
             self.remember_closest();
         }
@@ -290,33 +290,33 @@ impl Evaluator {
         if self.last_end.is_some_and(|end| end.stop == abi::stop::STRAYED) {
             self.last_end = None;
         }
-        if self.last_end.is_some() { Ran::Faulted } else { Ran::Returned }
+        if self.last_end.is_some() { RunStatus::Faulted } else { RunStatus::Returned }
     }
 
     fn is_cut_short(&self) -> bool {
-        self.ration < self.fuel && self.last_end.is_some_and(|end| end.stop == abi::stop::FUEL)
+        self.fuel_cap < self.fuel && self.last_end.is_some_and(|end| end.stop == abi::stop::FUEL)
     }
 
-    /// What used up its ration is run again with all the fuel if it took a new branch; else it only was too long to look at.
-    fn go_on(&mut self) -> Ran {
+    /// What used up its fuel_cap is run again with all the fuel if it took a new branch; else it only was too long to look at.
+    fn go_on(&mut self) -> RunStatus {
         if !self.has_hits() {
             self.last_end = None;
-            return Ran::Returned;
+            return RunStatus::Returned;
         }
-        let ration = self.ration;
-        self.set_ration(self.fuel);
+        let fuel_cap = self.fuel_cap;
+        self.set_fuel_cap(self.fuel);
         // SAFETY: `input` holds `input_size` bytes.
         let x = unsafe { core::slice::from_raw_parts(self.input, self.input_size) }.to_vec();
         let ran = self.run(&x);
-        self.set_ration(ration);
+        self.set_fuel_cap(fuel_cap);
         ran
     }
 
     /// Lets each run have only this much fuel, at least 1 and at most all, unless it takes a new branch. Long evaluations keep
     /// a search from making many.
-    pub fn set_ration(&mut self, fuel: i64) {
-        self.ration = fuel.clamp(1, self.fuel);
-        guard::trace_fuel(self.ration == self.fuel);
+    pub fn set_fuel_cap(&mut self, fuel: i64) {
+        self.fuel_cap = fuel.clamp(1, self.fuel);
+        guard::trace_fuel(self.fuel_cap == self.fuel);
     }
 
     /// The fuel of an evaluation that is not cut short.
@@ -327,7 +327,7 @@ impl Evaluator {
 
     /// Inputs of another size, functions that need an environment of their own, and harnesses.
     #[inline(never)]
-    fn run_any(&mut self, x: &[u8]) -> Ran {
+    fn run_any(&mut self, x: &[u8]) -> RunStatus {
         let n = x.len().min(self.input_size);
         // SAFETY: `input` has room for `input_size` bytes; the state is the target's own and nothing else borrows it.
         unsafe {
@@ -338,7 +338,7 @@ impl Evaluator {
                 Entry::Rounded(call) | Entry::Unflagged(call) => {
                     *self.count += 1;
                     (*self.state).r = self.r0;
-                    (*self.state).fuel = self.ration;
+                    (*self.state).fuel = self.fuel_cap;
                     (*self.state).path_at = 0;
                     let is_rounded = matches!(self.entry, Entry::Rounded(_));
                     let mode = if is_rounded { self.input.add(self.input_size - 1).read() } else { 0 };
@@ -347,7 +347,7 @@ impl Evaluator {
                 Entry::Harness(harness) => {
                     *self.count += 1;
                     (*self.state).r = self.r0;
-                    (*self.state).fuel = self.ration;
+                    (*self.state).fuel = self.fuel_cap;
                     (*self.state).path_at = 0;
                     let mut result = 0;
                     self.last_end = guard::call_harness(harness, self.input, n, &mut result);
@@ -373,7 +373,7 @@ impl Evaluator {
         // SAFETY: as in `run`.
         let left = unsafe { (*self.state).fuel };
         // Spent fuel is filled up, so that nothing stops the way out.
-        if left > self.ration { self.ration as u64 } else { (self.ration - left) as u64 }
+        if left > self.fuel_cap { self.fuel_cap as u64 } else { (self.fuel_cap - left) as u64 }
     }
 
     /// The branch that last changed `r`.

@@ -52,7 +52,7 @@ impl_serdeany!(Fault);
 
 /// What identifies a fault without looking up names: cheap enough for every faulting run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Place {
+struct FaultKey {
     what: i64,
     offset: u64,
     callers: [u64; CALLERS],
@@ -66,7 +66,7 @@ const CALLERS: usize = 2;
 pub struct FaultReader {
     limits: Limits,
     symbols: Symbols,
-    /// Place and stack of what was told before: a search may meet one fault a hundred thousand times.
+    /// FaultKey and stack of what was told before: a search may meet one fault a hundred thousand times.
     told: RefCell<HashMap<u64, (String, Vec<String>)>>,
 }
 
@@ -76,7 +76,7 @@ impl core::fmt::Debug for FaultReader {
     }
 }
 
-/// Stacks that are remembered; a wild jump has a new one each time.
+/// Stacks that are saved; a wild jump has a new one each time.
 const REMEMBERED: usize = 256;
 
 /// A fault this near the stack pointer is a stack overflow.
@@ -117,7 +117,7 @@ impl FaultReader {
         }
     }
 
-    /// Place and stack in words.
+    /// FaultKey and stack in words.
     fn tell(&self, end: &End) -> (String, Vec<String>) {
         let mut hasher = DefaultHasher::new();
         (end.signal, end.stop, end.place, end.caller).hash(&mut hasher);
@@ -129,7 +129,7 @@ impl FaultReader {
         told.entry(hasher.finish()).or_insert_with(|| (self.story(end), stack::tell(end, &self.symbols))).clone()
     }
 
-    fn place(&self, end: &End) -> Place {
+    fn place(&self, end: &End) -> FaultKey {
         let what = if is_overflow(end) { -1 } else { i64::from(end.signal) << 8 | i64::from(end.stop) };
         let address = self.address_in_target(end);
         // The alarm, the overflow and the limit strike anywhere inside the guilty function.
@@ -144,7 +144,7 @@ impl FaultReader {
         for (caller, address) in callers.iter_mut().zip(self.addresses_in_target(end).skip(skipped)) {
             *caller = address;
         }
-        Place { what, offset, callers }
+        FaultKey { what, offset, callers }
     }
 
     /// Return addresses in the target file, innermost first.

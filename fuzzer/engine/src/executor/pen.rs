@@ -10,7 +10,7 @@ use libafl_bolts::tuples::{Handle, MatchName, MatchNameRef, RefIndexable};
 
 use super::{
     Evaluator, FaultKind,
-    evaluator::{Ran, metric_of},
+    evaluator::{RunStatus, metric_of},
 };
 use crate::saturation::PenObserver;
 
@@ -76,7 +76,7 @@ where
         if self.evaluator.has_hits() {
             self.evaluator.take_hits(&mut self.hits);
         }
-        let fault = if ran == Ran::Faulted { self.evaluator.fault() } else { None };
+        let fault = if ran == RunStatus::Faulted { self.evaluator.fault() } else { None };
         let kind = match fault.as_ref().map(|f| f.kind) {
             None => ExitKind::Ok,
             Some(FaultKind::Crash) => ExitKind::Crash,

@@ -1,6 +1,6 @@
 //! The floating-point exceptions of one call as the hardware sees them, without the hooks: `trap.c` seen from Rust.
 
-use super::{Evaluator, evaluator::Ran};
+use super::{Evaluator, evaluator::RunStatus};
 use crate::program::function::{Call, Entry, Harness};
 
 const PLACES: usize = 256;
@@ -42,7 +42,7 @@ impl Evaluator {
     /// noted that raise it, where the hardware can tell ([`KNOWS_PLACES`]); that takes microseconds each.
     ///
     /// For a child process ([`Evaluator::on_its_own`]): handlers of signals are replaced for the time of the call.
-    pub fn run_trapped(&mut self, x: &[u8], exception: Option<usize>) -> (Ran, Trapped) {
+    pub fn run_trapped(&mut self, x: &[u8], exception: Option<usize>) -> (RunStatus, Trapped) {
         self.arm(|_| 0);
         let base = self.target().base();
         let wanted = exception.map_or(NONE, |e| e as u32);
@@ -63,10 +63,10 @@ impl Evaluator {
         };
         // SAFETY: written by this thread alone, and not now.
         let record = unsafe { (&raw const trap_record).read() };
-        let ran = if ended == 0 { Ran::Returned } else { Ran::Faulted };
+        let ran = if ended == 0 { RunStatus::Returned } else { RunStatus::Faulted };
         let places = &record.places[..record.n_places as usize];
         let trapped = Trapped {
-            raised: if ran == Ran::Returned { record.raised } else { 0 },
+            raised: if ran == RunStatus::Returned { record.raised } else { 0 },
             places: places.iter().map(|p| p.wrapping_sub(base)).collect(),
             is_cut_short: record.cut_short != 0,
         };

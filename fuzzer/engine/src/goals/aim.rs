@@ -1,15 +1,15 @@
-//! One branch: `r` is its distance, while every other uncovered goal is recorded and its closest input remembered.
+//! One branch: `r` is its distance, while every other uncovered goal is recorded and its closest input saved.
 
 use penfuzz_cc::abi::{action, metric};
 
-use super::{Objective, record_if_new};
+use super::{Goal, record_if_new};
 use crate::saturation::Saturation;
 
 /// The target branch; `None` only records and remembers.
 #[derive(Debug, Clone, Copy)]
 pub struct Aim(pub Option<usize>);
 
-impl Objective for Aim {
+impl Goal for Aim {
     fn metric(&self) -> u32 {
         metric::ULP
     }

@@ -9,7 +9,7 @@
 
 use penfuzz_cc::abi::{LEAD_BITS, action, metric};
 
-use super::{Aim, Objective};
+use super::{Aim, Goal};
 use crate::{executor::Evaluator, saturation::Saturation};
 
 /// Lowest value of `r` where the target's site was not reached.
@@ -36,7 +36,7 @@ impl Approach {
     }
 }
 
-impl Objective for Approach {
+impl Goal for Approach {
     fn metric(&self) -> u32 {
         metric::ULP
     }
@@ -51,7 +51,7 @@ impl Objective for Approach {
     }
 
     fn arm(&self, evaluator: &mut Evaluator, saturation: &Saturation) {
-        evaluator.set_objective(self.metric(), self.r0());
+        evaluator.set_metric(self.metric(), self.r0());
         evaluator.set_leads(self.leads.iter().copied());
         evaluator.arm(|b| self.action(saturation, b));
     }

@@ -18,7 +18,7 @@ pub use pens::Pens;
 pub use record::Record;
 
 /// A table of pen actions and `r0`.
-pub trait Objective {
+pub trait Goal {
     /// One of [`penfuzz_cc::abi::metric`].
     fn metric(&self) -> u32;
 
@@ -30,7 +30,7 @@ pub trait Objective {
 
     /// Writes the table to the target.
     fn arm(&self, evaluator: &mut Evaluator, saturation: &Saturation) {
-        evaluator.set_objective(self.metric(), self.r0());
+        evaluator.set_metric(self.metric(), self.r0());
         evaluator.arm(|b| self.action(saturation, b));
     }
 }

@@ -8,7 +8,7 @@
 
 use penfuzz_cc::abi::{END, STRAYED, action, metric};
 
-use super::Objective;
+use super::Goal;
 use crate::{executor::Evaluator, saturation::Saturation};
 
 /// One step of a path.
@@ -169,7 +169,7 @@ impl Path {
     }
 }
 
-impl Objective for Path {
+impl Goal for Path {
     fn metric(&self) -> u32 {
         metric::ULP
     }
@@ -188,7 +188,7 @@ impl Objective for Path {
     }
 
     fn arm(&self, evaluator: &mut Evaluator, saturation: &Saturation) {
-        evaluator.set_objective(self.metric(), self.r0());
+        evaluator.set_metric(self.metric(), self.r0());
         evaluator.set_path(&self.steps, &self.back, self.bits);
         evaluator.set_leads(self.leads.iter().copied());
         evaluator.arm(|b| self.action(saturation, b));

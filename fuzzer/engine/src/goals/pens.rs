@@ -3,14 +3,14 @@
 
 use penfuzz_cc::abi::{action, metric};
 
-use super::{Objective, record_if_new};
+use super::{Goal, record_if_new};
 use crate::saturation::Saturation;
 
 /// The single representing function of the paper.
 #[derive(Debug, Clone, Copy)]
 pub struct Pens;
 
-impl Objective for Pens {
+impl Goal for Pens {
     fn metric(&self) -> u32 {
         metric::SQUARED
     }

@@ -2,14 +2,14 @@
 
 use penfuzz_cc::abi::metric;
 
-use super::{Objective, record_if_new};
+use super::{Goal, record_if_new};
 use crate::saturation::Saturation;
 
 /// Records every goal that is not covered yet (or only by a crash).
 #[derive(Debug, Clone, Copy)]
 pub struct Record;
 
-impl Objective for Record {
+impl Goal for Record {
     fn metric(&self) -> u32 {
         metric::ULP
     }

@@ -25,13 +25,14 @@ use penfuzz_mutators::{
 use super::{
     Clock,
     budget::{GIVE_UP_AFTER, Spent},
-    probe::{Probe, give_up, known_input, submit},
+    budgeted::BudgetedFunction,
+    finds::{give_up, known_input, submit},
     share::Shares,
     start::Start,
 };
 use crate::{
     executor::HasEvaluator,
-    goals::{Aim, Approach, Objective},
+    goals::{Aim, Approach, Goal},
     saturation::Saturation,
 };
 
@@ -43,7 +44,7 @@ const HOPS: u32 = u32::MAX;
 
 /// The fuel of an evaluation in the first attempt at a branch is the whole divided by two to this power; it doubles with every
 /// further attempt. Functions that loop `n` times leave no time for anything else where `n` is large.
-const FIRST_RATION: u32 = 8;
+const FIRST_FUEL_CAP: u32 = 8;
 
 /// Evaluations of one turn while no site is reached yet.
 const EXPLORING_TURN: u64 = 64;
@@ -148,10 +149,10 @@ impl BasinhoppingStage {
         }
         let parent = parents[state.rand_mut().below_or_zero(parents.len())];
         Aim(Some(parent)).arm(executor.evaluator_mut(), state.metadata::<Saturation>()?);
-        let mut probe = Probe::new(executor.evaluator_mut(), &self.clock, budget, None);
+        let mut function = BudgetedFunction::new(executor.evaluator_mut(), &self.clock, budget, None);
         // Solved or not, the best point is in `x`.
-        let _ = self.search.minimize(&mut probe, &mut self.x, &self.layout, state.rand_mut());
-        Ok((core::mem::take(&mut probe.finds), budget - probe.budget))
+        let _ = self.search.minimize(&mut function, &mut self.x, &self.layout, state.rand_mut());
+        Ok((core::mem::take(&mut function.finds), budget - function.budget))
     }
 }
 
@@ -199,9 +200,9 @@ impl BasinhoppingStage {
         let (budget, attempt) = (spent.allowance(target), spent.attempts[target]);
         let start = Start::of_attempt(attempt);
         let (mut left, mut n_finds) = (budget, 0);
-        let ration = executor.evaluator().fuel() >> FIRST_RATION.saturating_sub(attempt);
+        let fuel_cap = executor.evaluator().fuel() >> FIRST_FUEL_CAP.saturating_sub(attempt);
         while left > 0 && !state.metadata::<Saturation>()?.is_covered(target) {
-            executor.evaluator_mut().set_ration(ration);
+            executor.evaluator_mut().set_fuel_cap(fuel_cap);
             let (finds, used) = self.go(start, target, left, executor, state)?;
             n_finds += finds.len();
             submit(finds, fuzzer, executor, state, manager)?;
@@ -241,15 +242,15 @@ impl BasinhoppingStage {
         }
         Aim(Some(target)).arm(executor.evaluator_mut(), state.metadata::<Saturation>()?);
         let allowed = budget - used;
-        let mut probe = Probe::new(executor.evaluator_mut(), &self.clock, allowed, Some(target));
+        let mut function = BudgetedFunction::new(executor.evaluator_mut(), &self.clock, allowed, Some(target));
         // Basinhopping ends by itself after n_iter steps; what is left of the budget starts it again.
-        while probe.budget > 0
-            && self.search.minimize(&mut probe, &mut self.x, &self.layout, state.rand_mut()).is_ok_and(|r| r > 0)
+        while function.budget > 0
+            && self.search.minimize(&mut function, &mut self.x, &self.layout, state.rand_mut()).is_ok_and(|r| r > 0)
         {
             self.starts.next(state.rand_mut(), &self.layout, &self.dictionary, &mut self.x);
         }
-        finds.append(&mut probe.finds);
-        Ok((finds, used + allowed - probe.budget))
+        finds.append(&mut function.finds);
+        Ok((finds, used + allowed - function.budget))
     }
 
     /// Hops around the start along the approach level.
@@ -266,9 +267,9 @@ impl BasinhoppingStage {
     {
         let saturation = state.metadata::<Saturation>()?;
         Approach::new(target, saturation).arm(executor.evaluator_mut(), saturation);
-        let mut probe = Probe::new(executor.evaluator_mut(), &self.clock, budget, Some(target));
-        let _ = self.hops.minimize(&mut probe, &mut self.x, &self.layout, state.rand_mut());
-        Ok((core::mem::take(&mut probe.finds), budget - probe.budget))
+        let mut function = BudgetedFunction::new(executor.evaluator_mut(), &self.clock, budget, Some(target));
+        let _ = self.hops.minimize(&mut function, &mut self.x, &self.layout, state.rand_mut());
+        Ok((core::mem::take(&mut function.finds), budget - function.budget))
     }
 
     /// Looks around while there is nothing to aim at; gives up what is behind branches that were given up.
@@ -295,15 +296,15 @@ impl BasinhoppingStage {
         }
         Aim(None).arm(executor.evaluator_mut(), state.metadata::<Saturation>()?);
         let evaluator = executor.evaluator_mut();
-        evaluator.set_ration(evaluator.fuel() >> (FIRST_RATION / 2));
-        let mut probe = Probe::new(executor.evaluator_mut(), &self.clock, EXPLORING_TURN, None);
+        evaluator.set_fuel_cap(evaluator.fuel() >> (FIRST_FUEL_CAP / 2));
+        let mut function = BudgetedFunction::new(executor.evaluator_mut(), &self.clock, EXPLORING_TURN, None);
         loop {
             self.starts.next(state.rand_mut(), &self.layout, &self.dictionary, &mut self.x);
-            if probe.evaluate(&self.x).is_err() || !probe.finds.is_empty() {
+            if function.evaluate(&self.x).is_err() || !function.finds.is_empty() {
                 break;
             }
         }
-        let finds = core::mem::take(&mut probe.finds);
+        let finds = core::mem::take(&mut function.finds);
         submit(finds, fuzzer, executor, state, manager)
     }
 }

@@ -22,17 +22,18 @@ use penfuzz_mutators::evaluate::RepresentingFunction;
 
 use super::{
     Clock,
-    probe::{Probe, known_input, submit},
+    budgeted::BudgetedFunction,
+    finds::{known_input, submit},
     share::Shares,
 };
 use crate::{
     executor::HasEvaluator,
-    goals::{Objective, Record},
+    goals::{Goal, Record},
     saturation::Saturation,
 };
 
 /// Beside minimization, an evaluation gets the whole fuel divided by two to this power: short ones first.
-const RATION: u32 = 6;
+const FUEL_CAP: u32 = 6;
 
 /// Mutants of one start input in a row.
 const MUTANTS_PER_INPUT: u64 = 16;
@@ -121,10 +122,10 @@ where
         Record.arm(executor.evaluator_mut(), state.metadata::<Saturation>()?);
         if matches!(self.mutants, Mutants::Shared) {
             let evaluator = executor.evaluator_mut();
-            evaluator.set_ration(evaluator.fuel() >> RATION);
+            evaluator.set_fuel_cap(evaluator.fuel() >> FUEL_CAP);
         }
-        let mut probe = Probe::new(executor.evaluator_mut(), &self.clock, budget, None);
-        'turn: while probe.budget > 0 {
+        let mut function = BudgetedFunction::new(executor.evaluator_mut(), &self.clock, budget, None);
+        'turn: while function.budget > 0 {
             let pick = state.rand_mut().next();
             let start = known_input(state, pick)?.unwrap_or_else(|| vec![0; size]);
             for _ in 0..MUTANTS_PER_INPUT {
@@ -134,12 +135,12 @@ where
                 if mutant.mutator_bytes().len() != size {
                     mutant.resize(size, 0);
                 }
-                if probe.evaluate(mutant.mutator_bytes()).is_err() {
+                if function.evaluate(mutant.mutator_bytes()).is_err() {
                     break 'turn;
                 }
             }
         }
-        let (finds, used) = (core::mem::take(&mut probe.finds), budget - probe.budget);
+        let (finds, used) = (core::mem::take(&mut function.finds), budget - function.budget);
         if matches!(self.mutants, Mutants::Shared) {
             state.metadata_or_insert_with(Shares::default).note_havoc(used, finds.len());
         }

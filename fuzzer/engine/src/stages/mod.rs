@@ -2,10 +2,11 @@
 
 pub mod basinhopping;
 pub mod budget;
+pub mod budgeted;
 pub mod clock;
+pub mod finds;
 pub mod havoc;
 pub mod paper;
-pub mod probe;
 pub mod sampling;
 mod share;
 mod start;

@@ -26,11 +26,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Clock,
-    probe::{Probe, give_up, submit},
+    budgeted::BudgetedFunction,
+    finds::{give_up, submit},
 };
 use crate::{
     executor::HasEvaluator,
-    goals::{Objective, Pens},
+    goals::{Goal, Pens},
     saturation::Saturation,
 };
 
@@ -74,8 +75,8 @@ impl PaperStage {
     }
 }
 
-/// The probe of this search: a zero of `r` ends the minimization, whether or not a branch was newly covered.
-struct ToZero<'a, 'b>(&'a mut Probe<'b>);
+/// The function of this search: a zero of `r` ends the minimization, whether or not a branch was newly covered.
+struct ToZero<'a, 'b>(&'a mut BudgetedFunction<'b>);
 
 impl RepresentingFunction for ToZero<'_, '_> {
     fn evaluate(&mut self, x: &[u8]) -> Result<u64, Stop> {
@@ -108,14 +109,14 @@ where
         }
         random::fill(state.rand_mut(), &self.layout, &mut self.x);
         Pens.arm(executor.evaluator_mut(), state.metadata::<Saturation>()?);
-        let mut probe = Probe::new(executor.evaluator_mut(), &self.clock, u64::MAX, None);
-        let result = self.search.minimize(&mut ToZero(&mut probe), &mut self.x, &self.layout, state.rand_mut());
+        let mut function = BudgetedFunction::new(executor.evaluator_mut(), &self.clock, u64::MAX, None);
+        let result = self.search.minimize(&mut ToZero(&mut function), &mut self.x, &self.layout, state.rand_mut());
         // The conditional that the minimum point met last is read off at that point.
         let infeasible = match result {
-            Ok(_) if probe.evaluate(&self.x).is_ok_and(|r| r != 0) => Some(probe.evaluator().last_branch()),
+            Ok(_) if function.evaluate(&self.x).is_ok_and(|r| r != 0) => Some(function.evaluator().last_branch()),
             _ => None,
         };
-        let finds = core::mem::take(&mut probe.finds);
+        let finds = core::mem::take(&mut function.finds);
         submit(finds, fuzzer, executor, state, manager)?;
         if let Some(branch) = infeasible {
             give_up(branch, fuzzer, executor, state, manager)?;

@@ -11,13 +11,10 @@ use libafl::{
 use libafl_bolts::rands::StdRand;
 use penfuzz_mutators::{dictionary::Dictionary, evaluate::RepresentingFunction, random, structured, view::Layout};
 
-use super::{
-    Clock,
-    probe::{Probe, submit},
-};
+use super::{Clock, budgeted::BudgetedFunction, finds::submit};
 use crate::{
     executor::HasEvaluator,
-    goals::{Objective, Record},
+    goals::{Goal, Record},
     saturation::Saturation,
 };
 
@@ -61,7 +58,7 @@ where
 {
     fn perform(&mut self, fuzzer: &mut Z, executor: &mut E, state: &mut S, manager: &mut EM) -> Result<(), Error> {
         Record.arm(executor.evaluator_mut(), state.metadata::<Saturation>()?);
-        let mut probe = Probe::new(executor.evaluator_mut(), &self.clock, TURN, None);
+        let mut function = BudgetedFunction::new(executor.evaluator_mut(), &self.clock, TURN, None);
         loop {
             match self.sampling {
                 Sampling::Random => random::fill(state.rand_mut(), &self.layout, &mut self.x),
@@ -70,11 +67,11 @@ where
                     structured::fill(state.rand_mut(), &self.layout, &self.dictionary, &mut self.x);
                 }
             }
-            if probe.evaluate(&self.x).is_err() {
+            if function.evaluate(&self.x).is_err() {
                 break;
             }
         }
-        let finds = core::mem::take(&mut probe.finds);
+        let finds = core::mem::take(&mut function.finds);
         submit(finds, fuzzer, executor, state, manager)
     }
 }

@@ -113,7 +113,7 @@ fn way(n: i32, x: f64) -> Stamped {
     at(1, [n.to_le_bytes().as_slice(), &x.to_le_bytes()].concat())
 }
 
-fn counts(verdict: &Verdict) -> (usize, usize, usize) {
+fn counts(verdict: &RefereeCount) -> (usize, usize, usize) {
     (verdict.total, verdict.taken.len(), verdict.failing_inputs)
 }
 
@@ -125,7 +125,7 @@ fn counts_the_branches_that_a_corpus_takes() {
     assert_eq!(referee.judge(&three(&[2.0])).unwrap().taken, [0]);
     assert_eq!(referee.judge(&three(&[0.0, 0.5])).unwrap().taken, [1, 3]);
     assert_eq!(referee.judge(&three(&[2.0, -2.0, f64::NAN])).unwrap().taken, [0, 1, 2, 3]);
-    assert_eq!(referee.judge(&[]).unwrap(), Verdict { total: 4, ..Verdict::default() });
+    assert_eq!(referee.judge(&[]).unwrap(), RefereeCount { total: 4, ..RefereeCount::default() });
 }
 
 #[test]

@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     const CRASHED: &str = "INFO: Running with entropic power schedule (0xFF, 100).\nINFO: Seed: 8\n#2\tINITED cov: 3\n\
-        #22586\tNEW    cov: 26 ft: 28\n==9== ERROR: libFuzzer: deadly signal\nstat::number_of_executed_units: 22601\n";
+        #22586\tNEW    cov: 26 ft: 28\n==9== ERROR: libFuzzer: fatal_inputs signal\nstat::number_of_executed_units: 22601\n";
     const KILLED: &str = "INFO: Seed: 1000011\n#2\tINITED cov: 3\n#4194304\tpulse  cov: 26 ft: 28\n";
 
     #[test]

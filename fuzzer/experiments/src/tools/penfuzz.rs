@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use penfuzz_app::{campaign::SearchKind, output::store::Remembered, suite::child};
+use penfuzz_app::{campaign::SearchKind, output::store::SavedState, suite::child};
 use penfuzz_engine::error::Error;
 
 use super::{Built, How, Tool, Work, files};
@@ -145,7 +145,7 @@ impl Tool for Penfuzz {
 
     fn evaluations(&self, work: &Work) -> Option<u64> {
         let text = fs::read(Self::output(work).join(penfuzz_app::output::store::STATE)).ok()?;
-        serde_json::from_slice::<Remembered>(&text).ok().map(|r| r.evaluations)
+        serde_json::from_slice::<SavedState>(&text).ok().map(|r| r.evaluations)
     }
 
     fn ends_by_itself(&self) -> bool {

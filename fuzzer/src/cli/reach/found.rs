@@ -6,12 +6,12 @@ use penfuzz_app::{
     campaign::outcome::{arguments, signature},
     output::atomic,
     reach::{Answer, Query, spec::Names},
-    replay::session::Bench,
+    replay::session::ReplaySession,
     report::{Arg, Branches, Report, SCHEMA, Test, c_text, literal, unit_test},
 };
 use penfuzz_engine::{
     error::{Error, at},
-    goals::Path as Objective,
+    goals::Path as Goal,
     program::kind::plain,
     saturation::Goals,
 };
@@ -66,13 +66,13 @@ struct Missed {
 pub(super) fn tell(
     args: &Args,
     linked: &Linked,
-    bench: &Bench,
+    session: &ReplaySession,
     names: &Names,
     query: &Query,
     answer: &Answer,
 ) -> Result<Outcome, Error> {
-    let function = bench.evaluator.function();
-    let report = report(args, linked, bench, answer)?;
+    let function = session.evaluator.function();
+    let report = report(args, linked, session, answer)?;
     let arguments = answer.bytes.as_ref().map(|b| arguments(function, b));
     let missed = (answer.r != 0).then(|| missed(names, query, answer));
     if args.json {
@@ -90,7 +90,7 @@ pub(super) fn tell(
             input: answer.bytes.as_deref().map(literal::hex),
             path: answer.confirmed.as_ref().map(|c| names.path(&c.passes, usize::MAX)),
             passes: answer.confirmed.as_ref().map(|c| c.n_passes),
-            result: result(bench, answer).map(|(kind, bits)| literal::c_literal(kind, bits)),
+            result: result(session, answer).map(|(kind, bits)| literal::c_literal(kind, bits)),
             fault: fault(answer),
             missed: None,
             deaths: answer.deaths,
@@ -103,7 +103,7 @@ pub(super) fn tell(
     }
     let arguments = arguments.unwrap_or_default();
     if !args.json {
-        print_found(bench, names, answer, &report, &arguments);
+        print_found(session, names, answer, &report, &arguments);
     }
     if let (Some(out), Some(bytes)) = (&args.output, &answer.bytes) {
         write(out, bytes, &report)?;
@@ -116,18 +116,18 @@ fn fault(answer: &Answer) -> Option<String> {
     Some(format!("{} in {}", fault.reason, fault.place))
 }
 
-fn result(bench: &Bench, answer: &Answer) -> Option<(Kind, u64)> {
+fn result(session: &ReplaySession, answer: &Answer) -> Option<(Kind, u64)> {
     let run = answer.confirmed.as_ref().filter(|c| c.fault.is_none())?;
-    let kind = bench.evaluator.function().result_kind?;
+    let kind = session.evaluator.function().result_kind?;
     Some((kind, run.result & kind.mask()))
 }
 
-fn print_found(bench: &Bench, names: &Names, answer: &Answer, report: &Report, arguments: &[Arg]) {
+fn print_found(session: &ReplaySession, names: &Names, answer: &Answer, report: &Report, arguments: &[Arg]) {
     for arg in arguments {
         println!("  {:<12} = {}   ({})", arg.name, arg.hex, arg.decimal);
     }
     println!("  call         = {}", c_text::call(report, arguments));
-    match (fault(answer), result(bench, answer)) {
+    match (fault(answer), result(session, answer)) {
         (Some(fault), _) => println!("  then         : {fault}"),
         (None, Some((kind, bits))) => {
             println!("  returned     = {}   ({})", literal::c_literal(kind, bits), literal::decimal(kind, bits));
@@ -145,7 +145,7 @@ fn print_found(bench: &Bench, names: &Names, answer: &Answer, report: &Report, a
 
 fn missed(names: &Names, query: &Query, answer: &Answer) -> Missed {
     let steps = &query.paths[answer.path];
-    let progress = Objective::new(steps, query.counts.clone()).map(|p| p.progress(answer.r, steps.len()));
+    let progress = Goal::new(steps, query.counts.clone()).map(|p| p.progress(answer.r, steps.len()));
     let step = progress.map_or(0, |p| p.step);
     Missed {
         step: step + 1,
@@ -196,8 +196,8 @@ fn deaths_text(n: u64) -> String {
 }
 
 /// A report with one test, from which the C program is made.
-fn report(args: &Args, linked: &Linked, bench: &Bench, answer: &Answer) -> Result<Report, Error> {
-    let function = bench.evaluator.function();
+fn report(args: &Args, linked: &Linked, session: &ReplaySession, answer: &Answer) -> Result<Report, Error> {
+    let function = session.evaluator.function();
     let passes = answer.confirmed.as_ref().map(|c| c.passes.as_slice()).unwrap_or_default();
     let taken: std::collections::BTreeSet<u32> = passes.iter().copied().collect();
     let test = answer.bytes.as_ref().map(|bytes| Test {
@@ -217,7 +217,7 @@ fn report(args: &Args, linked: &Linked, bench: &Bench, answer: &Answer) -> Resul
         search: args.search.name().to_owned(),
         rounding: args.target.rounding,
         goals: Goals::Branches,
-        branches: Branches { total: bench.n_goals(), covered: taken.len(), ..Branches::default() },
+        branches: Branches { total: session.n_goals(), covered: taken.len(), ..Branches::default() },
         exceptions: None,
         evaluations: answer.evaluations,
         seconds: (answer.seconds * 1e6).round() / 1e6,

@@ -54,7 +54,7 @@ impl LlmpHook<VanishingShMem, VanishingShMemProvider> for OnlyNew {
 ///
 /// # Errors
 /// When it cannot listen, or the messages of a client make no sense: another broker should take over.
-pub fn run(board: &'static BrokerInfo, public: Option<TcpListener>, remote: &[String]) -> Result<Infallible, Error> {
+pub fn run(shm: &'static BrokerInfo, public: Option<TcpListener>, remote: &[String]) -> Result<Infallible, Error> {
     let failed = |e: &dyn std::fmt::Display| Error::new(format!("the broker fails: {e}"));
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|e| failed(&e))?;
     let port = listener.local_addr().map_err(|e| failed(&e))?.port();
@@ -62,17 +62,17 @@ pub fn run(board: &'static BrokerInfo, public: Option<TcpListener>, remote: &[St
     let mut broker = LlmpBroker::new(provider, tuple_list!(OnlyNew::default())).map_err(|e| failed(&e))?;
     broker.inner_mut().launch_listener(Listener::Tcp(listener)).map_err(|e| failed(&e))?;
     if let Some(public) = public {
-        thread::spawn(move || peer_link::accept(&public, port, board));
+        thread::spawn(move || peer_link::accept(&public, port, shm));
     }
     for address in remote {
         let address = address.clone();
-        thread::spawn(move || peer_link::connect(&address, port, board));
+        thread::spawn(move || peer_link::connect(&address, port, shm));
     }
-    board.announce(port);
+    shm.announce(port);
     loop {
         // What it returns tells of the last client only.
         broker.broker_once().map_err(|e| failed(&e))?;
-        board.beat.fetch_add(1, Ordering::Relaxed);
+        shm.beat.fetch_add(1, Ordering::Relaxed);
         thread::sleep(LOOK_EVERY);
     }
 }

@@ -1,4 +1,4 @@
-//! A client's end of the exchange: tells what it found, hears what others found.
+//! A client's end of the broker_client: tells what it found, hears what others found.
 //!
 //! A broker may die and another take its place, or none be there for a while: the search never waits for it. What a new broker
 //! must be told is everything, because it knows nothing; the broker itself drops what was said before.
@@ -19,7 +19,7 @@ use libafl_bolts::{
 
 use super::{
     BrokerInfo,
-    message::{Body, Parcel, TAG, hash},
+    message::{Body, Message, TAG, hash},
     shmem::{VanishingShMem, VanishingShMemProvider},
 };
 
@@ -41,9 +41,9 @@ struct Attached {
 }
 
 /// See the module.
-pub struct Exchange {
-    board: &'static BrokerInfo,
-    /// Hashes of function and sites, see [`Parcel`].
+pub struct BrokerClient {
+    shm: &'static BrokerInfo,
+    /// Hashes of function and sites, see [`Message`].
     function: u64,
     sites: u64,
     /// Tells clients apart, on all machines.
@@ -56,15 +56,15 @@ pub struct Exchange {
     is_strange: bool,
 }
 
-impl Exchange {
+impl BrokerClient {
     /// For a client called `name` on a function and sites with these hashes.
     #[must_use]
-    pub fn new(board: &'static BrokerInfo, function: u64, sites: u64, name: &str) -> Self {
+    pub fn new(shm: &'static BrokerInfo, function: u64, sites: u64, name: &str) -> Self {
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let now = Instant::now();
         Self {
-            board,
+            shm,
             function,
             sites,
             me: hash(&(host, boot, std::process::id(), name)),
@@ -84,10 +84,10 @@ impl Exchange {
     }
 
     /// Sees to it that there is a broker to talk to, if there is one. `previous` tells how the client whose place this one
-    /// takes was known to the broker, and then how this one is: [`crate::campaign::worker_shm::Board::llmp_id`].
+    /// takes was known to the broker, and then how this one is: [`crate::campaign::worker_shm::WorkerShm::llmp_id`].
     pub fn attach(&mut self, previous: &AtomicU64) {
         self.next_look = Instant::now() + LOOK_EVERY;
-        let Some((generation, port)) = self.board.broker() else { return };
+        let Some((generation, port)) = self.shm.broker() else { return };
         if self.attached.as_ref().is_some_and(|a| a.generation == generation) || Instant::now() < self.next_attempt {
             return;
         }
@@ -120,13 +120,13 @@ impl Exchange {
         loop {
             match attached.client.recv_buf() {
                 Ok(Some((from, TAG, bytes))) if from != me => {
-                    let Some(parcel) = Parcel::decode(bytes) else { continue };
+                    let Some(message) = Message::decode(bytes) else { continue };
                     // It need not be told to anybody again.
                     self.told.insert(hash(bytes));
-                    let is_ours = parcel.function == self.function;
+                    let is_ours = message.function == self.function;
                     self.is_strange |= !is_ours;
-                    if is_ours && (parcel.sites == self.sites || matches!(parcel.body, Body::Input(_))) {
-                        heard.push(parcel.body);
+                    if is_ours && (message.sites == self.sites || matches!(message.body, Body::Input(_))) {
+                        heard.push(message.body);
                     }
                 }
                 Ok(Some(_)) => {}
@@ -148,7 +148,7 @@ impl Exchange {
 
     /// Tells the others, unless they know.
     pub fn tell(&mut self, body: Body) {
-        let bytes = Parcel { function: self.function, sites: self.sites, body }.encode();
+        let bytes = Message { function: self.function, sites: self.sites, body }.encode();
         let Some(attached) = &mut self.attached else { return };
         if self.told.insert(hash(&bytes[..])) && attached.client.send_buf(TAG, &bytes).is_err() {
             self.attached = None;

@@ -1,4 +1,4 @@
-//! What clients tell each other. Whoever receives an input evaluates it himself, so nothing in a parcel need be believed but
+//! What clients tell each other. Whoever receives an input evaluates it himself, so nothing in a message need be believed but
 //! what only costs search: verdicts and budgets.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,7 +11,7 @@ pub const TAG: Tag = Tag(0x5045_4e31);
 
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Parcel {
+pub struct Message {
     /// Hash of function and form of the inputs: of another one, nothing is of use.
     pub function: u64,
     /// Hash of the sites: from another one, branch numbers are of no use, inputs are.
@@ -20,7 +20,7 @@ pub struct Parcel {
     pub body: Body,
 }
 
-/// The content of a [`Parcel`].
+/// The content of a [`Message`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Body {
     /// An input that covered or saturated a new branch.
@@ -40,7 +40,7 @@ pub enum Body {
     },
 }
 
-impl Parcel {
+impl Message {
     /// As bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
@@ -75,10 +75,10 @@ mod tests {
             Body::Fault(u64::MAX),
             Body::Spent { client: 1, branches: vec![(2, 3)] },
         ] {
-            let parcel = Parcel { function: 1, sites: 2, body };
-            assert_eq!(Parcel::decode(&parcel.encode()), Some(parcel));
+            let message = Message { function: 1, sites: 2, body };
+            assert_eq!(Message::decode(&message.encode()), Some(message));
         }
-        assert_eq!(Parcel::decode(&[]), None);
-        assert_eq!(Parcel::decode(&[1, 2, 99]), None);
+        assert_eq!(Message::decode(&[]), None);
+        assert_eq!(Message::decode(&[1, 2, 99]), None);
     }
 }

@@ -1,7 +1,7 @@
 //! Several clients, and several machines.
 //!
-//! The supervisor starts one worker per core, each with a board and an output directory of its own (`DIR/c0`, `DIR/c1`, …)
-//! in AFL++'s layout, and a [`broker`]: LibAFL's LLMP, over which clients send each other what they find ([`parcel`]). Each
+//! The supervisor starts one worker per core, each with a shm and an output directory of its own (`DIR/c0`, `DIR/c1`, …)
+//! in AFL++'s layout, and a [`broker`]: LibAFL's LLMP, over which clients send each other what they find ([`message`]). Each
 //! evaluates what it receives itself. The broker also holds the [`link`]s to brokers of other machines. A [`reporter`] makes
 //! one report of all directories.
 //!

@@ -61,8 +61,8 @@ struct Message {
 }
 
 /// Keeps up a link to the broker at `address`, for ever; `port` is that of the own broker on the loopback device.
-pub fn connect(address: &str, port: u16, board: &'static BrokerInfo) {
-    let cell = board.peer(address);
+pub fn connect(address: &str, port: u16, shm: &'static BrokerInfo) {
+    let cell = shm.peer(address);
     let mut pause = RETRY.0;
     loop {
         let connected = dial(address).and_then(|mut stream| greet(&mut stream).map(|()| stream));
@@ -76,7 +76,7 @@ pub fn connect(address: &str, port: u16, board: &'static BrokerInfo) {
 }
 
 /// Takes links from other machines, for ever.
-pub fn accept(listener: &TcpListener, port: u16, board: &'static BrokerInfo) {
+pub fn accept(listener: &TcpListener, port: u16, shm: &'static BrokerInfo) {
     static LINKS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
     loop {
         let Ok((mut stream, from)) = listener.accept() else {
@@ -89,7 +89,7 @@ pub fn accept(listener: &TcpListener, port: u16, board: &'static BrokerInfo) {
         LINKS.fetch_add(1, Ordering::Relaxed);
         thread::spawn(move || {
             if welcome(&mut stream).is_ok() {
-                let _ = pump(&stream, port, board.peer(&from.ip().to_string()));
+                let _ = pump(&stream, port, shm.peer(&from.ip().to_string()));
             }
             LINKS.fetch_sub(1, Ordering::Relaxed);
         });

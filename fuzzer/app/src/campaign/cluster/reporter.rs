@@ -8,7 +8,7 @@ use std::{
 
 use penfuzz_engine::{
     error::Error,
-    executor::{Evaluator, evaluator::Ran},
+    executor::{Evaluator, evaluator::RunStatus},
     saturation::{BranchGraph, Saturation},
     stages::budget::Spent,
 };
@@ -18,7 +18,7 @@ use crate::{
     campaign::{Options, outcome, prepare::Prepared, saved_state, worker_shm::StopReason},
     output::{
         recovery::{self, Inputs},
-        store::{self, Remembered},
+        store::{self, SavedState},
     },
     report::{self, Report},
     shrink::Shrinker,
@@ -37,7 +37,7 @@ pub struct Totals {
 
 /// Everything in the directories of the clients, as one.
 struct Merged {
-    remembered: Remembered,
+    saved: SavedState,
     inputs: Inputs,
     fault_inputs: BTreeMap<String, Vec<u8>>,
 }
@@ -57,26 +57,26 @@ pub fn write(options: &Options, dir: &Path, totals: Totals) -> Result<Report, Er
     let _ = hold.install();
     for (_, bytes) in &merged.inputs {
         let (ran, hits) = evaluator.record(&scope.branches, bytes);
-        if ran == Ran::Returned {
+        if ran == RunStatus::Returned {
             saturation.cover(&hits, false);
         }
     }
     let n = saturation.len();
     let within = |branches: &[u32]| -> Vec<u32> { branches.iter().copied().filter(|b| (*b as usize) < n).collect() };
-    saturation.cover(&within(&merged.remembered.by_crash), true);
-    for branch in within(&merged.remembered.given_up) {
+    saturation.cover(&within(&merged.saved.by_crash), true);
+    for branch in within(&merged.saved.given_up) {
         if saturation.is_goal(branch as usize) {
             saturation.give_up(branch as usize);
         }
     }
-    saved_state::restore_progress(&mut evaluator, &merged.remembered);
-    let mut spent = Spent::known(merged.remembered.spent.clone(), merged.remembered.attempts.clone());
+    saved_state::restore_progress(&mut evaluator, &merged.saved);
+    let mut spent = Spent::known(merged.saved.spent.clone(), merged.saved.attempts.clone());
     spent.ensure(n);
     let sources = outcome::Sources {
         options,
         inputs: &merged.inputs,
         fault_inputs: &merged.fault_inputs,
-        remembered: &merged.remembered,
+        saved: &merged.saved,
         saturation: &saturation,
         spent: Some(&spent),
         scope: &scope,
@@ -89,7 +89,7 @@ pub fn write(options: &Options, dir: &Path, totals: Totals) -> Result<Report, Er
 }
 
 fn merge(dir: &Path, fingerprint: &str, totals: Totals) -> Merged {
-    let mut all = Remembered::default();
+    let mut all = SavedState::default();
     let (mut inputs, mut fault_inputs) = (Inputs::new(), BTreeMap::new());
     for client in client_directories(dir) {
         let (one, its_inputs) = store::peek(&client);
@@ -115,5 +115,5 @@ fn merge(dir: &Path, fingerprint: &str, totals: Totals) -> Merged {
     inputs.sort_by_cached_key(|(file, bytes)| (bytes.clone(), found(file), file.clone()));
     inputs.dedup_by(|a, b| a.1 == b.1);
     inputs.sort_by_cached_key(|(file, _)| (found(file), file.clone()));
-    Merged { remembered: all, inputs, fault_inputs }
+    Merged { saved: all, inputs, fault_inputs }
 }

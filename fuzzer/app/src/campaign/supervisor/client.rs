@@ -11,8 +11,8 @@ use crate::{
     campaign::{
         Options,
         messages::Messages,
-        worker::{self, Place},
-        worker_shm::{Board, StopReason, WorkerEnd},
+        worker::{self, ClientConfig},
+        worker_shm::{StopReason, WorkerEnd, WorkerShm},
     },
     process::service,
     replay::fatal_input::Death as Killed,
@@ -32,7 +32,7 @@ const FRUITLESS: u32 = 200;
 
 /// What became of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Death {
+enum WorkerEnding {
     Finished,
     WornOut,
     Failed,
@@ -59,13 +59,13 @@ pub enum Event {
 /// See the module.
 pub struct Client {
     /// Which one it is.
-    pub place: Place,
+    pub place: ClientConfig,
     /// The core it is bound to.
     pub core: Option<usize>,
     /// Times it was started again after it had been killed.
     pub restarts: u32,
     /// Shared with the worker. The supervisor only reads it or uses its atomics while a worker runs.
-    board: *mut Board,
+    shm: *mut WorkerShm,
     pid: i32,
     /// Dead, to be replaced then.
     rests_until: Option<Instant>,
@@ -88,12 +88,12 @@ impl Client {
     ///
     /// # Errors
     /// When the system has no memory to share.
-    pub fn new(place: Place, core: Option<usize>) -> Result<Self, Error> {
+    pub fn new(place: ClientConfig, core: Option<usize>) -> Result<Self, Error> {
         Ok(Self {
             place,
             core,
             restarts: 0,
-            board: Board::map()?,
+            shm: WorkerShm::map()?,
             pid: 0,
             rests_until: None,
             has_ended: false,
@@ -110,11 +110,11 @@ impl Client {
         })
     }
 
-    /// Its board.
+    /// Its shm.
     #[must_use]
-    pub fn board(&self) -> &'static Board {
-        // SAFETY: mapped for ever; see `board`.
-        unsafe { &*self.board }
+    pub fn shm(&self) -> &'static WorkerShm {
+        // SAFETY: mapped for ever; see `shm`.
+        unsafe { &*self.shm }
     }
 
     /// Its process; 0 when there is none.
@@ -131,7 +131,7 @@ impl Client {
 
     /// Prints what it has to say; returns it.
     pub fn hear(&mut self) -> Vec<String> {
-        self.messages.print(self.board())
+        self.messages.print(self.shm())
     }
 
     /// Was its process stopped by a signal?
@@ -142,7 +142,7 @@ impl Client {
 
     /// Tells it to end, unless it was told so already.
     pub fn stop(&self, reason: StopReason) {
-        let _ = self.board().stop.compare_exchange(0, reason as u32, Ordering::Relaxed, Ordering::Relaxed);
+        let _ = self.shm().stop.compare_exchange(0, reason as u32, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// Starts its worker.
@@ -150,17 +150,17 @@ impl Client {
     /// # Errors
     /// When the system has no room for a process.
     pub fn start(&mut self, options: &Options, begun: Instant) -> Result<(), Error> {
-        self.evaluations_before = self.board().evaluations.load(Ordering::Relaxed);
+        self.evaluations_before = self.shm().evaluations.load(Ordering::Relaxed);
         (self.last_count, self.last_change) = (u64::MAX, Instant::now());
         (self.is_stuck, self.is_frozen, self.stopped) = (false, false, Stopped::default());
-        let (place, core, board) = (self.place.clone(), self.core, self.board);
+        let (place, core, shm) = (self.place.clone(), self.core, self.shm);
         self.pid = service::fork(&self.place.name(), move || {
             if let Some(core) = core {
                 // Without it the client works as well, but not as fast.
                 let _ = CoreId(core).set_affinity();
             }
-            // SAFETY: the child is the only one to write to the board.
-            live(unsafe { &mut *board }, |board| worker::run(options, &place, begun, board))
+            // SAFETY: the child is the only one to write to the shm.
+            live(unsafe { &mut *shm }, |shm| worker::run(options, &place, begun, shm))
         })?;
         Ok(())
     }
@@ -174,7 +174,7 @@ impl Client {
             return Ok(Event::Nothing);
         }
         if let Some(until) = self.rests_until {
-            if Instant::now() >= until || self.board().stop_reason() != StopReason::None {
+            if Instant::now() >= until || self.shm().stop_reason() != StopReason::None {
                 self.rests_until = None;
                 self.start(options, begun)?;
             }
@@ -190,28 +190,28 @@ impl Client {
             self.restarts += 1;
             return self.start(options, begun).map(|()| Event::Thawed);
         }
-        match death(self.board(), status, self.is_stuck) {
-            Death::Finished => {
+        match death(self.shm(), status, self.is_stuck) {
+            WorkerEnding::Finished => {
                 self.has_ended = true;
                 Ok(Event::Finished)
             }
-            Death::WornOut => self.start(options, begun).map(|()| Event::Nothing),
-            Death::Failed => {
+            WorkerEnding::WornOut => self.start(options, begun).map(|()| Event::Nothing),
+            WorkerEnding::Failed => {
                 self.has_ended = true;
-                Ok(Event::Failed(failure(self.board())))
+                Ok(Event::Failed(failure(self.shm())))
             }
-            Death::Killed(killed) => self.replace(options, begun, killed),
+            WorkerEnding::Killed(killed) => self.replace(options, begun, killed),
         }
     }
 
     /// A worker that makes no progress, because even the alarm does not help, is killed.
     fn look_for_progress(&mut self, options: &Options) {
-        let count = self.board().evaluations.load(Ordering::Relaxed);
+        let count = self.shm().evaluations.load(Ordering::Relaxed);
         let patience = options.timeout * 4 + Duration::from_secs(5);
         if count != self.last_count {
             (self.last_count, self.last_change) = (count, Instant::now());
             self.stopped.moves();
-        } else if self.last_change.elapsed() > patience && self.board().searching.load(Ordering::Acquire) != 0 {
+        } else if self.last_change.elapsed() > patience && self.shm().searching.load(Ordering::Acquire) != 0 {
             let standstill = self.stopped.look(self.pid);
             (self.is_stuck, self.is_frozen) = (standstill == Standstill::Hangs, standstill == Standstill::Stopped);
             if standstill != Standstill::Continued {
@@ -221,23 +221,23 @@ impl Client {
     }
 
     /// Leaves the input that was under evaluation to the next worker, which finds out what it did.
-    fn note_killer(&mut self, killed: Killed) {
+    fn note_fatal_input(&mut self, killed: Killed) {
         // SAFETY: no worker lives.
-        let board = unsafe { &mut *self.board };
-        let size = board.input_size.load(Ordering::Relaxed) as usize;
-        let input = board.input[..size].to_vec();
+        let shm = unsafe { &mut *self.shm };
+        let size = shm.input_size.load(Ordering::Relaxed) as usize;
+        let input = shm.input[..size].to_vec();
         // With so many that there is no room, one more or less does not matter.
-        let _ = board.note_killer(killed.to_number(), &input);
+        let _ = shm.note_fatal_input(killed.to_number(), &input);
     }
 
     fn replace(&mut self, options: &Options, begun: Instant, killed: Killed) -> Result<Event, Error> {
-        let board = self.board();
+        let shm = self.shm();
         // Of a farm it is known that the target can be loaded.
-        if board.searching.load(Ordering::Acquire) == 0 && self.place.farm.is_none() {
+        if shm.searching.load(Ordering::Acquire) == 0 && self.place.farm.is_none() {
             self.has_ended = true;
             return Ok(Event::Failed(died_loading(options, killed.signal)));
         }
-        let progress = board.evaluations.load(Ordering::Relaxed) > self.evaluations_before;
+        let progress = shm.evaluations.load(Ordering::Relaxed) > self.evaluations_before;
         self.deaths = if progress { 0 } else { self.deaths + 1 };
         let hopeless = if self.place.farm.is_some() { HOPELESS_IN_FARM } else { HOPELESS };
         if self.deaths >= hopeless {
@@ -245,11 +245,11 @@ impl Client {
             let how = signal_name(killed.signal);
             return Ok(Event::Failed(Error::new(format!("workers keep dying ({how}); giving up"))));
         }
-        let found = [&board.covered, &board.crashes, &board.hangs].iter().map(|c| c.load(Ordering::Relaxed)).sum();
+        let found = [&shm.covered, &shm.crashes, &shm.hangs].iter().map(|c| c.load(Ordering::Relaxed)).sum();
         self.fruitless = if found > self.best { 0 } else { self.fruitless + 1 };
         self.best = self.best.max(found);
         self.restarts += 1;
-        self.note_killer(killed);
+        self.note_fatal_input(killed);
         if self.deaths > 1 && self.place.farm.is_some() {
             self.rests_until = Some(Instant::now() + (PAUSE.0 * self.deaths).min(PAUSE.1));
         } else {
@@ -259,55 +259,55 @@ impl Client {
     }
 }
 
-/// The whole life of a process that shares a board with the supervisor and does `work`.
+/// The whole life of a process that shares a shm with the supervisor and does `work`.
 pub(super) fn live(
-    board: &'static mut Board,
-    work: impl FnOnce(&'static mut Board) -> Result<worker::End, Error>,
+    shm: &'static mut WorkerShm,
+    work: impl FnOnce(&'static mut WorkerShm) -> Result<worker::End, Error>,
 ) -> Result<(), Error> {
-    let address = &raw mut *board as usize;
+    let address = &raw mut *shm as usize;
     std::panic::set_hook(Box::new(move |info| {
-        // SAFETY: a panicking worker does nothing else with the board.
-        let board = unsafe { &*(address as *const Board) };
-        board.error.set(&format!("penfuzz failed in a way it should not ({info}); please report it"));
-        leave(board, WorkerEnd::Failed)
+        // SAFETY: a panicking worker does nothing else with the shm.
+        let shm = unsafe { &*(address as *const WorkerShm) };
+        shm.error.set(&format!("penfuzz failed in a way it should not ({info}); please report it"));
+        leave(shm, WorkerEnd::Failed)
     }));
-    let board: *mut Board = board;
-    // SAFETY: the worker's own use of the board has ended when it has failed.
-    let result = work(unsafe { &mut *board });
+    let shm: *mut WorkerShm = shm;
+    // SAFETY: the worker's own use of the shm has ended when it has failed.
+    let result = work(unsafe { &mut *shm });
     // SAFETY: as above.
-    let board = unsafe { &*board };
+    let shm = unsafe { &*shm };
     let end = match result {
         Ok(worker::End::Finished) => WorkerEnd::Finished,
         Ok(worker::End::WornOut) => WorkerEnd::WornOut,
         Err(e) => {
-            board.error.set(&e.to_string());
+            shm.error.set(&e.to_string());
             WorkerEnd::Failed
         }
     };
-    leave(board, end)
+    leave(shm, end)
 }
 
 /// Ends the worker without running the destructors of a target that may be in any state.
-fn leave(board: &Board, end: WorkerEnd) -> ! {
-    board.end.store(end as u32, Ordering::Release);
+fn leave(shm: &WorkerShm, end: WorkerEnd) -> ! {
+    shm.end.store(end as u32, Ordering::Release);
     // SAFETY: ends the process.
     unsafe { libc::_exit(0) }
 }
 
-/// Why a process that shares the board could not work.
-pub(super) fn failure(board: &Board) -> Error {
-    Error::new(board.error.get().unwrap_or_else(|| "the worker failed without a word".to_owned()))
+/// Why a process that shares the shm could not work.
+pub(super) fn failure(shm: &WorkerShm) -> Error {
+    Error::new(shm.error.get().unwrap_or_else(|| "the worker failed without a word".to_owned()))
 }
 
-fn death(board: &Board, status: i32, stuck: bool) -> Death {
-    let end = board.end.swap(WorkerEnd::None as u32, Ordering::Acquire);
+fn death(shm: &WorkerShm, status: i32, stuck: bool) -> WorkerEnding {
+    let end = shm.end.swap(WorkerEnd::None as u32, Ordering::Acquire);
     match end {
-        e if e == WorkerEnd::Finished as u32 => Death::Finished,
-        e if e == WorkerEnd::WornOut as u32 => Death::WornOut,
-        e if e == WorkerEnd::Failed as u32 => Death::Failed,
+        e if e == WorkerEnd::Finished as u32 => WorkerEnding::Finished,
+        e if e == WorkerEnd::WornOut as u32 => WorkerEnding::WornOut,
+        e if e == WorkerEnd::Failed as u32 => WorkerEnding::Failed,
         // The target ended the process by a way that nothing intercepts.
-        _ if libc::WIFEXITED(status) => Death::Killed(Killed { signal: 0, stuck: false }),
-        _ => Death::Killed(Killed { signal: libc::WTERMSIG(status), stuck }),
+        _ if libc::WIFEXITED(status) => WorkerEnding::Killed(Killed { signal: 0, stuck: false }),
+        _ => WorkerEnding::Killed(Killed { signal: libc::WTERMSIG(status), stuck }),
     }
 }
 

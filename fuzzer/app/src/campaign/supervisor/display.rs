@@ -20,7 +20,7 @@ use crate::{
     watch::{self, Broker, Watcher},
 };
 
-/// Time between two looks at the boards.
+/// Time between two looks at the shms.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Time between two writings of `status.json`.
@@ -72,7 +72,7 @@ impl Display {
         self.dir.as_deref()
     }
 
-    /// Looks at the boards of all clients, not more often than is of use. The campaign lies in `root` if that is known before
+    /// Looks at the shms of all clients, not more often than is of use. The campaign lies in `root` if that is known before
     /// the clients are.
     pub fn tick(&mut self, clients: &[Client], root: Option<&Path>, broker: Option<Broker>, begun: Instant) {
         let now = Instant::now();
@@ -92,17 +92,17 @@ impl Display {
 
     fn look(&mut self, clients: &[Client], broker: Option<Broker>, begun: Instant, now: Instant) {
         let figures = clients.iter().map(|c| Figures::of(c, self.search, begun)).collect();
-        let unwritten = clients.iter().map(|c| c.board().unwritten.load(Ordering::Relaxed)).sum();
+        let unwritten = clients.iter().map(|c| c.shm().unwritten.load(Ordering::Relaxed)).sum();
         self.book.snapshot(now, figures, broker, unwritten);
     }
 
     /// Is the target loaded, so that directory and function are known?
     fn has_begun(&mut self, clients: &[Client], root: Option<&Path>) -> bool {
-        let first = clients.iter().map(Client::board).find(|b| b.searching.load(Ordering::Acquire) != 0);
+        let first = clients.iter().map(Client::shm).find(|b| b.searching.load(Ordering::Acquire) != 0);
         if self.dir.is_none()
-            && let Some(board) = first
+            && let Some(shm) = first
         {
-            let dir = root.map_or_else(|| PathBuf::from(board.directory.get().unwrap_or_default()), Path::to_path_buf);
+            let dir = root.map_or_else(|| PathBuf::from(shm.directory.get().unwrap_or_default()), Path::to_path_buf);
             let named = manifest::read(&dir).ok().map(|m| m.function).or_else(|| self.function.clone());
             self.book.name(&named.unwrap_or_else(|| "a function".to_owned()), &dir.to_string_lossy());
             self.dir = Some(dir);

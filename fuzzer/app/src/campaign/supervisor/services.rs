@@ -22,7 +22,7 @@ use crate::{
             client::{self, Client},
             snapshots,
         },
-        worker_shm::{Board, StopReason},
+        worker_shm::{StopReason, WorkerShm},
     },
     output::directory,
     process::service,
@@ -53,7 +53,7 @@ pub struct Services {
     public: Option<TcpListener>,
     broker: Broker,
     reporter: Option<i32>,
-    reporter_board: *mut Board,
+    reporter_board: *mut WorkerShm,
     next_report: f64,
 }
 
@@ -86,7 +86,7 @@ impl Services {
             public,
             broker,
             reporter: None,
-            reporter_board: Board::map()?,
+            reporter_board: WorkerShm::map()?,
             next_report: REPORTS.0,
         })
     }
@@ -160,10 +160,10 @@ impl Services {
 
     /// Starts a reporter.
     fn report(&self, options: &Options, totals: Totals) -> Result<i32, Error> {
-        let (dir, board) = (self.dir.clone(), self.reporter_board);
+        let (dir, shm) = (self.dir.clone(), self.reporter_board);
         service::fork("report", move || {
-            // SAFETY: the child is the only one to write to the board.
-            client::live(unsafe { &mut *board }, |_| {
+            // SAFETY: the child is the only one to write to the shm.
+            client::live(unsafe { &mut *shm }, |_| {
                 reporter::write(options, &dir, totals).map(|_| crate::campaign::worker::End::Finished)
             })
         })
@@ -184,8 +184,8 @@ impl Services {
             let _ = service::wait(pid, Duration::ZERO);
         }
         // SAFETY: no reporter runs.
-        let board = unsafe { &*self.reporter_board };
-        board.error.set("");
+        let shm = unsafe { &*self.reporter_board };
+        shm.error.set("");
         let pid = self.report(options, totals(clients, begun, stop))?;
         let status = service::wait(pid, REPORT_TIME);
         if libc::WIFSIGNALED(status) {
@@ -195,8 +195,8 @@ impl Services {
                 self.dir.display()
             )));
         }
-        if status != 0 || board.error.get().is_some() {
-            return Err(client::failure(board));
+        if status != 0 || shm.error.get().is_some() {
+            return Err(client::failure(shm));
         }
         Ok(self.dir.clone())
     }
@@ -210,13 +210,13 @@ impl Services {
 
 /// Seconds of search over all runs.
 pub fn seconds(clients: &[Client], begun: Instant) -> f64 {
-    clients.iter().map(|c| c.board().seconds(begun)).fold(0.0, f64::max)
+    clients.iter().map(|c| c.shm().seconds(begun)).fold(0.0, f64::max)
 }
 
 fn totals(clients: &[Client], begun: Instant, stop: StopReason) -> Totals {
     let made = |cell: &AtomicU64| cell.load(Ordering::Relaxed);
     Totals {
-        evaluations: clients.iter().map(|c| made(&c.board().evaluations)).sum(),
+        evaluations: clients.iter().map(|c| made(&c.shm().evaluations)).sum(),
         seconds: seconds(clients, begun),
         stop,
     }
@@ -253,18 +253,18 @@ fn open_port(options: &Options) -> Result<Option<TcpListener>, Error> {
 
 /// Has a process of its own load the target, so that this one never holds anything of it.
 fn look_ahead(options: &Options) -> Result<PathBuf, Error> {
-    let board: *mut Board = Board::map()?;
+    let shm: *mut WorkerShm = WorkerShm::map()?;
     let pid = service::fork("look", move || {
-        // SAFETY: the child is the only one to write to the board.
-        client::live(unsafe { &mut *board }, |board| crate::campaign::worker::look_ahead(options, board))
+        // SAFETY: the child is the only one to write to the shm.
+        client::live(unsafe { &mut *shm }, |shm| crate::campaign::worker::look_ahead(options, shm))
     })?;
     let status = service::wait(pid, LOADING_TIME);
     // SAFETY: the child has ended.
-    let board = unsafe { &*board };
-    if board.error.get().is_some() {
-        return Err(client::failure(board));
+    let shm = unsafe { &*shm };
+    if shm.error.get().is_some() {
+        return Err(client::failure(shm));
     }
-    match board.directory.get() {
+    match shm.directory.get() {
         Some(dir) => Ok(PathBuf::from(dir)),
         None if libc::WIFSIGNALED(status) => Err(client::died_loading(options, libc::WTERMSIG(status))),
         None => Err(client::died_loading(options, 0)),

@@ -1,4 +1,4 @@
-//! From the boards of a campaign's clients to its [`Snapshot`]: what a board does not tell is remembered here, such as rates
+//! From the shms of a campaign's clients to its [`Snapshot`]: what a shm does not tell is saved here, such as rates
 //! and what was found when.
 
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use super::client;
 use crate::{
     campaign::{
         cluster::{BrokerInfo, broker_info::PeerCell},
-        worker_shm::Board,
+        worker_shm::WorkerShm,
     },
     report::{Branches, Report, words::Words},
     watch::{self, Broker, Client, Find, Peer, Snapshot},
@@ -25,10 +25,10 @@ const RATE_OVER: Duration = Duration::from_secs(5);
 /// Time between two points that rates are made from.
 const RATE_EVERY: Duration = Duration::from_millis(250);
 
-/// Finds and messages that are remembered.
+/// Finds and messages that are saved.
 const REMEMBERED: usize = 20;
 
-/// What the board of one client shows.
+/// What the shm of one client shows.
 #[derive(Debug, Clone, Default)]
 pub struct Figures {
     /// All but the rate, which is filled in by [`Book::snapshot`].
@@ -40,10 +40,10 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// What the board of `client` shows; its search is called `search`. The program began at `begun`.
+    /// What the shm of `client` shows; its search is called `search`. The program began at `begun`.
     #[must_use]
     pub fn of(client: &client::Client, search: &str, begun: Instant) -> Self {
-        let mut figures = Self::of_board(client.board(), begun, client.pid().unsigned_abs());
+        let mut figures = Self::of_board(client.shm(), begun, client.pid().unsigned_abs());
         let c = &mut figures.client;
         let role = client.place.farm.as_ref().filter(|_| search == "targeted").map(|f| f.role.name());
         role.unwrap_or(search).clone_into(&mut c.role);
@@ -57,32 +57,32 @@ impl Figures {
         figures
     }
 
-    /// What `board` shows; name, role, core and restarts are the caller's to fill in.
+    /// What `shm` shows; name, role, core and restarts are the caller's to fill in.
     #[must_use]
-    fn of_board(board: &Board, begun: Instant, pid: u32) -> Self {
+    fn of_board(shm: &WorkerShm, begun: Instant, pid: u32) -> Self {
         let get = |cell: &AtomicU64| cell.load(Ordering::Relaxed);
         let count = |cell: &AtomicU64| get(cell) as usize;
-        let searching = board.searching.load(Ordering::Acquire) != 0;
+        let searching = shm.searching.load(Ordering::Acquire) != 0;
         Self {
             client: Client {
                 pid,
                 state: if searching && pid != 0 { "searching" } else { "starting" }.to_owned(),
-                evaluations: get(&board.evaluations),
-                covered: get(&board.covered),
-                saturated: get(&board.saturated),
-                kept: get(&board.kept),
-                crashes: get(&board.crashes),
-                hangs: get(&board.hangs),
+                evaluations: get(&shm.evaluations),
+                covered: get(&shm.covered),
+                saturated: get(&shm.saturated),
+                kept: get(&shm.kept),
+                crashes: get(&shm.crashes),
+                hangs: get(&shm.hangs),
                 ..Client::default()
             },
             branches: Branches {
-                total: count(&board.total),
-                covered: count(&board.covered),
-                saturated: count(&board.saturated),
-                given_up: count(&board.given_up),
+                total: count(&shm.total),
+                covered: count(&shm.covered),
+                saturated: count(&shm.saturated),
+                given_up: count(&shm.given_up),
                 proved_unreachable: 0,
             },
-            seconds: board.seconds(begun),
+            seconds: shm.seconds(begun),
         }
     }
 }
@@ -110,7 +110,7 @@ impl Rate {
     }
 }
 
-/// What is remembered of a campaign between two snapshots.
+/// What is saved of a campaign between two snapshots.
 #[derive(Debug)]
 pub struct Book {
     snapshot: Snapshot,

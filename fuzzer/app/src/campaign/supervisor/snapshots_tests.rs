@@ -1,4 +1,4 @@
-//! What is remembered between two snapshots.
+//! What is saved between two snapshots.
 
 use super::*;
 
@@ -22,7 +22,7 @@ fn rates_are_those_of_the_last_seconds() {
     let rates: Vec<f64> = counts.map(|(ms, n)| rate.at(after(begun, ms), n)).collect();
     assert!((rates[100] - 1e5).abs() < 1.0, "100 evaluations per ms at first: {}", rates[100]);
     assert!(rates[399].abs() < 1.0, "nothing in the last five seconds: {}", rates[399]);
-    assert!(rate.0.len() < 30, "few moments are remembered: {}", rate.0.len());
+    assert!(rate.0.len() < 30, "few moments are saved: {}", rate.0.len());
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::{
 
 use penfuzz_engine::error::{Error, at};
 
-use crate::campaign::worker_shm::Board;
+use crate::campaign::worker_shm::WorkerShm;
 
 /// Time from the start to the first writing of finds: most are made in the first milliseconds, and are written together.
 const FIRST: Duration = Duration::from_millis(50);
@@ -44,13 +44,13 @@ impl Disk {
     }
 
     /// Notes how an attempt ended, after which `unwritten` finds are not on the disk, and tells the user when that changes.
-    pub fn note(&mut self, done: &io::Result<()>, unwritten: usize, board: &mut Board) {
+    pub fn note(&mut self, done: &io::Result<()>, unwritten: usize, shm: &mut WorkerShm) {
         match done {
-            Err(e) if !self.failing => board.say(&format!(
+            Err(e) if !self.failing => shm.say(&format!(
                 "{e}; the search goes on in memory, and {unwritten} finds wait to be written, which is tried every second: {}",
                 advice(e.kind())
             )),
-            Ok(()) if self.failing => board.say("the disk can be written again; everything found so far is on it"),
+            Ok(()) if self.failing => shm.say("the disk can be written again; everything found so far is on it"),
             _ => {}
         }
         self.failing = done.is_err();
@@ -85,13 +85,13 @@ mod tests {
 
     #[test]
     fn a_failure_is_told_when_it_begins_and_when_it_ends() {
-        let board = Board::map().unwrap();
+        let shm = WorkerShm::map().unwrap();
         let mut disk = Disk::default();
         let fail = || Err(io::Error::from(ErrorKind::StorageFull));
         for done in [Ok(()), fail(), fail(), fail(), Ok(()), Ok(())] {
-            disk.note(&done, 3, board);
+            disk.note(&done, 3, shm);
         }
-        let (said, _) = board.messages(0);
+        let (said, _) = shm.messages(0);
         assert_eq!(said.len(), 2, "{said:?}");
         assert!(said[0].contains("3 finds wait") && said[0].contains("free some space"), "{said:?}");
         assert!(said[1].contains("written again"), "{said:?}");

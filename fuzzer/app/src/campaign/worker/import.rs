@@ -7,11 +7,11 @@ use std::{
 };
 
 use libafl::inputs::BytesInput;
-use penfuzz_engine::{error::Error, executor::HasEvaluator, stages::probe};
+use penfuzz_engine::{error::Error, executor::HasEvaluator, stages::finds};
 
 use super::{Campaign, Executor, Manager, State};
 use crate::{
-    campaign::{cluster::message::hash, worker_shm::Board},
+    campaign::{cluster::message::hash, worker_shm::WorkerShm},
     sync::{Import, Importer},
 };
 
@@ -21,7 +21,7 @@ const SLICE: Duration = Duration::from_millis(100);
 /// Deaths of workers under one input before it is not imported again. One may be chance: a worker is killed from outside.
 const TOO_MANY_DEATHS: usize = 2;
 
-/// Deaths that are remembered.
+/// Deaths that are saved.
 const DEATHS: usize = 1000;
 
 /// Inputs on their way from other fuzzers.
@@ -54,15 +54,15 @@ impl Imports {
     }
 
     /// Looks for new inputs when the last ones are done; true when some wait and it is their turn. What the user should know
-    /// goes to `board`.
-    fn fill(&mut self, now: Instant, board: &Board) -> bool {
+    /// goes to `shm`.
+    fn fill(&mut self, now: Instant, shm: &WorkerShm) -> bool {
         if now < self.next_slice {
             return false;
         }
         if self.waiting.is_empty() {
             self.waiting = self.importer.poll(now).into();
             for message in self.importer.messages() {
-                board.say(&message);
+                shm.say(&message);
             }
         }
         !self.waiting.is_empty()
@@ -87,12 +87,12 @@ impl Campaign<'_> {
     {
         let Some(imports) = &mut self.imports else { return Ok(false) };
         let begun = Instant::now();
-        if imports.fill(begun, self.board) {
+        if imports.fill(begun, self.shm) {
             while begun.elapsed() < SLICE && !self.clock.is_over(executor.evaluator().evaluations()) {
                 let Some(import) = self.imports.as_mut().and_then(|i| i.waiting.pop_front()) else { break };
                 let Some(bytes) = self.fitted(import.bytes, executor) else { continue };
                 self.set_op(Some(format!("sync,{}", import.from)));
-                probe::submit(vec![bytes], fuzzer, executor, state, manager)?;
+                finds::submit(vec![bytes], fuzzer, executor, state, manager)?;
                 self.sync(executor, state)?;
             }
             self.set_op(None);
@@ -114,11 +114,11 @@ impl Campaign<'_> {
         let evaluator = executor.evaluator();
         let given = bytes.len().min(evaluator.input_size());
         bytes.resize(evaluator.input_size(), 0);
-        let deaths = if self.store.remembered.killers.is_empty() {
+        let deaths = if self.store.saved.fatal_inputs.is_empty() {
             0
         } else {
             let hash = hash(&bytes[..]);
-            self.store.remembered.killers.iter().filter(|k| **k == hash).count()
+            self.store.saved.fatal_inputs.iter().filter(|k| **k == hash).count()
         };
         if evaluator.function().is_harness() {
             bytes.truncate(given);
@@ -127,11 +127,11 @@ impl Campaign<'_> {
     }
 
     /// Notes the input under which the last worker died, in the size that the function takes.
-    pub(super) fn suspect(&mut self, killer: &[u8]) {
+    pub(super) fn suspect(&mut self, fatal_input: &[u8]) {
         if self.imports.is_some() {
-            let killers = &mut self.store.remembered.killers;
-            killers.truncate(DEATHS - 1);
-            killers.insert(0, hash(killer));
+            let fatal_inputs = &mut self.store.saved.fatal_inputs;
+            fatal_inputs.truncate(DEATHS - 1);
+            fatal_inputs.insert(0, hash(fatal_input));
         }
     }
 }

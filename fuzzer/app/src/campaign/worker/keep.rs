@@ -29,18 +29,18 @@ const STATE_EVERY: f64 = 5.0;
 const STATE_AFTER_DEATH: f64 = 0.2;
 
 impl Campaign<'_> {
-    /// Notes what is new; now and then writes it to the disk and then shows it on the board.
+    /// Notes what is new; now and then writes it to the disk and then shows it on the shm.
     pub(super) fn sync(&mut self, executor: &mut Executor, state: &State) -> Result<(), Error> {
         self.hold.come_back();
         self.note_finds(state, executor.evaluator().evaluations())?;
-        if self.disk.is_due() || (self.board.is_nearly_full() && !self.disk.is_failing()) {
+        if self.disk.is_due() || (self.shm.is_nearly_full() && !self.disk.is_failing()) {
             self.settle(executor, state)?;
         }
         Ok(())
     }
 
     pub(super) fn note_finds(&mut self, state: &State, evaluations: u64) -> Result<(), Error> {
-        self.store.remembered.evaluations = evaluations;
+        self.store.saved.evaluations = evaluations;
         let saturation = state.metadata::<Saturation>()?;
         if core::mem::replace(&mut self.synced_generation, saturation.generation) != saturation.generation {
             self.sync_inputs(state, saturation, evaluations)?;
@@ -50,10 +50,10 @@ impl Campaign<'_> {
 
     /// Writes what is due, then shows it. When the disk fails, all of it is kept and tried again.
     pub(super) fn settle(&mut self, executor: &mut Executor, state: &State) -> Result<(), Error> {
-        // What is on the board only would be forgotten there otherwise.
+        // What is on the shm only would be forgotten there otherwise.
         self.note_finds(state, executor.evaluator().evaluations())?;
         let done = self.write_due(executor, state)?;
-        self.disk.note(&done, self.store.unwritten(), self.board);
+        self.disk.note(&done, self.store.unwritten(), self.shm);
         self.show(state.metadata::<Saturation>()?);
         Ok(())
     }
@@ -61,11 +61,11 @@ impl Campaign<'_> {
     fn write_due(&mut self, executor: &mut Executor, state: &State) -> Result<io::Result<()>, Error> {
         // What failed may have been any of it.
         let all = self.disk.is_failing() || guard::is_worn_out();
-        let seconds = self.board.seconds(self.begun);
+        let seconds = self.shm.seconds(self.begun);
         if let Err(e) = self.flush() {
             return Ok(Err(e));
         }
-        let every = if self.store.remembered.workers > 1 { STATE_AFTER_DEATH } else { STATE_EVERY };
+        let every = if self.store.saved.workers > 1 { STATE_AFTER_DEATH } else { STATE_EVERY };
         if all || self.store.has_new_faults() || seconds - self.state_written >= every {
             self.remember(executor, state)?;
             if let Err(e) = self.store.save() {
@@ -83,13 +83,13 @@ impl Campaign<'_> {
     /// Writes the finds; the supervisor need not remember them any more then.
     fn flush(&mut self) -> io::Result<()> {
         self.store.flush()?;
-        self.board.forget_finds();
-        self.board.forget_killers();
+        self.shm.forget_finds();
+        self.shm.forget_fatal_inputs();
         Ok(())
     }
 
     fn sync_inputs(&mut self, state: &State, saturation: &Saturation, evaluations: u64) -> Result<(), Error> {
-        let ms = (self.board.seconds(self.begun) * 1e3) as u64;
+        let ms = (self.shm.seconds(self.begun) * 1e3) as u64;
         let op = self.imports.as_ref().and_then(import::Imports::op).unwrap_or(self.options.search.name()).to_owned();
         let corpus = state.corpus();
         for i in self.synced_kept..corpus.count() {
@@ -108,7 +108,7 @@ impl Campaign<'_> {
         if solutions.count() == self.synced_solutions {
             return Ok(());
         }
-        let ms = (self.board.seconds(self.begun) * 1e3) as u64;
+        let ms = (self.shm.seconds(self.begun) * 1e3) as u64;
         for i in self.synced_solutions..solutions.count() {
             let fault = solutions.get(solutions.nth(i))?.borrow().metadata::<Fault>()?.clone();
             let bytes: Vec<u8> = solutions.cloned_input_for_id(solutions.nth(i))?.into();
@@ -122,16 +122,16 @@ impl Campaign<'_> {
         let (total, covered, saturated, given_up) = saturation.counts();
         let files = self.store.counts();
         let set = |cell: &core::sync::atomic::AtomicU64, value: usize| cell.store(value as u64, Ordering::Relaxed);
-        set(&self.board.total, total);
-        set(&self.board.kept, files.kept);
-        set(&self.board.crashes, files.crashes);
-        set(&self.board.hangs, files.hangs);
-        set(&self.board.unwritten, self.store.unwritten());
+        set(&self.shm.total, total);
+        set(&self.shm.kept, files.kept);
+        set(&self.shm.crashes, files.crashes);
+        set(&self.shm.hangs, files.hangs);
+        set(&self.shm.unwritten, self.store.unwritten());
         if self.store.unwritten() == 0 {
             // Told only of what is on the disk.
-            set(&self.board.covered, covered);
-            set(&self.board.saturated, saturated);
-            set(&self.board.given_up, given_up);
+            set(&self.shm.covered, covered);
+            set(&self.shm.saturated, saturated);
+            set(&self.shm.given_up, given_up);
         }
     }
 
@@ -140,7 +140,7 @@ impl Campaign<'_> {
         let (total, covered, ..) = saturation.counts();
         let files = self.store.counts();
         let moment = afl_files::Moment {
-            seconds: self.board.seconds(self.begun),
+            seconds: self.shm.seconds(self.begun),
             evaluations,
             kept: files.kept,
             imported: self.store.queue().iter().filter(|(name, _)| name.contains(",sync:")).count(),
@@ -158,10 +158,10 @@ impl Campaign<'_> {
 
     /// Takes out of the state of LibAFL what `state.json` is to know.
     fn remember(&mut self, executor: &Executor, state: &State) -> Result<(), Error> {
-        saved_state::remember(state, &mut self.store.remembered)?;
-        saved_state::remember_progress(executor.evaluator(), state, &mut self.store.remembered)?;
-        self.store.remembered.evaluations = executor.evaluator().evaluations();
-        self.store.remembered.seconds = self.board.seconds(self.begun);
+        saved_state::remember(state, &mut self.store.saved)?;
+        saved_state::remember_progress(executor.evaluator(), state, &mut self.store.saved)?;
+        self.store.saved.evaluations = executor.evaluator().evaluations();
+        self.store.saved.seconds = self.shm.seconds(self.begun);
         Ok(())
     }
 
@@ -195,7 +195,7 @@ impl Campaign<'_> {
             options: self.options,
             inputs: &self.store.inputs(),
             fault_inputs: self.store.fault_inputs(),
-            remembered: &self.store.remembered,
+            saved: &self.store.saved,
             saturation,
             spent: state.metadata::<Spent>().ok(),
             scope: &self.scope,

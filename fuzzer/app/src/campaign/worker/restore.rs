@@ -8,7 +8,7 @@ use penfuzz_engine::{
     error::Error,
     executor::{Evaluator, HasEvaluator},
     saturation::Saturation,
-    stages::probe,
+    stages::finds,
 };
 
 use super::{Campaign, Executor, Manager, State, silence};
@@ -33,11 +33,11 @@ impl Campaign<'_> {
         let resumed = self.store.is_resumed();
         let kept: Vec<Vec<u8>> =
             self.store.queue().iter().chain(self.store.pending()).map(|(_, bytes)| bytes.clone()).collect();
-        let is_first = self.board.searching.load(Ordering::Relaxed) == 0;
+        let is_first = self.shm.searching.load(Ordering::Relaxed) == 0;
         let seeds = if resumed && is_first { Vec::new() } else { self.seeds()? };
         if resumed && is_first {
             // A later worker goes on with the seeds of a new campaign, but not with those of an old one.
-            self.board.seeds_tried.store(u64::MAX, Ordering::Relaxed);
+            self.shm.seeds_tried.store(u64::MAX, Ordering::Relaxed);
             eprintln!(
                 "penfuzz: resuming {} with {} inputs after {count} evaluations",
                 self.store.dir().display(),
@@ -45,36 +45,36 @@ impl Campaign<'_> {
             );
         }
         silence(&[libc::STDERR_FILENO])?;
-        self.board.searching.store(1, Ordering::Release);
-        let lost = self.board.finds();
-        probe::submit(kept, fuzzer, executor, state, manager)?;
-        probe::submit(lost, fuzzer, executor, state, manager)?;
-        probe::submit(self.of_the_others(), fuzzer, executor, state, manager)?;
-        for bytes in saved_state::restore(state, &self.store.remembered)? {
+        self.shm.searching.store(1, Ordering::Release);
+        let lost = self.shm.finds();
+        finds::submit(kept, fuzzer, executor, state, manager)?;
+        finds::submit(lost, fuzzer, executor, state, manager)?;
+        finds::submit(self.of_the_others(), fuzzer, executor, state, manager)?;
+        for bytes in saved_state::restore(state, &self.store.saved)? {
             fuzzer.add_input(state, executor, manager, BytesInput::new(bytes))?;
         }
-        saved_state::restore_progress(executor.evaluator_mut(), &self.store.remembered);
-        let killers = self.board.killers();
-        for (death, bytes) in killers.iter().filter_map(|(n, bytes)| Some((Death::of_number(*n)?, bytes))) {
+        saved_state::restore_progress(executor.evaluator_mut(), &self.store.saved);
+        let fatal_inputs = self.shm.fatal_inputs();
+        for (death, bytes) in fatal_inputs.iter().filter_map(|(n, bytes)| Some((Death::of_number(*n)?, bytes))) {
             self.suspect(bytes);
             self.explain(death, bytes, executor.evaluator_mut(), state)?;
         }
-        if !killers.is_empty() {
+        if !fatal_inputs.is_empty() {
             // At once: the next death may come before the next time to save.
             executor.evaluator_mut().set_evaluations(count);
             self.settle(executor, state)?;
         }
-        probe::submit(self.store.to_run_again(), fuzzer, executor, state, manager)?;
+        finds::submit(self.store.to_run_again(), fuzzer, executor, state, manager)?;
         if resumed {
             // Looking again at what was known is no new evaluation.
             executor.evaluator_mut().set_evaluations(count);
         }
-        let tried = self.board.seeds_tried.load(Ordering::Relaxed).min(seeds.len() as u64);
+        let tried = self.shm.seeds_tried.load(Ordering::Relaxed).min(seeds.len() as u64);
         for seed in seeds.into_iter().skip(tried as usize) {
             // One may kill this worker: the next goes on behind it, and knows what was found before.
-            self.board.seeds_tried.fetch_add(1, Ordering::Relaxed);
+            self.shm.seeds_tried.fetch_add(1, Ordering::Relaxed);
             let known = (state.metadata::<Saturation>()?.generation, state.solutions().count());
-            probe::submit(vec![seed.clone()], fuzzer, executor, state, manager)?;
+            finds::submit(vec![seed.clone()], fuzzer, executor, state, manager)?;
             if known != (state.metadata::<Saturation>()?.generation, state.solutions().count()) {
                 // It is not tried again, so the next worker must hear of it even if it is not on the disk by then.
                 executor.evaluator_mut().note_find(&seed);
@@ -109,7 +109,7 @@ impl Campaign<'_> {
                 format!("{} (after {}:{})", target.functions[site.function].name, site.file, site.line)
             },
         );
-        let ms = (self.board.seconds(self.begun) * 1e3) as u64;
+        let ms = (self.shm.seconds(self.begun) * 1e3) as u64;
         // The first death of a kind stands for all in which nothing new is seen.
         if !self.store.keep_fault(bytes, &death.fault(&[], place.clone()), ms) && !new.is_empty() {
             self.store.keep_fault(bytes, &death.fault(&new, place), ms);

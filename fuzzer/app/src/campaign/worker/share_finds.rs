@@ -4,7 +4,7 @@ use libafl::{HasMetadata, corpus::Corpus, inputs::BytesInput, state::HasCorpus};
 use penfuzz_engine::{
     error::Error,
     saturation::{Saturation, feedback::KnownPlaces},
-    stages::{budget::Spent, probe},
+    stages::{budget::Spent, finds},
 };
 
 use super::{Campaign, Executor, Manager, State};
@@ -25,9 +25,9 @@ impl Campaign<'_> {
     where
         Z: libafl::Evaluator<Executor, Manager, BytesInput, State>,
     {
-        let Some(exchange) = self.exchange.as_mut().filter(|e| e.is_due()) else { return Ok(()) };
-        exchange.attach(&self.board.llmp_id);
-        let heard = exchange.hear();
+        let Some(broker_client) = self.broker_client.as_mut().filter(|e| e.is_due()) else { return Ok(()) };
+        broker_client.attach(&self.shm.llmp_id);
+        let heard = broker_client.hear();
         if !heard.is_empty() {
             take_in(heard, fuzzer, executor, state, manager)?;
             self.sync(executor, state)?;
@@ -40,31 +40,31 @@ impl Campaign<'_> {
     }
 
     fn tell(&mut self, state: &State) -> Result<(), Error> {
-        let Some(exchange) = self.exchange.as_mut() else { return Ok(()) };
+        let Some(broker_client) = self.broker_client.as_mut() else { return Ok(()) };
         let saturation = state.metadata::<Saturation>()?;
-        if exchange.knows_nobody() || self.told_generation != saturation.generation {
+        if broker_client.knows_nobody() || self.told_generation != saturation.generation {
             self.told_generation = saturation.generation;
             let corpus = state.corpus();
             for id in corpus.ids() {
-                exchange.tell(Body::Input(corpus.cloned_input_for_id(id)?.into()));
+                broker_client.tell(Body::Input(corpus.cloned_input_for_id(id)?.into()));
             }
             for pending in &saturation.pending {
-                exchange.tell(Body::Input(pending.bytes.clone()));
+                broker_client.tell(Body::Input(pending.bytes.clone()));
             }
             for b in 0..saturation.len() {
                 if saturation.is_given_up(b) {
-                    exchange.tell(Body::GivenUp(b as u32));
+                    broker_client.tell(Body::GivenUp(b as u32));
                 }
                 if saturation.is_covered_by_crash(b) {
-                    exchange.tell(Body::CoveredByCrash(b as u32));
+                    broker_client.tell(Body::CoveredByCrash(b as u32));
                 }
             }
             for key in &state.metadata::<KnownPlaces>()?.0 {
-                exchange.tell(Body::Fault(*key));
+                broker_client.tell(Body::Fault(*key));
             }
         }
         if let Ok(spent) = state.metadata::<Spent>() {
-            exchange.tell_spent(&spent.evaluations);
+            broker_client.tell_spent(&spent.evaluations);
         }
         Ok(())
     }
@@ -109,10 +109,10 @@ where
         }
     }
     // First: what an input covers is not given up.
-    probe::submit(inputs, fuzzer, executor, state, manager)?;
+    finds::submit(inputs, fuzzer, executor, state, manager)?;
     for branch in given_up {
         if branch < n && state.metadata::<Saturation>()?.is_goal(branch) {
-            probe::give_up(branch, fuzzer, executor, state, manager)?;
+            finds::give_up(branch, fuzzer, executor, state, manager)?;
         }
     }
     Ok(())

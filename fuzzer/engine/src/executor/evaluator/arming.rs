@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use penfuzz_cc::abi::{action, metric, site_kind};
 
-use super::{Evaluator, Ran};
+use super::{Evaluator, RunStatus};
 
 impl Evaluator {
     /// The metric that is set, one of [`metric`].
@@ -15,7 +15,7 @@ impl Evaluator {
     }
 
     /// Sets the metric and the value of `r` before each run.
-    pub fn set_objective(&mut self, metric: u32, r0: u64) {
+    pub fn set_metric(&mut self, metric: u32, r0: u64) {
         self.r0 = r0;
         // SAFETY: as in `run`.
         unsafe { (*self.state).metric = metric };
@@ -63,8 +63,8 @@ impl Evaluator {
     }
 
     /// Runs one input and tells which of these `branches` it takes; there is one flag per branch of the target.
-    pub fn record(&mut self, branches: &[bool], bytes: &[u8]) -> (Ran, Vec<u32>) {
-        self.set_objective(metric::ULP, u64::MAX);
+    pub fn record(&mut self, branches: &[bool], bytes: &[u8]) -> (RunStatus, Vec<u32>) {
+        self.set_metric(metric::ULP, u64::MAX);
         self.arm(|b| if branches[b] { action::RECORD } else { 0 });
         let ran = self.run(bytes);
         let mut hits = Vec::new();

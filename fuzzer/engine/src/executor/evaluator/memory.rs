@@ -52,7 +52,7 @@ impl Evaluator {
         }
     }
 
-    /// Forgets the closest input of a branch, so that another way there is remembered.
+    /// Forgets the closest input of a branch, so that another way there is saved.
     pub fn forget_closest(&mut self, branch: usize) {
         self.best[branch] = u64::MAX;
     }

@@ -2,7 +2,7 @@
 
 use penfuzz_cc::abi::{action, metric};
 
-use super::{Evaluator, Ran};
+use super::{Evaluator, RunStatus};
 
 /// The branches that a run took, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,8 +32,8 @@ impl Evaluator {
 
     /// Runs one input and tells which branches of these it takes, in order, at most `room`; there is one flag per branch of
     /// the target, the same for the branches of a site. Nothing is compared: this is how a path is confirmed.
-    pub fn passes(&mut self, branches: &[bool], bytes: &[u8], room: usize) -> (Ran, Passes) {
-        self.set_objective(metric::ULP, u64::MAX);
+    pub fn passes(&mut self, branches: &[bool], bytes: &[u8], room: usize) -> (RunStatus, Passes) {
+        self.set_metric(metric::ULP, u64::MAX);
         self.set_path(&[], &[], u64::BITS);
         self.arm(|b| if branches[b] { action::STEP } else { 0 });
         let mut noted = vec![0; room];

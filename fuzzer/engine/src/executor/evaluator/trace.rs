@@ -2,7 +2,7 @@
 
 use penfuzz_cc::abi::{Traced, action, metric, site_kind};
 
-use super::{Evaluator, Ran};
+use super::{Evaluator, RunStatus};
 
 impl Evaluator {
     /// Runs one input and tells every floating-point operation of it in order, those of functions out of scope too. `None`
@@ -10,7 +10,7 @@ impl Evaluator {
     pub fn trace(&mut self, bytes: &[u8], room: usize) -> Option<Vec<Traced>> {
         let nothing = Traced { actions: core::ptr::null(), operands: [0; 3], result: 0, what: 0, unused: 0 };
         let mut traced = vec![nothing; room];
-        self.set_objective(metric::ULP, u64::MAX);
+        self.set_metric(metric::ULP, u64::MAX);
         self.arm(|_| 0);
         self.arm_operations(action::ARMED);
         self.note_operations(traced.as_mut_ptr(), room);
@@ -20,7 +20,7 @@ impl Evaluator {
         self.note_operations(core::ptr::null_mut(), 0);
         self.arm_operations(0);
         traced.truncate(n);
-        (ran == Ran::Returned && n <= room).then_some(traced)
+        (ran == RunStatus::Returned && n <= room).then_some(traced)
     }
 
     /// The first byte of every operation of the target: at rest, or armed without a goal.

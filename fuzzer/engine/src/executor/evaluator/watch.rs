@@ -36,7 +36,7 @@ impl Evaluator {
     /// Runs one input and tells what was seen of `branch`, that of a comparison or an operation in scope; `None` when the
     /// input does not take it.
     pub fn observe(&mut self, branch: usize, bytes: &[u8]) -> Option<Seen> {
-        self.set_objective(metric::ULP, u64::MAX);
+        self.set_metric(metric::ULP, u64::MAX);
         self.arm(|b| if b == branch { action::RECORD } else { 0 });
         self.watch(Some(branch));
         self.run(bytes);

@@ -1,0 +1,80 @@
+//! The armed target as the representing function of a minimizer, with a budget.
+
+use penfuzz_mutators::evaluate::{Metric, RepresentingFunction, Stop};
+
+use super::Clock;
+use crate::executor::{
+    Evaluator,
+    evaluator::{RunStatus, metric_of},
+};
+
+/// Loop iterations and calls that cost as much of a budget as an evaluation without any: long evaluations are charged for
+/// their length, by a measure that is the same at every run.
+pub const FUEL_PER_UNIT: u64 = 64;
+
+/// Evaluates points until a budget is spent, the target branch is taken, or the campaign ends; collects the inputs that
+/// took a new branch or failed at a new place.
+pub struct BudgetedFunction<'a> {
+    evaluator: &'a mut Evaluator,
+    clock: &'a Clock,
+    /// Units left: one per evaluation, and one per [`FUEL_PER_UNIT`].
+    pub budget: u64,
+    target: Option<usize>,
+    /// Inputs for LibAFL to look at.
+    pub finds: Vec<Vec<u8>>,
+    hits: Vec<u32>,
+    metric: Metric,
+}
+
+impl<'a> BudgetedFunction<'a> {
+    /// `target` is the branch whose covering ends the search; without one nothing but budget and clock do.
+    #[must_use]
+    pub fn new(evaluator: &'a mut Evaluator, clock: &'a Clock, budget: u64, target: Option<usize>) -> Self {
+        let metric = metric_of(evaluator.metric());
+        Self { evaluator, clock, budget, target, finds: Vec::new(), hits: Vec::new(), metric }
+    }
+
+    /// The evaluator.
+    #[must_use]
+    pub fn evaluator(&self) -> &Evaluator {
+        self.evaluator
+    }
+
+    #[cold]
+    fn look(&mut self, x: &[u8], ran: RunStatus) -> Result<(), Stop> {
+        self.evaluator.take_hits(&mut self.hits);
+        let new_fault = ran == RunStatus::Faulted && self.evaluator.is_new_fault();
+        if self.hits.is_empty() && !new_fault {
+            return Ok(());
+        }
+        self.finds.push(x.to_vec());
+        self.evaluator.note_find(x);
+        self.evaluator.disarm(&self.hits);
+        if self.target.is_some_and(|t| self.hits.contains(&(t as u32))) {
+            return Err(Stop::Found);
+        }
+        Ok(())
+    }
+}
+
+impl RepresentingFunction for BudgetedFunction<'_> {
+    #[inline]
+    fn evaluate(&mut self, x: &[u8]) -> Result<u64, Stop> {
+        if self.budget == 0 {
+            return Err(Stop::Budget);
+        }
+        if self.clock.is_over(self.evaluator.evaluations()) {
+            return Err(Stop::End);
+        }
+        let ran = self.evaluator.run(x);
+        self.budget = self.budget.saturating_sub(1 + self.evaluator.fuel_used() / FUEL_PER_UNIT);
+        if self.evaluator.has_hits() || ran == RunStatus::Faulted {
+            self.look(x, ran)?;
+        }
+        Ok(self.evaluator.r())
+    }
+
+    fn metric(&self) -> Metric {
+        self.metric
+    }
+}

@@ -1,0 +1,79 @@
+//! From the finds of a stage to LibAFL's feedbacks, corpus and pending pool.
+
+use libafl::{Error, Evaluator as LibaflEvaluator, HasMetadata, corpus::Corpus, inputs::BytesInput, state::HasCorpus};
+
+use crate::{
+    executor::HasEvaluator,
+    goals::{Goal, Record},
+    saturation::Saturation,
+};
+
+/// Gives finds to LibAFL, which runs each once more and lets the feedbacks decide.
+///
+/// # Errors
+/// What LibAFL answers.
+pub fn submit<E, EM, S, Z>(
+    finds: Vec<Vec<u8>>,
+    fuzzer: &mut Z,
+    executor: &mut E,
+    state: &mut S,
+    manager: &mut EM,
+) -> Result<(), Error>
+where
+    E: HasEvaluator,
+    S: HasMetadata,
+    Z: LibaflEvaluator<E, EM, BytesInput, S>,
+{
+    let fuel = executor.evaluator().fuel();
+    executor.evaluator_mut().set_fuel_cap(fuel);
+    for bytes in finds {
+        Record.arm(executor.evaluator_mut(), state.metadata::<Saturation>()?);
+        fuzzer.evaluate_input(state, executor, manager, &BytesInput::new(bytes))?;
+    }
+    Ok(())
+}
+
+/// Gives a branch up, and moves the pending inputs that thereby saturate a branch into the corpus.
+///
+/// # Errors
+/// What LibAFL answers.
+pub fn give_up<E, EM, S, Z>(
+    branch: usize,
+    fuzzer: &mut Z,
+    executor: &mut E,
+    state: &mut S,
+    manager: &mut EM,
+) -> Result<(), Error>
+where
+    E: HasEvaluator,
+    S: HasMetadata,
+    Z: LibaflEvaluator<E, EM, BytesInput, S>,
+{
+    let ready = state.metadata_mut::<Saturation>()?.give_up(branch);
+    for pending in ready {
+        fuzzer.add_input(state, executor, manager, BytesInput::new(pending.bytes))?;
+    }
+    Ok(())
+}
+
+/// A start point that is known to reach something: an input of the corpus or of the pending pool, by a random number.
+///
+/// # Errors
+/// When the corpus cannot give its entry.
+pub fn known_input<S>(state: &S, pick: u64) -> Result<Option<Vec<u8>>, Error>
+where
+    S: HasMetadata + HasCorpus<BytesInput>,
+{
+    let pending = &state.metadata::<Saturation>()?.pending;
+    let n = state.corpus().count() + pending.len();
+    if n == 0 {
+        return Ok(None);
+    }
+    let i = (pick % n as u64) as usize;
+    if let Some(p) = pending.get(i) {
+        return Ok(Some(p.bytes.clone()));
+    }
+    let id = state.corpus().nth(i - pending.len());
+    let input = state.corpus().cloned_input_for_id(id)?;
+    Ok(Some(input.into()))
+}
