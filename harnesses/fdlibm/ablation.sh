@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What each search reaches on a suite with the same number of evaluations, and
-# what it needs for it; see ../lib/effort.py for the lines. `without optimizer`
-# is the targeted search with random moves in place of its minimizer.
+# Compares the searches on a suite at the same number of evaluations: what each
+# covers, and how many evaluations it needs. ../lib/effort.py explains the output.
+# `without optimizer` is the targeted search with random moves in place of its minimizer.
 #
 # usage: ablation.sh [EVALUATIONS [SEEDS [SUITE.toml [option]...]]]
 #        default 200000 per function, 20 seeds, this directory's suite

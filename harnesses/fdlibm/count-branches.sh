@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Counts the branches that gcov sees in each target of suite.toml, at -O0, and
+# Counts gcov's branches in each target of suite.toml, at -O0, and
 # writes them to expected-branches.tsv beside this script: target name, number
-# of branches. The sites that penfuzz reports are held to these numbers.
+# of branches. A test compares the branches that penfuzz reports with these numbers.
 #
 # usage: count-branches.sh [-]      with "-": to standard output instead
 # CC and GCOV choose the compiler and its gcov (default gcc and gcov).
@@ -41,10 +41,10 @@ while IFS=$'\t' read -r name file function; do
     (
         cd "$temp"
         "$CC" -O0 --coverage "${flags[@]}" -c "$sources/$file" -o one.o
-        # Without .gcda data gcov says so on standard error and counts all the same.
+        # Without .gcda data gcov prints a warning on standard error, and counts anyway.
         "$GCOV" --stdout --json-format --branch-probabilities one.gcno >one.json 2>log || { cat log >&2; exit 1; }
     )
-    # Calls are no branches here: the JSON format lists them nowhere.
+    # Calls are not counted as branches: the JSON format does not list them.
     branches=$(jq --arg function "$function" \
         '[.files[].lines[] | select(.function_name == $function) | .branches | length] | add // 0' "$temp/one.json")
     [ "$branches" -gt 0 ] || die "gcov finds no branches in $function of $file"

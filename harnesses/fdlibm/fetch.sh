@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Fetches newlib, whose mathematical functions are Fdlibm's, into
-# src-newlib-3.3.0 beside this script. Does nothing if that is complete.
+# Fetches newlib, which contains Fdlibm's functions, into
+# src-newlib-3.3.0 beside this script. Does nothing if the directory is complete.
 #
 # usage: fetch.sh [newlib_3.3.0.orig.tar.gz]
 set -euo pipefail

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the GNU Scientific Library with pen-cc, out of its source tree, into
+# Builds the GNU Scientific Library with pen-cc, outside its source tree, in
 # src-build-static (or src-build-shared) beside this script, and checks it.
-# Does nothing if that build, by the same pen-cc, is complete. The static build
+# Does nothing if a build by the same pen-cc is complete. The static build
 # is also linked into one target file with every function, gsl.pen.
 #
 # usage: build.sh [--shared] [--check DIRECTORY]...
@@ -38,7 +38,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 
-# The compiler by its full path, because configure writes it down.
+# Prints the full path of the compiler, because configure stores it.
 compiler() {
     local released=$here/../../target/release/pen-cc
     local chosen=${PEN_CC:-}
@@ -46,7 +46,7 @@ compiler() {
     command -v -- "${chosen:-pen-cc}" || die "'${chosen:-pen-cc}' not found; run 'cargo build --release' first"
 }
 
-# run LOG COMMAND...: the command's output goes to the log; on failure its end is shown.
+# run LOG COMMAND...: writes the command's output to the log, and shows the end of the log on failure.
 run() {
     local log=$1
     shift
@@ -70,10 +70,10 @@ if [ "$(cat -- "$build/.complete" 2>/dev/null)" != "$stamp" ]; then
     cd "$build"
     only=--disable-shared
     if [ "$kind" = shared ]; then only=--disable-static; fi
-    # Dates of generated files may be wrong after unpacking; nothing is to be regenerated.
+    # Dates of generated files may be wrong after unpacking. Nothing must be generated again.
     run configure.log "$source/configure" --quiet $only --disable-dependency-tracking \
         CC="$pen_cc" CFLAGS="$flags" AUTOCONF=: AUTOHEADER=: AUTOMAKE=: ACLOCAL=: MAKEINFO=:
-    # Debian's tarball comes without the manual's sources.
+    # Debian's tarball does not contain the sources of the manual.
     printf 'all check:\n' >doc/Makefile
     run make.log make -j"$jobs"
     if [ "$kind" = static ]; then

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fetches the GNU Scientific Library (as Debian repacks it, without its manual)
-# into src-gsl-2.7.1 beside this script. Does nothing if that is complete.
+# into src-gsl-2.7.1 beside this script. Does nothing if the directory is complete.
 #
 # usage: fetch.sh [gsl_2.7.1+dfsg.orig.tar.gz]
 set -euo pipefail

@@ -1,5 +1,5 @@
-/* GSL's default error handler aborts the program: a caller that looks at the
- * status of a function has to turn it off, as its manual says. */
+/* GSL's default error handler aborts the program. A caller that checks the
+ * status of a function has to turn the handler off (GSL's manual, "Error Handling"). */
 #include <gsl/gsl_errno.h>
 
 __attribute__((constructor)) static void errors_are_returned(void)

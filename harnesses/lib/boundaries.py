@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
-"""Boundary values of functions of a suite, by search, at equal evaluations.
+"""Compares the boundary values that searches meet at equal evaluations, for functions of a suite.
 
 usage: boundaries.py SUITE.toml|TARGET EVALUATIONS SEEDS SEARCH[,SEARCH]... FUNCTION...
 
-Runs `penfuzz boundary` on each function of the sources of a suite, or of a file
-linked by pen-cc, with scope "calls", at seeds 1 to SEEDS and at most EVALUATIONS. Per function and search: the comparisons, the
-share of them that was met exactly (a == b) and the share of their neighbours
-(a next below or above b), mean over the seeds, and in brackets what any seed
-met. With EVALUATIONS "-" a run ends by itself.
+Runs `penfuzz boundary` on each FUNCTION, with scope "calls", seeds 1 to SEEDS and at most EVALUATIONS each ("-": a run
+ends by itself). The functions belong to the sources of a suite, or to a file linked by pen-cc. Prints per function and
+search: the number of comparisons, how many were met exactly (a == b), and how many of their neighbours were met (a next
+below or above b). These numbers are means over the seeds; in brackets is what any seed met.
 
 environment: PENFUZZ  the program; by default the release build, else from PATH
              PEN_CC   the compiler wrapper; by default beside PENFUZZ
-             OPEN     a file: what no run met, one line each
+             OPEN     a file to write: what no run met, one line each
 """
 
 import glob
@@ -36,7 +35,7 @@ def program():
 
 
 def link(suite, to):
-    """One target file of the support sources of a suite."""
+    """Links the support sources and the targets of a suite into one target file."""
     directory = Path(suite).resolve().parent
     suite = tomllib.loads(Path(suite).read_text())
     sources = directory / suite["sources"]
@@ -63,7 +62,7 @@ def run(target, function, evaluations, seed, search):
 
 
 def values(report):
-    """Whether each boundary value was met, by site and outcome."""
+    """The branch of the report for each boundary value: key is (number of the site, its name, outcome)."""
     named = lambda s: f"{s['function']} {Path(s['file']).name}:{s['line']}:{s['column']} {s['predicate']}"
     return {(i, named(s), b["outcome"]): b for i, s in enumerate(report["sites"]) for b in s["branches"]}
 

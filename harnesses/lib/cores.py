@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What more cores bring: the same campaigns on one core and on several.
+"""Compares campaigns on one core with the same campaigns on several cores.
 
 usage: cores.py SUITE.toml NAMES [--seconds 30] [--seeds 3] [--cores 0-1] [--scope all]
 
-NAMES are functions of the suite, separated by commas. Each runs with --cores 0 and with all of --cores, for the same wall time
-and with the same seeds, in turn. Printed per function are the branches covered, the ratio of evaluations per second, and the
-ratio of the times after which both had covered what the one that covered less had in the end; then the geometric means. Times
-are read from status.json, which is written every second.
+NAMES are functions of the suite, separated by commas. Each function runs with --cores 0 and then with all of --cores, for
+the same wall time and with the same seeds. Prints per function the branches covered, the ratio of evaluations per second, and
+the ratio of times; at the end the geometric means. The times are those after which each run had covered as many branches as
+the weaker of the two in the end. They come from status.json, which penfuzz writes every second.
 
 environment: PENFUZZ  the program; by default the release build
 """
@@ -25,7 +25,7 @@ PROGRAM = os.environ.get("PENFUZZ", "target/release/penfuzz")
 
 
 def campaign(about, cores, seed, options, out):
-    """Evaluations per second, and the seconds after which each count of branches was covered."""
+    """Runs one campaign; returns evaluations per second, and pairs (seconds, branches covered until then)."""
     command = [PROGRAM, about["linked"], "-f", about["symbol"], "--scope", options.scope, "--cores", cores]
     command += ["--seed", str(seed), "--max-time", f"{options.seconds}s", "-q", "-o", str(out)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)

@@ -2,19 +2,19 @@
 # Fetches the upstream tarball of a Debian source package and unpacks it, for
 # the fetch.sh scripts of the suites. Source this file, then call debian_source.
 #
-# The packages come from wherever the machine's own apt gets its packages: its
-# sources are read, turned into source-package entries and used in a temporary
+# The packages come from the machine's own apt sources. The script reads these
+# sources, turns them into source-package entries and uses them in a temporary
 # apt configuration. The system's configuration, package lists and cache are
-# only read, so no privileges are needed. What is unpacked is trusted because
-# of its SHA-256, whichever way it came.
+# only read, so no privileges are needed. The tarball is trusted because
+# of its SHA-256, wherever it comes from.
 
-# die MESSAGE: one line on standard error, then the end.
+# die MESSAGE: prints one line on standard error and exits with status 1.
 die() {
     printf '%s: %s\n' "${0##*/}" "$*" >&2
     exit 1
 }
 
-# need TOOL PACKAGE: ends with a message unless TOOL can be run.
+# need TOOL PACKAGE: exits with a message if TOOL cannot be run.
 need() {
     command -v "$1" >/dev/null 2>&1 || die "'$1' not found; install the package $2"
 }
@@ -22,14 +22,14 @@ need() {
 # debian_source NAME VERSION SHA256 DESTINATION [TARBALL]
 #
 #   NAME         source package, e.g. newlib
-#   VERSION      preferred Debian version, e.g. 3.3.0-1.3; another packaging is
-#                taken if its upstream tarball has the same hash
+#   VERSION      preferred Debian version, e.g. 3.3.0-1.3; another version is
+#                used if its upstream tarball has the same hash
 #   SHA256       of the upstream ("orig") tarball, 64 hex digits
-#   DESTINATION  directory to create; its parent must exist. It appears
+#   DESTINATION  directory to create; its parent must exist. It is created
 #                complete or not at all
 #   TARBALL      a copy of the upstream tarball to use instead of the network
 #
-# Returns at once if DESTINATION is complete already.
+# Returns at once if DESTINATION is already complete.
 debian_source() {
     [ $# -eq 4 ] || [ $# -eq 5 ] || die "usage: debian_source NAME VERSION SHA256 DESTINATION [TARBALL]"
     local name=$1 version=$2 sha256=$3 destination=$4 tarball=${5:-}
@@ -45,15 +45,15 @@ debian_source() {
     need tar tar
     need awk mawk
 
-    # Beside the destination, so that the last step is a rename on one file
-    # system. The directory is removed however the script ends.
+    # In the parent of the destination, so that the last step is a rename within
+    # one file system. The traps remove the directory however the script ends.
     _debian_source_temp=$(mktemp -d "$destination.tmp.XXXXXX") ||
         die "cannot create a directory beside $destination"
     trap 'rm -rf -- "$_debian_source_temp"' EXIT
     trap 'exit 129' HUP
     trap 'exit 130' INT
     trap 'exit 143' TERM
-    # mktemp's 0700 would keep out the unprivileged user that apt downloads as.
+    # apt downloads as an unprivileged user, who has no access with mktemp's mode 0700.
     chmod 755 "$_debian_source_temp"
 
     if [ -z "$tarball" ]; then
@@ -76,7 +76,7 @@ debian_source() {
         die "cannot unpack ${tarball##*/}: $(_debian_source_reason "$_debian_source_temp/log")"
     printf '%s\n' "$sha256" >"$_debian_source_temp/unpacked/.complete"
 
-    # Another process may have finished in the meantime: its result is as good.
+    # Another process may have finished in the meantime. Its result is equal.
     if ! mv -T -- "$_debian_source_temp/unpacked" "$destination" 2>/dev/null &&
         ! _debian_source_is_complete "$destination" "$sha256"; then
         die "cannot create $destination"
@@ -89,8 +89,8 @@ _debian_source_is_complete() {
     [ -f "$1/.complete" ] && [ "$(cat -- "$1/.complete")" = "$2" ]
 }
 
-# The line of an apt or tar log that says what went wrong: the first one that
-# is marked as an error or a warning, else the first one.
+# Prints the line of an apt or tar log that names the error: the first line that
+# is marked as an error or a warning, else the first line.
 _debian_source_reason() {
     awk '/^[EW]: / && marked == "" { marked = $0 } NF && first == "" { first = $0 }
          END { print marked != "" ? marked : first }' "$1"
@@ -108,8 +108,8 @@ _debian_source_download() {
 
     _debian_source_apt_configuration "$directory"
     apt-get -c "$directory/apt.conf" -q update >"$directory/log" 2>&1 || true
-    # apt-get's status is no use here: it is 0 without a network, and not 0 when
-    # one source of many has no source packages. What counts is what arrived.
+    # apt-get's status does not help: it is 0 without a network, and not 0 if
+    # one of many sources has no source packages. So the downloaded lists are checked.
     if ! find "$directory/apt/state/lists" -maxdepth 1 -name '*_Sources*' -type f | grep -q .; then
         die "cannot download package lists (no network?): $(_debian_source_reason "$directory/log"); $hint"
     fi
@@ -152,8 +152,8 @@ _debian_source_download() {
 }
 
 # _debian_source_apt_configuration DIRECTORY
-# Writes DIRECTORY/apt.conf and everything it refers to. It is given to apt
-# with -c, so it comes after the system's settings (proxies, keys), which stay.
+# Writes DIRECTORY/apt.conf and everything that it refers to. apt gets it
+# with -c, so the system's settings (proxies, keys) are read before it and stay in force.
 _debian_source_apt_configuration() {
     local directory=$1 SOURCELIST='' SOURCEPARTS='' file
     eval "$(apt-config shell SOURCELIST Dir::Etc::sourcelist/f SOURCEPARTS Dir::Etc::sourceparts/d)"
@@ -172,14 +172,14 @@ _debian_source_apt_configuration() {
                 "$file" >"$directory/apt/sources/deb822-${file##*/}"
         fi
     done
-    # The main file need not be called *.list, but apt reads no other names here.
+    # The main file may have another name than *.list, but apt reads no other names in this directory.
     if [ -f "$directory/apt/sources/one-line-${SOURCELIST##*/}" ]; then
         mv "$directory/apt/sources/one-line-${SOURCELIST##*/}" "$directory/apt/sources/main.list"
     fi
     grep -rqs '^\(deb-src\|Types: deb-src\)' "$directory/apt/sources" ||
         die "this machine has no apt sources"
 
-    # Hooks are cleared because they clean the system's cache; limits are in
+    # Hooks are cleared because they clean the system's cache. Timeouts are in
     # seconds.
     cat >"$directory/apt.conf" <<CONFIGURATION
 Dir::Etc::sourcelist "/dev/null";

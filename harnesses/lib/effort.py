@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""Evaluations that a search needs: a suite at many seeds, from the reports alone.
+"""Measures the evaluations that a search needs, from the reports of a suite at many seeds.
 
 usage: effort.py SUITE.toml EVALUATIONS SEEDS [option of penfuzz suite]...
 
 A run is one function at one seed, with at most EVALUATIONS. The ceiling of a
-function is what any of its runs covered. Printed are the runs at the ceiling,
-the evaluations they took (median, 90th percentile, worst; "-" if not all got
-there), the branches covered per seed (median, least, most), and the mean branch
-coverage after 100, 1000, ... evaluations. Seeds are 1 to SEEDS.
+function is the set of branches that any of its runs covered. Prints the number of
+runs at the ceiling, the evaluations that they needed (median, 90th percentile,
+worst; "-" if too few runs got there), the branches covered per seed (median,
+least, most), and the mean branch coverage after 100, 1000, ... evaluations.
+Seeds are 1 to SEEDS.
 
 environment: PENFUZZ  the program; by default the release build, else from PATH
-             CEILING  a file: keeps the ceilings, so that searches are compared
-                      with the best that any of them reached
+             CEILING  a file that keeps the ceilings, so that each search is compared
+                      with the branches that any search covered
 """
 
 import json
@@ -33,7 +34,7 @@ def program():
 
 
 def branches(report):
-    """Evaluations at which each branch was covered, None for never, in the order of the report."""
+    """The evaluation at which each branch was covered, None if never, in the order of the report."""
     return [b.get("covered_at", 0) if b["status"] in TAKEN else None for s in report["sites"] for b in s["branches"]]
 
 
@@ -48,7 +49,7 @@ def run(suite, evaluations, seed, options):
 
 
 def ceilings(seeds):
-    """Per function, which branches any run covered."""
+    """Per function, a flag for each branch: any run covered it."""
     kept = Path(os.environ["CEILING"]) if "CEILING" in os.environ else None
     best = json.loads(kept.read_text()) if kept and kept.exists() else {}
     for functions in seeds:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Floating-point exceptions found by search, at equal evaluations.
+"""Compares the floating-point exceptions that searches find at equal evaluations.
 
 usage: exceptions.py SUITE.toml NAME[,NAME]... EVALUATIONS SEEDS SEARCH[,SEARCH]...
 
-Runs `penfuzz suite SUITE.toml --exceptions` on the named targets (with * and ?) at
-seeds 1 to SEEDS with at most EVALUATIONS each. Per search: input-site pairs of each
-exception over all targets, mean over the seeds (least to most), and in how many pairs
-of seed and target it found as many as the best search did there.
+Runs `penfuzz suite SUITE.toml --exceptions` on the named targets (NAME may have * and ?)
+at seeds 1 to SEEDS with at most EVALUATIONS each. Prints per search: the input-site pairs
+of each exception over all targets, as mean over the seeds (least to most); and for how
+many pairs of seed and target the search found as many as the best search.
 
 environment: PENFUZZ  the program; by default the release build, else from PATH
 """
@@ -30,7 +30,7 @@ def program():
 
 
 def run(suite, names, evaluations, seed, search):
-    """Pairs per target and exception."""
+    """Runs the suite once; returns the number of pairs per target and exception."""
     with tempfile.TemporaryDirectory() as out:
         command = [program(), "suite", suite, "--exceptions", "--only", names, "--max-evals", evaluations]
         command += ["--seed", str(seed), "--search", search, "-o", out + "/out", "--quiet", "--json"]

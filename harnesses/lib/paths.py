@@ -1,21 +1,22 @@
 #!/usr/bin/env python3
-"""Paths asked back: distinct paths of random executions, and the share that penfuzz reach finds.
+"""Draws paths from random executions, and measures the share that penfuzz reach finds again.
 
 usage: paths.py SUITE.toml [option of penfuzz reach]...
 
-Per function of the suite, COUNT distinct paths are drawn (structured and uniform
-random inputs, the function's own conditionals, from the first to the return), and
-each is asked for with another seed. Printed per function: paths drawn, found,
-median and longest steps, median time and evaluations of those found; then the
-totals, and the paths that were lost with what penfuzz says of them.
+For each function of the suite, COUNT distinct paths are drawn from structured and
+uniform random inputs. A path has the function's own conditionals, from the first to
+the return. `penfuzz reach` then searches for each path with another seed. Prints per
+function: paths drawn, paths found, median and largest number of steps, median time
+and evaluations of those found. Then the totals, and the paths that were not found
+with penfuzz's message.
 
 environment: PENFUZZ  the program; by default the release build, else from PATH
              COUNT    paths per function (20)
-             TIME     --max-time for each (1s)
-             SEED     of the draws (1); paths are asked for with seeds from 1000
+             TIME     --max-time for each search (1s)
+             SEED     of the draws (1); the searches use seeds from 1000
              ONLY     names of functions, separated by commas
-             JSON     a file for all answers
-             DRAWN    such a file: its paths are asked for again, instead of new ones
+             JSON     a file to write all answers to
+             DRAWN    a file written by JSON: search for its paths instead of new ones
              JOBS     functions at the same time (1)
 """
 
@@ -39,7 +40,7 @@ def program():
 
 
 def targets(path):
-    """Name and the arguments that make its target, for every function of a suite."""
+    """For every function of a suite: its name, and the arguments of penfuzz that make its target."""
     suite = tomllib.loads(path.read_text())
     sources = (path.parent / suite.get("sources", ".")).resolve()
     build = suite.get("build", {})

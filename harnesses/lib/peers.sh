@@ -1,10 +1,10 @@
 # shellcheck shell=bash
 # The fuzzers that `penfuzz compare` runs beside penfuzz. ./setup --peers reads
-# this file; say, wants, offered and the like are its functions.
+# this file, and defines say, wants, offered and the other functions used here.
 #
 # AFL++ and honggfuzz are built from source, into $PENFUZZ_PEERS or else
-# ~/.cache/penfuzz/peers. Their source comes inside two Rust packages; cargo
-# fetches these, and nothing but the SHA-256 below is trusted.
+# ~/.cache/penfuzz/peers. Their source is part of two Rust packages. cargo
+# fetches these packages, and only the SHA-256 below is trusted.
 
 readonly AFL_VERSION=4.40c
 readonly AFL_PACKAGE=cargo-afl-common-0.18.2
@@ -38,13 +38,13 @@ check_peers() {
     check_libfuzzer
 }
 
-# to_build WHAT FUNCTION: FUNCTION brings it.
+# to_build WHAT FUNCTION: marks WHAT as missing; FUNCTION builds it.
 to_build() {
     say missing "$1" "built by ./setup --peers"
     peers_to_build+=("$2")
 }
 
-# The version of an afl-fuzz, such as 4.40c; nothing if it does not run.
+# Prints the version of an afl-fuzz, such as 4.40c; nothing if the program does not run.
 afl_version() {
     { "$1" --version 2>/dev/null || true; } | sed -n '1s/.*afl-fuzz++\([0-9.]*[a-z]*\).*/\1/p'
 }
@@ -52,7 +52,7 @@ afl_version() {
 check_afl() {
     local what="AFL++ $AFL_VERSION or newer" bin version
     bin=$(peers_prefix)/bin
-    # Programs built by it are linked with libraries of the clang that it was built for.
+    # AFL++ links the programs that it builds with libraries of the clang that AFL++ was built for.
     if [ "$(afl_version "$bin/afl-fuzz")" = "$AFL_VERSION" ] && afl_fits "$bin"; then
         say ok "$what" "$AFL_VERSION in $bin"
         return
@@ -65,7 +65,7 @@ check_afl() {
     to_build "$what" build_afl
 }
 
-# afl_fits BIN: whether its compiler is of penfuzz's LLVM.
+# afl_fits BIN: succeeds if the AFL++ compiler in BIN uses penfuzz's LLVM.
 afl_fits() {
     local version
     version=$(AFL_QUIET=1 "$1/afl-clang-fast" --version 2>/dev/null || true)
@@ -98,14 +98,14 @@ check_header() {
 
 check_libfuzzer() {
     local what="libFuzzer" runtime major
-    # -### only shows the link command.
+    # With -### clang only shows the link command.
     runtime=$("$(peers_clang)" '-###' -fsanitize=fuzzer -x c /dev/null 2>&1 | grep -o '"[^"]*clang_rt\.fuzzer[^"]*"' | head -n 1 | tr -d '"' || true)
     if [ -n "$runtime" ] && [ -e "$runtime" ]; then
         say ok "$what" "$runtime"
         return
     fi
     major=$(peers_llvm_major)
-    # Up to LLVM 14 it is in another package.
+    # Up to LLVM 14 the runtime is in another package.
     if offered "libclang-rt-$major-dev"; then
         wants "$what" "libclang-rt-$major-dev"
     else
@@ -113,7 +113,7 @@ check_libfuzzer() {
     fi
 }
 
-# Builds what check_peers found missing. A failure is told and does not keep the others from being built.
+# Builds what check_peers found missing. After a failure it prints a message and continues with the others.
 build_peers() {
     local build
     for build in ${peers_to_build[@]+"${peers_to_build[@]}"}; do
@@ -124,7 +124,7 @@ build_peers() {
     done
 }
 
-# An older AFL++ is better than none.
+# Installs the system's AFL++: an older version is better than none.
 fall_back_to_packaged_afl() {
     if ! have afl-fuzz && offered afl++; then
         printf "installing the system's own AFL++ instead\n"
@@ -132,7 +132,7 @@ fall_back_to_packaged_afl() {
     fi
 }
 
-# fetch_package NAME-VERSION SHA256 DIRECTORY: unpacks a Rust package there.
+# fetch_package NAME-VERSION SHA256 DIRECTORY: unpacks a Rust package in DIRECTORY.
 fetch_package() {
     local package=$1 sha256=$2 directory=$3 file
     file=$(cached_package "$package" "$sha256")
@@ -152,7 +152,7 @@ fetch_package() {
     tar -xzf "$file" -C "$directory"
 }
 
-# cached_package NAME-VERSION SHA256: the file in cargo's cache, if it is the right one.
+# cached_package NAME-VERSION SHA256: prints the package's file in cargo's cache, if the SHA-256 agrees.
 cached_package() {
     local file
     for file in "${CARGO_HOME:-$HOME/.cargo}"/registry/cache/*/"$1.crate"; do
@@ -163,7 +163,7 @@ cached_package() {
     done
 }
 
-# logged LOG COMMAND...: shows the end of its output if it fails.
+# logged LOG COMMAND...: writes the command's output to the log, and shows the end of the log on failure.
 logged() {
     local log=$1
     shift
@@ -178,12 +178,12 @@ build_afl() (
     prefix=$(peers_prefix)
     fetch_package "$AFL_PACKAGE" "$AFL_SHA256" "$directory" || return 1
     printf 'building AFL++ %s for LLVM %s, into %s\n' "$AFL_VERSION" "$(peers_llvm_major)" "$prefix"
-    # NO_PYTHON: what is built does not then depend on what happens to be installed.
+    # NO_PYTHON: the result must not depend on whether Python's headers are installed.
     settings=("PREFIX=$prefix" "LLVM_CONFIG=$(llvm_config)" NO_PYTHON=1 NO_NYX=1)
     cd "$directory/$AFL_PACKAGE/AFLplusplus" &&
         logged "$directory/log" make "-j$(nproc)" "${settings[@]}" all &&
         logged "$directory/log" make "${settings[@]}" install || return 1
-    # Its make carries on when parts do not build.
+    # AFL++'s make succeeds even if some parts do not build.
     for part in bin/afl-fuzz bin/afl-clang-fast lib/afl/libAFLDriver.a lib/afl/cmplog-instructions-pass.so lib/afl/split-compares-pass.so; do
         [ -e "$prefix/$part" ] || { tail -n 20 "$directory/log" >&2; return 1; }
     done
@@ -195,7 +195,7 @@ build_honggfuzz() (
     fetch_package "$HONGGFUZZ_PACKAGE" "$HONGGFUZZ_SHA256" "$directory" || return 1
     printf 'building %s, into %s\n' "$HONGGFUZZ_PACKAGE" "$prefix"
     out=$directory/out
-    # The package lacks hfuzz-cc, so not all of it can be made.
+    # The package lacks hfuzz-cc, so only these targets can be made.
     logged "$directory/log" make "-j$(nproc)" -C "$directory/$HONGGFUZZ_PACKAGE/honggfuzz" "CC=$(peers_clang)" "BUILD_DIR=$out" \
         "$out/honggfuzz" "$out/libhfuzz/libhfuzz.a" "$out/libhfcommon/libhfcommon.a" || return 1
     mkdir -p "$prefix/bin" "$prefix/lib/honggfuzz" &&

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Fetches musl into src-musl-1.2.3 beside this script, and lets musl's own rules
-# make the one header that its build generates and its mathematical functions
-# include: obj/include/bits/alltypes.h, for x86-64. Does nothing if that is
+# Fetches musl into src-musl-1.2.3 beside this script. Its mathematical functions
+# include one header that musl's build generates, obj/include/bits/alltypes.h:
+# the script makes it by musl's own rules, for x86-64. Does nothing if both are
 # complete.
 #
 # usage: fetch.sh [musl_1.2.3.orig.tar.gz]

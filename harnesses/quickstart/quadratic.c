@@ -3,17 +3,17 @@
  *
  *   penfuzz quadratic.c
  *
- * What penfuzz finds that random testing does not: the degenerate equations.
- * A double root needs b*b == 4ac to the last bit; "overflow" needs b*b to leave
- * the range of double while a, b and c stay in it; "no equation" needs two
- * exact zeros. Each is one point or one sliver of the input space.
+ * penfuzz finds the special cases that random testing does not find. A double
+ * root needs b*b == 4ac to the last bit. "Overflow" needs b*b outside the range
+ * of double, but a, b and c inside it. "No equation" needs two exact zeros.
+ * Each case is one point or a very small part of the input space.
  */
 #include <math.h>
 
 enum { NO_EQUATION = -1, NOT_FINITE = -2 };
 
-/* Returns the number of distinct real roots, written to *x1 <= *x2, or one of
-   the negative values above. What is not a root is set to NaN. */
+/* Returns the number of distinct real roots, or one of the negative values above.
+   Writes the roots to *x1 <= *x2; a place without a root is set to NaN. */
 int quadratic_roots(double a, double b, double c, double *x1, double *x2)
 {
     double discriminant, q;
@@ -30,7 +30,7 @@ int quadratic_roots(double a, double b, double c, double *x1, double *x2)
 
     discriminant = b * b - 4.0 * a * c;
     if (!isfinite(discriminant)) {
-        /* Scaling all three by the same power of two leaves the roots alone. */
+        /* Scaling all three by the same power of two does not change the roots. */
         a = ldexp(a, -600);
         b = ldexp(b, -600);
         c = ldexp(c, -600);
@@ -45,7 +45,7 @@ int quadratic_roots(double a, double b, double c, double *x1, double *x2)
         *x1 = -b / (2.0 * a);
         return 1;
     }
-    /* Adds numbers of one sign only, so that no digits cancel. */
+    /* Both summands have the same sign, so no digits cancel. */
     q = -0.5 * (b + copysign(sqrt(discriminant), b));
     *x1 = q / a;
     *x2 = c / q;

@@ -3,10 +3,10 @@
  *
  *   penfuzz thermocouple.c        finds a crash
  *
- * The range check looks complete and is not: it lets one kind of value pass,
- * for which the index into the table is nonsense. Tests with temperatures,
- * random ones included, never show it. penfuzz also tries the values at which
- * comparisons behave unlike anywhere else, and reports the one that crashes.
+ * The range check looks complete but is not: it lets one kind of value pass,
+ * and for this value the index into the table is invalid. Tests with
+ * temperatures, random ones included, never show it. penfuzz also tries the
+ * special values of floating-point comparisons, and reports the one that crashes.
  */
 static const double first = -200.0; /* degrees Celsius */
 static const double step = 100.0;   /* degrees Celsius */

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Disturbs a farm at random and checks that it comes back each time and loses nothing that it announced.
+"""Disturbs a farm at random; checks that it recovers each time and loses nothing that it announced.
 
     python3 tests/chaos/chaos.py --penfuzz target/release/penfuzz --minutes 30
 
-Kills clients, broker and supervisor with SIGKILL, stops clients and broker with SIGSTOP, fills the disk (a small tmpfs, which
-needs root), truncates and overwrites files of which another copy exists, and lets the clock jump (with Debian's faketime; the
-machine's own clock is left alone). Prints one line per disturbance and a summary in JSON; exit status 1 when a check failed.
+The disturbances: SIGKILL to clients, broker and supervisor; SIGSTOP to clients and broker; a full disk (a small tmpfs, which
+needs root); files truncated or overwritten, of which another copy exists; jumps of the clock (with Debian's faketime, which
+does not change the machine's clock). Prints one line per disturbance and a summary in JSON. Exit status 1 if a check failed.
 """
 
 import argparse
@@ -27,11 +27,11 @@ DISK_MB = 48
 
 
 class Failure(Exception):
-    """A promise that was not kept."""
+    """A check failed."""
 
 
 def processes(root: int) -> dict[int, str]:
-    """Names of the living processes below `root`, and of itself."""
+    """The living processes in the tree of `root`, itself included: name by process ID."""
     parents, names = {}, {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -53,7 +53,7 @@ def processes(root: int) -> dict[int, str]:
 
 
 def memory_mb(pids) -> float:
-    """Memory that these processes have for themselves (RssAnon), and shared segments once, in MB."""
+    """Private memory (RssAnon) of these processes together, in MB."""
     total = 0
     for pid in pids:
         try:
@@ -66,13 +66,13 @@ def memory_mb(pids) -> float:
 
 
 def shared_bytes(makers) -> int:
-    """Bytes of the System V segments that these processes made and that still exist."""
+    """Bytes in System V segments that these processes made and that still exist."""
     lines = [line.split() for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]]
     return sum(int(line[3]) for line in lines if int(line[4]) in makers)
 
 
 class Farm:
-    """The campaign under test."""
+    """The campaign under test: its processes, its files, and what it has announced so far."""
 
     def __init__(self, options, work: Path):
         self.options, self.work = options, work
@@ -150,7 +150,7 @@ class Farm:
         self.check_files()
 
     def check_files(self):
-        """Checks that what was seen before is still there, and remembers what is there now."""
+        """Checks that all files seen before still exist, and remembers the present ones."""
         now = self.files()
         contents = set(now.values())
         for name, content in self.known.items():
@@ -175,7 +175,7 @@ class Farm:
         return report
 
     def wait_for_progress(self, patience: float) -> float:
-        """Seconds until evaluations go on; a campaign that has ended is an error."""
+        """Seconds until the number of evaluations grows; it is an error if the campaign has ended."""
         began, before = time.monotonic(), self.status().get("evaluations", 0)
         while time.monotonic() - began < patience:
             if self.process.poll() is not None:
@@ -205,7 +205,7 @@ def faketime() -> str | None:
     return str(found[0]) if found else None
 
 
-# Disturbances: each returns a word on what it did, or None when it could not.
+# Disturbances: each returns a short description of what it did, or None if it was not possible.
 
 
 def kill_client(farm, rng):
@@ -302,7 +302,7 @@ def fill_disk(farm, rng):
 
 
 def spoil_file(farm, rng):
-    """Truncates, empties or overwrites a file; of finds only one of which there is another copy."""
+    """Truncates, empties or overwrites a file. Among the finds it takes only files of which another copy exists."""
     files = farm.files()
     copies: dict[bytes, list[str]] = {}
     for name, content in files.items():
@@ -398,7 +398,7 @@ def run(options) -> int:
     time.sleep(1)
     if shared_bytes(farm.seen):
         failures.append(f"{shared_bytes(farm.seen)} bytes of shared memory are left")
-    # The false clock leaves files of its own when a process is killed.
+    # faketime leaves files of its own when a process is killed.
     left_files = {name for name in set(os.listdir("/dev/shm")) - shm_before if "faketime" not in name}
     if left_files:
         failures.append(f"left in /dev/shm: {left_files}")

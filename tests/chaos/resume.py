@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Is a campaign that is interrupted and resumed as good as one that goes on?
+"""Checks that interrupted and resumed campaigns cover the same branches as campaigns without interruption.
 
     python3 tests/chaos/resume.py harnesses/fdlibm/suite.toml --evaluations 150000
 
-Every function of a suite runs once with a seed and a budget of evaluations, and once more with the same, but interrupted ten
-times at random moments, by Ctrl-C and by SIGKILL of all its processes in turn. Prints the functions whose covered branches
-differ at the end, and a summary; exit status 1 when there are any.
+Every function of a suite runs twice with the same seed and the same budget of evaluations. The second run is interrupted ten
+times at random moments, alternately by Ctrl-C and by SIGKILL of all its processes. Prints the functions whose covered branches
+differ at the end, and a summary. Exit status 1 if there are any.
 """
 
 import argparse
@@ -28,7 +28,7 @@ def covered(report: Path) -> set:
 
 
 def interrupted(command: list[str], rng: random.Random, times: int, longest: float) -> int:
-    """Runs the command to its end; returns how often it was interrupted before."""
+    """Runs the command with interruptions, then to its end; returns the number of interruptions."""
     count = 0
     for number in range(times):
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)

@@ -1,9 +1,9 @@
-"""A function whose branches are found one after the other for hours: what is hard has no distance to walk along."""
+"""A function whose branches are found one after the other for hours: the hard ones depend on a hash, so no distance helps."""
 
 
 def source(seed: int, easy: int = 40, levels=range(8, 36), per_level: int = 6) -> str:
-    """C text of `ladder(double, double, unsigned long)`: `easy` comparisons of doubles, and for every number of bits in
-    `levels`, `per_level` branches that a random argument takes with probability 2^-bits. One branch crashes, one hangs."""
+    """C text of `ladder(double, double, unsigned long)`. It has `easy` comparisons of doubles. For every number of bits in
+    `levels` it has `per_level` branches that a random argument takes with probability 2^-bits. One branch crashes, one hangs."""
     lines = [
         "#include <stdint.h>",
         "#include <string.h>",
