@@ -38,24 +38,24 @@ pub enum Step {
 }
 
 /// See the module. Is a [`LocalMinimizer`] itself.
-pub struct Basinhopping {
+pub struct Basinhopping<R = StdRand> {
     /// Monte Carlo steps after the first minimization (`n_iter`); CoverMe's experiments use 5.
     pub n_iter: u32,
     /// Default [`Step::Kick`].
     pub step: Step,
     /// `T`, in units of the function's value; at least 0, where 0 accepts only what is not worse. Default 1.
     pub temperature: f64,
-    minimizer: Box<dyn LocalMinimizer + Send>,
+    minimizer: Box<dyn LocalMinimizer<R> + Send>,
     dictionary: Arc<Dictionary>,
     /// The accepted point, and the one being tried; kept to save allocations.
     current: Vec<u8>,
     trial: Vec<u8>,
 }
 
-impl Basinhopping {
+impl<R: Rand> Basinhopping<R> {
     /// Around a local minimizer, with the defaults. The dictionary is used by [`Step::Kick`].
     #[must_use]
-    pub fn new(minimizer: Box<dyn LocalMinimizer + Send>, dictionary: Arc<Dictionary>) -> Self {
+    pub fn new(minimizer: Box<dyn LocalMinimizer<R> + Send>, dictionary: Arc<Dictionary>) -> Self {
         Self {
             n_iter: 5,
             step: Step::Kick,
@@ -89,7 +89,7 @@ impl Basinhopping {
     }
 
     /// Makes `x + step`.
-    fn perturb(&mut self, layout: &Layout, rng: &mut StdRand) {
+    fn perturb(&mut self, layout: &Layout, rng: &mut R) {
         match self.step {
             Step::Real { size } => {
                 for slot in layout.slots() {
@@ -102,7 +102,7 @@ impl Basinhopping {
     }
 
     /// The Metropolis rule.
-    fn accepts(&self, metric: Metric, current: u64, trial: u64, rng: &mut StdRand) -> bool {
+    fn accepts(&self, metric: Metric, current: u64, trial: u64, rng: &mut R) -> bool {
         if trial <= current {
             return true;
         }
@@ -141,7 +141,7 @@ fn random_step<R: Rand>(rng: &mut R, slot: Slot, x: &[u8]) -> u64 {
     line::raw(slot.kind, line::step(slot.kind, slot.position(x), rising, steps.max(1)))
 }
 
-impl LocalMinimizer for Basinhopping {
+impl<R: Rand> LocalMinimizer<R> for Basinhopping<R> {
     fn name(&self) -> &'static str {
         "basinhopping"
     }
@@ -151,7 +151,7 @@ impl LocalMinimizer for Basinhopping {
         f: &mut dyn RepresentingFunction,
         x: &mut [u8],
         layout: &Layout,
-        rng: &mut StdRand,
+        rng: &mut R,
     ) -> Result<u64, Stop> {
         let mut best = self.minimizer.minimize(f, x, layout, rng)?;
         let mut accepted = best;

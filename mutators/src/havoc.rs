@@ -160,14 +160,28 @@ mod tests {
     use libafl::{
         inputs::BytesInput,
         mutators::{HavocScheduledMutator, MutatorsTuple, havoc_mutations},
-        state::NopState,
     };
-    use libafl_bolts::tuples::Merge;
+    use libafl_bolts::{rands::XorShift64Rand, tuples::Merge};
 
     use super::*;
 
-    fn parts() -> (Arc<Layout>, Arc<Dictionary>, NopState<BytesInput>) {
-        (Arc::new(Layout::doubles(16)), Arc::default(), NopState::new())
+    /// All that the mutators require of a state: a generator, of any type.
+    struct OnlyRand(XorShift64Rand);
+
+    impl HasRand for OnlyRand {
+        type Rand = XorShift64Rand;
+
+        fn rand(&self) -> &Self::Rand {
+            &self.0
+        }
+
+        fn rand_mut(&mut self) -> &mut Self::Rand {
+            &mut self.0
+        }
+    }
+
+    fn parts() -> (Arc<Layout>, Arc<Dictionary>, OnlyRand) {
+        (Arc::new(Layout::doubles(16)), Arc::default(), OnlyRand(XorShift64Rand::with_seed(1)))
     }
 
     #[test]

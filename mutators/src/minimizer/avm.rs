@@ -19,7 +19,7 @@
 
 use std::sync::Arc;
 
-use libafl_bolts::rands::{Rand, StdRand};
+use libafl_bolts::rands::Rand;
 
 use super::{
     LocalMinimizer, edge,
@@ -58,11 +58,17 @@ impl Avm {
     pub fn lines_only(self) -> Self {
         Self { lines_only: true, ..self }
     }
+
+    /// The name under which [`create`](super::create) finds it: as [`LocalMinimizer::name`], without a type of generator.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        "avm"
+    }
 }
 
-impl LocalMinimizer for Avm {
+impl<R: Rand> LocalMinimizer<R> for Avm {
     fn name(&self) -> &'static str {
-        "avm"
+        self.name()
     }
 
     fn minimize(
@@ -70,7 +76,7 @@ impl LocalMinimizer for Avm {
         f: &mut dyn RepresentingFunction,
         x: &mut [u8],
         layout: &Layout,
-        rng: &mut StdRand,
+        rng: &mut R,
     ) -> Result<u64, Stop> {
         let mut probe = Probe::start(f, x)?;
         let search = Search { layout, dictionary: &self.dictionary };
@@ -131,7 +137,7 @@ impl Search<'_> {
     }
 
     /// Step 2.
-    fn substitutions(&self, probe: &mut Probe, rng: &mut StdRand) -> Result<(), Stop> {
+    fn substitutions<R: Rand>(&self, probe: &mut Probe, rng: &mut R) -> Result<(), Stop> {
         let (mut index, mut quiet) = (0, 0);
         loop {
             let round = self.round(probe, rng, index)?;
@@ -147,7 +153,7 @@ impl Search<'_> {
     }
 
     /// Candidate number `index` of every list that has one.
-    fn round(&self, probe: &mut Probe, rng: &mut StdRand, index: usize) -> Result<Round, Stop> {
+    fn round<R: Rand>(&self, probe: &mut Probe, rng: &mut R, index: usize) -> Result<Round, Stop> {
         let mut round = Round { improved: false, longest: 0 };
         for (i, &slot) in self.layout.slots().iter().enumerate() {
             for choice in MOVES {
@@ -184,6 +190,8 @@ struct Round {
 
 #[cfg(test)]
 mod tests {
+    use libafl_bolts::rands::StdRand;
+
     use super::*;
     use crate::{
         testing::{Counted, exact},

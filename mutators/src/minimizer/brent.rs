@@ -4,7 +4,6 @@ use argmin::{
     core::{CostFunction, Error, Executor},
     solver::brent::BrentOpt,
 };
-use libafl_bolts::rands::StdRand;
 
 use super::{
     LocalMinimizer, line_real,
@@ -29,7 +28,7 @@ impl Default for BrentMinimizer {
     }
 }
 
-impl LocalMinimizer for BrentMinimizer {
+impl<R> LocalMinimizer<R> for BrentMinimizer {
     fn name(&self) -> &'static str {
         "brent"
     }
@@ -39,7 +38,7 @@ impl LocalMinimizer for BrentMinimizer {
         f: &mut dyn RepresentingFunction,
         x: &mut [u8],
         layout: &Layout,
-        _rng: &mut StdRand,
+        _rng: &mut R,
     ) -> Result<u64, Stop> {
         real::minimize(f, x, layout, |problem: &RealProblem, mut at| {
             for _ in 0..self.max_rounds {

@@ -16,7 +16,7 @@ pub mod real;
 
 use std::sync::Arc;
 
-use libafl_bolts::rands::StdRand;
+use libafl_bolts::rands::{Rand, StdRand};
 
 pub use self::probe::{Probe, Verdict};
 use crate::{
@@ -25,8 +25,13 @@ use crate::{
     view::Layout,
 };
 
-/// Minimizes a representing function from one start.
-pub trait LocalMinimizer {
+/// Minimizes a representing function from one start, with random numbers from a generator of type `R`.
+///
+/// Minimizers are chosen by name at run time, and a [`Rand`] cannot be a trait object, so the generator is a parameter of
+/// the trait and not of [`minimize`](Self::minimize). It is [`StdRand`] unless stated otherwise. (An indirect call per
+/// random number made the default minimizer 9 % slower: 36.8 instead of 33.7 ns per evaluation of a function that costs
+/// nothing.)
+pub trait LocalMinimizer<R = StdRand> {
     /// The name under which [`create`] finds it.
     fn name(&self) -> &'static str;
 
@@ -46,33 +51,39 @@ pub trait LocalMinimizer {
         f: &mut dyn RepresentingFunction,
         x: &mut [u8],
         layout: &Layout,
-        rng: &mut StdRand,
+        rng: &mut R,
     ) -> Result<u64, Stop>;
 }
 
 /// Makes a minimizer that may try the values of a dictionary.
-pub type Constructor = fn(Arc<Dictionary>) -> Box<dyn LocalMinimizer + Send>;
+pub type Constructor<R = StdRand> = fn(Arc<Dictionary>) -> Box<dyn LocalMinimizer<R> + Send>;
 
 /// Every minimizer by name; the first is the default.
-pub const MINIMIZERS: [(&str, Constructor); 6] = [
-    ("avm", |dictionary| Box::new(avm::Avm::new(dictionary))),
-    ("powell", |_| Box::new(powell::PowellMinimizer::default())),
-    ("nelder-mead", |_| Box::new(nelder_mead::NelderMeadMinimizer::default())),
-    ("brent", |_| Box::new(brent::BrentMinimizer::default())),
-    ("pso", |_| Box::new(pso::SwarmMinimizer::default())),
-    ("random", |dictionary| Box::new(random_moves::RandomMoves::new(dictionary))),
-];
+pub const MINIMIZERS: [(&str, Constructor); 6] = minimizers();
+
+/// [`MINIMIZERS`] for any generator.
+#[must_use]
+pub const fn minimizers<R: Rand>() -> [(&'static str, Constructor<R>); 6] {
+    [
+        ("avm", |dictionary| Box::new(avm::Avm::new(dictionary))),
+        ("powell", |_| Box::new(powell::PowellMinimizer::default())),
+        ("nelder-mead", |_| Box::new(nelder_mead::NelderMeadMinimizer::default())),
+        ("brent", |_| Box::new(brent::BrentMinimizer::default())),
+        ("pso", |_| Box::new(pso::SwarmMinimizer::default())),
+        ("random", |dictionary| Box::new(random_moves::RandomMoves::new(dictionary))),
+    ]
+}
 
 /// The minimizer of that name; `None` if there is none, see [`MINIMIZERS`] for the choice.
 #[must_use]
-pub fn create(name: &str, dictionary: Arc<Dictionary>) -> Option<Box<dyn LocalMinimizer + Send>> {
-    let (_, constructor) = MINIMIZERS.iter().find(|entry| entry.0 == name)?;
+pub fn create<R: Rand>(name: &str, dictionary: Arc<Dictionary>) -> Option<Box<dyn LocalMinimizer<R> + Send>> {
+    let (_, constructor) = minimizers().into_iter().find(|entry| entry.0 == name)?;
     Some(constructor(dictionary))
 }
 
 #[cfg(test)]
 mod tests {
-    use libafl_bolts::rands::Rand;
+    use libafl_bolts::rands::XorShift64Rand;
 
     use super::*;
     use crate::testing::{Counted, exact, squared};
@@ -164,18 +175,25 @@ mod tests {
         }
     }
 
-    #[test]
-    fn one_seed_gives_one_search() {
+    /// Searches with every minimizer twice from the same state of the generator.
+    fn assert_one_seed_gives_one_search<R: Rand + Clone>(seeded: &R) {
         let layout = Layout::doubles(16);
-        for mut minimizer in all() {
+        for (name, constructor) in minimizers::<R>() {
+            let mut minimizer = constructor(Arc::default());
             let mut run = || {
                 let mut f = Counted::new(500, exact(|x: &[f64]| (x[0] * x[1] - 77.0).abs().to_bits()));
                 let mut x = [0; 16];
-                let mut rng = StdRand::with_seed(4);
+                let mut rng = seeded.clone();
                 let _ = minimizer.minimize(&mut f, &mut x, &layout, &mut rng);
                 (x, f.made, rng.next())
             };
-            assert_eq!(run(), run());
+            assert_eq!(run(), run(), "{name}");
         }
+    }
+
+    #[test]
+    fn one_seed_gives_one_search_with_any_generator() {
+        assert_one_seed_gives_one_search(&StdRand::with_seed(4));
+        assert_one_seed_gives_one_search(&XorShift64Rand::with_seed(4));
     }
 }

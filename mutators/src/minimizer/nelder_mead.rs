@@ -1,7 +1,6 @@
 //! The Nelder-Mead simplex method of argmin over the slots as doubles.
 
 use argmin::{core::Executor, solver::neldermead::NelderMead};
-use libafl_bolts::rands::StdRand;
 
 use super::{
     LocalMinimizer,
@@ -25,7 +24,7 @@ impl Default for NelderMeadMinimizer {
     }
 }
 
-impl LocalMinimizer for NelderMeadMinimizer {
+impl<R> LocalMinimizer<R> for NelderMeadMinimizer {
     fn name(&self) -> &'static str {
         "nelder-mead"
     }
@@ -35,7 +34,7 @@ impl LocalMinimizer for NelderMeadMinimizer {
         f: &mut dyn RepresentingFunction,
         x: &mut [u8],
         layout: &Layout,
-        _rng: &mut StdRand,
+        _rng: &mut R,
     ) -> Result<u64, Stop> {
         let max_iters = self.max_iterations * layout.len() as u64;
         real::minimize(f, x, layout, |problem: &RealProblem, start| {

@@ -16,7 +16,6 @@
 //! derivatives*, The Computer Journal 7(2), 1964.
 
 use argmin::core::{CostFunction, Error, Executor, IterState, KV, Problem, Solver, State, TerminationReason};
-use libafl_bolts::rands::StdRand;
 
 use super::{
     LocalMinimizer, line_real,
@@ -180,7 +179,7 @@ impl Default for PowellMinimizer {
     }
 }
 
-impl LocalMinimizer for PowellMinimizer {
+impl<R> LocalMinimizer<R> for PowellMinimizer {
     fn name(&self) -> &'static str {
         "powell"
     }
@@ -190,7 +189,7 @@ impl LocalMinimizer for PowellMinimizer {
         f: &mut dyn RepresentingFunction,
         x: &mut [u8],
         layout: &Layout,
-        _rng: &mut StdRand,
+        _rng: &mut R,
     ) -> Result<u64, Stop> {
         let max_iters = self.max_iterations * layout.len() as u64;
         real::minimize(f, x, layout, |problem: &RealProblem, start| {
@@ -203,6 +202,8 @@ impl LocalMinimizer for PowellMinimizer {
 
 #[cfg(test)]
 mod tests {
+    use libafl_bolts::rands::StdRand;
+
     use super::*;
     use crate::testing::squared;
 

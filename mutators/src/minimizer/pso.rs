@@ -1,7 +1,7 @@
 //! The particle swarm of argmin over the slots as doubles.
 
 use argmin::{core::Executor, solver::particleswarm::ParticleSwarm};
-use libafl_bolts::rands::{Rand, StdRand};
+use libafl_bolts::rands::Rand;
 use rand::RngCore;
 
 use super::{
@@ -27,7 +27,7 @@ impl Default for SwarmMinimizer {
     }
 }
 
-impl LocalMinimizer for SwarmMinimizer {
+impl<R: Rand> LocalMinimizer<R> for SwarmMinimizer {
     fn name(&self) -> &'static str {
         "pso"
     }
@@ -37,7 +37,7 @@ impl LocalMinimizer for SwarmMinimizer {
         f: &mut dyn RepresentingFunction,
         x: &mut [u8],
         layout: &Layout,
-        rng: &mut StdRand,
+        rng: &mut R,
     ) -> Result<u64, Stop> {
         real::minimize(f, x, layout, |problem: &RealProblem, start| {
             let swarm = ParticleSwarm::new(bounds(&start), self.particles).with_rng_generator(Generator(rng));
@@ -60,9 +60,9 @@ fn bounds(start: &[f64]) -> (Vec<f64>, Vec<f64>) {
 }
 
 /// Our generator as one of the crate `rand`, so that a seed fixes the swarm too.
-struct Generator<'a>(&'a mut StdRand);
+struct Generator<'a, R>(&'a mut R);
 
-impl RngCore for Generator<'_> {
+impl<R: Rand> RngCore for Generator<'_, R> {
     fn next_u32(&mut self) -> u32 {
         (self.0.next() >> 32) as u32
     }

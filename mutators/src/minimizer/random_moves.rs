@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use libafl_bolts::rands::StdRand;
+use libafl_bolts::rands::Rand;
 
 use super::LocalMinimizer;
 use crate::{
@@ -34,7 +34,7 @@ impl RandomMoves {
     }
 }
 
-impl LocalMinimizer for RandomMoves {
+impl<R: Rand> LocalMinimizer<R> for RandomMoves {
     fn name(&self) -> &'static str {
         "random"
     }
@@ -44,7 +44,7 @@ impl LocalMinimizer for RandomMoves {
         f: &mut dyn RepresentingFunction,
         x: &mut [u8],
         layout: &Layout,
-        rng: &mut StdRand,
+        rng: &mut R,
     ) -> Result<u64, Stop> {
         let mut best = f.evaluate(x)?;
         self.start.clear();
