@@ -1,7 +1,7 @@
-//! A new objective in one file: an input that runs any one of several lines.
+//! A new goal in one file: an input that runs any one of several lines.
 //!
-//! `cargo run --release --example objective -- FILE.c FUNCTION LINE...` compiles FILE.c as pen-cc does and minimizes the
-//! objective by basinhopping. `docs/objectives.md` explains it.
+//! `cargo run --release --example goal -- FILE.c FUNCTION LINE...` compiles FILE.c as pen-cc does and minimizes its
+//! distance by basinhopping. `docs/goals.md` explains it.
 
 use std::{error::Error, path::PathBuf, rc::Rc, sync::Arc};
 
@@ -79,14 +79,14 @@ impl RepresentingFunction for Armed<'_> {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let [file, name, lines @ ..] = &args[..] else { return Err("usage: objective FILE.c FUNCTION LINE...".into()) };
+    let [file, name, lines @ ..] = &args[..] else { return Err("usage: goal FILE.c FUNCTION LINE...".into()) };
     let lines = lines.iter().map(|n| n.parse()).collect::<Result<Vec<u32>, _>>()?;
 
     let linked = build(&Recipe { sources: vec![PathBuf::from(file)], ..Recipe::default() })?;
     let target = Rc::new(Target::load(&linked)?);
     let function = select(&target, Some(name))?;
-    let objective = AnyOf::lines(&target, function, &lines);
-    if objective.branches.is_empty() {
+    let goal = AnyOf::lines(&target, function, &lines);
+    if goal.branches.is_empty() {
         return Err(format!("no branch of {name} leads directly to line {lines:?}").into());
     }
 
@@ -94,7 +94,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let scope = Scope::new(&target, function, ScopeKind::Function, Goals::Branches);
     let saturation = Saturation::new(BranchGraph::new(&target, &scope));
     let mut evaluator = Evaluator::new(Rc::clone(&target), function, Limits::default())?;
-    objective.arm(&mut evaluator, &saturation);
+    goal.arm(&mut evaluator, &saturation);
 
     let layout = evaluator.function().layout();
     let dictionary = Arc::new(harvest::dictionary(&target, function));

@@ -375,7 +375,7 @@ impl<'a> Campaign<'a> {
                 self.settle(executor, state)?;
                 return Ok(None);
             }
-            if self.clock.is_over(executor.evaluator().evaluations()) {
+            if self.clock.is_over(executor.evaluator()) {
                 let flagged = self.shm.stop_reason();
                 return Ok(Some(if flagged == StopReason::None { StopReason::MaxEvals } else { flagged }));
             }

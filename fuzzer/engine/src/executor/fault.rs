@@ -12,12 +12,14 @@ use penfuzz_cc::abi;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    evaluator::Limits,
     guard::{self, End},
+    limits::Limits,
     sandbox, stack,
     symbols::Symbols,
 };
 use crate::program::load::module_of;
+
+pub use super::signals::signal_name;
 
 /// The directories in which findings lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -196,24 +198,4 @@ impl FaultReader {
 
 fn is_overflow(end: &End) -> bool {
     end.signal == libc::SIGSEGV && end.address != 0 && end.address.abs_diff(end.stack) < STACK_REACH
-}
-
-/// `SIGSEGV` and so on.
-#[must_use]
-pub fn signal_name(signal: i32) -> String {
-    match signal {
-        libc::SIGSEGV => "SIGSEGV",
-        libc::SIGBUS => "SIGBUS",
-        libc::SIGFPE => "SIGFPE (integer division)",
-        libc::SIGILL => "SIGILL",
-        libc::SIGABRT => "SIGABRT",
-        libc::SIGTRAP => "SIGTRAP",
-        libc::SIGSYS => "SIGSYS",
-        libc::SIGKILL => "SIGKILL",
-        libc::SIGTERM => "SIGTERM",
-        libc::SIGINT => "SIGINT",
-        libc::SIGSTOP => "SIGSTOP",
-        other => return format!("signal {other}"),
-    }
-    .to_owned()
 }

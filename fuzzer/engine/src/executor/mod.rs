@@ -4,12 +4,18 @@ mod cells;
 pub mod evaluator;
 pub mod fault;
 pub mod guard;
+pub mod limits;
+pub mod observer;
 pub mod pen;
+mod pen_evaluator;
 pub mod sandbox;
+pub mod signals;
 mod stack;
 pub mod symbols;
 pub mod trap;
 
 pub use evaluator::Evaluator;
 pub use fault::{Fault, FaultKind};
+pub use observer::PenObserver;
 pub use pen::{HasEvaluator, PenExecutor};
+pub use pen_evaluator::PenEvaluator;

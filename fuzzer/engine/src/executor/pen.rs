@@ -9,17 +9,19 @@ use libafl::{
 use libafl_bolts::tuples::{Handle, MatchName, MatchNameRef, RefIndexable};
 
 use super::{
-    Evaluator, FaultKind,
+    Evaluator, FaultKind, PenEvaluator, PenObserver,
     evaluator::{RunStatus, metric_of},
 };
-use crate::saturation::PenObserver;
 
 /// Access to the evaluator behind an executor, for stages that call it many times within one LibAFL iteration.
 pub trait HasEvaluator {
+    /// What evaluates the representing function.
+    type Evaluator: PenEvaluator;
+
     /// The evaluator.
-    fn evaluator(&self) -> &Evaluator;
+    fn evaluator(&self) -> &Self::Evaluator;
     /// The evaluator.
-    fn evaluator_mut(&mut self) -> &mut Evaluator;
+    fn evaluator_mut(&mut self) -> &mut Self::Evaluator;
 }
 
 /// Runs inputs of any type with target bytes, and fills the [`PenObserver`] among its observers.
@@ -40,6 +42,8 @@ impl<OT> PenExecutor<OT> {
 }
 
 impl<OT> HasEvaluator for PenExecutor<OT> {
+    type Evaluator = Evaluator;
+
     fn evaluator(&self) -> &Evaluator {
         &self.evaluator
     }

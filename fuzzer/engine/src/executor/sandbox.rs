@@ -11,7 +11,7 @@ use std::{
     os::fd::{AsRawFd, RawFd},
 };
 
-use super::fault::signal_name;
+use super::signals::signal_name;
 
 unsafe extern "C" {
     static mut sandbox_files: [u64; FILES / 64];

@@ -10,7 +10,7 @@
 use penfuzz_cc::abi::{LEAD_BITS, action, metric};
 
 use super::{Aim, Goal};
-use crate::{executor::Evaluator, saturation::Saturation};
+use crate::{executor::PenEvaluator, saturation::Saturation};
 
 /// Lowest value of `r` where the target's site was not reached.
 const NOT_REACHED: u64 = 1 << 63;
@@ -50,7 +50,7 @@ impl Goal for Approach {
         self.aim.action(saturation, branch) | lead
     }
 
-    fn arm(&self, evaluator: &mut Evaluator, saturation: &Saturation) {
+    fn arm<V: PenEvaluator>(&self, evaluator: &mut V, saturation: &Saturation) {
         evaluator.set_metric(self.metric(), self.r0());
         evaluator.set_leads(self.leads.iter().copied());
         evaluator.arm(|b| self.action(saturation, b));

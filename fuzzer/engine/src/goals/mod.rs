@@ -9,7 +9,7 @@ mod record;
 
 use penfuzz_cc::abi::action;
 
-use crate::{executor::Evaluator, saturation::Saturation};
+use crate::{executor::PenEvaluator, saturation::Saturation};
 
 pub use aim::Aim;
 pub use approach::Approach;
@@ -29,7 +29,7 @@ pub trait Goal {
     fn action(&self, saturation: &Saturation, branch: usize) -> u8;
 
     /// Writes the table to the target.
-    fn arm(&self, evaluator: &mut Evaluator, saturation: &Saturation) {
+    fn arm<V: PenEvaluator>(&self, evaluator: &mut V, saturation: &Saturation) {
         evaluator.set_metric(self.metric(), self.r0());
         evaluator.arm(|b| self.action(saturation, b));
     }

@@ -9,7 +9,7 @@
 use penfuzz_cc::abi::{END, STRAYED, action, metric};
 
 use super::Goal;
-use crate::{executor::Evaluator, saturation::Saturation};
+use crate::{executor::PenEvaluator, saturation::Saturation};
 
 /// One step of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -187,7 +187,7 @@ impl Goal for Path {
         action::STEP | if is_lead { action::LEAD } else { 0 }
     }
 
-    fn arm(&self, evaluator: &mut Evaluator, saturation: &Saturation) {
+    fn arm<V: PenEvaluator>(&self, evaluator: &mut V, saturation: &Saturation) {
         evaluator.set_metric(self.metric(), self.r0());
         evaluator.set_path(&self.steps, &self.back, self.bits);
         evaluator.set_leads(self.leads.iter().copied());

@@ -15,7 +15,8 @@ use libafl_bolts::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{BranchGraph, PenObserver, Saturation, set::Pending};
+use super::{BranchGraph, Saturation, set::Pending};
+use crate::executor::PenObserver;
 
 /// Keeps an input that saturates a branch (CoverMe, Sect. 3); one that only covers a branch becomes pending.
 #[derive(Debug)]

@@ -2,12 +2,11 @@
 
 pub mod feedback;
 pub mod graph;
-pub mod observer;
 pub mod scope;
 pub mod set;
 
+pub use crate::executor::PenObserver;
 pub use feedback::{NewPlaceFeedback, SaturationFeedback};
 pub use graph::BranchGraph;
-pub use observer::PenObserver;
 pub use scope::{Goals, Scope, ScopeKind};
 pub use set::{Pending, Saturation};

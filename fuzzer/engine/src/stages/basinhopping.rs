@@ -31,7 +31,7 @@ use super::{
     start::Start,
 };
 use crate::{
-    executor::HasEvaluator,
+    executor::{HasEvaluator, PenEvaluator},
     goals::{Aim, Approach, Goal},
     saturation::Saturation,
 };
@@ -50,12 +50,12 @@ const FIRST_FUEL_CAP: u32 = 8;
 const EXPLORING_TURN: u64 = 64;
 
 /// See the module.
-pub struct BasinhoppingStage {
+pub struct BasinhoppingStage<R = StdRand> {
     layout: Arc<Layout>,
     dictionary: Arc<Dictionary>,
-    search: Basinhopping,
+    search: Basinhopping<R>,
     /// Many short minimizations around one point.
-    hops: Basinhopping,
+    hops: Basinhopping<R>,
     starts: StartPoints,
     clock: Clock,
     again: bool,
@@ -63,7 +63,7 @@ pub struct BasinhoppingStage {
     x: Vec<u8>,
 }
 
-impl BasinhoppingStage {
+impl<R: Rand + 'static> BasinhoppingStage<R> {
     /// Minimizes with the local minimizer `minimizer` (one of [`penfuzz_mutators::minimizer::MINIMIZERS`]) over the numbers of
     /// `layout`.
     ///
@@ -106,7 +106,7 @@ impl BasinhoppingStage {
     fn choose_start<E, S>(&mut self, start: Start, target: usize, executor: &E, state: &mut S) -> Result<(), Error>
     where
         E: HasEvaluator,
-        S: HasMetadata + HasRand<Rand = StdRand> + HasCorpus<BytesInput>,
+        S: HasMetadata + HasRand<Rand = R> + HasCorpus<BytesInput>,
     {
         match start {
             Start::Closest | Start::Approach => {
@@ -141,7 +141,7 @@ impl BasinhoppingStage {
     ) -> Result<(Vec<Vec<u8>>, u64), Error>
     where
         E: HasEvaluator,
-        S: HasMetadata + HasRand<Rand = StdRand> + HasCorpus<BytesInput>,
+        S: HasMetadata + HasRand<Rand = R> + HasCorpus<BytesInput>,
     {
         let parents = state.metadata::<Saturation>()?.parents(target);
         if parents.is_empty() {
@@ -156,14 +156,15 @@ impl BasinhoppingStage {
     }
 }
 
-impl<E, EM, S, Z> Stage<E, EM, S, Z> for BasinhoppingStage
+impl<E, EM, R, S, Z> Stage<E, EM, S, Z> for BasinhoppingStage<R>
 where
+    R: Rand + 'static,
     E: HasEvaluator,
-    S: HasMetadata + HasRand<Rand = StdRand> + HasCorpus<BytesInput>,
+    S: HasMetadata + HasRand<Rand = R> + HasCorpus<BytesInput>,
     Z: LibaflEvaluator<E, EM, BytesInput, S>,
 {
     fn perform(&mut self, fuzzer: &mut Z, executor: &mut E, state: &mut S, manager: &mut EM) -> Result<(), Error> {
-        let n = executor.evaluator().target().n_branches;
+        let n = executor.evaluator().n_branches();
         let spent = state.metadata_or_insert_with(Spent::default);
         spent.ensure(n);
         if !spent.has_limits() {
@@ -181,7 +182,7 @@ where
     }
 }
 
-impl BasinhoppingStage {
+impl<R: Rand + 'static> BasinhoppingStage<R> {
     /// One attempt at one branch: from one start, or by several short ways over the branches before it.
     fn attempt<E, EM, S, Z>(
         &mut self,
@@ -193,7 +194,7 @@ impl BasinhoppingStage {
     ) -> Result<(), Error>
     where
         E: HasEvaluator,
-        S: HasMetadata + HasRand<Rand = StdRand> + HasCorpus<BytesInput>,
+        S: HasMetadata + HasRand<Rand = R> + HasCorpus<BytesInput>,
         Z: LibaflEvaluator<E, EM, BytesInput, S>,
     {
         let spent = state.metadata::<Spent>()?;
@@ -229,7 +230,7 @@ impl BasinhoppingStage {
     ) -> Result<(Vec<Vec<u8>>, u64), Error>
     where
         E: HasEvaluator,
-        S: HasMetadata + HasRand<Rand = StdRand> + HasCorpus<BytesInput>,
+        S: HasMetadata + HasRand<Rand = R> + HasCorpus<BytesInput>,
     {
         self.choose_start(start, target, executor, state)?;
         let (mut finds, mut used, mut budget) = (Vec::new(), 0, budget);
@@ -263,7 +264,7 @@ impl BasinhoppingStage {
     ) -> Result<(Vec<Vec<u8>>, u64), Error>
     where
         E: HasEvaluator,
-        S: HasMetadata + HasRand<Rand = StdRand> + HasCorpus<BytesInput>,
+        S: HasMetadata + HasRand<Rand = R> + HasCorpus<BytesInput>,
     {
         let saturation = state.metadata::<Saturation>()?;
         Approach::new(target, saturation).arm(executor.evaluator_mut(), saturation);
@@ -282,7 +283,7 @@ impl BasinhoppingStage {
     ) -> Result<(), Error>
     where
         E: HasEvaluator,
-        S: HasMetadata + HasRand<Rand = StdRand> + HasCorpus<BytesInput>,
+        S: HasMetadata + HasRand<Rand = R> + HasCorpus<BytesInput>,
         Z: LibaflEvaluator<E, EM, BytesInput, S>,
     {
         let spent = state.metadata_mut::<Spent>()?;
@@ -309,7 +310,7 @@ impl BasinhoppingStage {
     }
 }
 
-impl<S> Restartable<S> for BasinhoppingStage {
+impl<R, S> Restartable<S> for BasinhoppingStage<R> {
     fn should_restart(&mut self, _state: &mut S) -> Result<bool, Error> {
         Ok(true)
     }

@@ -4,7 +4,7 @@ use penfuzz_mutators::evaluate::{Metric, RepresentingFunction, Stop};
 
 use super::Clock;
 use crate::executor::{
-    Evaluator,
+    PenEvaluator,
     evaluator::{RunStatus, metric_of},
 };
 
@@ -14,8 +14,8 @@ pub const FUEL_PER_UNIT: u64 = 64;
 
 /// Evaluates points until a budget is spent, the target branch is taken, or the campaign ends; collects the inputs that
 /// took a new branch or failed at a new place.
-pub struct BudgetedFunction<'a> {
-    evaluator: &'a mut Evaluator,
+pub struct BudgetedFunction<'a, V> {
+    evaluator: &'a mut V,
     clock: &'a Clock,
     /// Units left: one per evaluation, and one per [`FUEL_PER_UNIT`].
     pub budget: u64,
@@ -26,17 +26,17 @@ pub struct BudgetedFunction<'a> {
     metric: Metric,
 }
 
-impl<'a> BudgetedFunction<'a> {
+impl<'a, V: PenEvaluator> BudgetedFunction<'a, V> {
     /// `target` is the branch whose covering ends the search; without one nothing but budget and clock do.
     #[must_use]
-    pub fn new(evaluator: &'a mut Evaluator, clock: &'a Clock, budget: u64, target: Option<usize>) -> Self {
+    pub fn new(evaluator: &'a mut V, clock: &'a Clock, budget: u64, target: Option<usize>) -> Self {
         let metric = metric_of(evaluator.metric());
         Self { evaluator, clock, budget, target, finds: Vec::new(), hits: Vec::new(), metric }
     }
 
     /// The evaluator.
     #[must_use]
-    pub fn evaluator(&self) -> &Evaluator {
+    pub fn evaluator(&self) -> &V {
         self.evaluator
     }
 
@@ -57,13 +57,13 @@ impl<'a> BudgetedFunction<'a> {
     }
 }
 
-impl RepresentingFunction for BudgetedFunction<'_> {
+impl<V: PenEvaluator> RepresentingFunction for BudgetedFunction<'_, V> {
     #[inline]
     fn evaluate(&mut self, x: &[u8]) -> Result<u64, Stop> {
         if self.budget == 0 {
             return Err(Stop::Budget);
         }
-        if self.clock.is_over(self.evaluator.evaluations()) {
+        if self.clock.is_over(self.evaluator) {
             return Err(Stop::End);
         }
         let ran = self.evaluator.run(x);

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use crate::executor::guard;
+use crate::executor::PenEvaluator;
 
 /// The end of a campaign: a number of evaluations, or a flag that someone else raises.
 #[derive(Debug, Clone)]
@@ -26,10 +26,12 @@ impl Clock {
         Self { max_evaluations: u64::MAX, stop: &NEVER }
     }
 
-    /// Must no further evaluation be made?
+    /// Must `evaluator` run no further input? Also when another process must take over from it.
     #[inline]
     #[must_use]
-    pub fn is_over(&self, evaluations: u64) -> bool {
-        evaluations >= self.max_evaluations || self.stop.load(Ordering::Relaxed) != 0 || guard::is_worn_out()
+    pub fn is_over<V: PenEvaluator>(&self, evaluator: &V) -> bool {
+        evaluator.evaluations() >= self.max_evaluations
+            || self.stop.load(Ordering::Relaxed) != 0
+            || evaluator.is_worn_out()
     }
 }

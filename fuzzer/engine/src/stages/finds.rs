@@ -3,7 +3,7 @@
 use libafl::{Error, Evaluator as LibaflEvaluator, HasMetadata, corpus::Corpus, inputs::BytesInput, state::HasCorpus};
 
 use crate::{
-    executor::HasEvaluator,
+    executor::{HasEvaluator, PenEvaluator},
     goals::{Goal, Record},
     saturation::Saturation,
 };

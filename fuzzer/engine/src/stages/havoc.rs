@@ -15,7 +15,7 @@ use libafl::{
 };
 use libafl_bolts::{
     Named,
-    rands::{Rand, StdRand},
+    rands::Rand,
     tuples::{Merge, merge_tuple_list_type, tuple_list, tuple_list_type},
 };
 use penfuzz_mutators::evaluate::RepresentingFunction;
@@ -27,7 +27,7 @@ use super::{
     share::Shares,
 };
 use crate::{
-    executor::HasEvaluator,
+    executor::{HasEvaluator, PenEvaluator},
     goals::{Goal, Record},
     saturation::Saturation,
 };
@@ -107,7 +107,7 @@ impl<E, EM, M, S, Z> Stage<E, EM, S, Z> for NumericHavocStage<M>
 where
     E: HasEvaluator,
     M: Mutator<BytesInput, S>,
-    S: HasMetadata + HasRand<Rand = StdRand> + HasCorpus<BytesInput>,
+    S: HasMetadata + HasRand + HasCorpus<BytesInput>,
     Z: LibaflEvaluator<E, EM, BytesInput, S>,
 {
     fn perform(&mut self, fuzzer: &mut Z, executor: &mut E, state: &mut S, manager: &mut EM) -> Result<(), Error> {

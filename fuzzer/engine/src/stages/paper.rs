@@ -13,7 +13,10 @@ use libafl::{
     stages::{Restartable, Stage},
     state::{HasCorpus, HasRand},
 };
-use libafl_bolts::{impl_serdeany, rands::StdRand};
+use libafl_bolts::{
+    impl_serdeany,
+    rands::{Rand, StdRand},
+};
 use penfuzz_mutators::{
     basinhopping::{Basinhopping, Step},
     dictionary::Dictionary,
@@ -30,7 +33,7 @@ use super::{
     finds::{give_up, submit},
 };
 use crate::{
-    executor::HasEvaluator,
+    executor::{HasEvaluator, PenEvaluator},
     goals::{Goal, Pens},
     saturation::Saturation,
 };
@@ -49,15 +52,15 @@ pub struct Starts(pub u32);
 impl_serdeany!(Starts);
 
 /// See the module.
-pub struct PaperStage {
+pub struct PaperStage<R = StdRand> {
     layout: Arc<Layout>,
-    search: Basinhopping,
+    search: Basinhopping<R>,
     n_start: u32,
     clock: Clock,
     x: Vec<u8>,
 }
 
-impl PaperStage {
+impl<R: Rand + 'static> PaperStage<R> {
     /// Algorithm 1 with the given constants.
     ///
     /// # Errors
@@ -76,9 +79,9 @@ impl PaperStage {
 }
 
 /// The function of this search: a zero of `r` ends the minimization, whether or not a branch was newly covered.
-struct ToZero<'a, 'b>(&'a mut BudgetedFunction<'b>);
+struct ToZero<'a, 'b, V>(&'a mut BudgetedFunction<'b, V>);
 
-impl RepresentingFunction for ToZero<'_, '_> {
+impl<V: PenEvaluator> RepresentingFunction for ToZero<'_, '_, V> {
     fn evaluate(&mut self, x: &[u8]) -> Result<u64, Stop> {
         match self.0.evaluate(x)? {
             0 => Err(Stop::Found),
@@ -91,10 +94,11 @@ impl RepresentingFunction for ToZero<'_, '_> {
     }
 }
 
-impl<E, EM, S, Z> Stage<E, EM, S, Z> for PaperStage
+impl<E, EM, R, S, Z> Stage<E, EM, S, Z> for PaperStage<R>
 where
+    R: Rand + 'static,
     E: HasEvaluator,
-    S: HasMetadata + HasRand<Rand = StdRand> + HasCorpus<BytesInput>,
+    S: HasMetadata + HasRand<Rand = R> + HasCorpus<BytesInput>,
     Z: LibaflEvaluator<E, EM, BytesInput, S>,
 {
     fn perform(&mut self, fuzzer: &mut Z, executor: &mut E, state: &mut S, manager: &mut EM) -> Result<(), Error> {
@@ -125,7 +129,7 @@ where
     }
 }
 
-impl<S> Restartable<S> for PaperStage {
+impl<R, S> Restartable<S> for PaperStage<R> {
     fn should_restart(&mut self, _state: &mut S) -> Result<bool, Error> {
         Ok(true)
     }

@@ -8,7 +8,6 @@ use libafl::{
     stages::{Restartable, Stage},
     state::{HasCorpus, HasRand},
 };
-use libafl_bolts::rands::StdRand;
 use penfuzz_mutators::{dictionary::Dictionary, evaluate::RepresentingFunction, random, structured, view::Layout};
 
 use super::{Clock, budgeted::BudgetedFunction, finds::submit};
@@ -53,7 +52,7 @@ impl SamplingStage {
 impl<E, EM, S, Z> Stage<E, EM, S, Z> for SamplingStage
 where
     E: HasEvaluator,
-    S: HasMetadata + HasRand<Rand = StdRand> + HasCorpus<BytesInput>,
+    S: HasMetadata + HasRand + HasCorpus<BytesInput>,
     Z: LibaflEvaluator<E, EM, BytesInput, S>,
 {
     fn perform(&mut self, fuzzer: &mut Z, executor: &mut E, state: &mut S, manager: &mut EM) -> Result<(), Error> {

@@ -88,7 +88,7 @@ impl Campaign<'_> {
         let Some(imports) = &mut self.imports else { return Ok(false) };
         let begun = Instant::now();
         if imports.fill(begun, self.shm) {
-            while begun.elapsed() < SLICE && !self.clock.is_over(executor.evaluator().evaluations()) {
+            while begun.elapsed() < SLICE && !self.clock.is_over(executor.evaluator()) {
                 let Some(import) = self.imports.as_mut().and_then(|i| i.waiting.pop_front()) else { break };
                 let Some(bytes) = self.fitted(import.bytes, executor) else { continue };
                 self.set_op(Some(format!("sync,{}", import.from)));

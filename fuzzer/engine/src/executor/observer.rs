@@ -6,12 +6,12 @@ use libafl::{Error, observers::Observer};
 use libafl_bolts::Named;
 use serde::{Deserialize, Serialize};
 
-use crate::executor::Fault;
+use super::Fault;
 
 /// The name under which feedbacks find the observer.
 pub const NAME: &str = "pen";
 
-/// Filled by [`crate::executor::PenExecutor`] after each run; reset before.
+/// Filled by [`super::PenExecutor`] after each run; reset before.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct PenObserver {
     hits: Vec<u32>,
