@@ -2,6 +2,10 @@
 
 mod cli;
 
+/// The target runs in this process and may be interrupted inside malloc, so Rust's heap must not be the C library's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> std::process::ExitCode {
     cli::main()
 }

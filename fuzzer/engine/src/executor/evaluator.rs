@@ -72,10 +72,12 @@ pub struct Evaluator {
     r0: u64,
     faults: FaultReader,
     known_faults: HashSet<u64>,
-    last_end: Option<&'static End>,
+    /// How the last run ended when it did not return.
+    last_end: Option<End>,
     /// Where evaluations are counted; a supervisor may watch it.
     count: *mut u64,
-    own_count: Box<u64>,
+    /// Allocated by [`Box`], freed in `drop`: a box that moves may not be written through a pointer taken before.
+    own_count: *mut u64,
     journal: Option<Journal>,
     /// Branches whose outcome is recorded now, to find hits without looking at all.
     recorded: Vec<u32>,
@@ -136,7 +138,7 @@ impl Evaluator {
             known_faults: HashSet::new(),
             last_end: None,
             count: core::ptr::null_mut(),
-            own_count: Box::new(0),
+            own_count: Box::into_raw(Box::new(0)),
             journal: None,
             recorded: Vec::with_capacity(n),
             sites: (0..target.sites.len()).collect(),
@@ -144,7 +146,7 @@ impl Evaluator {
             target,
         };
         me.input = me.own_input.as_mut_ptr();
-        me.count = &raw mut *me.own_count;
+        me.count = me.own_count;
         me.connect();
         me.set_fuel_cap(limits.fuel);
         // Until an objective says otherwise, every branch is news.
@@ -184,7 +186,7 @@ impl Evaluator {
     /// When the guard cannot be installed.
     pub fn on_its_own(&mut self, timeout: Duration) -> Result<(), Error> {
         self.input = self.own_input.as_mut_ptr();
-        self.count = &raw mut *self.own_count;
+        self.count = self.own_count;
         self.journal = None;
         guard::install_in_child(timeout, self.memory)
     }
@@ -243,37 +245,43 @@ impl Evaluator {
     #[inline]
     fn run_thunk(&mut self, call: Call) -> RunStatus {
         // SAFETY: the state is the target's own and nothing else borrows it; `output` has a cell per parameter and result.
-        let end = unsafe {
+        let returned = unsafe {
             *self.count += 1;
             (*self.state).r = self.r0;
             (*self.state).fuel = self.fuel_cap;
             (*self.state).path_at = 0;
             guard::call(call, self.input, self.output.as_mut_ptr().cast())
         };
-        self.last_end = end;
-        if end.is_some() || self.n_improved() > 0 {
-            return self.look_at_end();
+        self.last_end = None;
+        if !returned || self.n_improved() > 0 {
+            return self.look_at_end(returned);
         }
         RunStatus::Returned
     }
 
     #[cold]
     #[inline(never)]
-    fn look_at_end(&mut self) -> RunStatus {
+    fn look_at_end(&mut self, returned: bool) -> RunStatus {
+        self.last_end = (!returned).then(guard::last_end);
         if self.n_improved() > 0 {
             self.remember_closest();
         }
         if self.is_cut_short() {
             return self.go_on();
         }
-        if self.last_end.is_some_and(|end| end.stop == abi::stop::STRAYED) {
+        if self.has_stopped(abi::stop::STRAYED) {
             self.last_end = None;
         }
         if self.last_end.is_some() { RunStatus::Faulted } else { RunStatus::Returned }
     }
 
     fn is_cut_short(&self) -> bool {
-        self.fuel_cap < self.fuel && self.last_end.is_some_and(|end| end.stop == abi::stop::FUEL)
+        self.fuel_cap < self.fuel && self.has_stopped(abi::stop::FUEL)
+    }
+
+    /// Was the last run stopped for this reason, one of [`abi::stop`]?
+    fn has_stopped(&self, reason: u32) -> bool {
+        self.last_end.as_ref().is_some_and(|end| end.stop == reason)
     }
 
     /// What used up its fuel_cap is run again with all the fuel if it took a new branch; else it only was too long to look at.
@@ -308,6 +316,7 @@ impl Evaluator {
     #[inline(never)]
     fn run_any(&mut self, x: &[u8]) -> RunStatus {
         let n = x.len().min(self.input_size);
+        let returned;
         // SAFETY: `input` has room for `input_size` bytes; the state is the target's own and nothing else borrows it.
         unsafe {
             core::ptr::copy_nonoverlapping(x.as_ptr(), self.input, n);
@@ -321,7 +330,7 @@ impl Evaluator {
                     (*self.state).path_at = 0;
                     let is_rounded = matches!(self.entry, Entry::Rounded(_));
                     let mode = if is_rounded { self.input.add(self.input_size - 1).read() } else { 0 };
-                    self.last_end = guard::call_rounded(call, self.input, self.output.as_mut_ptr().cast(), mode);
+                    returned = guard::call_rounded(call, self.input, self.output.as_mut_ptr().cast(), mode);
                 }
                 Entry::Harness(harness) => {
                     *self.count += 1;
@@ -329,12 +338,12 @@ impl Evaluator {
                     (*self.state).fuel = self.fuel_cap;
                     (*self.state).path_at = 0;
                     let mut result = 0;
-                    self.last_end = guard::call_harness(harness, self.input, n, &mut result);
+                    returned = guard::call_harness(harness, self.input, n, &mut result);
                     self.output.as_mut_ptr().write(u128::from(result as u32));
                 }
             }
         }
-        self.look_at_end()
+        self.look_at_end(returned)
     }
 
     /// `r` of the last run, in the metric's representation; the initial value when no armed site was reached.
@@ -405,13 +414,13 @@ impl Evaluator {
 
     /// Is the fault of the last run at a place not met before? Each place answers yes once.
     pub fn is_new_fault(&mut self) -> bool {
-        self.last_end.is_some_and(|end| self.known_faults.insert(self.faults.key(end)))
+        self.fault_key().is_some_and(|key| self.known_faults.insert(key))
     }
 
     /// The place of the fault of the last run, see [`Fault::key`].
     #[must_use]
     pub fn fault_key(&self) -> Option<u64> {
-        self.last_end.map(|end| self.faults.key(end))
+        self.last_end.as_ref().map(|end| self.faults.key(end))
     }
 
     /// The fault of the last run.
@@ -419,7 +428,7 @@ impl Evaluator {
     pub fn fault(&self) -> Option<Fault> {
         // SAFETY: as in `run`.
         let status = unsafe { (*self.state).exit_status };
-        self.last_end.map(|end| self.faults.read(end, status))
+        self.last_end.as_ref().map(|end| self.faults.read(end, status))
     }
 
     /// Bytes that the last run left as result (first cell) and behind pointers (see [`crate::program::Parameter::cell`]).
@@ -432,6 +441,13 @@ impl Evaluator {
     #[must_use]
     pub fn coverage(&mut self) -> &mut [u8] {
         &mut self.coverage
+    }
+}
+
+impl Drop for Evaluator {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `new`, and `count` is used no more.
+        drop(unsafe { Box::from_raw(self.own_count) });
     }
 }
 

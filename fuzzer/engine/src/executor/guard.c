@@ -8,6 +8,7 @@
 #include "guard.h"
 #include "sandbox.h"
 
+#include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -28,7 +29,7 @@
 #define REFUSALS_PER_PROCESS 1000
 
 struct guard_end guard_end;
-volatile uint32_t guard_worn_out;    /* the process uses half of its memory, or more */
+volatile uint32_t guard_worn_out;    /* half of the memory is used, or the target was interrupted anywhere: replace the process */
 
 static volatile sig_atomic_t in_handler;
 static volatile uint64_t ticked_evaluation;
@@ -112,6 +113,9 @@ static void note_machine_state(const ucontext_t *context) {
 
 static __attribute__((noreturn)) void end_evaluation(int signal_number, uint32_t stop, uint64_t address, void *context) {
   in_handler = 1;
+  /* The jump may leave the C library in the middle of malloc. Its heap is the target's alone (the fuzzer has an allocator of
+   * its own), but later evaluations would meet it, so another process takes over. */
+  if (signal_number == SIGALRM) guard_worn_out = 1;
   memset(&guard_end, 0, sizeof guard_end);
   guard_end.signal = stop ? 0 : signal_number;
   guard_end.stop = stop;
@@ -131,7 +135,7 @@ static void on_system_call(int in_target, void *context) {
   end_evaluation(0, GUARD_STOP_REFUSED, (uint64_t)answer.refusal << 32 | answer.detail, context);
 }
 
-static void on_signal(int signal_number, siginfo_t *info, void *context) {
+static void handle_signal(int signal_number, siginfo_t *info, void *context) {
   /* A thread that the target has started while it was loaded cannot be left by a jump of ours. */
   int is_own = syscall(SYS_gettid) == own_thread, in_target = guard_in_target && is_own;
   if (signal_number == SIGSYS && info->si_code == SYS_SECCOMP) {
@@ -159,6 +163,13 @@ static void on_signal(int signal_number, siginfo_t *info, void *context) {
     if (!stop && !overdue()) return;
   }
   end_evaluation(signal_number, stop, (uint64_t)(uintptr_t)info->si_addr, context);
+}
+
+/* Code that a handler returns to keeps its errno: a tick may interrupt the target between a call and the check of it. */
+static void on_signal(int signal_number, siginfo_t *info, void *context) {
+  int saved = errno;
+  handle_signal(signal_number, info, context);
+  errno = saved;
 }
 
 /* struct pen_state.stop of the target. */

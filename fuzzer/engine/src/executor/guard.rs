@@ -91,7 +91,8 @@ pub fn install_in_child(timeout: Duration, memory: u64) -> Result<(), Error> {
     install(timeout, memory)
 }
 
-/// Has the target left so much memory behind that another process should take over?
+/// Should another process take over, because the target has left much memory behind, or was interrupted by the alarm or the
+/// memory limit, possibly inside the C library?
 #[inline]
 #[must_use]
 pub fn is_worn_out() -> bool {
@@ -105,14 +106,21 @@ pub fn trace_fuel(on: bool) {
     unsafe { (&raw mut guard_traces_fuel).write_volatile(u32::from(on)) };
 }
 
-/// Calls a thunk; `None` when it returned.
+/// How the last evaluation ended, of those that did not return.
+#[must_use]
+pub fn last_end() -> End {
+    // SAFETY: C writes it only during an evaluation of this thread, and none is under way; every bit pattern is valid.
+    unsafe { (&raw const guard_end).read() }
+}
+
+/// Calls a thunk; true when it returned, else [`last_end`] tells how it ended.
 ///
 /// # Safety
 /// `input` and `output` must be as large as the function table says, and the guard installed on this thread.
 #[inline]
-pub unsafe fn call(call: Call, input: *const u8, output: *mut u8) -> Option<&'static End> {
+pub unsafe fn call(call: Call, input: *const u8, output: *mut u8) -> bool {
     // SAFETY: by the contract of this function; a jump out of the target skips frames of C only.
-    unsafe { (guard_call(call, input, output) != 0).then_some(&guard_end) }
+    unsafe { guard_call(call, input, output) == 0 }
 }
 
 /// [`call`] in a rounding mode of the floating-point environment, a [`Kind::Rounding`](penfuzz_mutators::view::Kind) of
@@ -121,17 +129,17 @@ pub unsafe fn call(call: Call, input: *const u8, output: *mut u8) -> Option<&'st
 /// # Safety
 /// As [`call`].
 #[inline]
-pub unsafe fn call_rounded(call: Call, input: *const u8, output: *mut u8, mode: u8) -> Option<&'static End> {
+pub unsafe fn call_rounded(call: Call, input: *const u8, output: *mut u8, mode: u8) -> bool {
     // SAFETY: as above; between the change of the mode and its return there is no code but the target's.
-    unsafe { (guard_call_rounded(call, input, output, mode) != 0).then_some(&guard_end) }
+    unsafe { guard_call_rounded(call, input, output, mode) == 0 }
 }
 
-/// Calls a libFuzzer harness; `None` when it returned.
+/// Calls a libFuzzer harness; true when it returned.
 ///
 /// # Safety
 /// `input` must hold `size` bytes, and the guard be installed on this thread.
 #[inline]
-pub unsafe fn call_harness(harness: Harness, input: *const u8, size: usize, result: &mut i32) -> Option<&'static End> {
+pub unsafe fn call_harness(harness: Harness, input: *const u8, size: usize, result: &mut i32) -> bool {
     // SAFETY: as above.
-    unsafe { (guard_call_harness(harness, input, size, result) != 0).then_some(&guard_end) }
+    unsafe { guard_call_harness(harness, input, size, result) == 0 }
 }

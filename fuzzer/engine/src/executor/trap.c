@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include "trap.h"
 
+#include <errno.h>
 #include <execinfo.h>
 #include <link.h>
 #include <string.h>
@@ -62,7 +63,7 @@ static void note(uint64_t place) {
   else trap_record.cut_short = 1;
 }
 
-static void on_fpe(int signal_number, siginfo_t *info, void *context) {
+static void handle_fpe(int signal_number, siginfo_t *info, void *context) {
   ucontext_t *c = context;
   if (info->si_code < FPE_FLTDIV || info->si_code > FPE_FLTINV) {
     old_fpe.sa_sigaction(signal_number, info, context); /* a division of integers */
@@ -76,6 +77,13 @@ static void on_fpe(int signal_number, siginfo_t *info, void *context) {
   }
   c->uc_mcontext.gregs[REG_EFL] |= TRAP_FLAG;
   stepping = 1;
+}
+
+/* The instruction runs again with the errno that the target has. */
+static void on_fpe(int signal_number, siginfo_t *info, void *context) {
+  int saved = errno;
+  handle_fpe(signal_number, info, context);
+  errno = saved;
 }
 
 static void on_step(int signal_number, siginfo_t *info, void *context) {

@@ -150,11 +150,12 @@ impl Target {
         unsafe { (*self.tables).state }
     }
 
-    /// The action byte of branch 0; `n_branches` bytes.
+    /// The action byte of branch 0; `n_branches` bytes. Never null, so that it can begin a slice also when there are none.
     #[must_use]
     pub fn actions(&self) -> *mut u8 {
         // SAFETY: the tables stay loaded.
-        unsafe { (*self.tables).actions }
+        let first = unsafe { (*self.tables).actions };
+        if first.is_null() { core::ptr::NonNull::dangling().as_ptr() } else { first }
     }
 
     /// Opens or closes the gate of the `SanCov` callbacks.
