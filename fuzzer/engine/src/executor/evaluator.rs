@@ -83,7 +83,8 @@ pub struct Evaluator {
     recorded: Vec<u32>,
     /// The sites that objectives arm: a large library has thousands that are never goals.
     sites: Vec<usize>,
-    coverage: Vec<u8>,
+    /// Does `SanCov` count edges somewhere?
+    counts_edges: bool,
 }
 
 /// How one evaluation ended.
@@ -142,7 +143,7 @@ impl Evaluator {
             journal: None,
             recorded: Vec::with_capacity(n),
             sites: (0..target.sites.len()).collect(),
-            coverage: vec![0; target.n_guards + 1],
+            counts_edges: false,
             target,
         };
         me.input = me.own_input.as_mut_ptr();
@@ -162,7 +163,7 @@ impl Evaluator {
             state.outcomes = self.outcomes.as_mut_ptr();
             state.best = self.best.as_mut_ptr();
             state.improved = self.improved.as_mut_ptr();
-            state.coverage = self.coverage.as_mut_ptr();
+            state.coverage = core::ptr::null_mut();
             state.lead = self.lead.as_ptr();
             state.stop = Some(guard::guard_stop);
         }
@@ -437,10 +438,23 @@ impl Evaluator {
         self.output.as_slice()
     }
 
-    /// The `SanCov` map; one counter per guard, the first unused. Filled only while the gate is open.
+    /// Counts edges by `SanCov` from now on, for a map observer of LibAFL: one saturating counter of 8 bits per guard of the target
+    /// ([`Target::n_guards`]) behind an unused one. [`super::PenExecutor`] counts, direct calls of [`Evaluator::run`] do not,
+    /// since the callbacks make a run two to three times as long. The target must be compiled with `SanCov`, as pen-cc does it
+    /// ([`crate::program::build::Recipe::san_cov`]).
+    ///
+    /// # Safety
+    /// `map` must have room for `n_guards + 1` bytes as long as this evaluator is used.
+    pub unsafe fn count_edges(&mut self, map: *mut u8) {
+        self.counts_edges = true;
+        // SAFETY: as in `run`.
+        unsafe { (*self.state).coverage = map };
+    }
+
+    /// Was there a call of [`Evaluator::count_edges`]?
     #[must_use]
-    pub fn coverage(&mut self) -> &mut [u8] {
-        &mut self.coverage
+    pub fn counts_edges(&self) -> bool {
+        self.counts_edges
     }
 }
 

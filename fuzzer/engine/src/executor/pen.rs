@@ -41,6 +41,19 @@ impl<OT> PenExecutor<OT> {
     }
 }
 
+impl<OT> PenExecutor<OT> {
+    /// One run, with edges counted where somebody observes them.
+    fn run(&mut self, x: &[u8]) -> RunStatus {
+        if !self.evaluator.counts_edges() {
+            return self.evaluator.run(x);
+        }
+        self.evaluator.target().set_sancov(true);
+        let ran = self.evaluator.run(x);
+        self.evaluator.target().set_sancov(false);
+        ran
+    }
+}
+
 impl<OT> HasEvaluator for PenExecutor<OT> {
     type Evaluator = Evaluator;
 
@@ -73,9 +86,7 @@ where
 {
     fn run_target(&mut self, _fuzzer: &mut Z, state: &mut S, _mgr: &mut EM, input: &I) -> Result<ExitKind, Error> {
         *state.executions_mut() += 1;
-        self.evaluator.target().set_sancov(true);
-        let ran = self.evaluator.run(&input.target_bytes());
-        self.evaluator.target().set_sancov(false);
+        let ran = self.run(&input.target_bytes());
         self.hits.clear();
         if self.evaluator.has_hits() {
             self.evaluator.take_hits(&mut self.hits);

@@ -25,7 +25,7 @@ pub struct Recipe {
     pub flags: Vec<String>,
     /// Libraries.
     pub libs: Vec<String>,
-    /// Whether the target fills LibAFL's edge map as well ([`crate::executor::Evaluator::coverage`]); no search of penfuzz
+    /// Whether the target fills LibAFL's edge map as well ([`crate::executor::Evaluator::count_edges`]); no search of penfuzz
     /// looks at it, and counting costs time.
     pub san_cov: bool,
     /// Whether floating-point operations are sites, too.
