@@ -1,10 +1,38 @@
 //! Float-aware mutators for any LibAFL fuzzer whose inputs are bytes.
 //!
-//! Byte-level havoc hits a double's exponent by luck. These mutators know where the numbers are and change them as numbers:
-//! steps on the ULP line, special values, constants of the program, low bits, related arguments, sign and exponent.
-//! Combine them with LibAFL's own: `havoc_mutations().merge(numeric_mutations(layout, dictionary))`.
+//! Byte-level havoc changes the exponent of a double only by chance. These mutators change an input as the numbers that a
+//! [`Layout`] places in it: by steps on the ULP line, special values, constants of the program, low bits, values derived
+//! from other arguments, sign and exponent. They require a state with a generator ([`HasRand`], of any type) and an input
+//! of bytes ([`HasMutatorBytes`]).
 //!
-//! An input too short for a slot is mutated in the slots that fit, and skipped if none does.
+//! An input that is shorter than the layout is mutated in the slots that it holds entirely, and skipped if there is none.
+//! A [`MoveMutator`] keeps the length and all bytes outside one slot.
+//!
+//! # Example
+//! The numeric mutators beside the stock ones, one scheduler over both.
+//! ```
+//! use std::sync::Arc;
+//!
+//! use libafl::{
+//!     corpus::{Corpus, InMemoryCorpus, Testcase},
+//!     inputs::BytesInput,
+//!     mutators::{HavocScheduledMutator, Mutator, havoc_mutations},
+//!     state::StdState,
+//! };
+//! use libafl_bolts::{rands::StdRand, tuples::Merge};
+//! use penfuzz_mutators::{dictionary::Dictionary, havoc::numeric_mutations, view::Layout};
+//!
+//! let (layout, dictionary) = (Arc::new(Layout::doubles(16)), Arc::new(Dictionary::general()));
+//! let mutations = havoc_mutations().merge(numeric_mutations(&layout, &dictionary));
+//! let mut mutator = HavocScheduledMutator::new(mutations);
+//!
+//! let mut input = BytesInput::new(vec![1; 16]);
+//! let mut corpus = InMemoryCorpus::new();
+//! corpus.add(Testcase::new(input.clone()))?;
+//! let mut state = StdState::new(StdRand::with_seed(1), corpus, InMemoryCorpus::new(), &mut (), &mut ())?;
+//! mutator.mutate(&mut state, &mut input)?;
+//! # Ok::<(), libafl::Error>(())
+//! ```
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -28,21 +56,25 @@ use crate::{
     view::Layout,
 };
 
-/// Applies one random candidate of a [`Move`] to one random number of the input.
+/// Replaces one number of the input, drawn uniformly, by one candidate of a [`Move`], drawn uniformly.
+///
+/// The result is `Skipped`, and the input unchanged, if the input holds no whole slot, if the move has no candidate for the
+/// drawn slot, or if the candidate equals the present value.
 #[derive(Debug, Clone)]
 pub struct MoveMutator<M> {
-    chosen: M,
+    /// The kind of replacement.
+    replacement: M,
     name: Cow<'static, str>,
     layout: Arc<Layout>,
     dictionary: Arc<Dictionary>,
 }
 
 impl<M: Move> MoveMutator<M> {
-    /// For inputs of this layout.
+    /// A mutator that is named after its move, for inputs of this layout.
     #[must_use]
-    pub fn new(chosen: M, layout: Arc<Layout>, dictionary: Arc<Dictionary>) -> Self {
-        let name = Cow::Borrowed(chosen.name());
-        Self { chosen, name, layout, dictionary }
+    pub fn new(replacement: M, layout: Arc<Layout>, dictionary: Arc<Dictionary>) -> Self {
+        let name = Cow::Borrowed(replacement.name());
+        Self { replacement, name, layout, dictionary }
     }
 }
 
@@ -66,12 +98,12 @@ where
         }
         let rng = state.rand_mut();
         let at = At { x, slots, slot: rng.below_or_zero(slots.len()), dictionary: &self.dictionary };
-        let count = self.chosen.count(&at);
+        let count = self.replacement.count(&at);
         if count == 0 {
             return Ok(MutationResult::Skipped);
         }
         let (slot, old) = (at.target(), at.raw());
-        let raw = self.chosen.candidate(&at, rng.below_or_zero(count));
+        let raw = self.replacement.candidate(&at, rng.below_or_zero(count));
         if raw == old {
             return Ok(MutationResult::Skipped);
         }
@@ -84,7 +116,10 @@ where
     }
 }
 
-/// Replaces the whole input by a [structured] random point of the layout's size.
+/// Replaces the numbers of the input by [structured] random ones.
+///
+/// The input is cut or zero-padded to the size of the layout first. The result is `Skipped`, and the input unchanged, if
+/// the layout has no slot.
 #[derive(Debug, Clone)]
 pub struct StructuredPointMutator {
     layout: Arc<Layout>,
@@ -92,7 +127,7 @@ pub struct StructuredPointMutator {
 }
 
 impl StructuredPointMutator {
-    /// For inputs of this layout.
+    /// A mutator for inputs of this layout.
     #[must_use]
     pub const fn new(layout: Arc<Layout>, dictionary: Arc<Dictionary>) -> Self {
         Self { layout, dictionary }
@@ -125,7 +160,7 @@ where
     }
 }
 
-/// The mutators of [`numeric_mutations`].
+/// The tuple of mutators that [`numeric_mutations`] makes.
 pub type NumericMutationsType = tuple_list_type!(
     MoveMutator<UlpStep>,
     MoveMutator<Special>,
@@ -137,11 +172,12 @@ pub type NumericMutationsType = tuple_list_type!(
     StructuredPointMutator,
 );
 
-/// All of them, for a scheduled mutator such as LibAFL's `HavocScheduledMutator`.
+/// A [`MoveMutator`] for each kind of [`Move`], and a [`StructuredPointMutator`], for a scheduled mutator such as LibAFL's
+/// `HavocScheduledMutator`.
 #[must_use]
 pub fn numeric_mutations(layout: &Arc<Layout>, dictionary: &Arc<Dictionary>) -> NumericMutationsType {
-    fn of<M: Move>(chosen: M, layout: &Arc<Layout>, dictionary: &Arc<Dictionary>) -> MoveMutator<M> {
-        MoveMutator::new(chosen, layout.clone(), dictionary.clone())
+    fn of<M: Move>(replacement: M, layout: &Arc<Layout>, dictionary: &Arc<Dictionary>) -> MoveMutator<M> {
+        MoveMutator::new(replacement, layout.clone(), dictionary.clone())
     }
     tuple_list!(
         of(UlpStep, layout, dictionary),
@@ -153,83 +189,4 @@ pub fn numeric_mutations(layout: &Arc<Layout>, dictionary: &Arc<Dictionary>) -> 
         of(BitFlip, layout, dictionary),
         StructuredPointMutator::new(layout.clone(), dictionary.clone()),
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use libafl::{
-        inputs::BytesInput,
-        mutators::{HavocScheduledMutator, MutatorsTuple, havoc_mutations},
-    };
-    use libafl_bolts::{rands::XorShift64Rand, tuples::Merge};
-
-    use super::*;
-
-    /// All that the mutators require of a state: a generator, of any type.
-    struct OnlyRand(XorShift64Rand);
-
-    impl HasRand for OnlyRand {
-        type Rand = XorShift64Rand;
-
-        fn rand(&self) -> &Self::Rand {
-            &self.0
-        }
-
-        fn rand_mut(&mut self) -> &mut Self::Rand {
-            &mut self.0
-        }
-    }
-
-    fn parts() -> (Arc<Layout>, Arc<Dictionary>, OnlyRand) {
-        (Arc::new(Layout::doubles(16)), Arc::default(), OnlyRand(XorShift64Rand::with_seed(1)))
-    }
-
-    #[test]
-    fn one_number_changes_and_the_length_stays() {
-        let (layout, dictionary, mut state) = parts();
-        let mut mutator = MoveMutator::new(UlpStep, layout, dictionary);
-        let mut input = BytesInput::new(vec![1; 19]);
-        let result = mutator.mutate(&mut state, &mut input).unwrap();
-        let bytes = input.mutator_bytes();
-        let same = [bytes[..8] == [1; 8], bytes[8..16] == [1; 8], bytes[16..] == [1; 3]];
-        assert_eq!(result, MutationResult::Mutated);
-        assert!(same == [true, false, true] || same == [false, true, true], "{bytes:?}");
-    }
-
-    #[test]
-    fn too_short_an_input_is_skipped() {
-        let (layout, dictionary, mut state) = parts();
-        let mut mutator = MoveMutator::new(Special, layout, dictionary);
-        let result = mutator.mutate(&mut state, &mut BytesInput::new(vec![1; 7])).unwrap();
-        assert_eq!(result, MutationResult::Skipped);
-    }
-
-    #[test]
-    fn an_input_that_was_cut_does_no_harm() {
-        let (layout, dictionary, mut state) = parts();
-        let mut mutations = numeric_mutations(&layout, &dictionary);
-        for length in 0..20 {
-            for _ in 0..50 {
-                mutations.mutate_all(&mut state, &mut BytesInput::new(vec![3; length])).unwrap();
-            }
-        }
-    }
-
-    #[test]
-    fn a_structured_point_has_the_size_of_the_layout() {
-        let (layout, dictionary, mut state) = parts();
-        let mut input = BytesInput::new(Vec::new());
-        StructuredPointMutator::new(layout, dictionary).mutate(&mut state, &mut input).unwrap();
-        assert_eq!(input.mutator_bytes().len(), 16);
-    }
-
-    #[test]
-    fn they_merge_with_stock_havoc() {
-        let (layout, dictionary, mut state) = parts();
-        let merged = numeric_mutations(&layout, &dictionary);
-        let mut mutator = HavocScheduledMutator::new(merged);
-        let result = mutator.mutate(&mut state, &mut BytesInput::new(vec![1; 16]));
-        assert!(result.is_ok());
-        let _ = havoc_mutations().merge(numeric_mutations(&layout, &dictionary));
-    }
 }
