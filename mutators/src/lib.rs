@@ -54,6 +54,7 @@
 //! # Ok::<(), Stop>(())
 //! ```
 
+#![forbid(unsafe_code)]
 #![allow(clippy::float_cmp, reason = "signed zeros apart, equality of floats is what this crate is about")]
 
 pub mod basinhopping;

@@ -25,17 +25,19 @@ thread_local! {
 
 struct Counting;
 
-// SAFETY: every request is passed to the system's allocator unchanged.
+// SAFETY: every request goes to the system's allocator unchanged, and counting neither allocates nor unwinds: the counter
+// is a constant-initialized thread-local without a destructor, so it can be accessed at any time.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, memory: Memory) -> *mut u8 {
         COUNT.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promises are those that the system's allocator wants.
+        // SAFETY: this function and `System.alloc` require the same of their callers: a `memory` of non-zero size.
         unsafe { System.alloc(memory) }
     }
 
-    unsafe fn dealloc(&self, place: *mut u8, memory: Memory) {
-        // SAFETY: `place` came from `alloc` above with the same `memory`.
-        unsafe { System.dealloc(place, memory) }
+    unsafe fn dealloc(&self, pointer: *mut u8, memory: Memory) {
+        // SAFETY: by the contract of this function `pointer` came from `alloc` above, and so from `System`, with the same
+        // `memory`.
+        unsafe { System.dealloc(pointer, memory) }
     }
 }
 
