@@ -1,13 +1,18 @@
-//! Basinhopping: Monte Carlo over local minima (CoverMe, procedure MCMC of Algorithm 1, after Li and Scheraga, 1987).
+//! Basinhopping: Monte Carlo over local minima, because a local minimizer alone ends in the basin of its start.
+//!
+//! CoverMe, procedure MCMC of Algorithm 1, after Li and Scheraga, *Monte Carlo-minimization approach to the
+//! multiple-minima problem in protein folding*, PNAS 84, 1987.
 //!
 //! # Algorithm
-//! 1. `x = LM(start)`.
-//! 2. `n_iter` times: `y = LM(x + step)`; if `f(y) < f(x)`, or else with probability `exp((f(x) - f(y)) / T)` (Metropolis),
-//!    `x = y`.
-//! 3. The best of all is the result. (The paper returns the last accepted one, and needs only zeros.)
+//! 1. `x = LM(start)`, where LM is a [local minimizer](crate::minimizer).
+//! 2. `n_iter` times: `y = LM(x + step)`. If `f(y) <= f(x)`, or else with probability `exp((f(x) - f(y)) / T)`
+//!    (Metropolis rule), `x = y`.
+//! 3. The result is the best point of all. (The paper returns the last accepted one. For a zero, which ends the search,
+//!    both are the same.)
 //!
-//! Values enter the Metropolis rule as real numbers. With exact distances, which are mostly large integers, `T = 1` accepts
-//! ties and little else; that is wanted, because a condition is approached or it is not.
+//! The Metropolis rule takes values as real numbers, see [`Metric::to_real`]. With exact distances, which are mostly
+//! large integers, `T = 1` accepts ties and little else. That is intended: a point comes closer to a condition or it
+//! does not.
 
 use std::sync::Arc;
 
@@ -23,37 +28,44 @@ use crate::{
     view::{Layout, Slot},
 };
 
-/// How to leave a local minimum.
+/// The perturbation by which the search leaves a local minimum.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Step {
-    /// As in the paper: adds to every number a real from the uniform distribution on `[-size, size]`. Where that is less
-    /// than half the gap between neighbouring floats, nothing changes; NaN and infinities stay as they are.
+    /// As in the paper: adds to every number a real from the uniform distribution on `[-size, size]`.
+    ///
+    /// The sum is a double, rounded to the kind of the number. So a float stays where the addend is less than half the
+    /// gap to its neighbours, and an integer beyond `2^53` loses its low bits. NaN stays NaN, infinities stay as they
+    /// are.
     Real {
-        /// Half the width of the distribution, in units of the number; at least 0.
+        /// Half the width of the distribution, in units of the number; finite and at least 0.
         size: f64,
     },
-    /// Replaces one number, or with falling probability more: by a random step on the ULP line, a random
-    /// [move](crate::moves), or a [structured] value.
+    /// Replaces one or more numbers by values of several families, see [`kick`].
     Kick,
 }
 
-/// See the module. Is a [`LocalMinimizer`] itself.
+/// Minimizes by a local minimizer from the start, then from `n_iter` perturbations of the last accepted minimum, which
+/// are accepted by the Metropolis rule; the [module](self) has the steps. Ends early at a zero.
+///
+/// It is a [`LocalMinimizer`] itself. Defaults: 5 steps of [`Step::Kick`] at temperature 1. `R` is the type of the
+/// generator of random numbers.
 pub struct Basinhopping<R = StdRand> {
-    /// Monte Carlo steps after the first minimization (`n_iter`); CoverMe's experiments use 5.
+    /// Number of Monte Carlo steps after the first minimization. Default 5, as in CoverMe's experiments.
     pub n_iter: u32,
-    /// Default [`Step::Kick`].
+    /// Kind of perturbation. Default [`Step::Kick`].
     pub step: Step,
-    /// `T`, in units of the function's value; at least 0, where 0 accepts only what is not worse. Default 1.
+    /// `T` of the Metropolis rule, in units of the function's value; finite and at least 0. At 0 only points that are
+    /// not worse are accepted. Default 1.
     pub temperature: f64,
     minimizer: Box<dyn LocalMinimizer<R> + Send>,
     dictionary: Arc<Dictionary>,
-    /// The accepted point, and the one being tried; kept to save allocations.
+    /// The last accepted point, and the one under trial. They are fields to reuse their memory.
     current: Vec<u8>,
     trial: Vec<u8>,
 }
 
 impl<R: Rand> Basinhopping<R> {
-    /// Around a local minimizer, with the defaults. The dictionary is used by [`Step::Kick`].
+    /// Basinhopping around `minimizer` with the defaults. [`Step::Kick`] draws values from the dictionary.
     #[must_use]
     pub fn new(minimizer: Box<dyn LocalMinimizer<R> + Send>, dictionary: Arc<Dictionary>) -> Self {
         Self {
@@ -88,7 +100,7 @@ impl<R: Rand> Basinhopping<R> {
         self
     }
 
-    /// Makes `x + step`.
+    /// Perturbs the trial point.
     fn perturb(&mut self, layout: &Layout, rng: &mut R) {
         match self.step {
             Step::Real { size } => {
@@ -101,7 +113,7 @@ impl<R: Rand> Basinhopping<R> {
         }
     }
 
-    /// The Metropolis rule.
+    /// The Metropolis rule on values of [`RepresentingFunction::evaluate`].
     fn accepts(&self, metric: Metric, current: u64, trial: u64, rng: &mut R) -> bool {
         if trial <= current {
             return true;
@@ -111,7 +123,11 @@ impl<R: Rand> Basinhopping<R> {
     }
 }
 
-/// See [`Step::Kick`]. Allocation-free.
+/// Replaces a random number of `x`, and with probability 1/3 each time a further one.
+///
+/// The new value is with probability 1/4 a [structured] value, with 1/4 a random step on the ULP line, and else a
+/// random candidate of the [moves](crate::moves). It may be NaN or infinite, and may equal the old one. Does nothing
+/// for an empty layout. Does not allocate.
 ///
 /// # Panics
 /// If `x` is shorter than the layout.
@@ -134,7 +150,8 @@ pub fn kick<R: Rand>(rng: &mut R, layout: &Layout, dictionary: &Dictionary, x: &
     }
 }
 
-/// Up or down by a number of values of which every magnitude is equally likely.
+/// Raw bits of the value some steps above or below the present one. Every binary magnitude of the number of steps is
+/// equally likely.
 fn random_step<R: Rand>(rng: &mut R, slot: Slot, x: &[u8]) -> u64 {
     let steps = rng.next() >> (64 - slot.kind.bits()) >> rng.below_or_zero(slot.kind.bits() as usize);
     let rising = rng.coinflip(0.5);
@@ -164,10 +181,10 @@ impl<R: Rand> LocalMinimizer<R> for Basinhopping<R> {
             }
             self.trial.clone_from(&self.current);
             self.perturb(layout, rng);
-            let mut watched = Watched { f: &mut *f, least: None };
-            let result = self.minimizer.minimize(&mut watched, &mut self.trial, layout, rng);
-            // Also when the search ended in the middle of it: the trial is the best point of its minimization.
-            if let Some(least) = watched.least.filter(|&least| least < best) {
+            let mut tracked = TrackMinimum { f: &mut *f, least: None };
+            let result = self.minimizer.minimize(&mut tracked, &mut self.trial, layout, rng);
+            // Before the error is returned: on a stop, too, the trial is the best point of its minimization.
+            if let Some(least) = tracked.least.filter(|&least| least < best) {
                 best = least;
                 x.copy_from_slice(&self.trial);
             }
@@ -181,13 +198,14 @@ impl<R: Rand> LocalMinimizer<R> for Basinhopping<R> {
     }
 }
 
-/// Remembers the least value, because a minimization that is stopped does not return it.
-struct Watched<'a> {
+/// A representing function that records its least value, because a minimization that ends by a [`Stop`] does not return
+/// it.
+struct TrackMinimum<'a> {
     f: &'a mut dyn RepresentingFunction,
     least: Option<u64>,
 }
 
-impl RepresentingFunction for Watched<'_> {
+impl RepresentingFunction for TrackMinimum<'_> {
     fn evaluate(&mut self, x: &[u8]) -> Result<u64, Stop> {
         let result = self.f.evaluate(x);
         match result {
@@ -216,7 +234,7 @@ mod tests {
         Basinhopping::new(create(name, dictionary.clone()).unwrap(), dictionary)
     }
 
-    /// Two minima of which a local search from the right finds the wrong one.
+    /// Of the two minima, a local search from the start finds the higher one.
     #[test]
     fn a_second_basin_is_found_with_steps_on_the_reals() {
         let mut f = squared(200_000, |x: &[f64]| {
@@ -230,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_point_is_left_whenever_the_budget_ends() {
+    fn x_is_the_best_point_whenever_the_budget_ends() {
         let layout = Layout::doubles(16);
         for name in ["avm", "nelder-mead"] {
             for budget in (1..4000).step_by(37) {

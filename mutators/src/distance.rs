@@ -1,17 +1,20 @@
-//! Branch distances: how far two operands are from making a comparison hold.
+//! Branch distances: how far two operands are from satisfying a comparison.
 //!
-//! Reference implementations in plain Rust, for tests and for objectives that are computed outside the target; the pen
-//! hooks compute the same in the target. Two measures, see [`Metric`](crate::evaluate::Metric):
+//! Reference implementations in Rust, for tests and for representing functions that are computed outside the target.
+//! The pen hooks compute the same values in the target. There are two measures, see
+//! [`Metric`](crate::evaluate::Metric):
 //!
-//! * [`squared`]: CoverMe, Def. 4.1, on doubles: `(a - b)^2`, plus [`EPSILON`] where equality does not satisfy.
-//! * [`exact_float`] and [`exact_integer`]: unsigned integers, the number of values that one operand has to pass.
+//! * [`squared`]: a double (CoverMe, Def. 4.1): `(a - b)^2`, plus [`EPSILON`] for relations that equal operands
+//!   violate.
+//! * [`exact_float`], [`exact_nan`] and [`exact_integer`]: an unsigned integer, the number of values that one operand
+//!   has to pass.
 //!
-//! All are 0 iff the relation holds, for every operand, NaN included.
+//! Each is 0 iff the relation holds, for all operands, NaN included.
 
-/// Def. 4.1's `epsilon`: added where equality of the operands does not satisfy the relation.
+/// `epsilon` of CoverMe, Def. 4.1: added for the relations `!=`, `<` and `>`, which equal operands violate.
 pub const EPSILON: f64 = 1e-6;
 
-/// The relation that is wanted of `a` and `b`. Ordered, so every one but `Ne` is false when an operand is NaN.
+/// A comparison of `a` with `b` as in C: with a NaN operand, `Ne` holds and no other relation does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
     /// `a == b`
@@ -29,10 +32,10 @@ pub enum Relation {
 }
 
 impl Relation {
-    /// Every relation.
+    /// All relations.
     pub const ALL: [Self; 6] = [Self::Eq, Self::Ne, Self::Lt, Self::Le, Self::Gt, Self::Ge];
 
-    /// Whether it holds, as C has it: `-0 == 0`, and with a NaN only `!=` holds.
+    /// Whether the relation holds for `a` and `b`, as in C: `-0 == 0`, and with a NaN only `!=` holds.
     #[must_use]
     pub fn holds<T: PartialOrd>(self, a: &T, b: &T) -> bool {
         match self {
@@ -45,15 +48,19 @@ impl Relation {
         }
     }
 
+    /// Whether equal operands violate the relation.
     const fn is_strict(self) -> bool {
         matches!(self, Self::Ne | Self::Lt | Self::Gt)
     }
 }
 
-/// Def. 4.1: 0 iff the relation holds, else `(a - b)^2`, plus [`EPSILON`] for `!=`, `<` and `>`.
+/// The distance of CoverMe, Def. 4.1: 0 iff the relation holds, else `(a - b)^2`, plus [`EPSILON`] for `!=`, `<` and
+/// `>`.
 ///
-/// Never NaN: where the difference has no value (a NaN, infinities of one sign) it is infinity. Where the square
-/// underflows, the smallest positive double stands for it, so that no false zero arises.
+/// The result is at least 0 and never NaN. Where the relation does not hold, it is infinity if an operand is NaN, if
+/// just one is an infinity, if they are infinities of different signs, or if the square overflows; and [`EPSILON`] if
+/// the operands are equal (-0 equals +0, and an infinity itself). A square that underflows is replaced by the smallest
+/// positive double, because 0 means that the relation holds.
 #[must_use]
 pub fn squared(relation: Relation, a: f64, b: f64) -> f64 {
     if relation.holds(&a, &b) {
@@ -67,10 +74,11 @@ pub fn squared(relation: Relation, a: f64, b: f64) -> f64 {
     if square.is_nan() { f64::INFINITY } else { square.max(f64::from_bits(1)) }
 }
 
-/// Number of doubles that one operand has to pass until the relation holds; 0 iff it holds. At least 1 otherwise.
+/// Number of doubles that one operand has to pass until the relation holds; 0 iff it holds.
 ///
-/// Both zeros are one value. NaN is the region beyond the infinity of its sign: an ordered relation with a NaN is at
-/// least as far as the way out of that region, and never 0. Saturates below `u64::MAX`, which means "not reached".
+/// -0 and +0 count as one value. A NaN lies beyond the infinity of its sign, as deep as the integer of its payload.
+/// Where an operand is NaN, the distance is at least the number of doubles to that infinity. Saturates at `u64::MAX -
+/// 1`, because `u64::MAX` means that the site was not reached.
 #[must_use]
 pub fn exact_float(relation: Relation, a: f64, b: f64) -> u64 {
     if relation.holds(&a, &b) {
@@ -80,37 +88,41 @@ pub fn exact_float(relation: Relation, a: f64, b: f64) -> u64 {
     exact_line(relation, signed_position(a), signed_position(b)).max(outside).min(u64::MAX - 1)
 }
 
-/// Distance to `isnan(a)`: 0 iff `a` is NaN, else the number of doubles up to the nearest one.
+/// Distance to `isnan(a)`: 0 iff `a` is NaN, else the number of doubles to the nearest NaN of the same sign; 1 for an
+/// infinity.
 #[must_use]
 pub fn exact_nan(a: f64) -> u64 {
     if a.is_nan() { 0 } else { FIRST_NAN - magnitude(a) }
 }
 
-/// Integer difference until the relation holds; 0 iff it holds, at least 1 otherwise. For unsigned operands too: any
-/// 64-bit integer fits in `i128`.
+/// Number of integers that one operand has to pass until the relation holds; 0 iff it holds.
+///
+/// The operands are 64-bit integers of either signedness, extended to `i128`. Saturates at `u64::MAX - 1`.
 #[must_use]
 pub fn exact_integer(relation: Relation, a: i128, b: i128) -> u64 {
     exact_line(relation, a, b).min(u64::MAX - 1)
 }
 
-/// Position of the first NaN above +infinity, counted from zero.
+/// [`magnitude`] of the NaN next to infinity.
 const FIRST_NAN: u64 = 0x7ff0_0000_0000_0001;
 
+/// Number of doubles between 0 and `|x|`.
 const fn magnitude(x: f64) -> u64 {
     x.to_bits() & (u64::MAX >> 1)
 }
 
-/// Doubles on one line with both zeros at 0 and each NaN beyond the infinity of its sign.
+/// Position among the doubles, with both zeros at 0 and each NaN beyond the infinity of its sign.
 fn signed_position(x: f64) -> i128 {
     let m = i128::from(magnitude(x));
     if x.is_sign_negative() { -m } else { m }
 }
 
-/// How many doubles deep in the NaN region; 0 for anything else.
+/// Number of doubles from a NaN to the infinity of its sign; 0 for other values.
 const fn beyond_infinity(x: f64) -> u64 {
     (magnitude(x) + 1).saturating_sub(FIRST_NAN)
 }
 
+/// Number of integers that `a` or `b` has to pass until the relation holds; saturates.
 fn exact_line(relation: Relation, a: i128, b: i128) -> u64 {
     if relation.holds(&a, &b) {
         return 0;
@@ -124,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn squared_is_never_nan() {
+    fn squared_is_epsilon_for_equal_infinities_and_infinity_for_nan() {
         let inf = f64::INFINITY;
         assert_eq!([squared(Relation::Lt, inf, inf), squared(Relation::Eq, f64::NAN, 1.0)], [EPSILON, inf]);
     }

@@ -1,35 +1,42 @@
-//! The representing function as the searches see it.
+//! The interface between a search and the function that it minimizes.
+//!
+//! A search evaluates inputs and compares integers. It is independent of how a target is loaded, of what the zeros of
+//! the function are, and of the clock: an evaluation that must not take place is a [`Stop`].
 
 use core::fmt;
 
-/// A representing function `FOO_R(x) >= 0` whose zeros are the wanted inputs (CoverMe, Sect. 3.2).
+/// A representing function `FOO_R(x) >= 0`, whose zeros are the wanted inputs (CoverMe, Sect. 3.2).
 ///
-/// The point `x` is the byte input of the program under test; [`crate::view::Layout`] says which numbers lie in it.
+/// The point `x` is an input of the program under test, as bytes. A [`Layout`](crate::view::Layout) gives the numbers
+/// in it.
 pub trait RepresentingFunction {
-    /// Evaluates at `x` and returns `r`, where smaller is closer and 0 is wanted.
+    /// Evaluates at `x` and returns `r`. A smaller `r` is closer, 0 is a wanted input.
     ///
-    /// `r` is an order-preserving 64-bit integer: an exact distance, or the bits of a non-negative double
-    /// (see [`Metric`]). `u64::MAX` says that the wanted site was not reached at all.
+    /// `r` is an exact distance, or the bits of a non-negative double, which have the order of the doubles (see
+    /// [`Metric`]). `u64::MAX` means that no wanted site was reached.
     ///
     /// # Errors
-    /// [`Stop`] when no further evaluation may be made; the caller returns at once.
+    /// A [`Stop`], after which the caller must not evaluate again and returns.
     fn evaluate(&mut self, x: &[u8]) -> Result<u64, Stop>;
 
-    /// How to read the `u64`.
+    /// The encoding of `r`; the same at every call.
     fn metric(&self) -> Metric;
 }
 
 /// How the integer that [`RepresentingFunction::evaluate`] returns maps to a real number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Metric {
-    /// Exact distance: integer difference, or number of floats in between.
+    /// The integer is an exact distance: an integer difference, or a number of floats.
     Ulp,
-    /// CoverMe, Def. 4.1: squared difference; the integer is the bits of a double.
+    /// The integer is the bits of a double: the squared difference of CoverMe, Def. 4.1.
     Squared,
 }
 
 impl Metric {
-    /// `r` as a real number for minimizers that need one. Never NaN; "not reached" is infinity.
+    /// `r` as a real number, for minimizers over the reals and for the Metropolis rule.
+    ///
+    /// `u64::MAX` (not reached) is infinity. Exact distances above `2^53` are rounded to nearest. NaN only for the bits
+    /// of a NaN in [`Metric::Squared`], which no distance yields.
     #[must_use]
     pub fn to_real(self, r: u64) -> f64 {
         match self {
@@ -40,14 +47,14 @@ impl Metric {
     }
 }
 
-/// Why no further evaluation may be made.
+/// Why a search ends before its minimizer does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
-    /// The budget of this search is spent.
+    /// The evaluation budget of this search is spent; nothing was evaluated.
     Budget,
-    /// What was wanted is found.
+    /// The evaluated input is a wanted one, whatever its value.
     Found,
-    /// The campaign ends.
+    /// The campaign ends; nothing was evaluated.
     End,
 }
 

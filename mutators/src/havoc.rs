@@ -1,12 +1,12 @@
 //! Float-aware mutators for any LibAFL fuzzer whose inputs are bytes.
 //!
-//! Byte-level havoc changes the exponent of a double only by chance. These mutators change an input as the numbers that a
-//! [`Layout`] places in it: by steps on the ULP line, special values, constants of the program, low bits, values derived
-//! from other arguments, sign and exponent. They require a state with a generator ([`HasRand`], of any type) and an input
-//! of bytes ([`HasMutatorBytes`]).
+//! Byte-level havoc changes the exponent of a double only by chance. These mutators change an input as the numbers that
+//! a [`Layout`] places in it: by steps on the ULP line, special values, constants of the program, low bits, values
+//! derived from other arguments, sign and exponent. They require a state with a generator ([`HasRand`], of any type)
+//! and an input of bytes ([`HasMutatorBytes`]).
 //!
-//! An input that is shorter than the layout is mutated in the slots that it holds entirely, and skipped if there is none.
-//! A [`MoveMutator`] keeps the length and all bytes outside one slot.
+//! An input that is shorter than the layout is mutated in the slots that it holds entirely, and skipped if there is
+//! none. A [`MoveMutator`] keeps the length and all bytes outside one slot.
 //!
 //! # Example
 //! The numeric mutators beside the stock ones, one scheduler over both.
@@ -58,8 +58,8 @@ use crate::{
 
 /// Replaces one number of the input, drawn uniformly, by one candidate of a [`Move`], drawn uniformly.
 ///
-/// The result is `Skipped`, and the input unchanged, if the input holds no whole slot, if the move has no candidate for the
-/// drawn slot, or if the candidate equals the present value.
+/// The result is `Skipped`, and the input unchanged, if the input holds no whole slot, if the move has no candidate for
+/// the drawn slot, or if the candidate equals the present value.
 #[derive(Debug, Clone)]
 pub struct MoveMutator<M> {
     /// The kind of replacement.
@@ -118,8 +118,8 @@ where
 
 /// Replaces the numbers of the input by [structured] random ones.
 ///
-/// The input is cut or zero-padded to the size of the layout first. The result is `Skipped`, and the input unchanged, if
-/// the layout has no slot.
+/// The input is cut or zero-padded to the size of the layout first. The result is `Skipped`, and the input unchanged,
+/// if the layout has no slot.
 #[derive(Debug, Clone)]
 pub struct StructuredPointMutator {
     layout: Arc<Layout>,
@@ -172,8 +172,8 @@ pub type NumericMutationsType = tuple_list_type!(
     StructuredPointMutator,
 );
 
-/// A [`MoveMutator`] for each kind of [`Move`], and a [`StructuredPointMutator`], for a scheduled mutator such as LibAFL's
-/// `HavocScheduledMutator`.
+/// A [`MoveMutator`] for each kind of [`Move`], and a [`StructuredPointMutator`], for a scheduled mutator such as
+/// LibAFL's `HavocScheduledMutator`.
 #[must_use]
 pub fn numeric_mutations(layout: &Arc<Layout>, dictionary: &Arc<Dictionary>) -> NumericMutationsType {
     fn of<M: Move>(replacement: M, layout: &Arc<Layout>, dictionary: &Arc<Dictionary>) -> MoveMutator<M> {

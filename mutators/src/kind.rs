@@ -1,8 +1,11 @@
-//! The types of numbers that a program's arguments have.
+//! The types of the numbers in an input. A search treats all numbers alike, through their raw bits; what depends on the
+//! type is here.
 
 use serde::{Deserialize, Serialize};
 
 /// The type of one number.
+///
+/// Raw bits of a number are the low [`bits`](Self::bits) of a `u64`, zero-extended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Kind {
     /// IEEE 754 binary32.
@@ -25,20 +28,21 @@ pub enum Kind {
     U32,
     /// Unsigned, 64 bits.
     U64,
-    /// One byte of which the lowest bit is the value.
+    /// One byte, of which the lowest bit is the value.
     Bool,
-    /// A rounding mode, in the lowest two bits of one byte: [to nearest](NEAREST), upward, downward, toward zero.
+    /// A rounding mode, in the lowest two bits of one byte: 0 [to nearest](NEAREST), 1 upward, 2 downward, 3 toward
+    /// zero.
     ///
-    /// It belongs to no argument: a layout has at most one, behind all numbers. The modes have no order and no special
-    /// values, so it is substituted, not computed with.
+    /// It is no argument of the function under test: a layout has at most one, as its last slot. The modes have no
+    /// order and no special values, so the moves replace a mode and do not compute with it.
     Rounding,
 }
 
-/// The [`Kind::Rounding`] of the default environment: what an input without a mode means.
+/// The [`Kind::Rounding`] of the default floating-point environment, which holds for inputs without a mode.
 pub const NEAREST: u64 = 0;
 
 impl Kind {
-    /// Every kind, in declaration order.
+    /// All kinds, in declaration order.
     pub const ALL: [Self; 12] = [
         Self::F32,
         Self::F64,
@@ -54,7 +58,7 @@ impl Kind {
         Self::Rounding,
     ];
 
-    /// Bytes that the number occupies in the input.
+    /// Number of bytes in the input: 1, 2, 4 or 8.
     #[must_use]
     pub const fn size(self) -> usize {
         match self {
@@ -65,7 +69,7 @@ impl Kind {
         }
     }
 
-    /// Bits that carry the value: 8 times [`size`](Self::size), but 1 for `Bool` and 2 for `Rounding`.
+    /// Number of bits of the value: 8 times [`size`](Self::size), but 1 for `Bool` and 2 for `Rounding`.
     #[must_use]
     pub const fn bits(self) -> u32 {
         match self {
@@ -75,7 +79,7 @@ impl Kind {
         }
     }
 
-    /// A mask of the [`bits`](Self::bits) low bits.
+    /// A mask of the low [`bits`](Self::bits).
     #[must_use]
     pub const fn mask(self) -> u64 {
         u64::MAX >> (64 - self.bits())
@@ -87,13 +91,13 @@ impl Kind {
         matches!(self, Self::F32 | Self::F64)
     }
 
-    /// Whether the topmost bit says that a value is negative (true for floats).
+    /// Whether the topmost bit is a sign: true for floats and signed integers.
     #[must_use]
     pub const fn is_signed(self) -> bool {
         matches!(self, Self::F32 | Self::F64 | Self::I8 | Self::I16 | Self::I32 | Self::I64)
     }
 
-    /// Bits of the fraction field of a float, 0 for other kinds.
+    /// Number of bits of the fraction field of a float; 0 for other kinds.
     #[must_use]
     pub const fn fraction_bits(self) -> u32 {
         match self {
@@ -103,7 +107,7 @@ impl Kind {
         }
     }
 
-    /// The raw bits as a signed 64-bit integer; `None` for floats. `U64` above `i64::MAX` wraps.
+    /// The value of the raw bits as an integer; `None` for floats. A `U64` above `i64::MAX` wraps to a negative number.
     #[must_use]
     pub const fn to_integer(self, raw: u64) -> Option<i64> {
         let shift = 64 - self.bits();
@@ -116,22 +120,25 @@ impl Kind {
 
     /// The value of the raw bits as a double.
     ///
-    /// 64-bit integers round to nearest; NaN stays NaN, signed zeros and infinities are kept.
+    /// Exact but for integers beyond `2^53`, which are rounded to nearest. Signed zeros, infinities and the payloads of
+    /// doubles are kept; a signalling NaN of `F32` becomes quiet.
     #[must_use]
     pub fn to_real(self, raw: u64) -> f64 {
         match self {
             Self::F32 => f64::from(f32::from_bits(raw as u32)),
             Self::F64 => f64::from_bits(raw),
             Self::U64 => raw as f64,
-            // All other kinds fit.
+            // The values of all other kinds are in the range of `i64`.
             _ => self.to_integer(raw).unwrap_or(0) as f64,
         }
     }
 
-    /// The raw bits of the value closest to `value`.
+    /// The raw bits of the value of this kind closest to `value`.
     ///
-    /// Floats round to nearest, so too large a value becomes an infinity in `F32`; NaN stays NaN. Integers round half
-    /// away from zero and saturate, NaN becomes 0. `Bool` is `value != 0`, true for NaN.
+    /// * Floats are rounded to nearest; a `value` beyond the range of `F32` becomes an infinity. NaN stays NaN, signed
+    ///   zeros and infinities are kept.
+    /// * Integers and rounding modes are rounded half away from zero and saturate, at infinities too; NaN becomes 0.
+    /// * `Bool` is `value != 0`: 0 for both zeros, 1 for NaN.
     #[must_use]
     pub fn from_real(self, value: f64) -> u64 {
         // `as` saturates and maps NaN to 0.

@@ -1,18 +1,20 @@
-//! The ULP line: every value of a kind as a point on one ordered line of integers.
+//! The ULP line: the values of a kind numbered in their order (ULP: unit in the last place).
 //!
-//! Searches step along this line, not along the reals: one step is the next representable value, a step of `2^52` (for
-//! doubles) the next binade, and no step is lost to rounding. Positions lie in `[0, 2^bits)`.
+//! Searches step along this line and not along the reals, because no step is lost to rounding: one step leads to the
+//! next representable value, and `2^52` steps to the same fraction in the next binade (for doubles).
 //!
-//! Floats, from the lowest position: negative NaN (large payloads first), -infinity, finite negative values, -0 directly
-//! below +0, finite positive values, +infinity, positive NaN. Integers stand in their own order.
+//! Positions are in `[0, 2^bits)`. The order of floats, from position 0: negative NaN (large payloads first),
+//! -infinity, finite negative values, -0 directly below +0, finite positive values, +infinity, positive NaN (small
+//! payloads first). The order of integers is their numerical one.
 
 use crate::view::Kind;
 
+/// The topmost bit of the kind.
 const fn sign_bit(kind: Kind) -> u64 {
     1 << (kind.bits() - 1)
 }
 
-/// The position of raw bits; order-preserving, see the module. Bits beyond the kind's width are ignored.
+/// The position of raw bits, in the order of the values. Bits beyond the kind's width are ignored.
 #[must_use]
 pub const fn position(kind: Kind, raw: u64) -> u64 {
     let raw = raw & kind.mask();
@@ -24,7 +26,7 @@ pub const fn position(kind: Kind, raw: u64) -> u64 {
     }
 }
 
-/// The raw bits at a position: the inverse of [`position`]. Positions beyond the end are cut to the kind's width.
+/// The raw bits at a position: the inverse of [`position`]. Bits beyond the kind's width are ignored.
 #[must_use]
 pub const fn raw(kind: Kind, position: u64) -> u64 {
     let position = position & kind.mask();
@@ -36,7 +38,7 @@ pub const fn raw(kind: Kind, position: u64) -> u64 {
     }
 }
 
-/// The position `steps` above, at most the last one.
+/// The position `steps` above, at most the last one of the kind.
 #[must_use]
 pub const fn up(kind: Kind, position: u64, steps: u64) -> u64 {
     let sum = position.saturating_add(steps);
@@ -49,15 +51,16 @@ pub const fn down(position: u64, steps: u64) -> u64 {
     position.saturating_sub(steps)
 }
 
-/// The position `steps` above or below.
+/// The position `steps` above ([`up`]) or below ([`down`]).
 #[must_use]
 pub const fn step(kind: Kind, position: u64, rising: bool, steps: u64) -> u64 {
     if rising { up(kind, position, steps) } else { down(position, steps) }
 }
 
-/// Number of steps between two values.
+/// Number of steps between two values, given as raw bits.
 ///
-/// One between -0 and +0, unlike the [distances](crate::distance): a branch sees them equal, a search steps over both.
+/// -0 and +0 are one step apart here, because a search steps over both. Their [distance](crate::distance) is 0, because
+/// a comparison does not distinguish them.
 #[must_use]
 pub const fn between(kind: Kind, a: u64, b: u64) -> u64 {
     position(kind, a).abs_diff(position(kind, b))
@@ -68,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn floats_stand_in_the_promised_order() {
+    fn floats_have_the_documented_order() {
         let values = [
             0xffff_ffff_ffff_ffff, // the largest negative NaN
             0xfff0_0000_0000_0001,
@@ -89,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_are_neighbours() {
+    fn the_zeros_are_one_step_apart() {
         assert_eq!(between(Kind::F64, 0.0f64.to_bits(), (-0.0f64).to_bits()), 1);
     }
 }

@@ -1,11 +1,13 @@
-//! Uniform bit patterns: the search that knows nothing.
+//! Uniformly distributed points: the baselines of random testing, which use no knowledge of the program.
 
 use libafl_bolts::rands::Rand;
 
 use crate::view::{Kind, Layout};
 
-/// Fills every slot of `x` with uniformly random bits. Of doubles, one in 2048 is then infinite or NaN and half are
-/// beyond `2^±512`. Allocation-free.
+/// Fills every slot of `x` with uniformly distributed bits.
+///
+/// One double in 2048 is then infinite or NaN; half of all doubles have a magnitude above `2^512` or below `2^-512`.
+/// Does not allocate.
 ///
 /// # Panics
 /// If `x` is shorter than the layout.
@@ -15,12 +17,13 @@ pub fn fill<R: Rand>(rng: &mut R, layout: &Layout, x: &mut [u8]) {
     }
 }
 
-/// Fills every slot of `x` with values uniform over the range of its type: of doubles, all but one in 2^52 are beyond `1e292`
-/// in magnitude, none is infinite or NaN. Allocation-free.
+/// Fills every slot of `x` with a value that is uniformly distributed over the range of its type.
 ///
-/// This is random testing as `CoverMe`'s paper has it (PLDI 2017, Sect. 6, "Rand"): with 100,000 draws it reaches a mean of
-/// 36.2 % of the branches of Fdlibm, published are 38.0 %, and 28 of the 40 functions agree within 3 points; of ranges up to
-/// 1000 none comes near.
+/// The magnitude of all doubles but one in `2^52` is above `1e292`; none is infinite or NaN. Does not allocate.
+///
+/// This is random testing as in the CoverMe paper (PLDI 2017, Sect. 6, "Rand"). With 100,000 draws it covers a mean of
+/// 36.2 % of the branches of the Fdlibm functions; the paper states 38.0 %, and 28 of the 40 functions agree within 3
+/// percentage points. With a range of up to 1000, no figure comes near.
 ///
 /// # Panics
 /// If `x` is shorter than the layout.

@@ -1,26 +1,29 @@
-//! Which of two numbers a person would rather read: a total order on the values of a kind.
+//! A total order on the values of a kind by how easily a person reads them.
 //!
-//! [`of`] gives a key; the smaller key is the simpler value. First comes the class, then within a class the written length:
+//! Found inputs become arguments of tests that people read, so [`simplify`](crate::simplify) replaces numbers by
+//! simpler ones. [`of`] gives the sort key of a value; the value with the smaller key is simpler. Keys compare by class
+//! first:
 //!
 //! | class | values |
 //! | --- | --- |
 //! | 0 | zero |
 //! | 1 | finite, at most [`SHORT`] significant digits in the shortest decimal |
-//! | 2, 3, 4 | infinities; -0; the quiet NaN without payload |
-//! | 5 | powers of two, for integers also one less, and the ends of the range |
+//! | 2, 3, 4 | infinities; -0; the quiet NaN without payload, of either sign |
+//! | 5 | powers of two, for integers also one less, and the limits of the range |
 //! | 6 | all other finite values |
 //! | 7 | other NaNs |
 //!
-//! The length of `d` digits with `z` zeros beside them (as in 1200, or 0.0012) is `d`, plus 1 to 3 for many zeros. Then whole
-//! numbers come before fractions, few zeros before many, small digits before large ones, positive before negative. The bits
-//! come last, so two values with the same key are one.
+//! Within a class, keys compare by the length of the shortest decimal: `d` significant digits with `z` zeros between
+//! them and the decimal point (as in 1200, or 0.0012) have the length `d`, plus 1 from 3 zeros on, 2 from 9 and 3 from
+//! 99. Then integers come before fractions, few zeros before many, small digits before large ones, positive before
+//! negative. The raw bits are compared last, so that only equal values have equal keys.
 
 use crate::view::Kind;
 
-/// Significant digits that are read at a glance.
+/// Greatest number of significant digits of the values in class 1.
 pub const SHORT: u32 = 4;
 
-/// The key of a value; see the module.
+/// The sort key of a value, made by [`of`]: the smaller, the simpler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Simplicity {
     class: u8,
@@ -32,19 +35,19 @@ pub struct Simplicity {
     bits: u64,
 }
 
-/// `± digits · 10^scale`; the last digit is not 0 unless all is.
+/// A decimal number `± digits · 10^scale`. [`Decimal::of`] makes it without trailing zeros in `digits`; 0 has scale 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Decimal {
-    /// Below zero.
+    /// Whether the number is below 0.
     pub is_negative: bool,
-    /// Significant digits, at most 20 of them.
+    /// The significant digits as an integer; at most 20 digits.
     pub digits: u64,
-    /// Power of ten of the last digit.
+    /// Exponent of ten of the last digit.
     pub scale: i32,
 }
 
 impl Decimal {
-    /// The shortest decimal that reads back to the value; `None` for infinities and NaN. -0 is 0.
+    /// The shortest decimal that is rounded to the value again; `None` for infinities and NaN. The decimal of -0 is 0.
     #[must_use]
     pub fn of(kind: Kind, raw: u64) -> Option<Self> {
         match kind {
@@ -58,7 +61,7 @@ impl Decimal {
         }
     }
 
-    /// Reads what `{:e}` writes: `-1.25e-7`.
+    /// Parses the format `{:e}`, for example `-1.25e-7`.
     fn of_text(text: &str) -> Option<Self> {
         let (mantissa, exponent) = text.split_once('e')?;
         let fraction = mantissa.split_once('.').map_or(0, |(_, f)| f.len());
@@ -68,6 +71,7 @@ impl Decimal {
         Some(Self { is_negative: mantissa.starts_with('-') && digits != 0, digits, scale }.trimmed())
     }
 
+    /// The same number without trailing zeros in `digits`.
     fn trimmed(mut self) -> Self {
         if self.digits == 0 {
             return Self { is_negative: false, digits: 0, scale: 0 };
@@ -85,8 +89,9 @@ impl Decimal {
         self.digits.checked_ilog10().unwrap_or(0) + 1
     }
 
-    /// The value of a kind that is closest to this; `None` when an integer kind does not have it exactly, or a float would
-    /// be infinite.
+    /// The raw bits of the value of a kind that is closest to this number, for floats possibly a zero of its sign.
+    ///
+    /// `None` if an integer kind does not have the exact number, or if the float would be infinite.
     #[must_use]
     pub fn to_raw(self, kind: Kind) -> Option<u64> {
         let sign = if self.is_negative { "-" } else { "" };
@@ -101,8 +106,8 @@ impl Decimal {
             }
             _ => {
                 let power = 10i128.checked_pow(u32::try_from(self.scale).ok()?)?;
-                let size = i128::from(self.digits).checked_mul(power)?;
-                let value = if self.is_negative { -size } else { size };
+                let magnitude = i128::from(self.digits).checked_mul(power)?;
+                let value = if self.is_negative { -magnitude } else { magnitude };
                 let half = 1i128 << (kind.bits() - 1);
                 let range = if kind.is_signed() { -half..half } else { 0..2 * half };
                 range.contains(&value).then_some(value as u64 & kind.mask())
@@ -110,13 +115,14 @@ impl Decimal {
         }
     }
 
-    /// Zeros between the digits and the decimal point, on either side.
+    /// Number of zeros between the digits and the decimal point, on either side.
     fn zeros(self) -> u32 {
         let above = i64::from(self.scale);
         let below = -above - i64::from(self.count());
         above.max(below).max(0) as u32
     }
 
+    /// The length by which keys compare.
     fn length(self) -> u32 {
         self.count()
             + match self.zeros() {
@@ -128,11 +134,11 @@ impl Decimal {
     }
 }
 
-/// The key of the value with these raw bits; bits beyond the kind's width are ignored.
+/// The sort key of the value with these raw bits. Bits beyond the kind's width are ignored.
 #[must_use]
 pub fn of(kind: Kind, raw: u64) -> Simplicity {
     let raw = raw & kind.mask();
-    let plain = |class| Simplicity {
+    let without_digits = |class| Simplicity {
         class,
         length: 0,
         is_fraction: false,
@@ -142,7 +148,7 @@ pub fn of(kind: Kind, raw: u64) -> Simplicity {
         bits: raw,
     };
     let Some(decimal) = Decimal::of(kind, raw) else {
-        return plain(if kind.to_real(raw).is_infinite() {
+        return without_digits(if kind.to_real(raw).is_infinite() {
             2
         } else if raw & (kind.mask() >> 1) == quiet_nan(kind) {
             4
@@ -151,7 +157,7 @@ pub fn of(kind: Kind, raw: u64) -> Simplicity {
         });
     };
     if decimal.digits == 0 {
-        return plain(if raw == 0 { 0 } else { 3 });
+        return without_digits(if raw == 0 { 0 } else { 3 });
     }
     let class = match decimal.count() {
         0..=SHORT => 1,
@@ -169,7 +175,7 @@ pub fn of(kind: Kind, raw: u64) -> Simplicity {
     }
 }
 
-/// Bits of the quiet NaN without payload and sign; 0 for integers.
+/// Raw bits of the positive quiet NaN without payload; 0 for kinds that are no floats.
 #[must_use]
 pub fn quiet_nan(kind: Kind) -> u64 {
     match kind {
@@ -179,24 +185,25 @@ pub fn quiet_nan(kind: Kind) -> u64 {
     }
 }
 
+/// Whether a finite non-zero value is in class 5.
 fn is_round_in_binary(kind: Kind, raw: u64) -> bool {
     if kind.is_float() {
-        let size = raw & (kind.mask() >> 1);
-        let fraction = size & ((1 << kind.fraction_bits()) - 1);
-        let is_subnormal = size >> kind.fraction_bits() == 0;
-        let is_largest = Decimal::of(kind, size + 1).is_none();
+        let magnitude = raw & (kind.mask() >> 1);
+        let fraction = magnitude & ((1 << kind.fraction_bits()) - 1);
+        let is_subnormal = magnitude >> kind.fraction_bits() == 0;
+        let is_largest = Decimal::of(kind, magnitude + 1).is_none();
         return is_largest || fraction == 0 || is_subnormal && fraction.is_power_of_two();
     }
     let value = kind.to_integer(raw).unwrap_or(0);
-    let size = if kind.is_signed() { value.unsigned_abs() } else { raw };
-    size.is_power_of_two() || size.wrapping_add(1).is_power_of_two() || size == u64::MAX
+    let magnitude = if kind.is_signed() { value.unsigned_abs() } else { raw };
+    magnitude.is_power_of_two() || magnitude.wrapping_add(1).is_power_of_two() || magnitude == u64::MAX
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn rising(kind: Kind, raws: &[u64]) {
+    fn assert_less_and_less_simple(kind: Kind, raws: &[u64]) {
         for pair in raws.windows(2) {
             let (a, b) = (of(kind, pair[0]), of(kind, pair[1]));
             assert!(a < b, "{kind:?}: {:#x} is simpler than {:#x}: {a:?} {b:?}", pair[0], pair[1]);
@@ -204,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn doubles_stand_in_the_promised_order() {
+    fn doubles_have_the_documented_order() {
         let values = [
             0.0,
             1.0,
@@ -237,16 +244,16 @@ mod tests {
             1.756_580_577_729_901e156,
             f64::from_bits(0x7ff8_0000_0000_0001),
         ];
-        rising(Kind::F64, &values.map(f64::to_bits));
+        assert_less_and_less_simple(Kind::F64, &values.map(f64::to_bits));
     }
 
     #[test]
-    fn integers_stand_in_the_promised_order() {
+    fn integers_have_the_documented_order() {
         let values =
             [0, 1, -1, 7, 10, -100, 12, 1000, 123, 1_000_000_000, 1234, 65536, i32::MAX, i32::MIN, 65539, -123_457];
-        rising(Kind::I32, &values.map(|v| u64::from(v as u32)));
-        rising(Kind::U64, &[0, 1, 1000, 1 << 40, u64::MAX, 12_345, (1 << 40) + 1]);
-        rising(Kind::Bool, &[0, 1]);
+        assert_less_and_less_simple(Kind::I32, &values.map(|v| u64::from(v as u32)));
+        assert_less_and_less_simple(Kind::U64, &[0, 1, 1000, 1 << 40, u64::MAX, 12_345, (1 << 40) + 1]);
+        assert_less_and_less_simple(Kind::Bool, &[0, 1]);
     }
 
     #[test]
@@ -255,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_kind_does_not_have_is_not_made() {
+    fn a_number_outside_the_kind_has_no_raw_bits() {
         let of = |digits, scale| Decimal { is_negative: true, digits, scale };
         assert_eq!(of(1, 0).to_raw(Kind::U8), None, "-1 unsigned");
         assert_eq!(of(129, 0).to_raw(Kind::I8), None, "-129 in 8 bits");

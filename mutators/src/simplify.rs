@@ -1,11 +1,17 @@
-//! Makes the numbers of an input simpler, as long as a property of it holds.
+//! Shrinks an input to simpler numbers for which a property still holds, so that people can read the arguments of a
+//! test.
 //!
-//! Three moves, each of which leaves something strictly simpler by the order of [`simplicity`], so the end comes by itself:
-//! 1. few numbers: tuples of the smallest integers in all slots at once (a right triangle is 3, 4, 5);
-//! 2. slots of equal size: the same new value in all of them (an equality between arguments stays one);
-//! 3. each slot: fixed simple values, then roundings of its own value and the values of the other slots, simplest first.
+//! # Algorithm
+//! 1. In inputs of two to four numbers: try tuples of small integers in all slots at once (a right triangle becomes
+//!    3, 4, 5).
+//! 2. For each group of slots of one kind and equal magnitude: try the same new magnitude in all of them, with their
+//!    signs relative to each other as they are (an equality between arguments stays one).
+//! 3. For each slot: try fixed simple values, roundings of its value, and the values of the other slots of its kind,
+//!    simplest first.
+//! 4. Repeat 2 and 3 until nothing changes, at most 8 times.
 //!
-//! 2 and 3 go round until nothing changes. It is deterministic: no random numbers.
+//! A candidate is tried only if it is strictly simpler by the order of [`simplicity`] than what it replaces, so the
+//! algorithm ends. It is deterministic and uses no random numbers.
 
 use std::collections::HashMap;
 
@@ -14,21 +20,22 @@ use crate::{
     view::{Kind, Layout, Slot},
 };
 
-/// What to do with a candidate.
+/// The result of checking the property for a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// The property holds: go on from it.
+    /// The property holds for the candidate, which becomes the input to simplify further.
     Holds,
-    /// It does not.
+    /// The property does not hold; the input stays.
     Fails,
-    /// The budget is spent: end.
+    /// The property was not checked, because the budget is spent. The input stays, and no further candidate is checked.
     Stop,
 }
 
-/// Rounds over all slots; a few are enough, since later ones only profit from what the others changed.
+/// Maximum number of rounds over all slots. A few are enough: a later round finds only what the changes of earlier ones
+/// made possible.
 const ROUNDS: usize = 8;
 
-/// Mantissas and powers of ten of the fixed values, both signs each.
+/// Significant digits and exponents of ten of the fixed values, which are tried with both signs.
 const FIXED: [(&[u64], &[i32]); 4] = [
     (&[1, 2, 3, 4, 5, 6, 7, 8, 9], &[0]),
     (&[1, 2, 3, 5], &[1, 2, -1]),
@@ -42,74 +49,80 @@ const FIXED: [(&[u64], &[i32]); 4] = [
     ),
 ];
 
-/// See the module. Keeps the fixed values of each kind.
+/// Replaces the numbers of inputs by simpler ones: all at once, in groups of equal numbers, and one by one; the
+/// [module](self) has the steps.
+///
+/// It caches the fixed values of each kind, so one simplifier is best used for many inputs.
 #[derive(Debug, Default)]
 pub struct Simplifier {
     fixed: HashMap<Kind, Vec<(Simplicity, u64)>>,
 }
 
 impl Simplifier {
-    /// A new one.
+    /// A simplifier with an empty cache.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Simplifies the numbers of `layout` in `x`, as far as `x` reaches. `holds` answers for each candidate; it must hold
-    /// for `x` itself. Returns whether `x` changed.
+    /// Simplifies the numbers of `layout` that lie entirely within `x`, and returns whether `x` changed.
+    ///
+    /// `holds` checks the property for a candidate, which is as long as `x` and differs from it in the numbers only.
+    /// The property must hold for `x` itself, which is not checked. Then it holds for the result, too.
     pub fn simplify(&mut self, x: &mut [u8], layout: &Layout, mut holds: impl FnMut(&[u8]) -> Verdict) -> bool {
         let slots = layout.fitting(x.len()).to_vec();
         let before = x.to_vec();
-        let mut trial = Trial { x, slots: &slots, holds: &mut holds, is_over: false };
-        trial.small_tuples();
+        let mut shrinking = Shrinking { x, slots: &slots, holds: &mut holds, is_stopped: false };
+        shrinking.try_small_tuples();
         for _ in 0..ROUNDS {
             let mut changed = false;
             for i in 0..slots.len() {
-                changed |= self.simplify_group(&mut trial, i);
+                changed |= self.simplify_group(&mut shrinking, i);
             }
             for i in 0..slots.len() {
-                changed |= self.simplify_slot(&mut trial, i);
+                changed |= self.simplify_slot(&mut shrinking, i);
             }
-            if !changed || trial.is_over {
+            if !changed || shrinking.is_stopped {
                 break;
             }
         }
         before != x
     }
 
-    /// The slots from `i` on that have the size of slot `i`.
-    fn simplify_group(&mut self, trial: &mut Trial, i: usize) -> bool {
-        let (kind, raw) = (trial.slots[i].kind, trial.slots[i].get(trial.x));
-        let size = magnitude(kind, raw);
-        let is_equal = |s: &Slot, x: &[u8]| s.kind == kind && magnitude(kind, s.get(x)) == size;
-        let group: Vec<usize> = (0..trial.slots.len()).filter(|j| is_equal(&trial.slots[*j], trial.x)).collect();
+    /// Step 2 for the group whose first slot is number `i`; returns whether a candidate was accepted.
+    fn simplify_group(&mut self, shrinking: &mut Shrinking, i: usize) -> bool {
+        let (kind, raw) = (shrinking.slots[i].kind, shrinking.slots[i].get(shrinking.x));
+        let old = magnitude(kind, raw);
+        let is_equal = |s: &Slot, x: &[u8]| s.kind == kind && magnitude(kind, s.get(x)) == old;
+        let all = 0..shrinking.slots.len();
+        let group: Vec<usize> = all.filter(|j| is_equal(&shrinking.slots[*j], shrinking.x)).collect();
         if group.len() < 2 || group[0] != i {
             return false;
         }
-        let now = trial.weight(trial.x);
-        self.candidates(kind, size, &[]).into_iter().any(|c| {
-            let mut y = trial.x.to_vec();
+        let now = shrinking.sorted_keys(shrinking.x);
+        self.candidates(kind, old, &[]).into_iter().any(|new| {
+            let mut y = shrinking.x.to_vec();
             for j in &group {
-                // The signs stay as they are to each other.
-                let sign = trial.slots[*j].get(trial.x) ^ size;
-                trial.slots[*j].set(&mut y, c ^ sign);
+                let sign = shrinking.slots[*j].get(shrinking.x) ^ old;
+                shrinking.slots[*j].set(&mut y, new ^ sign);
             }
-            trial.weight(&y) < now && trial.try_it(&y)
+            shrinking.sorted_keys(&y) < now && shrinking.accepts(&y)
         })
     }
 
-    fn simplify_slot(&mut self, trial: &mut Trial, i: usize) -> bool {
-        let slot = trial.slots[i];
-        let others: Vec<u64> = trial.slots.iter().filter(|s| s.kind == slot.kind).map(|s| s.get(trial.x)).collect();
-        let candidates = self.candidates(slot.kind, slot.get(trial.x), &others);
-        let mut y = trial.x.to_vec();
-        candidates.into_iter().any(|c| {
-            slot.set(&mut y, c);
-            trial.try_it(&y)
+    /// Step 3 for slot number `i`; returns whether a candidate was accepted.
+    fn simplify_slot(&mut self, shrinking: &mut Shrinking, i: usize) -> bool {
+        let (slot, x) = (shrinking.slots[i], &*shrinking.x);
+        let others: Vec<u64> = shrinking.slots.iter().filter(|s| s.kind == slot.kind).map(|s| s.get(x)).collect();
+        let candidates = self.candidates(slot.kind, slot.get(x), &others);
+        let mut y = x.to_vec();
+        candidates.into_iter().any(|new| {
+            slot.set(&mut y, new);
+            shrinking.accepts(&y)
         })
     }
 
-    /// Values simpler than `raw`, simplest first.
+    /// The candidates for `raw`: values strictly simpler than it, simplest first, without repetition.
     fn candidates(&mut self, kind: Kind, raw: u64, others: &[u64]) -> Vec<u64> {
         let now = simplicity::of(kind, raw);
         let fixed = self.fixed.entry(kind).or_insert_with(|| keyed(kind, fixed_values(kind)));
@@ -123,36 +136,40 @@ impl Simplifier {
     }
 }
 
-/// An input under simplification.
-struct Trial<'a> {
+/// An input while it is simplified.
+struct Shrinking<'a> {
+    /// The simplest input so far for which the property holds.
     x: &'a mut [u8],
     slots: &'a [Slot],
     holds: &'a mut dyn FnMut(&[u8]) -> Verdict,
-    is_over: bool,
+    /// Whether a check returned [`Verdict::Stop`].
+    is_stopped: bool,
 }
 
-impl Trial<'_> {
-    /// Takes `y` over if the property holds for it.
-    fn try_it(&mut self, y: &[u8]) -> bool {
-        if self.is_over {
+impl Shrinking<'_> {
+    /// Replaces the input by `y` if the property holds for `y`, and returns whether it does.
+    fn accepts(&mut self, y: &[u8]) -> bool {
+        if self.is_stopped {
             return false;
         }
         let verdict = (self.holds)(y);
-        self.is_over = verdict == Verdict::Stop;
+        self.is_stopped = verdict == Verdict::Stop;
         if verdict == Verdict::Holds {
             self.x.copy_from_slice(y);
         }
         verdict == Verdict::Holds
     }
 
-    /// The keys of all slots, the least simple first: what makes fewer ugly numbers is simpler.
-    fn weight(&self, x: &[u8]) -> Vec<Simplicity> {
+    /// The sort keys of all slots, the least simple first. Of two inputs, the one with the smaller list is simpler: the
+    /// least simple numbers decide.
+    fn sorted_keys(&self, x: &[u8]) -> Vec<Simplicity> {
         let mut keys: Vec<_> = self.slots.iter().map(|s| simplicity::of(s.kind, s.get(x))).collect();
         keys.sort_unstable_by(|a, b| b.cmp(a));
         keys
     }
 
-    fn small_tuples(&mut self) {
+    /// Step 1.
+    fn try_small_tuples(&mut self) {
         let n = self.slots.len();
         let values: &[f64] = match n {
             2 => &[0.0, 1.0, -1.0, 2.0, -2.0, 3.0, 4.0, 5.0, 10.0],
@@ -160,7 +177,7 @@ impl Trial<'_> {
             4 => &[0.0, 1.0, 2.0, -1.0],
             _ => return,
         };
-        let now = self.weight(self.x);
+        let now = self.sorted_keys(self.x);
         let mut tuples = Vec::new();
         for number in 0..values.len().pow(n as u32) {
             let mut y = self.x.to_vec();
@@ -169,28 +186,30 @@ impl Trial<'_> {
                 slot.set_real(&mut y, values[rest % values.len()]);
                 rest /= values.len();
             }
-            tuples.push((self.weight(&y), y));
+            tuples.push((self.sorted_keys(&y), y));
         }
-        tuples.retain(|(weight, _)| *weight < now);
+        tuples.retain(|(keys, _)| *keys < now);
         tuples.sort();
         tuples.dedup();
         for (_, y) in tuples {
-            if self.try_it(&y) {
+            if self.accepts(&y) {
                 return;
             }
         }
     }
 }
 
-/// A float without its sign; other values as they are.
+/// The raw bits of a float without its sign; those of other kinds as they are.
 fn magnitude(kind: Kind, raw: u64) -> u64 {
     if kind.is_float() { raw & (kind.mask() >> 1) } else { raw }
 }
 
+/// The values with their sort keys.
 fn keyed(kind: Kind, values: Vec<u64>) -> Vec<(Simplicity, u64)> {
     values.into_iter().map(|raw| (simplicity::of(kind, raw), raw)).collect()
 }
 
+/// The candidates that do not depend on the present value.
 fn fixed_values(kind: Kind) -> Vec<u64> {
     let mut values = vec![0];
     for (digits, scales) in FIXED {
@@ -211,7 +230,8 @@ fn fixed_values(kind: Kind) -> Vec<u64> {
     values
 }
 
-/// Values that can stand for `raw`: its size without sign, fewer digits, fewer powers of ten, the powers of two around it.
+/// The candidates near `raw`: its magnitude, its roundings to fewer digits, smaller powers of ten, and the powers of
+/// two around it. Of a NaN or an infinity: its magnitude.
 fn near_values(kind: Kind, raw: u64) -> Vec<u64> {
     let Some(decimal) = Decimal::of(kind, raw) else { return vec![raw & (kind.mask() >> 1)] };
     let count = decimal.count();
@@ -221,7 +241,7 @@ fn near_values(kind: Kind, raw: u64) -> Vec<u64> {
         let (below, scale) = (decimal.digits / cut, decimal.scale + (count - kept) as i32);
         near.extend([below, below + 1].map(|digits| Decimal { digits, scale, ..decimal }));
     }
-    // Towards 1, in halves and in single steps.
+    // Exponents of ten between 0 and that of the value: fractions of it, and one or two less.
     let exponent = decimal.scale + count as i32 - 1;
     for scale in [exponent / 2, exponent * 3 / 4, exponent * 7 / 8, exponent - 2, exponent - 1, exponent, exponent + 1]
     {
@@ -235,6 +255,7 @@ fn near_values(kind: Kind, raw: u64) -> Vec<u64> {
     values
 }
 
+/// The powers of two on both sides of `raw`, and for floats the integers on both sides.
 fn binary_values(kind: Kind, raw: u64) -> Vec<u64> {
     if kind.is_float() {
         let fraction = (1u64 << kind.fraction_bits()) - 1;
@@ -254,7 +275,7 @@ mod tests {
         let layout = Layout::packed(kinds);
         let mut x = vec![0; layout.size()];
         layout.set_reals(&mut x, values);
-        assert!(property(&layout.reals(&x)), "the property holds at the start");
+        assert!(property(&layout.reals(&x)), "the property must hold for the start");
         let holds = |y: &[u8]| if property(&layout.reals(y)) { Verdict::Holds } else { Verdict::Fails };
         Simplifier::new().simplify(&mut x, &layout, holds);
         layout.reals(&x)
@@ -265,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_needs_becomes_zero() {
+    fn irrelevant_numbers_become_zero() {
         assert_eq!(simplified(&[Kind::F64, Kind::I32, Kind::F32], &[3.7, 99.0, -1e9], |_| true), [0.0, 0.0, 0.0]);
     }
 
@@ -292,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_arguments_move_together() {
+    fn equal_arguments_stay_equal() {
         let x = simplified(&[Kind::F64; 5], &[37.123_456, -37.123_456, 37.123_456, 8.0, 9.0], |v| {
             v[0] == -v[1] && v[0] == v[2] && v[0] > 20.0
         });
@@ -300,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_right_triangle_is_3_4_5() {
+    fn a_right_triangle_becomes_3_4_5() {
         let x = simplified(&[Kind::F64; 3], &[0.6e7, 0.8e7, 1e7], |v| {
             v[0] > 0.0 && v[1] > v[0] && v[0] * v[0] + v[1] * v[1] == v[2] * v[2]
         });
@@ -308,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn every_candidate_is_simpler_and_comes_in_order() {
+    fn every_candidate_is_simpler_and_the_simplest_comes_first() {
         let mut simplifier = Simplifier::new();
         for kind in Kind::ALL {
             for raw in [0, 1, 0x1234_5678_9abc_def0, u64::MAX, 0x7ff0_0000_0000_0001, 0xc08f_4000_0000_0123] {
@@ -324,14 +345,14 @@ mod tests {
     }
 
     #[test]
-    fn it_stops_when_told() {
+    fn nothing_is_checked_after_a_stop() {
         let layout = Layout::doubles(16);
-        let mut asked = 0;
+        let mut checks = 0;
         let mut x = [0xa5; 16];
         Simplifier::new().simplify(&mut x, &layout, |_| {
-            asked += 1;
-            if asked == 5 { Verdict::Stop } else { Verdict::Fails }
+            checks += 1;
+            if checks == 5 { Verdict::Stop } else { Verdict::Fails }
         });
-        assert_eq!((asked, x), (5, [0xa5; 16]), "no question after the stop");
+        assert_eq!((checks, x), (5, [0xa5; 16]));
     }
 }

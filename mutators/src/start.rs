@@ -8,29 +8,34 @@ use crate::{
     view::{Kind, Layout, NEAREST},
 };
 
-/// First points, the same number in every slot: ordinary numbers of both signs first, then what many functions single out.
+/// The first points, each the same number in every slot: ordinary numbers of both signs first, then values that many
+/// functions treat separately.
 const FIRST: [f64; 10] = [1.0, -1.0, 0.0, 0.5, 3.0, f64::INFINITY, f64::NAN, 1e-310, 1e300, f64::NEG_INFINITY];
 
-/// An endless series of start points: a few fixed ones, then a mixture of structured and uniformly random ones.
+/// A series of start points without end: 10 fixed ones, then [structured] random points and, one in eight, uniformly
+/// distributed [bits](random::fill).
+///
+/// The fixed ones are 1, -1, 0, 0.5, 3, infinity, NaN, 1e-310, 1e300 and -infinity in every slot, converted by
+/// [`Kind::from_real`], rounded to nearest.
 #[derive(Debug, Clone, Default)]
 pub struct StartPoints {
     made: u64,
 }
 
 impl StartPoints {
-    /// From the beginning.
+    /// The series from its first point.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Number of points made so far.
+    /// Number of points written so far.
     #[must_use]
     pub const fn made(&self) -> u64 {
         self.made
     }
 
-    /// Writes the next point. Allocation-free.
+    /// Writes the next point to `x`. Does not allocate.
     ///
     /// # Panics
     /// If `x` is shorter than the layout.
@@ -38,7 +43,7 @@ impl StartPoints {
         match FIRST.get(self.made as usize) {
             Some(&real) => {
                 for slot in layout.slots() {
-                    // The first points are what a program meets every day, and so is their rounding mode.
+                    // The fixed points are ordinary inputs, and the ordinary rounding mode is to nearest.
                     slot.set(x, if slot.kind == Kind::Rounding { NEAREST } else { slot.kind.from_real(real) });
                 }
             }

@@ -1,7 +1,7 @@
-//! Structured random values: the baseline search `structured`, and the kicks and start points of the others.
+//! Structured random values: the baseline search `structured`, and the kicks and start points of the other searches.
 //!
-//! A uniformly random double is almost never small, whole, subnormal or related to another argument, and those are what
-//! conditions ask for. So each value is drawn from a mixture of such families. Allocation-free.
+//! A uniformly random double is almost never small, an integer, subnormal or related to another argument, but
+//! conditions test for such values. So each value is drawn from a mixture of such families. Nothing here allocates.
 
 use libafl_bolts::rands::Rand;
 
@@ -12,14 +12,17 @@ use crate::{
     view::{Kind, Layout, NEAREST},
 };
 
-/// Fills every slot; from the second slot on, one in four is made from another slot (`y = x`, `-x`, next to `x`, `1/x`…).
+/// Fills every slot of `x` with a [`value`]; from the second slot on, one number in four is instead
+/// [derived](crate::moves::Related) from another slot (`y = x`, `-x`, a neighbour of `x`, `1/x`…).
+///
+/// The result does not depend on the previous bytes of `x`.
 ///
 /// # Panics
 /// If `x` is shorter than the layout.
 pub fn fill<R: Rand>(rng: &mut R, layout: &Layout, dictionary: &Dictionary, x: &mut [u8]) {
     for (i, slot) in layout.slots().iter().enumerate() {
         let raw = if i > 0 && slot.kind != Kind::Rounding && rng.below_or_zero(4) == 0 {
-            // Only slots that are filled already, so that nothing depends on what `x` held before.
+            // Only the slots that are filled already.
             let at = At { x, slots: &layout.slots()[..=i], slot: i, dictionary };
             Related.candidate(&at, rng.below_or_zero(Related.count(&at)))
         } else {
@@ -29,7 +32,12 @@ pub fn fill<R: Rand>(rng: &mut R, layout: &Layout, dictionary: &Dictionary, x: &
     }
 }
 
-/// One value of a kind as raw bits. Rounding modes: one draw in two is to nearest, for which programs are written.
+/// One value of a kind, as raw bits.
+///
+/// In eighths: 2 are values of the dictionary, 1 neighbours of such values, 1 uniformly distributed bits, and 4 numbers
+/// of further families: small, integral, subnormal, of few significant bits, or of moderate magnitude. Floats may be
+/// NaN, infinite, subnormal, or zero of either sign. Of the rounding modes, one draw in two is to nearest, for which
+/// programs are written; the other is uniform.
 pub fn value<R: Rand>(rng: &mut R, kind: Kind, dictionary: &Dictionary) -> u64 {
     let raw = match rng.below_or_zero(8) {
         0..4 if kind == Kind::Rounding => NEAREST,
@@ -43,43 +51,46 @@ pub fn value<R: Rand>(rng: &mut R, kind: Kind, dictionary: &Dictionary) -> u64 {
     raw & kind.mask()
 }
 
-/// A few values away from a constant or special value.
+/// A value of the dictionary moved by 1, 2, 4, 8 or 16 steps on the ULP line.
 fn neighbour<R: Rand>(rng: &mut R, kind: Kind, dictionary: &Dictionary) -> u64 {
     let position = line::position(kind, dictionary.pick(rng, kind));
-    // 1 to 16 in steps of powers of two: nearest neighbours most often.
+    // Powers of two, so that near neighbours are drawn most often.
     let steps = 1 << rng.below_or_zero(5);
     line::raw(kind, line::step(kind, position, rng.coinflip(0.5), steps))
 }
 
+/// A float of a random family, as raw bits.
 fn float<R: Rand>(rng: &mut R, kind: Kind) -> u64 {
     let sign = (rng.next() & 1) << (kind.bits() - 1);
     match rng.below_or_zero(8) {
-        // Subnormals, small ones as likely as large ones.
+        // Subnormals, every binary magnitude being equally likely.
         0 => {
             sign | (rng.next() & ((1 << kind.fraction_bits()) - 1)) >> rng.below_or_zero(kind.fraction_bits() as usize)
         }
         1 => kind.from_real(small_integer(rng)),
         2 => kind.from_real(small_integer(rng) / 2.0),
-        // Whole numbers of any magnitude.
+        // Integers of any magnitude.
         3 => kind.from_real((rng.next() as i64 >> rng.below_or_zero(64)) as f64),
         // Any exponent with few fraction bits.
         4 => rng.next() & !((1 << (kind.fraction_bits() - rng.below_or_zero(8) as u32)) - 1),
-        // Moderate size: where elementary functions do their work.
+        // Moderate magnitudes: the main range of elementary functions.
         _ => sign | kind.from_real(magnitude(rng)),
     }
 }
 
-/// Fraction uniform, binary exponent near 0: one in two within `±4`, the rest within `±64`.
+/// A positive double of uniform fraction and a binary exponent near 0: one in two within `±4`, the others within `±64`.
 fn magnitude<R: Rand>(rng: &mut R) -> f64 {
     let range = if rng.coinflip(0.5) { 4 } else { 64 };
     let exponent = rng.between(0, 2 * range) as i32 - range as i32;
     (1.0 + rng.next_float()) * f64::from_bits(((1023 + exponent) as u64) << 52)
 }
 
+/// An integer in `[-32, 32]`.
 fn small_integer<R: Rand>(rng: &mut R) -> f64 {
     rng.between(0, 64) as f64 - 32.0
 }
 
+/// A 64-bit integer in two's complement, small or of any magnitude.
 fn integer<R: Rand>(rng: &mut R) -> u64 {
     if rng.coinflip(0.5) {
         (small_integer(rng) as i64) as u64
@@ -110,7 +121,7 @@ mod tests {
             ("NaN", f64::is_nan),
             ("infinite", f64::is_infinite),
             ("subnormal", f64::is_subnormal),
-            ("small and whole", |v| v != 0.0 && v.abs() <= 32.0 && v.fract() == 0.0),
+            ("small integer", |v| v != 0.0 && v.abs() <= 32.0 && v.fract() == 0.0),
             ("moderate", |v| (0.01..100.0).contains(&v.abs()) && v.fract() != 0.0),
         ];
         for (name, belongs) in families {
@@ -140,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_depends_on_the_previous_point() {
+    fn the_result_is_independent_of_the_previous_bytes() {
         let (layout, dictionary) = (Layout::packed(&[Kind::F32, Kind::I16, Kind::F64]), Dictionary::general());
         let from = |byte| {
             let mut x = vec![byte; layout.size()];

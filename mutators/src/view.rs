@@ -1,31 +1,35 @@
-//! The numbers in a byte input: the "double view" of DESIGN decision 8.
+//! A typed view of a byte input: the numbers in it, read and written in place.
 //!
-//! The corpus holds bytes, so that byte-level havoc, the numeric mutators and other fuzzers share one queue. A [`Layout`]
-//! says which numbers lie at which offsets; it reads and writes them in place, little-endian, without allocation.
-//! Raw bits travel as `u64`, zero-extended from the width of the [`Kind`].
+//! The corpus contains bytes and not numbers, because byte-level havoc, the numeric mutators and other fuzzers (AFL++)
+//! then share one queue. Besides, `f64` does not implement `Hash`, which an input of LibAFL must.
+//!
+//! A [`Layout`] gives the kinds and offsets of the numbers. They are stored little-endian, without alignment, and
+//! accessed without allocation. The raw bits of a number are a `u64`, zero-extended from the width of its [`Kind`];
+//! they keep NaN payloads and signed zeros.
 
 use serde::{Deserialize, Serialize};
 
 pub use crate::kind::{Kind, NEAREST};
 use crate::line;
 
-/// One number in a byte input.
+/// The place of one number in a byte input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Slot {
-    /// Its type.
+    /// Type of the number.
     pub kind: Kind,
-    /// Bytes from the start of the input.
+    /// Offset of the first byte, in bytes from the start of the input.
     pub offset: usize,
 }
 
 impl Slot {
-    /// One past the last byte.
+    /// Offset of the first byte after the number.
     #[must_use]
     pub const fn end(self) -> usize {
         self.offset + self.kind.size()
     }
 
-    /// Raw bits, zero-extended.
+    /// The raw bits, zero-extended. Of `Bool` and `Rounding`, which have fewer bits than their byte, the other bits are
+    /// ignored.
     ///
     /// # Panics
     /// If `x` ends before the slot does.
@@ -33,7 +37,8 @@ impl Slot {
     #[must_use]
     pub fn get(self, x: &[u8]) -> u64 {
         let x = &x[self.offset..];
-        // One load of the right width: a copy of variable length is a call, several times in each step of a search.
+        // One load of the right width: a copy of variable length would be a function call, several times in each step
+        // of a search.
         let raw = match self.kind.size() {
             1 => u64::from(x[0]),
             2 => u64::from(u16::from_le_bytes(first(x))),
@@ -43,7 +48,7 @@ impl Slot {
         raw & self.kind.mask()
     }
 
-    /// Stores the low [`Kind::bits`] of `raw`.
+    /// Stores the low [`Kind::bits`] of `raw`; the other bits of the slot become 0.
     ///
     /// # Panics
     /// If `x` ends before the slot does.
@@ -59,7 +64,7 @@ impl Slot {
         }
     }
 
-    /// The value as a double, see [`Kind::to_real`].
+    /// The value as a double, converted by [`Kind::to_real`].
     ///
     /// # Panics
     /// If `x` ends before the slot does.
@@ -68,7 +73,7 @@ impl Slot {
         self.kind.to_real(self.get(x))
     }
 
-    /// Stores the value closest to `value`, see [`Kind::from_real`].
+    /// Stores the value closest to `value`, converted by [`Kind::from_real`].
     ///
     /// # Panics
     /// If `x` ends before the slot does.
@@ -76,7 +81,7 @@ impl Slot {
         self.set(x, self.kind.from_real(value));
     }
 
-    /// Position on the ULP line, see [`line::position`].
+    /// The position of the value on the [ULP line](crate::line), in `[0, 2^bits)`.
     ///
     /// # Panics
     /// If `x` ends before the slot does.
@@ -85,7 +90,7 @@ impl Slot {
         line::position(self.kind, self.get(x))
     }
 
-    /// Stores the value at a position of the ULP line, see [`line::raw`].
+    /// Stores the value at a position of the [ULP line](crate::line). Bits beyond the kind's width are ignored.
     ///
     /// # Panics
     /// If `x` ends before the slot does.
@@ -94,11 +99,12 @@ impl Slot {
     }
 }
 
+/// The first `N` bytes.
 fn first<const N: usize>(x: &[u8]) -> [u8; N] {
     x[..N].try_into().expect("N bytes are N bytes")
 }
 
-/// Which numbers lie where in a byte input.
+/// The kinds and offsets of the numbers in a byte input. The default has no number.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Layout {
     slots: Vec<Slot>,
@@ -106,32 +112,32 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Numbers one after the other, in order, without padding.
+    /// Numbers of these kinds, in this order from offset 0, without padding.
     #[must_use]
     pub fn packed(kinds: &[Kind]) -> Self {
         let mut size = 0;
-        let place = |&kind: &Kind| {
+        let append = |&kind: &Kind| {
             let slot = Slot { kind, offset: size };
             size = slot.end();
             slot
         };
-        let slots = kinds.iter().map(place).collect();
+        let slots = kinds.iter().map(append).collect();
         Self { slots, size }
     }
 
-    /// As many doubles as there are whole groups of 8 bytes in `n_bytes`.
+    /// `n_bytes / 8` doubles; a partial group of bytes at the end has no slot.
     #[must_use]
     pub fn doubles(n_bytes: usize) -> Self {
         Self::packed(&vec![Kind::F64; n_bytes / 8])
     }
 
-    /// The slots, by rising offset.
+    /// The slots, in the order of their offsets.
     #[must_use]
     pub fn slots(&self) -> &[Slot] {
         &self.slots
     }
 
-    /// Bytes from the start of the input to the end of the last slot.
+    /// Number of bytes from the start of the input to the end of the last slot.
     #[must_use]
     pub const fn size(&self) -> usize {
         self.size
@@ -143,20 +149,21 @@ impl Layout {
         self.slots.len()
     }
 
-    /// Whether there is no number at all.
+    /// Whether there is no slot.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
-    /// The slots that lie entirely within an input of `n_bytes`; mutation of bytes may have cut it short.
+    /// The slots that lie entirely within an input of `n_bytes`, which may be shorter than the layout after a
+    /// byte-level mutation.
     #[must_use]
     pub fn fitting(&self, n_bytes: usize) -> &[Slot] {
         let n = self.slots.partition_point(|slot| slot.end() <= n_bytes);
         &self.slots[..n]
     }
 
-    /// The numbers as doubles, in slot order, see [`Kind::to_real`].
+    /// The numbers as doubles, in slot order, converted by [`Kind::to_real`].
     ///
     /// # Panics
     /// If `x` is shorter than [`size`](Self::size).
@@ -165,7 +172,8 @@ impl Layout {
         self.slots.iter().map(|slot| slot.real(x)).collect()
     }
 
-    /// Stores doubles, in slot order, see [`Kind::from_real`]. Surplus values are ignored, missing ones leave their slots.
+    /// Stores doubles, in slot order, converted by [`Kind::from_real`]. Surplus values are ignored; slots without a
+    /// value stay as they are.
     ///
     /// # Panics
     /// If `x` is shorter than [`size`](Self::size).

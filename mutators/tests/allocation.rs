@@ -1,4 +1,5 @@
-//! The hot paths do not allocate.
+//! The default minimizer and the generators of points do not allocate, because an evaluation of a small function takes
+//! only nanoseconds.
 
 use std::{
     alloc::{GlobalAlloc, Layout as Memory, System},
@@ -19,14 +20,15 @@ use penfuzz_mutators::{
 };
 
 thread_local! {
-    /// Allocations of this thread: other tests run beside this one.
+    /// Number of allocations of this thread, because other tests run at the same time.
     static COUNT: Cell<u64> = const { Cell::new(0) };
 }
 
+/// The system's allocator, which counts.
 struct Counting;
 
-// SAFETY: every request goes to the system's allocator unchanged, and counting neither allocates nor unwinds: the counter
-// is a constant-initialized thread-local without a destructor, so it can be accessed at any time.
+// SAFETY: every request goes to the system's allocator unchanged, and counting neither allocates nor unwinds: the
+// counter is a constant-initialized thread-local without a destructor, so it can be accessed at any time.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, memory: Memory) -> *mut u8 {
         COUNT.with(|count| count.set(count.get() + 1));
@@ -35,8 +37,8 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, memory: Memory) {
-        // SAFETY: by the contract of this function `pointer` came from `alloc` above, and so from `System`, with the same
-        // `memory`.
+        // SAFETY: by the contract of this function `pointer` came from `alloc` above, and so from `System`, with the
+        // same `memory`.
         unsafe { System.dealloc(pointer, memory) }
     }
 }
@@ -44,13 +46,14 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// Number of allocations while `run` runs.
 fn allocations(run: impl FnOnce()) -> u64 {
     let before = COUNT.with(Cell::get);
     run();
     COUNT.with(Cell::get) - before
 }
 
-/// Never zero, and rough, so that every part of a search is used.
+/// A function without zeros and with many local minima, so that every part of a search runs. The field is the budget.
 struct Rough(u64);
 
 impl RepresentingFunction for Rough {
@@ -71,7 +74,7 @@ fn setting() -> (Layout, Arc<Dictionary>, Vec<u8>, StdRand) {
 }
 
 #[test]
-fn the_counter_counts() {
+fn one_box_is_one_allocation() {
     assert_eq!(allocations(|| drop(std::hint::black_box(Box::new(1)))), 1);
 }
 

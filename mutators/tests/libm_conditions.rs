@@ -1,8 +1,9 @@
-//! How many evaluations the default search needs for conditions as they stand in mathematical libraries.
+//! Limits for the number of evaluations that the default search needs for conditions of mathematical libraries.
 //!
-//! Each function here computes what the pen reports for one wanted branch: the exact distance at its site, and
-//! `u64::MAX` when another branch leads past it. Starts are random, and the target's constants are unknown unless said
-//! otherwise, so these are worse than what a campaign meets: there a target is started from the closest input known.
+//! Each condition is a function that computes the value of the representing function for one wanted branch: the exact
+//! distance at its site, and `u64::MAX` where the site is not reached. Starts are random, and the constants of the
+//! program are unknown unless stated otherwise. So the figures are worse than those of a campaign, which starts from
+//! the closest known input.
 
 mod conditions;
 
@@ -19,21 +20,22 @@ use penfuzz_mutators::{
     view::Layout,
 };
 
-/// Evaluations before a run counts as failed.
+/// Number of evaluations after which a run is a failure.
 const BUDGET: u64 = 50_000;
+/// Number of runs per condition.
 const SEEDS: u64 = 20;
 
 struct Measured {
     condition: fn(&[u8]) -> u64,
-    made: u64,
+    evaluations: u64,
 }
 
 impl RepresentingFunction for Measured {
     fn evaluate(&mut self, x: &[u8]) -> Result<u64, Stop> {
-        if self.made == BUDGET {
+        if self.evaluations == BUDGET {
             return Err(Stop::Budget);
         }
-        self.made += 1;
+        self.evaluations += 1;
         Ok((self.condition)(x))
     }
 
@@ -42,7 +44,7 @@ impl RepresentingFunction for Measured {
     }
 }
 
-/// Evaluations until the zero, or [`BUDGET`].
+/// Number of evaluations until the zero, or [`BUDGET`].
 fn evaluations(condition: &Condition, seed: u64) -> u64 {
     let layout = Layout::packed(condition.kinds);
     let dictionary = Arc::new(Dictionary::new(&[], condition.constants));
@@ -50,14 +52,14 @@ fn evaluations(condition: &Condition, seed: u64) -> u64 {
     let mut search = Basinhopping::new(minimizer, dictionary.clone()).with_n_iter(u32::MAX);
     let (mut rng, mut starts) = (StdRand::with_seed(seed), StartPoints::new());
     let mut x = vec![0; layout.size()];
-    // Beyond the fixed points, which solve some conditions by themselves.
+    // The fixed start points are skipped, because some of them satisfy a condition at once.
     for _ in 0..20 {
         starts.next(&mut rng, &layout, &dictionary, &mut x);
     }
-    let mut f = Measured { condition: condition.distance, made: 0 };
+    let mut f = Measured { condition: condition.distance, evaluations: 0 };
     let result = search.minimize(&mut f, &mut x, &layout, &mut rng);
     assert!(matches!(result, Ok(0) | Err(Stop::Budget)), "{}: {result:?}", condition.name);
-    f.made
+    f.evaluations
 }
 
 #[test]

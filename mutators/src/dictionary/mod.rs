@@ -1,8 +1,9 @@
-//! Values worth trying as they are: constants harvested from the program, and special values of each kind.
+//! Values to substitute: constants harvested from the program, and special values of each kind.
 //!
-//! Numeric code tests its arguments against constants, often not as floats but as words of their encoding
-//! (`if (ix >= 0x7ff00000)`), so an integer constant of the program is also read as the high or low half of a double, as
-//! the encoding of a float, and as a number. [`Dictionary`] expands all that once; a pick is one indexed load.
+//! Numeric code compares its arguments with constants, and often compares words of their encoding instead of the
+//! numbers (`if (ix >= 0x7ff00000)`). So an integer constant of the program is interpreted as a number, as the high or
+//! low word of a double, and as the encoding of a float. [`Dictionary`] derives all these values once; a pick is one
+//! indexed load.
 
 mod derive;
 mod special;
@@ -11,7 +12,9 @@ use libafl_bolts::rands::Rand;
 
 use crate::view::Kind;
 
-/// Raw bits to substitute, per kind, without repetition.
+/// Two lists of raw bits per kind, each without repetition: values harvested from the program, and special values.
+///
+/// The default is [`Dictionary::general`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dictionary {
     /// Indexed by `Kind as usize`.
@@ -25,44 +28,48 @@ struct List {
 }
 
 impl Dictionary {
-    /// From the constants of a program: `floats` as the bits of doubles, `integers` sign-extended to 64 bits.
+    /// A dictionary of the constants of a program: `floats` as the bits of doubles, `integers` sign-extended to 64
+    /// bits.
     ///
-    /// NaN, infinities and signed zeros are taken as they are. See the module for what each constant becomes.
+    /// A constant gives itself, its negative and its neighbours in each kind; an integer is interpreted as described
+    /// above. NaN, infinities and signed zeros are constants like others. Takes time quadratic in the number of values,
+    /// once per target.
     #[must_use]
     pub fn new(floats: &[u64], integers: &[i64]) -> Self {
         let lists = Kind::ALL.iter().map(|&kind| List::new(kind, floats, integers)).collect();
         Self { lists }
     }
 
-    /// Special values only, for programs of which nothing is known.
+    /// A dictionary of special values only, for programs whose constants are unknown.
     #[must_use]
     pub fn general() -> Self {
         Self::new(&[], &[])
     }
 
-    /// Values derived from the program's constants; those used as they are come first.
+    /// Raw bits of the values derived from the program's constants; the constants themselves come first.
     #[must_use]
     pub fn harvested(&self, kind: Kind) -> &[u64] {
         &self.lists[kind as usize].harvested
     }
 
-    /// Special values of the kind: zeros, ones, limits, and for floats infinities, NaN, subnormals and more.
+    /// Raw bits of the special values of the kind: zeros, ones, limits, and for floats infinities, quiet and signalling
+    /// NaN, subnormals and more, of both signs. Never empty.
     #[must_use]
     pub fn special(&self, kind: Kind) -> &[u64] {
         &self.lists[kind as usize].special
     }
 
-    /// Every value for the kind, harvested ones first; for systematic substitution.
+    /// Raw bits of all values of the kind, the harvested ones first.
     pub fn iter(&self, kind: Kind) -> impl Iterator<Item = u64> + '_ {
         self.harvested(kind).iter().chain(self.special(kind)).copied()
     }
 
-    /// One value at random: a harvested or a special one with equal chance, as far as there are both.
+    /// Raw bits of a random value: a harvested and a special one are equally likely, unless nothing is harvested.
     #[must_use]
     pub fn pick<R: Rand>(&self, rng: &mut R, kind: Kind) -> u64 {
         let (harvested, special) = (self.harvested(kind), self.special(kind));
         let random = rng.next();
-        // The lowest bit chooses the list, the others the entry (by multiplication, from the top).
+        // The lowest bit selects the list. The high bits select the entry, by multiplication.
         let list = if random & 1 == 0 && !harvested.is_empty() { harvested } else { special };
         list[((u128::from(random) * list.len() as u128) >> 64) as usize]
     }
@@ -76,6 +83,7 @@ impl Default for Dictionary {
 }
 
 impl List {
+    /// The values of one kind.
     fn new(kind: Kind, floats: &[u64], integers: &[i64]) -> Self {
         let mut harvested = Vec::new();
         derive::harvest(kind, floats, integers, &mut |raw| {
@@ -87,7 +95,8 @@ impl List {
     }
 }
 
-/// Keeps the order of first occurrence. Quadratic, on at most a few thousand values, once per target.
+/// Appends `raw` unless the list contains it. Linear, so a list takes quadratic time; it has at most a few thousand
+/// values.
 fn push_new(list: &mut Vec<u64>, raw: u64) {
     if !list.contains(&raw) {
         list.push(raw);
@@ -101,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_integer_constant_is_a_high_word() {
+    fn an_integer_constant_is_interpreted_as_a_high_word() {
         let values = Dictionary::new(&[], &[0x7ff0_0000]);
         for low in [0, 1, 0xffff_ffff] {
             assert!(values.harvested(Kind::F64).contains(&(0x7ff0_0000_0000_0000 | low)), "{low:x}");
@@ -109,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn an_integer_constant_is_a_number_and_an_encoding() {
+    fn an_integer_constant_is_interpreted_as_a_number_and_an_encoding() {
         let values = Dictionary::new(&[], &[0x3f80_0000]);
         assert!(values.harvested(Kind::F64).contains(&f64::from(0x3f80_0000).to_bits()), "(double)c");
         assert!(values.harvested(Kind::F32).contains(&0x3f80_0000), "c as the bits of a float");
@@ -120,8 +129,8 @@ mod tests {
     fn a_float_constant_comes_with_neighbours_and_its_negative() {
         let c = 0.693f64;
         let values = Dictionary::new(&[c.to_bits()], &[]);
-        for want in [c.to_bits(), (-c).to_bits(), c.to_bits() + 1, c.to_bits() - 1] {
-            assert!(values.harvested(Kind::F64).contains(&want), "{:e}", f64::from_bits(want));
+        for expected in [c.to_bits(), (-c).to_bits(), c.to_bits() + 1, c.to_bits() - 1] {
+            assert!(values.harvested(Kind::F64).contains(&expected), "{:e}", f64::from_bits(expected));
         }
     }
 
@@ -139,9 +148,9 @@ mod tests {
     }
 
     #[test]
-    fn special_doubles_hold_every_class() {
+    fn special_doubles_include_every_class() {
         let values = Dictionary::general();
-        let has = |want: fn(f64) -> bool| values.special(Kind::F64).iter().any(|&b| want(f64::from_bits(b)));
+        let has = |class: fn(f64) -> bool| values.special(Kind::F64).iter().any(|&b| class(f64::from_bits(b)));
         assert!(has(f64::is_nan) && has(f64::is_infinite) && has(f64::is_subnormal));
         assert!(has(|v| v == 0.0 && v.is_sign_negative()) && has(|v| v.is_nan() && v.is_sign_negative()));
     }

@@ -1,10 +1,11 @@
-//! Values at which numeric code behaves differently whatever it computes.
+//! Special values: those that numeric code treats separately, or at which it rounds or overflows, whatever it computes.
 
 use core::f64::consts::{E, FRAC_PI_2, FRAC_PI_4, LN_2, PI, SQRT_2};
 
 use crate::view::Kind;
 
-/// Calls `emit` with raw bits (not yet deduplicated), the most telling first.
+/// Calls `emit` with raw bits, which may repeat and may exceed the kind's width; the values most often tested for come
+/// first.
 pub(super) fn values(kind: Kind, emit: &mut dyn FnMut(u64)) {
     match kind {
         Kind::F32 | Kind::F64 => floats(kind, emit),
@@ -14,6 +15,7 @@ pub(super) fn values(kind: Kind, emit: &mut dyn FnMut(u64)) {
     }
 }
 
+/// Zeros, limits, subnormals, NaN, usual constants and powers of two, of both signs.
 fn floats(kind: Kind, emit: &mut dyn FnMut(u64)) {
     let sign = 1 << (kind.bits() - 1);
     let mut both = |raw: u64| {
@@ -40,19 +42,21 @@ fn floats(kind: Kind, emit: &mut dyn FnMut(u64)) {
     for exponent in exponents(kind) {
         both(kind.from_real(2f64.powi(exponent)));
     }
-    // The largest argument of which the exponential function is finite, and where it underflows.
+    // The largest argument of which the exponential function is finite, and the magnitude of the one where it
+    // underflows.
     for real in [709.782_712_893_384, 745.133_219_101_941_1, 88.722_83, 103.972_08] {
         both(kind.from_real(real));
     }
 }
 
-/// Powers of two at which rounding, overflow of a square or conversion to an integer changes.
+/// Binary exponents at which rounding, the overflow of a square or the conversion to an integer changes.
 fn exponents(kind: Kind) -> [i32; 14] {
     let p = kind.fraction_bits() as i32;
     let max = if kind == Kind::F64 { 1023 } else { 127 };
     [-2, p, p + 1, -p, -p - 1, -p / 2, 31, 32, 63, 64, max, max / 2, -max / 2, p - 1]
 }
 
+/// Limits and small integers, powers of two, and limits of narrower types, with their negatives.
 fn integers(kind: Kind, emit: &mut dyn FnMut(u64)) {
     let max = if kind.is_signed() { kind.mask() >> 1 } else { kind.mask() };
     let min = if kind.is_signed() { max + 1 } else { 0 };

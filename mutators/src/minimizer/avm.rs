@@ -1,18 +1,19 @@
 //! The default minimizer: alternating variables on the ULP line, with substitutions.
 //!
 //! # Algorithm
-//! 1. For each number in turn: line search by probe and extrapolation, until rounds over all numbers improve
-//!    nothing, or little.
-//! 2. Substitution: go through all [`MOVES`] of all numbers side by side (first candidates of every list, then second
-//!    ones…), so that the likely candidates of every list come early. After a clear improvement, step 1 again.
-//! 3. When a whole cycle of step 2 has improved nothing: go to both edges of the plateau of each number, where the value
-//!    gets worse. If nothing is better there either, the point is a local minimum.
+//! 1. Line searches: minimize along the [ULP line](crate::line) of each number in turn, by exploratory moves and secant
+//!    steps. Repeat until a round over all numbers does not decrease the value, or until 3 rounds have decreased it by
+//!    less than a quarter each.
+//! 2. Substitutions: try the first candidate of each of the [`MOVES`] for each number, then the second ones, and so on,
+//!    because the first candidates of every list are the likely ones. After a decrease by a quarter or more, step 1.
+//! 3. When a whole cycle of step 2 has not decreased the value: search both edges of the plateau of each number, where
+//!    the value increases. After a decrease, step 1; otherwise the point is a local minimum.
 //!
-//! A candidate of step 2 that neither improves nor worsens is accepted now and then: conditions such as `(n & 1) == 0` are
-//! flat almost everywhere.
+//! A candidate of step 2 with the same value is accepted with probability 1/8, because the value of a condition such as
+//! `(n & 1) == 0` is the same almost everywhere.
 //!
-//! It evaluates, it does not allocate. Any metric will do; with [`Metric::Ulp`](crate::evaluate::Metric::Ulp) the
-//! extrapolation is exact and a comparison with a constant takes two or three evaluations.
+//! The search does not allocate. It is valid for every metric. With [`Metric::Ulp`](crate::evaluate::Metric::Ulp) the
+//! secant steps are exact, and a comparison with a constant takes two or three evaluations.
 //!
 //! # Reference
 //! B. Korel, *Automated Software Test Data Generation*, IEEE TSE 16(8), 1990.
@@ -23,7 +24,7 @@ use libafl_bolts::rands::Rand;
 
 use super::{
     LocalMinimizer, edge,
-    line_ulp::{self, creeps},
+    line_ulp::{self, is_slow},
     probe::{Probe, Verdict},
 };
 use crate::{
@@ -33,13 +34,17 @@ use crate::{
     view::Layout,
 };
 
-/// One tie in this many is accepted.
+/// One candidate in this many is accepted if it has the same value.
 const TIES: usize = 8;
 
-/// Rounds over all lines that may gain less than a quarter.
-const MAX_CREEPING: u32 = 2;
+/// Maximum number of rounds of step 1 with slow gains, see [`is_slow`].
+const MAX_SLOW: u32 = 2;
 
-/// See the module.
+/// Minimizes by line searches on the ULP line of each number, then by substitution of the candidates of all [`MOVES`],
+/// then by a search at the edges of plateaus; the [module](self) has the steps. Ends at a local minimum of all of
+/// these.
+///
+/// Exact for all kinds of numbers; NaN, infinities and signed zeros are points of the ULP line like others.
 #[derive(Debug, Clone)]
 pub struct Avm {
     dictionary: Arc<Dictionary>,
@@ -47,19 +52,20 @@ pub struct Avm {
 }
 
 impl Avm {
-    /// Substitutes the values of a dictionary.
+    /// A minimizer whose substitutions include the values of the dictionary.
     #[must_use]
     pub fn new(dictionary: Arc<Dictionary>) -> Self {
         Self { dictionary, lines_only: false }
     }
 
-    /// Ends after step 1: tens of evaluations instead of hundreds, for use from many starts.
+    /// Makes the minimizer end after step 1, and begin it with a random number of the layout: tens of evaluations
+    /// instead of hundreds, for use from many starts.
     #[must_use]
     pub fn lines_only(self) -> Self {
         Self { lines_only: true, ..self }
     }
 
-    /// The name under which [`create`](super::create) finds it: as [`LocalMinimizer::name`], without a type of generator.
+    /// The name under which [`create`](super::create) finds it: [`LocalMinimizer::name`] for any generator.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         "avm"
@@ -81,8 +87,9 @@ impl<R: Rand> LocalMinimizer<R> for Avm {
         let mut probe = Probe::start(f, x)?;
         let search = Search { layout, dictionary: &self.dictionary };
         if self.lines_only {
-            // Around a point that solves a condition before the wanted one, the number that was just moved away would be the
-            // first to move back.
+            // The start is often a perturbation of a point that satisfies a condition before the wanted one. With a
+            // fixed order, the perturbed number, if it were the first, would always be moved back before any other is
+            // tried.
             search.lines(&mut probe, rng.below_or_zero(layout.len().max(1)))?;
             return Ok(probe.best());
         }
@@ -99,17 +106,18 @@ impl<R: Rand> LocalMinimizer<R> for Avm {
     }
 }
 
-/// What stays the same during one minimization.
+/// The constants of one minimization.
 struct Search<'a> {
     layout: &'a Layout,
     dictionary: &'a Dictionary,
 }
 
 impl Search<'_> {
-    /// Step 1. Nothing to follow where the site was not reached at all.
+    /// Step 1, beginning with slot number `first`. Does nothing while the site is not reached, because the value has no
+    /// slope.
     fn lines(&self, probe: &mut Probe, first: usize) -> Result<(), Stop> {
-        let mut creeping = 0;
-        while creeping <= MAX_CREEPING {
+        let mut slow_gains = 0;
+        while slow_gains <= MAX_SLOW {
             let before = probe.best();
             let (before_first, from_first) = self.layout.slots().split_at(first);
             for &slot in from_first.iter().chain(before_first) {
@@ -121,12 +129,12 @@ impl Search<'_> {
             if probe.best() == before {
                 break;
             }
-            creeping += u32::from(creeps(probe.metric(), before, probe.best()));
+            slow_gains += u32::from(is_slow(probe.metric(), before, probe.best()));
         }
         Ok(())
     }
 
-    /// Step 3.
+    /// Step 3; returns whether the value decreased.
     fn edges(&self, probe: &mut Probe) -> Result<bool, Stop> {
         for &slot in self.layout.slots() {
             if probe.best() != u64::MAX && edge::search(probe, slot)? {
@@ -138,21 +146,21 @@ impl Search<'_> {
 
     /// Step 2.
     fn substitutions<R: Rand>(&self, probe: &mut Probe, rng: &mut R) -> Result<(), Stop> {
-        let (mut index, mut quiet) = (0, 0);
+        let (mut index, mut rounds_without_gain) = (0, 0);
         loop {
             let round = self.round(probe, rng, index)?;
             if probe.is_done() || round.longest == 0 {
                 return Ok(());
             }
-            quiet = if round.improved { 0 } else { quiet + 1 };
-            if quiet >= round.longest {
+            rounds_without_gain = if round.improved { 0 } else { rounds_without_gain + 1 };
+            if rounds_without_gain >= round.longest {
                 return Ok(());
             }
             index = (index + 1) % round.longest;
         }
     }
 
-    /// Candidate number `index` of every list that has one.
+    /// One round of step 2: candidate number `index` of every list that has one.
     fn round<R: Rand>(&self, probe: &mut Probe, rng: &mut R, index: usize) -> Result<Round, Stop> {
         let mut round = Round { improved: false, longest: 0 };
         for (i, &slot) in self.layout.slots().iter().enumerate() {
@@ -167,8 +175,8 @@ impl Search<'_> {
                 let (keep_ties, before) = (rng.below_or_zero(TIES) == 0, probe.best());
                 if probe.try_raw(slot, raw, keep_ties)? == Verdict::Better {
                     round.improved = true;
-                    // Where it only creeps, the lines have been searched before.
-                    if !creeps(probe.metric(), before, probe.best()) {
+                    // After a slow gain, line searches would repeat what they did before.
+                    if !is_slow(probe.metric(), before, probe.best()) {
                         self.lines(probe, 0)?;
                     }
                     if probe.is_done() {
@@ -181,10 +189,11 @@ impl Search<'_> {
     }
 }
 
-/// What one round of substitutions came to.
+/// The result of one round of substitutions.
 struct Round {
+    /// Whether the value decreased.
     improved: bool,
-    /// Length of the longest list.
+    /// Length of the longest list of candidates.
     longest: usize,
 }
 
@@ -202,7 +211,7 @@ mod tests {
         let mut x = vec![0; layout.size()];
         let mut avm = Avm::new(Arc::default());
         let result = avm.minimize(&mut f, &mut x, layout, &mut StdRand::with_seed(2));
-        (result, f.made)
+        (result, f.evaluations)
     }
 
     #[test]
@@ -212,10 +221,10 @@ mod tests {
 
     #[test]
     fn coupled_arguments_are_found_by_substitution() {
-        // Flat but for two equalities: only a constant, then a copy of the other argument help.
+        // The value is constant but for two equalities, which only a constant and then the other argument satisfy.
         let f = exact(|x: &[f64]| 2 * u64::from(x[0] != 1.5) + u64::from(x[1] != -x[0] || x[1] == 0.0));
-        let (result, made) = solve(&Layout::doubles(16), Counted::new(5000, f));
-        assert_eq!(result, Ok(0), "{made} evaluations");
+        let (result, n) = solve(&Layout::doubles(16), Counted::new(5000, f));
+        assert_eq!(result, Ok(0), "{n} evaluations");
     }
 
     #[test]
@@ -226,13 +235,13 @@ mod tests {
             let (a, b, c) = (slots[0].get(x) as i32, slots[1].get(x), slots[2].get(x));
             u64::from(a.abs_diff(-12_345)) + (1 - b) + (c.abs_diff(1 << 60) >> 2)
         };
-        let (result, made) = solve(&layout, Counted::new(200, f));
-        assert_eq!(result, Ok(0), "{made} evaluations");
+        let (result, n) = solve(&layout, Counted::new(200, f));
+        assert_eq!(result, Ok(0), "{n} evaluations");
     }
 
     #[test]
     fn a_local_minimum_ends_the_search() {
-        let (result, made) = solve(&Layout::doubles(8), Counted::new(1_000_000, |_: &[u8]| 7));
-        assert_eq!(result, Ok(7), "{made} evaluations");
+        let (result, n) = solve(&Layout::doubles(8), Counted::new(1_000_000, |_: &[u8]| 7));
+        assert_eq!(result, Ok(7), "{n} evaluations");
     }
 }

@@ -1,4 +1,5 @@
-//! Brent's method of argmin along one coordinate after the other, each seen as a double.
+//! Brent's method of argmin along one number after the other, each as a double, for comparison with the line search of
+//! [`avm`](super::avm).
 
 use argmin::{
     core::{CostFunction, Error, Executor},
@@ -14,11 +15,14 @@ use crate::{
     view::Layout,
 };
 
-/// Brackets a minimum on each coordinate, lets Brent's method find it, and repeats while a round improves.
+/// For each number in turn, brackets a minimum and finds it by Brent's method. Repeats while a round over all numbers
+/// improves the value, at most 10 times.
 #[derive(Debug, Clone)]
 pub struct BrentMinimizer {
+    /// Maximum number of rounds. Default 10.
     max_rounds: u32,
-    /// Iterations on one coordinate; golden sections alone then shrink an interval by `1e-20`.
+    /// Maximum number of iterations per line search. Default 100: golden sections alone shrink an interval by a factor
+    /// of `1e-20` then.
     max_iterations: u64,
 }
 
@@ -44,7 +48,7 @@ impl<R> LocalMinimizer<R> for BrentMinimizer {
             for _ in 0..self.max_rounds {
                 let before = problem.best_cost();
                 for index in 0..at.len() {
-                    // An error is the end of the search, which `real::minimize` has seen.
+                    // An error is the end of the search, which `problem` has recorded.
                     let Ok(best) = self.coordinate(problem, &at, index) else {
                         return;
                     };
@@ -59,7 +63,7 @@ impl<R> LocalMinimizer<R> for BrentMinimizer {
 }
 
 impl BrentMinimizer {
-    /// The best value of one coordinate, all others being as in `at`.
+    /// The best value found of coordinate number `index`, the others being as in `at`.
     fn coordinate(&self, problem: &RealProblem, at: &[f64], index: usize) -> Result<f64, Error> {
         let here = at[index];
         let line = Coordinate { problem, at, index };

@@ -1,28 +1,30 @@
-//! The edges of a plateau: where walking along the line of one number stops being harmless.
+//! Search at the edges of a plateau: where the value starts to increase along the line of one number.
 //!
-//! `index = (int)((x - 200) / 100)` is flat over a hundred, and the `x` that gives the last index may be the very last one
-//! that is let in at all: one step further another comparison turns it away. From inside the plateau nothing points there,
-//! but the place where the value gets worse can be found by bisection, and the wanted point is often right before it.
+//! `index = (int)((x - 200) / 100)` is constant over an interval of length 100. The `x` that gives the last index may
+//! be the largest that an earlier comparison accepts; from the next double on, the site is not reached. No value inside
+//! the plateau indicates where that `x` is. But bisection finds the place where the value increases, and the wanted
+//! point is often the one before it.
 
 use super::{
-    line_ulp::go,
+    line_ulp::try_step,
     probe::{Probe, Verdict},
 };
 use crate::{evaluate::Stop, view::Slot};
 
-/// Looks at both ends of the plateau around the best point; whether anything there is better. At most about twice the bits
-/// of the number in evaluations for each side.
+/// Searches both edges of the plateau around the best point, and returns whether a better point was found. Costs at
+/// most about twice as many evaluations per side as the number has bits.
 ///
 /// # Errors
-/// What an evaluation returned.
+/// The [`Stop`] of an evaluation.
 pub(super) fn search(probe: &mut Probe, slot: Slot) -> Result<bool, Stop> {
     Ok(one_side(probe, slot, true)? || one_side(probe, slot, false)?)
 }
 
+/// Doubles the step until the value increases, then bisects.
 fn one_side(probe: &mut Probe, slot: Slot, rising: bool) -> Result<bool, Stop> {
     let (mut inside, mut outside) = (0u64, None);
     for bit in 0..slot.kind.bits() {
-        match go(probe, slot, rising, 1 << bit)? {
+        match try_step(probe, slot, rising, 1 << bit)? {
             Verdict::Better => return Ok(true),
             Verdict::Equal => inside = 1 << bit,
             Verdict::Worse(_) => {
@@ -31,11 +33,11 @@ fn one_side(probe: &mut Probe, slot: Slot, rising: bool) -> Result<bool, Stop> {
             }
         }
     }
-    // Flat to the end of the line: no edge.
+    // The plateau extends to the end of the line, as far as steps of powers of two show.
     let Some(mut outside) = outside else { return Ok(false) };
     while outside - inside > 1 {
         let middle = inside + (outside - inside) / 2;
-        match go(probe, slot, rising, middle)? {
+        match try_step(probe, slot, rising, middle)? {
             Verdict::Better => return Ok(true),
             Verdict::Equal => inside = middle,
             Verdict::Worse(_) => outside = middle,
@@ -53,14 +55,14 @@ mod tests {
     };
 
     #[test]
-    fn the_last_admitted_point_is_found() {
-        // Admitted up to 700; the distance counts hundreds that are missing.
+    fn the_last_accepted_point_is_found() {
+        // The site is reached up to 700, and the distance is the number of hundreds that are missing.
         let f = exact(|x: &[f64]| if x[0] <= 700.0 && x[0] >= 0.0 { 7 - (x[0] / 100.0) as u64 } else { u64::MAX });
         let mut f = Counted::new(1000, f);
         let mut x = 639.99f64.to_le_bytes();
         let mut probe = Probe::start(&mut f, &mut x).unwrap();
         assert_eq!(search(&mut probe, Layout::doubles(8).slots()[0]), Ok(true));
-        assert_eq!((probe.best(), f.made < 130), (0, true), "{} evaluations", f.made);
+        assert_eq!((probe.best(), f.evaluations < 130), (0, true), "{} evaluations", f.evaluations);
     }
 
     #[test]

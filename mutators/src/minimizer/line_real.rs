@@ -1,24 +1,25 @@
 //! Minimization over one real variable: bracketing, then Brent's method without derivatives.
 //!
-//! R. Brent, *Algorithms for Minimization without Derivatives*, 1973, chapter 5; bracketing by growing steps with
-//! parabolic extrapolation as in *Numerical Recipes* (section 10.1), which the Powell method of `SciPy`, CoverMe's local
-//! minimizer, does too. Infinite costs (site not reached) are walls; costs must not be NaN.
+//! R. Brent, *Algorithms for Minimization without Derivatives*, 1973, chapter 5. Brackets by growing steps with
+//! parabolic extrapolation, as in *Numerical Recipes* (section 10.1). `SciPy`'s Powell method, which is CoverMe's local
+//! minimizer, does the same. Costs may be infinite (site not reached), but must not be NaN.
 
 /// Golden ratio: growth of bracketing steps.
 const GOLDEN: f64 = 1.618_034;
-/// The part of an interval that a golden section step takes.
+/// Fraction of an interval that a golden section step takes.
 const SECTION: f64 = 0.381_966;
-/// A parabolic step is at most this many times the last one.
+/// Maximum length of a parabolic step, in units of the last step.
 const GROW_LIMIT: f64 = 110.0;
-/// Bracketing steps; the golden ratio to this power is beyond `1e300`, when started at 1.
+/// Maximum number of bracketing steps. The golden ratio to this power is above `1e300`, the range of doubles from a
+/// step of 1.
 const MAX_GROWTH: u32 = 1500;
 
-/// Three abscissae with the smallest cost in the middle, in rising or falling order.
+/// Three abscissae, in rising or falling order, with the smallest cost in the middle.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bracket {
     /// One end.
     pub a: f64,
-    /// In between.
+    /// The one in between.
     pub b: f64,
     /// The other end.
     pub c: f64,
@@ -26,12 +27,13 @@ pub struct Bracket {
     pub cost: f64,
 }
 
-/// Brackets a minimum, starting from 0 and `step`.
+/// Brackets a minimum of `cost`, starting from the abscissae 0 and `step`.
 ///
-/// Where costs fall for ever, the bracket ends at the last finite abscissa, its cost being in `b` or `c`.
+/// `step` must be finite and not 0, and `cost` must not return NaN. If the costs decrease without end, the bracket ends
+/// at the last finite abscissa, and the smallest cost is that at `b` or `c`.
 ///
 /// # Errors
-/// What `cost` returned.
+/// The error that `cost` returned.
 pub fn bracket<E>(mut cost: impl FnMut(f64) -> Result<f64, E>, step: f64) -> Result<Bracket, E> {
     let (mut a, mut b) = (0.0, step);
     let (mut fa, mut fb) = (cost(a)?, cost(b)?);
@@ -74,17 +76,20 @@ pub fn bracket<E>(mut cost: impl FnMut(f64) -> Result<f64, E>, step: f64) -> Res
     Ok(Bracket { a, b, c, cost: fb })
 }
 
-/// The vertex of a parabola through three points; not finite when there is none.
+/// The abscissa of the vertex of the parabola through three points; infinite or NaN if there is none.
 fn parabola((a, fa): (f64, f64), (b, fb): (f64, f64), (c, fc): (f64, f64)) -> f64 {
     let left = (b - a) * (fb - fc);
     let right = (b - c) * (fb - fa);
     b - ((b - c) * right - (b - a) * left) / (2.0 * (right - left))
 }
 
-/// The abscissa and cost of a minimum within the bracket, to the relative tolerance `tolerance`.
+/// The abscissa and the cost of a minimum within the bracket, by Brent's method.
+///
+/// Ends at the relative tolerance `tolerance` of the abscissa, after `max_iterations` evaluations, or at once if the
+/// midpoint of the bracket is not finite. `cost` must not return NaN.
 ///
 /// # Errors
-/// What `cost` returned.
+/// The error that `cost` returned.
 pub fn brent<E>(
     mut cost: impl FnMut(f64) -> Result<f64, E>,
     bracket: Bracket,
@@ -96,7 +101,7 @@ pub fn brent<E>(
     let (mut w, mut fw, mut v, mut fv) = (x, fx, x, fx);
     let (mut last, mut before_last) = (0.0f64, 0.0f64);
     for _ in 0..max_iterations {
-        // Below this, rounding would decide.
+        // Smaller steps would be within the rounding error.
         let finest = tolerance * x.abs() + 1e-11;
         let middle = f64::midpoint(low, high);
         if (x - middle).abs() <= 2.0 * finest - 0.5 * (high - low) || !middle.is_finite() {
@@ -155,23 +160,23 @@ mod tests {
     }
 
     #[test]
-    fn a_sharp_edge_on_the_other_side() {
+    fn a_kink_on_the_negative_side() {
         assert!((minimum(|t| (t + 1e6).abs()) + 1e6).abs() < 1.0);
     }
 
     #[test]
-    fn walls_of_infinity() {
+    fn infinite_costs_on_one_side() {
         let t = minimum(|t| if t < 0.0 { f64::INFINITY } else { t + 1.0 });
         assert!(t.abs() < 1e-3, "{t}");
     }
 
     #[test]
-    fn falling_for_ever_ends() {
+    fn a_cost_without_minimum_ends() {
         assert!(minimum(|t| -t).is_finite());
     }
 
     #[test]
-    fn flat_ends() {
+    fn a_constant_cost_ends() {
         assert!(minimum(|_| 3.0).is_finite());
     }
 }

@@ -1,6 +1,9 @@
-//! Local minimizers ("LM" in CoverMe, Algorithm 1), selectable by name.
+//! Local minimizers ("LM" in CoverMe, Algorithm 1), selectable by name, so that searches can be compared.
 //!
-//! A new one is a new file and one line in [`MINIMIZERS`].
+//! The default, [`avm`], searches the raw bits of numbers. Those on argmin ([`powell`], [`nelder_mead`], [`brent`],
+//! [`pso`]) search the reals; CoverMe uses Powell's method. [`random_moves`] is the control, without minimization.
+//!
+//! A new minimizer is a new file and one line in [`minimizers`].
 
 pub mod avm;
 pub mod brent;
@@ -27,22 +30,23 @@ use crate::{
 
 /// Minimizes a representing function from one start, with random numbers from a generator of type `R`.
 ///
-/// Minimizers are chosen by name at run time, and a [`Rand`] cannot be a trait object, so the generator is a parameter of
-/// the trait and not of [`minimize`](Self::minimize). It is [`StdRand`] unless stated otherwise. (An indirect call per
-/// random number made the default minimizer 9 % slower: 36.8 instead of 33.7 ns per evaluation of a function that costs
-/// nothing.)
+/// Minimizers are chosen by name at run time, and a [`Rand`] cannot be a trait object, so the generator is a parameter
+/// of the trait and not of [`minimize`](Self::minimize). It is [`StdRand`] unless stated otherwise. (An indirect call
+/// per random number made the default minimizer 9 % slower: 36.8 instead of 33.7 ns per evaluation of a function that
+/// costs nothing.)
 pub trait LocalMinimizer<R = StdRand> {
     /// The name under which [`create`] finds it.
     fn name(&self) -> &'static str;
 
-    /// Minimizes `f` from the point in `x`, and returns `f(x)` of the point it leaves there.
+    /// Minimizes `f` from the point in `x`, stores the best point in `x`, and returns its value.
     ///
-    /// The start is evaluated first. Returns as soon as an evaluation gives 0. However it ends, `x` holds the best
-    /// point that was evaluated, one of the best if there are several: on [`Stop::Found`] the found one, on
-    /// [`Stop::Budget`] and [`Stop::End`] the best before the evaluation that was refused. Deterministic given `rng`.
+    /// The start is evaluated first. The minimizer returns as soon as an evaluation gives 0. On return, `x` is the best
+    /// evaluated point, or one of several: on [`Stop::Found`] the point that was found; on [`Stop::Budget`] and
+    /// [`Stop::End`] the best one of the evaluations before, and the start if there was none. Only bytes of the slots
+    /// of `layout` change. The result is a function of the arguments and of the state of `rng`.
     ///
     /// # Errors
-    /// What `f` returned.
+    /// The [`Stop`] that `f` returned.
     ///
     /// # Panics
     /// If `x` is shorter than the layout.
@@ -55,10 +59,10 @@ pub trait LocalMinimizer<R = StdRand> {
     ) -> Result<u64, Stop>;
 }
 
-/// Makes a minimizer that may try the values of a dictionary.
+/// Makes a minimizer, which may try the values of the dictionary.
 pub type Constructor<R = StdRand> = fn(Arc<Dictionary>) -> Box<dyn LocalMinimizer<R> + Send>;
 
-/// Every minimizer by name; the first is the default.
+/// All minimizers by name, for the generator [`StdRand`]. The first is the default.
 pub const MINIMIZERS: [(&str, Constructor); 6] = minimizers();
 
 /// [`MINIMIZERS`] for any generator.
@@ -74,7 +78,7 @@ pub const fn minimizers<R: Rand>() -> [(&'static str, Constructor<R>); 6] {
     ]
 }
 
-/// The minimizer of that name; `None` if there is none, see [`MINIMIZERS`] for the choice.
+/// Makes the minimizer of a name in [`MINIMIZERS`]; `None` if there is none of that name.
 #[must_use]
 pub fn create<R: Rand>(name: &str, dictionary: Arc<Dictionary>) -> Option<Box<dyn LocalMinimizer<R> + Send>> {
     let (_, constructor) = minimizers().into_iter().find(|entry| entry.0 == name)?;
@@ -100,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parabola_is_minimized_by_all() {
+    fn all_minimize_a_parabola() {
         let layout = Layout::doubles(8);
         for mut minimizer in all() {
             let mut f = squared(10_000, |x: &[f64]| (x[0] - 3.0) * (x[0] - 3.0) + 1.0);
@@ -111,9 +115,8 @@ mod tests {
         }
     }
 
-    /// `x` must be the best evaluated point whichever evaluation is the last.
     #[test]
-    fn the_best_point_is_left_whenever_the_budget_ends() {
+    fn x_is_the_best_point_whenever_the_budget_ends() {
         let layout = Layout::doubles(16);
         for mut minimizer in all() {
             for budget in 1..60 {
@@ -128,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_at_once_leaves_the_start() {
+    fn x_is_the_start_without_budget() {
         let layout = Layout::doubles(8);
         for mut minimizer in all() {
             let mut f = Counted::new(0, exact(|_: &[f64]| 1));
@@ -139,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn found_leaves_the_found_point() {
+    fn x_is_the_found_point() {
         let layout = Layout::doubles(8);
         for mut minimizer in all() {
             let mut f = Counted::new(5000, exact(|x: &[f64]| x[0].abs().to_bits() >> 45));
@@ -153,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn nan_infinity_and_flat_functions_do_no_harm() {
+    fn a_site_out_of_reach_ends_the_search_from_every_start() {
         let layout = Layout::doubles(16);
         for mut minimizer in all() {
             for start in [f64::NAN, f64::INFINITY, -f64::MAX, 0.0] {
@@ -167,11 +170,11 @@ mod tests {
     }
 
     #[test]
-    fn no_numbers_means_one_evaluation() {
+    fn a_layout_without_numbers_costs_one_evaluation() {
         for mut minimizer in all() {
             let mut f = Counted::new(100, exact(|_: &[f64]| 4));
             let result = minimizer.minimize(&mut f, &mut [], &Layout::default(), &mut StdRand::with_seed(1));
-            assert_eq!((result, f.made), (Ok(4), 1), "{}", minimizer.name());
+            assert_eq!((result, f.evaluations), (Ok(4), 1), "{}", minimizer.name());
         }
     }
 
@@ -185,7 +188,7 @@ mod tests {
                 let mut x = [0; 16];
                 let mut rng = seeded.clone();
                 let _ = minimizer.minimize(&mut f, &mut x, &layout, &mut rng);
-                (x, f.made, rng.next())
+                (x, f.evaluations, rng.next())
             };
             assert_eq!(run(), run(), "{name}");
         }

@@ -1,4 +1,5 @@
-//! The Nelder-Mead simplex method of argmin over the slots as doubles.
+//! The Nelder-Mead simplex method of argmin over the numbers as doubles, for comparison: it requires neither
+//! derivatives nor line searches.
 
 use argmin::{core::Executor, solver::neldermead::NelderMead};
 
@@ -11,10 +12,14 @@ use crate::{
     view::Layout,
 };
 
-/// A simplex around the start, as `SciPy` makes it: one vertex per coordinate, 5 % away (or `0.00025` from 0).
+/// Nelder-Mead from the start simplex of `SciPy`: besides the start, one vertex per coordinate, in which it is 5 %
+/// larger (`0.00025` if it is 0).
+///
+/// Ends when the standard deviation of the costs in the simplex is below argmin's default (the machine epsilon), or
+/// after 200 iterations per number.
 #[derive(Debug, Clone)]
 pub struct NelderMeadMinimizer {
-    /// Iterations per dimension; `SciPy` has 200.
+    /// Maximum number of iterations per number. Default 200, as in `SciPy`.
     max_iterations: u64,
 }
 
@@ -39,14 +44,15 @@ impl<R> LocalMinimizer<R> for NelderMeadMinimizer {
         let max_iters = self.max_iterations * layout.len() as u64;
         real::minimize(f, x, layout, |problem: &RealProblem, start| {
             let simplex = simplex(start);
-            problem.be_lenient(simplex.len());
+            problem.defer_errors(simplex.len());
             let executor = Executor::new(problem, NelderMead::new(simplex));
-            // An error is the end of the search, which `real::minimize` has seen.
+            // An error is the end of the search, which `problem` has recorded.
             let _ = executor.configure(|state| state.max_iters(max_iters).counting(false)).run();
         })
     }
 }
 
+/// The vertices of the start simplex, the start last.
 fn simplex(start: Vec<f64>) -> Vec<Vec<f64>> {
     let mut vertices = Vec::with_capacity(start.len() + 1);
     for i in 0..start.len() {

@@ -1,15 +1,15 @@
 //! Powell's conjugate direction method, CoverMe's local minimizer, as a solver for argmin.
 //!
 //! # Algorithm
-//! 0. Directions are the coordinate axes.
-//! 1. Minimize along each direction in turn (bracketing and Brent's method, see [`line_real`]), remembering the direction
+//! 0. The directions are the coordinate axes.
+//! 1. Minimize along each direction in turn (bracketing and Brent's method, see [`line_real`]), and note the direction
 //!    of the largest decrease.
-//! 2. End if the whole iteration decreased the cost by less than `ftol` (default `1e-4`), relatively.
-//! 3. Consider the whole movement of the iteration as a new direction: if extrapolating it promises more, minimize along
-//!    it and let it replace the direction of the largest decrease.
+//! 2. End if the iteration decreased the cost relatively by less than `ftol` (default `1e-4`).
+//! 3. The displacement of the whole iteration is a candidate for a new direction: if the cost at the extrapolated point
+//!    is low enough (Powell's criterion), minimize along it, and replace the direction of the largest decrease by it.
 //!
-//! As `SciPy`'s `fmin_powell` does it, with its defaults, so that the reference search is comparable. The cost need not be
-//! smooth. It may be infinite, but must not be NaN.
+//! The steps and defaults are those of `SciPy`'s `fmin_powell`, which CoverMe uses, so that the reference search is
+//! comparable. The cost need not be smooth. It may be infinite, but must not be NaN.
 //!
 //! # Reference
 //! M. J. D. Powell, *An efficient method for finding the minimum of a function of several variables without calculating
@@ -29,7 +29,14 @@ use crate::{
 /// The state that argmin keeps for [`Powell`].
 type PowellState = IterState<Vec<f64>, (), (), (), (), f64>;
 
-/// See the module. Requires a [`CostFunction`] over `Vec<f64>` and a start in `state.param`.
+/// A solver for argmin that minimizes along a set of directions and replaces them by better ones; the [module](self)
+/// has the steps.
+///
+/// It requires a [`CostFunction`] over `Vec<f64>`, which must not return NaN, and a start in `state.param`. Defaults as
+/// in `SciPy`: `ftol` is `1e-4`, the relative tolerance of line searches `1e-2`.
+///
+/// # Errors
+/// Its steps return the errors of the cost function, and one if there is no start.
 #[derive(Debug, Clone)]
 pub struct Powell {
     ftol: f64,
@@ -39,19 +46,20 @@ pub struct Powell {
 
 impl Default for Powell {
     fn default() -> Self {
-        // SciPy: ftol = xtol = 1e-4, and line searches use 100 * xtol.
+        // SciPy's defaults are ftol = xtol = 1e-4, and its line searches use 100 * xtol.
         Self { ftol: 1e-4, line_tolerance: 1e-2, directions: Vec::new() }
     }
 }
 
 impl Powell {
-    /// With the default tolerances.
+    /// A solver with the default tolerances.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Ends when an iteration decreases the cost by less than this, relatively. Default `1e-4`.
+    /// Sets the relative decrease of the cost below which an iteration is the last. Default `1e-4`; infinity means one
+    /// iteration.
     ///
     /// # Errors
     /// If `ftol` is negative or NaN.
@@ -64,10 +72,10 @@ impl Powell {
         }
     }
 
-    /// Relative tolerance of the line searches. Default `1e-2`.
+    /// Sets the relative tolerance of the line searches. Default `1e-2`.
     ///
     /// # Errors
-    /// If `tolerance` is not positive.
+    /// If `tolerance` is not above 0, or is NaN.
     pub fn with_line_tolerance(mut self, tolerance: f64) -> Result<Self, Error> {
         if tolerance > 0.0 {
             self.line_tolerance = tolerance;
@@ -77,8 +85,8 @@ impl Powell {
         }
     }
 
-    /// Moves `x` to a minimum on the line `x + t * direction`; returns its cost and the movement.
-    fn along<O>(
+    /// Moves `x` to a minimum on the line `x + t * direction`; returns the cost there and the displacement.
+    fn minimize_along<O>(
         &self,
         problem: &mut Problem<O>,
         x: &mut Vec<f64>,
@@ -104,12 +112,14 @@ fn moved(x: &[f64], direction: &[f64], t: f64) -> Vec<f64> {
     x.iter().zip(direction).map(|(v, d)| v + t * d).collect()
 }
 
+/// The `n` unit vectors.
 fn axes(n: usize) -> Vec<Vec<f64>> {
     (0..n).map(|i| (0..n).map(|j| f64::from(u8::from(i == j))).collect()).collect()
 }
 
-/// Step 3's test: whether the movement, extrapolated once more, promises more than the direction it would replace.
-fn promises(start: f64, end: f64, extrapolated: f64, largest_decrease: f64) -> bool {
+/// Powell's criterion of step 3, from the costs at the start, at the end and at the extrapolated point of an iteration:
+/// whether the displacement of the iteration is to replace the direction of the largest decrease.
+fn is_better_direction(start: f64, end: f64, extrapolated: f64, largest_decrease: f64) -> bool {
     let rest = start - end - largest_decrease;
     let span = start - extrapolated;
     start > extrapolated && 2.0 * (start + extrapolated - 2.0 * end) * rest * rest < largest_decrease * span * span
@@ -140,21 +150,21 @@ where
         let mut cost = old;
         let (mut largest, mut largest_decrease) = (0, 0.0);
         for i in 0..self.directions.len() {
-            let (new, _) = self.along(problem, &mut x, &self.directions[i], cost)?;
+            let (new, _) = self.minimize_along(problem, &mut x, &self.directions[i], cost)?;
             if cost - new > largest_decrease {
                 (largest, largest_decrease) = (i, cost - new);
             }
             cost = new;
         }
-        let enough = self.ftol * (old.abs() + cost.abs()) + 1e-20;
-        // A NaN (of two infinities) is no progress either.
-        if (2.0 * (old - cost)).partial_cmp(&enough) != Some(core::cmp::Ordering::Greater) {
+        let required = self.ftol * (old.abs() + cost.abs()) + 1e-20;
+        // The difference of two infinities is NaN, which is no decrease either.
+        if (2.0 * (old - cost)).partial_cmp(&required) != Some(core::cmp::Ordering::Greater) {
             return Ok((state.param(x).cost(cost).terminate_with(TerminationReason::SolverConverged), None));
         }
-        let movement: Vec<f64> = x.iter().zip(&old_x).map(|(new, old)| new - old).collect();
-        let extrapolated = problem.cost(&moved(&x, &movement, 1.0))?;
-        if promises(old, cost, extrapolated, largest_decrease) {
-            let (new, direction) = self.along(problem, &mut x, &movement, cost)?;
+        let displacement: Vec<f64> = x.iter().zip(&old_x).map(|(new, old)| new - old).collect();
+        let extrapolated = problem.cost(&moved(&x, &displacement, 1.0))?;
+        if is_better_direction(old, cost, extrapolated, largest_decrease) {
+            let (new, direction) = self.minimize_along(problem, &mut x, &displacement, cost)?;
             cost = new;
             if direction.iter().any(|&d| d != 0.0) {
                 self.directions.swap_remove(largest);
@@ -165,11 +175,11 @@ where
     }
 }
 
-/// Powell's method over the slots as doubles, until it converges.
+/// Powell's method over the numbers as doubles, until it converges, for at most 1000 iterations per number.
 #[derive(Debug, Clone)]
 pub struct PowellMinimizer {
     solver: Powell,
-    /// Iterations per dimension; `SciPy` has 1000.
+    /// Maximum number of iterations per number. Default 1000, as in `SciPy`.
     max_iterations: u64,
 }
 
@@ -194,7 +204,7 @@ impl<R> LocalMinimizer<R> for PowellMinimizer {
         let max_iters = self.max_iterations * layout.len() as u64;
         real::minimize(f, x, layout, |problem: &RealProblem, start| {
             let executor = Executor::new(problem, self.solver.clone());
-            // An error is the end of the search, which `real::minimize` has seen.
+            // An error is the end of the search, which `problem` has recorded.
             let _ = executor.configure(|state| state.param(start).max_iters(max_iters).counting(false)).run();
         })
     }
@@ -222,7 +232,7 @@ mod tests {
         assert!((x[0] - 1.0).abs() < 1e-2 && (x[1] - 1.0).abs() < 1e-2, "{x:?}");
     }
 
-    /// A representing function of which the real minimizer must find a zero.
+    /// A representing function with zeros at -2 and 2.
     #[test]
     fn a_square_equal_to_four() {
         let x = minimized(|x| (x[0] * x[0] - 4.0).powi(2), &[7.0]);

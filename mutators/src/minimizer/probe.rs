@@ -1,13 +1,13 @@
-//! The best point so far, and trials of one number at a time.
+//! Trials of one number at a time from the best point so far, with the contract of
+//! [`LocalMinimizer::minimize`](super::LocalMinimizer::minimize) on `x` in one place.
 
 use crate::{
     evaluate::{Metric, RepresentingFunction, Stop},
     view::Slot,
 };
 
-/// A representing function together with the best point evaluated; trials write into the point and are undone if worse.
-///
-/// Keeps the promise of [`LocalMinimizer::minimize`](super::LocalMinimizer::minimize) about `x` in one place.
+/// A representing function with the best point evaluated so far. A trial writes to that point, and is undone if the
+/// value is larger.
 pub struct Probe<'a> {
     f: &'a mut dyn RepresentingFunction,
     x: &'a mut [u8],
@@ -15,22 +15,22 @@ pub struct Probe<'a> {
     best: u64,
 }
 
-/// What a trial came to.
+/// The result of a trial, compared with the best value before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Smaller than before; the point has moved.
+    /// The value is smaller; the trial is the best point now.
     Better,
-    /// Exactly as before; the point has moved if ties were to be kept.
+    /// The value is the same; the trial is the best point now if ties were to be kept.
     Equal,
-    /// Larger, with its value; the point is as before.
+    /// The value, which is larger; the best point is as before.
     Worse(u64),
 }
 
 impl<'a> Probe<'a> {
-    /// Evaluates the start.
+    /// Evaluates the start `x`, which is the best point then.
     ///
     /// # Errors
-    /// What the evaluation returned; `x` is as before.
+    /// The [`Stop`] of the evaluation; `x` is as before.
     pub fn start(f: &'a mut dyn RepresentingFunction, x: &'a mut [u8]) -> Result<Self, Stop> {
         let best = f.evaluate(x)?;
         Ok(Self { metric: f.metric(), f, x, best })
@@ -42,28 +42,33 @@ impl<'a> Probe<'a> {
         self.best
     }
 
-    /// Whether a zero is found.
+    /// Whether the value at the best point is 0.
     #[must_use]
     pub const fn is_done(&self) -> bool {
         self.best == 0
     }
 
-    /// The best point.
+    /// The best point so far.
     #[must_use]
     pub const fn x(&self) -> &[u8] {
         self.x
     }
 
-    /// How values are to be read.
+    /// The encoding of the values.
     #[must_use]
     pub const fn metric(&self) -> Metric {
         self.metric
     }
 
-    /// Evaluates with other bits in one slot. Bits that are there already cost no evaluation and are `Equal`.
+    /// Evaluates the best point with other raw bits in one slot. For the bits that are there already, the result is
+    /// [`Verdict::Equal`] without an evaluation.
     ///
     /// # Errors
-    /// What the evaluation returned. On [`Stop::Found`] the point has moved, else it is as before.
+    /// The [`Stop`] of the evaluation. On [`Stop::Found`] the trial is the best point, else the best point is as
+    /// before.
+    ///
+    /// # Panics
+    /// If the slot ends beyond the point.
     pub fn try_raw(&mut self, slot: Slot, raw: u64, keep_ties: bool) -> Result<Verdict, Stop> {
         let old = slot.get(self.x);
         if raw == old {

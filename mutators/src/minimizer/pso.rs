@@ -1,4 +1,4 @@
-//! The particle swarm of argmin over the slots as doubles.
+//! The particle swarm of argmin over the numbers as doubles, for comparison: a global search.
 
 use argmin::{core::Executor, solver::particleswarm::ParticleSwarm};
 use libafl_bolts::rands::Rand;
@@ -13,16 +13,19 @@ use crate::{
     view::Layout,
 };
 
-/// Particles start at random in a box around the start and never leave it.
+/// 40 particles that start at random in a box around the start and stay in it; 100 iterations.
+///
+/// The box extends to both sides of each coordinate by twice its magnitude, at least by 10.
 #[derive(Debug, Clone)]
 pub struct SwarmMinimizer {
+    /// Default 40, as in argmin's examples.
     particles: usize,
+    /// Default 100.
     max_iterations: u64,
 }
 
 impl Default for SwarmMinimizer {
     fn default() -> Self {
-        // argmin's examples use 40 particles.
         Self { particles: 40, max_iterations: 100 }
     }
 }
@@ -42,13 +45,13 @@ impl<R: Rand> LocalMinimizer<R> for SwarmMinimizer {
         real::minimize(f, x, layout, |problem: &RealProblem, start| {
             let swarm = ParticleSwarm::new(bounds(&start), self.particles).with_rng_generator(Generator(rng));
             let executor = Executor::new(problem, swarm);
-            // An error is the end of the search, which `real::minimize` has seen.
+            // An error is the end of the search, which `problem` has recorded.
             let _ = executor.configure(|state| state.max_iters(self.max_iterations).counting(false)).run();
         })
     }
 }
 
-/// The box: twice the magnitude of each coordinate, at least 10, to either side; cut where its width would overflow.
+/// The lower and upper bounds of the box; of magnitude at most `f64::MAX / 8`, so that its width does not overflow.
 fn bounds(start: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let limit = f64::MAX / 8.0;
     let side = |&v: &f64| {
@@ -59,7 +62,7 @@ fn bounds(start: &[f64]) -> (Vec<f64>, Vec<f64>) {
     start.iter().map(side).unzip()
 }
 
-/// Our generator as one of the crate `rand`, so that a seed fixes the swarm too.
+/// A LibAFL generator as one of the crate `rand`, so that the seed determines the swarm, too.
 struct Generator<'a, R>(&'a mut R);
 
 impl<R: Rand> RngCore for Generator<'_, R> {
@@ -83,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_box_holds_the_start_and_is_finite() {
+    fn the_box_contains_the_start_and_is_finite() {
         let (low, high) = bounds(&[0.0, -5.0, f64::MAX / 10.0]);
         assert_eq!((low[0], high[0], low[1], high[1]), (-10.0, 10.0, -15.0, 5.0));
         assert!((high[2] - low[2]).is_finite());

@@ -1,7 +1,8 @@
-//! No minimization at all: random moves around the start, none of which depends on what an earlier one gave.
+//! Random moves around the start, independent of the values of earlier ones: the control of an ablation, which shows
+//! what a minimizer adds to a search.
 //!
-//! What remains of a search when its optimizer is taken out: the control in an ablation. It makes the same moves as the
-//! kicks of [`basinhopping`](crate::basinhopping), so that only the use of the values differs.
+//! The moves are those of [`Step::Kick`](crate::basinhopping::Step::Kick), so that the searches differ only in how they
+//! use the values.
 
 use std::sync::Arc;
 
@@ -15,10 +16,11 @@ use crate::{
     view::Layout,
 };
 
-/// Points tried from one start: about what a minimization of two numbers takes.
+/// Number of points evaluated per start, besides the start: about as many as a minimization of two numbers takes.
 const TRIES: u32 = 256;
 
-/// See the module.
+/// Evaluates 256 points, each made from the start by [`kick`], and keeps the best. Ends early at a zero, and after the
+/// start if the layout has no slot.
 #[derive(Debug, Clone)]
 pub struct RandomMoves {
     dictionary: Arc<Dictionary>,
@@ -27,7 +29,7 @@ pub struct RandomMoves {
 }
 
 impl RandomMoves {
-    /// Draws from a dictionary.
+    /// Random moves, which draw values from the dictionary.
     #[must_use]
     pub const fn new(dictionary: Arc<Dictionary>) -> Self {
         Self { dictionary, start: Vec::new(), trial: Vec::new() }

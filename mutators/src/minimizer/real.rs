@@ -1,7 +1,7 @@
 //! Representing functions as argmin problems over the reals.
 //!
-//! The minimizers of argmin see each number of the point as a double and the value as a double. That is how CoverMe
-//! searches, and what makes it slow on conditions over the bits of numbers; see [`avm`](super::avm) for the other way.
+//! The minimizers of argmin take each number of the point, and the value, as a double. CoverMe searches this way; it is
+//! slow on conditions over the bits of numbers, which [`avm`](super::avm) searches directly.
 
 use core::cell::RefCell;
 
@@ -12,11 +12,12 @@ use crate::{
     view::Layout,
 };
 
-/// A representing function over vectors of doubles, one per slot.
+/// A representing function of a vector of doubles, one per slot.
 ///
-/// Integers see their double rounded and saturated ([`Kind::from_real`](crate::view::Kind::from_real)). The cost is never
-/// NaN, because argmin's Nelder-Mead fails on one: NaN and "not reached" are infinity. When an evaluation is refused or
-/// gives 0, that cost and every later one is an error, so that the solver ends; [`minimize`] recovers the reason.
+/// The doubles are converted to the kinds of the slots by [`Kind::from_real`](crate::view::Kind::from_real). The cost
+/// is at least 0 and never NaN, because argmin's Nelder-Mead fails on NaN: a NaN and "not reached" become infinity. If
+/// an evaluation returns a [`Stop`] or 0, this cost and every later one is an error, so that the solver ends.
+/// [`minimize`] returns the reason.
 pub struct RealProblem<'a> {
     inner: RefCell<Inner<'a>>,
 }
@@ -24,22 +25,29 @@ pub struct RealProblem<'a> {
 struct Inner<'a> {
     f: &'a mut dyn RepresentingFunction,
     layout: &'a Layout,
-    /// The best point evaluated.
+    /// The best evaluated point.
     best: &'a mut [u8],
+    /// The value at the best point.
     r: u64,
+    /// The point to evaluate.
     trial: Vec<u8>,
+    /// The result of the minimization once an evaluation has returned a [`Stop`] or 0.
     ended: Option<Result<u64, Stop>>,
-    /// Number of costs to come that must not be errors.
-    lenient: usize,
+    /// Number of further costs that must not be errors.
+    infallible: usize,
 }
 
-/// Evaluates the start, runs a solver on the rest, and keeps what [`LocalMinimizer`](super::LocalMinimizer) promises.
+/// Minimizes by an argmin solver, with the contract of [`LocalMinimizer::minimize`](super::LocalMinimizer::minimize).
 ///
-/// The solver gets the start with finite coordinates only: NaN becomes 0 and infinities the largest finite values.
-/// What it returns does not matter, every evaluation is seen here.
+/// Evaluates the start itself. Unless that gives 0 or there is no slot, `solve` runs the solver from the coordinates of
+/// the start, of which NaN becomes 0 and an infinity the largest finite value of its sign. The result of the solver is
+/// not needed, because every evaluation is recorded here.
 ///
 /// # Errors
-/// What an evaluation returned.
+/// The [`Stop`] of an evaluation.
+///
+/// # Panics
+/// If `x` is shorter than the layout.
 pub fn minimize(
     f: &mut dyn RepresentingFunction,
     x: &mut [u8],
@@ -52,49 +60,53 @@ pub fn minimize(
     }
     let start = layout.reals(x).into_iter().map(finite).collect();
     let trial = x.to_vec();
-    let problem = RealProblem { inner: RefCell::new(Inner { f, layout, best: x, r, trial, ended: None, lenient: 0 }) };
+    let problem =
+        RealProblem { inner: RefCell::new(Inner { f, layout, best: x, r, trial, ended: None, infallible: 0 }) };
     solve(&problem, start);
     let inner = problem.inner.into_inner();
     inner.ended.unwrap_or(Ok(inner.r))
 }
 
+/// The coordinate from which a solver starts.
 fn finite(v: f64) -> f64 {
     if v.is_nan() { 0.0 } else { v.clamp(-f64::MAX, f64::MAX) }
 }
 
 impl RealProblem<'_> {
-    /// The best value so far, as a real number.
+    /// The best value so far as a real number; infinity if no site was reached.
     #[must_use]
     pub fn best_cost(&self) -> f64 {
         let inner = self.inner.borrow();
         inner.f.metric().to_real(inner.r)
     }
 
-    /// Whether an evaluation was refused or gave 0.
+    /// Whether an evaluation has returned a [`Stop`] or 0.
     #[must_use]
     pub fn is_ended(&self) -> bool {
         self.inner.borrow().ended.is_some()
     }
 
-    /// Answers the next `costs` with infinity if the search ends: Nelder-Mead of argmin unwraps its first costs.
-    pub(super) fn be_lenient(&self, costs: usize) {
-        self.inner.borrow_mut().lenient = costs;
+    /// Makes the next `costs` infinity instead of an error if the search ends, because argmin's Nelder-Mead unwraps the
+    /// costs of its start simplex.
+    pub(super) fn defer_errors(&self, costs: usize) {
+        self.inner.borrow_mut().infallible = costs;
     }
 }
 
 impl Inner<'_> {
+    /// The cost for argmin.
     fn cost(&mut self, reals: &[f64]) -> Result<f64, Error> {
-        let lenient = self.lenient > 0;
-        self.lenient = self.lenient.saturating_sub(1);
+        let is_infallible = self.infallible > 0;
+        self.infallible = self.infallible.saturating_sub(1);
         let evaluated = if self.ended.is_none() { self.evaluate(reals) } else { None };
         match evaluated {
             Some(cost) => Ok(cost),
-            None if lenient => Ok(f64::INFINITY),
+            None if is_infallible => Ok(f64::INFINITY),
             None => Err(Error::msg("the search has ended")),
         }
     }
 
-    /// `None` when the search ends here, by a stop or by a zero.
+    /// The cost of a point that is evaluated; `None` if the evaluation returns a [`Stop`] or 0.
     fn evaluate(&mut self, reals: &[f64]) -> Option<f64> {
         self.layout.set_reals(&mut self.trial, reals);
         match self.f.evaluate(&self.trial) {
@@ -119,6 +131,7 @@ impl Inner<'_> {
         }
     }
 
+    /// Records the trial as the best point.
     fn keep(&mut self, r: u64) {
         self.best.copy_from_slice(&self.trial);
         self.r = r;
@@ -140,7 +153,7 @@ mod tests {
     use crate::testing::{Counted, exact};
 
     #[test]
-    fn unreached_and_nan_cost_infinity() {
+    fn not_reached_and_nan_cost_infinity() {
         let mut f = Counted::new(9, exact(|x: &[f64]| if x[0] == 1.0 { u64::MAX } else { f64::NAN.to_bits() }));
         f.set_squared();
         let mut costs = Vec::new();
@@ -162,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_is_an_error_to_the_solver_and_is_recovered() {
+    fn a_stop_is_an_error_for_the_solver_and_the_result() {
         let mut f = Counted::new(1, exact(|_: &[f64]| 1));
         let result = minimize(&mut f, &mut [0; 8], &Layout::doubles(8), |problem, start| {
             assert!(problem.cost(&start).is_err());

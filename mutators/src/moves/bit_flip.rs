@@ -1,8 +1,8 @@
-//! Single bits of the encoding.
+//! Flips of single bits of the encoding, because code that takes a number apart tests single bits.
 
 use super::{At, Move};
 
-/// Flips one bit; number 0 is the topmost, the sign.
+/// Flips one of the bits of the kind. Candidate 0 flips the topmost, which is the sign of floats and signed integers.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BitFlip;
 

@@ -1,12 +1,13 @@
-//! Values of the [`Dictionary`](crate::dictionary::Dictionary), one move for each of its two lists.
+//! Substitution of values of the [`Dictionary`](crate::dictionary::Dictionary): one kind of move for each of its two
+//! lists.
 
 use super::{At, Move};
 
-/// Constants harvested from the program, in all their readings.
+/// Replaces the number by a value that the dictionary derived from a constant of the program.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Harvested;
 
-/// Special values of the kind.
+/// Replaces the number by a special value of its kind, such as NaN, an infinity, a limit or a signed zero.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Special;
 

@@ -1,16 +1,19 @@
-//! The low `k` bits at once: cleared, set, or rounded away.
+//! Clears, sets or rounds away the low `k` bits together.
 //!
-//! Code asks whether a double is an integer, even, or exact in single precision; all of these are about trailing zeros.
+//! Code tests whether a double is an integer, is even, or is exact in single precision. All of these depend on the
+//! number of trailing zeros.
 
 use super::{At, Move};
 use crate::view::Kind;
 
-/// Clears, sets or rounds the low `k` bits, for `k` from 1 to the width of the fraction (or one less than an integer's).
+/// Clears, sets or rounds away the low `k` bits of the encoding, for `k` from the width of a float's fraction, or one
+/// less than the width of an integer, down to 1. Rounding a finite float may overflow to infinity, and setting bits of
+/// an infinity gives a NaN.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LowBits;
 
-/// Ways to treat the bits.
-const WAYS: usize = 3;
+/// Number of candidates per `k`.
+const OPERATIONS: usize = 3;
 
 impl Move for LowBits {
     fn name(&self) -> &'static str {
@@ -18,25 +21,26 @@ impl Move for LowBits {
     }
 
     fn count(&self, at: &At) -> usize {
-        WAYS * longest(at.target().kind) as usize
+        OPERATIONS * max_run(at.target().kind) as usize
     }
 
     fn candidate(&self, at: &At, index: usize) -> u64 {
         let kind = at.target().kind;
-        // Long runs first: whole numbers are more common than numbers with just one trailing zero.
-        let k = longest(kind) - (index / WAYS) as u32;
+        // Long runs first: conditions on integers are more common than conditions on a single trailing zero.
+        let k = max_run(kind) - (index / OPERATIONS) as u32;
         let low = (1u64 << k) - 1;
         let raw = at.raw();
-        match index % WAYS {
+        match index % OPERATIONS {
             0 => raw & !low,
             1 => raw | low,
-            // Half of the last place kept; may carry into the exponent, which is the right rounding.
+            // Adds half of the last place that stays. A carry into the exponent gives the correctly rounded value, too.
             _ => raw.wrapping_add(1 << (k - 1)) & !low & kind.mask(),
         }
     }
 }
 
-const fn longest(kind: Kind) -> u32 {
+/// The greatest `k`.
+const fn max_run(kind: Kind) -> u32 {
     if kind.is_float() { kind.fraction_bits() } else { kind.bits() - 1 }
 }
 

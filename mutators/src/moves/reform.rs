@@ -1,16 +1,22 @@
-//! A value made from the present one by arithmetic: sign, exponent, reciprocal, rounding.
+//! Values computed from the present one: its negative, reciprocal, double, half, square or rounding, or with another
+//! exponent. Neither steps on the ULP line nor bit flips reach most of them at once.
 
 use super::{At, Move, related::negated};
 use crate::view::Kind;
 
-/// Negates, inverts, rounds and rescales; for floats also puts the fraction under exponents of interest.
+/// Replaces the number by its negative, its integer rounding (for integers: its complement), reciprocal, double, half
+/// or square, and a float also by values of the same fraction with 12 other exponents.
+///
+/// The arithmetic is that of doubles, the result converted by [`Kind::from_real`]; so a zero has an infinite
+/// reciprocal, and a NaN stays NaN. A `Bool` has one candidate, its negation; a `Rounding` has none.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Reform;
 
-/// Candidates that floats and integers share.
+/// Number of candidates that floats and integers have alike.
 const COMMON: usize = 6;
 
-/// Binary exponents for the present fraction: around one, where integers and exact products end, and far out.
+/// Binary exponents to combine with the present fraction: near 0, at the ends of exact integers and exact products, and
+/// near the limits of the range.
 const EXPONENTS: [i32; 12] = [0, -1, 1, -27, 52, 30, -53, 62, 120, -120, 1000, -1000];
 
 impl Move for Reform {
@@ -45,7 +51,8 @@ impl Move for Reform {
     }
 }
 
-/// Keeps sign and fraction; the exponent is cut to what the format has, so -1000 gives a small normal `F32`.
+/// The raw bits with another binary exponent. It is clamped to the exponents of normal numbers, so -1000 gives a small
+/// normal `F32`.
 fn with_exponent(kind: Kind, raw: u64, exponent: i32) -> u64 {
     let fraction_bits = kind.fraction_bits();
     let exponent_bits = kind.bits() - 1 - fraction_bits;

@@ -1,16 +1,19 @@
-//! Values made from another argument: conditions such as `x == y`, `x < -y` or `x * y == 1` couple two of them.
+//! Values derived from another argument, because conditions such as `x == y`, `x < -y` or `x * y == 1` relate two of
+//! them.
 
 use super::{At, Move};
 use crate::{line, view::Kind};
 
-/// For every other slot: its value, negative, neighbours, reciprocal, double and half, rounded to the kind of this slot.
+/// Replaces the number by the value of another slot, or by its negative, one of its two neighbours on the ULP line, its
+/// reciprocal, its double or its half.
 ///
-/// Between slots of one kind the bits are copied, so NaN payloads and large integers survive.
+/// Values of another kind are converted through a double by [`Kind::from_real`]. Between slots of one kind the bits are
+/// copied, so NaN payloads and large integers are kept. A rounding mode neither has candidates nor is used for any.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Related;
 
-/// Ways to use the other value.
-const WAYS: usize = 7;
+/// Number of candidates per other slot.
+const DERIVATIONS: usize = 7;
 
 impl Move for Related {
     fn name(&self) -> &'static str {
@@ -18,30 +21,30 @@ impl Move for Related {
     }
 
     fn count(&self, at: &At) -> usize {
-        if at.target().kind == Kind::Rounding { 0 } else { WAYS * (numbers(at) - 1) }
+        if at.target().kind == Kind::Rounding { 0 } else { DERIVATIONS * (numbers(at) - 1) }
     }
 
     fn candidate(&self, at: &At, index: usize) -> u64 {
         let n_others = numbers(at) - 1;
-        // Plain copies from every slot first.
+        // Copies of every other slot come before all other derivations.
         let other = (at.slot + 1 + index % n_others) % numbers(at);
         from_other(at, other, index / n_others)
     }
 }
 
-/// Slots that hold numbers: a rounding mode, which is always the last slot, is no relative of any.
+/// Number of slots without the rounding mode, which is the last slot if there is one.
 fn numbers(at: &At) -> usize {
     at.slots.len() - usize::from(at.slots.last().is_some_and(|slot| slot.kind == Kind::Rounding))
 }
 
-/// `way` below [`WAYS`].
-fn from_other(at: &At, other: usize, way: usize) -> u64 {
+/// The candidate that derivation number `derivation` gives for the slot number `other`.
+fn from_other(at: &At, other: usize, derivation: usize) -> u64 {
     let kind = at.target().kind;
     let source = at.slots[other];
     let real = source.real(at.x);
     let same = if source.kind == kind { source.get(at.x) } else { kind.from_real(real) };
     let position = line::position(kind, same);
-    match way {
+    match derivation {
         0 => same,
         1 => negated(kind, same),
         2 => line::raw(kind, line::up(kind, position, 1)),
@@ -52,7 +55,7 @@ fn from_other(at: &At, other: usize, way: usize) -> u64 {
     }
 }
 
-/// Two's complement for integers; the sign bit for floats (NaN and zeros too).
+/// The raw bits of the negative: two's complement for integers, the other sign bit for floats, NaN and zeros included.
 pub(crate) const fn negated(kind: Kind, raw: u64) -> u64 {
     if kind.is_float() { raw ^ (1 << (kind.bits() - 1)) } else { raw.wrapping_neg() & kind.mask() }
 }
@@ -63,10 +66,10 @@ mod tests {
     use crate::moves::testing::candidates;
 
     #[test]
-    fn another_value_comes_plain_negative_inverse_and_next() {
+    fn another_value_gives_itself_its_negative_reciprocal_and_neighbour() {
         let got = candidates(&Related, &[(Kind::F64, 0), (Kind::F64, 4.0f64.to_bits())]);
-        for want in [4.0f64, -4.0, 0.25, f64::from_bits(4.0f64.to_bits() + 1)] {
-            assert!(got.contains(&want.to_bits()), "{want}");
+        for expected in [4.0f64, -4.0, 0.25, f64::from_bits(4.0f64.to_bits() + 1)] {
+            assert!(got.contains(&expected.to_bits()), "{expected}");
         }
     }
 
@@ -77,15 +80,15 @@ mod tests {
     }
 
     #[test]
-    fn a_rounding_mode_is_no_relative() {
+    fn a_rounding_mode_is_related_to_nothing() {
         let mode = (Kind::Rounding, 3);
         assert!(candidates(&Related, &[(Kind::F64, 0), mode]).is_empty(), "of a number");
-        assert_eq!(candidates(&Related, &[(Kind::F64, 0), (Kind::F64, 0), mode]).len(), WAYS, "of two numbers");
-        assert!(candidates(&Related, &[mode]).is_empty(), "and has none");
+        assert_eq!(candidates(&Related, &[(Kind::F64, 0), (Kind::F64, 0), mode]).len(), DERIVATIONS, "of two numbers");
+        assert!(candidates(&Related, &[mode]).is_empty(), "of the mode");
     }
 
     #[test]
-    fn a_single_slot_has_no_relatives() {
+    fn a_single_slot_has_no_candidates() {
         assert!(candidates(&Related, &[(Kind::F64, 0)]).is_empty());
     }
 }

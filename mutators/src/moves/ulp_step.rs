@@ -1,9 +1,10 @@
-//! Steps of plus or minus `2^k` on the ULP line.
+//! Steps of plus or minus `2^k` on the [ULP line](crate::line): from the next value to the next binade and beyond.
 
 use super::{At, Move};
 use crate::line;
 
-/// `2^k` values up or down for every `k`; at the ends of the line the step is cut.
+/// Moves the number by `2^k` steps up and down the ULP line, for every `k` below the width of the kind. At the ends of
+/// the line the step is shorter. Steps from finite floats may lead to infinities and NaN.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct UlpStep;
 

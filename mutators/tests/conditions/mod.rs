@@ -1,4 +1,4 @@
-//! Stand-ins for the conditions of mathematical libraries.
+//! Distances of conditions as they occur in mathematical libraries.
 
 mod words;
 
@@ -15,11 +15,11 @@ use words::{UNREACHED, behind, high, int, low, magnitude, real, reduced, to_int,
 pub struct Condition {
     pub name: &'static str,
     pub kinds: &'static [Kind],
-    /// Integer constants that the search may know.
+    /// Integer constants of the program that are in the dictionary.
     pub constants: &'static [i64],
     /// Distance of the wanted branch, `u64::MAX` where its site is not reached.
     pub distance: fn(&[u8]) -> u64,
-    /// Bound on the median number of evaluations, start included.
+    /// Limit for the median number of evaluations, the start included.
     pub limit: u64,
 }
 

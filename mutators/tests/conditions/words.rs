@@ -1,10 +1,11 @@
-//! How libraries take numbers apart.
+//! The operations by which mathematical libraries take numbers apart.
 
 use penfuzz_mutators::{
     distance::{Relation, exact_integer},
     view::Layout,
 };
 
+/// The value where the site is not reached.
 pub const UNREACHED: u64 = u64::MAX;
 
 /// The arguments as doubles.
@@ -12,10 +13,12 @@ pub fn real<const N: usize>(bytes: &[u8]) -> [f64; N] {
     Layout::doubles(bytes.len()).reals(bytes).try_into().expect("as many doubles as the condition has arguments")
 }
 
+/// The high word, as a signed integer.
 pub fn high(x: f64) -> i32 {
     (x.to_bits() >> 32) as i32
 }
 
+/// The low word.
 pub fn low(x: f64) -> u32 {
     x.to_bits() as u32
 }
@@ -25,21 +28,23 @@ pub fn magnitude(x: f64) -> i32 {
     high(x) & 0x7fff_ffff
 }
 
+/// The exact distance of a comparison of integers.
 pub fn int(relation: Relation, a: impl Into<i128>, b: impl Into<i128>) -> u64 {
     exact_integer(relation, a.into(), b.into())
 }
 
-/// `d` where `reached`.
+/// The value of `d` if the site is reached.
 pub fn behind(reached: bool, d: impl FnOnce() -> u64) -> u64 {
     if reached { d() } else { UNREACHED }
 }
 
-/// `(int)x` of C on x86: out of range gives the smallest integer.
+/// `(int)x` of C on x86-64: the smallest integer if `x` is out of range or NaN.
 pub fn to_int(x: f64) -> i32 {
     if x > -2_147_483_649.0 && x < 2_147_483_648.0 { x as i32 } else { i32::MIN }
 }
 
-/// The low word of a whole `y` between `2^21` and `2^53` with its fraction bits cut off, as a power function computes it.
+/// The bits of the low word of `y` that are before the binary point, as a number and in their place, as a power
+/// function computes them to test whether `y` is an integer, and odd. `None` unless `2^21 <= |y| < 2^52`.
 pub fn whole(y: f64) -> Option<(u32, u32)> {
     let k = (magnitude(y) >> 20) - 1023;
     (21..52).contains(&k).then(|| {
@@ -48,7 +53,7 @@ pub fn whole(y: f64) -> Option<(u32, u32)> {
     })
 }
 
-/// Distance of a multiple of pi/2 to `x`, as the quick argument reduction of a sine sees it.
+/// `x` less the nearest multiple of pi/2, as the fast argument reduction of a sine computes it.
 pub fn reduced(x: f64) -> f64 {
     let pi_2 = core::f64::consts::FRAC_PI_2;
     x - (x / pi_2).round() * pi_2

@@ -8,7 +8,11 @@ use libafl::{
     state::HasRand,
 };
 use libafl_bolts::{HasLen, rands::XorShift64Rand};
-use penfuzz_mutators::{dictionary::Dictionary, havoc::numeric_mutations, view::Layout};
+use penfuzz_mutators::{
+    dictionary::Dictionary,
+    havoc::numeric_mutations,
+    view::{Layout, Slot},
+};
 use proptest::{collection::vec, prelude::*};
 
 use super::{config, layouts};
@@ -53,8 +57,11 @@ proptest! {
             prop_assert_eq!(result == MutationResult::Mutated, after != bytes, "mutator {}", index);
             prop_assert_eq!(after.len(), bytes.len());
             if result == MutationResult::Mutated {
-                let outside = |start: usize, end: usize| after[..start] == bytes[..start] && after[end..] == bytes[end..];
-                let changed = layout.fitting(bytes.len()).iter().find(|slot| outside(slot.offset, slot.end()));
+                let is_only_change = |slot: &&Slot| {
+                    let (start, end) = (slot.offset, slot.end());
+                    after[..start] == bytes[..start] && after[end..] == bytes[end..]
+                };
+                let changed = layout.fitting(bytes.len()).iter().find(is_only_change);
                 prop_assert!(changed.is_some(), "mutator {}: {:?}", index, after);
             }
         }
