@@ -11,8 +11,12 @@ using namespace llvm;
 
 namespace {
 
-// Bits of `possible` by enum pen_side; and what is added to the right operand to have the left one.
-constexpr int Steps[3] = {-1, 0, 1};
+// Bits of `possible`.
+constexpr uint32_t Below = 1u << PEN_BELOW, Equal = 1u << PEN_EQUAL, Above = 1u << PEN_ABOVE;
+
+// By enum pen_side: what is added to the right operand to have the left one.
+constexpr int Steps[PEN_SIDES] = {-1, 0, 1};
+static_assert(Steps[PEN_BELOW] == -1 && Steps[PEN_EQUAL] == 0 && Steps[PEN_ABOVE] == 1, "the order of enum pen_side");
 
 bool canBe(const Value *V, const APInt &Number, const DataLayout &DL) {
   KnownBits Known = computeKnownBits(V, DL);
@@ -30,7 +34,7 @@ std::optional<APInt> beside(const APInt &K, int Step, bool IsSigned) {
 uint32_t sidesOfIntegers(Context &X, const Shape &S) {
   auto *L = dyn_cast<ConstantInt>(S.Left), *R = dyn_cast<ConstantInt>(S.Right);
   uint32_t Sides = 0;
-  for (unsigned I = 0; I < 3; I++) {
+  for (unsigned I = 0; I < PEN_SIDES; I++) {
     if (!L == !R) {
       Sides |= 1u << I;
       continue;
@@ -44,12 +48,12 @@ uint32_t sidesOfIntegers(Context &X, const Shape &S) {
 
 // Nothing lies beyond an infinity, and nothing beside NaN.
 uint32_t sidesOfFloats(const Shape &S) {
-  uint32_t Sides = 7;
+  uint32_t Sides = Below | Equal | Above;
   for (bool IsLeft : {false, true}) {
     auto *K = dyn_cast<ConstantFP>(IsLeft ? S.Left : S.Right);
     if (!K) continue;
     if (K->isNaN()) return 0;
-    if (K->isInfinity()) Sides &= K->isNegative() == IsLeft ? ~4u : ~1u;
+    if (K->isInfinity()) Sides &= K->isNegative() == IsLeft ? ~Above : ~Below;
   }
   return Sides;
 }
@@ -99,8 +103,8 @@ void emitSides(Context &X, IRBuilder<> &B, const Shape &S, Constant *Bytes, Valu
   bool IsUnsigned = CmpInst::isUnsigned(CmpInst::Predicate(S.Predicate));
   auto Wide = [&](Value *V) { return IsUnsigned ? B.CreateZExt(V, X.I64) : B.CreateSExt(V, X.I64); };
   Value *ToEqual = ConstantInt::get(X.I64, 0);
-  if (S.Predicate == CmpInst::ICMP_EQ) ToEqual = B.CreateExtractValue(Pair, 0);
-  if (S.Predicate == CmpInst::ICMP_NE) ToEqual = B.CreateExtractValue(Pair, 1);
+  if (S.Predicate == CmpInst::ICMP_EQ) ToEqual = B.CreateExtractValue(Pair, ToTrue);
+  if (S.Predicate == CmpInst::ICMP_NE) ToEqual = B.CreateExtractValue(Pair, ToFalse);
   X.call(B, X.Sides, {Bytes, Taken, X.u32(S.Predicate), Wide(S.Left), Wide(S.Right), ToEqual});
 }
 

@@ -63,8 +63,9 @@ private:
 
   // A truth value that is a constant on the way that control has taken: the comparisons that chose the way are sites of their
   // own, and here any other way is closer, as far as its comparison may be from the wanted outcome.
-  Value *decided(bool Truth) { return X.pairOf(B, X.Opaque, {X.u32(Truth | 2)}); }
+  Value *decided(bool Truth) { return X.pairOf(B, X.Opaque, {X.u32(PEN_OPAQUE_DECIDED | (Truth ? PEN_OPAQUE_TRUE : 0))}); }
 
+  static_assert(PEN_OPAQUE_TRUE == 1, "an extended truth value is the flag");
   Value *opaque(Value *V) { return X.pairOf(B, X.Opaque, {B.CreateZExt(V, X.I32)}); }
 
   Value *exchanged(Value *P) {
@@ -74,13 +75,13 @@ private:
       Comparison->setArgOperand(1, X.u32(CmpInst::getInversePredicate(Predicate)));
       return P;
     }
-    Value *Q = B.CreateInsertValue(P, B.CreateExtractValue(P, 1), 0);
-    return B.CreateInsertValue(Q, B.CreateExtractValue(P, 0), 1);
+    Value *Q = B.CreateInsertValue(P, B.CreateExtractValue(P, ToFalse), ToTrue);
+    return B.CreateInsertValue(Q, B.CreateExtractValue(P, ToTrue), ToFalse);
   }
 
   Value *combined(FunctionCallee How, Value *P, Value *Q) {
-    return X.pairOf(B, How, {B.CreateExtractValue(P, 0), B.CreateExtractValue(P, 1), B.CreateExtractValue(Q, 0),
-                              B.CreateExtractValue(Q, 1)});
+    return X.pairOf(B, How, {B.CreateExtractValue(P, ToTrue), B.CreateExtractValue(P, ToFalse),
+                             B.CreateExtractValue(Q, ToTrue), B.CreateExtractValue(Q, ToFalse)});
   }
 
   Value *traced(Value *V, unsigned Depth) {
@@ -323,10 +324,10 @@ private:
 };
 
 uint8_t operandClass(Type *T) {
-  if (T->isFloatTy()) return 1;
-  if (T->isFloatingPointTy()) return 2;
-  if (T->isIntegerTy()) return 3;
-  return T->isPointerTy() ? 4 : 0;
+  if (T->isFloatTy()) return PEN_OP_F32;
+  if (T->isFloatingPointTy()) return PEN_OP_F64;
+  if (T->isIntegerTy()) return PEN_OP_INT;
+  return T->isPointerTy() ? PEN_OP_POINTER : PEN_OP_NONE;
 }
 
 // The truth value that was widened to `V`, else null.
@@ -375,7 +376,7 @@ Shape shapeOf(Value *V) {
     } else if (auto *Cast = dyn_cast<CastInst>(V); Cast && (isa<TruncInst>(V) || isa<ZExtInst>(V))) {
       V = Cast->getOperand(0);
     } else if (isa<PHINode>(V) || isa<SelectInst>(V) || Op) {
-      S.Operand = 5;
+      S.Operand = PEN_OP_MANY;
       return S;
     } else {
       return S;
@@ -396,7 +397,7 @@ Shape shapeOfSite(const Site &S) {
   if (auto *Br = dyn_cast<BranchInst>(At)) return shapeOf(Br->getCondition());
   if (auto *Sel = dyn_cast<SelectInst>(At)) return shapeOf(Sel->getCondition());
   Shape Switched;
-  Switched.Operand = 3;
+  Switched.Operand = PEN_OP_INT;
   if (auto *Sw = dyn_cast<SwitchInst>(At)) Switched.Width = Sw->getCondition()->getType()->getIntegerBitWidth();
   return Switched;
 }

@@ -2,11 +2,16 @@
 #include "pen.h"
 
 #include "llvm/IR/MDBuilder.h"
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/TargetParser/Triple.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 
 namespace pen {
 using namespace llvm;
+
+// The fuel as an element of an array of 64-bit integers.
+static constexpr unsigned FuelIndex = offsetof(pen_state, fuel) / sizeof(int64_t);
+static_assert(offsetof(pen_state, fuel) % sizeof(int64_t) == 0 && sizeof(pen_state::fuel) == sizeof(int64_t), "it is one");
 
 Context::Context(Module &M) : M(M), C(M.getContext()) {
   I8 = Type::getInt8Ty(C);
@@ -14,37 +19,36 @@ Context::Context(Module &M) : M(M), C(M.getContext()) {
   I64 = Type::getInt64Ty(C);
   Ptr = PointerType::get(C, 0);
   Pair = StructType::get(C, {I64, I64});
-  auto *StateType = ArrayType::get(I64, 2); // only `r` and `fuel` are touched by instrumented code
+  auto *StateType = ArrayType::get(I64, FuelIndex + 1); // instrumented code touches nothing behind the fuel
   State = new GlobalVariable(M, StateType, false, GlobalValue::ExternalLinkage, nullptr, "__pen_state");
   State->setVisibility(GlobalValue::HiddenVisibility);
-  Type *F64 = Type::getDoubleTy(C), *F32 = Type::getFloatTy(C);
   Result = new GlobalVariable(M, Pair, false, GlobalValue::ExternalLinkage, nullptr, "__pen_pair");
   Result->setVisibility(GlobalValue::HiddenVisibility);
-  ICmp = declare("__pen_icmp", {Ptr, I32, I64, I64});
-  FCmp64 = declare("__pen_fcmp64", {Ptr, I32, F64, F64});
-  FCmp32 = declare("__pen_fcmp32", {Ptr, I32, F32, F32});
-  FCmpWide = declare("__pen_fcmp_wide", {Ptr, I32, I64, I64, I32});
-  FPClass = declare("__pen_fpclass", {Ptr, I64, I32, I32});
-  And = declare("__pen_and", {Ptr, I64, I64, I64, I64});
-  Or = declare("__pen_or", {Ptr, I64, I64, I64, I64});
-  Opaque = declare("__pen_opaque", {Ptr, I32});
-  Take = declare("__pen_take", {Ptr, I32, I64});
-  OnICmp = declare("__pen_on_icmp", {Ptr, I32, I32, I64, I64});
-  OnFCmp64 = declare("__pen_on_fcmp64", {Ptr, I32, I32, F64, F64});
-  OnFCmp32 = declare("__pen_on_fcmp32", {Ptr, I32, I32, F32, F32});
-  Switch = declare("__pen_switch", {Ptr, I64, Ptr, I32, I32});
-  OnOtherICmp = declare("__pen_on_other_icmp", {Ptr, I32, I32, I64, I64});
-  Sides = declare("__pen_sides", {Ptr, I32, I32, I64, I64, I64});
-  Sides80 = declare("__pen_sides80", {Ptr, I32, I64, I32, I64, I32});
-  OutOfFuel = declare("__pen_out_of_fuel", {});
+  ICmp = RUNTIME_FUNCTION(*this, __pen_icmp);
+  FCmp64 = RUNTIME_FUNCTION(*this, __pen_fcmp64);
+  FCmp32 = RUNTIME_FUNCTION(*this, __pen_fcmp32);
+  FCmpWide = RUNTIME_FUNCTION(*this, __pen_fcmp_wide);
+  FPClass = RUNTIME_FUNCTION(*this, __pen_fpclass);
+  And = RUNTIME_FUNCTION(*this, __pen_and);
+  Or = RUNTIME_FUNCTION(*this, __pen_or);
+  Opaque = RUNTIME_FUNCTION(*this, __pen_opaque);
+  Take = RUNTIME_FUNCTION(*this, __pen_take);
+  OnICmp = RUNTIME_FUNCTION(*this, __pen_on_icmp);
+  OnFCmp64 = RUNTIME_FUNCTION(*this, __pen_on_fcmp64);
+  OnFCmp32 = RUNTIME_FUNCTION(*this, __pen_on_fcmp32);
+  Switch = RUNTIME_FUNCTION(*this, __pen_switch);
+  OnOtherICmp = RUNTIME_FUNCTION(*this, __pen_on_other_icmp);
+  Sides = RUNTIME_FUNCTION(*this, __pen_sides);
+  Sides80 = RUNTIME_FUNCTION(*this, __pen_sides80);
+  OutOfFuel = RUNTIME_FUNCTION(*this, __pen_out_of_fuel);
   cast<Function>(OutOfFuel.getCallee())->removeFnAttr(Attribute::WillReturn);
 }
 
 // What an armed site calls leaves all registers as they were (KEEPS_REGISTERS in the runtime). Otherwise the code beside it
 // would have to spill what lives across the site, armed or not. And it touches no memory that the program or the hooks' own
 // loads and stores know of, but for what its pointers lead to: so that a loop can hold its fuel in a register.
-FunctionCallee Context::declare(StringRef Name, ArrayRef<Type *> Args) {
-  FunctionCallee Callee = M.getOrInsertFunction(Name, FunctionType::get(Type::getVoidTy(C), Args, false));
+FunctionCallee Context::declare(StringRef Name, FunctionType *Type) {
+  FunctionCallee Callee = M.getOrInsertFunction(Name, Type);
   auto *F = cast<Function>(Callee.getCallee());
   F->setVisibility(GlobalValue::HiddenVisibility);
   for (Attribute::AttrKind Kind : {Attribute::Cold, Attribute::NoUnwind, Attribute::WillReturn}) F->addFnAttr(Kind);
@@ -54,6 +58,11 @@ FunctionCallee Context::declare(StringRef Name, ArrayRef<Type *> Args) {
 }
 
 CallInst *Context::call(IRBuilder<> &B, FunctionCallee Callee, ArrayRef<Value *> Args) {
+  // LLVM's own check is an assertion, which released builds of LLVM leave out.
+  ArrayRef<Type *> Types = Callee.getFunctionType()->params();
+  bool Fits = Args.size() == Types.size();
+  for (unsigned I = 0; Fits && I < Args.size(); I++) Fits = Args[I]->getType() == Types[I];
+  if (!Fits) report_fatal_error("pen pass: wrong arguments for " + Callee.getCallee()->getName());
   CallInst *Call = B.CreateCall(Callee, Args);
   Call->setCallingConv(cast<Function>(Callee.getCallee())->getCallingConv());
   return Call;
@@ -91,7 +100,7 @@ Instruction *whenArmed(Context &X, Instruction *At, Constant *Action) {
 // The outcome byte, in code that is reached only when the site is armed: is anything to be done when this outcome is taken?
 static Instruction *whenNotIdle(Context &X, IRBuilder<> &B, Constant *Action, Value *Taken) {
   Value *Byte = B.CreateLoad(X.I8, B.CreateInBoundsGEP(X.I8, Action, Taken));
-  Value *Busy = B.CreateICmpNE(B.CreateAnd(Byte, X.u8(0x7f)), X.u8(0)); // all but PEN_ARMED
+  Value *Busy = B.CreateICmpNE(B.CreateAnd(Byte, X.u8(UINT8_MAX & ~PEN_ARMED)), X.u8(0));
   return SplitBlockAndInsertIfThen(Busy, &*B.GetInsertPoint(), /*Unreachable=*/false);
 }
 
@@ -132,18 +141,19 @@ static void hookTwoWay(Context &X, const Site &S, Site &Behind, Instruction *At,
     Comparison->eraseFromParent();
     return;
   }
-  Value *Other = B.CreateSelect(Condition, B.CreateExtractValue(Pair, 1), B.CreateExtractValue(Pair, 0));
+  Value *Other = B.CreateSelect(Condition, B.CreateExtractValue(Pair, ToFalse), B.CreateExtractValue(Pair, ToTrue));
   X.call(B, X.Take, {Action, Taken, Other});
   if (Behind.Possible) hookComparison(X, Behind, Compared, Busy, Taken, [&](IRBuilder<> &) { return Pair; }, Actions);
 }
 
 static Constant *casesOf(Context &X, const Site &S, SwitchInst *Sw) {
-  auto *Case = StructType::get(X.C, {X.I64, X.I32, X.I32});
   std::vector<Constant *> Items;
-  for (auto [Arm, Branch] : zip_equal(Sw->cases(), S.CaseBranches))
-    Items.push_back(ConstantStruct::get(
-        Case, {ConstantInt::getSigned(X.I64, Arm.getCaseValue()->getSExtValue()), X.u32(Branch), X.u32(0)}));
-  return X.array(Case, Items);
+  for (auto [Arm, Branch] : zip_equal(Sw->cases(), S.CaseBranches)) {
+    Record R(X.C, FIELD(pen_case, value, Arm.getCaseValue()->getSExtValue()), FIELD(pen_case, branch, Branch),
+             FIELD(pen_case, unused, 0));
+    Items.push_back(R.Init);
+  }
+  return X.array(Items);
 }
 
 static void hookSwitch(Context &X, Site &S, SwitchInst *Sw, GlobalVariable *Actions) {
@@ -161,7 +171,7 @@ static void burnFuel(Context &X, Instruction *At) {
   B.SetCurrentDebugLocation(At->getDebugLoc() ? At->getDebugLoc() : DebugLoc());
   if (auto *SP = At->getFunction()->getSubprogram(); SP && !At->getDebugLoc())
     B.SetCurrentDebugLocation(DILocation::get(X.C, SP->getLine(), 0, SP));
-  Value *Gauge = B.CreateConstInBoundsGEP1_64(X.I64, X.State, 1);
+  Value *Gauge = B.CreateConstInBoundsGEP1_64(X.I64, X.State, FuelIndex);
   Value *Left = B.CreateSub(B.CreateLoad(X.I64, Gauge), ConstantInt::get(X.I64, 1));
   B.CreateStore(Left, Gauge);
   Value *Empty = B.CreateICmpSLT(Left, ConstantInt::get(X.I64, 0));

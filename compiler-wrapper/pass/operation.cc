@@ -5,7 +5,6 @@
 #include "pen.h"
 
 #include "../runtime/functions.h"
-#include "../runtime/pen.h"
 
 #include "llvm/ADT/APFloat.h"
 #include "llvm/IR/Constants.h"
@@ -325,7 +324,7 @@ void hookOperation(Context &X, const Site &S, Instruction *At, GlobalVariable *A
     Words[I] = bitsOf(X, B, O->Operands[I], O->Number != PEN_FROM_UNSIGNED);
   }
   Value *Result = bitsOf(X, B, At, O->Number != PEN_TO_UNSIGNED);
-  FunctionCallee Hook = X.declare("__pen_on_operation", {X.Ptr, X.I32, X.I64, X.I64, X.I64, X.I64});
+  FunctionCallee Hook = RUNTIME_FUNCTION(X, __pen_on_operation);
   X.call(B, Hook, {Action, X.u32(What), Words[0], Words[1], Words[2], Result});
 }
 

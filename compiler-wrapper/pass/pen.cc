@@ -17,6 +17,7 @@
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 
 // One translation unit: reading LLVM's headers is most of the compile time.
+#include "agreement.cc"
 #include "boundary.cc"
 #include "composed.cc"
 #include "condition.cc"

@@ -1,6 +1,8 @@
 // Shared by the parts of the pass plugin: the module under instrumentation and the runtime's functions in it.
 #pragma once
 
+#include "record.h"
+
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/IRBuilder.h"
@@ -16,8 +18,13 @@
 
 namespace pen {
 
-// enum pen_site_kind
-enum class Kind : uint8_t { Branch, Switch, Select, Comparison, Operation };
+enum class Kind : uint8_t {
+  Branch = PEN_BRANCH,
+  Switch = PEN_SWITCH,
+  Select = PEN_SELECT,
+  Comparison = PEN_COMPARISON,
+  Operation = PEN_OPERATION,
+};
 
 // One conditional, the comparison of the two-way site before it, or one operation. Found before any transformation, so that
 // sites are what -O0 shows.
@@ -32,12 +39,17 @@ struct Site {
   llvm::Constant *Cases = nullptr; // array of struct pen_case, switch only
   uint32_t Possible = ~0u;         // bit per branch
   std::string Name;                // of an operation
-  unsigned Operation = 0;          // enum pen_operation
+  unsigned Operation = PEN_NO_OPERATION; // enum pen_operation
   uint8_t Width = 0;               // of an operation: bits of its floats
 
-  bool isConditional() const { return K <= Kind::Select; }
+  bool isConditional() const { return K == Kind::Branch || K == Kind::Switch || K == Kind::Select; }
   bool isOperation() const { return K == Kind::Operation; }
 };
+
+// The parts of a pair of distances, as indices.
+constexpr unsigned ToTrue = offsetof(pen_pair, to_true) / sizeof(uint64_t);
+constexpr unsigned ToFalse = offsetof(pen_pair, to_false) / sizeof(uint64_t);
+static_assert(sizeof(pen_pair) == 2 * sizeof(uint64_t), "a pair is two distances");
 
 // What follows a branch before another site is passed.
 struct Edges {
@@ -62,8 +74,8 @@ struct FunctionPlan {
 
 // A comparison behind a site, for its record.
 struct Shape {
-  uint8_t Predicate = 255;
-  uint8_t Operand = 0; // enum pen_operand
+  uint8_t Predicate = PEN_NO_PREDICATE;
+  uint8_t Operand = PEN_OP_NONE; // enum pen_operand
   uint8_t Width = 0;
   llvm::Value *Left = nullptr, *Right = nullptr; // its operands; null when there is not just one comparison
 };
@@ -76,7 +88,7 @@ public:
   llvm::LLVMContext &C;
   llvm::Type *I8, *I32, *I64;
   llvm::PointerType *Ptr;
-  llvm::StructType *Pair;   // struct pen_pair
+  llvm::StructType *Pair; // struct pen_pair
   llvm::GlobalVariable *State;
   llvm::GlobalVariable *Result; // struct pen_pair: where the functions of distances leave theirs
   llvm::FunctionCallee ICmp, FCmp64, FCmp32, FCmpWide, FPClass, And, Or, Opaque, Take, OnICmp, OnFCmp64, OnFCmp32, Switch, OutOfFuel, OnOtherICmp, Sides, Sides80;
@@ -97,14 +109,14 @@ public:
 
   // A private constant "text" with a terminating zero; equal texts share one.
   llvm::Constant *text(llvm::StringRef Text);
-  // A private array of T, or null when empty.
-  llvm::Constant *array(llvm::Type *T, llvm::ArrayRef<llvm::Constant *> Items);
+  // A private array of items of one type, or null when empty.
+  llvm::Constant *array(llvm::ArrayRef<llvm::Constant *> Items);
   llvm::Constant *u32(uint64_t V) { return llvm::ConstantInt::get(I32, V); }
   llvm::Constant *u8(uint64_t V) { return llvm::ConstantInt::get(I8, V); }
   llvm::Constant *null() { return llvm::ConstantPointerNull::get(Ptr); }
 
   // A function of the runtime, which is called by armed sites only.
-  llvm::FunctionCallee declare(llvm::StringRef Name, llvm::ArrayRef<llvm::Type *> Args);
+  llvm::FunctionCallee declare(llvm::StringRef Name, llvm::FunctionType *Type);
 
 private:
   std::map<std::string, llvm::Constant *> Texts;
@@ -137,6 +149,9 @@ std::optional<Site> operationAt(llvm::Instruction &I);
 Shape shapeOfOperation(const Site &S);
 void hookOperation(Context &X, const Site &S, llvm::Instruction *At, llvm::GlobalVariable *Actions);
 
+// A function of runtime/entries.h.
+#define RUNTIME_FUNCTION(X, Name) (X).declare(#Name, FunctionTypeOf<decltype(::Name)>::get((X).C))
+
 // hook.cc: code that runs before `At` only when the site is armed; and the first action byte of a site.
 llvm::Instruction *whenArmed(Context &X, llvm::Instruction *At, llvm::Constant *Action);
 llvm::Constant *actionsOf(Context &X, const Site &S, llvm::GlobalVariable *Actions);
@@ -152,15 +167,15 @@ void makeRecords(Context &X, const FunctionPlan &Plan, llvm::ArrayRef<Shape> Sha
 // signature.cc: the parameters as C sees them, and the thunk that decodes an input and calls the function.
 struct Parameter {
   std::string Name, Type;
-  unsigned Kind = 0; // enum pen_kind
+  unsigned Kind = PEN_UNSUPPORTED; // enum pen_kind
   bool Pointer = false;
   unsigned Offset = 0, Size = 0, Cell = 0;
 };
 struct Signature {
   std::vector<Parameter> Parameters;
   std::string ResultType;
-  unsigned ResultKind = 0;
-  unsigned InputSize = 0, OutputSize = 16; // the result has the first cell
+  unsigned ResultKind = PEN_UNSUPPORTED;
+  unsigned InputSize = 0, OutputSize = PEN_CELL_BYTES; // the result has the first cell
   bool Supported = true;
 };
 Signature signatureOf(llvm::Function &F, llvm::ArrayRef<std::string> Names);

@@ -145,7 +145,7 @@ static Site comparisonOf(const Site &Conditional) {
   S.K = Kind::Comparison;
   S.At = Conditional.At;
   S.Where = Conditional.Where;
-  S.Branches = 3;
+  S.Branches = PEN_SIDES;
   S.Possible = 0;
   return S;
 }

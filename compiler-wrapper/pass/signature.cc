@@ -9,8 +9,23 @@ using namespace llvm;
 
 namespace {
 
-// enum pen_kind
-enum Kind : unsigned { Unsupported, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, Bool, Void, Output };
+// enum pen_kind, by shorter names.
+enum Kind : unsigned {
+  Unsupported = PEN_UNSUPPORTED,
+  F32 = PEN_F32,
+  F64 = PEN_F64,
+  I8 = PEN_I8,
+  I16 = PEN_I16,
+  I32 = PEN_I32,
+  I64 = PEN_I64,
+  U8 = PEN_U8,
+  U16 = PEN_U16,
+  U32 = PEN_U32,
+  U64 = PEN_U64,
+  Bool = PEN_BOOL,
+  Void = PEN_VOID,
+  Output = PEN_OUTPUT,
+};
 
 unsigned sizeOf(unsigned K) {
   switch (K) {
@@ -54,7 +69,7 @@ struct CType {
 
 // The result structures of numeric libraries have a few numbers; what is larger is rather a state or a table.
 constexpr uint64_t MaxOutputBytes = 256;
-constexpr uint64_t CellBytes = 16;
+constexpr uint64_t CellBytes = PEN_CELL_BYTES;
 
 const char *tagName(unsigned Tag) {
   switch (Tag) {
@@ -145,8 +160,9 @@ CType irTypeOf(Type *T) {
   if (T->isPointerTy()) return {"pointer without debug information", Unsupported, true};
   if (T->isIntegerTy()) {
     static const char *Names[] = {"signed char", "short", "int", "long"};
+    static_assert(I16 == I8 + 1 && I32 == I8 + 2 && I64 == I8 + 3, "the order of the names");
     unsigned K = integerKind(T->getIntegerBitWidth(), true);
-    return {K ? Names[K - I8] : "integer", K, false};
+    return {K != Unsupported ? Names[K - I8] : "integer", K, false};
   }
   return {"aggregate", Unsupported, false};
 }
@@ -232,7 +248,7 @@ static Value *argument(Context &X, IRBuilder<> &B, const Parameter &P, Type *T, 
       Value *Bit = B.CreateAnd(B.CreateAlignedLoad(X.I8, Source, Align(1)), X.u8(1));
       B.CreateAlignedStore(Bit, Cell, Align(1));
     } else {
-      B.CreateMemCpy(Cell, Align(16), Source, Align(1), P.Size);
+      B.CreateMemCpy(Cell, Align(CellBytes), Source, Align(1), P.Size);
     }
     return Cell;
   }
@@ -245,15 +261,15 @@ static Value *argument(Context &X, IRBuilder<> &B, const Parameter &P, Type *T, 
 
 static void storeResult(Context &X, IRBuilder<> &B, CallInst *Call, Value *Out) {
   Type *T = Call->getType();
-  if (T->isIntegerTy(1)) B.CreateAlignedStore(B.CreateZExt(Call, X.I8), Out, Align(16));
+  if (T->isIntegerTy(1)) B.CreateAlignedStore(B.CreateZExt(Call, X.I8), Out, Align(CellBytes));
   else if (T->isIntegerTy() ? T->getIntegerBitWidth() <= 64 : T->isDoubleTy() || T->isFloatTy() || T->isPointerTy())
-    B.CreateAlignedStore(Call, Out, Align(16));
+    B.CreateAlignedStore(Call, Out, Align(CellBytes));
 }
 
 Constant *makeThunk(Context &X, Function &F, const Signature &S) {
   if (!S.Supported || F.getName() == "main") return X.null();
-  auto *Thunk = Function::Create(FunctionType::get(Type::getVoidTy(X.C), {X.Ptr, X.Ptr}, false), GlobalValue::InternalLinkage,
-                                 "__pen_call." + F.getName(), X.M);
+  using ThunkType = std::remove_pointer_t<decltype(pen_function::call)>;
+  auto *Thunk = Function::Create(FunctionTypeOf<ThunkType>::get(X.C), GlobalValue::InternalLinkage, "__pen_call." + F.getName(), X.M);
   Thunk->addFnAttr(Attribute::NoSanitizeCoverage);
   Thunk->addFnAttr(Attribute::NoInline);
   // A function that minds the rounding mode (-frounding-math) is inlined only where all code does.

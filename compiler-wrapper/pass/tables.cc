@@ -18,9 +18,9 @@ Constant *Context::text(StringRef Text) {
   return Known;
 }
 
-Constant *Context::array(Type *T, ArrayRef<Constant *> Items) {
+Constant *Context::array(ArrayRef<Constant *> Items) {
   if (Items.empty()) return null();
-  auto *A = ArrayType::get(T, Items.size());
+  auto *A = ArrayType::get(Items.front()->getType(), Items.size());
   return new GlobalVariable(M, A, true, GlobalValue::PrivateLinkage, ConstantArray::get(A, Items), "__pen_data");
 }
 
@@ -64,43 +64,46 @@ static Constant *recordOf(Context &X, Function &F, StructType *T) {
 }
 
 static Constant *edgesOf(Context &X, ArrayRef<Edges> All, StructType *FunctionType) {
-  auto *T = StructType::get(X.C, {X.Ptr, X.Ptr, X.Ptr, X.I32, X.I32, X.I32, X.I32});
   std::vector<Constant *> Items;
   for (const Edges &E : All) {
     std::vector<Constant *> Next, Calls, Lines;
     for (unsigned N : E.Next) Next.push_back(X.u32(N));
     for (Function *F : E.Calls) Calls.push_back(recordOf(X, *F, FunctionType));
     for (unsigned L : E.Lines) Lines.push_back(X.u32(L));
-    Items.push_back(ConstantStruct::get(T, {X.array(X.I32, Next), X.array(X.Ptr, Calls), X.array(X.I32, Lines),
-                                            X.u32(Next.size()), X.u32(Calls.size()), X.u32(Lines.size()), X.u32(0)}));
+    Record R(X.C,
+             FIELD(pen_edges, next, X.array(Next)),
+             FIELD(pen_edges, calls, X.array(Calls)),
+             FIELD(pen_edges, lines, X.array(Lines)),
+             FIELD(pen_edges, n_next, Next.size()),
+             FIELD(pen_edges, n_calls, Calls.size()),
+             FIELD(pen_edges, n_lines, Lines.size()),
+             FIELD(pen_edges, unused, 0));
+    Items.push_back(R.Init);
   }
-  return X.array(T, Items);
+  return X.array(Items);
 }
 
 static Constant *parametersOf(Context &X, const Signature &S) {
-  auto *T = StructType::get(X.C, {X.Ptr, X.Ptr, X.I32, X.I32, X.I32, X.I32, X.I32, X.I32});
   std::vector<Constant *> Items;
-  for (const Parameter &P : S.Parameters)
-    Items.push_back(ConstantStruct::get(
-        T, {X.text(P.Name), X.text(P.Type), X.u32(P.Kind), X.u32(P.Pointer), X.u32(P.Offset), X.u32(P.Size), X.u32(P.Cell),
-            X.u32(0)}));
-  return X.array(T, Items);
+  for (const Parameter &P : S.Parameters) {
+    Record R(X.C,
+             FIELD(pen_param, name, X.text(P.Name)),
+             FIELD(pen_param, type, X.text(P.Type)),
+             FIELD(pen_param, kind, P.Kind),
+             FIELD(pen_param, pointer, P.Pointer),
+             FIELD(pen_param, offset, P.Offset),
+             FIELD(pen_param, size, P.Size),
+             FIELD(pen_param, cell, P.Cell),
+             FIELD(pen_param, unused, 0));
+    Items.push_back(R.Init);
+  }
+  return X.array(Items);
 }
 
 template <typename V> static Constant *numbersOf(Context &X, const std::vector<V> &Values) {
   std::vector<Constant *> Items;
   for (V Value : Values) Items.push_back(ConstantInt::get(X.I64, static_cast<uint64_t>(Value)));
-  return X.array(X.I64, Items);
-}
-
-static StructType *functionType(Context &X) {
-  std::vector<Type *> Fields(11, X.Ptr);
-  Fields.insert(Fields.end(), 10, X.I32);
-  return StructType::get(X.C, Fields);
-}
-
-static StructType *siteType(Context &X) {
-  return StructType::get(X.C, {X.Ptr, X.Ptr, X.Ptr, X.Ptr, X.Ptr, X.Ptr, X.I32, X.I32, X.I32, X.I32, X.I8, X.I8, X.I8, X.I8, X.I32, X.I32, X.I32});
+  return X.array(Items);
 }
 
 struct Place {
@@ -115,59 +118,89 @@ static Place placeOf(const FunctionPlan &Plan, const DebugLoc &L) {
   return {Plan.F->getParent()->getSourceFileName(), 0, 0};
 }
 
-static Constant *siteRecord(Context &X, const FunctionPlan &Plan, unsigned I, const Shape &Sh, GlobalVariable *Actions,
-                            Constant *Owner, StructType *FT) {
+static auto siteRecord(Context &X, const FunctionPlan &Plan, unsigned I, const Shape &Sh, GlobalVariable *Actions,
+                       Constant *Owner, StructType *FT) {
   const Site &S = Plan.Sites[I];
   Place P = placeOf(Plan, S.Where);
-  Constant *Action = ConstantExpr::getInBoundsGetElementPtr(X.I8, Actions, ArrayRef<Constant *>{X.u32(S.FirstAction)});
   unsigned Cases = 0;
   if (S.Cases) Cases = cast<ArrayType>(cast<GlobalVariable>(S.Cases)->getValueType())->getNumElements();
-  return ConstantStruct::get(siteType(X),
-                             {Owner, X.text(P.File), Action, edgesOf(X, Plan.Follow[I], FT), S.Cases ? S.Cases : X.null(),
-                              X.text(S.Name), X.u32(P.Line), X.u32(P.Column), X.u32(S.Branches), X.u32(Cases),
-                              X.u8(unsigned(S.K)), X.u8(Sh.Predicate), X.u8(Sh.Operand), X.u8(Sh.Width),
-                              X.u32(S.Possible), X.u32(S.Operation), X.u32(0)});
+  return Record(X.C,
+                FIELD(pen_site, function, Owner),
+                FIELD(pen_site, file, X.text(P.File)),
+                FIELD(pen_site, actions, actionsOf(X, S, Actions)),
+                FIELD(pen_site, edges, edgesOf(X, Plan.Follow[I], FT)),
+                FIELD(pen_site, cases, S.Cases ? S.Cases : X.null()),
+                FIELD(pen_site, name, X.text(S.Name)),
+                FIELD(pen_site, line, P.Line),
+                FIELD(pen_site, column, P.Column),
+                FIELD(pen_site, n_branches, S.Branches),
+                FIELD(pen_site, n_cases, Cases),
+                FIELD(pen_site, kind, S.K),
+                FIELD(pen_site, predicate, Sh.Predicate),
+                FIELD(pen_site, operand, Sh.Operand),
+                FIELD(pen_site, width, Sh.Width),
+                FIELD(pen_site, possible, S.Possible),
+                FIELD(pen_site, operation, S.Operation),
+                FIELD(pen_site, unused, 0));
 }
 
-static Constant *functionRecord(Context &X, const FunctionPlan &Plan, Constant *Sites, StructType *FT) {
+static auto functionRecord(Context &X, const FunctionPlan &Plan, Constant *Sites, StructType *FT) {
   Function &F = *Plan.F;
   DISubprogram *SP = F.getSubprogram();
   Signature S = signatureOf(F, Plan.ParameterNames);
   std::string File = SP ? pathOf(SP->getFile()) : X.M.getSourceFileName();
   StringRef Name = SP && !SP->getName().empty() ? SP->getName() : F.getName();
-  return ConstantStruct::get(
-      FT, {X.text(Name), X.text(F.getName()), X.text(File), &F, makeThunk(X, F, S), parametersOf(X, S), Sites,
-           edgesOf(X, {Plan.Entry}, FT), numbersOf(X, Plan.Floats), numbersOf(X, Plan.Integers), X.text(S.ResultType),
-           X.u32(S.Parameters.size()), X.u32(Plan.Sites.size()), X.u32(Plan.Floats.size()), X.u32(Plan.Integers.size()),
-           X.u32(S.ResultKind), X.u32(S.InputSize), X.u32(SP ? SP->getLine() : 0), X.u32(F.hasLocalLinkage()),
-           X.u32(S.OutputSize), X.u32(0)});
+  return Record(X.C,
+                FIELD(pen_function, name, X.text(Name)),
+                FIELD(pen_function, symbol, X.text(F.getName())),
+                FIELD(pen_function, file, X.text(File)),
+                FIELD(pen_function, address, &F),
+                FIELD(pen_function, call, makeThunk(X, F, S)),
+                FIELD(pen_function, params, parametersOf(X, S)),
+                FIELD(pen_function, sites, Sites),
+                FIELD(pen_function, entry, edgesOf(X, {Plan.Entry}, FT)),
+                FIELD(pen_function, floats, numbersOf(X, Plan.Floats)),
+                FIELD(pen_function, integers, numbersOf(X, Plan.Integers)),
+                FIELD(pen_function, result_type, X.text(S.ResultType)),
+                FIELD(pen_function, n_params, S.Parameters.size()),
+                FIELD(pen_function, n_sites, Plan.Sites.size()),
+                FIELD(pen_function, n_floats, Plan.Floats.size()),
+                FIELD(pen_function, n_integers, Plan.Integers.size()),
+                FIELD(pen_function, result_kind, S.ResultKind),
+                FIELD(pen_function, input_size, S.InputSize),
+                FIELD(pen_function, line, SP ? SP->getLine() : 0),
+                FIELD(pen_function, is_static, F.hasLocalLinkage()),
+                FIELD(pen_function, output_size, S.OutputSize),
+                FIELD(pen_function, unused, 0));
 }
+
+using FunctionRecord = decltype(functionRecord(std::declval<Context &>(), std::declval<const FunctionPlan &>(), nullptr, nullptr));
 
 void makeRecords(Context &X, const FunctionPlan &Plan, ArrayRef<Shape> Shapes, GlobalVariable *Actions,
                  SmallVectorImpl<GlobalValue *> &Used) {
   Function &F = *Plan.F;
-  StructType *FT = functionType(X);
-  auto *Record = cast<GlobalVariable>(recordOf(X, F, FT));
+  StructType *FT = FunctionRecord::type(X.C);
+  auto *Own = cast<GlobalVariable>(recordOf(X, F, FT));
   Constant *Sites = X.null();
   if (!Plan.Sites.empty()) {
     std::vector<Constant *> Items;
     for (unsigned I = 0; I < Plan.Sites.size(); I++)
-      Items.push_back(siteRecord(X, Plan, I, Shapes[I], Actions, Record, FT));
-    Constant *All = ConstantArray::get(ArrayType::get(siteType(X), Items.size()), Items);
+      Items.push_back(siteRecord(X, Plan, I, Shapes[I], Actions, Own, FT).Init);
+    Constant *All = ConstantArray::get(ArrayType::get(Items.front()->getType(), Items.size()), Items);
     GlobalVariable *G = placed(X, F, All, "__pen_sites", "pen_sites", GlobalValue::InternalLinkage, false);
     G->setAlignment(Align(8)); // no gaps between the arrays of different functions
     Used.push_back(G);
     Used.push_back(Actions);
     Sites = G;
   }
-  Record->setInitializer(functionRecord(X, Plan, Sites, FT));
-  Record->setLinkage(F.getLinkage() == GlobalValue::ExternalWeakLinkage ? GlobalValue::ExternalLinkage : F.getLinkage());
-  if (!F.hasLocalLinkage()) Record->setVisibility(GlobalValue::HiddenVisibility);
-  else Record->setVisibility(GlobalValue::DefaultVisibility);
-  Record->setSection("pen_functions");
-  Record->setAlignment(Align(8));
-  if (F.hasComdat()) Record->setComdat(F.getComdat());
-  Used.push_back(Record);
+  Own->setInitializer(functionRecord(X, Plan, Sites, FT).Init);
+  Own->setLinkage(F.getLinkage() == GlobalValue::ExternalWeakLinkage ? GlobalValue::ExternalLinkage : F.getLinkage());
+  if (!F.hasLocalLinkage()) Own->setVisibility(GlobalValue::HiddenVisibility);
+  else Own->setVisibility(GlobalValue::DefaultVisibility);
+  Own->setSection("pen_functions");
+  Own->setAlignment(Align(8));
+  if (F.hasComdat()) Own->setComdat(F.getComdat());
+  Used.push_back(Own);
 }
 
 } // namespace pen

@@ -2,12 +2,6 @@
  *
  * In integers where the metric is exact, so that no floating-point exception is raised. */
 
-/* Distances of a condition to being true and to being false. Exactly one of them is 0. */
-struct pen_pair {
-  uint64_t to_true, to_false;
-};
-
-/* Instrumented code gives this as `result`: pairs in registers would have to be registers that it may clobber. */
 HIDDEN struct pen_pair __pen_pair;
 
 /* Largest distance; one less than "not reached". */
@@ -86,18 +80,18 @@ static struct pen_pair integers(enum relation rel, uint64_t a, uint64_t b, int i
   return from_gap(rel, a == b, less, gap);
 }
 
-/* `predicate` is llvm::CmpInst::Predicate (32 to 41); the operands are extended to 64 bits as the predicate reads them. */
+/* The operands are extended to 64 bits as the predicate reads them. */
 static struct pen_pair icmp(uint32_t predicate, uint64_t a, uint64_t b) {
   switch (predicate) {
-    case 32: return integers(EQUAL, a, b, 1);
-    case 33: return swapped(integers(EQUAL, a, b, 1));
-    case 34: return integers(LESS, b, a, 0);
-    case 35: return integers(LESS_EQUAL, b, a, 0);
-    case 36: return integers(LESS, a, b, 0);
-    case 37: return integers(LESS_EQUAL, a, b, 0);
-    case 38: return integers(LESS, b, a, 1);
-    case 39: return integers(LESS_EQUAL, b, a, 1);
-    case 40: return integers(LESS, a, b, 1);
+    case PEN_ICMP_EQ: return integers(EQUAL, a, b, 1);
+    case PEN_ICMP_NE: return swapped(integers(EQUAL, a, b, 1));
+    case PEN_ICMP_UGT: return integers(LESS, b, a, 0);
+    case PEN_ICMP_UGE: return integers(LESS_EQUAL, b, a, 0);
+    case PEN_ICMP_ULT: return integers(LESS, a, b, 0);
+    case PEN_ICMP_ULE: return integers(LESS_EQUAL, a, b, 0);
+    case PEN_ICMP_SGT: return integers(LESS, b, a, 1);
+    case PEN_ICMP_SGE: return integers(LESS_EQUAL, b, a, 1);
+    case PEN_ICMP_SLT: return integers(LESS, a, b, 1);
     default: return integers(LESS_EQUAL, a, b, 1);
   }
 }
@@ -183,28 +177,27 @@ static struct pen_pair is_ordered(struct place a, struct place b) {
   return p;
 }
 
-/* Bits of llvm's fcmp predicates: equal 1, greater 2, less 4, unordered 8. */
 static struct pen_pair floats(uint32_t predicate, struct place a, struct place b) {
   switch (predicate) {
-    case 1: return ordered(EQUAL, a, b);
-    case 2: return ordered(LESS, b, a);
-    case 3: return ordered(LESS_EQUAL, b, a);
-    case 4: return ordered(LESS, a, b);
-    case 5: return ordered(LESS_EQUAL, a, b);
-    case 7: return is_ordered(a, b);
-    case 8: return swapped(is_ordered(a, b));
-    case 10: return swapped(ordered(LESS_EQUAL, a, b));
-    case 11: return swapped(ordered(LESS, a, b));
-    case 12: return swapped(ordered(LESS_EQUAL, b, a));
-    case 13: return swapped(ordered(LESS, b, a));
-    case 14: return swapped(ordered(EQUAL, a, b));
+    case PEN_FCMP_OEQ: return ordered(EQUAL, a, b);
+    case PEN_FCMP_OGT: return ordered(LESS, b, a);
+    case PEN_FCMP_OGE: return ordered(LESS_EQUAL, b, a);
+    case PEN_FCMP_OLT: return ordered(LESS, a, b);
+    case PEN_FCMP_OLE: return ordered(LESS_EQUAL, a, b);
+    case PEN_FCMP_ORD: return is_ordered(a, b);
+    case PEN_FCMP_UNO: return swapped(is_ordered(a, b));
+    case PEN_FCMP_UGT: return swapped(ordered(LESS_EQUAL, a, b));
+    case PEN_FCMP_UGE: return swapped(ordered(LESS, a, b));
+    case PEN_FCMP_ULT: return swapped(ordered(LESS_EQUAL, b, a));
+    case PEN_FCMP_ULE: return swapped(ordered(LESS, b, a));
+    case PEN_FCMP_UNE: return swapped(ordered(EQUAL, a, b));
     default: break;
   }
-  /* one (6) and ueq (9): different numbers, and its negation */
+  /* PEN_FCMP_ONE and PEN_FCMP_UEQ: different numbers, and its negation */
   struct pen_pair differ = swapped(ordered(EQUAL, a, b));
   uint64_t beyond = add_sat(excess(a), excess(b));
   if (beyond) differ = (struct pen_pair){nan_cost(beyond), 0};
-  return predicate == 6 ? differ : swapped(differ);
+  return predicate == PEN_FCMP_ONE ? differ : swapped(differ);
 }
 
 static struct pen_pair fcmp64(uint32_t predicate, double a, double b) {
@@ -215,24 +208,43 @@ static struct pen_pair fcmp32(uint32_t predicate, float a, float b) {
   return floats(predicate, place_of_float(a), place_of_float(b));
 }
 
+/* What the code below assumes of the numbers of the predicates, beside their ranges. */
+_Static_assert(PEN_ICMP_EQ < PEN_ICMP_NE && PEN_ICMP_NE < PEN_ICMP_UGT, "equality comes before the orders");
+_Static_assert(PEN_ICMP_UGT == (PEN_ICMP_UGT & ~PEN_ICMP_ORDER) + (PEN_ICMP_SGT & PEN_ICMP_ORDER) &&
+                   PEN_ICMP_UGE == PEN_ICMP_UGT + 1 && PEN_ICMP_ULT == PEN_ICMP_UGT + 2 && PEN_ICMP_ULE == PEN_ICMP_UGT + 3 &&
+                   PEN_ICMP_SGE == PEN_ICMP_SGT + 1 && PEN_ICMP_SLT == PEN_ICMP_SGT + 2 && PEN_ICMP_SLE == PEN_ICMP_SGT + 3,
+               "signed and unsigned orders have the same lowest bits");
+_Static_assert(!(PEN_ICMP_UGT & PEN_ICMP_OR_EQUAL) && !(PEN_ICMP_ULT & PEN_ICMP_OR_EQUAL), "> and < have that bit clear");
+#define IS_CASES(predicate, cases) _Static_assert((predicate) == (cases), "a predicate is the sum of the cases in which it holds")
+IS_CASES(PEN_FCMP_OGE, PEN_FCMP_GREATER | PEN_FCMP_EQUAL);
+IS_CASES(PEN_FCMP_OLE, PEN_FCMP_LESS | PEN_FCMP_EQUAL);
+IS_CASES(PEN_FCMP_ONE, PEN_FCMP_LESS | PEN_FCMP_GREATER);
+IS_CASES(PEN_FCMP_UGE, PEN_FCMP_UNORDERED | PEN_FCMP_GREATER | PEN_FCMP_EQUAL);
+IS_CASES(PEN_FCMP_ULT, PEN_FCMP_UNORDERED | PEN_FCMP_LESS);
+IS_CASES(PEN_FCMP_ULE, PEN_FCMP_UNORDERED | PEN_FCMP_LESS | PEN_FCMP_EQUAL);
+IS_CASES(PEN_FCMP_UGT, PEN_FCMP_UNORDERED | PEN_FCMP_GREATER);
+
+/* Equality and inequality have no sign; they are compared as signed integers. */
+#define IS_UNSIGNED(predicate) ((predicate) >= PEN_ICMP_UGT && (predicate) <= PEN_ICMP_ULE)
+
 /* In the exact metric, and in integer registers: how far the comparison, which holds or not, is from the other truth value.
  * The same as `icmp` says. */
 static __attribute__((always_inline)) inline uint64_t exact_icmp(uint32_t predicate, uint64_t a, uint64_t b, int holds) {
-  int is_unsigned = predicate >= 34 && predicate <= 37;
-  int less = is_unsigned ? a < b : (int64_t)a < (int64_t)b;
+  int less = IS_UNSIGNED(predicate) ? a < b : (int64_t)a < (int64_t)b;
   uint64_t gap = smaller(less ? b - a : a - b, FAR);
-  gap += predicate > 33 && (predicate & 1) == holds; /* >=, <= that hold, or <, > that do not: one more than to equality */
+  /* >= and <= that hold, and < and > that do not: one more than to equality */
+  gap += predicate > PEN_ICMP_NE && (predicate & PEN_ICMP_OR_EQUAL) == holds;
   return smaller(gap + (gap == 0), FAR);
 }
 
 static __attribute__((always_inline)) inline int holds(uint32_t predicate, uint64_t a, uint64_t b) {
-  if (predicate <= 33) return (a == b) == (predicate == 32);
-  int is_signed = predicate >= 38, less = is_signed ? (int64_t)a < (int64_t)b : a < b;
-  switch (predicate & 3) {
-    case 2: return !less && a != b; /* 34, 38 */
-    case 3: return !less;           /* 35, 39 */
-    case 0: return less;            /* 36, 40 */
-    default: return less || a == b; /* 37, 41 */
+  if (predicate <= PEN_ICMP_NE) return (a == b) == (predicate == PEN_ICMP_EQ);
+  int less = predicate >= PEN_ICMP_SGT ? (int64_t)a < (int64_t)b : a < b;
+  switch (predicate & PEN_ICMP_ORDER) {
+    case PEN_ICMP_SGT & PEN_ICMP_ORDER: return !less && a != b;
+    case PEN_ICMP_SGE & PEN_ICMP_ORDER: return !less;
+    case PEN_ICMP_SLT & PEN_ICMP_ORDER: return less;
+    default: return less || a == b;
   }
 }
 
@@ -265,8 +277,12 @@ KEEPS_REGISTERS void __pen_fcmp_wide(struct pen_pair *result, uint32_t predicate
 
 /* ---- classes of floats ------------------------------------------------------------------------------------------- */
 
-/* The classes by rising size, positive and negative, as bits of llvm.is.fpclass. */
-static const uint32_t classes[6][2] = {{0x40, 0x20}, {0x80, 0x10}, {0x100, 0x8}, {0x200, 0x4}, {0x1, 0x1}, {0x2, 0x2}};
+/* The classes by rising size, positive and negative. */
+static const uint32_t classes[6][2] = {
+    {PEN_POSITIVE_ZERO, PEN_NEGATIVE_ZERO},         {PEN_POSITIVE_SUBNORMAL, PEN_NEGATIVE_SUBNORMAL},
+    {PEN_POSITIVE_NORMAL, PEN_NEGATIVE_NORMAL},     {PEN_POSITIVE_INFINITY, PEN_NEGATIVE_INFINITY},
+    {PEN_SIGNALING_NAN, PEN_SIGNALING_NAN},         {PEN_QUIET_NAN, PEN_QUIET_NAN},
+};
 
 /* How many floats lie between the one of `bits` and the nearest one in `mask`; 0 if it is in. Both zeros are on the line. */
 static uint64_t to_classes(uint64_t bits, uint32_t width, uint32_t mask) {
@@ -312,9 +328,9 @@ KEEPS_REGISTERS void __pen_or(struct pen_pair *result, uint64_t at, uint64_t af,
   put_sum(&result->to_false, af, bf);
 }
 
-/* A truth value, the lowest bit of `truth`, with nothing behind it. Bit 1: it was decided on the way here, and comparisons
- * on another way, which have distances, are closer. */
+/* A truth value with nothing behind it; `truth` has the bits of enum pen_opaque_flag. Of one that was decided on the way here,
+ * the comparisons on another way, which have distances, are closer. */
 KEEPS_REGISTERS void __pen_opaque(struct pen_pair *result, uint32_t truth) {
-  uint64_t away = truth & 2 && __pen_state.metric != PEN_SQUARED ? FAR : unit();
-  *result = (struct pen_pair){truth & 1 ? 0 : away, truth & 1 ? away : 0};
+  uint64_t away = truth & PEN_OPAQUE_DECIDED && __pen_state.metric != PEN_SQUARED ? FAR : unit();
+  *result = (struct pen_pair){truth & PEN_OPAQUE_TRUE ? 0 : away, truth & PEN_OPAQUE_TRUE ? away : 0};
 }

@@ -34,7 +34,7 @@ static const struct {
 };
 
 INLINE struct event event_of(uint32_t what, uint64_t a, uint64_t b, uint64_t c, uint64_t result) {
-  struct event e = {what & 0xff, what, {a, b, c}, result};
+  struct event e = {what & PEN_OPERATION_MASK, what, {a, b, c}, result};
   e.out = format_of(!!(what & PEN_SINGLE));
   e.in = format_of(what & PEN_SINGLE && e.operation != PEN_NARROW);
   e.integer_in = domains[e.operation].integer - 1;
@@ -232,7 +232,7 @@ static int64_t power_of_two(struct format f, int n) { return (int64_t)(f.bias + 
 /* To the nearest float which, without its fraction, is no number of the type. NaN and infinity are lost, too. */
 static uint64_t out_of_type(const struct event *e) {
   if (!is_finite(e->in, e->operand[0])) return 0;
-  int bits = (int)(e->what >> PEN_INTEGER_SHIFT & 0xff), is_signed = e->operation == PEN_TO_SIGNED;
+  int bits = (int)(e->what >> PEN_INTEGER_SHIFT & PEN_INTEGER_MASK), is_signed = e->operation == PEN_TO_SIGNED;
   int64_t key = key_of(e->in, e->operand[0]), above = power_of_two(e->in, bits - is_signed);
   int finer = e->in.fraction - (bits - 1); /* -2^(bits - 1) - 1, or the next float where that is none */
   int64_t under = is_signed ? -above - (finer > 0 ? INT64_C(1) << finer : 1) : -power_of_two(e->in, 0);
@@ -314,7 +314,7 @@ INLINE void missed(const uint8_t *action, uint64_t d) {
  * raised but inexact; and one of operands that are no numbers any more, as all are behind the first of a long loop. */
 KEEPS_REGISTERS void __pen_on_operation(const uint8_t *actions, uint32_t what, uint64_t a, uint64_t b, uint64_t c,
                                         uint64_t result) {
-  uint32_t operation = what & 0xff;
+  uint32_t operation = what & PEN_OPERATION_MASK;
   struct format f = format_of(!!(what & PEN_SINGLE));
   uint64_t size = size_of(f, result);
   int binary = operation >= PEN_ADD && operation <= PEN_DIVIDE;

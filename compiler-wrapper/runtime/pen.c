@@ -2,21 +2,14 @@
  *
  * The hook itself is emitted inline by the pass; what is here runs only at sites that an objective has armed.
  * Everything but __pen_tables is hidden, so that each target file and each shared library has a runtime of its own. */
-#include "pen.h"
+#include "entries.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define HIDDEN __attribute__((visibility("hidden")))
-/* Keeps every register but r11, floating-point ones included: see keepRegisters in pass/hook.cc. */
-#if defined(__x86_64__)
-#define KEEPS_REGISTERS HIDDEN __attribute__((preserve_all))
-#define SLOW static __attribute__((preserve_all, noinline, cold))
-#else
-#define KEEPS_REGISTERS HIDDEN
-#define SLOW static __attribute__((noinline, cold))
-#endif
+/* What an entry calls where nothing is hot any more: out of line, so that the entry itself has no registers to save. */
+#define SLOW static ALL_REGISTERS_KEPT __attribute__((noinline, cold))
 #define WEAK_HIDDEN __attribute__((weak, visibility("hidden")))
 
 HIDDEN struct pen_state __pen_state = {.fuel = INT64_MAX};
@@ -152,13 +145,14 @@ KEEPS_REGISTERS void __pen_on_icmp(const uint8_t *actions, uint32_t taken, uint3
 /* `predicate` and operands as for __pen_fcmp64. */
 KEEPS_REGISTERS void __pen_on_fcmp64(const uint8_t *actions, uint32_t taken, uint32_t predicate, double a, double b) {
   struct place pa = place_of_double(a), pb = place_of_double(b);
-  if (!only_near(actions[taken]) || predicate == 7 || predicate == 8 || excess(pa) || excess(pb)) {
+  if (!only_near(actions[taken]) || predicate == PEN_FCMP_ORD || predicate == PEN_FCMP_UNO || excess(pa) || excess(pb)) {
     if (!follows(actions, taken)) on_fcmp64(actions, taken, predicate, a, b);
     return;
   }
   uint64_t gap = pa.key < pb.key ? (uint64_t)pb.key - (uint64_t)pa.key : (uint64_t)pa.key - (uint64_t)pb.key;
-  uint32_t order = predicate & 6; /* greater, less; neither or both for equality */
-  gap += order != 0 && order != 6 && (predicate & 1) != taken;
+  const uint32_t orders = PEN_FCMP_GREATER | PEN_FCMP_LESS;
+  uint32_t order = predicate & orders; /* neither or both for equality */
+  gap += order != 0 && order != orders && (predicate & PEN_FCMP_EQUAL) != taken;
   near(actions, taken, gap + (gap == 0));
 }
 

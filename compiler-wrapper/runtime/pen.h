@@ -47,6 +47,63 @@ enum pen_kind {
   PEN_OUTPUT /* parameters only: a pointer to a structure without pointers, which the callee fills in; nothing of it is in the input */
 };
 
+/* The comparison behind a site: the numbers of llvm::CmpInst::Predicate, which the pass checks. The predicates of floats are
+ * sums of PEN_FCMP_EQUAL, PEN_FCMP_GREATER, PEN_FCMP_LESS and PEN_FCMP_UNORDERED: the cases in which they hold. */
+enum pen_predicate {
+  PEN_FCMP_FALSE = 0,
+  PEN_FCMP_OEQ = 1, /* O...: ordered, false when an operand is NaN */
+  PEN_FCMP_OGT = 2,
+  PEN_FCMP_OGE = 3,
+  PEN_FCMP_OLT = 4,
+  PEN_FCMP_OLE = 5,
+  PEN_FCMP_ONE = 6,
+  PEN_FCMP_ORD = 7, /* no operand is NaN */
+  PEN_FCMP_UNO = 8, /* an operand is NaN */
+  PEN_FCMP_UEQ = 9, /* U...: unordered, true when an operand is NaN */
+  PEN_FCMP_UGT = 10,
+  PEN_FCMP_UGE = 11,
+  PEN_FCMP_ULT = 12,
+  PEN_FCMP_ULE = 13,
+  PEN_FCMP_UNE = 14,
+  PEN_FCMP_TRUE = 15,
+  PEN_ICMP_EQ = 32,
+  PEN_ICMP_NE = 33,
+  PEN_ICMP_UGT = 34, /* U...: unsigned */
+  PEN_ICMP_UGE = 35,
+  PEN_ICMP_ULT = 36,
+  PEN_ICMP_ULE = 37,
+  PEN_ICMP_SGT = 38, /* S...: signed */
+  PEN_ICMP_SGE = 39,
+  PEN_ICMP_SLT = 40,
+  PEN_ICMP_SLE = 41,
+  PEN_NO_PREDICATE = 255 /* there is not just one comparison */
+};
+
+enum pen_predicate_bit {
+  PEN_FCMP_EQUAL = 1,
+  PEN_FCMP_GREATER = 2,
+  PEN_FCMP_LESS = 4,
+  PEN_FCMP_UNORDERED = 8,
+  PEN_ICMP_OR_EQUAL = 1 /* of the orders of integers: set in >= and <=, clear in > and < */
+};
+
+/* The bits in which the four orders of one signedness differ from each other. */
+#define PEN_ICMP_ORDER 3
+
+/* Classes of floats: the bits of llvm::FPClassTest, which llvm.is.fpclass tests; the pass checks them. */
+enum pen_class {
+  PEN_SIGNALING_NAN = 0x001,
+  PEN_QUIET_NAN = 0x002,
+  PEN_NEGATIVE_INFINITY = 0x004,
+  PEN_NEGATIVE_NORMAL = 0x008,
+  PEN_NEGATIVE_SUBNORMAL = 0x010,
+  PEN_NEGATIVE_ZERO = 0x020,
+  PEN_POSITIVE_ZERO = 0x040,
+  PEN_POSITIVE_SUBNORMAL = 0x080,
+  PEN_POSITIVE_NORMAL = 0x100,
+  PEN_POSITIVE_INFINITY = 0x200
+};
+
 enum pen_site_kind {
   PEN_BRANCH = 0,
   PEN_SWITCH = 1,
@@ -146,8 +203,21 @@ enum pen_operation_flag {
   PEN_SINGLE = 0x100,    /* of float: operands and result; the operand of TO_..., the result of FROM_... */
   PEN_CONSTANT = 0x200   /* the first operand is a constant; shifted by 1 the second, by 2 the third */
 };
+#define PEN_OPERATION_MASK 0xffu
 #define PEN_INTEGER_SHIFT 16
+#define PEN_INTEGER_MASK 0xffu /* after the shift */
 #define PEN_POSSIBLE_SHIFT 24
+
+/* The truth value that the hook gives for a condition with nothing behind it. */
+enum pen_opaque_flag {
+  PEN_OPAQUE_TRUE = 1,   /* it holds */
+  PEN_OPAQUE_DECIDED = 2 /* it was decided on the way to the site, by comparisons that are sites of their own */
+};
+
+/* The distances of a condition to being true and to being false. Exactly one of them is 0. */
+struct pen_pair {
+  uint64_t to_true, to_false;
+};
 
 /* What stands behind the condition of a site. */
 enum pen_operand {
@@ -155,6 +225,10 @@ enum pen_operand {
   PEN_OP_F32, PEN_OP_F64, PEN_OP_INT, PEN_OP_POINTER,
   PEN_OP_MANY /* and, or, phi of several comparisons */
 };
+
+/* Size and alignment of the cells that the output area of a call is made of: the result has the first, and what a parameter
+ * points to the following ones. */
+#define PEN_CELL_BYTES 16
 
 /* A parameter. Values lie in the input at `offset`, little-endian, without padding, in parameter order. */
 struct pen_param {
@@ -164,7 +238,7 @@ struct pen_param {
   uint32_t pointer;  /* 1: the callee gets the address of one such value and may write to it */
   uint32_t offset;   /* bytes from the start of the input */
   uint32_t size;     /* bytes; of an output those of the structure */
-  uint32_t cell;     /* bytes from the start of `out` to what the pointer points to, a multiple of 16; 0 if it is none */
+  uint32_t cell;     /* bytes from the start of `out` to what the pointer points to, a multiple of PEN_CELL_BYTES; 0 if it is none */
   uint32_t unused;
 };
 
@@ -202,7 +276,7 @@ struct pen_site {
   uint32_t n_branches;
   uint32_t n_cases;
   uint8_t kind;      /* enum pen_site_kind */
-  uint8_t predicate; /* llvm::CmpInst::Predicate of the comparison (fcmp 0..15, icmp 32..41), 255 if there is not just one */
+  uint8_t predicate; /* enum pen_predicate */
   uint8_t operand;   /* enum pen_operand */
   uint8_t width;     /* bits of an integer operand; of an operation those of its floats */
   uint32_t possible; /* bit per branch: 0 when it is known at compile time that it cannot be taken */
@@ -227,7 +301,7 @@ struct pen_function {
   void *address;
   /* Calls the function with the arguments at `in` (input_size bytes). `out` is output_size bytes, aligned to 16: the result
    * goes to out[0..8], what a parameter points to lives at out + cell during and after the call, in a whole number of cells
-   * of 16 bytes. Before the call a cell is zero but for the value from the input. Null when a parameter is not supported
+   * of PEN_CELL_BYTES. Before the call a cell is zero but for the value from the input. Null when a parameter is not supported
    * (kind PEN_UNSUPPORTED). */
   void (*call)(const uint8_t *in, uint8_t *out);
   const struct pen_param *params;
@@ -244,7 +318,7 @@ struct pen_function {
   uint32_t input_size;  /* bytes */
   uint32_t line;
   uint32_t is_static;
-  uint32_t output_size; /* bytes, a multiple of 16 */
+  uint32_t output_size; /* bytes, a multiple of PEN_CELL_BYTES */
   uint32_t unused;
 };
 

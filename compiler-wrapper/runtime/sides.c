@@ -3,6 +3,9 @@
  *
  * Everything in integers, so that no exception is raised. In the metric PEN_SQUARED the distances are squared, too. */
 
+/* Action bytes of a two-way site; those of its comparison follow. */
+#define TWO_WAY 2
+
 /* The operands are those of the branch that is watched. */
 static void note_seen(uint32_t branch, uint64_t a, uint64_t b, uint32_t taken) {
   if (branch != __pen_state.watch) return;
@@ -41,7 +44,7 @@ static void on_sides(const uint8_t *sides, uint32_t taken, const struct lie *at,
 }
 
 static int is_less(uint32_t predicate, uint64_t a, uint64_t b) {
-  return predicate >= 34 && predicate <= 37 ? a < b : (int64_t)a < (int64_t)b;
+  return IS_UNSIGNED(predicate) ? a < b : (int64_t)a < (int64_t)b;
 }
 
 /* The site of `actions` has its comparison in the bytes behind; `predicate` and operands as for __pen_icmp. */
@@ -49,7 +52,7 @@ static void sides_of_icmp(const uint8_t *actions, uint32_t taken, uint32_t predi
   int less = is_less(predicate, a, b);
   uint64_t gap = less ? b - a : a - b;
   struct lie at = {less, gap, 0, gap};
-  on_sides(actions + 2, taken, &at, a, b);
+  on_sides(actions + TWO_WAY, taken, &at, a, b);
 }
 
 static struct lie lie_of(struct place a, struct place b) {
@@ -60,7 +63,7 @@ static struct lie lie_of(struct place a, struct place b) {
 
 static void sides_of_fcmp64(const uint8_t *actions, uint32_t taken, double a, double b) {
   struct lie at = lie_of(place_of_double(a), place_of_double(b));
-  on_sides(actions + 2, taken, &at, as_bits(a), as_bits(b));
+  on_sides(actions + TWO_WAY, taken, &at, as_bits(a), as_bits(b));
 }
 
 static uint64_t widened_float(float x) {
@@ -71,7 +74,7 @@ static uint64_t widened_float(float x) {
 
 static void sides_of_fcmp32(const uint8_t *actions, uint32_t taken, float a, float b) {
   struct lie at = lie_of(place_of_float(a), place_of_float(b));
-  on_sides(actions + 2, taken, &at, widened_float(a), widened_float(b));
+  on_sides(actions + TWO_WAY, taken, &at, widened_float(a), widened_float(b));
 }
 
 /* Like __pen_on_icmp, for a site whose comparison `a op b` is not the one that leads to the other outcome; __pen_sides tells
@@ -91,7 +94,8 @@ KEEPS_REGISTERS void __pen_on_other_icmp(const uint8_t *actions, uint32_t taken,
 
 /* The comparison with the bytes `sides`, operands as for __pen_icmp; `to_equal` is the distance to a == b that the condition
  * has by what is behind it, 0 where that is the operands. Other distances are those of the operands. */
-KEEPS_REGISTERS void __pen_sides(const uint8_t *sides, uint32_t taken, uint32_t predicate, uint64_t a, uint64_t b, uint64_t to_equal) {
+KEEPS_REGISTERS void __pen_sides(const uint8_t *sides, uint32_t taken, uint32_t predicate, uint64_t a, uint64_t b,
+                                 uint64_t to_equal) {
   if (__pen_state.metric == PEN_ULP) return;
   int less = is_less(predicate, a, b);
   uint64_t gap = less ? b - a : a - b;
@@ -125,7 +129,8 @@ static uint64_t seen_of_80(struct wide x) {
 }
 
 /* A comparison of floats of 80 bits. */
-KEEPS_REGISTERS void __pen_sides80(const uint8_t *sides, uint32_t taken, uint64_t fraction_a, uint32_t upper_a, uint64_t fraction_b, uint32_t upper_b) {
+KEEPS_REGISTERS void __pen_sides80(const uint8_t *sides, uint32_t taken, uint64_t fraction_a, uint32_t upper_a,
+                                   uint64_t fraction_b, uint32_t upper_b) {
   if (__pen_state.metric == PEN_ULP) return;
   struct wide a = {fraction_a, upper_a}, b = {fraction_b, upper_b};
   __int128 ka = place_of_80(a), kb = place_of_80(b);

@@ -84,6 +84,65 @@ pub mod kind {
     pub const OUTPUT: u32 = 13;
 }
 
+/// Size and alignment of the cells of a call's output area, in bytes: see [`Function::call`].
+pub const CELL_BYTES: usize = 16;
+
+/// The comparison behind a site: `llvm::CmpInst::Predicate`.
+pub mod predicate {
+    /// Floats: never.
+    pub const FCMP_FALSE: u8 = 0;
+    /// Floats: `a == b`, and neither is NaN.
+    pub const FCMP_OEQ: u8 = 1;
+    /// Floats: `a > b`, and neither is NaN.
+    pub const FCMP_OGT: u8 = 2;
+    /// Floats: `a >= b`, and neither is NaN.
+    pub const FCMP_OGE: u8 = 3;
+    /// Floats: `a < b`, and neither is NaN.
+    pub const FCMP_OLT: u8 = 4;
+    /// Floats: `a <= b`, and neither is NaN.
+    pub const FCMP_OLE: u8 = 5;
+    /// Floats: `a != b`, and neither is NaN.
+    pub const FCMP_ONE: u8 = 6;
+    /// Floats: neither is NaN.
+    pub const FCMP_ORD: u8 = 7;
+    /// Floats: one is NaN, or both are.
+    pub const FCMP_UNO: u8 = 8;
+    /// Floats: `a == b`, or one is NaN.
+    pub const FCMP_UEQ: u8 = 9;
+    /// Floats: `a > b`, or one is NaN.
+    pub const FCMP_UGT: u8 = 10;
+    /// Floats: `a >= b`, or one is NaN.
+    pub const FCMP_UGE: u8 = 11;
+    /// Floats: `a < b`, or one is NaN.
+    pub const FCMP_ULT: u8 = 12;
+    /// Floats: `a <= b`, or one is NaN.
+    pub const FCMP_ULE: u8 = 13;
+    /// Floats: `a != b`, or one is NaN.
+    pub const FCMP_UNE: u8 = 14;
+    /// Floats: always.
+    pub const FCMP_TRUE: u8 = 15;
+    /// Integers and pointers: `a == b`.
+    pub const ICMP_EQ: u8 = 32;
+    /// Integers and pointers: `a != b`.
+    pub const ICMP_NE: u8 = 33;
+    /// Unsigned: `a > b`.
+    pub const ICMP_UGT: u8 = 34;
+    /// Unsigned: `a >= b`.
+    pub const ICMP_UGE: u8 = 35;
+    /// Unsigned: `a < b`.
+    pub const ICMP_ULT: u8 = 36;
+    /// Unsigned: `a <= b`.
+    pub const ICMP_ULE: u8 = 37;
+    /// Signed: `a > b`.
+    pub const ICMP_SGT: u8 = 38;
+    /// Signed: `a >= b`.
+    pub const ICMP_SGE: u8 = 39;
+    /// Signed: `a < b`.
+    pub const ICMP_SLT: u8 = 40;
+    /// Signed: `a <= b`.
+    pub const ICMP_SLE: u8 = 41;
+}
+
 /// What a site is in the source.
 pub mod site_kind {
     /// A two-way branch.
@@ -246,7 +305,7 @@ pub struct Site {
     pub n_cases: u32,
     /// One of [`site_kind`].
     pub kind: u8,
-    /// `llvm::CmpInst::Predicate` of the comparison (fcmp 0 to 15, icmp 32 to 41) or [`NO_PREDICATE`].
+    /// One of [`predicate`], or [`NO_PREDICATE`].
     pub predicate: u8,
     /// One of [`operand`].
     pub operand: u8,
@@ -290,7 +349,7 @@ pub struct Function {
     pub address: *mut c_void,
     /// Calls the function with the arguments at the first pointer (`input_size` bytes). The second points to
     /// `output_size` bytes, aligned to 16: the result goes to the first 8, what a parameter points to lives at its `cell`
-    /// during and after the call, in a whole number of cells of 16 bytes. Before the call a cell is zero but for the value
+    /// during and after the call, in a whole number of cells of [`CELL_BYTES`]. Before the call a cell is zero but for the value
     /// from the input. `None` when a parameter is not supported.
     pub call: Option<unsafe extern "C-unwind" fn(*const u8, *mut u8)>,
     /// `n_params` entries.

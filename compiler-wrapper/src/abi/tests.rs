@@ -1,4 +1,4 @@
-use std::{fmt::Write, fs, mem::offset_of, process::Command};
+use std::{collections::BTreeSet, fmt::Write, fs, iter, mem::offset_of, process::Command};
 
 use super::*;
 
@@ -73,8 +73,12 @@ fn constants(layout: &mut Layout) {
         ("PEN_F32", kind::F32),
         ("PEN_F64", kind::F64),
         ("PEN_I8", kind::I8),
+        ("PEN_I16", kind::I16),
+        ("PEN_I32", kind::I32),
         ("PEN_I64", kind::I64),
         ("PEN_U8", kind::U8),
+        ("PEN_U16", kind::U16),
+        ("PEN_U32", kind::U32),
         ("PEN_U64", kind::U64),
         ("PEN_BOOL", kind::BOOL),
         ("PEN_VOID", kind::VOID),
@@ -87,7 +91,6 @@ fn constants(layout: &mut Layout) {
         ("PEN_BELOW", side::BELOW as u32),
         ("PEN_EQUAL", side::EQUAL as u32),
         ("PEN_ABOVE", side::ABOVE as u32),
-        ("(PEN_OTHER_SIDE >> 62)", (side::OTHER >> 62) as u32),
         ("PEN_OVERFLOW", exception::OVERFLOW as u32),
         ("PEN_UNDERFLOW", exception::UNDERFLOW as u32),
         ("PEN_DIVIDE_BY_ZERO", exception::DIVIDE_BY_ZERO as u32),
@@ -102,6 +105,46 @@ fn constants(layout: &mut Layout) {
         ("PEN_STOP_FUEL", stop::FUEL),
         ("PEN_STOP_EXIT", stop::EXIT),
         ("PEN_STOP_STRAYED", stop::STRAYED),
+        ("PEN_CELL_BYTES", CELL_BYTES as u32),
+        ("PEN_SINGLE", operation_flag::SINGLE),
+        ("PEN_CONSTANT", operation_flag::CONSTANT),
+        ("PEN_INTEGER_SHIFT", operation_flag::INTEGER_SHIFT),
+        ("PEN_POSSIBLE_SHIFT", operation_flag::POSSIBLE_SHIFT),
+    ] {
+        layout.value(c, rust.into());
+    }
+    layout.value("PEN_OTHER_SIDE", side::OTHER);
+}
+
+fn predicates(layout: &mut Layout) {
+    for (c, rust) in [
+        ("PEN_FCMP_FALSE", predicate::FCMP_FALSE),
+        ("PEN_FCMP_OEQ", predicate::FCMP_OEQ),
+        ("PEN_FCMP_OGT", predicate::FCMP_OGT),
+        ("PEN_FCMP_OGE", predicate::FCMP_OGE),
+        ("PEN_FCMP_OLT", predicate::FCMP_OLT),
+        ("PEN_FCMP_OLE", predicate::FCMP_OLE),
+        ("PEN_FCMP_ONE", predicate::FCMP_ONE),
+        ("PEN_FCMP_ORD", predicate::FCMP_ORD),
+        ("PEN_FCMP_UNO", predicate::FCMP_UNO),
+        ("PEN_FCMP_UEQ", predicate::FCMP_UEQ),
+        ("PEN_FCMP_UGT", predicate::FCMP_UGT),
+        ("PEN_FCMP_UGE", predicate::FCMP_UGE),
+        ("PEN_FCMP_ULT", predicate::FCMP_ULT),
+        ("PEN_FCMP_ULE", predicate::FCMP_ULE),
+        ("PEN_FCMP_UNE", predicate::FCMP_UNE),
+        ("PEN_FCMP_TRUE", predicate::FCMP_TRUE),
+        ("PEN_ICMP_EQ", predicate::ICMP_EQ),
+        ("PEN_ICMP_NE", predicate::ICMP_NE),
+        ("PEN_ICMP_UGT", predicate::ICMP_UGT),
+        ("PEN_ICMP_UGE", predicate::ICMP_UGE),
+        ("PEN_ICMP_ULT", predicate::ICMP_ULT),
+        ("PEN_ICMP_ULE", predicate::ICMP_ULE),
+        ("PEN_ICMP_SGT", predicate::ICMP_SGT),
+        ("PEN_ICMP_SGE", predicate::ICMP_SGE),
+        ("PEN_ICMP_SLT", predicate::ICMP_SLT),
+        ("PEN_ICMP_SLE", predicate::ICMP_SLE),
+        ("PEN_NO_PREDICATE", NO_PREDICATE),
     ] {
         layout.value(c, rust.into());
     }
@@ -167,21 +210,24 @@ fn operations(layout: &mut Layout) {
         ("PEN_ROUND", operation::ROUND),
         ("PEN_RINT", operation::RINT),
         ("PEN_OPERATIONS", operation::OPERATIONS),
-        ("PEN_SINGLE", operation_flag::SINGLE),
-        ("PEN_CONSTANT", operation_flag::CONSTANT),
-        ("PEN_INTEGER_SHIFT", operation_flag::INTEGER_SHIFT),
-        ("PEN_POSSIBLE_SHIFT", operation_flag::POSSIBLE_SHIFT),
     ] {
         layout.value(c, rust.into());
     }
 }
 
-#[test]
-fn the_mirror_agrees_with_the_header() {
+/// Everything that is compared.
+fn mirrored() -> Layout {
     let mut layout = Layout::default();
     structures(&mut layout);
     constants(&mut layout);
+    predicates(&mut layout);
     operations(&mut layout);
+    layout
+}
+
+#[test]
+fn the_mirror_agrees_with_the_header() {
+    let layout = mirrored();
     let directory = tempfile::tempdir().expect("a temporary directory");
     let (source, program) = (directory.path().join("layout.c"), directory.path().join("layout"));
     let text =
@@ -194,5 +240,72 @@ fn the_mirror_agrees_with_the_header() {
         .expect("clang runs");
     assert!(status.success(), "clang refused the layout program: {status}");
     let output = Command::new(&program).output().expect("the layout program runs");
-    assert_eq!(String::from_utf8_lossy(&output.stdout), layout.rust, "left: pen.h, right: abi.rs");
+    let c = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(c.lines().count(), layout.rust.lines().count(), "the layout program prints every line:\n{c}");
+    let different: Vec<_> = c.lines().zip(layout.rust.lines()).filter(|(c, rust)| c != rust).collect();
+    assert!(different.is_empty(), "(pen.h, abi.rs) differ in {different:?}");
+}
+
+/// What the header defines for pass and runtime alone: both include it, so there is nothing to mirror.
+const NOT_MIRRORED: [&str; 24] = [
+    "PEN_H",
+    "PEN_SIDES",
+    "PEN_EXCEPTIONS",
+    "PEN_FCMP_EQUAL",
+    "PEN_FCMP_GREATER",
+    "PEN_FCMP_LESS",
+    "PEN_FCMP_UNORDERED",
+    "PEN_ICMP_OR_EQUAL",
+    "PEN_ICMP_ORDER",
+    "PEN_SIGNALING_NAN",
+    "PEN_QUIET_NAN",
+    "PEN_NEGATIVE_INFINITY",
+    "PEN_NEGATIVE_NORMAL",
+    "PEN_NEGATIVE_SUBNORMAL",
+    "PEN_NEGATIVE_ZERO",
+    "PEN_POSITIVE_ZERO",
+    "PEN_POSITIVE_SUBNORMAL",
+    "PEN_POSITIVE_NORMAL",
+    "PEN_POSITIVE_INFINITY",
+    "PEN_OPERATION_MASK",
+    "PEN_INTEGER_MASK",
+    "PEN_OPAQUE_TRUE",
+    "PEN_OPAQUE_DECIDED",
+    "struct pen_pair",
+];
+
+/// The header without its comments.
+fn header() -> String {
+    let text = include_str!("../../runtime/pen.h");
+    let behind = |part: &'static str| part.split_once("*/").map_or("", |(_, code)| code);
+    let mut parts = text.split("/*");
+    let before = parts.next().unwrap_or_default();
+    iter::once(before).chain(parts.map(behind)).collect()
+}
+
+/// The numbers that the header defines (`PEN_…`), and its structures.
+fn definitions(code: &str) -> BTreeSet<String> {
+    let words = code.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let numbers = words.filter(|word| word.starts_with("PEN_")).map(str::to_owned);
+    let starts = code.lines().filter_map(|line| line.strip_suffix(" {"));
+    numbers.chain(starts.filter(|line| line.starts_with("struct ")).map(str::to_owned)).collect()
+}
+
+#[test]
+fn nothing_in_the_header_lacks_a_mirror() {
+    let compared = mirrored().rust;
+    let is_compared = |name: &str| {
+        compared
+            .lines()
+            .any(|line| line.starts_with(&format!("{name} ")) || line.starts_with(&format!("sizeof({name})")))
+    };
+    let code = header();
+    let all = definitions(&code);
+    assert!(all.contains("PEN_ABI_VERSION") && all.contains("struct pen_site"), "the header is read: {all:?}");
+    let missing: Vec<_> =
+        all.iter().filter(|name| !is_compared(name) && !NOT_MIRRORED.contains(&name.as_str())).collect();
+    assert!(
+        missing.is_empty(),
+        "in pen.h, but neither compared with abi.rs here nor listed as not mirrored: {missing:?}"
+    );
 }

@@ -1,0 +1,61 @@
+/* The functions of the runtime that instrumented code calls. The pass takes their types from here, so that a call and its
+ * function cannot disagree; the data that instrumented code reaches by name is here, too. */
+#ifndef PEN_ENTRIES_H
+#define PEN_ENTRIES_H
+
+#include "pen.h"
+
+#define HIDDEN __attribute__((visibility("hidden")))
+
+/* A function with this calling convention keeps every register but r11, floating-point ones included: see Context::declare in
+ * pass/hook.cc. The pass sets it by the machine that it compiles for, which need not be the one that it runs on. */
+#if defined(__x86_64__) && !defined(__cplusplus)
+#define ALL_REGISTERS_KEPT __attribute__((preserve_all))
+#else
+#define ALL_REGISTERS_KEPT
+#endif
+#define KEEPS_REGISTERS HIDDEN ALL_REGISTERS_KEPT
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+extern HIDDEN struct pen_state __pen_state;
+/* Instrumented code gives its address as `result`: a pair in registers would have to be in registers that a call may clobber. */
+extern HIDDEN struct pen_pair __pen_pair;
+
+/* Distances: of one comparison; of a class of floats; of `a && b` and `a || b`; of a truth value with nothing behind it. */
+KEEPS_REGISTERS void __pen_icmp(struct pen_pair *result, uint32_t predicate, uint64_t a, uint64_t b);
+KEEPS_REGISTERS void __pen_fcmp64(struct pen_pair *result, uint32_t predicate, double a, double b);
+KEEPS_REGISTERS void __pen_fcmp32(struct pen_pair *result, uint32_t predicate, float a, float b);
+KEEPS_REGISTERS void __pen_fcmp_wide(struct pen_pair *result, uint32_t predicate, uint64_t a, uint64_t b, uint32_t bits);
+KEEPS_REGISTERS void __pen_fpclass(struct pen_pair *result, uint64_t bits, uint32_t width, uint32_t mask);
+KEEPS_REGISTERS void __pen_and(struct pen_pair *result, uint64_t at, uint64_t af, uint64_t bt, uint64_t bf);
+KEEPS_REGISTERS void __pen_or(struct pen_pair *result, uint64_t at, uint64_t af, uint64_t bt, uint64_t bf);
+KEEPS_REGISTERS void __pen_opaque(struct pen_pair *result, uint32_t truth);
+
+/* Armed sites: two-way, by the distance to the other outcome or by the one comparison behind the site; a switch. */
+KEEPS_REGISTERS void __pen_take(const uint8_t *actions, uint32_t taken, uint64_t d);
+KEEPS_REGISTERS void __pen_on_icmp(const uint8_t *actions, uint32_t taken, uint32_t predicate, uint64_t a, uint64_t b);
+KEEPS_REGISTERS void __pen_on_fcmp64(const uint8_t *actions, uint32_t taken, uint32_t predicate, double a, double b);
+KEEPS_REGISTERS void __pen_on_fcmp32(const uint8_t *actions, uint32_t taken, uint32_t predicate, float a, float b);
+KEEPS_REGISTERS void __pen_on_other_icmp(const uint8_t *actions, uint32_t taken, uint32_t predicate, uint64_t a, uint64_t b);
+KEEPS_REGISTERS void __pen_switch(const uint8_t *actions, int64_t value, const struct pen_case *cases, uint32_t n_cases,
+                                  uint32_t n_branches);
+
+/* Armed comparisons and operations. */
+KEEPS_REGISTERS void __pen_sides(const uint8_t *sides, uint32_t taken, uint32_t predicate, uint64_t a, uint64_t b,
+                                 uint64_t to_equal);
+KEEPS_REGISTERS void __pen_sides80(const uint8_t *sides, uint32_t taken, uint64_t fraction_a, uint32_t upper_a,
+                                   uint64_t fraction_b, uint32_t upper_b);
+KEEPS_REGISTERS void __pen_on_operation(const uint8_t *actions, uint32_t what, uint64_t a, uint64_t b, uint64_t c,
+                                        uint64_t result);
+
+/* The fuel is used up. Returns outside the fuzzer. */
+KEEPS_REGISTERS void __pen_out_of_fuel(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
