@@ -18,20 +18,20 @@ constexpr uint32_t Below = 1u << PEN_BELOW, Equal = 1u << PEN_EQUAL, Above = 1u 
 constexpr int Steps[PEN_SIDES] = {-1, 0, 1};
 static_assert(Steps[PEN_BELOW] == -1 && Steps[PEN_EQUAL] == 0 && Steps[PEN_ABOVE] == 1, "the order of enum pen_side");
 
-bool canBe(const Value *V, const APInt &Number, const DataLayout &DL) {
+bool canEqual(const Value *V, const APInt &Number, const DataLayout &DL) {
   KnownBits Known = computeKnownBits(V, DL);
   return !Number.intersects(Known.Zero) && Known.One.isSubsetOf(Number);
 }
 
 // What the other operand is when the left one is `Step` beside the right one, of which `K` is known; nothing where the line of
 // the integers ends.
-std::optional<APInt> beside(const APInt &K, int Step, bool IsSigned) {
+std::optional<APInt> neighbour(const APInt &K, int Step, bool IsSigned) {
   bool AtEnd = Step < 0 ? (IsSigned ? K.isMinSignedValue() : K.isMinValue()) : (IsSigned ? K.isMaxSignedValue() : K.isMaxValue());
   if (Step != 0 && AtEnd) return std::nullopt;
   return K + APInt(K.getBitWidth(), Step, /*isSigned=*/true);
 }
 
-uint32_t sidesOfIntegers(Context &X, const Shape &S) {
+uint32_t sidesOfIntegers(Context &X, const ComparedOperands &S) {
   auto *L = dyn_cast<ConstantInt>(S.Left), *R = dyn_cast<ConstantInt>(S.Right);
   uint32_t Sides = 0;
   for (unsigned I = 0; I < PEN_SIDES; I++) {
@@ -40,14 +40,14 @@ uint32_t sidesOfIntegers(Context &X, const Shape &S) {
       continue;
     }
     bool IsSigned = !CmpInst::isUnsigned(CmpInst::Predicate(S.Predicate));
-    std::optional<APInt> Other = beside((L ? L : R)->getValue(), L ? -Steps[I] : Steps[I], IsSigned);
-    if (Other && canBe(L ? S.Right : S.Left, *Other, X.M.getDataLayout())) Sides |= 1u << I;
+    std::optional<APInt> Other = neighbour((L ? L : R)->getValue(), L ? -Steps[I] : Steps[I], IsSigned);
+    if (Other && canEqual(L ? S.Right : S.Left, *Other, X.M.getDataLayout())) Sides |= 1u << I;
   }
   return Sides;
 }
 
 // Nothing lies beyond an infinity, and nothing beside NaN.
-uint32_t sidesOfFloats(const Shape &S) {
+uint32_t sidesOfFloats(const ComparedOperands &S) {
   uint32_t Sides = Below | Equal | Above;
   for (bool IsLeft : {false, true}) {
     auto *K = dyn_cast<ConstantFP>(IsLeft ? S.Left : S.Right);
@@ -58,7 +58,7 @@ uint32_t sidesOfFloats(const Shape &S) {
   return Sides;
 }
 
-bool isOrder(unsigned Predicate) {
+bool comparesOrder(unsigned Predicate) {
   return Predicate != CmpInst::FCMP_ORD && Predicate != CmpInst::FCMP_UNO && Predicate != CmpInst::FCMP_FALSE &&
          Predicate != CmpInst::FCMP_TRUE;
 }
@@ -71,7 +71,7 @@ bool isTruth(const Context &X, Value *V) {
 }
 
 // Whether an argument of a comparison in the runtime is `V` as it stands, but for its width.
-bool isWidened(Value *Argument, Value *V) {
+bool isSameOrExtended(Value *Argument, Value *V) {
   if (isa<Constant>(V)) return isa<Constant>(Argument);
   auto *Cast = dyn_cast<CastInst>(Argument);
   return Argument == V || (Cast && (isa<SExtInst>(Cast) || isa<ZExtInst>(Cast)) && Cast->getOperand(0) == V);
@@ -79,20 +79,20 @@ bool isWidened(Value *Argument, Value *V) {
 
 } // namespace
 
-uint32_t possibleSides(Context &X, const Shape &S) {
+uint32_t possibleSides(Context &X, const ComparedOperands &S) {
   if (!S.Left || S.Left == S.Right) return 0;
   Type *T = S.Left->getType();
   if (T->isIntegerTy())
     return T->getIntegerBitWidth() > 64 || (isTruth(X, S.Left) && isTruth(X, S.Right)) ? 0 : sidesOfIntegers(X, S);
   bool IsFloat = T->isFloatTy() || T->isDoubleTy() || T->isX86_FP80Ty();
-  return IsFloat && isOrder(S.Predicate) ? sidesOfFloats(S) : 0;
+  return IsFloat && comparesOrder(S.Predicate) ? sidesOfFloats(S) : 0;
 }
 
-bool comparesAsWritten(const CallInst *Comparison, const Shape &S) {
-  return isWidened(Comparison->getArgOperand(2), S.Left) && isWidened(Comparison->getArgOperand(3), S.Right);
+bool comparesAsWritten(const CallInst *Comparison, const ComparedOperands &S) {
+  return isSameOrExtended(Comparison->getArgOperand(2), S.Left) && isSameOrExtended(Comparison->getArgOperand(3), S.Right);
 }
 
-void emitSides(Context &X, IRBuilder<> &B, const Shape &S, Constant *Bytes, Value *Taken, Value *Pair) {
+void emitSides(Context &X, IRBuilder<> &B, const ComparedOperands &S, Constant *Bytes, Value *Taken, Value *Pair) {
   if (S.Left->getType()->isX86_FP80Ty()) {
     auto Part = [&](Value *V, unsigned Shift, Type *T) {
       return B.CreateTrunc(B.CreateLShr(B.CreateBitCast(V, B.getIntNTy(80)), Shift), T);

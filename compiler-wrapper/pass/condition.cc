@@ -33,18 +33,18 @@ Value *expected(Value *V) {
   return Expects ? Call->getArgOperand(0) : nullptr;
 }
 
-class Tracer {
+class ConditionTracer {
 public:
-  Tracer(Context &X, IRBuilder<> &B) : X(X), B(B) {}
+  ConditionTracer(Context &X, IRBuilder<> &B) : X(X), B(B) {}
 
   Value *pairOf(Value *V, unsigned Depth = 0) {
-    if (auto *Known = dyn_cast<ConstantInt>(V)) return opaque(Known);
+    if (auto *Known = dyn_cast<ConstantInt>(V)) return opaqueTruth(Known);
     if (Depth < MaxDepth && Leaves < MaxLeaves)
-      if (Value *P = traced(V, Depth + 1)) return P;
-    return opaque(V);
+      if (Value *P = trace(V, Depth + 1)) return P;
+    return opaqueTruth(V);
   }
 
-  Value *truthPairOf(Value *V) { return V->getType()->isIntegerTy(1) ? pairOf(V) : truthOrLeaf(V, 0); }
+  Value *truthPairOf(Value *V) { return V->getType()->isIntegerTy(1) ? pairOf(V) : truthOrCompare(V, 0); }
 
   static bool isTruthValue(Value *V) {
     if (V->getType()->isIntegerTy(1)) return true;
@@ -63,16 +63,16 @@ private:
 
   // A truth value that is a constant on the way that control has taken: the comparisons that chose the way are sites of their
   // own, and here any other way is closer, as far as its comparison may be from the wanted outcome.
-  Value *decided(bool Truth) { return X.pairOf(B, X.Opaque, {X.u32(PEN_OPAQUE_DECIDED | (Truth ? PEN_OPAQUE_TRUE : 0))}); }
+  Value *decidedTruth(bool Truth) { return X.pairOf(B, X.Opaque, {X.u32(PEN_OPAQUE_DECIDED | (Truth ? PEN_OPAQUE_TRUE : 0))}); }
 
   static_assert(PEN_OPAQUE_TRUE == 1, "an extended truth value is the flag");
-  Value *opaque(Value *V) { return X.pairOf(B, X.Opaque, {B.CreateZExt(V, X.I32)}); }
+  Value *opaqueTruth(Value *V) { return X.pairOf(B, X.Opaque, {B.CreateZExt(V, X.I32)}); }
 
-  Value *exchanged(Value *P) {
-    if (CallInst *Comparison = X.comparisonOf(P)) {
+  Value *inverted(Value *P) {
+    if (CallInst *Call = X.comparisonCallOf(P)) {
       // The distances of the inverse comparison are the same, exchanged; and one call stays one call.
-      auto Predicate = CmpInst::Predicate(cast<ConstantInt>(Comparison->getArgOperand(1))->getZExtValue());
-      Comparison->setArgOperand(1, X.u32(CmpInst::getInversePredicate(Predicate)));
+      auto Predicate = CmpInst::Predicate(cast<ConstantInt>(Call->getArgOperand(1))->getZExtValue());
+      Call->setArgOperand(1, X.u32(CmpInst::getInversePredicate(Predicate)));
       return P;
     }
     Value *Q = B.CreateInsertValue(P, B.CreateExtractValue(P, ToFalse), ToTrue);
@@ -84,23 +84,23 @@ private:
                              B.CreateExtractValue(Q, ToTrue), B.CreateExtractValue(Q, ToFalse)});
   }
 
-  Value *traced(Value *V, unsigned Depth) {
-    if (auto *Cmp = dyn_cast<ICmpInst>(V)) return integerComparison(Cmp, Depth);
-    if (auto Cmp = FloatComparison::of(V)) return floatComparison(Cmp->Predicate, Cmp->L, Cmp->R);
+  Value *trace(Value *V, unsigned Depth) {
+    if (auto *Cmp = dyn_cast<ICmpInst>(V)) return traceIntegerComparison(Cmp, Depth);
+    if (auto Cmp = FloatComparison::of(V)) return compareFloats(Cmp->Predicate, Cmp->L, Cmp->R);
     if (auto *Fr = dyn_cast<FreezeInst>(V)) return pairOf(Fr->getOperand(0), Depth);
-    if (auto *Tr = dyn_cast<TruncInst>(V)) return truth(Tr->getOperand(0), Depth, /*LowBitOnly=*/true);
-    if (auto *Op = dyn_cast<BinaryOperator>(V)) return logical(Op, Depth);
-    if (auto *Sel = dyn_cast<SelectInst>(V)) return chosen(Sel, Depth);
-    if (auto *Phi = dyn_cast<PHINode>(V)) return merged(Phi, Depth);
-    if (auto *Call = dyn_cast<CallInst>(V)) return called(Call, Depth);
+    if (auto *Tr = dyn_cast<TruncInst>(V)) return traceTruth(Tr->getOperand(0), Depth, /*LowBitOnly=*/true);
+    if (auto *Op = dyn_cast<BinaryOperator>(V)) return traceLogic(Op, Depth);
+    if (auto *Sel = dyn_cast<SelectInst>(V)) return traceSelect(Sel, Depth);
+    if (auto *Phi = dyn_cast<PHINode>(V)) return tracePhi(Phi, Depth);
+    if (auto *Call = dyn_cast<CallInst>(V)) return traceCall(Call, Depth);
     return nullptr;
   }
 
   // isnan and its like, and functions that have a shadow.
-  Value *called(CallInst *Call, unsigned Depth) {
+  Value *traceCall(CallInst *Call, unsigned Depth) {
     if (Leaves >= MaxLeaves) return nullptr;
     if (Value *Inner = expected(Call); Inner && Inner->getType()->isIntegerTy(1)) return pairOf(Inner, Depth);
-    if (Call->getIntrinsicID() == Intrinsic::is_fpclass) return floatClass(Call->getArgOperand(0), Call->getArgOperand(1));
+    if (Call->getIntrinsicID() == Intrinsic::is_fpclass) return traceFloatClass(Call->getArgOperand(0), Call->getArgOperand(1));
     Function *Callee = Call->getCalledFunction(); // null when the types differ
     auto Found = X.Shadows.find(Callee);
     if (Found == X.Shadows.end()) return nullptr;
@@ -109,7 +109,7 @@ private:
     return X.pairOf(B, Found->second.Copy, Args);
   }
 
-  Value *floatClass(Value *V, Value *Classes) {
+  Value *traceFloatClass(Value *V, Value *Classes) {
     Type *T = V->getType();
     if (!T->isDoubleTy() && !T->isFloatTy()) return nullptr;
     Leaves++;
@@ -118,11 +118,11 @@ private:
     return X.pairOf(B, X.FPClass, {Raw, X.u32(Bits), Classes});
   }
 
-  Value *logical(BinaryOperator *Op, unsigned Depth) {
+  Value *traceLogic(BinaryOperator *Op, unsigned Depth) {
     Value *L = Op->getOperand(0), *R = Op->getOperand(1);
     switch (Op->getOpcode()) {
     case Instruction::Xor:
-      if (auto *One = dyn_cast<ConstantInt>(R); One && One->isOne()) return exchanged(pairOf(L, Depth));
+      if (auto *One = dyn_cast<ConstantInt>(R); One && One->isOne()) return inverted(pairOf(L, Depth));
       return nullptr;
     case Instruction::And: return combined(X.And, pairOf(L, Depth), pairOf(R, Depth));
     case Instruction::Or: return combined(X.Or, pairOf(L, Depth), pairOf(R, Depth));
@@ -131,7 +131,7 @@ private:
   }
 
   // `a && b` and `a || b` as selects, and any other choice between two truth values.
-  Value *chosen(SelectInst *Sel, unsigned Depth) {
+  Value *traceSelect(SelectInst *Sel, unsigned Depth) {
     Value *C = Sel->getCondition();
     if (C->getType() != B.getInt1Ty()) return nullptr;
     if (auto *F = dyn_cast<ConstantInt>(Sel->getFalseValue()); F && F->isZero())
@@ -143,34 +143,34 @@ private:
   }
 
   // The pair of "V != 0" for an integer that may be a truth value in disguise.
-  Value *truth(Value *V, unsigned Depth, bool LowBitOnly = false) {
+  Value *traceTruth(Value *V, unsigned Depth, bool LowBitOnly = false) {
     if (Depth >= MaxDepth) return nullptr;
-    if (auto *Ext = dyn_cast<ZExtInst>(V)) return truth(Ext->getOperand(0), Depth + 1, LowBitOnly);
+    if (auto *Ext = dyn_cast<ZExtInst>(V)) return traceTruth(Ext->getOperand(0), Depth + 1, LowBitOnly);
     if (V->getType()->isIntegerTy(1)) return pairOf(V, Depth);
-    if (auto *Fr = dyn_cast<FreezeInst>(V)) return truth(Fr->getOperand(0), Depth + 1, LowBitOnly);
-    if (auto *Sh = dyn_cast<SExtInst>(V)) return truth(Sh->getOperand(0), Depth + 1, LowBitOnly);
-    if (auto *Phi = dyn_cast<PHINode>(V); Phi && isTruth(Phi)) return merged(Phi, Depth);
+    if (auto *Fr = dyn_cast<FreezeInst>(V)) return traceTruth(Fr->getOperand(0), Depth + 1, LowBitOnly);
+    if (auto *Ext = dyn_cast<SExtInst>(V)) return traceTruth(Ext->getOperand(0), Depth + 1, LowBitOnly);
+    if (auto *Phi = dyn_cast<PHINode>(V); Phi && isTruth(Phi)) return tracePhi(Phi, Depth);
     if (LowBitOnly) return nullptr;
-    if (Value *Inner = expected(V)) return truthOrLeaf(Inner, Depth);
-    if (auto *Call = dyn_cast<CallInst>(V)) return called(Call, Depth);
+    if (Value *Inner = expected(V)) return truthOrCompare(Inner, Depth);
+    if (auto *Call = dyn_cast<CallInst>(V)) return traceCall(Call, Depth);
     if (auto *Op = dyn_cast<BinaryOperator>(V)) {
       Value *L = Op->getOperand(0), *R = Op->getOperand(1);
       if (Op->getOpcode() == Instruction::Or) {
         if (Value *P = wholeOfWords(L, R)) return P;
-        return combined(X.Or, truthOrLeaf(L, Depth), truthOrLeaf(R, Depth));
+        return combined(X.Or, truthOrCompare(L, Depth), truthOrCompare(R, Depth));
       }
       if (Op->getOpcode() == Instruction::Xor || Op->getOpcode() == Instruction::Sub)
-        return leaf(CmpInst::ICMP_NE, L, R);
+        return compareIntegers(CmpInst::ICMP_NE, L, R);
       if (Op->getOpcode() == Instruction::And && isTruth(L) && isTruth(R))
-        return combined(X.And, truthOrLeaf(L, Depth), truthOrLeaf(R, Depth));
+        return combined(X.And, truthOrCompare(L, Depth), truthOrCompare(R, Depth));
     }
     return nullptr;
   }
 
-  Value *truthOrLeaf(Value *V, unsigned Depth) {
+  Value *truthOrCompare(Value *V, unsigned Depth) {
     if (Leaves < MaxLeaves)
-      if (Value *P = truth(V, Depth + 1)) return P;
-    return leaf(CmpInst::ICMP_NE, V, ConstantInt::get(V->getType(), 0));
+      if (Value *P = traceTruth(V, Depth + 1)) return P;
+    return compareIntegers(CmpInst::ICMP_NE, V, ConstantInt::get(V->getType(), 0));
   }
 
   // `((high - K) | low) != 0` with both words of one 64-bit value asks about the whole of it. As a sum of two distances the
@@ -181,7 +181,7 @@ private:
     auto Joined = [&](Value *High, Value *Low) {
       return B.CreateOr(B.CreateShl(B.CreateSExt(High, X.I64), 32), B.CreateZExt(Low, X.I64));
     };
-    return leaf(CmpInst::ICMP_NE, Joined(Both->High.Left, Both->Low.Left), Joined(Both->High.Right, Both->Low.Right));
+    return compareIntegers(CmpInst::ICMP_NE, Joined(Both->High.Left, Both->Low.Left), Joined(Both->High.Right, Both->Low.Right));
   }
 
   // Whether an integer can only be 0 or 1.
@@ -193,29 +193,29 @@ private:
     return isTruthValue(V);
   }
 
-  Value *integerComparison(ICmpInst *Cmp, unsigned Depth) {
+  Value *traceIntegerComparison(ICmpInst *Cmp, unsigned Depth) {
     Value *L = Cmp->getOperand(0), *R = Cmp->getOperand(1);
     auto *K = dyn_cast<ConstantInt>(R);
     if (Cmp->isEquality() && K) {
       bool Equal = Cmp->getPredicate() == CmpInst::ICMP_EQ;
       if (K->isZero())
-        if (Value *P = truth(L, Depth)) return Equal ? exchanged(P) : P;
+        if (Value *P = traceTruth(L, Depth)) return Equal ? inverted(P) : P;
       if (K->isOne() && isTruth(L) && !isa<ConstantInt>(L))
-        if (Value *P = truth(L, Depth)) return Equal ? P : exchanged(P);
-      if (Value *P = flags(L, K->getValue(), Depth)) return Equal ? P : exchanged(P);
+        if (Value *P = traceTruth(L, Depth)) return Equal ? P : inverted(P);
+      if (Value *P = traceFlags(L, K->getValue(), Depth)) return Equal ? P : inverted(P);
     }
-    return leaf(Cmp->getPredicate(), L, R);
+    return compareIntegers(Cmp->getPredicate(), L, R);
   }
 
   // `f == 5` for truth values that were gathered in the bits of `f`: as far as all of them are from what 5 asks.
-  Value *flags(Value *V, APInt Wanted, unsigned Depth) {
+  Value *traceFlags(Value *V, APInt Wanted, unsigned Depth) {
     SmallVector<Flag, 8> Found;
     if (!isa<BinaryOperator>(V) || !gatherFlags(V, 0, Found)) return nullptr;
     Value *All = nullptr;
     for (auto [Bit, Truth] : Found) {
       if (Bit >= Wanted.getBitWidth()) return nullptr;
       Value *P = pairOf(Truth, Depth);
-      if (!Wanted[Bit]) P = exchanged(P);
+      if (!Wanted[Bit]) P = inverted(P);
       Wanted.clearBit(Bit);
       All = All ? combined(X.And, All, P) : P;
     }
@@ -223,13 +223,13 @@ private:
   }
 
   // Operands are widened as the predicate reads them.
-  Value *leaf(CmpInst::Predicate Predicate, Value *L, Value *R) {
+  Value *compareIntegers(CmpInst::Predicate Predicate, Value *L, Value *R) {
     if (L->getType()->isPointerTy()) {
       L = B.CreatePtrToInt(L, X.I64);
       R = B.CreatePtrToInt(R, X.I64);
     }
     if (!L->getType()->isIntegerTy()) return nullptr;
-    if (L->getType()->getIntegerBitWidth() > 64) return wideLeaf(Predicate, L, R);
+    if (L->getType()->getIntegerBitWidth() > 64) return compareWideIntegers(Predicate, L, R);
     Leaves++;
     bool Zero = CmpInst::isUnsigned(Predicate) || L->getType()->isIntegerTy(1);
     auto Wide = [&](Value *V) { return Zero ? B.CreateZExt(V, X.I64) : B.CreateSExt(V, X.I64); };
@@ -237,7 +237,7 @@ private:
   }
 
   // Integers of more than 64 bits: two numbers that are as far apart, as far as 63 bits can say.
-  Value *wideLeaf(CmpInst::Predicate Predicate, Value *L, Value *R) {
+  Value *compareWideIntegers(CmpInst::Predicate Predicate, Value *L, Value *R) {
     Leaves++;
     Type *T = L->getType();
     Value *Less = CmpInst::isSigned(Predicate) ? B.CreateICmpSLT(L, R) : B.CreateICmpULT(L, R);
@@ -248,18 +248,18 @@ private:
   }
 
   // Floats of 80 and 128 bits by their upper 64 bits: a conversion would raise exceptions of its own.
-  Value *wideFloats(CmpInst::Predicate Predicate, Value *L, Value *R) {
+  Value *compareWideFloats(CmpInst::Predicate Predicate, Value *L, Value *R) {
     unsigned Bits = L->getType()->getPrimitiveSizeInBits();
     auto Upper = [&](Value *V) { return B.CreateTrunc(B.CreateLShr(B.CreateBitCast(V, B.getIntNTy(Bits)), Bits - 64), X.I64); };
     return X.pairOf(B, X.FCmpWide, {X.u32(Predicate), Upper(L), Upper(R), X.u32(Bits)});
   }
 
-  Value *floatComparison(CmpInst::Predicate Predicate, Value *L, Value *R) {
+  Value *compareFloats(CmpInst::Predicate Predicate, Value *L, Value *R) {
     if (Predicate == CmpInst::FCMP_FALSE || Predicate == CmpInst::FCMP_TRUE) return nullptr;
     Type *T = L->getType();
     if (!T->isFloatingPointTy() || T->isPPC_FP128Ty()) return nullptr;
     Leaves++;
-    if (T->isX86_FP80Ty() || T->isFP128Ty()) return wideFloats(Predicate, L, R);
+    if (T->isX86_FP80Ty() || T->isFP128Ty()) return compareWideFloats(Predicate, L, R);
     if (T->isFloatTy()) return X.pairOf(B, X.FCmp32, {X.u32(Predicate), L, R});
     auto Double = [&](Value *V) { return T->isDoubleTy() ? V : B.CreateFPCast(V, B.getDoubleTy()); };
     return X.pairOf(B, X.FCmp64, {X.u32(Predicate), Double(L), Double(R)});
@@ -267,7 +267,7 @@ private:
 
   // A truth value that was computed in one of several blocks (`int both = a && b;`): the operands of each comparison are
   // carried to the merge by phis of their own, and another phi tells which way control came.
-  Value *merged(PHINode *Phi, unsigned Depth) {
+  Value *tracePhi(PHINode *Phi, unsigned Depth) {
     unsigned N = Phi->getNumIncomingValues();
     if (N > 8 || Depth >= MaxDepth) return nullptr;
     IRBuilder<> AtMerge(Phi);
@@ -275,14 +275,14 @@ private:
     for (unsigned I = 0; I < N; I++) Way->addIncoming(X.u32(I), Phi->getIncomingBlock(I));
     Value *Pair = nullptr;
     for (unsigned I = 0; I < N; I++) {
-      Value *One = incoming(Phi, I);
+      Value *One = traceIncoming(Phi, I);
       if (!One) return nullptr;
       Pair = Pair ? B.CreateSelect(B.CreateICmpEQ(Way, X.u32(I)), One, Pair) : One;
     }
     return Pair;
   }
 
-  Value *incoming(PHINode *Phi, unsigned I) {
+  Value *traceIncoming(PHINode *Phi, unsigned I) {
     Value *In = Phi->getIncomingValue(I);
     bool Not = false;
     while (true) {
@@ -296,21 +296,21 @@ private:
     }
     Value *Pair;
     if (auto *K = dyn_cast<ConstantInt>(In)) {
-      Pair = decided(!K->isZero());
+      Pair = decidedTruth(!K->isZero());
     } else if (In->getType()->isVectorTy() || Leaves >= MaxLeaves) {
       return nullptr;
     } else if (auto Cmp = FloatComparison::of(In)) {
-      Pair = floatComparison(Cmp->Predicate, carried(Phi, I, Cmp->L), carried(Phi, I, Cmp->R));
+      Pair = compareFloats(Cmp->Predicate, carriedToPhi(Phi, I, Cmp->L), carriedToPhi(Phi, I, Cmp->R));
     } else if (auto *Cmp = dyn_cast<ICmpInst>(In)) {
-      Pair = leaf(Cmp->getPredicate(), carried(Phi, I, Cmp->getOperand(0)), carried(Phi, I, Cmp->getOperand(1)));
+      Pair = compareIntegers(Cmp->getPredicate(), carriedToPhi(Phi, I, Cmp->getOperand(0)), carriedToPhi(Phi, I, Cmp->getOperand(1)));
     } else {
       return nullptr;
     }
     if (!Pair) return nullptr;
-    return Not ? exchanged(Pair) : Pair;
+    return Not ? inverted(Pair) : Pair;
   }
 
-  Value *carried(PHINode *Phi, unsigned Way, Value *V) {
+  Value *carriedToPhi(PHINode *Phi, unsigned Way, Value *V) {
     if (isa<Constant>(V)) return V;
     IRBuilder<> AtMerge(Phi);
     PHINode *Copy = AtMerge.CreatePHI(V->getType(), Phi->getNumIncomingValues());
@@ -331,7 +331,7 @@ uint8_t operandClass(Type *T) {
 }
 
 // The truth value that was widened to `V`, else null.
-Value *behindExtensions(Value *V) {
+Value *truthBehindExtensions(Value *V) {
   while (true) {
     if (Value *Inner = expected(V)) V = Inner;
     else if (isa<ZExtInst>(V) || isa<SExtInst>(V)) V = cast<CastInst>(V)->getOperand(0);
@@ -339,14 +339,14 @@ Value *behindExtensions(Value *V) {
   }
 }
 
-Shape shapeOf(Value *V) {
-  Shape S;
+ComparedOperands operandsOfCondition(Value *V) {
+  ComparedOperands S;
   bool Not = false;
   for (unsigned Step = 0; Step < 12; Step++) {
     if (auto *Cmp = dyn_cast<ICmpInst>(V)) {
       Value *L = Cmp->getOperand(0);
       auto *K = dyn_cast<ConstantInt>(Cmp->getOperand(1));
-      if (Value *Truth = behindExtensions(L); Truth && K && K->isZero()) {
+      if (Value *Truth = truthBehindExtensions(L); Truth && K && K->isZero()) {
         Not ^= Cmp->getPredicate() == CmpInst::ICMP_EQ;
         V = Truth;
         continue;
@@ -387,16 +387,16 @@ Shape shapeOf(Value *V) {
 
 } // namespace
 
-Value *emitPair(Context &X, IRBuilder<> &B, Value *Condition) { return Tracer(X, B).pairOf(Condition); }
-Value *emitTruthPair(Context &X, IRBuilder<> &B, Value *V) { return Tracer(X, B).truthPairOf(V); }
-bool isTruthValue(Value *V) { return Tracer::isTruthValue(V); }
+Value *emitPair(Context &X, IRBuilder<> &B, Value *Condition) { return ConditionTracer(X, B).pairOf(Condition); }
+Value *emitTruthPair(Context &X, IRBuilder<> &B, Value *V) { return ConditionTracer(X, B).truthPairOf(V); }
+bool isTruthValue(Value *V) { return ConditionTracer::isTruthValue(V); }
 
-Shape shapeOfSite(const Site &S) {
+ComparedOperands operandsOfSite(const Site &S) {
   Value *At = S.At;
   if (!At) return {};
-  if (auto *Br = dyn_cast<BranchInst>(At)) return shapeOf(Br->getCondition());
-  if (auto *Sel = dyn_cast<SelectInst>(At)) return shapeOf(Sel->getCondition());
-  Shape Switched;
+  if (auto *Br = dyn_cast<BranchInst>(At)) return operandsOfCondition(Br->getCondition());
+  if (auto *Sel = dyn_cast<SelectInst>(At)) return operandsOfCondition(Sel->getCondition());
+  ComparedOperands Switched;
   Switched.Operand = PEN_OP_INT;
   if (auto *Sw = dyn_cast<SwitchInst>(At)) Switched.Width = Sw->getCondition()->getType()->getIntegerBitWidth();
   return Switched;

@@ -75,7 +75,7 @@ Value *Context::pairOf(IRBuilder<> &B, FunctionCallee Callee, ArrayRef<Value *> 
   return B.CreateLoad(Pair, Result);
 }
 
-CallInst *Context::comparisonOf(Value *P) {
+CallInst *Context::comparisonCallOf(Value *P) {
   auto *Load = dyn_cast<LoadInst>(P);
   auto *Call = Load && Load->getPointerOperand() == Result ? dyn_cast_or_null<CallInst>(Load->getPrevNode()) : nullptr;
   if (!Call) return nullptr;
@@ -98,21 +98,21 @@ Instruction *whenArmed(Context &X, Instruction *At, Constant *Action) {
 }
 
 // The outcome byte, in code that is reached only when the site is armed: is anything to be done when this outcome is taken?
-static Instruction *whenNotIdle(Context &X, IRBuilder<> &B, Constant *Action, Value *Taken) {
+static Instruction *whenOutcomeHasActions(Context &X, IRBuilder<> &B, Constant *Action, Value *Taken) {
   Value *Byte = B.CreateLoad(X.I8, B.CreateInBoundsGEP(X.I8, Action, Taken));
   Value *Busy = B.CreateICmpNE(B.CreateAnd(Byte, X.u8(UINT8_MAX & ~PEN_ARMED)), X.u8(0));
   return SplitBlockAndInsertIfThen(Busy, &*B.GetInsertPoint(), /*Unreachable=*/false);
 }
 
-static FunctionCallee entryFor(Context &X, const CallInst *Comparison, bool AsWritten) {
-  const Value *Callee = Comparison->getCalledOperand();
+static FunctionCallee entryOf(Context &X, const CallInst *Call, bool AsWritten) {
+  const Value *Callee = Call->getCalledOperand();
   if (Callee == X.ICmp.getCallee() && !AsWritten) return X.OnOtherICmp;
   return Callee == X.ICmp.getCallee() ? X.OnICmp : Callee == X.FCmp64.getCallee() ? X.OnFCmp64 : X.OnFCmp32;
 }
 
 // The comparison of a two-way site, where the runtime does not see its operands already: it is told of them when the bytes of
 // the comparison are armed. `PairAt` gives the pair of the condition.
-static void hookComparison(Context &X, const Site &S, const Shape &Compared, Instruction *At, Value *Taken,
+static void hookComparison(Context &X, const Site &S, const ComparedOperands &Compared, Instruction *At, Value *Taken,
                            function_ref<Value *(IRBuilder<> &)> PairAt, GlobalVariable *Actions) {
   Constant *Bytes = actionsOf(X, S, Actions);
   IRBuilder<> B(whenArmed(X, At, Bytes));
@@ -120,30 +120,31 @@ static void hookComparison(Context &X, const Site &S, const Shape &Compared, Ins
   emitSides(X, B, Compared, Bytes, Taken, PairAt(B));
 }
 
-static void hookTwoWay(Context &X, const Site &S, Site &Behind, Instruction *At, Value *Condition, GlobalVariable *Actions) {
-  Shape Compared = shapeOfSite(S);
-  Behind.Possible = possibleSides(X, Compared);
+static void hookTwoWay(Context &X, const Site &S, Site &Comparison, Instruction *At, Value *Condition, GlobalVariable *Actions) {
+  ComparedOperands Compared = operandsOfSite(S);
+  Comparison.Possible = possibleSides(X, Compared);
   Constant *Action = actionsOf(X, S, Actions);
   IRBuilder<> B(whenArmed(X, At, Action));
   B.SetCurrentDebugLocation(At->getDebugLoc());
   Value *Taken = B.CreateSelect(Condition, X.u32(0), X.u32(1));
-  Instruction *Busy = whenNotIdle(X, B, Action, Taken);
+  Instruction *Busy = whenOutcomeHasActions(X, B, Action, Taken);
   B.SetInsertPoint(Busy);
   B.SetCurrentDebugLocation(At->getDebugLoc());
   Value *Pair = emitPair(X, B, Condition);
-  if (CallInst *Comparison = X.comparisonOf(Pair)) {
-    bool AsWritten = !Behind.Possible || comparesAsWritten(Comparison, Compared);
-    SmallVector<Value *, 3> Operands(drop_begin(Comparison->args()));
-    X.call(B, entryFor(X, Comparison, AsWritten), {Action, Taken, Operands[0], Operands[1], Operands[2]});
-    auto Again = [&](IRBuilder<> &Asked) { return X.pairOf(Asked, X.ICmp, Operands); };
-    if (!AsWritten) hookComparison(X, Behind, Compared, Busy, Taken, Again, Actions);
+  if (CallInst *Call = X.comparisonCallOf(Pair)) {
+    bool AsWritten = !Comparison.Possible || comparesAsWritten(Call, Compared);
+    SmallVector<Value *, 3> Args(drop_begin(Call->args()));
+    X.call(B, entryOf(X, Call, AsWritten), {Action, Taken, Args[0], Args[1], Args[2]});
+    auto PairAgain = [&](IRBuilder<> &AtSides) { return X.pairOf(AtSides, X.ICmp, Args); };
+    if (!AsWritten) hookComparison(X, Comparison, Compared, Busy, Taken, PairAgain, Actions);
     cast<Instruction>(Pair)->eraseFromParent();
-    Comparison->eraseFromParent();
+    Call->eraseFromParent();
     return;
   }
   Value *Other = B.CreateSelect(Condition, B.CreateExtractValue(Pair, ToFalse), B.CreateExtractValue(Pair, ToTrue));
   X.call(B, X.Take, {Action, Taken, Other});
-  if (Behind.Possible) hookComparison(X, Behind, Compared, Busy, Taken, [&](IRBuilder<> &) { return Pair; }, Actions);
+  auto SamePair = [&](IRBuilder<> &) { return Pair; };
+  if (Comparison.Possible) hookComparison(X, Comparison, Compared, Busy, Taken, SamePair, Actions);
 }
 
 static Constant *casesOf(Context &X, const Site &S, SwitchInst *Sw) {

@@ -66,7 +66,7 @@ uint32_t maskOf(StringRef Raises) {
 // ---- what constants exclude ---------------------------------------------------------------------------------------
 
 // |V| as a double, when V is a constant.
-std::optional<double> sizeOf(Value *V) {
+std::optional<double> magnitudeOf(Value *V) {
   auto *K = dyn_cast<ConstantFP>(V);
   if (!K) return std::nullopt;
   APFloat F = K->getValueAPF();
@@ -80,51 +80,51 @@ std::optional<double> sizeOf(Value *V) {
 uint32_t sumPossible(Value *L, Value *R, Type *T) {
   uint32_t Mask = Overflow | Inexact; // a sum that is subnormal is exact
   for (Value *V : {L, R})
-    if (auto Size = sizeOf(V)) {
-      if (*Size < (T->isDoubleTy() ? 0x1p970 : 0x1p103)) Mask &= ~Overflow;
-      if (*Size == 0) Mask = 0;
+    if (auto Magnitude = magnitudeOf(V)) {
+      if (*Magnitude < (T->isDoubleTy() ? 0x1p970 : 0x1p103)) Mask &= ~Overflow;
+      if (*Magnitude == 0) Mask = 0;
     }
   return Mask;
 }
 
 // Subnormal numbers times an integer, or by 1, 1/2, 1/4..., are exact; times 1.1 they are not, and underflow again.
-bool isInteger(double Size) { return Size == std::trunc(Size); }
+bool isInteger(double Magnitude) { return Magnitude == std::trunc(Magnitude); }
 
-bool isPowerOfTwo(double Size) {
+bool isPowerOfTwo(double Magnitude) {
   int Exponent;
-  return std::frexp(Size, &Exponent) == 0.5;
+  return std::frexp(Magnitude, &Exponent) == 0.5;
 }
 
 uint32_t productPossible(Value *L, Value *R) {
   uint32_t Mask = Overflow | Underflow | Inexact;
   for (Value *V : {L, R})
-    if (auto Size = sizeOf(V)) {
-      if (*Size <= 1) Mask &= ~Overflow;
-      if (isInteger(*Size)) Mask &= ~Underflow;
-      if (*Size == 0 || *Size == 1) Mask = 0;
+    if (auto Magnitude = magnitudeOf(V)) {
+      if (*Magnitude <= 1) Mask &= ~Overflow;
+      if (isInteger(*Magnitude)) Mask &= ~Underflow;
+      if (*Magnitude == 0 || *Magnitude == 1) Mask = 0;
     }
   return Mask;
 }
 
 uint32_t quotientPossible(Value *L, Value *R, Type *T) {
   uint32_t Mask = Overflow | Underflow | DivideByZero | Invalid | Inexact;
-  if (auto Size = sizeOf(R)) {
-    if (*Size != 0) Mask &= ~(DivideByZero | Invalid);
-    if (*Size >= 1) Mask &= ~Overflow;
-    if (*Size <= 1 && isPowerOfTwo(*Size)) Mask &= ~Underflow;
-    if (*Size == 1) Mask = 0;
+  if (auto Magnitude = magnitudeOf(R)) {
+    if (*Magnitude != 0) Mask &= ~(DivideByZero | Invalid);
+    if (*Magnitude >= 1) Mask &= ~Overflow;
+    if (*Magnitude <= 1 && isPowerOfTwo(*Magnitude)) Mask &= ~Underflow;
+    if (*Magnitude == 1) Mask = 0;
   }
-  if (auto Size = sizeOf(L)) {
-    Mask &= ~(*Size == 0 ? Overflow | Underflow | DivideByZero | Inexact : uint32_t(Invalid));
-    if (*Size < (T->isDoubleTy() ? 0x1p-50 : 0x1p-21)) Mask &= ~Overflow; // the smallest divisor is 2^-1074, 2^-149
-    if (*Size >= 4) Mask &= ~Underflow;                                   // the largest one is below 2^1024, 2^128
+  if (auto Magnitude = magnitudeOf(L)) {
+    Mask &= ~(*Magnitude == 0 ? Overflow | Underflow | DivideByZero | Inexact : uint32_t(Invalid));
+    if (*Magnitude < (T->isDoubleTy() ? 0x1p-50 : 0x1p-21)) Mask &= ~Overflow; // the smallest divisor is 2^-1074, 2^-149
+    if (*Magnitude >= 4) Mask &= ~Underflow;                                   // the largest one is below 2^1024, 2^128
   }
   return Mask;
 }
 
 uint32_t remainderPossible(Value *R) {
-  auto Size = sizeOf(R);
-  return Size && *Size != 0 ? 0 : uint32_t(Invalid);
+  auto Magnitude = magnitudeOf(R);
+  return Magnitude && *Magnitude != 0 ? 0 : uint32_t(Invalid);
 }
 
 // ---- instructions ------------------------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ std::string typeName(unsigned Bits, bool Signed) {
   return ((Signed ? "(" : "(unsigned ") + Name + ")").str();
 }
 
-Operation make(unsigned Number, StringRef Name, uint32_t Possible, ArrayRef<Value *> Operands, Type *Float) {
+Operation makeOperation(unsigned Number, StringRef Name, uint32_t Possible, ArrayRef<Value *> Operands, Type *Float) {
   Operation O{Number, Name.str(), Possible, {}, Float};
   O.Operands.append(Operands.begin(), Operands.end());
   for (Value *V : Operands)
@@ -147,38 +147,38 @@ Operation make(unsigned Number, StringRef Name, uint32_t Possible, ArrayRef<Valu
 // `Kind` is the name of the instruction, also of the constrained intrinsic.
 std::optional<Operation> arithmetic(StringRef Kind, ArrayRef<Value *> Ops, Type *T) {
   if (!isScalar(T)) return std::nullopt;
-  if (Kind == "fadd") return make(PEN_ADD, "+", sumPossible(Ops[0], Ops[1], T), Ops, T);
-  if (Kind == "fsub") return make(PEN_SUBTRACT, "-", sumPossible(Ops[0], Ops[1], T), Ops, T);
-  if (Kind == "fmul") return make(PEN_MULTIPLY, "*", productPossible(Ops[0], Ops[1]), Ops, T);
-  if (Kind == "fdiv") return make(PEN_DIVIDE, "/", quotientPossible(Ops[0], Ops[1], T), Ops, T);
-  if (Kind == "frem" || Kind == "fmod") return make(PEN_FMOD, "fmod", remainderPossible(Ops[1]), Ops, T);
-  if (Kind == "fma" || Kind == "fmuladd") return make(PEN_FMA, "fma", Overflow | Underflow | Inexact, Ops, T);
-  if (Kind == "sqrt") return make(PEN_SQRT, "sqrt", Invalid | Inexact, Ops, T);
-  if (Kind == "fneg") return make(PEN_NEGATE, "-", 0, Ops, T);
-  if (Kind == "fabs") return make(PEN_ABS, "fabs", 0, Ops, T);
+  if (Kind == "fadd") return makeOperation(PEN_ADD, "+", sumPossible(Ops[0], Ops[1], T), Ops, T);
+  if (Kind == "fsub") return makeOperation(PEN_SUBTRACT, "-", sumPossible(Ops[0], Ops[1], T), Ops, T);
+  if (Kind == "fmul") return makeOperation(PEN_MULTIPLY, "*", productPossible(Ops[0], Ops[1]), Ops, T);
+  if (Kind == "fdiv") return makeOperation(PEN_DIVIDE, "/", quotientPossible(Ops[0], Ops[1], T), Ops, T);
+  if (Kind == "frem" || Kind == "fmod") return makeOperation(PEN_FMOD, "fmod", remainderPossible(Ops[1]), Ops, T);
+  if (Kind == "fma" || Kind == "fmuladd") return makeOperation(PEN_FMA, "fma", Overflow | Underflow | Inexact, Ops, T);
+  if (Kind == "sqrt") return makeOperation(PEN_SQRT, "sqrt", Invalid | Inexact, Ops, T);
+  if (Kind == "fneg") return makeOperation(PEN_NEGATE, "-", 0, Ops, T);
+  if (Kind == "fabs") return makeOperation(PEN_ABS, "fabs", 0, Ops, T);
   if (Kind == "fptrunc" && Ops[0]->getType()->isDoubleTy())
-    return make(PEN_NARROW, "(float)", Overflow | Underflow | Inexact, Ops, T);
+    return makeOperation(PEN_NARROW, "(float)", Overflow | Underflow | Inexact, Ops, T);
   return std::nullopt;
 }
 
 // Integers that are not scalar, or wider than what the hook can show, are no sites.
-bool isShown(Type *T) { return T->isIntegerTy() && T->getIntegerBitWidth() >= 8 && T->getIntegerBitWidth() <= 64; }
+bool fitsInHook(Type *T) { return T->isIntegerTy() && T->getIntegerBitWidth() >= 8 && T->getIntegerBitWidth() <= 64; }
 
 std::optional<Operation> conversion(StringRef Kind, ArrayRef<Value *> Ops, Type *T) {
   bool To = Kind == "fptosi" || Kind == "fptoui" || Kind == "lround" || Kind == "llround" || Kind == "lrint" || Kind == "llrint";
   bool Signed = Kind != "fptoui" && Kind != "uitofp";
-  if (To && isScalar(Ops[0]->getType()) && isShown(T)) {
+  if (To && isScalar(Ops[0]->getType()) && fitsInHook(T)) {
     unsigned Bits = T->getIntegerBitWidth();
     bool Cast = Kind.starts_with("fp");
-    Operation O = make(Signed ? PEN_TO_SIGNED : PEN_TO_UNSIGNED, Cast ? typeName(Bits, Signed) : Kind.str(), Invalid, Ops,
+    Operation O = makeOperation(Signed ? PEN_TO_SIGNED : PEN_TO_UNSIGNED, Cast ? typeName(Bits, Signed) : Kind.str(), Invalid, Ops,
                        Ops[0]->getType());
     O.Integer = Bits;
     return O;
   }
-  if ((Kind == "sitofp" || Kind == "uitofp") && isScalar(T) && isShown(Ops[0]->getType())) {
+  if ((Kind == "sitofp" || Kind == "uitofp") && isScalar(T) && fitsInHook(Ops[0]->getType())) {
     unsigned Bits = Ops[0]->getType()->getIntegerBitWidth();
     bool Fits = Bits - Signed <= (T->isDoubleTy() ? 53u : 24u);
-    Operation O = make(Signed ? PEN_FROM_SIGNED : PEN_FROM_UNSIGNED, T->isDoubleTy() ? "(double)" : "(float)",
+    Operation O = makeOperation(Signed ? PEN_FROM_SIGNED : PEN_FROM_UNSIGNED, T->isDoubleTy() ? "(double)" : "(float)",
                        Fits ? 0 : uint32_t(Inexact), Ops, T);
     O.Integer = Bits;
     return O;
@@ -186,26 +186,26 @@ std::optional<Operation> conversion(StringRef Kind, ArrayRef<Value *> Ops, Type 
   return std::nullopt;
 }
 
-bool takes(const MathFunction &F, ArrayRef<Value *> Ops, Type *T) {
+bool accepts(const MathFunction &F, ArrayRef<Value *> Ops, Type *T) {
   if (!isScalar(T) || Ops.size() != F.Operands.size()) return false;
   for (unsigned I = 0; I < Ops.size(); I++) {
     Type *Got = Ops[I]->getType();
-    if (F.Operands[I] == 'D' ? Got != T : !isShown(Got)) return false;
+    if (F.Operands[I] == 'D' ? Got != T : !fitsInHook(Got)) return false;
   }
   return true;
 }
 
 std::optional<Operation> mathFunction(StringRef Name, ArrayRef<Value *> Ops, Type *T) {
   for (const MathFunction &F : Functions)
-    if (F.Name == Name && takes(F, Ops, T)) {
+    if (F.Name == Name && accepts(F, Ops, T)) {
       uint32_t Possible = maskOf(F.Raises);
       if (F.Number == PEN_LDEXP || F.Number == PEN_SCALBN || F.Number == PEN_SCALBLN) Possible |= Inexact;
-      return make(F.Number, Name, Possible, Ops, T);
+      return makeOperation(F.Number, Name, Possible, Ops, T);
     }
   return std::nullopt;
 }
 
-std::optional<Operation> named(StringRef Name, ArrayRef<Value *> Ops, Type *T) {
+std::optional<Operation> operationNamed(StringRef Name, ArrayRef<Value *> Ops, Type *T) {
   if (Ops.empty()) return std::nullopt;
   if (Name == "drem") Name = "remainder";
   if (auto O = mathFunction(Name, Ops, T)) return O;
@@ -224,7 +224,7 @@ SmallVector<Value *, 3> argumentsOf(const CallInst &Call) {
   return Args;
 }
 
-std::optional<Operation> called(const CallInst &Call) {
+std::optional<Operation> operationOfCall(const CallInst &Call) {
   const Function *F = Call.getCalledFunction();
   if (!F || !F->isDeclaration() || Call.isMustTailCall()) return std::nullopt;
   SmallVector<Value *, 3> Args = argumentsOf(Call);
@@ -232,18 +232,18 @@ std::optional<Operation> called(const CallInst &Call) {
     StringRef Name = Intrinsic::getBaseName(F->getIntrinsicID());
     Name.consume_front("llvm.");
     Name.consume_front("experimental.constrained.");
-    return named(Name, Args, Call.getType());
+    return operationNamed(Name, Args, Call.getType());
   }
   StringRef Name = F->getName();
   bool Single = !Args.empty() && (Call.getType()->isFloatTy() || Args[0]->getType()->isFloatTy());
   if (Single && !Name.consume_back("f")) return std::nullopt;
   for (StringRef Instruction : {"fadd", "fsub", "fmul", "fdiv", "frem", "fneg", "fptrunc", "fptosi", "fptoui", "sitofp", "uitofp", "fmuladd"})
     if (Name == Instruction) return std::nullopt; // a function that has the name by chance
-  return named(Name, Args, Call.getType());
+  return operationNamed(Name, Args, Call.getType());
 }
 
-std::optional<Operation> describe(Instruction &I) {
-  if (auto *Call = dyn_cast<CallInst>(&I)) return called(*Call);
+std::optional<Operation> operationOf(Instruction &I) {
+  if (auto *Call = dyn_cast<CallInst>(&I)) return operationOfCall(*Call);
   switch (I.getOpcode()) {
     case Instruction::FAdd: case Instruction::FSub: case Instruction::FMul: case Instruction::FDiv: case Instruction::FRem:
     case Instruction::FNeg: case Instruction::FPTrunc: case Instruction::FPToSI: case Instruction::FPToUI:
@@ -252,7 +252,7 @@ std::optional<Operation> describe(Instruction &I) {
     default: return std::nullopt;
   }
   SmallVector<Value *, 3> Ops(I.operand_values());
-  return named(I.getOpcodeName(), Ops, I.getType());
+  return operationNamed(I.getOpcodeName(), Ops, I.getType());
 }
 
 Value *bitsOf(Context &X, IRBuilder<> &B, Value *V, bool Signed) {
@@ -260,7 +260,7 @@ Value *bitsOf(Context &X, IRBuilder<> &B, Value *V, bool Signed) {
   return B.CreateZExt(B.CreateBitCast(V, V->getType()->isDoubleTy() ? X.I64 : X.I32), X.I64);
 }
 
-bool fuses(const Function &F) {
+bool hasFusedMultiplyAdd(const Function &F) {
   StringRef Features = F.getFnAttribute("target-features").getValueAsString();
   Triple Target(F.getParent()->getTargetTriple()); // text before LLVM 21
   return Target.getArch() != Triple::x86_64 || Features.contains("+fma");
@@ -271,7 +271,7 @@ bool fuses(const Function &F) {
 // Where the processor has no such instruction, the compiler makes a product and a sum of it, each of which is rounded and may
 // raise; and the source has two operations.
 void splitMultiplyAdds(Function &F) {
-  if (fuses(F)) return;
+  if (hasFusedMultiplyAdd(F)) return;
   SmallVector<IntrinsicInst *, 16> All;
   for (Instruction &I : instructions(F))
     if (auto *Call = dyn_cast<IntrinsicInst>(&I); Call && Call->getIntrinsicID() == Intrinsic::fmuladd && isScalar(Call->getType()))
@@ -287,7 +287,7 @@ void splitMultiplyAdds(Function &F) {
 
 std::optional<Site> operationAt(Instruction &I) {
   if (!WithExceptions || I.hasMetadata("nosanitize")) return std::nullopt;
-  auto O = describe(I);
+  auto O = operationOf(I);
   if (!O) return std::nullopt;
   Site S;
   S.K = Kind::Operation;
@@ -301,15 +301,15 @@ std::optional<Site> operationAt(Instruction &I) {
   return S;
 }
 
-Shape shapeOfOperation(const Site &S) {
-  Shape Sh;
-  Sh.Operand = S.Width == 64 ? PEN_OP_F64 : PEN_OP_F32;
-  Sh.Width = S.Width;
-  return Sh;
+ComparedOperands operandsOfOperation(const Site &S) {
+  ComparedOperands Compared;
+  Compared.Operand = S.Width == 64 ? PEN_OP_F64 : PEN_OP_F32;
+  Compared.Width = S.Width;
+  return Compared;
 }
 
 void hookOperation(Context &X, const Site &S, Instruction *At, GlobalVariable *Actions) {
-  auto O = describe(*At);
+  auto O = operationOf(*At);
   if (!O || O->Number != S.Operation) return; // the optimizer put another value in its place
   Constant *Action = actionsOf(X, S, Actions);
   Instruction *Next = At->getNextNode();

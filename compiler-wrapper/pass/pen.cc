@@ -33,7 +33,7 @@ using namespace llvm;
 
 namespace pen {
 
-static bool wanted(const Function &F) {
+static bool isInstrumented(const Function &F) {
   return !F.isDeclaration() && !F.hasAvailableExternallyLinkage() && !F.hasFnAttribute(Attribute::Naked) &&
          !F.hasFnAttribute(Attribute::NoSanitizeCoverage) && !F.hasFnAttribute(Attribute::DisableSanitizerInstrumentation) &&
          !F.getName().starts_with("__pen_") && !F.getName().starts_with("_GLOBAL__sub_I_") &&
@@ -48,7 +48,7 @@ static void promote(Function &F, FunctionAnalysisManager &FAM) {
 }
 
 // Two calls of abort() at different lines stay two: where a program ends is what a crash is told by.
-static void keepEndsApart(Function &F) {
+static void keepNoReturnCallsApart(Function &F) {
   for (Instruction &I : instructions(F))
     if (auto *Call = dyn_cast<CallBase>(&I); Call && Call->doesNotReturn()) Call->addFnAttr(Attribute::NoMerge);
 }
@@ -60,7 +60,7 @@ public:
     auto &FAM = MAM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
     std::vector<Function *> Functions;
     for (Function &F : M)
-      if (wanted(F)) Functions.push_back(&F);
+      if (isInstrumented(F)) Functions.push_back(&F);
     Context X(M);
     SmallVector<GlobalValue *, 32> Used;
     std::vector<FunctionPlan> Plans;
@@ -69,15 +69,15 @@ public:
       if (WithExceptions) splitMultiplyAdds(*F);
       Plans.push_back(planOf(*F));
       promote(*F, FAM);
-      keepEndsApart(*F);
+      keepNoReturnCallsApart(*F);
       makeShadow(X, *F);
     }
     for (FunctionPlan &Plan : Plans) {
-      std::vector<Shape> Shapes;
-      for (const Site &S : Plan.Sites) Shapes.push_back(S.isOperation() ? shapeOfOperation(S) : shapeOfSite(S));
+      std::vector<ComparedOperands> Compared;
+      for (const Site &S : Plan.Sites) Compared.push_back(S.isOperation() ? operandsOfOperation(S) : operandsOfSite(S));
       GlobalVariable *Actions = makeActions(X, Plan);
       instrument(X, Plan, Actions);
-      makeRecords(X, Plan, Shapes, Actions, Used);
+      makeRecords(X, Plan, Compared, Actions, Used);
       FAM.invalidate(*Plan.F, PreservedAnalyses::none());
     }
     dropUnusedShadows(X);

@@ -62,7 +62,7 @@ struct Edges {
 struct FunctionPlan {
   llvm::Function *F = nullptr;
   std::vector<Site> Sites;
-  std::vector<std::vector<Edges>> Follow; // per site, per branch
+  std::vector<std::vector<Edges>> BranchEdges; // per site, per branch
   Edges Entry;
   std::vector<llvm::BasicBlock *> LoopHeaders;
   bool BurnsFuelAtEntry = false;
@@ -73,7 +73,7 @@ struct FunctionPlan {
 };
 
 // A comparison behind a site, for its record.
-struct Shape {
+struct ComparedOperands {
   uint8_t Predicate = PEN_NO_PREDICATE;
   uint8_t Operand = PEN_OP_NONE; // enum pen_operand
   uint8_t Width = 0;
@@ -98,7 +98,7 @@ public:
   // A call of one of those that leave a pair of distances, and the pair.
   llvm::Value *pairOf(llvm::IRBuilder<> &B, llvm::FunctionCallee Callee, llvm::ArrayRef<llvm::Value *> Args);
   // The call behind a pair that is that of one comparison; its arguments are the place, the predicate and the operands.
-  llvm::CallInst *comparisonOf(llvm::Value *Pair);
+  llvm::CallInst *comparisonCallOf(llvm::Value *Pair);
 
   // What shadow.cc made of a function without effects: the copy, and whether the function returns 0 and 1 only.
   struct Shadow {
@@ -127,17 +127,17 @@ FunctionPlan planOf(llvm::Function &F);
 
 // condition.cc: emits, at the builder's place, the distances of the i1 value `Condition` to true and to false.
 llvm::Value *emitPair(Context &X, llvm::IRBuilder<> &B, llvm::Value *Condition);
-Shape shapeOfSite(const Site &S);
+ComparedOperands operandsOfSite(const Site &S);
 // The same for an integer: how far it is from being another number than 0, and from being 0.
 llvm::Value *emitTruthPair(Context &X, llvm::IRBuilder<> &B, llvm::Value *V);
 bool isTruthValue(llvm::Value *V); // can only be 0 or 1
 
 // boundary.cc: which of `below`, `equal` and `above` (bits, as in pen_site.possible) the comparison behind a site can be.
-uint32_t possibleSides(Context &X, const Shape &S);
+uint32_t possibleSides(Context &X, const ComparedOperands &S);
 // Whether a call that compares in the runtime has the operands of the source, not those of what is behind them.
-bool comparesAsWritten(const llvm::CallInst *Comparison, const Shape &S);
+bool comparesAsWritten(const llvm::CallInst *Comparison, const ComparedOperands &S);
 // A call that tells the runtime of the comparison whose action bytes are `Bytes`; `Pair` is that of the condition.
-void emitSides(Context &X, llvm::IRBuilder<> &B, const Shape &S, llvm::Constant *Bytes, llvm::Value *Taken, llvm::Value *Pair);
+void emitSides(Context &X, llvm::IRBuilder<> &B, const ComparedOperands &S, llvm::Constant *Bytes, llvm::Value *Taken, llvm::Value *Pair);
 
 // shadow.cc: makes the shadow of F, if it can have one; before F is instrumented.
 void makeShadow(Context &X, llvm::Function &F);
@@ -146,7 +146,7 @@ void dropUnusedShadows(Context &X);
 // operation.cc: the floating-point operations as sites, only with -fpen-exceptions.
 void splitMultiplyAdds(llvm::Function &F); // into what the processor does
 std::optional<Site> operationAt(llvm::Instruction &I);
-Shape shapeOfOperation(const Site &S);
+ComparedOperands operandsOfOperation(const Site &S);
 void hookOperation(Context &X, const Site &S, llvm::Instruction *At, llvm::GlobalVariable *Actions);
 
 // A function of runtime/entries.h.
@@ -161,7 +161,7 @@ void instrument(Context &X, FunctionPlan &Plan, llvm::GlobalVariable *Actions);
 
 // tables.cc: records of the function and its sites, and the bytes that arm them.
 llvm::GlobalVariable *makeActions(Context &X, const FunctionPlan &Plan);
-void makeRecords(Context &X, const FunctionPlan &Plan, llvm::ArrayRef<Shape> Shapes, llvm::GlobalVariable *Actions,
+void makeRecords(Context &X, const FunctionPlan &Plan, llvm::ArrayRef<ComparedOperands> Compared, llvm::GlobalVariable *Actions,
                  llvm::SmallVectorImpl<llvm::GlobalValue *> &Used);
 
 // signature.cc: the parameters as C sees them, and the thunk that decodes an input and calls the function.

@@ -17,21 +17,21 @@ namespace pen {
 using namespace llvm;
 
 // Code that the compiler adds (cleanup switches, lifetime bookkeeping) has no line.
-static bool inSource(const Instruction &I) {
+static bool isInSource(const Instruction &I) {
   if (!I.getFunction()->getSubprogram()) return true;
   const DebugLoc &L = I.getDebugLoc();
   return L && L.getLine() != 0;
 }
 
 // `default: case 3:` is one destination with two labels; clang gives the first label an empty block of its own.
-static BasicBlock *landing(const SwitchInst &Sw, BasicBlock *To) {
+static BasicBlock *destinationOf(const SwitchInst &Sw, BasicBlock *To) {
   auto *Br = dyn_cast<BranchInst>(To->getTerminator());
   bool Empty = Br && Br->isUnconditional() && Br == &*To->getFirstNonPHIOrDbg();
   return Empty && is_contained(successors(&Sw), Br->getSuccessor(0)) ? Br->getSuccessor(0) : To;
 }
 
 static std::optional<Site> siteAt(Instruction &I) {
-  if (!inSource(I) || I.hasMetadata("nosanitize")) return std::nullopt;
+  if (!isInSource(I) || I.hasMetadata("nosanitize")) return std::nullopt;
   Site S;
   S.At = WeakTrackingVH(&I);
   S.Where = I.getDebugLoc();
@@ -49,9 +49,9 @@ static std::optional<Site> siteAt(Instruction &I) {
   if (auto *Sw = dyn_cast<SwitchInst>(&I)) {
     S.K = Kind::Switch;
     if (isa<Constant>(Sw->getCondition()) || Sw->getCondition()->getType()->getIntegerBitWidth() > 64) return std::nullopt;
-    S.To.push_back(landing(*Sw, Sw->getDefaultDest()));
+    S.To.push_back(destinationOf(*Sw, Sw->getDefaultDest()));
     for (auto &Case : Sw->cases()) {
-      BasicBlock *To = landing(*Sw, Case.getCaseSuccessor());
+      BasicBlock *To = destinationOf(*Sw, Case.getCaseSuccessor());
       if (!is_contained(S.To, To)) S.To.push_back(To);
       S.CaseBranches.push_back(find(S.To, To) - S.To.begin());
     }
@@ -63,9 +63,9 @@ static std::optional<Site> siteAt(Instruction &I) {
 }
 
 // Walks from a place in the code until conditionals are met.
-class Follower {
+class EdgeWalker {
 public:
-  Follower(const FunctionPlan &Plan) : File(fileOf(*Plan.F)) {
+  EdgeWalker(const FunctionPlan &Plan) : File(fileOf(*Plan.F)) {
     for (unsigned I = 0; I < Plan.Sites.size(); I++) {
       auto *At = cast<Instruction>(&*Plan.Sites[I].At);
       Index[At].push_back(I);
@@ -140,7 +140,7 @@ static SmallPtrSet<BasicBlock *, 16> liveBlocks(Function &F) {
 }
 
 // What the two-way site compares; whether it does is known only when its condition can be followed.
-static Site comparisonOf(const Site &Conditional) {
+static Site comparisonSite(const Site &Conditional) {
   Site S;
   S.K = Kind::Comparison;
   S.At = Conditional.At;
@@ -162,21 +162,21 @@ static void findSites(FunctionPlan &Plan) {
   for (Instruction &I : instructions(*Plan.F))
     if (auto S = Live.contains(I.getParent()) ? siteAt(I) : std::nullopt) {
       addSite(Plan, *S);
-      if (S->K != Kind::Switch) addSite(Plan, comparisonOf(*S));
-    } else if (auto Operation = Live.contains(I.getParent()) && inSource(I) ? operationAt(I) : std::nullopt) {
+      if (S->K != Kind::Switch) addSite(Plan, comparisonSite(*S));
+    } else if (auto Operation = Live.contains(I.getParent()) && isInSource(I) ? operationAt(I) : std::nullopt) {
       addSite(Plan, *Operation);
     }
 }
 
-static void followSites(FunctionPlan &Plan) {
-  Follower Walk(Plan);
+static void findEdges(FunctionPlan &Plan) {
+  EdgeWalker Walk(Plan);
   Plan.Entry = Walk.from(Plan.F->getEntryBlock().begin());
   for (const Site &S : Plan.Sites) {
     std::vector<Edges> PerBranch;
     if (!S.isConditional()) PerBranch.resize(S.Branches);
     else if (S.To.empty()) PerBranch.assign(2, Walk.from(std::next(cast<Instruction>(&*S.At)->getIterator())));
     for (BasicBlock *To : S.To) PerBranch.push_back(Walk.from(To->begin()));
-    Plan.Follow.push_back(std::move(PerBranch));
+    Plan.BranchEdges.push_back(std::move(PerBranch));
   }
 }
 
@@ -237,7 +237,7 @@ FunctionPlan planOf(Function &F) {
   FunctionPlan Plan;
   Plan.F = &F;
   findSites(Plan);
-  followSites(Plan);
+  findEdges(Plan);
   findLoops(Plan);
   nameParameters(Plan);
   findConstants(Plan);

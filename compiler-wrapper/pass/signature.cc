@@ -168,7 +168,7 @@ CType irTypeOf(Type *T) {
 }
 
 // Does the machine-level argument carry exactly this value?
-bool fits(const CType &C, Type *T) {
+bool isPassedAs(const CType &C, Type *T) {
   if (C.Pointer) return T->isPointerTy();
   switch (C.Kind) {
   case F32: return T->isFloatTy();
@@ -214,7 +214,7 @@ Signature signatureOf(Function &F, ArrayRef<std::string> Names) {
   CType Result = irTypeOf(F.getReturnType());
   if (Types && Types.size() > 0) {
     CType Declared = ctypeOf(Types[0]);
-    if (Declared.Kind == Unsupported || Declared.Kind == Void || Declared.Pointer || fits(Declared, F.getReturnType()))
+    if (Declared.Kind == Unsupported || Declared.Kind == Void || Declared.Pointer || isPassedAs(Declared, F.getReturnType()))
       Result = Declared;
   }
   S.ResultType = Result.Text;
@@ -228,7 +228,7 @@ Signature signatureOf(Function &F, ArrayRef<std::string> Names) {
     bool Aligned = Declared == Args.size();
     for (unsigned I = 0; I < Declared; I++) {
       CType C = ctypeOf(Types[I + 1]);
-      if (C.Kind != Unsupported && (!Aligned || !fits(C, Args[I]->getType()))) C.Kind = Unsupported;
+      if (C.Kind != Unsupported && (!Aligned || !isPassedAs(C, Args[I]->getType()))) C.Kind = Unsupported;
       addParameter(S, C, nameOf(I));
     }
   }

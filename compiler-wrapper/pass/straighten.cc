@@ -12,14 +12,14 @@ using namespace llvm;
 namespace {
 
 // A block that does nothing but branch on a value from one of several ways, or on its negation.
-struct Second {
+struct RepeatedBranch {
   PHINode *Value = nullptr;
   BranchInst *Branch = nullptr;
-  bool Not = false;
+  bool IsNegated = false;
 };
 
-std::optional<Second> secondBranch(BasicBlock &BB) {
-  Second S;
+std::optional<RepeatedBranch> repeatedBranchOf(BasicBlock &BB) {
+  RepeatedBranch S;
   S.Branch = dyn_cast<BranchInst>(BB.getTerminator());
   S.Value = dyn_cast<PHINode>(&BB.front());
   if (!S.Value || !S.Branch || !S.Branch->isConditional() || !S.Value->hasOneUse()) return std::nullopt;
@@ -28,8 +28,8 @@ std::optional<Second> secondBranch(BasicBlock &BB) {
   if (Condition != S.Value) {
     auto *Op = dyn_cast_or_null<BinaryOperator>(Condition);
     auto *One = Op ? dyn_cast<ConstantInt>(Op->getOperand(1)) : nullptr;
-    S.Not = Op && Op->getOpcode() == Instruction::Xor && One && One->isOne() && Op->getOperand(0) == S.Value && Op->hasOneUse();
-    if (!S.Not) return std::nullopt;
+    S.IsNegated = Op && Op->getOpcode() == Instruction::Xor && One && One->isOne() && Op->getOperand(0) == S.Value && Op->hasOneUse();
+    if (!S.IsNegated) return std::nullopt;
     Parts = 3;
   }
   return BB.sizeWithoutDebug() == Parts ? std::optional(S) : std::nullopt;
@@ -46,14 +46,14 @@ bool canEnter(BasicBlock *To, BasicBlock *BB, BasicBlock *From) {
   return true;
 }
 
-void lead(BasicBlock *From, BasicBlock *BB, BasicBlock *To) {
+void redirect(BasicBlock *From, BasicBlock *BB, BasicBlock *To) {
   for (PHINode &Phi : To->phis()) Phi.addIncoming(Phi.getIncomingValueForBlock(BB), From);
   From->getTerminator()->replaceSuccessorWith(BB, To);
   BB->removePredecessor(From, /*KeepOneInputPHIs=*/true);
 }
 
-bool straightenOne(BasicBlock &BB) {
-  std::optional<Second> S = secondBranch(BB);
+bool straightenBlock(BasicBlock &BB) {
+  std::optional<RepeatedBranch> S = repeatedBranchOf(BB);
   if (!S || S->Branch->getSuccessor(0) == &BB || S->Branch->getSuccessor(1) == &BB) return false;
   bool Changed = false;
   SmallVector<BasicBlock *, 4> From(predecessors(&BB));
@@ -61,9 +61,9 @@ bool straightenOne(BasicBlock &BB) {
     auto *Known = dyn_cast<ConstantInt>(S->Value->getIncomingValueForBlock(P));
     auto *Br = dyn_cast<BranchInst>(P->getTerminator());
     if (!Known || !Br || count(successors(P), &BB) != 1 || S->Value->getNumIncomingValues() < 2) continue;
-    BasicBlock *To = S->Branch->getSuccessor(Known->isOne() != S->Not ? 0 : 1);
+    BasicBlock *To = S->Branch->getSuccessor(Known->isOne() != S->IsNegated ? 0 : 1);
     if (!canEnter(To, &BB, P)) continue;
-    lead(P, &BB, To);
+    redirect(P, &BB, To);
     Changed = true;
   }
   return Changed;
@@ -73,7 +73,7 @@ bool straightenOne(BasicBlock &BB) {
 
 bool straighten(Function &F) {
   bool Changed = false;
-  for (BasicBlock &BB : F) Changed |= straightenOne(BB);
+  for (BasicBlock &BB : F) Changed |= straightenBlock(BB);
   return Changed;
 }
 

@@ -118,7 +118,7 @@ static Place placeOf(const FunctionPlan &Plan, const DebugLoc &L) {
   return {Plan.F->getParent()->getSourceFileName(), 0, 0};
 }
 
-static auto siteRecord(Context &X, const FunctionPlan &Plan, unsigned I, const Shape &Sh, GlobalVariable *Actions,
+static auto siteRecord(Context &X, const FunctionPlan &Plan, unsigned I, const ComparedOperands &Compared, GlobalVariable *Actions,
                        Constant *Owner, StructType *FT) {
   const Site &S = Plan.Sites[I];
   Place P = placeOf(Plan, S.Where);
@@ -128,7 +128,7 @@ static auto siteRecord(Context &X, const FunctionPlan &Plan, unsigned I, const S
                 FIELD(pen_site, function, Owner),
                 FIELD(pen_site, file, X.text(P.File)),
                 FIELD(pen_site, actions, actionsOf(X, S, Actions)),
-                FIELD(pen_site, edges, edgesOf(X, Plan.Follow[I], FT)),
+                FIELD(pen_site, edges, edgesOf(X, Plan.BranchEdges[I], FT)),
                 FIELD(pen_site, cases, S.Cases ? S.Cases : X.null()),
                 FIELD(pen_site, name, X.text(S.Name)),
                 FIELD(pen_site, line, P.Line),
@@ -136,9 +136,9 @@ static auto siteRecord(Context &X, const FunctionPlan &Plan, unsigned I, const S
                 FIELD(pen_site, n_branches, S.Branches),
                 FIELD(pen_site, n_cases, Cases),
                 FIELD(pen_site, kind, S.K),
-                FIELD(pen_site, predicate, Sh.Predicate),
-                FIELD(pen_site, operand, Sh.Operand),
-                FIELD(pen_site, width, Sh.Width),
+                FIELD(pen_site, predicate, Compared.Predicate),
+                FIELD(pen_site, operand, Compared.Operand),
+                FIELD(pen_site, width, Compared.Width),
                 FIELD(pen_site, possible, S.Possible),
                 FIELD(pen_site, operation, S.Operation),
                 FIELD(pen_site, unused, 0));
@@ -176,7 +176,7 @@ static auto functionRecord(Context &X, const FunctionPlan &Plan, Constant *Sites
 
 using FunctionRecord = decltype(functionRecord(std::declval<Context &>(), std::declval<const FunctionPlan &>(), nullptr, nullptr));
 
-void makeRecords(Context &X, const FunctionPlan &Plan, ArrayRef<Shape> Shapes, GlobalVariable *Actions,
+void makeRecords(Context &X, const FunctionPlan &Plan, ArrayRef<ComparedOperands> Compared, GlobalVariable *Actions,
                  SmallVectorImpl<GlobalValue *> &Used) {
   Function &F = *Plan.F;
   StructType *FT = FunctionRecord::type(X.C);
@@ -185,7 +185,7 @@ void makeRecords(Context &X, const FunctionPlan &Plan, ArrayRef<Shape> Shapes, G
   if (!Plan.Sites.empty()) {
     std::vector<Constant *> Items;
     for (unsigned I = 0; I < Plan.Sites.size(); I++)
-      Items.push_back(siteRecord(X, Plan, I, Shapes[I], Actions, Own, FT).Init);
+      Items.push_back(siteRecord(X, Plan, I, Compared[I], Actions, Own, FT).Init);
     Constant *All = ConstantArray::get(ArrayType::get(Items.front()->getType(), Items.size()), Items);
     GlobalVariable *G = placed(X, F, All, "__pen_sites", "pen_sites", GlobalValue::InternalLinkage, false);
     G->setAlignment(Align(8)); // no gaps between the arrays of different functions

@@ -5,11 +5,11 @@
 HIDDEN struct pen_pair __pen_pair;
 
 /* Largest distance; one less than "not reached". */
-#define FAR (UINT64_MAX - 1)
+#define MAX_DISTANCE (UINT64_MAX - 1)
 
 static uint64_t add_sat(uint64_t a, uint64_t b) {
   uint64_t sum;
-  return __builtin_add_overflow(a, b, &sum) || sum > FAR ? FAR : sum;
+  return __builtin_add_overflow(a, b, &sum) || sum > MAX_DISTANCE ? MAX_DISTANCE : sum;
 }
 
 static double as_double(uint64_t bits) {
@@ -25,10 +25,10 @@ static uint64_t as_bits(double x) {
 }
 
 /* A squared distance as ordered bits; NaN and infinity are both farthest. */
-static uint64_t real_bits(double d) { return d <= 0x1.fffffffffffffp1023 ? as_bits(d) : as_bits(0x1.fffffffffffffp1023); }
+static uint64_t squared_bits(double d) { return d <= 0x1.fffffffffffffp1023 ? as_bits(d) : as_bits(0x1.fffffffffffffp1023); }
 
 static uint64_t sum(uint64_t a, uint64_t b) {
-  if (__pen_state.metric == PEN_SQUARED) return real_bits(as_double(a) + as_double(b));
+  if (__pen_state.metric == PEN_SQUARED) return squared_bits(as_double(a) + as_double(b));
   return add_sat(a, b);
 }
 
@@ -37,7 +37,7 @@ static uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
 /* The epsilon of CoverMe, Def. 4.1: what a strict comparison costs at equality. */
 #define EPSILON 1e-6
 
-static uint64_t unit(void) { return __pen_state.metric == PEN_SQUARED ? as_bits(EPSILON) : 1; }
+static uint64_t least_distance(void) { return __pen_state.metric == PEN_SQUARED ? as_bits(EPSILON) : 1; }
 
 static struct pen_pair swapped(struct pen_pair p) { return (struct pen_pair){p.to_false, p.to_true}; }
 
@@ -49,15 +49,15 @@ static struct pen_pair from_gap(enum relation rel, int equal, int less, uint64_t
   struct pen_pair p = {0, 0};
   switch (rel) {
     case EQUAL:
-      if (equal) p.to_false = unit();
+      if (equal) p.to_false = least_distance();
       else p.to_true = gap;
       break;
     case LESS:
       if (less) p.to_false = gap;
-      else p.to_true = sum(gap, unit());
+      else p.to_true = sum(gap, least_distance());
       break;
     case LESS_EQUAL:
-      if (less || equal) p.to_false = sum(gap, unit());
+      if (less || equal) p.to_false = sum(gap, least_distance());
       else p.to_true = gap;
       break;
   }
@@ -66,17 +66,17 @@ static struct pen_pair from_gap(enum relation rel, int equal, int less, uint64_t
 
 static uint64_t squared(double a, double b) {
   double gap = a - b;
-  return real_bits(gap * gap);
+  return squared_bits(gap * gap);
 }
 
 /* ---- integers -------------------------------------------------------------------------------------------------- */
 
 static struct pen_pair integers(enum relation rel, uint64_t a, uint64_t b, int is_signed) {
   int less = is_signed ? (int64_t)a < (int64_t)b : a < b;
-  uint64_t gap = smaller(less ? b - a : a - b, FAR);
+  uint64_t gap = smaller(less ? b - a : a - b, MAX_DISTANCE);
   if (__pen_state.metric == PEN_SQUARED)
     gap = is_signed ? squared((double)(int64_t)a, (double)(int64_t)b) : squared((double)a, (double)b);
-  if (a != b && gap == 0) gap = unit(); /* different integers that are the same double */
+  if (a != b && gap == 0) gap = least_distance(); /* different integers that are the same double */
   return from_gap(rel, a == b, less, gap);
 }
 
@@ -99,85 +99,88 @@ static struct pen_pair icmp(uint32_t predicate, uint64_t a, uint64_t b) {
 /* ---- floats ---------------------------------------------------------------------------------------------------- */
 
 /* An operand of either width: its place on the line of its floats (both zeros at 0, NaN beyond infinity) and its value. */
-struct place {
-  int64_t key;
+struct ulp_point {
+  int64_t position;
   int64_t infinity; /* the key of +infinity */
   double value;
 };
 
-static struct place place_of_double(double x) {
+static struct ulp_point point_of_double(double x) {
   uint64_t bits = as_bits(x);
-  int64_t size = (int64_t)(bits & INT64_MAX);
-  return (struct place){bits >> 63 ? -size : size, 0x7ff0000000000000, x};
+  int64_t magnitude = (int64_t)(bits & INT64_MAX);
+  return (struct ulp_point){bits >> 63 ? -magnitude : magnitude, 0x7ff0000000000000, x};
 }
 
-static struct place place_of_float(float x) {
+static struct ulp_point point_of_float(float x) {
   uint32_t bits;
   memcpy(&bits, &x, sizeof bits);
-  int64_t size = bits & INT32_MAX;
-  return (struct place){bits >> 31 ? -size : size, 0x7f800000, x};
+  int64_t magnitude = bits & INT32_MAX;
+  return (struct ulp_point){bits >> 31 ? -magnitude : magnitude, 0x7f800000, x};
 }
 
 /* The upper 64 bits of a float of 80 or 128 bits: sign, 15 bits of exponent, then the fraction; with 80 bits the leading
  * one of the fraction is there too. In integers only, so that no exception is raised. */
-static struct place place_of_wide(uint64_t upper, uint32_t bits) {
-  int64_t size = (int64_t)(upper & INT64_MAX);
-  struct place p = {upper >> 63 ? -size : size, bits == 80 ? 0x7fff800000000000 : 0x7fff000000000000, 0};
-  int64_t exponent = (size >> 48) - 16383 + 1023;
-  uint64_t fraction = (uint64_t)size << (bits == 80 ? 17 : 16) >> 12;
-  uint64_t magnitude = exponent <= 0 ? 0 : exponent >= 2047 ? 0x7ff0000000000000 : (uint64_t)exponent << 52 | fraction;
-  p.value = as_double((upper & INT64_MIN) | magnitude);
+static struct ulp_point point_of_wide(uint64_t upper, uint32_t bits) {
+  int64_t magnitude = (int64_t)(upper & INT64_MAX);
+  struct ulp_point p = {upper >> 63 ? -magnitude : magnitude, bits == 80 ? 0x7fff800000000000 : 0x7fff000000000000, 0};
+  int64_t exponent = (magnitude >> 48) - 16383 + 1023;
+  uint64_t fraction = (uint64_t)magnitude << (bits == 80 ? 17 : 16) >> 12;
+  uint64_t rounded = exponent <= 0 ? 0 : exponent >= 2047 ? 0x7ff0000000000000 : (uint64_t)exponent << 52 | fraction;
+  p.value = as_double((upper & INT64_MIN) | rounded);
   return p;
 }
 
+/* The number of floats between two positions. */
+INLINE uint64_t ulps_between(int64_t a, int64_t b) { return a < b ? (uint64_t)b - (uint64_t)a : (uint64_t)a - (uint64_t)b; }
+
 /* How many floats beyond infinity; 0 for a number. */
-static uint64_t excess(struct place p) {
-  int64_t size = p.key < 0 ? -p.key : p.key;
-  return size > p.infinity ? (uint64_t)(size - p.infinity) : 0;
+static uint64_t beyond_infinity(struct ulp_point p) {
+  int64_t magnitude = p.position < 0 ? -p.position : p.position;
+  return magnitude > p.infinity ? (uint64_t)(magnitude - p.infinity) : 0;
 }
 
 /* The number, or for NaN the infinity of its sign. */
-static int64_t clamped(struct place p) {
-  if (p.key > p.infinity) return p.infinity;
-  return p.key < -p.infinity ? -p.infinity : p.key;
+static int64_t clamped(struct ulp_point p) {
+  if (p.position > p.infinity) return p.infinity;
+  return p.position < -p.infinity ? -p.infinity : p.position;
 }
 
-static uint64_t nan_cost(uint64_t beyond) {
+static uint64_t nan_distance(uint64_t beyond) {
   if (!beyond) return 0;
   return __pen_state.metric == PEN_SQUARED ? as_bits(0x1.fffffffffffffp1023) : beyond;
 }
 
 /* a REL b for ordered relations: false when an operand is NaN, and then as far as the way back to numbers. */
-static struct pen_pair ordered(enum relation rel, struct place a, struct place b) {
-  uint64_t beyond = add_sat(excess(a), excess(b));
-  int64_t ka = clamped(a), kb = clamped(b);
-  uint64_t gap = ka < kb ? (uint64_t)kb - (uint64_t)ka : (uint64_t)ka - (uint64_t)kb;
+static struct pen_pair ordered(enum relation rel, struct ulp_point a, struct ulp_point b) {
+  uint64_t beyond = add_sat(beyond_infinity(a), beyond_infinity(b));
+  int64_t position_a = clamped(a), position_b = clamped(b);
+  uint64_t gap = ulps_between(position_a, position_b);
   if (!beyond) {
     if (__pen_state.metric == PEN_SQUARED && gap) {
       gap = squared(a.value, b.value);
       if (!gap) gap = 1; /* the square underflowed: the smallest double */
     }
-    return from_gap(rel, ka == kb, ka < kb, gap);
+    return from_gap(rel, position_a == position_b, position_a < position_b, gap);
   }
-  struct pen_pair p = {sum(nan_cost(beyond), __pen_state.metric == PEN_SQUARED ? 0 : gap), 0};
+  struct pen_pair p = {sum(nan_distance(beyond), __pen_state.metric == PEN_SQUARED ? 0 : gap), 0};
   return p;
 }
 
 /* "Both are numbers". */
-static struct pen_pair is_ordered(struct place a, struct place b) {
+static struct pen_pair is_ordered(struct ulp_point a, struct ulp_point b) {
   struct pen_pair p = {0, 0};
-  uint64_t beyond = add_sat(excess(a), excess(b));
+  uint64_t beyond = add_sat(beyond_infinity(a), beyond_infinity(b));
   if (beyond) {
-    p.to_true = nan_cost(beyond);
+    p.to_true = nan_distance(beyond);
     return p;
   }
-  int64_t size_a = a.key < 0 ? -a.key : a.key, size_b = b.key < 0 ? -b.key : b.key;
-  int64_t largest = size_a > size_b ? size_a : size_b;
-  p.to_false = nan_cost((uint64_t)(a.infinity + 1 - largest));
+  int64_t magnitude_a = a.position < 0 ? -a.position : a.position, magnitude_b = b.position < 0 ? -b.position : b.position;
+  int64_t largest = magnitude_a > magnitude_b ? magnitude_a : magnitude_b;
+  p.to_false = nan_distance((uint64_t)(a.infinity + 1 - largest));
   return p;
 }
 
-static struct pen_pair floats(uint32_t predicate, struct place a, struct place b) {
+static struct pen_pair floats(uint32_t predicate, struct ulp_point a, struct ulp_point b) {
   switch (predicate) {
     case PEN_FCMP_OEQ: return ordered(EQUAL, a, b);
     case PEN_FCMP_OGT: return ordered(LESS, b, a);
@@ -195,17 +198,17 @@ static struct pen_pair floats(uint32_t predicate, struct place a, struct place b
   }
   /* PEN_FCMP_ONE and PEN_FCMP_UEQ: different numbers, and its negation */
   struct pen_pair differ = swapped(ordered(EQUAL, a, b));
-  uint64_t beyond = add_sat(excess(a), excess(b));
-  if (beyond) differ = (struct pen_pair){nan_cost(beyond), 0};
+  uint64_t beyond = add_sat(beyond_infinity(a), beyond_infinity(b));
+  if (beyond) differ = (struct pen_pair){nan_distance(beyond), 0};
   return predicate == PEN_FCMP_ONE ? differ : swapped(differ);
 }
 
 static struct pen_pair fcmp64(uint32_t predicate, double a, double b) {
-  return floats(predicate, place_of_double(a), place_of_double(b));
+  return floats(predicate, point_of_double(a), point_of_double(b));
 }
 
 static struct pen_pair fcmp32(uint32_t predicate, float a, float b) {
-  return floats(predicate, place_of_float(a), place_of_float(b));
+  return floats(predicate, point_of_float(a), point_of_float(b));
 }
 
 /* What the code below assumes of the numbers of the predicates, beside their ranges. */
@@ -215,7 +218,7 @@ _Static_assert(PEN_ICMP_UGT == (PEN_ICMP_UGT & ~PEN_ICMP_ORDER) + (PEN_ICMP_SGT 
                    PEN_ICMP_SGE == PEN_ICMP_SGT + 1 && PEN_ICMP_SLT == PEN_ICMP_SGT + 2 && PEN_ICMP_SLE == PEN_ICMP_SGT + 3,
                "signed and unsigned orders have the same lowest bits");
 _Static_assert(!(PEN_ICMP_UGT & PEN_ICMP_OR_EQUAL) && !(PEN_ICMP_ULT & PEN_ICMP_OR_EQUAL), "> and < have that bit clear");
-#define IS_CASES(predicate, cases) _Static_assert((predicate) == (cases), "a predicate is the sum of the cases in which it holds")
+#define IS_CASES(predicate, cases) _Static_assert((predicate) == (cases), "the sum of the cases in which it holds")
 IS_CASES(PEN_FCMP_OGE, PEN_FCMP_GREATER | PEN_FCMP_EQUAL);
 IS_CASES(PEN_FCMP_OLE, PEN_FCMP_LESS | PEN_FCMP_EQUAL);
 IS_CASES(PEN_FCMP_ONE, PEN_FCMP_LESS | PEN_FCMP_GREATER);
@@ -229,15 +232,15 @@ IS_CASES(PEN_FCMP_UGT, PEN_FCMP_UNORDERED | PEN_FCMP_GREATER);
 
 /* In the exact metric, and in integer registers: how far the comparison, which holds or not, is from the other truth value.
  * The same as `icmp` says. */
-static __attribute__((always_inline)) inline uint64_t exact_icmp(uint32_t predicate, uint64_t a, uint64_t b, int holds) {
+INLINE uint64_t exact_icmp(uint32_t predicate, uint64_t a, uint64_t b, int holds) {
   int less = IS_UNSIGNED(predicate) ? a < b : (int64_t)a < (int64_t)b;
-  uint64_t gap = smaller(less ? b - a : a - b, FAR);
+  uint64_t gap = smaller(less ? b - a : a - b, MAX_DISTANCE);
   /* >= and <= that hold, and < and > that do not: one more than to equality */
   gap += predicate > PEN_ICMP_NE && (predicate & PEN_ICMP_OR_EQUAL) == holds;
-  return smaller(gap + (gap == 0), FAR);
+  return smaller(gap + (gap == 0), MAX_DISTANCE);
 }
 
-static __attribute__((always_inline)) inline int holds(uint32_t predicate, uint64_t a, uint64_t b) {
+INLINE int holds(uint32_t predicate, uint64_t a, uint64_t b) {
   if (predicate <= PEN_ICMP_NE) return (a == b) == (predicate == PEN_ICMP_EQ);
   int less = predicate >= PEN_ICMP_SGT ? (int64_t)a < (int64_t)b : a < b;
   switch (predicate & PEN_ICMP_ORDER) {
@@ -272,7 +275,7 @@ KEEPS_REGISTERS void __pen_fcmp32(struct pen_pair *result, uint32_t predicate, f
 }
 
 KEEPS_REGISTERS void __pen_fcmp_wide(struct pen_pair *result, uint32_t predicate, uint64_t a, uint64_t b, uint32_t bits) {
-  *result = floats(predicate, place_of_wide(a, bits), place_of_wide(b, bits));
+  *result = floats(predicate, point_of_wide(a, bits), point_of_wide(b, bits));
 }
 
 /* ---- classes of floats ------------------------------------------------------------------------------------------- */
@@ -289,12 +292,12 @@ static uint64_t to_classes(uint64_t bits, uint32_t width, uint32_t mask) {
   uint32_t fraction = width == 64 ? 52 : 23;
   uint64_t sign = 1ull << (width - 1), infinity = (sign - 1) >> fraction << fraction, quiet = infinity | 1ull << (fraction - 1);
   uint64_t from[7] = {0, 1, 1ull << fraction, infinity, infinity + 1, quiet, sign};
-  uint64_t size = bits & (sign - 1), best = FAR;
+  uint64_t magnitude = bits & (sign - 1), best = MAX_DISTANCE;
   for (int other = 0; other < 2; other++)
     for (int i = 0; i < 6; i++) {
       if (!(mask & classes[i][!!(bits & sign) ^ other])) continue;
       uint64_t low = from[i], high = from[i + 1] - 1;
-      uint64_t d = other ? size + 1 + low : size < low ? low - size : size > high ? size - high : 0;
+      uint64_t d = other ? magnitude + 1 + low : magnitude < low ? low - magnitude : magnitude > high ? magnitude - high : 0;
       best = smaller(best, d);
     }
   return best;
@@ -303,8 +306,8 @@ static uint64_t to_classes(uint64_t bits, uint32_t width, uint32_t mask) {
 KEEPS_REGISTERS void __pen_fpclass(struct pen_pair *result, uint64_t bits, uint32_t width, uint32_t mask) {
   uint64_t in = to_classes(bits, width, mask), out = to_classes(bits, width, ~mask);
   if (__pen_state.metric == PEN_SQUARED) { /* a class is no number to take the difference to */
-    in = in ? unit() : 0;
-    out = out ? unit() : 0;
+    in = in ? least_distance() : 0;
+    out = out ? least_distance() : 0;
   }
   *result = (struct pen_pair){in, out};
 }
@@ -313,24 +316,24 @@ KEEPS_REGISTERS void __pen_fpclass(struct pen_pair *result, uint64_t bits, uint3
 
 SLOW void squared_sum(uint64_t *result, uint64_t a, uint64_t b) { *result = sum(a, b); }
 
-static __attribute__((always_inline)) inline void put_sum(uint64_t *result, uint64_t a, uint64_t b) {
+INLINE void store_sum(uint64_t *result, uint64_t a, uint64_t b) {
   if (__pen_state.metric == PEN_SQUARED) squared_sum(result, a, b);
   else *result = add_sat(a, b);
 }
 
 KEEPS_REGISTERS void __pen_and(struct pen_pair *result, uint64_t at, uint64_t af, uint64_t bt, uint64_t bf) {
   result->to_false = at || bt ? 0 : smaller(af, bf);
-  put_sum(&result->to_true, at, bt);
+  store_sum(&result->to_true, at, bt);
 }
 
 KEEPS_REGISTERS void __pen_or(struct pen_pair *result, uint64_t at, uint64_t af, uint64_t bt, uint64_t bf) {
   result->to_true = af || bf ? 0 : smaller(at, bt);
-  put_sum(&result->to_false, af, bf);
+  store_sum(&result->to_false, af, bf);
 }
 
 /* A truth value with nothing behind it; `truth` has the bits of enum pen_opaque_flag. Of one that was decided on the way here,
  * the comparisons on another way, which have distances, are closer. */
 KEEPS_REGISTERS void __pen_opaque(struct pen_pair *result, uint32_t truth) {
-  uint64_t away = truth & PEN_OPAQUE_DECIDED && __pen_state.metric != PEN_SQUARED ? FAR : unit();
+  uint64_t away = truth & PEN_OPAQUE_DECIDED && __pen_state.metric != PEN_SQUARED ? MAX_DISTANCE : least_distance();
   *result = (struct pen_pair){truth & PEN_OPAQUE_TRUE ? 0 : away, truth & PEN_OPAQUE_TRUE ? away : 0};
 }

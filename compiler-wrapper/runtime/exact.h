@@ -13,22 +13,20 @@ struct format {
   int bias;              /* of the exponent */
 };
 
-#define INLINE static __attribute__((always_inline)) inline
-
 INLINE struct format format_of(int single) {
   return single ? (struct format){UINT64_C(1) << 31, 0x7f800000, UINT64_C(1) << 23, 23, 127}
                 : (struct format){UINT64_C(1) << 63, 0x7ff0000000000000, UINT64_C(1) << 52, 52, 1023};
 }
 
 /* The bits without the sign: its place among the floats from 0 up. */
-INLINE uint64_t size_of(struct format f, uint64_t bits) { return bits & (f.sign - 1); }
+INLINE uint64_t magnitude_of(struct format f, uint64_t bits) { return bits & (f.sign - 1); }
 INLINE int is_negative(struct format f, uint64_t bits) { return !!(bits & f.sign); }
-INLINE int is_finite(struct format f, uint64_t bits) { return size_of(f, bits) < f.infinity; }
+INLINE int is_finite(struct format f, uint64_t bits) { return magnitude_of(f, bits) < f.infinity; }
 
 /* Its place on the line of the floats; both zeros at 0. */
-INLINE int64_t key_of(struct format f, uint64_t bits) {
-  int64_t size = (int64_t)size_of(f, bits);
-  return is_negative(f, bits) ? -size : size;
+INLINE int64_t position_of(struct format f, uint64_t bits) {
+  int64_t magnitude = (int64_t)magnitude_of(f, bits);
+  return is_negative(f, bits) ? -magnitude : magnitude;
 }
 
 /* significand * 2^exponent; the significand is odd, or 0. */
@@ -53,18 +51,18 @@ INLINE struct exact exact_of(u128 significand, int64_t exponent, int negative) {
 
 /* Of a finite float. */
 INLINE struct exact exact_float_of(struct format f, uint64_t bits) {
-  uint64_t size = size_of(f, bits), significand = size & (f.least_normal - 1);
-  int64_t exponent = (int64_t)(size >> f.fraction);
+  uint64_t magnitude = magnitude_of(f, bits), significand = magnitude & (f.least_normal - 1);
+  int64_t exponent = (int64_t)(magnitude >> f.fraction);
   if (exponent) significand |= f.least_normal;
   else exponent = 1;
   return exact_of(significand, exponent - f.bias - f.fraction, is_negative(f, bits));
 }
 
-INLINE struct exact product(struct exact a, struct exact b) {
+INLINE struct exact exact_product(struct exact a, struct exact b) {
   return exact_of(a.significand * b.significand, a.exponent + b.exponent, a.negative ^ b.negative);
 }
 
-INLINE struct exact total(struct exact a, struct exact b) {
+INLINE struct exact exact_sum(struct exact a, struct exact b) {
   if (!a.significand) return b;
   if (!b.significand) return a;
   if (a.exponent < b.exponent) {
@@ -80,13 +78,13 @@ INLINE struct exact total(struct exact a, struct exact b) {
   }
   u128 x = a.significand << shift, y = b.significand;
   int negative = x >= y ? a.negative : b.negative;
-  u128 size = a.negative == b.negative ? x + y : x >= y ? x - y : y - x;
-  struct exact sum = exact_of(size, b.exponent, negative);
+  u128 magnitude = a.negative == b.negative ? x + y : x >= y ? x - y : y - x;
+  struct exact sum = exact_of(magnitude, b.exponent, negative);
   sum.too_wide = missing > 0;
   return sum;
 }
 
-INLINE int same(struct exact a, struct exact b) {
+INLINE int is_equal(struct exact a, struct exact b) {
   if (a.too_wide || b.too_wide || a.significand != b.significand) return 0;
   return !a.significand || (a.exponent == b.exponent && a.negative == b.negative);
 }
@@ -103,10 +101,10 @@ INLINE int is_smaller(struct exact a, struct exact b) {
 /* As bits of a double. A NaN of float stays one. */
 static uint64_t widened(struct format f, uint64_t bits) {
   if (f.fraction == 52) return bits;
-  uint64_t size = size_of(f, bits), sign = (uint64_t)is_negative(f, bits) << 63;
-  if (size == 0) return sign;
-  if (size >= f.infinity) return sign | 0x7ff0000000000000 | (size - f.infinity) << 29;
-  int shift = size < f.least_normal ? __builtin_clzll(size) - 40 : 0; /* a subnormal one is normal as a double */
-  uint64_t exponent = (size < f.least_normal ? 1 - (uint64_t)shift : size >> 23) + 1023 - 127;
-  return sign | exponent << 52 | (size << shift & 0x7fffff) << 29;
+  uint64_t magnitude = magnitude_of(f, bits), sign = (uint64_t)is_negative(f, bits) << 63;
+  if (magnitude == 0) return sign;
+  if (magnitude >= f.infinity) return sign | 0x7ff0000000000000 | (magnitude - f.infinity) << 29;
+  int shift = magnitude < f.least_normal ? __builtin_clzll(magnitude) - 40 : 0; /* a subnormal one is normal as a double */
+  uint64_t exponent = (magnitude < f.least_normal ? 1 - (uint64_t)shift : magnitude >> 23) + 1023 - 127;
+  return sign | exponent << 52 | (magnitude << shift & 0x7fffff) << 29;
 }

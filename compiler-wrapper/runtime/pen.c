@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 /* What an entry calls where nothing is hot any more: out of line, so that the entry itself has no registers to save. */
+#define INLINE static __attribute__((always_inline)) inline
 #define SLOW static ALL_REGISTERS_KEPT __attribute__((noinline, cold))
 #define WEAK_HIDDEN __attribute__((weak, visibility("hidden")))
 
@@ -38,7 +39,7 @@ __attribute__((visibility("default"), used)) struct pen_tables __pen_tables = {
 
 /* ---- what an armed site does -------------------------------------------------------------------------------------- */
 
-static uint32_t number_of(const uint8_t *action) { return (uint32_t)(action - __start_pen_actions); }
+static uint32_t branch_of(const uint8_t *action) { return (uint32_t)(action - __start_pen_actions); }
 
 static void set_r(uint8_t action, uint64_t d, uint32_t branch) {
   uint64_t before = __pen_state.r;
@@ -50,15 +51,15 @@ static void set_r(uint8_t action, uint64_t d, uint32_t branch) {
 
 #include "path.c"
 
-static void lead(uint64_t d, uint32_t branch) {
+static void update_lead(uint64_t d, uint32_t branch) {
   if (!__pen_state.lead) return;
-  uint64_t r = __pen_state.lead[branch] + squeezed(d, PEN_LEAD_BITS);
+  uint64_t r = __pen_state.lead[branch] + compressed(d, PEN_LEAD_BITS);
   if (r >= __pen_state.r) return;
   __pen_state.r = r;
   __pen_state.last_branch = branch;
 }
 
-static void track(uint64_t d, uint32_t branch) {
+static void track_best(uint64_t d, uint32_t branch) {
   if (!__pen_state.best || d >= __pen_state.best[branch]) return;
   __pen_state.best[branch] = d;
   uint32_t n = __pen_state.n_improved;
@@ -68,8 +69,8 @@ static void track(uint64_t d, uint32_t branch) {
   __pen_state.n_improved = n + 1;
 }
 
-static void take(const uint8_t *action) {
-  uint32_t branch = number_of(action);
+static void branch_taken(const uint8_t *action) {
+  uint32_t branch = branch_of(action);
   if (*action & PEN_RECORD && __pen_state.outcomes) {
     __pen_state.outcomes[branch] = 1;
     __pen_state.hits++;
@@ -77,19 +78,19 @@ static void take(const uint8_t *action) {
   if (*action & PEN_WANT) set_r(*action, 0, branch);
 }
 
-static void miss(const uint8_t *action, uint64_t d) {
-  uint32_t branch = number_of(action);
-  if (d == 0) d = unit(); /* not taken, so not at distance 0 */
+static void branch_missed(const uint8_t *action, uint64_t d) {
+  uint32_t branch = branch_of(action);
+  if (d == 0) d = least_distance(); /* not taken, so not at distance 0 */
   if (*action & PEN_WANT) set_r(*action, d, branch);
-  if (*action & PEN_TRACK) track(d, branch);
-  if (*action & PEN_LEAD && !(*action & PEN_STEP)) lead(d, branch);
+  if (*action & PEN_TRACK) track_best(d, branch);
+  if (*action & PEN_LEAD && !(*action & PEN_STEP)) update_lead(d, branch);
 }
 
 /* A two-way site: `actions` are its two bytes, `taken` is 0 for true and 1 for false, `d` is the distance to the other. */
 KEEPS_REGISTERS void __pen_take(const uint8_t *actions, uint32_t taken, uint64_t d) {
-  take(actions + taken);
-  if (actions[taken] & PEN_NEAR) miss(actions + (1 - taken), d);
-  if (actions[taken] & PEN_STEP) step(actions, taken, d);
+  branch_taken(actions + taken);
+  if (actions[taken] & PEN_NEAR) branch_missed(actions + (1 - taken), d);
+  if (actions[taken] & PEN_STEP) step_two_way(actions, taken, d);
 }
 
 /* What is asked about the comparison itself: see sides.c. */
@@ -118,7 +119,7 @@ SLOW void on_fcmp32(const uint8_t *actions, uint32_t taken, uint32_t predicate, 
   if (__pen_state.metric != PEN_ULP) sides_of_fcmp32(actions, taken, a, b);
 }
 
-SLOW void improve(const uint8_t *action, uint64_t d) { track(d, number_of(action)); }
+SLOW void improve(const uint8_t *action, uint64_t d) { track_best(d, branch_of(action)); }
 
 /* The outcome taken is nothing but near to the other, and distances are exact. */
 static int only_near(uint8_t action) {
@@ -126,9 +127,9 @@ static int only_near(uint8_t action) {
 }
 
 /* The outcome that is not taken is `d` away. */
-static __attribute__((always_inline)) inline void near(const uint8_t *actions, uint32_t taken, uint64_t d) {
+INLINE void other_branch_missed(const uint8_t *actions, uint32_t taken, uint64_t d) {
   const uint8_t *other = actions + (1 - taken);
-  uint32_t branch = number_of(other);
+  uint32_t branch = branch_of(other);
   if (*other & PEN_WANT) set_r(*other, d, branch);
   if (*other & PEN_TRACK && __pen_state.best && d < __pen_state.best[branch]) improve(other, d);
 }
@@ -136,33 +137,34 @@ static __attribute__((always_inline)) inline void near(const uint8_t *actions, u
 /* `predicate` and operands as for __pen_icmp. */
 KEEPS_REGISTERS void __pen_on_icmp(const uint8_t *actions, uint32_t taken, uint32_t predicate, uint64_t a, uint64_t b) {
   if (!only_near(actions[taken])) {
-    if (!follows(actions, taken)) on_icmp(actions, taken, predicate, a, b);
+    if (!follows_path(actions, taken)) on_icmp(actions, taken, predicate, a, b);
     return;
   }
-  near(actions, taken, exact_icmp(predicate, a, b, !taken));
+  other_branch_missed(actions, taken, exact_icmp(predicate, a, b, !taken));
 }
 
 /* `predicate` and operands as for __pen_fcmp64. */
 KEEPS_REGISTERS void __pen_on_fcmp64(const uint8_t *actions, uint32_t taken, uint32_t predicate, double a, double b) {
-  struct place pa = place_of_double(a), pb = place_of_double(b);
-  if (!only_near(actions[taken]) || predicate == PEN_FCMP_ORD || predicate == PEN_FCMP_UNO || excess(pa) || excess(pb)) {
-    if (!follows(actions, taken)) on_fcmp64(actions, taken, predicate, a, b);
+  struct ulp_point pa = point_of_double(a), pb = point_of_double(b);
+  if (!only_near(actions[taken]) || predicate == PEN_FCMP_ORD || predicate == PEN_FCMP_UNO || beyond_infinity(pa) ||
+      beyond_infinity(pb)) {
+    if (!follows_path(actions, taken)) on_fcmp64(actions, taken, predicate, a, b);
     return;
   }
-  uint64_t gap = pa.key < pb.key ? (uint64_t)pb.key - (uint64_t)pa.key : (uint64_t)pa.key - (uint64_t)pb.key;
+  uint64_t gap = ulps_between(pa.position, pb.position);
   const uint32_t orders = PEN_FCMP_GREATER | PEN_FCMP_LESS;
   uint32_t order = predicate & orders; /* neither or both for equality */
   gap += order != 0 && order != orders && (predicate & PEN_FCMP_EQUAL) != taken;
-  near(actions, taken, gap + (gap == 0));
+  other_branch_missed(actions, taken, gap + (gap == 0));
 }
 
 /* `predicate` and operands as for __pen_fcmp32. */
 KEEPS_REGISTERS void __pen_on_fcmp32(const uint8_t *actions, uint32_t taken, uint32_t predicate, float a, float b) {
-  if (!follows(actions, taken)) on_fcmp32(actions, taken, predicate, a, b);
+  if (!follows_path(actions, taken)) on_fcmp32(actions, taken, predicate, a, b);
 }
 
 /* A distance that is a number of floats or of integers, as the metric has it. */
-static uint64_t in_metric(uint64_t d) {
+static uint64_t distance_in_metric(uint64_t d) {
   return __pen_state.metric == PEN_SQUARED && d ? squared((double)d, 0) : d;
 }
 
@@ -186,7 +188,7 @@ static uint64_t to_default(const struct pen_case *cases, uint32_t n_cases, int64
 }
 
 static uint64_t to_case(const struct pen_case *cases, uint32_t n_cases, uint32_t branch, int64_t value) {
-  uint64_t best = FAR;
+  uint64_t best = MAX_DISTANCE;
   for (uint32_t i = 0; i < n_cases; i++)
     if (cases[i].branch == branch) best = smaller(best, integers(EQUAL, (uint64_t)value, (uint64_t)cases[i].value, 1).to_true);
   return best;
@@ -202,12 +204,12 @@ KEEPS_REGISTERS void __pen_switch(const uint8_t *actions, int64_t value, const s
   uint32_t taken = 0;
   for (uint32_t i = 0; i < n_cases; i++)
     if (cases[i].value == value) taken = cases[i].branch;
-  take(actions + taken);
+  branch_taken(actions + taken);
   if (actions[taken] & PEN_STEP) step_switch(actions, taken, value, cases, n_cases, n_branches);
   if (!(actions[taken] & PEN_NEAR)) return;
   for (uint32_t branch = 0; branch < n_branches; branch++)
     if (branch != taken && actions[branch] & (PEN_WANT | PEN_TRACK | PEN_LEAD))
-      miss(actions + branch, to_branch(cases, n_cases, branch, value));
+      branch_missed(actions + branch, to_branch(cases, n_cases, branch, value));
 }
 
 #include "operation.c"
