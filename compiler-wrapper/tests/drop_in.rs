@@ -4,17 +4,9 @@ mod common;
 
 use std::process::Stdio;
 
-use common::{CC, CXX, Dir, PROGRAM};
+use common::{CC, CXX, Dir, PROGRAM, clang};
 
 const FUNCTION: &str = "int above(double x) { if (x > 3.0) return 1; return 0; }\n";
-
-fn clang() -> String {
-    // pen-cc's own answer to `-###` names the clang it runs.
-    let output = Dir::new().run(CC, "--version");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let directory = text.lines().find_map(|line| line.strip_prefix("InstalledDir: ")).expect("clang says where it is");
-    format!("{directory}/clang")
-}
 
 #[test]
 fn queries_are_answered_by_clang() {

@@ -1,6 +1,7 @@
 # shellcheck shell=bash
-# The fuzzers that `penfuzz compare` runs beside penfuzz. ./setup --peers reads
-# this file, and defines say, wants, offered and the other functions used here.
+# The fuzzers that `penfuzz compare` runs beside penfuzz, and the cross tools
+# that tests of the compiler wrapper need. ./setup --peers reads this file, and
+# defines say, wants, offered and the other functions used here.
 #
 # AFL++ and honggfuzz are built from source, into $PENFUZZ_PEERS or else
 # ~/.cache/penfuzz/peers. Their source is part of two Rust packages. cargo
@@ -36,6 +37,7 @@ check_peers() {
     check_afl
     check_honggfuzz
     check_libfuzzer
+    check_aarch64
 }
 
 # to_build WHAT FUNCTION: marks WHAT as missing; FUNCTION builds it.
@@ -111,6 +113,21 @@ check_libfuzzer() {
     else
         wants "$what" "libclang-common-$major-dev"
     fi
+}
+
+# Tests compile targets for aarch64 on x86-64, and run them with qemu.
+check_aarch64() {
+    local what="aarch64 C library (tests)" program
+    [ "$(uname -m)" = x86_64 ] || return 0
+    check_tool qemu-aarch64 qemu-user "aarch64 emulator (tests)"
+    program=$(mktemp)
+    if printf '#include <math.h>\nint main(int n, char **v) { return v && sqrt(n) > 1; }\n' |
+        "$(peers_clang)" --target=aarch64-linux-gnu -x c - -lm -o "$program" 2>/dev/null; then
+        say ok "$what" "--target=aarch64-linux-gnu"
+    else
+        wants "$what" gcc-aarch64-linux-gnu libc6-dev-arm64-cross
+    fi
+    rm -f "$program"
 }
 
 # Builds what check_peers found missing. After a failure it prints a message and continues with the others.

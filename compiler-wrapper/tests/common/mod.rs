@@ -15,6 +15,14 @@ pub const CC: &str = env!("CARGO_BIN_EXE_pen-cc");
 /// The tool for C++.
 pub const CXX: &str = env!("CARGO_BIN_EXE_pen-cxx");
 
+/// The clang that pen-cc runs, which answers the queries.
+pub fn clang() -> String {
+    let output = Dir::new().run(CC, "--version");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let directory = text.lines().find_map(|line| line.strip_prefix("InstalledDir: ")).expect("clang says where it is");
+    format!("{directory}/clang")
+}
+
 /// A program with a site, a constructor, a destructor, unflushed output, arguments, environment and exit status.
 pub const PROGRAM: &str = r#"
 #include <errno.h>
