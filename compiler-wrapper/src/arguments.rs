@@ -157,6 +157,18 @@ fn needs_sanitizer_runtime(arg: &str) -> bool {
     arg.starts_with("-fsanitize=") && !is_replaced(arg)
 }
 
+/// Whether clang itself refuses the line, and [`ClangWrapper`](libafl_cc::ClangWrapper) does not: the value of the last option
+/// is missing, so the option would take what the wrapper adds behind it; or an option is one of `ClangWrapper`'s own.
+fn is_refused_by_clang(args: &[String]) -> bool {
+    let mut rest = args.iter();
+    while let Some(arg) = rest.next() {
+        if arg.starts_with("--libafl") || (WITH_VALUE.contains(&arg.as_str()) && rest.next().is_none()) {
+            return true;
+        }
+    }
+    false
+}
+
 /// What the options so far have asked for.
 #[derive(Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one independent option")]
@@ -221,6 +233,9 @@ impl Arguments {
             return Ok(Self::new(Action::Query, args.to_vec()));
         }
         let args = response::expand(args)?;
+        if is_refused_by_clang(&args) {
+            return Ok(Self::new(Action::Query, args));
+        }
         let mut seen = Seen::default();
         let mut line = Self::new(Action::Query, Vec::with_capacity(args.len()));
         let mut rest = args.iter();
@@ -384,6 +399,14 @@ mod tests {
         assert!(read("-Xlinker --gc-sections x.o").drops_sections);
         assert!(read("-Wl,-e,start x.o").entry);
         assert!(!read("-Wl,-z,now x.o").no_undefined);
+    }
+
+    #[test]
+    fn what_clang_refuses_is_passed_on_unchanged() {
+        for text in ["-c x.c -o", "-g -c x.c -Xclang", "x.c --libafl", "-c x.c -g --libafl-no-link"] {
+            let line = read(text);
+            assert_eq!((line.action, line.args.join(" ").as_str()), (Action::Query, text), "pen-cc {text}");
+        }
     }
 
     #[test]

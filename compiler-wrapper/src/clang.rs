@@ -15,7 +15,7 @@ use crate::{
 
 /// Options between these marks may be without effect (a pass on an assembler file, a library when compiling) and are
 /// not warned about; the user's own still are.
-const NO_WARNING: [&str; 2] = ["--start-no-unused-arguments", "--end-no-unused-arguments"];
+pub(crate) const NO_WARNING: [&str; 2] = ["--start-no-unused-arguments", "--end-no-unused-arguments"];
 
 /// What [`ClangWrapper`] adds to every line and a drop-in compiler must not: instrumented code computes what the plain
 /// code computes, and a missing library is missing.

@@ -21,6 +21,8 @@ mod clang;
 mod compile;
 mod error;
 mod link;
+#[cfg(test)]
+mod properties;
 mod response;
 
 use std::{

@@ -29,7 +29,7 @@ fn expand_into(expanded: &mut Vec<String>, args: &[String], depth: u32) -> Resul
 }
 
 /// Splits at white space; quotes of both kinds group, a backslash takes the next character as it is.
-fn split(text: &str) -> Vec<String> {
+pub(crate) fn split(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut quote = None;

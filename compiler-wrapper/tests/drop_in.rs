@@ -192,6 +192,13 @@ fn errors_are_clangs_or_one_sentence() {
         dir.story("clang's", &output)
     );
 
+    for line in ["-c x.c -o", "-c x.c --libafl"] {
+        let (ours, its) = (dir.run(CC, line), dir.run(&clang(), line));
+        let text = String::from_utf8_lossy(&ours.stderr);
+        assert_eq!((ours.status.code(), &ours.stderr), (Some(1), &its.stderr), "{}", dir.story("clang's", &ours));
+        assert!(text.contains("error: "), "{}", dir.story("clang's", &ours));
+    }
+
     let blocked = dir.path("file").display().to_string();
     for (variable, value, line, expected) in [
         ("NOTHING", "", "-c", "no input files"),
