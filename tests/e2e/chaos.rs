@@ -2,8 +2,10 @@
 
 use std::{path::Path, process::Command};
 
+use crate::support::skip;
+
 #[test]
-fn a_disturbed_farm_comes_back_and_loses_nothing() {
+fn a_disturbed_farm_recovers_and_loses_nothing() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/chaos/chaos.py");
     let work = tempfile::tempdir().expect("a temporary directory can be made");
     let run = Command::new("python3")
@@ -12,7 +14,7 @@ fn a_disturbed_farm_comes_back_and_loses_nothing() {
         .arg(work.path())
         .output();
     match run {
-        Err(e) => eprintln!("skipped: python3: {e}"),
+        Err(e) => skip("the program python3 (package python3)", &e.to_string()),
         Ok(output) => {
             let text = String::from_utf8_lossy(&output.stdout);
             assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));

@@ -1,26 +1,26 @@
-//! A full disk: the search goes on in memory, says so once, harms nothing that was written before, and loses nothing once
-//! there is room again.
+//! A full disk: the search goes on in memory with one message, damages nothing that was written before, and writes its finds
+//! when there is room again.
 
 use std::{fs, path::PathBuf, process::Command};
 
-use crate::support::{Dir, fixture};
+use crate::support::{Dir, fixture, skip};
 
-/// A small file system in memory, gone with the value.
+/// A small file system in memory, unmounted when dropped.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    /// `None` when mounting is not permitted here.
+    /// `None` when this user may not mount; see [`skip`].
     fn mount(at: PathBuf) -> Option<Self> {
         fs::create_dir_all(&at).expect("a directory can be made");
         let done = Command::new("mount").args(["-t", "tmpfs", "-o", "size=256k", "tmpfs"]).arg(&at).output();
         match done {
             Ok(output) if output.status.success() => Some(Self(at)),
             Ok(output) => {
-                eprintln!("skipped: {}", String::from_utf8_lossy(&output.stderr).trim());
+                skip("the privilege to mount (CAP_SYS_ADMIN)", &String::from_utf8_lossy(&output.stderr));
                 None
             }
             Err(e) => {
-                eprintln!("skipped: mount: {e}");
+                skip("the program mount (package mount)", &e.to_string());
                 None
             }
         }

@@ -1,4 +1,4 @@
-//! Targets that change their process under our feet: what they ask for is answered or refused, and the campaign's files survive.
+//! Targets that change their process: each system call is allowed or refused, and the files of the campaign survive.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use penfuzz_app::report::Report;
 
 use crate::support::{Dir, Run, line_of, open_branches};
 
-/// A function of ten branches; `first` is done on one and `second` on another, both far from where a search starts.
+/// A function of ten branches; `first` is executed on one and `second` on another, both far from where a search starts.
 fn target(dir: &Dir, outside: &str, first: &str, second: &str) -> PathBuf {
     let text = format!(
         "#define _GNU_SOURCE
@@ -38,8 +38,8 @@ fn target(dir: &Dir, outside: &str, first: &str, second: &str) -> PathBuf {
     dir.file("hostile.c", text)
 }
 
-/// A campaign ends by itself with every branch covered, its files are there, and a second one resumes. `findings` are parts
-/// of the reasons, with the text of their lines.
+/// A campaign must end by itself with every branch covered, write its files, and resume in a second run. `findings` are parts of
+/// the reasons, each with the text of its line.
 fn survives(outside: &str, first: &str, second: &str, findings: &[(&str, &str)]) {
     let dir = Dir::new();
     let file = target(&dir, outside, first, second);
@@ -104,7 +104,7 @@ fn closes_all_files() {
 }
 
 #[test]
-fn puts_another_file_over_ours() {
+fn replaces_the_descriptors_of_the_campaign() {
     let over = "int f = open(\"/dev/zero\", O_RDONLY); for (int i = 0; i < 64; i++) dup2(f, i); close(f);";
     survives("", over, "", &[]);
 }
@@ -133,7 +133,7 @@ fn switches_the_alarm_off_and_waits() {
     survives(outside, first, "for (;;) pause();", &[("no answer after", "for (;;) pause();")]);
 }
 
-/// Later evaluations, and our own arithmetic, must not see it: a trap would kill the worker, another mode take the branch.
+/// Must not affect later evaluations or the arithmetic of penfuzz: a trap would kill the worker, another mode take the branch.
 #[test]
 fn changes_the_floating_point_environment() {
     let dir = Dir::new();
@@ -184,7 +184,7 @@ fn signals_the_supervisor_and_stops_itself() {
     survives("", "kill(getppid(), SIGTERM);", "raise(SIGSTOP);", &findings);
 }
 
-/// Every evaluation leaves a megabyte: workers are replaced in time, and no input is blamed.
+/// Every evaluation leaks a megabyte: workers are replaced in time, and no input is reported.
 #[test]
 fn leaks_a_megabyte_per_evaluation() {
     let dir = Dir::new();
@@ -203,7 +203,7 @@ fn leaks_a_megabyte_per_evaluation() {
     expect_covered(&run, &dir.report("out"));
 }
 
-/// The copy of the worker that a constructor makes must not search.
+/// The copy of the worker that a constructor forks must not search.
 #[test]
 fn a_constructor_that_forks() {
     let dir = Dir::new();

@@ -1,8 +1,11 @@
-//! Ctrl-C and SIGTERM end a campaign with its report.
+//! Ctrl-C, SIGTERM and SIGHUP end a campaign with its report; a second Ctrl-C ends it without.
 
-use std::{thread::sleep, time::Duration};
+use std::{
+    thread::sleep,
+    time::{Duration, Instant},
+};
 
-use crate::support::{Dir, Run, fixture};
+use crate::support::{Dir, Run, children, fixture};
 
 /// Starts a campaign that does not end by itself, and sends the signal once it searches.
 fn interrupted<'a>(dir: &'a Dir, target: &str, signal: i32, group: bool) -> Run<'a> {
@@ -42,6 +45,51 @@ fn sigterm() {
 fn sigterm_to_the_group() {
     let dir = Dir::new();
     expect_report(&dir, &interrupted(&dir, "unreachable_in_loop.c", libc::SIGTERM, true), 0);
+}
+
+/// As the kernel sends it when a terminal is closed. The workers ignore it, and the supervisor ends them.
+#[test]
+fn sighup_to_the_group() {
+    let dir = Dir::new();
+    expect_report(&dir, &interrupted(&dir, "unreachable_in_loop.c", libc::SIGHUP, true), 0);
+}
+
+/// With several clients, a process of its own writes the report.
+#[test]
+fn sighup_to_a_farm() {
+    let dir = Dir::new();
+    let mut running = dir.fuzz(fixture("unreachable_in_loop.c"), "--cores 0 --search random --max-time 50s").start();
+    let stats = dir.path("out/c0/fuzzer_stats");
+    running.until("fuzzer_stats", || stats.exists());
+    running.signal_group(libc::SIGHUP);
+    expect_report(&dir, &running.wait(), 0);
+}
+
+/// A worker that does not end, because it is stopped, keeps the first Ctrl-C waiting.
+#[test]
+fn a_second_ctrl_c_ends_a_campaign_whose_worker_does_not() {
+    let dir = Dir::new();
+    let mut running = dir.fuzz(fixture("unreachable_in_loop.c"), "--search random --max-time 50s").start();
+    let stats = dir.path("out/fuzzer_stats");
+    running.until("fuzzer_stats", || stats.exists());
+    let workers = children(running.pid());
+    for (pid, _) in &workers {
+        // SAFETY: a system call without pointers, on a process that the campaign has started.
+        unsafe { libc::kill(pid.cast_signed(), libc::SIGSTOP) };
+    }
+    running.signal(libc::SIGINT);
+    let first = Instant::now();
+    running.until("half a second", || first.elapsed() > Duration::from_millis(500));
+    running.signal(libc::SIGINT);
+    let second = Instant::now();
+    let run = running.wait();
+    run.expect(second.elapsed() < Duration::from_secs(1), "an end within a second");
+    run.expect(run.status.code() == Some(1), "exit status 1");
+    run.says("interrupted twice").says("the same command goes on with it");
+    run.expect(!workers.is_empty(), "a worker");
+    dir.until_unlocked("out");
+    let run = dir.fuzz(fixture("unreachable_in_loop.c"), "--search random --max-time 100ms").exits(0);
+    run.says("resuming out");
 }
 
 #[test]

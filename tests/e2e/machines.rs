@@ -1,19 +1,19 @@
-//! Two machines: two network namespaces with a cable between them.
+//! Two machines, simulated by two network namespaces with a cable between them.
 
 use std::{fs, process::Command};
 
 use serde_json::Value;
 
-use crate::support::{Dir, Penfuzz, children, fixture};
+use crate::support::{Dir, Penfuzz, children, fixture, skip};
 
-/// Two namespaces, `a` at 10.77.0.1 and `b` at 10.77.0.2; gone with the value.
+/// Two namespaces, `a` at 10.77.0.1 and `b` at 10.77.0.2; removed when dropped.
 struct Machines {
     a: String,
     b: String,
 }
 
 impl Machines {
-    /// `None` where this user may not make namespaces.
+    /// `None` when this user may not make namespaces; see [`skip`].
     fn new() -> Option<Self> {
         let id = std::process::id();
         let machines = Self { a: format!("penfuzz-a{id}"), b: format!("penfuzz-b{id}") };
@@ -29,8 +29,8 @@ impl Machines {
             format!("-n {a} link set cable up"),
             format!("-n {b} link set cable up"),
         ] {
-            if let Err(e) = ip(&command) {
-                eprintln!("skipped: ip {command}: {e}");
+            if let Err(e) = ip(&command).map_err(|e| format!("ip {command}: {e}")) {
+                skip("the program ip (package iproute2) or the privilege for network namespaces (CAP_NET_ADMIN)", &e);
                 return None;
             }
         }
@@ -75,7 +75,7 @@ fn campaign<'a>(dir: &'a Dir, more: &str) -> Penfuzz<'a> {
 }
 
 #[test]
-fn what_one_machine_finds_the_other_learns_also_after_the_link_was_cut() {
+fn finds_reach_the_other_machine_also_after_the_link_was_cut() {
     let Some(machines) = Machines::new() else { return };
     let dir = Dir::new();
     let secret = |n: u64| dir.file(&format!("late/{n}"), n.to_le_bytes());
@@ -90,7 +90,7 @@ fn what_one_machine_finds_the_other_learns_also_after_the_link_was_cut() {
     machines.cable("down");
     secret(2222);
     a.until("the second secret on the first machine", || covered(&dir, "a") == 6);
-    b.until("that the dead link is noticed", || !is_linked(&dir, "b"));
+    b.until("the dead link to be noticed", || !is_linked(&dir, "b"));
     assert_eq!(covered(&dir, "b"), 5, "nothing goes through a cable that is pulled");
     machines.cable("up");
     b.until("the second secret once the cable is back", || covered(&dir, "b") == 6);
@@ -108,17 +108,17 @@ fn what_one_machine_finds_the_other_learns_also_after_the_link_was_cut() {
 }
 
 #[test]
-fn who_is_no_broker_is_shown_the_door() {
+fn connections_that_are_no_broker_are_refused() {
     let dir = Dir::new();
     let mut running = campaign(&dir, "--broker-port 17771 -o a").start();
     running.until("a status", || covered(&dir, "a") > 0);
     for nonsense in [&b"GET / HTTP/1.0\r\n\r\n"[..], &[0xff; 64], &[0, 0, 0, 1, 77], b""] {
         use std::io::Write;
         let mut stream = std::net::TcpStream::connect("127.0.0.1:17771").expect("the port is open");
-        stream.write_all(nonsense).expect("it takes what is sent");
+        stream.write_all(nonsense).expect("bytes can be sent");
     }
     let before = status(&dir, "a")["evaluations"].as_u64();
     running.until("the search to go on", || status(&dir, "a")["evaluations"].as_u64() > before);
     running.signal(libc::SIGINT);
-    running.wait().expect(status(&dir, "a")["broker"]["restarts"] == 0, "the broker did not mind");
+    running.wait().expect(status(&dir, "a")["broker"]["restarts"] == 0, "the broker was not restarted");
 }

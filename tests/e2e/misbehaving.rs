@@ -6,7 +6,7 @@ use penfuzz_app::report::{Finding, Report};
 
 use crate::support::{Dir, Run, fixture, line_of, open_branches};
 
-/// What is found in a campaign that ends by itself, or at the end of a time that no test should need.
+/// The report of a campaign that ends by itself, or after a time that no test should need.
 fn campaign<'a>(dir: &'a Dir, target: &Path, arguments: &str) -> (Run<'a>, Report) {
     let run = dir.fuzz(target, "--max-time 20s").args(arguments).exits(3);
     let report = dir.report("out");
@@ -37,7 +37,7 @@ fn expect_place(run: &Run, finding: &Finding, function: &str, file: &Path, texts
     );
 }
 
-/// Replaying must end with status 3 and say the same reason.
+/// Replaying must end with status 3 and print the same reason.
 fn expect_replay(dir: &Dir, target: &Path, finding: &Finding, arguments: &str) {
     let run = dir.penfuzz("replay").args(arguments).arg(target).arg(dir.path("out").join(&finding.file)).exits(3);
     run.expect(run.stdout.contains(&finding.reason), &format!("reason `{}` again", finding.reason));
@@ -48,7 +48,7 @@ fn expect_open(run: &Run, report: &Report, open: &[&str]) {
     run.expect(is == open, &format!("open branches {open:?}, are {is:?}"));
 }
 
-/// A fixture with one fault: what it is, where it is, and which branches cannot be covered.
+/// A fixture with one fault: its kind, its place, and the branches that cannot be covered.
 struct Fault {
     file: &'static str,
     function: &'static str,
@@ -67,7 +67,7 @@ impl Fault {
         run.expect(finding.reason.contains(self.reason), &format!("reason `{}`, is `{}`", self.reason, finding.reason));
         expect_place(&run, finding, self.function, &target, self.at);
         expect_open(&run, &report, self.open);
-        // Limits are part of what happens; options of the search are not known to `replay`.
+        // `replay` takes the limits, on which the fault depends, but no options of the search.
         expect_replay(&dir, &target, finding, self.arguments);
     }
 }
@@ -184,7 +184,7 @@ fn memory_without_end() {
     .check();
 }
 
-/// Nothing leads to a division by zero that has no branch of its own: a seed does.
+/// The division by zero has no branch of its own that the search could aim at, so a seed raises it.
 #[test]
 fn div_zero_by_a_seed() {
     let (dir, target) = (Dir::new(), fixture("div_zero.c"));
@@ -197,7 +197,7 @@ fn div_zero_by_a_seed() {
     expect_replay(&dir, &target, finding, "");
 }
 
-/// A leak is no fault: workers are replaced before memory runs out, and the campaign ends at its time.
+/// A leak is no fault: workers are replaced before memory is used up, and the campaign ends at its time limit.
 #[test]
 fn a_leak_does_not_end_the_campaign() {
     let (dir, target) = (Dir::new(), fixture("leak.c"));
@@ -207,7 +207,7 @@ fn a_leak_does_not_end_the_campaign() {
     expect_open(&run, &report, &["11 true"]);
 }
 
-/// Neither a handler nor the runtime sees it: the process is gone.
+/// Neither a handler nor the runtime can intercept it.
 #[test]
 fn exit_by_a_raw_system_call() {
     let dir = Dir::new();
@@ -230,7 +230,7 @@ fn exit_by_a_raw_system_call() {
     expect_open(&run, &report, &[]);
 }
 
-/// The seeds before the fatal_inputs one are kept, and those behind it are tried.
+/// The seeds before the fatal one are kept, and those after it are tried.
 #[test]
 fn a_seed_that_kills() {
     let dir = Dir::new();
@@ -285,14 +285,14 @@ fn deaths_lose_no_time() {
     run.expect((1.5..4.0).contains(&seconds), &format!("about 2 seconds, are {seconds}"));
 }
 
-/// Half of all inputs kill, and no branch leads there: the search cannot avoid it, and ends with what it has.
+/// Half of all inputs kill, without a branch before: the search cannot avoid them, and ends with what it has found.
 #[test]
 fn a_target_that_kills_without_a_branch() {
     let dir = Dir::new();
     let target = dir.file(
-        "fatal_inputs.c",
+        "half_kills.c",
         "#include <signal.h>
-         double fatal_inputs(double x) {
+         double half_kills(double x) {
            raise(SIGKILL * (x < 0.0));
            if (x == 77.25) return 3.0;
            if (x * x + 1.0 < 0.5) return 4.0;
@@ -348,7 +348,7 @@ fn an_uncaught_exception() {
     expect_replay(&dir, &target, finding, "");
 }
 
-/// The fault is in the C library; the place that helps is the caller's.
+/// The fault is in the C library; the place in the report is the call.
 #[test]
 fn a_fault_inside_libc() {
     let dir = Dir::new();
@@ -426,7 +426,7 @@ fn a_constructor_that_exits() {
     dies_while_loading("exit(0);", "exit");
 }
 
-/// Every input faults: a hundred thousand faults are as many jumps, not as many processes.
+/// Every input faults: a hundred thousand faults must cost as many jumps, not as many processes.
 #[test]
 fn faults_that_cannot_be_avoided() {
     let dir = Dir::new();

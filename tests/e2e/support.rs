@@ -22,6 +22,15 @@ use tempfile::TempDir;
 /// No test waits longer for one run of penfuzz; a loaded machine needs a few seconds for the slowest.
 const PATIENCE: Duration = Duration::from_mins(1);
 
+/// For a test that cannot run because something is missing: a package or a privilege, which `what` names in a sentence, and why it
+/// is missed. With `CI` set in the environment the test fails; otherwise the sentence is printed, and the test returns.
+#[track_caller]
+pub fn skip(what: &str, why: &str) {
+    let is_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty());
+    assert!(!is_ci, "this test must run in CI, but {what} is missing: {}", why.trim());
+    eprintln!("skipped: {what} is missing: {}", why.trim());
+}
+
 /// A file of `tests/fixtures`. Used where it lies, so that all tests share what is compiled of it.
 pub fn fixture(name: &str) -> PathBuf {
     workspace().join("tests/fixtures").join(name)
@@ -220,11 +229,13 @@ impl<'a> Penfuzz<'a> {
         let (stdout, stderr) = (stream(), stream());
         let line = format!("{:?}", self.command);
         let same = |f: &File| Stdio::from(f.try_clone().expect("a descriptor can be copied"));
-        // Who started the tests may ignore Ctrl-C (a shell does for what runs in its background); a terminal does not.
+        // The tests may have been started with signals ignored: SIGINT by a shell that runs them in its background, SIGHUP by
+        // nohup.
         // SAFETY: signal may be called between fork and exec.
         unsafe {
             self.command.pre_exec(|| {
                 libc::signal(libc::SIGINT, libc::SIG_DFL);
+                libc::signal(libc::SIGHUP, libc::SIG_DFL);
                 Ok(())
             });
         }

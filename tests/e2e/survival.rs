@@ -1,10 +1,10 @@
-//! What a kill, a damaged file or an orphan leaves behind: a campaign comes back from all of it, and nothing is lost.
+//! A campaign resumes after kills, with damaged files, and beside orphaned processes, and nothing is lost.
 
 use std::{collections::BTreeSet, fs, path::PathBuf, thread::sleep, time::Duration};
 
 use crate::support::{Dir, fixture, is_covered};
 
-/// A small generator: the same kills and damages at every run.
+/// A pseudo-random generator: every run has the same kills and damages.
 struct Chance(u64);
 
 impl Chance {
@@ -92,7 +92,7 @@ fn foreign_files_are_set_aside_but_not_those_of_afl() {
 }
 
 #[test]
-fn crashes_that_the_state_does_not_know_are_taken_up() {
+fn crashes_that_are_missing_in_the_state_are_restored() {
     let dir = Dir::new();
     let target = fixture("segv.c");
     dir.fuzz(&target, "").exits(3);
@@ -130,7 +130,7 @@ fn a_state_with_impossible_numbers() {
 fn a_lock_that_only_an_orphan_holds_is_taken_over() {
     let dir = Dir::new();
     dir.fuzz(fixture("floats.c"), "--max-evals 20").exits(0);
-    // What a process inherits that the campaign has started, and that outlives it.
+    // As a process has it that the campaign started and that outlives it.
     let lock = fs::File::open(dir.path("out/.lock")).expect("the lock file is there");
     lock.try_lock().expect("nobody holds it");
     let run = dir.fuzz(fixture("floats.c"), "").exits(0);

@@ -1,17 +1,17 @@
-//! What workers have to say: they have no standard error of their own, so the supervisor prints it.
+//! Prints the messages of workers, which have no standard error of their own.
 
 use std::io::IsTerminal;
 
 use super::worker_shm::WorkerShm;
 
-/// Remembers what was printed.
+/// Counts the messages of one client that were printed.
 #[derive(Debug, Default)]
 pub struct Messages {
     known: u64,
 }
 
 impl Messages {
-    /// Prints the messages that are new on the shm, over whatever status line is there; returns them.
+    /// Prints the new messages in the worker's shared memory, over the status line if there is one; returns them.
     pub fn print(&mut self, shm: &WorkerShm) -> Vec<String> {
         let (new, known) = shm.messages(self.known);
         self.known = known;

@@ -1,8 +1,8 @@
 //! A campaign: one function, one output directory, from start to report.
 //!
-//! The supervisor (this process: terminal, Ctrl-C, clock) forks a worker that loads the target and runs the LibAFL stages.
-//! They share one page of memory, the shm. Whatever kills the worker, the supervisor records the input that did it and
-//! starts another, which goes on from the output directory.
+//! The supervisor (this process: terminal, Ctrl-C, clock) forks a worker that loads the target and runs the LibAFL stages. They
+//! share some memory ([`worker_shm`]). When the worker dies, the supervisor records the input that was under evaluation and
+//! starts another worker, which goes on from the output directory.
 
 pub mod cluster;
 pub mod messages;

@@ -1,4 +1,4 @@
-//! What the operands of each comparison were where its boundary values were met.
+//! The operands of each comparison where its boundary values are reached.
 
 use penfuzz_cc::abi::{operand, site_kind};
 use penfuzz_engine::{

@@ -1,4 +1,4 @@
-//! What a campaign needs to know; the command line fills it.
+//! The options of a campaign, which the command line fills in.
 
 use std::{net::IpAddr, path::PathBuf, time::Duration};
 
@@ -10,14 +10,14 @@ use penfuzz_engine::{
 
 use crate::watch::Monitor;
 
-/// The searches by name.
+/// The kinds of search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SearchKind {
-    /// Minimizes each uncovered branch's own distance by basinhopping, beside havoc.
+    /// Minimizes each uncovered branch's own distance by basinhopping, alternating with havoc.
     Targeted,
     /// `CoverMe`'s Algorithm 1 as written: one representing function, squared distances, Powell.
     Paper,
-    /// Specials and their neighbours, bit patterns, small exponents, related arguments.
+    /// Special values and their neighbours, bit patterns, small exponents, related arguments.
     Structured,
     /// Uniform bit patterns.
     Random,
@@ -89,9 +89,9 @@ pub struct Options {
     pub goals: Goals,
     /// Whose branches are goals.
     pub scope: Option<ScopeKind>,
-    /// Other fuzzers' corpora to import from while running.
+    /// Directories of other fuzzers, whose finds are imported while the campaign runs.
     pub sync: Vec<PathBuf>,
-    /// Ways of watching.
+    /// How the campaign is shown.
     pub monitors: Vec<Monitor>,
     /// No progress display.
     pub quiet: bool,
@@ -107,7 +107,7 @@ impl Options {
     }
 }
 
-/// Where the clients of a campaign run and how they talk.
+/// Where the clients of a campaign run, and how they are connected.
 #[derive(Debug, Clone)]
 pub struct Farm {
     /// One client per core, bound to it; empty for one client that is bound to none.
@@ -118,4 +118,15 @@ pub struct Farm {
     pub broker_address: IpAddr,
     /// `HOST:PORT` of the brokers of other machines.
     pub remote_brokers: Vec<String>,
+}
+
+impl Farm {
+    /// Does the campaign need a broker: has it several clients, or is it connected to other machines?
+    #[must_use]
+    pub fn is_needed(&self) -> bool {
+        !self.cores.is_empty()
+            || !self.remote_brokers.is_empty()
+            || self.broker_port.is_some()
+            || !self.broker_address.is_loopback()
+    }
 }

@@ -1,4 +1,4 @@
-//! From the state of a campaign to its [`Report`].
+//! Makes the [`Report`] of a campaign from its state.
 
 use std::{collections::BTreeMap, rc::Rc, time::Duration};
 
@@ -30,11 +30,11 @@ pub struct Sources<'a> {
     pub inputs: &'a [(String, Vec<u8>)],
     /// The inputs of its faults, by their files.
     pub fault_inputs: &'a BTreeMap<String, Vec<u8>>,
-    /// What it remembers besides.
+    /// The rest of its saved state.
     pub saved: &'a SavedState,
     /// State of the branches.
     pub saturation: &'a Saturation,
-    /// What was spent on them.
+    /// Evaluations spent on them.
     pub spent: Option<&'a Spent>,
     /// The goals.
     pub scope: &'a Scope,
@@ -62,7 +62,7 @@ pub fn arguments(function: &Function, bytes: &[u8]) -> Vec<Arg> {
     args
 }
 
-/// Makes the report. Kept inputs run once more, to see which branches each covers; what is shown of them is shrunk.
+/// Makes the report. Each kept input is evaluated once more for the branches that it covers; inputs are shown shrunk.
 #[must_use]
 pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker) -> Report {
     let function = evaluator.function().clone();
@@ -100,7 +100,7 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
     }
 }
 
-/// To a fraction of a unit: digits that mean nothing are noise, and JSON readers differ in the last one.
+/// Rounds to a fraction of a unit: further digits mean nothing, and JSON readers differ in the last one.
 fn rounded(x: f64, per_unit: f64) -> f64 {
     (x * per_unit).round() / per_unit
 }
@@ -118,8 +118,8 @@ fn rerun(evaluator: &mut Evaluator, from: &Sources) -> Vec<Kept> {
     runs
 }
 
-/// The sites that are asked about as the reader of the source meets them, with their branches that are asked for (as numbers
-/// within the site), and the place of each branch in the report.
+/// The sites in the order of the source, each with its branches that the report lists (as numbers within the site), and the
+/// place of each branch in the report.
 struct Order {
     sites: Vec<(usize, Vec<usize>)>,
     place: BTreeMap<u32, (usize, usize)>,
@@ -140,7 +140,7 @@ fn source_order(evaluator: &Evaluator, scope: &Scope) -> Order {
     Order { sites, place }
 }
 
-/// What is to be shrunk for the report.
+/// The inputs that are shrunk for the report.
 fn finds(evaluator: &Evaluator, from: &Sources, kept: Vec<Kept>) -> Finds {
     let uncovered: Vec<u32> = from.saturation.uncovered().map(|b| b as u32).collect();
     let closest = uncovered.iter().filter_map(|b| {
@@ -163,7 +163,7 @@ fn tests(shrunk: &Shrunk, function: &Function, order: &Order) -> Vec<Test> {
     shrunk.tests.iter().map(test).collect()
 }
 
-/// The prototype of a function, as reports have it.
+/// The prototype of a function for a report.
 #[must_use]
 pub fn signature(function: &Function) -> Signature {
     let kind_name = |k: Option<_>| k.map_or_else(String::new, |k| literal::kind_name(k).to_owned());
@@ -290,7 +290,7 @@ fn kind_text(kind: u8) -> &'static str {
     }
 }
 
-/// What the reader of the source calls a branch.
+/// The name of branch `k` of a site, in terms of the source.
 #[must_use]
 pub fn outcome_text(site: &Site, k: usize) -> String {
     match site.kind {
@@ -308,7 +308,7 @@ pub fn outcome_text(site: &Site, k: usize) -> String {
     format!("case {}", values.join(", "))
 }
 
-/// What lies between the operands of a comparison; empty when there is not just one comparison.
+/// The unit of the distance between the operands of a comparison; empty for a site of several comparisons or of none.
 fn unit_text(predicate: u8) -> &'static str {
     match predicate {
         1..=14 => "floats",

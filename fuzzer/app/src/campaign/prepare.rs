@@ -1,4 +1,4 @@
-//! What a worker and a reporter have in common: the loaded target, the function, the goals, the directory.
+//! The first steps of every process that evaluates for a campaign: target, function, goals, directory.
 
 use std::{
     os::unix::process::parent_id,
@@ -29,9 +29,9 @@ pub struct Prepared {
     pub kind: ScopeKind,
     /// The goals.
     pub scope: Scope,
-    /// What makes this the same campaign when it is resumed.
+    /// Identifies what is tested: a campaign resumes only what has the same fingerprint.
     pub fingerprint: String,
-    /// What keeps the target from harming the process.
+    /// Keeps the target from harming the process.
     pub hold: Sandbox,
 }
 
@@ -52,12 +52,12 @@ impl Prepared {
         Ok(Self { target, function, kind, scope, fingerprint, hold })
     }
 
-    /// The directory of the campaign: `dir` if it is given, checked; the old one set aside if the user wants so. `is_farm` when
-    /// there are several clients. The name of the one that is used is written to `shm`.
+    /// The directory of the campaign: `dir`, or the default one. With `--fresh` an old campaign in it is set aside, but only by
+    /// the first worker, which finds no directory in `shm`. `is_farm` when there are several clients.
     ///
     /// # Errors
     /// When the directory holds something else, or is in use.
-    pub fn settle(
+    pub fn choose_directory(
         &self,
         options: &Options,
         dir: Option<&Path>,
@@ -82,11 +82,11 @@ impl Prepared {
         Ok(dir)
     }
 
-    /// Says in `dir` what the campaign is about.
+    /// Writes the manifest of the campaign to `dir`.
     ///
     /// # Errors
     /// Those of the file system; when the directory is that of another campaign.
-    pub fn sign(&self, options: &Options, dir: &Path) -> Result<(), Error> {
+    pub fn write_manifest(&self, options: &Options, dir: &Path) -> Result<(), Error> {
         if let Ok(there) = manifest::read(dir)
             && let Some(conflict) = fingerprint::conflict(&there.fingerprint, &self.fingerprint)
         {

@@ -1,4 +1,4 @@
-//! Between the LibAFL state and what the store remembers.
+//! Copies between the LibAFL state and what `state.json` holds.
 
 use libafl::HasMetadata;
 use penfuzz_engine::{
@@ -9,14 +9,14 @@ use penfuzz_engine::{
 
 use crate::{output::store::SavedState, shrink::Closest};
 
-/// Puts back what cannot be recomputed from the inputs: budgets, verdicts, known faults. Returns the pending inputs that the
-/// verdicts promote.
+/// Copies to the state what cannot be recomputed from the inputs: budgets, branches given up, known faults. Returns the pending
+/// inputs that are promoted because branches are given up.
 ///
 /// # Errors
 /// When the state lacks the metadata of the feedbacks.
 pub fn restore<S: HasMetadata>(state: &mut S, saved: &SavedState) -> Result<Vec<Vec<u8>>, libafl::Error> {
     let n = state.metadata::<Saturation>()?.len();
-    // Whoever edited the file: no number may overflow, no branch lie outside.
+    // The file may have been edited: no number may overflow, and no branch may be outside the target.
     let mut spent = Spent::known(
         saved.spent.iter().map(|e| (*e).min(u64::MAX / 2)).collect(),
         saved.attempts.iter().map(|a| (*a).min(u32::MAX / 2)).collect(),
@@ -36,7 +36,7 @@ pub fn restore<S: HasMetadata>(state: &mut S, saved: &SavedState) -> Result<Vec<
     Ok(promoted)
 }
 
-/// Takes the same out of the state.
+/// Copies the same from the state to `saved`.
 ///
 /// # Errors
 /// When the state lacks the metadata of the feedbacks.
@@ -58,8 +58,8 @@ pub fn remember<S: HasMetadata>(state: &S, saved: &mut SavedState) -> Result<(),
 const CLOSEST: usize = 256;
 const CLOSEST_BYTES: usize = 32 * 1024;
 
-/// Takes out when branches were taken, and the inputs that came closest to uncovered ones, the closest first as far as there
-/// is room.
+/// Copies to `saved` when branches were taken, and the inputs that came closest to uncovered ones: the closest, at most
+/// [`CLOSEST`] and [`CLOSEST_BYTES`].
 ///
 /// # Errors
 /// When the state lacks the metadata of the feedbacks.
@@ -78,7 +78,7 @@ pub fn remember_progress<S: HasMetadata>(
     Ok(())
 }
 
-/// Puts them back.
+/// Copies them back to the evaluator.
 pub fn restore_progress(evaluator: &mut Evaluator, saved: &SavedState) {
     evaluator.recall_taken_at(&saved.taken_at);
     let n = evaluator.target().n_branches;

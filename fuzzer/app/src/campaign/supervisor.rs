@@ -1,14 +1,14 @@
-//! The supervisor: starts clients, watches them, and stands for what they cannot do once they are dead.
+//! The supervisor: starts clients, polls them, replaces those that die, and ends the campaign when a limit is reached.
 
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::Ordering;
 use std::{
     path::PathBuf,
     time::{Duration, Instant},
 };
 
 use exporters::Exporters;
+use farm_processes::FarmProcesses;
 use penfuzz_engine::error::Error;
-use services::Services;
 
 use super::{
     Options,
@@ -20,16 +20,22 @@ use super::{
     worker::{ClientConfig, FarmMember},
     worker_shm::StopReason,
 };
-use crate::report::{Report, json};
+use crate::{
+    process::{
+        interrupts::{self, SecondCtrlC},
+        wait,
+    },
+    report::{Report, json},
+};
 
 pub mod client;
 mod display;
 mod exporters;
-mod services;
+mod farm_processes;
 pub mod snapshots;
 mod stalled;
 
-/// What a finished campaign leaves.
+/// The result of a finished campaign.
 #[derive(Debug)]
 pub struct Finished {
     /// Its report.
@@ -38,15 +44,16 @@ pub struct Finished {
     pub dir: PathBuf,
 }
 
-/// Longest pause between two looks at the clients.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Longest pause between two polls of the clients.
+const POLL_EVERY: Duration = Duration::from_millis(50);
 
-/// Runs a campaign to its end.
+/// Runs a campaign to its end. SIGINT (Ctrl-C), SIGTERM and SIGHUP end it earlier, with its report; a second SIGINT ends it at
+/// once, without.
 ///
 /// # Errors
-/// What the user must know.
+/// When the target cannot be used, the output directory cannot be written, or the workers cannot go on; after a second SIGINT.
 pub fn run(options: &Options) -> Result<Finished, Error> {
-    catch_interrupts();
+    let _watch = interrupts::Watch::begin();
     let mut supervisor = Supervisor::new(options)?;
     let result = supervisor.run();
     supervisor.end(&result);
@@ -58,33 +65,39 @@ struct Supervisor<'a> {
     begun: Instant,
     clients: Vec<Client>,
     /// Broker and reporter; `None` for a client that is alone.
-    services: Option<Services>,
+    farm: Option<FarmProcesses>,
     exporters: Exporters,
     display: Display,
     stop: StopReason,
-    /// Why the first client that could not go on could not.
+    second_ctrl_c: SecondCtrlC,
+    /// The error of the first client that failed.
     failure: Option<Error>,
 }
 
 impl<'a> Supervisor<'a> {
     fn new(options: &'a Options) -> Result<Self, Error> {
         let begun = Instant::now();
-        // First what needs no file: nothing is begun when a port is taken.
+        // First what needs no file, so that nothing is written when a port is in use.
         let display = Display::new(options)?;
         let exporters = Exporters::new(options)?;
-        let farm = &options.farm;
-        let is_farm = !farm.cores.is_empty()
-            || !farm.remote_brokers.is_empty()
-            || farm.broker_port.is_some()
-            || !farm.broker_address.is_loopback();
-        let services = if is_farm { Some(Services::new(options, begun)?) } else { None };
-        let clients = match &services {
-            Some(services) => farm_clients(options, services)?,
+        let farm = if options.farm.is_needed() { Some(FarmProcesses::new(options, begun)?) } else { None };
+        let clients = match &farm {
+            Some(farm) => farm_clients(options, farm)?,
             None => {
                 vec![Client::new(ClientConfig { number: 0, clients: 1, dir: options.out.clone(), farm: None }, None)?]
             }
         };
-        Ok(Self { options, begun, clients, services, exporters, display, stop: StopReason::None, failure: None })
+        Ok(Self {
+            options,
+            begun,
+            clients,
+            farm,
+            exporters,
+            display,
+            stop: StopReason::None,
+            second_ctrl_c: SecondCtrlC::default(),
+            failure: None,
+        })
     }
 
     fn run(&mut self) -> Result<Finished, Error> {
@@ -93,16 +106,22 @@ impl<'a> Supervisor<'a> {
         }
         let started = Instant::now();
         while !self.clients.iter().all(Client::has_ended) {
-            self.look_at_clients()?;
-            self.look_at_limits();
-            if let Some(services) = &mut self.services {
-                services.look(self.options, &self.clients, self.begun)?;
+            self.poll_clients()?;
+            self.check_limits();
+            if self.second_ctrl_c.poll() {
+                return Err(self.interrupted_twice());
             }
-            self.show()?;
-            std::thread::sleep((started.elapsed() / 8).clamp(Duration::from_micros(500), LOOK_EVERY));
+            if let Some(farm) = &mut self.farm {
+                farm.poll(self.options, &self.clients, self.begun)?;
+            }
+            self.update_display()?;
+            std::thread::sleep((started.elapsed() / 8).clamp(Duration::from_micros(500), POLL_EVERY));
         }
-        let dir = match &mut self.services {
-            Some(services) => services.finish(self.options, &self.clients, self.begun, self.stop),
+        let dir = match &mut self.farm {
+            Some(farm) => {
+                let last = farm.finish(self.options, &self.clients, self.begun, self.stop, &mut self.second_ctrl_c);
+                if last.is_err() && self.second_ctrl_c.poll() { Err(self.interrupted_twice()) } else { last }
+            }
             None => Ok(PathBuf::from(self.clients[0].shm().directory.get().unwrap_or_default())),
         };
         let dir = self.failure.take().map_or(dir, Err)?;
@@ -110,24 +129,33 @@ impl<'a> Supervisor<'a> {
         Ok(Finished { report, dir })
     }
 
-    fn look_at_clients(&mut self) -> Result<(), Error> {
+    fn interrupted_twice(&self) -> Error {
+        let dir = self.display.dir().map_or_else(String::new, |dir| format!(" in {}", dir.display()));
+        Error::new(format!(
+            "interrupted twice, so the last report is not written; what is on the disk{dir} is kept, and the same command \
+             goes on with it"
+        ))
+    }
+
+    fn poll_clients(&mut self) -> Result<(), Error> {
         for i in 0..self.clients.len() {
-            for message in self.clients[i].hear() {
-                self.display.say(&message);
+            for message in self.clients[i].print_messages() {
+                self.display.warn(&message);
             }
-            match self.clients[i].look(self.options, self.begun)? {
+            match self.clients[i].poll(self.options, self.begun)? {
                 Event::Nothing => {}
-                Event::Thawed => {
+                Event::StoppedReplaced => {
                     let name = self.clients[i].place.name();
-                    self.display
-                        .say(&format!("{name} was stopped by a signal and did not go on; another takes its place"));
+                    self.display.warn(&format!(
+                        "{name} was stopped by a signal and did not continue; another worker replaces it"
+                    ));
                 }
-                Event::Replaced(how) => self.display.restarted(&self.clients[i], how),
-                // They tell each other everything: what one knows to be done is done.
+                Event::Replaced(how) => self.display.warn_of_restart(&self.clients[i], how),
+                // Clients send each other everything they find: when one is done, all are.
                 Event::Finished => self.stop_all(StopReason::Saturated),
                 Event::Fruitless => self.stop_all(StopReason::WorkersDie),
                 Event::Failed(e) => {
-                    // The others come to their ends: what they know is written.
+                    // The others end in order, so that what they found is written.
                     self.failure.get_or_insert(e);
                     self.stop_all(StopReason::Interrupted);
                 }
@@ -136,24 +164,24 @@ impl<'a> Supervisor<'a> {
         Ok(())
     }
 
-    fn look_at_limits(&mut self) {
+    fn check_limits(&mut self) {
         if self.options.max_time.is_some_and(|t| self.begun.elapsed() >= t) {
             self.stop_all(StopReason::MaxTime);
         }
-        if INTERRUPTED.load(Ordering::Relaxed) != 0 {
+        if interrupts::requested() {
             self.stop_all(StopReason::Interrupted);
         }
-        let is_counted_here = self.services.is_some();
+        // A client that is alone counts itself.
         let made: u64 = self.clients.iter().map(|c| c.shm().evaluations.load(Ordering::Relaxed)).sum();
-        if is_counted_here && self.options.max_evals.is_some_and(|most| made >= most) {
+        if self.farm.is_some() && self.options.max_evals.is_some_and(|most| made >= most) {
             self.stop_all(StopReason::MaxEvals);
         }
     }
 
-    fn show(&mut self) -> Result<(), Error> {
-        let root = self.services.as_ref().map(Services::dir);
-        self.display.tick(&self.clients, root, self.services.as_ref().map(Services::broker), self.begun);
-        self.display.dir().map_or(Ok(()), |dir| self.exporters.look(dir))
+    fn update_display(&mut self) -> Result<(), Error> {
+        let root = self.farm.as_ref().map(FarmProcesses::dir);
+        self.display.tick(&self.clients, root, self.farm.as_ref().map(FarmProcesses::broker), self.begun);
+        self.display.dir().map_or(Ok(()), |dir| self.exporters.poll(dir))
     }
 
     fn stop_all(&mut self, reason: StopReason) {
@@ -165,48 +193,31 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Ends every process that is left, and shows how it ended.
+    /// Ends every process that is left, and shows how the campaign ended.
     fn end(&mut self, result: &Result<Finished, Error>) {
-        let (root, broker) = (self.services.as_ref().map(Services::dir), self.services.as_ref().map(Services::broker));
+        let (root, broker) =
+            (self.farm.as_ref().map(FarmProcesses::dir), self.farm.as_ref().map(FarmProcesses::broker));
         self.display.end(&self.clients, root, broker, self.begun, result.as_ref().map(|f| &f.report));
         for client in &mut self.clients {
-            crate::process::service::kill(client.pid());
-            client.hear();
+            wait::kill(client.pid());
+            client.print_messages();
         }
-        if let Some(services) = &mut self.services {
-            services.end();
+        if let Some(farm) = &mut self.farm {
+            farm.end();
         }
         self.exporters.end();
     }
 }
 
 /// The clients of a farm.
-fn farm_clients(options: &Options, services: &Services) -> Result<Vec<Client>, Error> {
+fn farm_clients(options: &Options, farm: &FarmProcesses) -> Result<Vec<Client>, Error> {
     let cores: Vec<Option<usize>> =
         if options.farm.cores.is_empty() { vec![None] } else { options.farm.cores.iter().copied().map(Some).collect() };
     let client = |(number, core)| {
-        let dir = services.dir().join(cluster::client_name(number));
-        let farm = FarmMember {
-            root: services.dir().to_path_buf(),
-            role: Role::of(number),
-            broker_info: services.broker_info(),
-        };
-        Client::new(ClientConfig { number, clients: cores.len(), dir: Some(dir), farm: Some(farm) }, core)
+        let dir = farm.dir().join(cluster::client_name(number));
+        let member =
+            FarmMember { root: farm.dir().to_path_buf(), role: Role::of(number), broker_info: farm.broker_info() };
+        Client::new(ClientConfig { number, clients: cores.len(), dir: Some(dir), farm: Some(member) }, core)
     };
     cores.iter().copied().enumerate().map(client).collect()
-}
-
-/// Raised by Ctrl-C and SIGTERM.
-static INTERRUPTED: AtomicU32 = AtomicU32::new(0);
-
-extern "C" fn on_interrupt(_signal: i32) {
-    INTERRUPTED.store(1, Ordering::Relaxed);
-}
-
-/// Ctrl-C and SIGTERM end the campaign; its report is still written.
-fn catch_interrupts() {
-    for signal in [libc::SIGINT, libc::SIGTERM] {
-        // SAFETY: the handler only stores to an atomic.
-        unsafe { libc::signal(signal, on_interrupt as *const () as libc::sighandler_t) };
-    }
 }

@@ -1,13 +1,7 @@
 //! The worker: loads the target, runs the stages until the end, writes the report.
 
 use core::sync::atomic::Ordering;
-use std::{
-    fs::File,
-    os::{fd::AsRawFd, unix::process::parent_id},
-    path::PathBuf,
-    sync::Arc,
-    time::Instant,
-};
+use std::{os::unix::process::parent_id, path::PathBuf, sync::Arc, time::Instant};
 
 use libafl::{
     HasMetadata, corpus::InMemoryCorpus, events::SimpleEventManager, inputs::BytesInput, monitors::NopMonitor,
@@ -37,6 +31,7 @@ use super::{
 };
 use crate::{
     output::{afl_files, directory, store::Store},
+    process::streams,
     shrink::Shrinker,
 };
 
@@ -59,8 +54,9 @@ type State = StdState<InMemoryCorpus<BytesInput>, BytesInput, StdRand, InMemoryC
 type Manager = SimpleEventManager<BytesInput, NopMonitor, State>;
 type Executor = PenExecutor<(PenObserver, ())>;
 
-/// Mutants of one turn when there is nothing else.
+/// Mutants of one turn of havoc when it is the only stage.
 const HAVOC_ALONE: u64 = 4096;
+
 /// Which client a worker is.
 #[derive(Debug, Clone)]
 pub struct ClientConfig {
@@ -68,9 +64,9 @@ pub struct ClientConfig {
     pub number: usize,
     /// Clients on this machine.
     pub clients: usize,
-    /// Its output directory, if it is known.
+    /// Its output directory; the default one if `None`.
     pub dir: Option<PathBuf>,
-    /// Where it is one of several; `None` for a client that is alone.
+    /// Its place among several clients; `None` for a client that is alone.
     pub farm: Option<FarmMember>,
 }
 
@@ -87,23 +83,23 @@ impl ClientConfig {
 pub struct FarmMember {
     /// The directory that holds those of all clients.
     pub root: PathBuf,
-    /// What it does, if the search has roles.
+    /// Its stages, if the search has roles.
     pub role: Role,
-    /// Where the broker is.
+    /// How the broker is reached.
     pub broker_info: &'static BrokerInfo,
 }
 
-/// Runs one client of the campaign of a program that began at `begun` in this process.
+/// Runs a worker of one client in this process, until the end of the campaign or until the worker is worn out. The program began
+/// at `begun`.
 ///
 /// # Errors
-/// What the user must know: the function cannot be found or called, files cannot be written.
-pub fn run(options: &Options, place: &ClientConfig, begun: Instant, shm: &'static mut WorkerShm) -> Result<End, Error> {
-    // Standard output is the report's; what the target reads and prints is of no use, and shown by `penfuzz replay`.
-    silence(&[libc::STDIN_FILENO, libc::STDOUT_FILENO])?;
+/// The function cannot be found or called, or files cannot be written.
+pub fn run(options: &Options, place: &ClientConfig, begun: Instant, shm: &'static WorkerShm) -> Result<End, Error> {
+    disconnect_output()?;
     let prepared = Prepared::load(options)?;
     let dir = match (&place.farm, &place.dir) {
         (Some(_), Some(dir)) => dir.clone(),
-        _ => prepared.settle(options, place.dir.as_deref(), false, shm)?,
+        _ => prepared.choose_directory(options, place.dir.as_deref(), false, shm)?,
     };
     let lock = directory::lock(&dir, parent_id())?;
     shm.directory.set(&dir.to_string_lossy());
@@ -114,51 +110,43 @@ pub fn run(options: &Options, place: &ClientConfig, begun: Instant, shm: &'stati
         eprintln!("penfuzz: {message}");
     }
     if place.farm.is_none() {
-        prepared.sign(options, &dir)?;
+        prepared.write_manifest(options, &dir)?;
     }
     let campaign = Campaign::new(options, place, prepared, store, begun, shm)?;
     campaign.hold_target();
     campaign.run()
 }
 
-/// Finds out what there is to do before several clients begin: is there such a function, where does the campaign lie? The
-/// directory is left on the shm.
+/// Checks before several clients start that the target and its function can be used, writes the manifest, and leaves the output
+/// directory in `shm`.
 ///
 /// # Errors
-/// What the user must know.
-pub fn look_ahead(options: &Options, shm: &'static mut WorkerShm) -> Result<End, Error> {
-    silence(&[libc::STDIN_FILENO, libc::STDOUT_FILENO])?;
+/// The function cannot be found or called, or the directory cannot be used.
+pub fn probe(options: &Options, shm: &WorkerShm) -> Result<End, Error> {
+    disconnect_output()?;
     let prepared = Prepared::load(options)?;
-    let dir = prepared.settle(options, options.out.as_deref(), true, shm)?;
+    let dir = prepared.choose_directory(options, options.out.as_deref(), true, shm)?;
     drop(directory::lock(&dir, parent_id())?);
-    prepared.sign(options, &dir)?;
+    prepared.write_manifest(options, &dir)?;
     shm.directory.set(&dir.to_string_lossy());
     Ok(End::Finished)
 }
 
-/// Connects descriptors of this process to nothing: what the target prints millions of times. Errors of ours go to the shm.
-fn silence(descriptors: &[i32]) -> Result<(), Error> {
-    let nothing = File::options()
-        .read(true)
-        .write(true)
-        .open("/dev/null")
-        .map_err(|e| Error::new(format!("cannot open /dev/null: {}", penfuzz_engine::program::kind::plain(&e))))?;
-    for d in descriptors {
-        // SAFETY: both are open descriptors; a refusal leaves the target its voice.
-        unsafe { libc::dup2(nothing.as_raw_fd(), *d) };
-    }
-    Ok(())
+/// Standard output is for the report of the supervisor. What the target reads and prints is of no use in a campaign; `penfuzz
+/// replay` shows it.
+fn disconnect_output() -> Result<(), Error> {
+    streams::disconnect(&[libc::STDIN_FILENO, libc::STDOUT_FILENO])
 }
 
 struct Campaign<'a> {
     options: &'a Options,
     place: &'a ClientConfig,
     broker_client: Option<BrokerClient>,
-    told_generation: u64,
+    sent_generation: u64,
     scope: Scope,
     store: Store,
     hold: Sandbox,
-    shm: &'static mut WorkerShm,
+    shm: &'static WorkerShm,
     begun: Instant,
     clock: Clock,
     layout: Arc<Layout>,
@@ -182,7 +170,7 @@ impl<'a> Campaign<'a> {
         prepared: Prepared,
         mut store: Store,
         begun: Instant,
-        shm: &'static mut WorkerShm,
+        shm: &'static WorkerShm,
     ) -> Result<Self, Error> {
         let Prepared { target, function, scope, fingerprint, hold, .. } = prepared;
         let layout = Arc::new(target.functions[function].layout());
@@ -195,23 +183,22 @@ impl<'a> Campaign<'a> {
                 evaluator.function().name
             )));
         }
-        // SAFETY: the shm is mapped for ever and has room, as just checked.
+        // SAFETY: the shared memory is never unmapped and has room, as just checked. Until this process ends, only the
+        // evaluator writes there.
         unsafe { evaluator.show_to_supervisor(shm.input.as_mut_ptr(), shm.evaluations.as_ptr(), shm.journal()) };
         shm.input_size.store(evaluator.input_size() as u64, Ordering::Relaxed);
-        // A worker that follows another counts on; the shm may know more than the file.
+        // A worker that replaces another continues its count, which may be newer in the shared memory than in the file.
         let evaluations = store.saved.evaluations.max(shm.evaluations.load(Ordering::Relaxed));
         evaluator.set_evaluations(evaluations);
-        // One of several clients imports; the others hear of it.
+        // One of several clients imports, and sends what it keeps to the others.
         let sync = if place.number == 0 { &options.sync[..] } else { &[] };
         let imports = import::Imports::begin(sync, store.dir(), store.saved.workers == 0)?;
         let statistics = afl_files::Statistics::begin(store.dir());
         store.saved.workers = store.saved.workers.wrapping_add(1).max(1);
         shm.start_clock(begun, store.saved.seconds);
-        // SAFETY: the shm is mapped for ever; the flag is atomic.
-        let stop: &'static core::sync::atomic::AtomicU32 = unsafe { &*core::ptr::from_ref(&shm.stop) };
-        // The evaluations of several clients are counted by the supervisor.
+        // The supervisor counts the evaluations of several clients.
         let most = options.max_evals.filter(|_| place.farm.is_none()).unwrap_or(u64::MAX);
-        let clock = Clock::new(most, stop);
+        let clock = Clock::new(most, &shm.stop);
         let broker_client = place.farm.as_ref().map(|farm| {
             let f = evaluator.function();
             let inputs = hash(&(&f.symbol, f.has_rounding, evaluator.input_size()));
@@ -221,7 +208,7 @@ impl<'a> Campaign<'a> {
             options,
             place,
             broker_client,
-            told_generation: 0,
+            sent_generation: 0,
             scope,
             store,
             hold,
@@ -243,15 +230,15 @@ impl<'a> Campaign<'a> {
         })
     }
 
-    /// Before the first evaluation, and after the last file that stays open.
+    /// Installs the filter on system calls: before the first evaluation, and after the last file is opened that stays open.
     fn hold_target(&self) {
         let is_first = self.shm.searching.load(Ordering::Relaxed) == 0;
         if let Err(e) = self.hold.install()
             && is_first
         {
             eprintln!(
-                "penfuzz: this system grants no filter on system calls ({}); a target that starts processes or threads, \
-                 closes files or sets signal handlers is not held",
+                "penfuzz: this system refuses a filter on system calls ({}); a target that starts processes or threads, \
+                 closes files or sets signal handlers can disturb the campaign",
                 penfuzz_engine::program::kind::plain(&e)
             );
         }
@@ -264,7 +251,7 @@ impl<'a> Campaign<'a> {
         let handle = observer.handle();
         let mut feedback = SaturationFeedback::new(&observer, graph);
         let mut objective = NewPlaceFeedback::new(&observer);
-        // Another worker must not walk the same way into the same death.
+        // Another worker must not repeat the evaluations that led to the death of the last one.
         let nth = u64::from(self.store.saved.workers - 1);
         let seed = self
             .options
@@ -281,7 +268,7 @@ impl<'a> Campaign<'a> {
         let mut fuzzer = libafl::StdFuzzer::new(QueueScheduler::new(), feedback, objective);
         let mut manager = Manager::new(NopMonitor::new());
         let mut executor = Executor::new(evaluator, tuple_list!(observer), handle);
-        self.take_up(&mut fuzzer, &mut executor, &mut state, &mut manager)?;
+        self.restore(&mut fuzzer, &mut executor, &mut state, &mut manager)?;
         let clock = self.clock.clone();
         let layout = Arc::clone(&self.layout);
         let minimizer = |default: &str| self.options.minimizer.clone().unwrap_or_else(|| default.to_owned());
@@ -344,7 +331,7 @@ impl<'a> Campaign<'a> {
         }
     }
 
-    /// With a time limit the targeted search spends what is left of it on the branches that it has given up.
+    /// With a time limit, the targeted search spends the rest of the time on the branches that it has given up.
     fn goes_on(&self) -> bool {
         self.options.search == SearchKind::Targeted && self.options.max_time.is_some()
     }
@@ -372,7 +359,7 @@ impl<'a> Campaign<'a> {
                 return Ok(Some(StopReason::Saturated));
             }
             if guard::is_worn_out() {
-                self.settle(executor, state)?;
+                self.flush(executor, state)?;
                 return Ok(None);
             }
             if self.clock.is_over(executor.evaluator()) {
@@ -381,7 +368,7 @@ impl<'a> Campaign<'a> {
             }
             stages.perform_all(fuzzer, executor, state, manager)?;
             self.sync(executor, state)?;
-            self.talk(fuzzer, executor, state, manager)?;
+            self.share_finds(fuzzer, executor, state, manager)?;
         }
     }
 }

@@ -1,12 +1,24 @@
-//! A few pages of memory that supervisor and worker share: counters for the display, the stop flag, and the input that is
-//! being evaluated, so that it is known even when the worker is gone.
+//! Memory that supervisor and worker share: counters for the display, the stop flag, and the input that is being evaluated, so
+//! that the input is known even when the worker is dead.
+//!
+//! Who writes and when:
+//!
+//! - The supervisor writes [`WorkerShm::stop`] at any time. While no worker lives it may also note a fatal input.
+//! - The worker writes everything else. At most one worker of a client lives: its successor is forked after the supervisor has
+//!   waited for it, and fork and wait order all accesses. A process that the worker forks writes in its place, while the worker
+//!   waits for it.
+//! - The supervisor reads counters and texts at any time. They are for display: a text that is being replaced may show both.
+//!
+//! All fields are atomics, so there is no `&mut` to shared memory anywhere. Where the evaluator writes through raw pointers
+//! (input, count of evaluations and journal: its hot loop must not wait for atomics), a count is one aligned store of eight
+//! bytes, and the others are read only when the worker is dead or reads them itself.
 
-use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
 
 use penfuzz_engine::{error::Error, executor::evaluator::Journal};
 
-use crate::process::shared_memory;
+use crate::process::shared_memory::{self, Room, Shareable};
 
 /// Room for the input under evaluation, in bytes.
 pub const INPUT_ROOM: usize = 4096;
@@ -23,17 +35,17 @@ const MESSAGES: usize = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum StopReason {
-    /// Not at all.
+    /// It goes on.
     None = 0,
     /// The time is over.
     MaxTime = 1,
-    /// Ctrl-C or SIGTERM.
+    /// SIGINT (Ctrl-C), SIGTERM or SIGHUP.
     Interrupted = 2,
     /// The evaluations are spent.
     MaxEvals = 3,
     /// Every branch is saturated or given up.
     Saturated = 4,
-    /// The target kills one worker after the other, and nothing new comes of it.
+    /// The target kills one worker after the other, and nothing new is found.
     WorkersDie = 5,
     /// It was put together from others and has not been run.
     Merged = 6,
@@ -69,55 +81,54 @@ impl StopReason {
     }
 }
 
-/// A text that one process leaves for the other.
+/// A text that one process writes and another one reads.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Text {
     length: AtomicU64,
-    bytes: [AtomicU8; TEXT_ROOM],
+    bytes: Room<TEXT_ROOM>,
 }
 
 impl Text {
     /// Replaces the text; what is too long is cut.
     pub fn set(&self, text: &str) {
-        for (cell, byte) in self.bytes.iter().zip(text.bytes()) {
-            cell.store(byte, Ordering::Relaxed);
-        }
-        self.length.store(text.len().min(TEXT_ROOM) as u64, Ordering::Release);
+        let length = text.len().min(TEXT_ROOM);
+        let fits = self.bytes.write(0, &text.as_bytes()[..length]);
+        debug_assert!(fits, "cut to the room");
+        self.length.store(length as u64, Ordering::Release);
     }
 
     /// The text, unless it is empty.
     #[must_use]
     pub fn get(&self) -> Option<String> {
         let n = self.length.load(Ordering::Acquire) as usize;
-        let bytes: Vec<u8> = self.bytes.iter().take(n).map(|b| b.load(Ordering::Relaxed)).collect();
-        (n > 0).then(|| String::from_utf8_lossy(&bytes).into_owned())
+        (n > 0).then(|| String::from_utf8_lossy(&self.bytes.read(n)).into_owned())
     }
 }
 
-/// How a worker ended, as a number in [`WorkerShm::end`]. Its exit status does not tell: the target may end the process with any.
+/// How a worker ended, as a number in [`WorkerShm::end`]. Its exit status is of no use for that: the target may exit with any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum WorkerEnd {
-    /// It did not say, so the target ended it.
+    /// The target ended it: a worker that ends by itself writes one of the others.
     None = 0,
     /// The report is written.
     Finished = 1,
-    /// It wants to be replaced.
+    /// It has to be replaced.
     WornOut = 2,
-    /// The shm says why.
+    /// [`WorkerShm::error`] holds the reason.
     Failed = 3,
 }
 
-/// See the module. All zero at first.
+/// The memory that the supervisor shares with the worker of one client, mapped once and for ever. All zero at first.
 #[repr(C)]
 #[derive(Debug)]
 pub struct WorkerShm {
-    /// Raised by the supervisor; a [`StopReason`].
+    /// Set by the supervisor; a [`StopReason`].
     pub stop: AtomicU32,
     /// 1 once the target is loaded and the search has begun.
     pub searching: AtomicU32,
-    /// Calls of the representing function over the whole campaign. Written by the worker without atomics.
+    /// Calls of the representing function over the whole campaign. Written by the evaluator without atomics.
     pub evaluations: AtomicU64,
     /// Goals.
     pub total: AtomicU64,
@@ -136,7 +147,7 @@ pub struct WorkerShm {
     /// Size of the input in bytes.
     pub input_size: AtomicU64,
     /// The input under evaluation.
-    pub input: [u8; INPUT_ROOM],
+    pub input: Room<INPUT_ROOM>,
     /// The generation of the broker, and in the lower half the number that it gave to the client; 0 for none.
     pub llmp_id: AtomicU64,
     /// How the worker ended; a [`WorkerEnd`].
@@ -147,39 +158,39 @@ pub struct WorkerShm {
     pub unwritten: AtomicU64,
     /// Bytes used of `finds`.
     finds_used: AtomicU64,
-    /// Inputs found that are not on disk yet, each behind its length.
-    finds: [u8; FINDS_ROOM],
+    /// Inputs found that are not on disk yet, each after its length.
+    finds: Room<FINDS_ROOM>,
     /// Bytes used of `fatal_inputs`.
     fatal_inputs_used: AtomicU64,
-    /// Inputs that killed workers and are not on disk yet, each behind its length, with
+    /// Inputs that killed workers and are not on disk yet, each after its length, with
     /// [`crate::replay::fatal_input::Death::to_number`] first.
-    fatal_inputs: [u8; FATAL_INPUTS_ROOM],
+    fatal_inputs: Room<FATAL_INPUTS_ROOM>,
     /// Messages so far.
-    said: AtomicU64,
+    sent: AtomicU64,
     messages: [Text; MESSAGES],
     /// Nanoseconds from the start of the program to the start of the search, plus 1.
     search_began: AtomicU64,
     /// Seconds of search before this run, as bits.
     seconds_before: AtomicU64,
-    /// The output directory, once the worker holds it.
+    /// The output directory, once the worker holds its lock.
     pub directory: Text,
     /// Why the worker failed.
     pub error: Text,
 }
 
+// SAFETY: atomics and arrays and structures of them, for which zero is a value.
+unsafe impl Shareable for WorkerShm {}
+
 impl WorkerShm {
-    /// Maps a shm that children inherit. It is never unmapped.
+    /// Maps one that children inherit. It is never unmapped.
     ///
     /// # Errors
     /// When the system has no memory to share.
-    pub fn map() -> Result<&'static mut Self, Error> {
-        let page = shared_memory::zeroed::<Self>()
-            .ok_or_else(|| Error::new("cannot share memory between supervisor and worker"))?;
-        // SAFETY: a fresh mapping of the right size; zero is valid for every field.
-        Ok(unsafe { &mut *page.as_ptr() })
+    pub fn map() -> Result<&'static Self, Error> {
+        shared_memory::map().ok_or_else(|| Error::new("cannot share memory between supervisor and worker"))
     }
 
-    /// The search begins, after `before` seconds in earlier runs; only the first worker of a run is heard. The program
+    /// The search begins, after `before` seconds in earlier runs; only the first worker of a run sets the clock. The program
     /// began at `begun`.
     pub fn start_clock(&self, begun: Instant, before: f64) {
         if self.search_began.load(Ordering::Relaxed) == 0 {
@@ -200,8 +211,9 @@ impl WorkerShm {
         }
     }
 
-    /// Where finds are noted until they are on disk.
-    pub fn journal(&mut self) -> Journal {
+    /// Where the evaluator notes finds until they are on disk.
+    #[must_use]
+    pub const fn journal(&self) -> Journal {
         Journal { used: self.finds_used.as_ptr(), bytes: self.finds.as_mut_ptr(), room: FINDS_ROOM }
     }
 
@@ -211,25 +223,32 @@ impl WorkerShm {
         entries(&self.finds, &self.finds_used)
     }
 
-    /// Is the journal so full that finds should go to the disk now?
+    /// Is the journal more than half full, so that finds should be written to the disk now?
     #[must_use]
     pub fn is_nearly_full(&self) -> bool {
         self.finds_used.load(Ordering::Relaxed) as usize > FINDS_ROOM / 2
     }
 
-    /// The finds are on disk.
+    /// Empties the journal: the finds are on disk.
     pub fn forget_finds(&self) {
         self.finds_used.store(0, Ordering::Relaxed);
     }
 
-    /// Notes an input that killed a worker, for the next one to look into; false when there is no room.
-    pub fn note_fatal_input(&mut self, death: u32, input: &[u8]) -> bool {
+    /// Notes the input that the last worker was evaluating, with the number of its death, for the next worker to run again.
+    /// Returns false when there is no room. Only while no worker lives.
+    pub fn note_fatal_input(&self, death: u32) -> bool {
+        let input = self.input.read(self.input_size.load(Ordering::Relaxed) as usize);
+        self.append_fatal_input(death, &input)
+    }
+
+    fn append_fatal_input(&self, death: u32, input: &[u8]) -> bool {
         let used = self.fatal_inputs_used.load(Ordering::Relaxed) as usize;
         let entry = [&((input.len() + 4) as u32).to_ne_bytes()[..], &death.to_ne_bytes(), input].concat();
-        let Some(room) = self.fatal_inputs.get_mut(used..used + entry.len()) else { return false };
-        room.copy_from_slice(&entry);
-        self.fatal_inputs_used.store((used + entry.len()) as u64, Ordering::Release);
-        true
+        let fits = self.fatal_inputs.write(used, &entry);
+        if fits {
+            self.fatal_inputs_used.store((used + entry.len()) as u64, Ordering::Release);
+        }
+        fits
     }
 
     /// Numbers of deaths and inputs that killed workers and are not on disk.
@@ -242,24 +261,24 @@ impl WorkerShm {
         entries(&self.fatal_inputs, &self.fatal_inputs_used).into_iter().filter_map(split).collect()
     }
 
-    /// They are on disk.
+    /// Forgets them: they are on disk.
     pub fn forget_fatal_inputs(&self) {
         self.fatal_inputs_used.store(0, Ordering::Relaxed);
     }
 
-    /// Leaves a message for the user: the worker has no standard error.
-    pub fn say(&self, message: &str) {
-        let n = self.said.load(Ordering::Relaxed);
+    /// Sends a message to the user, which the supervisor prints: the worker has no standard error.
+    pub fn warn(&self, message: &str) {
+        let n = self.sent.load(Ordering::Relaxed);
         self.messages[n as usize % MESSAGES].set(message);
-        self.said.store(n + 1, Ordering::Release);
+        self.sent.store(n + 1, Ordering::Release);
     }
 
-    /// The messages behind the first `known`, as far as they are still there, and how many there were in all.
+    /// The messages after the first `known`, as far as they have not been overwritten, and how many there were in all.
     #[must_use]
     pub fn messages(&self, known: u64) -> (Vec<String>, u64) {
-        let said = self.said.load(Ordering::Acquire);
-        let first = known.max(said.saturating_sub(MESSAGES as u64));
-        ((first..said).filter_map(|i| self.messages[i as usize % MESSAGES].get()).collect(), said)
+        let sent = self.sent.load(Ordering::Acquire);
+        let first = known.max(sent.saturating_sub(MESSAGES as u64));
+        ((first..sent).filter_map(|i| self.messages[i as usize % MESSAGES].get()).collect(), sent)
     }
 
     /// Why the campaign is to end.
@@ -269,41 +288,71 @@ impl WorkerShm {
     }
 }
 
-/// Entries of which each is behind its length.
-fn entries(bytes: &[u8], used: &AtomicU64) -> Vec<Vec<u8>> {
-    let used = (used.load(Ordering::Acquire) as usize).min(bytes.len());
-    let mut rest = &bytes[..used];
-    let mut all = Vec::new();
-    while let Some((length, behind)) = rest.split_first_chunk::<4>() {
-        let Some((entry, behind)) = behind.split_at_checked(u32::from_ne_bytes(*length) as usize) else { break };
-        all.push(entry.to_vec());
-        rest = behind;
-    }
-    all
+/// Entries of which each comes after its length.
+fn entries<const N: usize>(room: &Room<N>, used: &AtomicU64) -> Vec<Vec<u8>> {
+    let bytes = room.read(used.load(Ordering::Acquire) as usize);
+    let mut rest = &bytes[..];
+    let next = || {
+        let (length, after) = rest.split_first_chunk::<4>()?;
+        let (entry, after) = after.split_at_checked(u32::from_ne_bytes(*length) as usize)?;
+        rest = after;
+        Some(entry.to_vec())
+    };
+    core::iter::from_fn(next).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn memory() -> &'static WorkerShm {
+        WorkerShm::map().unwrap()
+    }
+
     #[test]
-    fn killers_are_given_back_until_they_are_forgotten() {
-        let shm = WorkerShm::map().unwrap();
-        assert!(shm.note_fatal_input(5, b"abc") && shm.note_fatal_input(9, b""));
+    fn fatal_inputs_are_kept_until_they_are_forgotten() {
+        let shm = memory();
+        assert!(shm.append_fatal_input(5, b"abc") && shm.append_fatal_input(9, b""));
         assert_eq!(shm.fatal_inputs(), [(5, b"abc".to_vec()), (9, Vec::new())]);
         shm.forget_fatal_inputs();
         assert!(shm.fatal_inputs().is_empty());
-        assert!(!shm.note_fatal_input(5, &vec![0; FATAL_INPUTS_ROOM]), "no room");
+        assert!(!shm.append_fatal_input(5, &vec![0; FATAL_INPUTS_ROOM]), "no room");
+    }
+
+    #[test]
+    fn the_fatal_input_is_the_one_under_evaluation() {
+        let shm = memory();
+        // SAFETY: within the room, and nobody else uses this memory.
+        unsafe { core::ptr::copy_nonoverlapping(b"wxyz".as_ptr(), shm.input.as_mut_ptr(), 4) };
+        shm.input_size.store(3, Ordering::Relaxed);
+        assert!(shm.note_fatal_input(1));
+        assert_eq!(shm.fatal_inputs(), [(1, b"wxy".to_vec())]);
+    }
+
+    #[test]
+    fn finds_in_the_journal_are_read_back() {
+        let shm = memory();
+        let journal = shm.journal();
+        let written =
+            [3u32.to_ne_bytes().as_slice(), b"abc", &1u32.to_ne_bytes(), b"d", &9u32.to_ne_bytes(), b"cut"].concat();
+        // SAFETY: within the room, and nobody else uses this memory.
+        unsafe {
+            core::ptr::copy_nonoverlapping(written.as_ptr(), journal.bytes, written.len());
+            journal.used.write(written.len() as u64);
+        }
+        assert_eq!(shm.finds(), [b"abc".to_vec(), b"d".to_vec()]);
+        shm.forget_finds();
+        assert!(shm.finds().is_empty());
     }
 
     #[test]
     fn each_message_is_read_once() {
-        let shm = WorkerShm::map().unwrap();
-        shm.say("one");
-        shm.say("two");
+        let shm = memory();
+        shm.warn("one");
+        shm.warn("two");
         assert_eq!(shm.messages(0), (vec!["one".to_owned(), "two".to_owned()], 2));
         assert_eq!(shm.messages(2), (Vec::new(), 2));
-        (0..20).for_each(|i| shm.say(&i.to_string()));
+        (0..20).for_each(|i| shm.warn(&i.to_string()));
         assert_eq!(shm.messages(2).0.len(), MESSAGES, "the last ones");
     }
 }

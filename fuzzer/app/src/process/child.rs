@@ -1,24 +1,27 @@
-//! A process of its own for work that may die, and the words it says on the way.
+//! Work in a child process, because it may die, and the messages that it sends before it does.
 
 use std::{
     fs::File,
-    io::{Read, Write},
-    os::fd::{AsRawFd, FromRawFd},
+    io::{PipeReader, Read, Write, pipe},
+    os::{
+        fd::{AsRawFd, OwnedFd},
+        unix::process::ExitStatusExt,
+    },
     time::{Duration, Instant},
 };
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::process::interrupts;
+use crate::process::{fork, interrupts, wait};
 
-/// How long a child may live.
+/// How long a child may run.
 #[derive(Debug, Clone, Copy)]
 pub enum Limit {
-    /// Until then.
+    /// Until this instant.
     At(Instant),
-    /// Until then, or soon after the user interrupts ([`interrupt`]): the child gets the signal, too.
+    /// Until this instant, or 500 ms after the user interrupts ([`interrupts`]). The child gets a SIGINT then.
     Interruptible(Instant),
-    /// As long as it says a word in each such time.
+    /// For as long as it sends a message in each such time.
     Silence(Duration),
 }
 
@@ -36,138 +39,111 @@ impl Limit {
 pub enum Ending {
     /// Its work is done.
     Done,
-    /// It was killed because it took too long.
+    /// It was killed at its limit, or the system had no room for it.
     Late,
-    /// It died on the way, of this signal; 0 when it ended by itself.
+    /// It ended before its work was done, by this signal; 0 when it exited.
     Died(i32),
 }
 
-/// Time for a child that has closed its end of the pipe to end.
-const PARTING: Duration = Duration::from_millis(200);
-/// Time for a child to say what it has when the user interrupts.
-const LAST_WORDS: Duration = Duration::from_millis(500);
-/// Time between two looks at whether the user interrupts, where the signal came between look and wait.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Time in which a child that has closed its end of the pipe must end.
+const EXIT_TIME: Duration = Duration::from_millis(200);
+/// Time in which a child must send its last messages when the user interrupts.
+const INTERRUPTED_TIME: Duration = Duration::from_millis(500);
+/// Longest wait for a message before the interrupt flag is polled again: a signal may come between poll and wait.
+const POLL_EVERY: Duration = Duration::from_millis(100);
 
-/// Runs `work` in a child process, which hands each word over as soon as it is said; `hear` gets them. Kills the child at its
-/// limit. A system without room for another process is told as [`Ending::Late`].
-pub fn run<W: Serialize + DeserializeOwned>(
-    work: impl FnOnce(&mut dyn FnMut(&W)),
-    mut hear: impl FnMut(W),
+/// Runs `work` in a child process, which sends each message as soon as it has it; `receive` gets them in order. The child is
+/// killed at its limit. When the system has no room for a process or a pipe, the result is [`Ending::Late`].
+///
+/// A message is one line of JSON, so that one that is cut by the death of the child is recognised. The line `null` means that
+/// the work is done.
+pub fn run<M: Serialize + DeserializeOwned>(
+    work: impl FnOnce(&mut dyn FnMut(&M)),
+    mut receive: impl FnMut(M),
     limit: Limit,
 ) -> Ending {
-    let mut ends = [0; 2];
-    // SAFETY: `ends` has room for two descriptors.
-    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
-        return Ending::Late;
-    }
-    // SAFETY: two fresh descriptors that nobody else owns.
-    let (from, to) = unsafe { (File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1])) };
-    // SAFETY: no other thread runs, so the child may do anything.
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        be_child(work, to);
-    }
+    let Ok((from, to)) = pipe() else { return Ending::Late };
+    // `pipe` closes both on exec, not on fork.
+    let mut to = Some(File::from(OwnedFd::from(to)));
+    let Ok(child) = fork::fork(|| to.take().map_or(1, |to| send_all(work, to))) else { return Ending::Late };
     drop(to);
-    if child < 0 {
-        return Ending::Late;
-    }
-    let heard = listen(from, &mut hear, limit, child);
-    let patience = if heard == Heard::Nothing { PARTING } else { Duration::ZERO };
-    let signal = bury(child, patience);
-    match (heard, signal) {
-        (Heard::End, _) => Ending::Done,
-        (Heard::Nothing, Some(signal)) => Ending::Died(signal),
-        _ => Ending::Late,
+    let last = receive_all(from, &mut receive, limit, child);
+    let time = if last == Last::Closed { EXIT_TIME } else { Duration::ZERO };
+    let ended = wait::wait_until(child, Instant::now() + time);
+    match last {
+        Last::Done => Ending::Done,
+        Last::Closed if !ended.is_late => Ending::Died(ended.status.signal().unwrap_or(0)),
+        Last::Closed | Last::Late => Ending::Late,
     }
 }
 
-/// Waits for a child, and kills it when its time is over; the signal that it died of by itself.
-fn bury(child: i32, patience: Duration) -> Option<i32> {
-    let deadline = Instant::now() + patience;
-    let mut status = 0;
-    // SAFETY: our own child.
-    while unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) } == 0 {
-        if Instant::now() >= deadline {
-            // SAFETY: as above.
-            unsafe {
-                libc::kill(child, libc::SIGKILL);
-                libc::waitpid(child, core::ptr::null_mut(), 0);
-            }
-            return None;
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    Some(if libc::WIFSIGNALED(status) { libc::WTERMSIG(status) } else { 0 })
-}
-
-fn be_child<W: Serialize>(work: impl FnOnce(&mut dyn FnMut(&W)), mut to: File) -> ! {
-    // A child that fails must not speak for the worker.
+/// In the child: does the work and sends its messages; returns the exit status.
+fn send_all<M: Serialize>(work: impl FnOnce(&mut dyn FnMut(&M)), mut to: File) -> i32 {
+    // A panic ends the child without a message on standard error, where it would look like one of the worker.
     std::panic::set_hook(Box::new(|_| {
         // SAFETY: ends the process.
         unsafe { libc::_exit(1) }
     }));
-    // SAFETY: a plain system call.
-    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-    let mut tell = |word: Option<&W>| {
-        let mut line = serde_json::to_vec(&word).unwrap_or_default();
+    let mut send = |message: Option<&M>| {
+        let mut line = serde_json::to_vec(&message).unwrap_or_default();
         line.push(b'\n');
         if to.write_all(&line).is_err() {
-            // SAFETY: ends the process; nobody listens.
+            // SAFETY: ends the process: the parent has closed its end, so nobody receives anything any more.
             unsafe { libc::_exit(1) }
         }
     };
-    work(&mut |word| tell(Some(word)));
-    tell(None);
-    // SAFETY: ends the process without the destructors of a target that may be in any state.
-    unsafe { libc::_exit(0) }
+    work(&mut |message| send(Some(message)));
+    send(None);
+    0
 }
 
-/// What came last from a child.
+/// Why no more messages of a child are received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Heard {
-    /// That its work is done.
-    End,
-    /// Nothing: its end of the pipe is closed.
-    Nothing,
-    /// Not enough until its limit.
+enum Last {
+    /// Its work is done.
+    Done,
+    /// Its end of the pipe is closed, or what came through it is no message.
+    Closed,
+    /// Its limit is reached.
     Late,
 }
 
-/// Reads words of `child` until the end of the pipe, the last word, or the limit.
-fn listen<W: DeserializeOwned>(mut from: File, hear: &mut impl FnMut(W), limit: Limit, child: i32) -> Heard {
+/// Receives messages of `child` until it is done, its end of the pipe is closed, or its limit is reached.
+fn receive_all<M: DeserializeOwned>(
+    mut from: PipeReader,
+    receive: &mut impl FnMut(M),
+    limit: Limit,
+    child: i32,
+) -> Last {
     let mut text = Vec::new();
     let mut part = [0; 8192];
     let mut until = limit.next();
-    let mut is_told = !matches!(limit, Limit::Interruptible(_));
+    let mut may_interrupt = matches!(limit, Limit::Interruptible(_));
     loop {
-        if !is_told && interrupts::requested() {
-            is_told = true;
-            until = until.min(Instant::now() + LAST_WORDS);
-            // SAFETY: our own child, which was not waited for yet.
-            unsafe { libc::kill(child, libc::SIGINT) };
+        if may_interrupt && interrupts::requested() {
+            may_interrupt = false;
+            until = until.min(Instant::now() + INTERRUPTED_TIME);
+            wait::signal(child, libc::SIGINT);
         }
         let left = until.saturating_duration_since(Instant::now());
         if left == Duration::ZERO {
-            return Heard::Late;
+            return Last::Late;
         }
-        let mut poll = libc::pollfd { fd: from.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: one descriptor, our own. The timer of the worker may interrupt it.
-        if unsafe { libc::poll(&raw mut poll, 1, left.min(LOOK_EVERY).as_millis() as i32 + 1) } <= 0 {
+        if !is_readable(&from, left.min(POLL_EVERY)) {
             continue;
         }
         match from.read(&mut part) {
-            Ok(0) => return Heard::Nothing,
+            Ok(0) => return Last::Closed,
             Ok(n) => text.extend_from_slice(&part[..n]),
             Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
-            Err(_) => return Heard::Nothing,
+            Err(_) => return Last::Closed,
         }
         while let Some(end) = text.iter().position(|b| *b == b'\n') {
             let line: Vec<u8> = text.drain(..=end).collect();
-            match serde_json::from_slice::<Option<W>>(&line) {
-                Ok(None) => return Heard::End,
-                Ok(Some(word)) => hear(word),
-                Err(_) => return Heard::Nothing,
+            match serde_json::from_slice::<Option<M>>(&line) {
+                Ok(None) => return Last::Done,
+                Ok(Some(message)) => receive(message),
+                Err(_) => return Last::Closed,
             }
             if matches!(limit, Limit::Silence(_)) {
                 until = limit.next();
@@ -176,14 +152,22 @@ fn listen<W: DeserializeOwned>(mut from: File, hear: &mut impl FnMut(W), limit: 
     }
 }
 
+/// Is there something to read, or does it come within `time`? False also when a signal interrupts the wait, such as the
+/// worker's timer.
+fn is_readable(from: &PipeReader, time: Duration) -> bool {
+    let mut poll = libc::pollfd { fd: from.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: one open descriptor of this process.
+    unsafe { libc::poll(&raw mut poll, 1, time.as_millis() as i32 + 1) > 0 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn heard(work: impl FnOnce(&mut dyn FnMut(&String)), limit: Limit) -> (Vec<String>, Ending) {
-        let mut words = Vec::new();
-        let ending = run(work, |word| words.push(word), limit);
-        (words, ending)
+    fn received(work: impl FnOnce(&mut dyn FnMut(&String)), limit: Limit) -> (Vec<String>, Ending) {
+        let mut messages = Vec::new();
+        let ending = run(work, |message| messages.push(message), limit);
+        (messages, ending)
     }
 
     fn within(time: Duration) -> Limit {
@@ -191,32 +175,42 @@ mod tests {
     }
 
     #[test]
-    fn words_arrive_in_order() {
-        let work = |say: &mut dyn FnMut(&String)| (0..3000).for_each(|i| say(&i.to_string()));
-        let (words, ending) = heard(work, within(Duration::from_secs(20)));
+    fn messages_arrive_in_order() {
+        let work = |send: &mut dyn FnMut(&String)| (0..3000).for_each(|i| send(&i.to_string()));
+        let (messages, ending) = received(work, within(Duration::from_secs(20)));
         assert_eq!(ending, Ending::Done);
-        assert!(words.iter().enumerate().all(|(i, w)| *w == i.to_string()) && words.len() == 3000);
+        assert!(messages.iter().enumerate().all(|(i, m)| *m == i.to_string()) && messages.len() == 3000);
     }
 
     #[test]
-    fn a_death_loses_nothing_said_before() {
-        let work = |say: &mut dyn FnMut(&String)| {
-            say(&"a".to_owned());
+    fn a_death_loses_nothing_sent_before() {
+        let work = |send: &mut dyn FnMut(&String)| {
+            send(&"a".to_owned());
             // SAFETY: kills the child itself.
             unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
         };
-        assert_eq!(heard(work, within(Duration::from_secs(20))), (vec!["a".to_owned()], Ending::Died(libc::SIGKILL)));
+        let expected = (vec!["a".to_owned()], Ending::Died(libc::SIGKILL));
+        assert_eq!(received(work, within(Duration::from_secs(20))), expected);
     }
 
     #[test]
-    fn an_endless_child_is_killed_at_the_deadline() {
-        let work = |say: &mut dyn FnMut(&String)| {
-            say(&"a".to_owned());
+    fn an_exit_or_a_panic_is_a_death_without_a_signal() {
+        // SAFETY: ends the child.
+        let exit = |_: &mut dyn FnMut(&String)| unsafe { libc::_exit(0) };
+        assert_eq!(received(exit, within(Duration::from_secs(20))), (vec![], Ending::Died(0)));
+        let panic = |_: &mut dyn FnMut(&String)| panic!("on purpose");
+        assert_eq!(received(panic, within(Duration::from_secs(20))), (vec![], Ending::Died(0)));
+    }
+
+    #[test]
+    fn a_silent_child_is_killed_at_its_limit() {
+        let work = |send: &mut dyn FnMut(&String)| {
+            send(&"a".to_owned());
             std::thread::sleep(Duration::from_mins(10));
         };
         let begun = Instant::now();
         let limit = Limit::Silence(Duration::from_millis(300));
-        assert_eq!(heard(work, limit), (vec!["a".to_owned()], Ending::Late));
-        assert!(begun.elapsed() < Duration::from_mins(1), "did not wait for it");
+        assert_eq!(received(work, limit), (vec!["a".to_owned()], Ending::Late));
+        assert!(begun.elapsed() < Duration::from_mins(1), "killed, not waited for");
     }
 }

@@ -1,53 +1,194 @@
-//! Ctrl-C and termination as a flag, while a suite runs.
+//! SIGINT (Ctrl-C), SIGTERM and SIGHUP (a closed terminal) as a flag, for the time in which somebody polls it.
+//!
+//! The crate signal-hook installs one handler per signal, which saves and restores errno. The handler cannot be removed, so
+//! outside of a [`Watch`] it does what the signal does by default: it ends the process. A child that calls exec starts with the
+//! default actions again; a child that is only forked inherits handler and flag, and sets its own copy of the flag.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{
+    Once,
+    atomic::{AtomicBool, AtomicUsize, Ordering},
+};
+
+use signal_hook::low_level;
+
+/// The signals, in the order of the default actions that they share: all end the process.
+pub const SIGNALS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
-const SIGNALS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+static CTRL_C: AtomicUsize = AtomicUsize::new(0);
+/// Watches that live.
+static WATCHES: AtomicUsize = AtomicUsize::new(0);
+static INSTALLED: Once = Once::new();
 
-extern "C" fn note(_signal: libc::c_int) {
-    REQUESTED.store(true, Ordering::Relaxed);
-}
-
-/// The user, or the system, wants the suite to end.
+/// Did the user, or the system, ask this program to end, while a [`Watch`] lived?
+#[must_use]
 pub fn requested() -> bool {
     REQUESTED.load(Ordering::Relaxed)
 }
 
-/// As long as this lives, the signals set the flag instead of ending the process. Children start with the default
-/// actions again: `exec` resets handlers.
-pub struct Watch {
-    before: Vec<(libc::c_int, libc::sigaction)>,
+/// How many SIGINT have come while a [`Watch`] lived. The other signals are not counted: a terminal that closes sends SIGHUP
+/// more than once, and so do service managers with SIGTERM.
+#[must_use]
+pub fn ctrl_c_count() -> usize {
+    CTRL_C.load(Ordering::Relaxed)
 }
 
-impl Watch {
-    /// Begins to watch. A signal that is ignored (`nohup`) stays ignored.
-    pub fn begin() -> Self {
-        let before = SIGNALS.into_iter().filter_map(watch).collect();
-        Self { before }
+/// Notices a SIGINT that comes after the first interrupt was noticed: a user who does not wait for the end any more. Signals that
+/// come before the first poll after an interrupt count as one: wrappers pass on a Ctrl-C that the terminal has sent already.
+#[derive(Debug, Default)]
+pub struct SecondCtrlC {
+    /// The count when an interrupt was noticed.
+    at_first: Option<usize>,
+}
+
+impl SecondCtrlC {
+    /// Has a second one come?
+    #[must_use]
+    pub fn poll(&mut self) -> bool {
+        requested() && ctrl_c_count() > *self.at_first.get_or_insert_with(ctrl_c_count)
     }
 }
 
-fn watch(signal: libc::c_int) -> Option<(libc::c_int, libc::sigaction)> {
-    // SAFETY: an all-zero sigaction is valid (default action, empty mask), and so are both pointers; the handler
-    // only stores to an atomic, which is allowed in a signal handler.
-    unsafe {
-        let mut before: libc::sigaction = std::mem::zeroed();
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = note as extern "C" fn(libc::c_int) as usize;
-        action.sa_flags = libc::SA_RESTART;
-        if libc::sigaction(signal, std::ptr::null(), &raw mut before) != 0 || before.sa_sigaction == libc::SIG_IGN {
-            return None;
-        }
-        (libc::sigaction(signal, &raw const action, std::ptr::null_mut()) == 0).then_some((signal, before))
+/// As long as one lives, the signals set the flag instead of ending the process. Watches may be nested.
+#[derive(Debug)]
+pub struct Watch(());
+
+impl Watch {
+    /// Begins to watch. A SIGHUP that is ignored stays ignored: that is what `nohup` is for. The other two are caught in any
+    /// case: a shell ignores SIGINT for what a script runs in its background, but whoever sends it to this process means it.
+    #[must_use = "the watch ends when it is dropped"]
+    pub fn begin() -> Self {
+        WATCHES.fetch_add(1, Ordering::Relaxed);
+        INSTALLED.call_once(install);
+        Self(())
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        for (signal, action) in &self.before {
-            // SAFETY: the action is what sigaction gave for this signal.
-            unsafe { libc::sigaction(*signal, &raw const *action, std::ptr::null_mut()) };
+        WATCHES.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn install() {
+    for signal in SIGNALS.into_iter().filter(|s| *s != libc::SIGHUP || !is_ignored(*s)) {
+        // SAFETY: `on_signal` is async-signal-safe: it uses atomics, and signal-hook's emulation of the default action.
+        // It fails for signals only that cannot be caught.
+        let _ = unsafe { low_level::register(signal, move || on_signal(signal)) };
+    }
+}
+
+fn on_signal(signal: libc::c_int) {
+    if WATCHES.load(Ordering::Relaxed) == 0 {
+        let _ = low_level::emulate_default_handler(signal);
+        return;
+    }
+    REQUESTED.store(true, Ordering::Relaxed);
+    if signal == libc::SIGINT {
+        CTRL_C.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn is_ignored(signal: libc::c_int) -> bool {
+    // SAFETY: an all-zero sigaction is valid, and the call only writes to it.
+    unsafe {
+        let mut action: libc::sigaction = core::mem::zeroed();
+        libc::sigaction(signal, core::ptr::null(), &raw mut action) == 0 && action.sa_sigaction == libc::SIG_IGN
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        os::unix::process::ExitStatusExt,
+        process::ExitStatus,
+        time::{Duration, Instant},
+    };
+
+    use super::*;
+    use crate::process::{fork, wait};
+
+    /// What becomes of a child process that does this: the flag is one per process.
+    fn status_of(work: impl FnOnce() -> i32) -> ExitStatus {
+        wait::wait_until(fork::fork(work).unwrap(), Instant::now() + Duration::from_secs(20)).status
+    }
+
+    fn raise(signal: i32) {
+        // SAFETY: a system call without pointers.
+        unsafe { libc::raise(signal) };
+    }
+
+    #[test]
+    fn each_signal_sets_the_flag_while_a_watch_lives() {
+        for signal in SIGNALS {
+            let status = status_of(|| {
+                let outer = Watch::begin();
+                drop(Watch::begin());
+                let before = requested();
+                raise(signal);
+                drop(outer);
+                i32::from(!before && requested() && ctrl_c_count() == usize::from(signal == libc::SIGINT))
+            });
+            assert_eq!(status.code(), Some(1), "signal {signal}: {status}");
         }
+    }
+
+    #[test]
+    fn a_second_ctrl_c_is_one_after_the_first_was_noticed() {
+        let status = status_of(|| {
+            let _watch = Watch::begin();
+            let mut second = SecondCtrlC::default();
+            let mut polls = vec![second.poll()];
+            for signals in [&[libc::SIGINT, libc::SIGINT][..], &[libc::SIGHUP, libc::SIGTERM], &[libc::SIGINT]] {
+                for signal in signals {
+                    raise(*signal);
+                }
+                polls.push(second.poll());
+            }
+            i32::from(polls == [false, false, false, true])
+        });
+        assert_eq!(status.code(), Some(1), "{status}");
+    }
+
+    #[test]
+    fn each_signal_ends_the_process_after_the_watch() {
+        for signal in SIGNALS {
+            let status = status_of(|| {
+                drop(Watch::begin());
+                raise(signal);
+                0
+            });
+            assert_eq!(status.signal(), Some(signal), "{status}");
+        }
+    }
+
+    #[test]
+    fn an_ignored_hangup_stays_ignored_and_the_others_do_not() {
+        let status = status_of(|| {
+            for signal in SIGNALS {
+                // SAFETY: installs no handler.
+                unsafe { libc::signal(signal, libc::SIG_IGN) };
+            }
+            let _watch = Watch::begin();
+            raise(libc::SIGHUP);
+            let hangup = requested();
+            raise(libc::SIGTERM);
+            i32::from(!hangup && requested())
+        });
+        assert_eq!(status.code(), Some(1), "{status}");
+    }
+
+    #[test]
+    fn a_signal_leaves_errno_alone() {
+        let status = status_of(|| {
+            let _watch = Watch::begin();
+            // SAFETY: the address of a variable of this thread; a write of no bytes to no descriptor fails with EBADF.
+            unsafe {
+                libc::write(-1, core::ptr::null(), 0);
+                raise(libc::SIGTERM);
+                i32::from(*libc::__errno_location() == libc::EBADF)
+            }
+        });
+        assert_eq!(status.code(), Some(1), "{status}");
     }
 }

@@ -1,7 +1,12 @@
-//! Processes: children that are forked off or started, trees of them, signals, and memory that they share.
+//! Processes: forking, waiting with a deadline, children that send messages, process trees, interrupts, shared memory.
+//!
+//! Every fork of this program is made by [`fork::fork`], and every wait for a child by [`wait`].
 
 pub mod child;
+pub mod fork;
 pub mod interrupts;
 pub mod service;
 pub mod shared_memory;
+pub mod streams;
 pub mod tree;
+pub mod wait;

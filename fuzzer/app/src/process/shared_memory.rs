@@ -1,8 +1,32 @@
 //! Memory that a process shares with those that it forks.
+//!
+//! Rust's rules for references hold here, too: another process may write at any time, so there is never a `&mut` to such
+//! memory, and never a `&` to anything in it but atomics. Code that writes without atomics (the target, and the evaluator's
+//! hot loop) gets raw pointers. Between processes, a fork and a wait for the end of a process order all accesses before and
+//! after them.
 
-use core::ptr::NonNull;
+use core::{
+    ptr::NonNull,
+    sync::atomic::{AtomicU8, Ordering},
+};
 
-/// So many bytes, all of them zero, shared with every process forked from now on. `None` when the system has no memory.
+/// A type that may lie in memory that several processes use at the same time.
+///
+/// # Safety
+/// Zero bytes must be a value of the type, and all its fields must be atomics or arrays and structures of them.
+pub unsafe trait Shareable: Sync {}
+
+/// Maps a `T` of zero bytes that is shared with every process forked from now on. It is never unmapped. `None` when the system
+/// has no memory.
+#[must_use]
+pub fn map<T: Shareable>() -> Option<&'static T> {
+    // SAFETY: the mapping is as large as a `T`, aligned to a page, and never unmapped; zero is a value of `T`. All fields are
+    // atomics, so that other references and other processes may exist.
+    bytes(size_of::<T>()).map(|first| unsafe { first.cast().as_ref() })
+}
+
+/// Maps `n` bytes, all of them zero, which are shared with every process forked from now on. `None` when the system has no
+/// memory.
 #[must_use]
 pub fn bytes(n: usize) -> Option<NonNull<u8>> {
     // SAFETY: a fresh anonymous mapping.
@@ -19,8 +43,101 @@ pub fn bytes(n: usize) -> Option<NonNull<u8>> {
     if p == libc::MAP_FAILED { None } else { NonNull::new(p.cast()) }
 }
 
-/// Room for a `T`, shared in the same way; pages are aligned for any.
-#[must_use]
-pub fn zeroed<T>() -> Option<NonNull<T>> {
-    bytes(size_of::<T>()).map(NonNull::cast)
+/// Bytes shared with children, unmapped when dropped.
+#[derive(Debug)]
+pub struct SharedBytes {
+    first: NonNull<u8>,
+    n: usize,
+}
+
+impl SharedBytes {
+    /// Maps `n` bytes, at least 1, all of them zero; `None` when the system has no memory.
+    #[must_use]
+    pub fn map(n: usize) -> Option<Self> {
+        bytes(n).map(|first| Self { first, n })
+    }
+
+    /// The first byte, for code that writes without atomics.
+    #[must_use]
+    pub fn as_mut_ptr(&self) -> *mut u8 {
+        self.first.as_ptr()
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn cells(&self) -> &[AtomicU8] {
+        // SAFETY: `n` bytes are mapped as long as `self` lives, and an `AtomicU8` is laid out as a byte.
+        unsafe { core::slice::from_raw_parts(self.first.as_ptr().cast(), self.n) }
+    }
+}
+
+impl Drop for SharedBytes {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `map`; no reference outlives `self`.
+        unsafe { libc::munmap(self.first.as_ptr().cast(), self.n) };
+    }
+}
+
+/// Room for `N` bytes within a [`Shareable`] type.
+#[repr(transparent)]
+#[derive(Debug)]
+pub struct Room<const N: usize>([AtomicU8; N]);
+
+// SAFETY: atomics only, and zero is a value of each.
+unsafe impl<const N: usize> Shareable for Room<N> {}
+
+impl<const N: usize> Room<N> {
+    /// The first byte, for code that writes without atomics.
+    #[must_use]
+    pub const fn as_mut_ptr(&self) -> *mut u8 {
+        // Atomics may be written through a shared reference, so the pointer may be written through as well.
+        self.0.as_ptr().cast_mut().cast()
+    }
+
+    /// Writes `bytes` at `offset`; writes nothing and returns false when they do not fit.
+    #[must_use]
+    pub fn write(&self, offset: usize, bytes: &[u8]) -> bool {
+        let Some(cells) = offset.checked_add(bytes.len()).and_then(|end| self.0.get(offset..end)) else { return false };
+        for (cell, byte) in cells.iter().zip(bytes) {
+            cell.store(*byte, Ordering::Relaxed);
+        }
+        true
+    }
+
+    /// The first `n` bytes, at most `N`.
+    #[must_use]
+    pub fn read(&self, n: usize) -> Vec<u8> {
+        self.0.iter().take(n).map(|cell| cell.load(Ordering::Relaxed)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::process::{fork, wait};
+
+    #[test]
+    fn a_child_writes_what_the_parent_reads() {
+        let room: &Room<8> = map().unwrap();
+        let bytes = SharedBytes::map(3).unwrap();
+        let pid = fork::fork(|| {
+            // SAFETY: within the room, and nobody else writes.
+            unsafe { room.as_mut_ptr().add(1).write(7) };
+            bytes.cells()[2].store(9, Ordering::Relaxed);
+            i32::from(!room.write(2, &[8]))
+        })
+        .unwrap();
+        assert!(wait::wait_until(pid, Instant::now() + Duration::from_secs(20)).status.success());
+        assert_eq!(room.read(4), [0, 7, 8, 0]);
+        assert_eq!(bytes.cells()[2].load(Ordering::Relaxed), 9);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_not_written() {
+        let room: &Room<4> = map().unwrap();
+        assert!(!room.write(2, &[1, 2, 3]) && !room.write(usize::MAX, &[1]) && room.write(4, &[]));
+        assert_eq!(room.read(100), [0; 4]);
+    }
 }

@@ -14,16 +14,16 @@ fn shell(script: &str, limits: Limits) -> (Ended, String) {
 }
 
 #[test]
-fn a_command_that_ends_tells_its_status_and_what_it_said() {
-    let (ended, said) = shell("echo out; echo err >&2; exit 7", limits(5000, 5000));
-    assert_eq!((ended.status.and_then(|s| s.code()), said.as_str()), (Some(7), "out\nerr\n"));
+fn the_status_and_output_of_a_command_that_ends() {
+    let (ended, output) = shell("echo out; echo err >&2; exit 7", limits(5000, 5000));
+    assert_eq!((ended.status.and_then(|s| s.code()), output.as_str()), (Some(7), "out\nerr\n"));
 }
 
 #[test]
 fn the_cpu_time_of_children_counts_also_in_other_sessions() {
     let busy = "sh -c 'while :; do :; done'";
     let (ended, _) = shell(&format!("setsid {busy} & {busy}"), limits(300, 20_000));
-    assert!(ended.status.is_none(), "it must be ended by us");
+    assert!(ended.status.is_none(), "ended at its limit");
     assert!(ended.cpu >= Duration::from_millis(300) && ended.cpu < Duration::from_millis(600), "{:?}", ended.cpu);
     // Two on one core: neither alone had the whole time.
     assert!(ended.wall < Duration::from_secs(10), "{:?}", ended.wall);

@@ -1,4 +1,4 @@
-//! Inputs evaluated again, each in a process of its own, so that whatever an input does to its process is an answer.
+//! Evaluates inputs again, each in a process of its own, so that one that ends its process is a result and not a failure.
 
 pub mod fatal_input;
 pub mod session;

@@ -1,8 +1,6 @@
-//! A target on which inputs are evaluated one by one, each whatever it does.
+//! A loaded target on which single inputs are evaluated, including those that end their process.
 
 use std::{
-    fs::File,
-    os::fd::AsRawFd,
     path::{Path, PathBuf},
     rc::Rc,
     time::Duration,
@@ -27,11 +25,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     output::{fingerprint, manifest::Manifest},
-    process::child::{self, Ending, Limit},
+    process::{
+        child::{self, Ending, Limit},
+        streams,
+    },
     replay::fatal_input::{self, Death},
 };
 
-/// What an input does.
+/// The result of one input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
     /// The branches in scope that it takes, ascending.
@@ -40,24 +41,24 @@ pub struct Run {
     pub fault: Option<Fault>,
 }
 
-/// See the module.
+/// The loaded target, its function under test, and the branches that count.
 #[derive(Debug)]
 pub struct ReplaySession {
     /// The function under test.
     pub evaluator: Evaluator,
     /// The branches that count.
     pub scope: Scope,
-    /// See [`fingerprint::fingerprint`].
+    /// Identifies target, function and goals: [`fingerprint::fingerprint`].
     pub fingerprint: String,
     /// The file that is loaded.
     pub linked: PathBuf,
     timeout: Duration,
 }
 
-/// What to evaluate on.
+/// What is loaded, and how it is evaluated.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
-    /// The target as the user knows it.
+    /// The target as the user named it.
     pub name: &'a Path,
     /// The function, if it is named.
     pub function: Option<&'a str>,
@@ -116,11 +117,15 @@ impl ReplaySession {
         Self::load(&build::build(&recipe)?, subject)
     }
 
-    /// What to say when the target is not that of the campaign any more.
+    /// The warning when the target is not that of the campaign any more.
     #[must_use]
     pub fn change_since(&self, manifest: &Manifest) -> Option<String> {
-        (self.fingerprint != manifest.fingerprint)
-            .then(|| format!("{} has changed since the campaign; inputs are judged by what it is now", manifest.target))
+        (self.fingerprint != manifest.fingerprint).then(|| {
+            format!(
+                "{} has changed since the campaign; inputs are evaluated on the target as it is now",
+                manifest.target
+            )
+        })
     }
 
     /// Branches in scope.
@@ -129,7 +134,7 @@ impl ReplaySession {
         self.scope.len()
     }
 
-    /// Evaluates `inputs` in order, in child processes whose output nobody sees. One that kills its process is run again alone.
+    /// Evaluates `inputs` in order, in child processes whose output is discarded. One that kills its process is run again alone.
     ///
     /// # Errors
     /// When the system has no process to spare.
@@ -143,11 +148,11 @@ impl ReplaySession {
                 continue;
             }
             if next > before {
-                // It may be a target that the inputs before have spoiled: the next one gets a fresh process.
+                // The earlier inputs may have left the target in a bad state: try the next one in a fresh process.
                 ending = self.in_child(&inputs[next..=next], &mut runs);
             }
             if runs.len() == next {
-                runs.push(self.killed(inputs[next], ending)?);
+                runs.push(self.fatal_run(inputs[next], ending)?);
             }
         }
         Ok(runs)
@@ -156,13 +161,13 @@ impl ReplaySession {
     fn in_child(&mut self, inputs: &[&[u8]], runs: &mut Vec<Run>) -> Ending {
         let patience = self.patience();
         let timeout = self.timeout;
-        let work = |say: &mut dyn FnMut(&Run)| {
+        let work = |send: &mut dyn FnMut(&Run)| {
             silence();
             if self.evaluator.on_its_own(timeout).is_err() {
                 return;
             }
             for bytes in inputs {
-                say(&self.look(bytes));
+                send(&self.look(bytes));
                 if guard::is_worn_out() {
                     return;
                 }
@@ -183,11 +188,12 @@ impl ReplaySession {
         Run { covers, fault: if ran == RunStatus::Faulted { self.evaluator.fault() } else { None } }
     }
 
-    /// What is known of an input that kills its process: told apart by its way of dying and the branches on the way.
+    /// The result of an input that kills its process: the branches it takes, and a fault that is identified by the signal and
+    /// these branches.
     ///
     /// # Errors
     /// When the system has no process to spare.
-    pub fn killed(&mut self, bytes: &[u8], ending: Ending) -> Result<Run, Error> {
+    fn fatal_run(&mut self, bytes: &[u8], ending: Ending) -> Result<Run, Error> {
         let patience = self.patience();
         let again = fatal_input::run_again(&mut self.evaluator, &self.scope, bytes, patience)?;
         let last = match ending {
@@ -199,7 +205,7 @@ impl ReplaySession {
         Ok(Run { fault: Some(death.fault(&covers, place)), covers })
     }
 
-    /// Where a run was last seen.
+    /// The place of the last branch of a run.
     fn place_after(&self, branches: &[u32]) -> String {
         let target = self.evaluator.target();
         match branches.last() {
@@ -211,7 +217,7 @@ impl ReplaySession {
         }
     }
 
-    /// Time for an input whose alarm does not help.
+    /// Time after which an input counts as hanging although the alarm has not ended it.
     #[must_use]
     pub fn patience(&self) -> Duration {
         self.timeout * 2 + Duration::from_secs(1)
@@ -224,11 +230,8 @@ impl ReplaySession {
     }
 }
 
-/// Connects the standard streams of this process, a child, to nothing: what a target prints is not ours.
+/// Connects the standard streams of this process, a child, to `/dev/null`: the output of the target is not that of penfuzz. On
+/// error the target keeps the streams.
 pub fn silence() {
-    let Ok(nothing) = File::options().read(true).write(true).open("/dev/null") else { return };
-    for d in [libc::STDIN_FILENO, libc::STDOUT_FILENO, libc::STDERR_FILENO] {
-        // SAFETY: both are open descriptors; a refusal leaves the target its voice.
-        unsafe { libc::dup2(nothing.as_raw_fd(), d) };
-    }
+    let _ = streams::disconnect(&[libc::STDIN_FILENO, libc::STDOUT_FILENO, libc::STDERR_FILENO]);
 }

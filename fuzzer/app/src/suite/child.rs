@@ -1,10 +1,11 @@
-//! One target of a suite as a child process of this program.
+//! Runs the campaign of one target of a suite, as a child process of this program.
 
 use std::{
     ffi::OsString,
     fs::{self, File},
+    os::unix::process::ExitStatusExt,
     path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus, Stdio},
+    process::{Command, ExitStatus, Stdio},
     time::{Duration, Instant},
 };
 
@@ -13,16 +14,18 @@ use penfuzz_engine::program::Rounding;
 use super::config::{Suite, TargetSpec};
 use crate::{
     context::{Context, Result, bail},
-    process::interrupts,
+    process::{interrupts, wait},
     report::{Report, json},
 };
 
-/// How often a running child is looked at.
+/// Time between two polls of a running child.
 const POLL: Duration = Duration::from_millis(5);
-/// After Ctrl-C, how long a child may take to end by itself: it got the signal too, from the terminal.
+/// After an interrupt, the time in which a child may end by itself: it got the signal too, from the terminal.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// After that it is told to terminate; and killed when this has passed as well.
+/// After that it gets a SIGTERM. It is killed when this time since the interrupt has passed, too.
 const LAST_PATIENCE: Duration = Duration::from_secs(15);
+/// Time in which a signal that ended a child, and went to the whole process group, must have reached this process.
+const PROPAGATION: Duration = Duration::from_millis(500);
 /// Exit status for a campaign that found crashes or hangs.
 const FOUND: i32 = 3;
 
@@ -41,7 +44,7 @@ pub struct Passed {
     pub minimizer: Option<String>,
     /// `--timeout`, as the user wrote it.
     pub timeout: Option<String>,
-    /// `--rounding`; wins over what the suite says of a target.
+    /// `--rounding`; overrides the suite's choice for a target.
     pub rounding: Option<Rounding>,
     /// Whether exceptions are searched for instead of branches: `penfuzz exceptions`.
     pub exceptions: bool,
@@ -66,10 +69,10 @@ impl Passed {
 }
 
 /// Runs a campaign on the target by `penfuzz FILE --function F -o OUT/NAME --quiet …` (this very program) and reads
-/// its report. What the child says on standard error is in `OUT/NAME.log` if it says anything.
+/// its report. Standard error of the child is kept in `OUT/NAME.log`, unless it is empty.
 ///
 /// # Errors
-/// The child cannot be started or fails; the message holds the last line it said.
+/// The child cannot be started or fails; the message holds its last line on standard error.
 pub fn run_child(suite: &Suite, out: &Path, passed: &Passed, target: &TargetSpec) -> Result<Report> {
     let program = std::env::current_exe().context(|| "cannot find the program itself".to_owned())?;
     run_program(&program, suite, out, passed, target)
@@ -87,21 +90,21 @@ pub(super) fn run_program(
     let log = out.join(format!("{}.log", target.name));
     let log_file = File::create(&log).context(|| format!("cannot write {}", log.display()))?;
     let directory = out.join(&target.name);
-    let mut child = Command::new(program)
+    let child = Command::new(program)
         .args(arguments(suite, &directory, passed, target))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(log_file)
         .spawn()
         .context(|| format!("cannot start {}", program.display()))?;
-    let status = wait(&mut child).context(|| format!("cannot wait for {}", program.display()))?;
-    let said = fs::read(&log).unwrap_or_default();
-    let said = String::from_utf8_lossy(&said);
-    if said.is_empty() {
+    let status = wait_for(child.id().cast_signed());
+    let text = fs::read(&log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    if text.is_empty() {
         let _ = fs::remove_file(&log);
     }
     if !status.success() && status.code() != Some(FOUND) {
-        let last = said.lines().rfind(|l| !l.trim().is_empty()).unwrap_or("it said nothing");
+        let last = text.lines().rfind(|l| !l.trim().is_empty()).unwrap_or("it printed no message");
         bail!("{} ({status}; see {})", last.trim_start_matches("error: "), log.display());
     }
     json::read(&directory.join(json::FILE)).context(|| "the campaign ended without a report".to_owned())
@@ -115,7 +118,7 @@ fn arguments(suite: &Suite, directory: &Path, passed: &Passed, target: &TargetSp
     all
 }
 
-/// The arguments that name a target of a suite and say how it is compiled, for every command that takes one.
+/// The arguments that name a target of a suite and how it is compiled, for every command that takes a target.
 #[must_use]
 pub fn target_arguments(suite: &Suite, target: &TargetSpec, rounding: Option<Rounding>) -> Vec<OsString> {
     let mut all: Vec<OsString> =
@@ -133,26 +136,30 @@ pub fn target_arguments(suite: &Suite, target: &TargetSpec, rounding: Option<Rou
     all
 }
 
-/// Waits for the child's end, also when the suite is to end.
-fn wait(child: &mut Child) -> std::io::Result<ExitStatus> {
+/// Waits for the end of the child `pid`. After an interrupt it is first asked to end, and then killed.
+fn wait_for(pid: i32) -> ExitStatus {
     let mut since: Option<Instant> = None;
-    let mut told = false;
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(status);
-        }
+    let mut is_asked = false;
+    let ended = wait::wait_with(pid, || {
         if interrupts::requested() {
             let waited = since.get_or_insert_with(Instant::now).elapsed();
             if waited > LAST_PATIENCE {
-                child.kill()?;
-            } else if waited > PATIENCE && !told {
-                // SAFETY: kill has no memory effects; the child is not yet waited for, so the number is its own.
-                unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGTERM) };
-                told = true;
+                wait::kill(pid);
+            } else if waited > PATIENCE && !is_asked {
+                wait::signal(pid, libc::SIGTERM);
+                is_asked = true;
             }
         }
-        std::thread::sleep(POLL);
+        POLL
+    });
+    if ended.status.signal().is_some_and(|s| interrupts::SIGNALS.contains(&s)) {
+        // A signal to the whole process group reaches this process, too, but perhaps later.
+        let deadline = Instant::now() + PROPAGATION;
+        while !interrupts::requested() && Instant::now() < deadline {
+            std::thread::sleep(POLL);
+        }
     }
+    ended.status
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Children are shell scripts that stand for the program.
+//! The children are shell scripts in place of the program.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -99,7 +99,7 @@ fn a_failure_holds_the_last_line_and_keeps_the_log() {
 }
 
 #[test]
-fn a_killed_child_and_a_missing_report_are_told() {
+fn a_killed_child_and_a_missing_report_are_errors() {
     let message = run("kill -9 $$", &Passed::default()).1.unwrap_err().to_string();
     assert!(message.contains("signal: 9"), "{message}");
     let message = run("exit 0", &Passed::default()).1.unwrap_err().to_string();

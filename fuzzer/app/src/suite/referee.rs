@@ -15,11 +15,9 @@ use serde::{Deserialize, Serialize};
 use super::gcov::{TakenBranch, branches_of};
 use super::object::{Compiler, finish, without_main};
 use crate::context::{Context, Result, bail};
+use crate::process::wait;
 use crate::report::c_text::is_cxx;
 use crate::report::{Report, Status, unit_test};
-
-/// How often a running test program is looked at.
-const POLL: Duration = Duration::from_millis(2);
 
 /// Branch counts of the function under test by another tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,26 +112,21 @@ fn link(job: &Job, objects: &[PathBuf], program: &Path) -> Result<()> {
 }
 
 fn run(program: &Path, directory: &Path, timeout: Duration) -> Result<()> {
-    let mut child = Command::new(program)
+    let child = Command::new(program)
         .current_dir(directory)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .context(|| "cannot run the emitted tests".to_owned())?;
-    let end = Instant::now() + timeout;
-    loop {
-        match child.try_wait().context(|| "cannot wait for the emitted tests".to_owned())? {
-            Some(status) if status.success() => return Ok(()),
-            Some(status) => bail!("the emitted tests, compiled by gcc -O0, ended with {status}"),
-            None if Instant::now() < end => std::thread::sleep(POLL),
-            None => {
-                let _ = child.kill();
-                let _ = child.wait();
-                bail!("the emitted tests, compiled by gcc -O0, did not end within {} s", timeout.as_secs_f64())
-            }
-        }
+    let ended = wait::wait_until(child.id().cast_signed(), Instant::now() + timeout);
+    if ended.is_late {
+        bail!("the emitted tests, compiled by gcc -O0, did not end within {} s", timeout.as_secs_f64());
     }
+    if !ended.status.success() {
+        bail!("the emitted tests, compiled by gcc -O0, ended with {}", ended.status);
+    }
+    Ok(())
 }
 
 fn count(report: &Report, object: &Path, directory: &Path) -> Result<Vec<TakenBranch>> {

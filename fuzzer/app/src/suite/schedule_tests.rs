@@ -121,7 +121,7 @@ fn ctrl_c_stops_the_children_and_keeps_what_is_there() {
         .args(["--ignored", "--exact", &format!("{module}::a_suite_that_waits")])
         .env(DIRECTORY, dir.path())
         .process_group(0);
-    // Whoever started the tests may ignore the signal (a shell does for what runs in its background); a terminal does not.
+    // The tests may have been started with the signal ignored (a shell ignores it for what runs in its background).
     // SAFETY: signal may be called between fork and exec.
     unsafe {
         command.pre_exec(|| {

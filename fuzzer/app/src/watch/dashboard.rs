@@ -1,6 +1,6 @@
-//! `--monitor dashboard`: the campaign on the whole terminal.
+//! `--monitor dashboard`: shows the campaign on the whole terminal.
 //!
-//! It only writes: keys are never read and keep their meaning, so Ctrl-C ends the campaign as without it.
+//! Keys are never read and keep their meaning, so Ctrl-C ends the campaign as without the dashboard.
 
 mod draw;
 mod screen;
@@ -20,13 +20,13 @@ const DRAW_EVERY: Duration = Duration::from_millis(250);
 /// Time between two points of the rates.
 const RATE_EVERY: Duration = Duration::from_secs(1);
 
-/// Rates saved of each client, one per column of a wide terminal.
+/// Rates kept of each client: one per column of a wide terminal.
 const RATES: usize = 200;
 
-/// Steps of the curve that are saved; beyond, every second one is forgotten.
+/// Steps of the curve that are kept; when there are more, every second one is removed.
 const STEPS: usize = 1000;
 
-/// What was seen so far; a snapshot tells one moment only.
+/// The history of a campaign, from its snapshots, for curves.
 #[derive(Debug, Default)]
 pub struct Trail {
     /// Seconds and branches covered, whenever these changed.
@@ -61,18 +61,18 @@ impl Trail {
     }
 }
 
-/// See the module.
+/// The watcher: the history so far, and the terminal once the search has begun.
 #[derive(Default)]
 pub struct Dashboard {
     trail: Trail,
     screen: Option<Screen>,
     drawn: Option<Instant>,
-    /// Writing to the terminal failed, so it is left alone.
+    /// Writing to the terminal failed, so it is not tried again.
     failed: bool,
 }
 
 impl Dashboard {
-    /// It takes the terminal when the search begins.
+    /// A dashboard that takes the terminal when the search begins.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -100,7 +100,7 @@ impl Watcher for Dashboard {
         if let Err(e) = self.draw(now) {
             self.failed = true;
             self.end();
-            eprintln!("penfuzz: the terminal cannot show the dashboard ({e}); the campaign goes on without");
+            eprintln!("penfuzz: the terminal cannot show the dashboard ({e}); the campaign goes on without it");
         }
     }
 

@@ -1,4 +1,4 @@
-//! A handmade farm, for the tests of what is shown.
+//! A snapshot of a farm, for the tests of what is shown.
 
 use super::{Broker, Client, Find, Peer, SCHEMA, Snapshot};
 use crate::report::Branches;

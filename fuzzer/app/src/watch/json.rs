@@ -1,4 +1,4 @@
-//! `--monitor json`: the campaign as one JSON object per line on standard error, for programs that watch it.
+//! `--monitor json`: writes the campaign as one JSON object per line to standard error, for other programs.
 
 use std::time::{Duration, Instant};
 
@@ -7,14 +7,14 @@ use super::{Snapshot, Watcher};
 /// Time between two lines.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
-/// See the module.
+/// The watcher: the last snapshot that was not written yet.
 pub struct Json {
     last_line: Instant,
     last: Option<Snapshot>,
 }
 
 impl Json {
-    /// The first line comes after [`LINE_EVERY`], or at the end.
+    /// A watcher that writes its first line after [`LINE_EVERY`], or at the end.
     #[must_use]
     pub fn new() -> Self {
         Self { last_line: Instant::now(), last: None }
@@ -32,7 +32,7 @@ impl Watcher for Json {
         if now.function.is_empty() {
             return;
         }
-        // The end of a campaign comes without warning; the last state is said then.
+        // For `end`, which may be called at any time and has no snapshot.
         self.last = Some(now.clone());
         if self.last_line.elapsed() >= LINE_EVERY {
             self.end();
@@ -47,7 +47,7 @@ impl Watcher for Json {
     }
 }
 
-/// The object, without a line break in it.
+/// The snapshot as a JSON object on one line.
 #[must_use]
 pub fn line(now: &Snapshot) -> String {
     serde_json::to_string(now).unwrap_or_else(|e| format!("{{\"error\": \"{e}\"}}"))

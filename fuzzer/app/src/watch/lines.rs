@@ -1,4 +1,4 @@
-//! The live status: one line that is redrawn on a terminal, a line every few seconds elsewhere.
+//! `--monitor lines`: one line that is redrawn on a terminal; elsewhere a line every five seconds.
 
 use std::{
     fmt::Write,
@@ -11,20 +11,20 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::{Snapshot, Watcher};
 use crate::report::words::Words;
 
-/// Time between two lines when nobody can redraw them.
+/// Time between two lines where they cannot be redrawn.
 pub const LINE_EVERY: Duration = Duration::from_secs(5);
 
 /// Shows a campaign on standard error.
 pub struct Lines {
     on_terminal: bool,
-    /// There as long as there is a line to redraw.
+    /// The line on a terminal; `None` before the first and after the last.
     bar: Option<ProgressBar>,
     begun: Instant,
     last_line: Instant,
 }
 
 impl Lines {
-    /// The first line comes with the search.
+    /// A watcher that shows its first line when the search begins.
     #[must_use]
     pub fn new() -> Self {
         let now = Instant::now();
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_farm_says_how_many_clients_it_has() {
+    fn the_line_of_a_farm_has_the_number_of_clients() {
         let mut now = example::farm();
         assert!(line(&now).ends_with(" | 2 of 3 clients | 2 not on disk"), "{}", line(&now));
         (now.clients[2].state, now.unwritten) = ("searching".to_owned(), 0);

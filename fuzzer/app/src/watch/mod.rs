@@ -1,8 +1,8 @@
-//! Watching a campaign while it runs: one [`Snapshot`], made by the supervisor a few times a second, and one file per way
-//! of showing it.
+//! Shows a campaign while it runs: the supervisor makes a [`Snapshot`] several times a second, and each file here shows it in
+//! one way.
 //!
-//! The supervisor also writes it to `DIR/status.json`, so everything that need not share its terminal reads that file: another
-//! process serves it to Prometheus, `penfuzz status` prints it.
+//! The supervisor also writes the snapshot to `DIR/status.json`. What does not need its terminal reads that file: another process
+//! serves it to Prometheus, `penfuzz status` prints it.
 //!
 //! | `--monitor` | file |
 //! | --- | --- |
@@ -24,7 +24,7 @@ use penfuzz_engine::error::Error;
 
 pub use snapshot::*;
 
-/// A way of watching a campaign, `--monitor`.
+/// A way to show a campaign, `--monitor`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Monitor {
     /// A dashboard that fills the terminal.
@@ -37,18 +37,18 @@ pub enum Monitor {
     Prometheus(SocketAddr),
 }
 
-/// A way of showing a campaign.
+/// Shows a campaign on the terminal.
 pub trait Watcher {
-    /// Looks at the campaign; called about 20 times a second. It must not block, start threads, or change signal handlers:
-    /// the supervisor forks.
+    /// Shows the snapshot `now`, if it is time to; called about 20 times a second. It must not block, start threads, or change
+    /// signal handlers: the supervisor forks.
     fn tick(&mut self, now: &Snapshot);
 
-    /// The campaign has ended, or is about to print something: leaves the terminal as it was.
+    /// Restores the terminal: the campaign has ended, or is about to print something.
     fn end(&mut self);
 }
 
-/// The watchers that were asked for. Without a wish there is a line, unless `quiet`. [`Monitor::Prometheus`] is none of
-/// them: it is another process's.
+/// The watchers for `monitors`; for none of them [`lines`], unless `quiet`. [`Monitor::Prometheus`] has no watcher: it is served
+/// by another process.
 ///
 /// # Errors
 /// When two of them would write to the same standard error.
@@ -76,7 +76,9 @@ fn watcher(monitor: &Monitor) -> Box<dyn Watcher> {
         Monitor::Json => Box::new(json::Json::new()),
         Monitor::Dashboard if std::io::stderr().is_terminal() => Box::new(dashboard::Dashboard::new()),
         Monitor::Dashboard => {
-            eprintln!("penfuzz: standard error is no terminal, so there are lines instead of a dashboard");
+            eprintln!(
+                "penfuzz: standard error is no terminal; the campaign is shown by lines instead of the dashboard"
+            );
             Box::new(lines::Lines::new())
         }
         Monitor::Lines | Monitor::Prometheus(_) => Box::new(lines::Lines::new()),
@@ -111,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_for_is_shown_even_to_the_quiet() {
+    fn an_explicit_monitor_overrides_quiet() {
         assert_eq!(count(&[Monitor::Json, Monitor::Json], true), 1);
     }
 

@@ -1,7 +1,8 @@
-//! `--monitor prometheus=ADDRESS:PORT`: answers `GET /metrics` with what `DIR/status.json` says.
+//! `--monitor prometheus=ADDRESS:PORT`: answers `GET /metrics` with the figures of `DIR/status.json`, in the text format of
+//! `OpenMetrics`, which Prometheus reads.
 //!
-//! [`bind`] in the foreground, where a port in use can be told to the user; [`serve`] in a process of its own, since it
-//! starts threads. What it writes is the text format of `OpenMetrics`, which Prometheus reads.
+//! The supervisor calls [`bind`], so that a port in use is an error at once. [`serve`] runs in a process of its own, since it
+//! starts threads.
 
 use std::{
     fmt,
@@ -33,10 +34,10 @@ pub fn bind(address: SocketAddr) -> Result<TcpListener, Error> {
     })
 }
 
-/// Answers requests from the status in `dir` for ever. Returns only when the listener is of no use.
+/// Answers requests with the status in `dir`, until the listener fails.
 ///
 /// # Errors
-/// Why it is of no use.
+/// Why it failed.
 pub fn serve(listener: TcpListener, dir: &Path) -> Result<(), Error> {
     let server =
         Server::from_listener(listener, None).map_err(|e| Error::new(format!("cannot answer Prometheus: {e}")))?;
@@ -47,7 +48,7 @@ pub fn serve(listener: TcpListener, dir: &Path) -> Result<(), Error> {
         if let Ok(header) = Header::from_bytes("Content-Type", kind) {
             response.add_header(header);
         }
-        // Who asked is gone; the next one will come.
+        // An error means that the client has closed the connection.
         let _ = request.respond(response);
     }
     Ok(())
@@ -82,7 +83,7 @@ pub fn metrics(snapshot: Snapshot) -> Result<String, fmt::Error> {
 #[derive(Debug)]
 struct Metrics(Snapshot);
 
-/// A figure of a whole campaign or of a client, with its name and what it means.
+/// A figure of a campaign, a client or a peer, with its name and its help text.
 struct Figure<T> {
     name: &'static str,
     help: &'static str,
@@ -90,7 +91,7 @@ struct Figure<T> {
 }
 
 enum Value<T> {
-    /// Only grows, as long as the process that counts lives. Prometheus appends `_total` to the name.
+    /// Only grows while the process that counts lives. Prometheus appends `_total` to the name.
     Counter(fn(&T) -> f64),
     Gauge(fn(&T) -> f64),
 }
@@ -201,7 +202,7 @@ impl Collector for Metrics {
     }
 }
 
-/// One metric with a value for each set of labels.
+/// Encodes one metric with a value for each set of labels.
 fn family<'a, T: 'a>(
     encoder: &mut DescriptorEncoder,
     figure: &Figure<T>,

@@ -1,4 +1,4 @@
-//! What Prometheus gets.
+//! The answers that Prometheus gets.
 
 use std::{
     io::{Read, Write},
@@ -41,13 +41,13 @@ fn metrics_come_from_the_newest_status() {
 }
 
 #[test]
-fn without_a_status_there_is_a_sentence() {
+fn without_a_status_the_answer_is_a_sentence() {
     let answer = ask(tempfile::tempdir().unwrap().path(), "GET /metrics");
     assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("no status yet"), "{answer}");
 }
 
 #[test]
-fn elsewhere_there_is_nothing() {
+fn other_paths_and_methods_are_errors() {
     let dir = tempfile::tempdir().unwrap();
     for (request, status) in [("GET /", 404), ("GET /metrics/x", 404), ("POST /metrics", 405)] {
         let answer = ask(dir.path(), request);
@@ -56,7 +56,7 @@ fn elsewhere_there_is_nothing() {
 }
 
 #[test]
-fn a_port_in_use_is_told() {
+fn a_port_in_use_is_an_error() {
     let taken = bind(([127, 0, 0, 1], 0).into()).unwrap();
     let address = taken.local_addr().unwrap();
     let error = bind(address).unwrap_err().to_string();

@@ -40,7 +40,7 @@ pub struct Snapshot {
     /// What is searched for.
     #[serde(default, skip_serializing_if = "Goals::are_branches")]
     pub goals: Goals,
-    /// Counts of the client that knows most: clients tell each other what they find.
+    /// Counts of the client that has covered most: clients send each other what they find.
     pub branches: Branches,
     /// Calls of the representing function, of all clients and resumed parts.
     pub evaluations: u64,
@@ -63,7 +63,7 @@ pub struct Snapshot {
     pub broker: Option<Broker>,
     /// The last finds, newest last.
     pub finds: Vec<Find>,
-    /// What went wrong and is being worked around, newest last: full disk, clients that died, links that broke.
+    /// What went wrong while the campaign goes on, newest last: full disk, clients that died, links that broke.
     pub messages: Vec<String>,
 }
 
@@ -72,7 +72,7 @@ pub struct Snapshot {
 pub struct Client {
     /// Name of the client and of its directory.
     pub name: String,
-    /// What it does: `mixed`, `minimization`, `havoc`, or the name of the search.
+    /// Its role: `mixed`, `minimization`, `havoc`, or the name of the search.
     pub role: String,
     /// The core it is bound to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,9 +87,9 @@ pub struct Client {
     pub evaluations: u64,
     /// Evaluations per second over the last few seconds.
     pub evaluations_per_second: f64,
-    /// Branches covered, by its own knowledge.
+    /// Branches covered, by its own count.
     pub covered: u64,
-    /// Branches saturated, by its own knowledge.
+    /// Branches saturated, by its own count.
     pub saturated: u64,
     /// Inputs in its `queue/`.
     pub kept: u64,
@@ -100,7 +100,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Is its process there?
+    /// Does its process exist?
     #[must_use]
     pub fn is_alive(&self) -> bool {
         matches!(self.state.as_str(), "searching" | "stopped")
@@ -121,7 +121,7 @@ pub struct Broker {
 /// Another machine.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Peer {
-    /// Host and port, as given or as seen.
+    /// Host and port as given by the user, or the address from which it connected.
     pub address: String,
     /// Is there a connection?
     pub connected: bool,
@@ -129,7 +129,7 @@ pub struct Peer {
     pub received: u64,
 }
 
-/// Something was found.
+/// One find.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Find {
     /// Seconds of search.
@@ -146,7 +146,7 @@ pub fn seconds_since_1970() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs())
 }
 
-/// Writes the status into `dir`. It is written every second, so it is not flushed: after a crash of the machine it is of no use.
+/// Writes the status into `dir`, every second. It is not flushed: after a crash of the machine it is of no use.
 ///
 /// # Errors
 /// Those of the file system.
@@ -163,7 +163,7 @@ pub fn write(dir: &Path, snapshot: &Snapshot) -> std::io::Result<()> {
 /// Reads the status of a campaign.
 ///
 /// # Errors
-/// Those of the file system, and when the file is none of this version.
+/// Those of the file system, and when the file has another version.
 pub fn read(dir: &Path) -> std::io::Result<Snapshot> {
     let bytes = std::fs::read(dir.join(FILE))?;
     let snapshot: Snapshot = serde_json::from_slice(&bytes).map_err(std::io::Error::other)?;

@@ -1,4 +1,4 @@
-//! What the files in an output directory tell of its campaign: is it running, has it finished, was it killed?
+//! The status of a campaign from the files in its output directory: is it running, has it finished, was it killed?
 
 use std::{
     fmt::Write,
@@ -25,27 +25,27 @@ const FRESH: u64 = 10;
 /// Finds and messages that are listed.
 const LISTED: usize = 5;
 
-/// Is it alive?
+/// Whether a campaign runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Life {
-    /// Its processes are there.
+    /// Its processes exist.
     Running,
     /// It ended by itself, and its report is written.
     Finished,
-    /// It has ended without a word.
+    /// Its processes are gone, and it has not finished.
     Killed,
 }
 
-/// See the module.
+/// What `penfuzz status` shows.
 #[derive(Debug, Clone, Serialize)]
 pub struct Status {
-    /// Is it alive?
+    /// Whether it runs.
     #[serde(rename = "life")]
     pub life: Life,
     /// Seconds since its status was written; `None` without one.
     pub last_seen: Option<u64>,
-    /// Its last status; of an older campaign, what its report tells of it.
+    /// Its last status; of a campaign without a status file, the figures of its report.
     pub status: Snapshot,
     /// The crashes of its report, one per distinct place.
     pub crashes: Vec<Finding>,
@@ -68,7 +68,7 @@ pub fn read(dir: &Path) -> Result<Status, Error> {
         }
         (Err(_), Some(report)) => (of_report(&report), None),
         (Err(e), None) => {
-            // Says so if it is no campaign's.
+            // Fails with a better message in a directory that is not a campaign's.
             manifest::read(dir)?;
             return Err(penfuzz_engine::error::at(
                 dir,
@@ -79,7 +79,7 @@ pub fn read(dir: &Path) -> Result<Status, Error> {
     Ok(Status { life: life(&status, last_seen, dir), last_seen, status, crashes, hangs })
 }
 
-/// What a campaign wrote that is older than the status file.
+/// The figures of a report, of a campaign that was written before there were status files.
 fn of_report(report: &Report) -> Snapshot {
     Snapshot {
         schema: super::SCHEMA,
@@ -102,8 +102,8 @@ fn life(status: &Snapshot, last_seen: Option<u64>, dir: &Path) -> Life {
         return Life::Finished;
     }
     let alive = match last_seen {
-        // The number of a process of long ago may be another's by now, and a stopped campaign writes nothing: ask the lock.
-        // Not of a fresh one: its next worker could meet us there.
+        // An old process id may belong to another process by now, and a stopped campaign writes no status: the lock decides.
+        // A fresh status is not checked so: its next worker could find the directory locked by this process.
         Some(seen) if seen <= FRESH && !is_from_the_future(status) => exists(status.pid),
         Some(_) => exists(status.pid) && is_locked(dir),
         None => is_locked(dir),
@@ -111,27 +111,27 @@ fn life(status: &Snapshot, last_seen: Option<u64>, dir: &Path) -> Life {
     if alive { Life::Running } else { Life::Killed }
 }
 
-/// Clocks are set back now and then.
+/// Was the status written later than now? Clocks may be set back.
 fn is_from_the_future(status: &Snapshot) -> bool {
     status.updated > seconds_since_1970() + FRESH
 }
 
-/// Is there a process of this number?
+/// Does a process of this id exist?
 fn exists(pid: u32) -> bool {
     if pid == 0 || pid > i32::MAX as u32 {
         return false;
     }
-    // SAFETY: signal 0 is none.
+    // SAFETY: a system call without pointers; signal 0 only checks that the process exists.
     let refused = unsafe { libc::kill(pid as i32, 0) } != 0;
     !refused || std::io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)
 }
 
-/// Does a campaign hold the lock of its directory?
+/// Has a campaign locked its directory?
 fn is_locked(dir: &Path) -> bool {
     File::open(dir.join(directory::LOCK)).is_ok_and(|f| matches!(f.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
-/// The status for people, about 100 columns wide.
+/// The status as text, about 100 columns wide.
 #[must_use]
 pub fn text(status: &Status, dir: &Path) -> String {
     let s = &status.status;
@@ -238,7 +238,7 @@ fn find(find: &Find) -> String {
     format!("{:>10}  {:<4} {}", seconds(find.seconds), find.client, find.what)
 }
 
-/// The newest, newest last.
+/// Appends the newest lines, newest last, under a title.
 fn list(title: &str, lines: impl DoubleEndedIterator<Item = String>, out: &mut String) {
     let mut newest: Vec<String> = lines.rev().take(LISTED).collect();
     newest.reverse();

@@ -1,4 +1,4 @@
-//! What is told of a directory.
+//! The status of directories.
 
 use super::*;
 use crate::{
@@ -6,8 +6,8 @@ use crate::{
     watch::{example, write},
 };
 
-/// A number that no process has: higher than the kernel gives.
-const NOBODY: u32 = i32::MAX as u32;
+/// An id that no process has: higher than the kernel assigns.
+const NO_PROCESS: u32 = i32::MAX as u32;
 
 fn written(change: impl FnOnce(&mut Snapshot)) -> (tempfile::TempDir, Status) {
     let dir = tempfile::tempdir().unwrap();
@@ -26,15 +26,15 @@ fn a_campaign_with_a_living_process_runs() {
 
 #[test]
 fn a_campaign_without_a_process_was_killed() {
-    let (_dir, status) = written(|s| (s.pid, s.updated) = (NOBODY, s.updated - 180));
+    let (_dir, status) = written(|s| (s.pid, s.updated) = (NO_PROCESS, s.updated - 180));
     assert_eq!(status.life, Life::Killed);
     let text = text(&status, Path::new("out"));
     assert!(text.starts_with("out: not running") && text.contains("last seen 3 min 00 s ago"), "{text}");
 }
 
 #[test]
-fn the_number_of_a_process_may_be_anothers_by_now() {
-    assert_eq!(written(|s| s.updated -= 60).1.life, Life::Killed, "nobody holds the lock");
+fn an_old_process_id_may_belong_to_another_process() {
+    assert_eq!(written(|s| s.updated -= 60).1.life, Life::Killed, "the lock is free");
 }
 
 #[test]
@@ -47,12 +47,12 @@ fn a_stopped_campaign_holds_its_lock() {
 }
 
 #[test]
-fn a_status_from_the_future_is_not_believed() {
-    assert_eq!(written(|s| s.updated += 10_000).1.life, Life::Killed, "nobody holds the lock");
+fn a_status_from_the_future_is_ignored() {
+    assert_eq!(written(|s| s.updated += 10_000).1.life, Life::Killed, "the lock is free");
 }
 
 #[test]
-fn a_finished_campaign_is_known_by_its_report() {
+fn a_finished_campaign_is_recognised_by_its_report() {
     let dir = tempfile::tempdir().unwrap();
     write_all(dir.path(), &report_example::report()).unwrap();
     let status = read(dir.path()).unwrap();
@@ -69,7 +69,7 @@ fn a_farm_as_people_see_it() {
 }
 
 #[test]
-fn another_directory_is_told_in_a_sentence() {
+fn another_directory_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let error = read(dir.path()).unwrap_err().to_string();
     assert!(error.contains("is no output directory of penfuzz"), "{error}");

@@ -1,8 +1,8 @@
-//! The broker: a process that hands every client what the others found.
+//! The broker: a process that forwards to every client what the others found.
 //!
-//! It is LibAFL's `LlmpBroker` with one hook: what was said before is not said again. So a client may tell everything it knows
-//! whenever it is new, or the broker is, or a link to another machine was cut; and the pages, which the broker keeps for those
-//! that come later, hold each find once.
+//! It is LibAFL's `LlmpBroker` with one hook, which drops repeated messages. So a client may send all its finds whenever it is
+//! new, or the broker is, or a link to another machine was cut; and the pages, which the broker keeps for clients that attach
+//! later, hold each find once.
 
 use core::{convert::Infallible, sync::atomic::Ordering};
 use std::{
@@ -27,10 +27,10 @@ use super::{
     shmem::{VanishingShMem, VanishingShMemProvider},
 };
 
-/// Pause between two looks at the clients.
-const LOOK_EVERY: Duration = Duration::from_millis(3);
+/// Pause between two polls of the clients.
+const POLL_EVERY: Duration = Duration::from_millis(3);
 
-/// Lets through what is ours and new.
+/// Forwards messages of penfuzz that are new; holds the hashes of those that were forwarded.
 #[derive(Debug, Default)]
 struct OnlyNew(HashSet<u64>);
 
@@ -44,8 +44,8 @@ impl LlmpHook<VanishingShMem, VanishingShMemProvider> for OnlyNew {
         message: &mut [u8],
         _more: &mut Vec<(Tag, Flags, Vec<u8>)>,
     ) -> Result<LlmpMsgHookResult, LibaflError> {
-        let is_news = *tag == TAG && self.0.insert(hash(&*message));
-        Ok(if is_news { LlmpMsgHookResult::ForwardToClients } else { LlmpMsgHookResult::Handled })
+        let is_new = *tag == TAG && self.0.insert(hash(&*message));
+        Ok(if is_new { LlmpMsgHookResult::ForwardToClients } else { LlmpMsgHookResult::Handled })
     }
 }
 
@@ -53,8 +53,8 @@ impl LlmpHook<VanishingShMem, VanishingShMemProvider> for OnlyNew {
 /// one connects to.
 ///
 /// # Errors
-/// When it cannot listen, or the messages of a client make no sense: another broker should take over.
-pub fn run(shm: &'static BrokerInfo, public: Option<TcpListener>, remote: &[String]) -> Result<Infallible, Error> {
+/// When it cannot listen, or the messages of a client cannot be read: another broker should replace it.
+pub fn run(info: &'static BrokerInfo, public: Option<TcpListener>, remote: &[String]) -> Result<Infallible, Error> {
     let failed = |e: &dyn std::fmt::Display| Error::new(format!("the broker fails: {e}"));
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|e| failed(&e))?;
     let port = listener.local_addr().map_err(|e| failed(&e))?.port();
@@ -62,17 +62,17 @@ pub fn run(shm: &'static BrokerInfo, public: Option<TcpListener>, remote: &[Stri
     let mut broker = LlmpBroker::new(provider, tuple_list!(OnlyNew::default())).map_err(|e| failed(&e))?;
     broker.inner_mut().launch_listener(Listener::Tcp(listener)).map_err(|e| failed(&e))?;
     if let Some(public) = public {
-        thread::spawn(move || peer_link::accept(&public, port, shm));
+        thread::spawn(move || peer_link::accept(&public, port, info));
     }
     for address in remote {
         let address = address.clone();
-        thread::spawn(move || peer_link::connect(&address, port, shm));
+        thread::spawn(move || peer_link::connect(&address, port, info));
     }
-    shm.announce(port);
+    info.announce(port);
     loop {
-        // What it returns tells of the last client only.
+        // Its result is about the last client only.
         broker.broker_once().map_err(|e| failed(&e))?;
-        shm.beat.fetch_add(1, Ordering::Relaxed);
-        thread::sleep(LOOK_EVERY);
+        info.beat.fetch_add(1, Ordering::Relaxed);
+        thread::sleep(POLL_EVERY);
     }
 }

@@ -1,12 +1,17 @@
-//! A page of memory that supervisor, broker and clients share: where the broker is, and what its links do.
+//! Memory that supervisor, broker and clients share: how the broker is reached, and the state of its links.
+//!
+//! The supervisor writes the public port before the first fork; only the broker writes the rest. At most one broker lives.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use penfuzz_engine::error::Error;
 
-use crate::{campaign::worker_shm::Text, process::shared_memory};
+use crate::{
+    campaign::worker_shm::Text,
+    process::shared_memory::{self, Shareable},
+};
 
-/// Links that are shown; more work, but are not shown.
+/// Links that are shown. Further ones work as well.
 pub const PEERS: usize = 16;
 
 /// A link to another machine.
@@ -21,15 +26,15 @@ pub struct PeerCell {
     pub address: Text,
 }
 
-/// See the module. All zero at first.
+/// The shared memory of a farm, mapped once and for ever. All zero at first.
 #[repr(C)]
 #[derive(Debug)]
 pub struct BrokerInfo {
-    /// Raised by every broker once it can be reached; 0 before the first.
+    /// Incremented by every broker once it can be reached; 0 before the first.
     generation: AtomicU32,
     /// The port on the loopback device where clients attach.
     port: AtomicU32,
-    /// Counts the broker's looks at the clients, so that it is known to live.
+    /// Counts the broker's polls of the clients, as a sign of life.
     pub beat: AtomicU64,
     /// The port where brokers of other machines may connect; 0 for none.
     pub public_port: AtomicU32,
@@ -37,32 +42,32 @@ pub struct BrokerInfo {
     pub peers: [PeerCell; PEERS],
 }
 
+// SAFETY: atomics and arrays and structures of them, for which zero is a value.
+unsafe impl Shareable for BrokerInfo {}
+
 impl BrokerInfo {
     /// Maps one that children inherit. It is never unmapped.
     ///
     /// # Errors
     /// When the system has no memory to share.
     pub fn map() -> Result<&'static Self, Error> {
-        let page =
-            shared_memory::zeroed::<Self>().ok_or_else(|| Error::new("cannot share memory between the clients"))?;
-        // SAFETY: a fresh mapping of the right size; zero is valid for every field.
-        Ok(unsafe { &*page.as_ptr() })
+        shared_memory::map().ok_or_else(|| Error::new("cannot share memory between the clients"))
     }
 
-    /// The broker can be reached at `port`.
+    /// Publishes that a new broker can be reached at `port`.
     pub fn announce(&self, port: u16) {
         self.port.store(u32::from(port), Ordering::Relaxed);
         self.generation.fetch_add(1, Ordering::Release);
     }
 
-    /// Which broker there is, and its port; `None` before the first.
+    /// The generation of the broker and its port; `None` before the first.
     #[must_use]
     pub fn broker(&self) -> Option<(u32, u16)> {
         let generation = self.generation.load(Ordering::Acquire);
         (generation > 0).then(|| (generation, self.port.load(Ordering::Relaxed) as u16))
     }
 
-    /// The cell of a peer, by its address: the one it had, or a free one.
+    /// The cell of a peer, by its address: the one it had before, or a free one. `None` when all are used.
     #[must_use]
     pub fn peer(&self, address: &str) -> Option<&PeerCell> {
         let known = self.peers.iter().find(|p| p.address.get().as_deref() == Some(address));

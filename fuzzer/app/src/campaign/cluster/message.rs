@@ -1,5 +1,5 @@
-//! What clients tell each other. Whoever receives an input evaluates it himself, so nothing in a message need be believed but
-//! what only costs search: verdicts and budgets.
+//! The messages between clients. A client evaluates every input that it receives, so a wrong message can only cost search: by
+//! branches given up, faults and budgets, which are taken over as they are.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -12,9 +12,9 @@ pub const TAG: Tag = Tag(0x5045_4e31);
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// Hash of function and form of the inputs: of another one, nothing is of use.
+    /// Hash of function and form of the inputs. Messages about another function are ignored.
     pub function: u64,
-    /// Hash of the sites: from another one, branch numbers are of no use, inputs are.
+    /// Hash of the sites. With other sites, branch numbers mean nothing, and only inputs are used.
     pub sites: u64,
     /// The content.
     pub body: Body,
@@ -33,7 +33,7 @@ pub enum Body {
     CoveredByCrash(u32),
     /// Evaluations that one client has spent on branches so far.
     Spent {
-        /// A number that tells clients apart, on all machines.
+        /// A number that identifies the client on all machines.
         client: u64,
         /// Branches and evaluations.
         branches: Vec<(u32, u64)>,
@@ -44,18 +44,18 @@ impl Message {
     /// As bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        // A vector grows; there is nothing that can fail.
+        // Writing to a vector cannot fail.
         postcard::to_allocvec(self).unwrap_or_default()
     }
 
-    /// From bytes; `None` when they are none of this version.
+    /// From bytes; `None` when they are no message of this version.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         postcard::from_bytes(bytes).ok()
     }
 }
 
-/// Tells contents apart.
+/// A hash of `content` that is the same in all processes.
 #[must_use]
 pub fn hash<T: Hash + ?Sized>(content: &T) -> u64 {
     let mut hasher = DefaultHasher::new();
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parcels_come_back_from_bytes() {
+    fn messages_are_read_back_from_bytes() {
         for body in [
             Body::Input(vec![1, 2, 3]),
             Body::GivenUp(7),

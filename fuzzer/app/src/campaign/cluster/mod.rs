@@ -1,9 +1,9 @@
 //! Several clients, and several machines.
 //!
-//! The supervisor starts one worker per core, each with a shm and an output directory of its own (`DIR/c0`, `DIR/c1`, …)
+//! The supervisor starts one worker per core, each with shared memory and an output directory of its own (`DIR/c0`, `DIR/c1`, …)
 //! in AFL++'s layout, and a [`broker`]: LibAFL's LLMP, over which clients send each other what they find ([`message`]). Each
-//! evaluates what it receives itself. The broker also holds the [`link`]s to brokers of other machines. A [`reporter`] makes
-//! one report of all directories.
+//! client evaluates what it receives. The broker also has the links to brokers of other machines ([`peer_link`]). A
+//! [`reporter`] makes one report of all directories.
 //!
 //! LibAFL's `Launcher` is not used: it forks, binds and waits, which the supervisor has to do anyway, and it cannot replace a
 //! client that was killed (its respawner panics, and the launcher never ends).
@@ -30,7 +30,7 @@ pub fn client_name(number: usize) -> String {
     format!("c{number}")
 }
 
-/// The directories of the clients of all runs so far, by name. One that was used by a single client before counts as well.
+/// The directories of the clients of all runs so far, by name. `dir` itself is one of them if a single client used it before.
 #[must_use]
 pub fn client_directories(dir: &Path) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = std::fs::read_dir(dir)

@@ -1,9 +1,9 @@
 //! Links between the brokers of several machines.
 //!
-//! What goes over the wire is LLMP's broker-to-broker protocol. Its own end of it is not used: it forgets a link that breaks,
-//! loses its place in the stream when a message arrives slowly, and would offer other machines the shared memory of this one.
-//! This end is a client of the broker; it notices a dead link within half a minute and connects again. Nothing is lost by that:
-//! the broker tells a new client everything, and the other one drops what it knows.
+//! The protocol is LLMP's between brokers. LLMP's own implementation is not used: it does not reconnect a broken link, loses its
+//! position in the stream when a message arrives slowly, and would offer other machines the shared memory of this one. This
+//! implementation is a client of the broker. It notices a dead link within half a minute and connects again. Nothing is lost
+//! then: the broker sends a new client all messages, and the other broker drops those that it has.
 
 use core::sync::atomic::Ordering;
 use std::{
@@ -30,23 +30,23 @@ use super::{
     shmem::{VanishingShMem, VanishingShMemProvider},
 };
 
-/// First and longest pause before a further attempt to connect.
+/// First and longest pause before the next attempt to connect.
 const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
 
-/// Time for connecting, and for an answer during the greeting.
+/// Time for connecting, and for each answer of the handshake.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Seconds of silence after which the other side is asked whether it lives, between two such questions, and their number.
-const ALIVE: (i32, i32, i32) = (10, 5, 3);
+/// TCP keep-alive: seconds of silence before the first probe, seconds between probes, and number of probes.
+const KEEP_ALIVE: (i32, i32, i32) = (10, 5, 3);
 
-/// Milliseconds that what was sent may stay unconfirmed.
+/// Milliseconds for which sent bytes may stay unconfirmed.
 const UNCONFIRMED: i32 = 25_000;
 
-/// Longest message taken from the wire, in bytes.
+/// Longest message that is received, in bytes.
 const LONGEST: u32 = 1 << 24;
 
-/// Pause between two looks at broker and wire.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// Pause between two polls of broker and link.
+const POLL_EVERY: Duration = Duration::from_millis(10);
 
 /// Machines that may be connected at once.
 const MOST_PEERS: usize = 64;
@@ -60,23 +60,23 @@ struct Message {
     payload: Vec<u8>,
 }
 
-/// Keeps up a link to the broker at `address`, for ever; `port` is that of the own broker on the loopback device.
-pub fn connect(address: &str, port: u16, shm: &'static BrokerInfo) {
-    let cell = shm.peer(address);
+/// Keeps a link to the broker at `address`, for ever; `port` is the one of this machine's broker on the loopback device.
+pub fn connect(address: &str, port: u16, info: &'static BrokerInfo) {
+    let cell = info.peer(address);
     let mut pause = RETRY.0;
     loop {
-        let connected = dial(address).and_then(|mut stream| greet(&mut stream).map(|()| stream));
+        let connected = open(address).and_then(|mut stream| greet(&mut stream).map(|()| stream));
         if let Ok(stream) = connected {
             pause = RETRY.0;
-            let _ = pump(&stream, port, cell);
+            let _ = exchange(&stream, port, cell);
         }
         thread::sleep(pause);
         pause = (pause * 2).min(RETRY.1);
     }
 }
 
-/// Takes links from other machines, for ever.
-pub fn accept(listener: &TcpListener, port: u16, shm: &'static BrokerInfo) {
+/// Accepts links from other machines, for ever.
+pub fn accept(listener: &TcpListener, port: u16, info: &'static BrokerInfo) {
     static LINKS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
     loop {
         let Ok((mut stream, from)) = listener.accept() else {
@@ -88,15 +88,15 @@ pub fn accept(listener: &TcpListener, port: u16, shm: &'static BrokerInfo) {
         }
         LINKS.fetch_add(1, Ordering::Relaxed);
         thread::spawn(move || {
-            if welcome(&mut stream).is_ok() {
-                let _ = pump(&stream, port, shm.peer(&from.ip().to_string()));
+            if answer(&mut stream).is_ok() {
+                let _ = exchange(&stream, port, info.peer(&from.ip().to_string()));
             }
             LINKS.fetch_sub(1, Ordering::Relaxed);
         });
     }
 }
 
-fn dial(address: &str) -> io::Result<TcpStream> {
+fn open(address: &str) -> io::Result<TcpStream> {
     let mut last = io::Error::other("the name has no address");
     for candidate in address.to_socket_addrs()? {
         match TcpStream::connect_timeout(&candidate, PATIENCE) {
@@ -107,7 +107,7 @@ fn dial(address: &str) -> io::Result<TcpStream> {
     Err(last)
 }
 
-/// The greeting of the side that connected.
+/// The handshake of the side that connects.
 fn greet(stream: &mut TcpStream) -> io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     let TcpResponse::BrokerConnectHello { .. } = receive(stream)? else {
@@ -120,8 +120,8 @@ fn greet(stream: &mut TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// The greeting of the side that was called. Only brokers are let in: a client would share its memory with us.
-fn welcome(stream: &mut TcpStream) -> io::Result<()> {
+/// The handshake of the side that accepts. Only brokers are accepted: a client would use the shared memory of this machine.
+fn answer(stream: &mut TcpStream) -> io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     let broker_shmem_description = ShMemDescription::from_string_and_size("", 0);
     send(stream, &TcpResponse::BrokerConnectHello { broker_shmem_description, hostname: hostname() })?;
@@ -132,9 +132,9 @@ fn welcome(stream: &mut TcpStream) -> io::Result<()> {
     Err(io::Error::other("no broker"))
 }
 
-/// Carries messages both ways until the link breaks.
-fn pump(stream: &TcpStream, port: u16, cell: Option<&PeerCell>) -> io::Result<()> {
-    watch_over(stream)?;
+/// Sends messages both ways until the link breaks.
+fn exchange(stream: &TcpStream, port: u16, cell: Option<&PeerCell>) -> io::Result<()> {
+    detect_death(stream)?;
     let provider = VanishingShMemProvider::new().map_err(io::Error::other)?;
     let mut broker: LlmpClient<VanishingShMem, _> =
         LlmpClient::create_attach_to_tcp(provider, port).map_err(io::Error::other)?;
@@ -150,24 +150,24 @@ fn pump(stream: &TcpStream, port: u16, cell: Option<&PeerCell>) -> io::Result<()
             }
         }
     });
-    let end = carry(&mut broker, stream, &incoming, cell);
+    let end = forward(&mut broker, stream, &incoming, cell);
     if let Some(cell) = cell {
         cell.state.store(1, Ordering::Relaxed);
     }
     let _ = stream.shutdown(Shutdown::Both);
     let _ = reader.join();
-    // The broker forgets this client, and unmaps its page.
+    // The broker removes this client, and unmaps its page.
     let _ = broker.sender_mut().send_exiting();
     end
 }
 
-fn carry(
+fn forward(
     broker: &mut LlmpClient<VanishingShMem, VanishingShMemProvider>,
     mut stream: &TcpStream,
     incoming: &Receiver<Vec<u8>>,
     cell: Option<&PeerCell>,
 ) -> io::Result<()> {
-    // What came from there need not go back.
+    // What came from the other side is not sent back.
     let mut theirs = HashSet::new();
     loop {
         loop {
@@ -191,29 +191,29 @@ fn carry(
                 send(&mut stream, &Message { client_id, tag, flags, payload: payload.to_vec() })?;
             }
         }
-        thread::sleep(LOOK_EVERY);
+        thread::sleep(POLL_EVERY);
     }
 }
 
-/// Lets the kernel notice when the other side is gone without a word.
-fn watch_over(stream: &TcpStream) -> io::Result<()> {
+/// Makes the kernel close the link when the other side is gone without closing it.
+fn detect_death(stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     stream.set_read_timeout(None)?;
     let set = |level, name, value: i32| {
-        // SAFETY: a system call on our own socket, with a value of the size it is told.
+        // SAFETY: a system call on an open socket, with the address and size of a local variable.
         let done = unsafe {
             libc::setsockopt(stream.as_raw_fd(), level, name, (&raw const value).cast(), size_of::<i32>() as u32)
         };
         if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     };
     set(libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1)?;
-    set(libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, ALIVE.0)?;
-    set(libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, ALIVE.1)?;
-    set(libc::IPPROTO_TCP, libc::TCP_KEEPCNT, ALIVE.2)?;
+    set(libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, KEEP_ALIVE.0)?;
+    set(libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, KEEP_ALIVE.1)?;
+    set(libc::IPPROTO_TCP, libc::TCP_KEEPCNT, KEEP_ALIVE.2)?;
     set(libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, UNCONFIRMED)
 }
 
-/// A message on the wire: its length in four bytes, most significant first, then postcard.
+/// Sends a message: its length in four bytes, most significant first, then postcard.
 fn send<T: Serialize>(stream: &mut impl Write, message: &T) -> io::Result<()> {
     let body = postcard::to_allocvec(message).map_err(io::Error::other)?;
     let mut bytes = (body.len() as u32).to_be_bytes().to_vec();
@@ -226,7 +226,7 @@ fn receive<T: DeserializeOwned>(stream: &mut impl Read) -> io::Result<T> {
     stream.read_exact(&mut length)?;
     let length = u32::from_be_bytes(length);
     if length > LONGEST {
-        return Err(io::Error::other("a message too long to be one"));
+        return Err(io::Error::other("the length of a message is too large"));
     }
     let mut body = vec![0; length as usize];
     stream.read_exact(&mut body)?;

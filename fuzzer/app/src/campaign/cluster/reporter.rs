@@ -1,5 +1,5 @@
-//! One report of all clients: a process of its own that loads the target, runs everything that the clients have on disk once
-//! more, and writes what it sees. It needs nothing but the directories, so it does not matter which clients live.
+//! One report of all clients, in a process of its own that loads the target and evaluates once more everything that the clients
+//! have on disk. It needs only the directories, so it does not matter which clients live.
 
 use std::{
     collections::BTreeMap,
@@ -24,18 +24,18 @@ use crate::{
     shrink::Shrinker,
 };
 
-/// What the supervisor knows, and the directories do not.
+/// What the supervisor adds to the directories.
 #[derive(Debug, Clone, Copy)]
 pub struct Totals {
     /// Evaluations of all clients.
     pub evaluations: u64,
     /// Seconds of search.
     pub seconds: f64,
-    /// Why it ended, or that it runs.
+    /// Why the campaign ended; [`StopReason::None`] while it runs.
     pub stop: StopReason,
 }
 
-/// Everything in the directories of the clients, as one.
+/// The directories of all clients, merged.
 struct Merged {
     saved: SavedState,
     inputs: Inputs,
@@ -53,7 +53,7 @@ pub fn write(options: &Options, dir: &Path, totals: Totals) -> Result<Report, Er
     let mut saturation = Saturation::new(BranchGraph::new(&target, &scope));
     let mut evaluator = Evaluator::new(target, function, options.limits())?;
     evaluator.set_scope(&scope.sites);
-    // Where the system does not grant it, the clients have said so.
+    // The clients have warned if the system refuses it.
     let _ = hold.install();
     for (_, bytes) in &merged.inputs {
         let (ran, hits) = evaluator.record(&scope.branches, bytes);
@@ -108,9 +108,9 @@ fn merge(dir: &Path, fingerprint: &str, totals: Totals) -> Merged {
             }
         }
     }
-    // The clients know better than their files, which are written now and then.
+    // The files are older: they are written every few seconds.
     (all.evaluations, all.seconds) = (totals.evaluations, totals.seconds);
-    // The same input came to all that had not found it themselves: the one that was found first stands for them.
+    // An input is in the directories of all clients that received it: keep the copy that was found first.
     let found = |file: &str| recovery::figure(file, "time").unwrap_or(u64::MAX);
     inputs.sort_by_cached_key(|(file, bytes)| (bytes.clone(), found(file), file.clone()));
     inputs.dedup_by(|a, b| a.1 == b.1);

@@ -1,22 +1,22 @@
-//! What a client of a farm does.
+//! The stages of a client of a farm.
 
 use serde::{Deserialize, Serialize};
 
-/// See the module. Only the targeted search has roles; the others are the same for every client.
+/// Which stages of the targeted search a client runs. The other searches are the same for every client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Minimization, and havoc lightly beside it.
+    /// Minimization, with a little havoc between.
     Mixed,
     /// Minimization only.
     Minimization,
-    /// Havoc only: what it finds is what minimization has no distance for.
+    /// Havoc only: it finds branches for which minimization has no distance.
     Havoc,
 }
 
 impl Role {
-    /// The role of the client with this number: of four, two do both, one minimizes only, one does havoc only. A
-    /// choice that no ablation speaks for yet.
+    /// The role of the client with this number: of four, two do both, one minimizes only, one does havoc only. No ablation
+    /// supports this choice yet.
     #[must_use]
     pub fn of(number: usize) -> Self {
         match number % 4 {
@@ -26,7 +26,7 @@ impl Role {
         }
     }
 
-    /// As shown.
+    /// The name in the status.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

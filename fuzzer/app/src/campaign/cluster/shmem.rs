@@ -1,4 +1,4 @@
-//! Shared memory that no kill can leave behind.
+//! Shared memory that is freed also when all its processes are killed.
 //!
 //! LibAFL's provider removes a System V segment when its creator drops it, which SIGKILL prevents. Linux lets processes attach
 //! to a segment that is already marked for removal, as long as another one is attached (shmctl(2)), and removes it with the
@@ -11,11 +11,11 @@ use libafl_bolts::{
     shmem::{ShMem, ShMemId, ShMemProvider, UnixShMem, UnixShMemProvider},
 };
 
-/// See the module.
+/// LibAFL's provider, with segments that are marked for removal as soon as they exist.
 #[derive(Debug, Clone, Default)]
 pub struct VanishingShMemProvider(UnixShMemProvider);
 
-/// A segment that vanishes with the last process attached to it.
+/// A segment that the kernel removes with the last process attached to it.
 #[derive(Debug)]
 pub struct VanishingShMem(UnixShMem);
 
@@ -41,7 +41,7 @@ impl ShMemProvider for VanishingShMemProvider {
     }
 }
 
-// SAFETY: the segment inside keeps the promises.
+// SAFETY: the segment inside fulfils the contract.
 unsafe impl ShMem for VanishingShMem {
     fn id(&self) -> ShMemId {
         self.0.id()

@@ -1,7 +1,11 @@
-//! A client as the supervisor sees it: a worker process, started again whenever it dies.
+//! A client as the supervisor sees it: a worker process, which is replaced when it dies.
 
 use core::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::{
+    os::unix::process::ExitStatusExt,
+    process::ExitStatus,
+    time::{Duration, Instant},
+};
 
 use libafl_bolts::core_affinity::CoreId;
 use penfuzz_engine::{error::Error, executor::fault::signal_name};
@@ -14,14 +18,14 @@ use crate::{
         worker::{self, ClientConfig},
         worker_shm::{StopReason, WorkerEnd, WorkerShm},
     },
-    process::service,
+    process::{service, wait},
     replay::fatal_input::Death as Killed,
 };
 
-/// Deaths in a row without a new evaluation before a client that is alone is hopeless.
+/// Deaths in a row without a new evaluation after which a client that is alone fails.
 const HOPELESS: u32 = 3;
 
-/// The same for one of several: somebody may be killing them, and the others go on. Each waits longer before it is replaced.
+/// The same for one of several: a user may be killing them, and the others go on. The pause before each replacement grows.
 const HOPELESS_IN_FARM: u32 = 30;
 
 /// What each such death adds to the pause before the next worker, and the longest pause.
@@ -30,7 +34,7 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(200), Duration::from_
 /// Deaths in a row without a new find before the campaign ends with what it has.
 const FRUITLESS: u32 = 200;
 
-/// What became of a worker.
+/// How a worker ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WorkerEnding {
     Finished,
@@ -42,40 +46,40 @@ enum WorkerEnding {
 /// What the supervisor must act on.
 #[derive(Debug)]
 pub enum Event {
-    /// It works, or has been started again.
+    /// Its worker runs, or a worn-out one has been replaced.
     Nothing,
-    /// It was killed and has been started again.
+    /// Its worker was killed, and has been or will be replaced.
     Replaced(Killed),
-    /// It was stopped by a signal, did not go on, and another has taken its place.
-    Thawed,
-    /// It has come to its end.
+    /// Its worker was stopped by a signal, did not continue, and has been replaced.
+    StoppedReplaced,
+    /// Its worker has finished.
     Finished,
-    /// Whoever takes its place is killed as well, and nothing new comes of it.
+    /// Each worker that replaces the last one is killed as well, and nothing new is found.
     Fruitless,
-    /// It cannot work.
+    /// No worker can go on.
     Failed(Error),
 }
 
-/// See the module.
+/// One client of a campaign: its shared memory, its worker process if there is one, and the history of its deaths.
 pub struct Client {
-    /// Which one it is.
+    /// Which client it is.
     pub place: ClientConfig,
     /// The core it is bound to.
     pub core: Option<usize>,
-    /// Times it was started again after it had been killed.
+    /// Workers that were replaced because they were killed or stopped.
     pub restarts: u32,
-    /// Shared with the worker. The supervisor only reads it or uses its atomics while a worker runs.
-    shm: *mut WorkerShm,
+    shm: &'static WorkerShm,
     pid: i32,
-    /// Dead, to be replaced then.
-    rests_until: Option<Instant>,
+    /// When the dead worker is to be replaced.
+    paused_until: Option<Instant>,
     has_ended: bool,
     evaluations_before: u64,
     last_count: u64,
     last_change: Instant,
+    /// Killed because its target hung.
     is_stuck: bool,
-    /// Killed because somebody had stopped it.
-    is_frozen: bool,
+    /// Killed because it was stopped by a signal and did not continue.
+    was_stopped: bool,
     stopped: Stopped,
     deaths: u32,
     fruitless: u32,
@@ -95,13 +99,13 @@ impl Client {
             restarts: 0,
             shm: WorkerShm::map()?,
             pid: 0,
-            rests_until: None,
+            paused_until: None,
             has_ended: false,
             evaluations_before: 0,
             last_count: u64::MAX,
             last_change: Instant::now(),
             is_stuck: false,
-            is_frozen: false,
+            was_stopped: false,
             stopped: Stopped::default(),
             deaths: 0,
             fruitless: 0,
@@ -110,11 +114,10 @@ impl Client {
         })
     }
 
-    /// Its shm.
+    /// The memory that it shares with its worker.
     #[must_use]
     pub fn shm(&self) -> &'static WorkerShm {
-        // SAFETY: mapped for ever; see `shm`.
-        unsafe { &*self.shm }
+        self.shm
     }
 
     /// Its process; 0 when there is none.
@@ -123,14 +126,14 @@ impl Client {
         self.pid
     }
 
-    /// Has it come to its end?
+    /// Has it finished or failed?
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.has_ended
     }
 
-    /// Prints what it has to say; returns it.
-    pub fn hear(&mut self) -> Vec<String> {
+    /// Prints the new messages of its worker; returns them.
+    pub fn print_messages(&mut self) -> Vec<String> {
         self.messages.print(self.shm())
     }
 
@@ -140,57 +143,56 @@ impl Client {
         stalled::is_stopped(self.pid)
     }
 
-    /// Tells it to end, unless it was told so already.
+    /// Asks its worker to end, for the first `reason` that is given.
     pub fn stop(&self, reason: StopReason) {
         let _ = self.shm().stop.compare_exchange(0, reason as u32, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// Starts its worker.
+    /// Starts a worker.
     ///
     /// # Errors
     /// When the system has no room for a process.
     pub fn start(&mut self, options: &Options, begun: Instant) -> Result<(), Error> {
         self.evaluations_before = self.shm().evaluations.load(Ordering::Relaxed);
         (self.last_count, self.last_change) = (u64::MAX, Instant::now());
-        (self.is_stuck, self.is_frozen, self.stopped) = (false, false, Stopped::default());
+        (self.is_stuck, self.was_stopped, self.stopped) = (false, false, Stopped::default());
         let (place, core, shm) = (self.place.clone(), self.core, self.shm);
-        self.pid = service::fork(&self.place.name(), move || {
+        self.pid = service::start(&self.place.name(), move || {
             if let Some(core) = core {
-                // Without it the client works as well, but not as fast.
+                // A worker that is not bound works as well, but not as fast.
                 let _ = CoreId(core).set_affinity();
             }
-            // SAFETY: the child is the only one to write to the shm.
-            live(unsafe { &mut *shm }, |shm| worker::run(options, &place, begun, shm))
+            work_and_exit(shm, || worker::run(options, &place, begun, shm))
         })?;
         Ok(())
     }
 
-    /// Looks at the worker, and starts another one when it is gone.
+    /// Polls the worker, and replaces it when it has ended.
     ///
     /// # Errors
     /// When the system has no room for a process.
-    pub fn look(&mut self, options: &Options, begun: Instant) -> Result<Event, Error> {
+    pub fn poll(&mut self, options: &Options, begun: Instant) -> Result<Event, Error> {
         if self.has_ended {
             return Ok(Event::Nothing);
         }
-        if let Some(until) = self.rests_until {
+        if let Some(until) = self.paused_until {
             if Instant::now() >= until || self.shm().stop_reason() != StopReason::None {
-                self.rests_until = None;
+                self.paused_until = None;
                 self.start(options, begun)?;
             }
             return Ok(Event::Nothing);
         }
-        let Some(status) = service::ended(self.pid) else {
-            self.look_for_progress(options);
+        let Some(ended) = wait::poll(self.pid) else {
+            self.check_progress(options);
             return Ok(Event::Nothing);
         };
         self.pid = 0;
-        if self.is_frozen {
-            // The input of a worker that somebody stopped is not to blame.
+        if self.was_stopped {
+            // Not by its input, which is therefore not noted as a fatal one.
             self.restarts += 1;
-            return self.start(options, begun).map(|()| Event::Thawed);
+            return self.start(options, begun).map(|()| Event::StoppedReplaced);
         }
-        match death(self.shm(), status, self.is_stuck) {
+        match ending(self.shm(), ended.status, self.is_stuck) {
             WorkerEnding::Finished => {
                 self.has_ended = true;
                 Ok(Event::Finished)
@@ -204,35 +206,25 @@ impl Client {
         }
     }
 
-    /// A worker that makes no progress, because even the alarm does not help, is killed.
-    fn look_for_progress(&mut self, options: &Options) {
+    /// Kills a worker that makes no progress: not even the alarm ends the evaluation.
+    fn check_progress(&mut self, options: &Options) {
         let count = self.shm().evaluations.load(Ordering::Relaxed);
         let patience = options.timeout * 4 + Duration::from_secs(5);
         if count != self.last_count {
             (self.last_count, self.last_change) = (count, Instant::now());
-            self.stopped.moves();
+            self.stopped.has_progressed();
         } else if self.last_change.elapsed() > patience && self.shm().searching.load(Ordering::Acquire) != 0 {
-            let standstill = self.stopped.look(self.pid);
-            (self.is_stuck, self.is_frozen) = (standstill == Standstill::Hangs, standstill == Standstill::Stopped);
+            let standstill = self.stopped.check(self.pid);
+            (self.is_stuck, self.was_stopped) = (standstill == Standstill::Hangs, standstill == Standstill::Stopped);
             if standstill != Standstill::Continued {
-                service::kill(self.pid);
+                wait::kill(self.pid);
             }
         }
     }
 
-    /// Leaves the input that was under evaluation to the next worker, which finds out what it did.
-    fn note_fatal_input(&mut self, killed: Killed) {
-        // SAFETY: no worker lives.
-        let shm = unsafe { &mut *self.shm };
-        let size = shm.input_size.load(Ordering::Relaxed) as usize;
-        let input = shm.input[..size].to_vec();
-        // With so many that there is no room, one more or less does not matter.
-        let _ = shm.note_fatal_input(killed.to_number(), &input);
-    }
-
     fn replace(&mut self, options: &Options, begun: Instant, killed: Killed) -> Result<Event, Error> {
         let shm = self.shm();
-        // Of a farm it is known that the target can be loaded.
+        // In a farm the target has been loaded once before the clients started.
         if shm.searching.load(Ordering::Acquire) == 0 && self.place.farm.is_none() {
             self.has_ended = true;
             return Ok(Event::Failed(died_loading(options, killed.signal)));
@@ -243,15 +235,18 @@ impl Client {
         if self.deaths >= hopeless {
             self.has_ended = true;
             let how = signal_name(killed.signal);
-            return Ok(Event::Failed(Error::new(format!("workers keep dying ({how}); giving up"))));
+            return Ok(Event::Failed(Error::new(format!(
+                "one worker after the other is killed ({how}), without a new evaluation; giving up"
+            ))));
         }
         let found = [&shm.covered, &shm.crashes, &shm.hangs].iter().map(|c| c.load(Ordering::Relaxed)).sum();
         self.fruitless = if found > self.best { 0 } else { self.fruitless + 1 };
         self.best = self.best.max(found);
         self.restarts += 1;
-        self.note_fatal_input(killed);
+        // The next worker finds out what the input did. When there is no room for it, so many are noted that it does not matter.
+        let _ = shm.note_fatal_input(killed.to_number());
         if self.deaths > 1 && self.place.farm.is_some() {
-            self.rests_until = Some(Instant::now() + (PAUSE.0 * self.deaths).min(PAUSE.1));
+            self.paused_until = Some(Instant::now() + (PAUSE.0 * self.deaths).min(PAUSE.1));
         } else {
             self.start(options, begun)?;
         }
@@ -259,24 +254,16 @@ impl Client {
     }
 }
 
-/// The whole life of a process that shares a shm with the supervisor and does `work`.
-pub(super) fn live(
-    shm: &'static mut WorkerShm,
-    work: impl FnOnce(&'static mut WorkerShm) -> Result<worker::End, Error>,
+/// Does `work` in a process that shares `shm` with the supervisor, writes there how it ended, and exits.
+pub(super) fn work_and_exit(
+    shm: &'static WorkerShm,
+    work: impl FnOnce() -> Result<worker::End, Error>,
 ) -> Result<(), Error> {
-    let address = &raw mut *shm as usize;
     std::panic::set_hook(Box::new(move |info| {
-        // SAFETY: a panicking worker does nothing else with the shm.
-        let shm = unsafe { &*(address as *const WorkerShm) };
         shm.error.set(&format!("penfuzz failed in a way it should not ({info}); please report it"));
-        leave(shm, WorkerEnd::Failed)
+        exit(shm, WorkerEnd::Failed)
     }));
-    let shm: *mut WorkerShm = shm;
-    // SAFETY: the worker's own use of the shm has ended when it has failed.
-    let result = work(unsafe { &mut *shm });
-    // SAFETY: as above.
-    let shm = unsafe { &*shm };
-    let end = match result {
+    let end = match work() {
         Ok(worker::End::Finished) => WorkerEnd::Finished,
         Ok(worker::End::WornOut) => WorkerEnd::WornOut,
         Err(e) => {
@@ -284,34 +271,36 @@ pub(super) fn live(
             WorkerEnd::Failed
         }
     };
-    leave(shm, end)
+    exit(shm, end)
 }
 
 /// Ends the worker without running the destructors of a target that may be in any state.
-fn leave(shm: &WorkerShm, end: WorkerEnd) -> ! {
+fn exit(shm: &WorkerShm, end: WorkerEnd) -> ! {
     shm.end.store(end as u32, Ordering::Release);
     // SAFETY: ends the process.
     unsafe { libc::_exit(0) }
 }
 
-/// Why a process that shares the shm could not work.
+/// The error that a process left in `shm`.
 pub(super) fn failure(shm: &WorkerShm) -> Error {
-    Error::new(shm.error.get().unwrap_or_else(|| "the worker failed without a word".to_owned()))
+    Error::new(shm.error.get().unwrap_or_else(|| "the worker failed without a message".to_owned()))
 }
 
-fn death(shm: &WorkerShm, status: i32, stuck: bool) -> WorkerEnding {
+fn ending(shm: &WorkerShm, status: ExitStatus, stuck: bool) -> WorkerEnding {
     let end = shm.end.swap(WorkerEnd::None as u32, Ordering::Acquire);
     match end {
         e if e == WorkerEnd::Finished as u32 => WorkerEnding::Finished,
         e if e == WorkerEnd::WornOut as u32 => WorkerEnding::WornOut,
         e if e == WorkerEnd::Failed as u32 => WorkerEnding::Failed,
-        // The target ended the process by a way that nothing intercepts.
-        _ if libc::WIFEXITED(status) => WorkerEnding::Killed(Killed { signal: 0, stuck: false }),
-        _ => WorkerEnding::Killed(Killed { signal: libc::WTERMSIG(status), stuck }),
+        _ => match status.signal() {
+            // The target exited in a way that nothing intercepts.
+            None => WorkerEnding::Killed(Killed { signal: 0, stuck: false }),
+            Some(signal) => WorkerEnding::Killed(Killed { signal, stuck }),
+        },
     }
 }
 
-/// The target ends the process in its constructors.
+/// The error of a target that ends the process in its constructors, by `signal`, or by an exit when it is 0.
 pub(super) fn died_loading(options: &Options, signal: i32) -> Error {
     Error::new(format!(
         "{} ends the process while it is being loaded ({}), before any function is called: look at its constructors",

@@ -1,4 +1,4 @@
-//! Shows a campaign: to its watchers, and in `status.json`.
+//! Shows a campaign: by its watchers, and in `status.json`.
 
 use core::sync::atomic::Ordering;
 use std::{
@@ -10,7 +10,7 @@ use penfuzz_engine::{error::Error, executor::fault::signal_name};
 
 use super::{
     client::Client,
-    snapshots::{Book, Figures},
+    snapshots::{Figures, History},
 };
 use crate::{
     campaign::Options,
@@ -20,20 +20,20 @@ use crate::{
     watch::{self, Broker, Watcher},
 };
 
-/// Time between two looks at the shms.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Time between two polls of the workers' shared memory.
+const POLL_EVERY: Duration = Duration::from_millis(50);
 
 /// Time between two writings of `status.json`.
 const WRITE_EVERY: Duration = Duration::from_secs(1);
 
-/// See the module.
+/// The watchers of a campaign, and the last snapshot that they and `status.json` show.
 pub struct Display {
-    book: Book,
+    history: History,
     watchers: Vec<Box<dyn Watcher>>,
     function: Option<String>,
     search: &'static str,
     dir: Option<PathBuf>,
-    looked: Option<Instant>,
+    polled: Option<Instant>,
     written: Option<Instant>,
 }
 
@@ -44,56 +44,56 @@ impl Display {
     /// Those of [`watch::watchers`].
     pub fn new(options: &Options) -> Result<Self, Error> {
         Ok(Self {
-            book: Book::new(options.target.display().to_string(), options.goals, Instant::now()),
+            history: History::new(options.target.display().to_string(), options.goals, Instant::now()),
             watchers: watch::watchers(&options.monitors, options.quiet)?,
             function: options.function.clone(),
             search: options.search.name(),
             dir: None,
-            looked: None,
+            polled: None,
             written: None,
         })
     }
 
     /// A client was killed and is started again.
-    pub fn restarted(&mut self, client: &Client, how: Death) {
+    pub fn warn_of_restart(&mut self, client: &Client, how: Death) {
         let name = client.place.farm.as_ref().map_or_else(|| "the client".to_owned(), |_| client.place.name());
         let why = if how.signal == 0 { "by the target".to_owned() } else { signal_name(how.signal) };
-        self.book.say(&format!("{name} was killed ({why}) and is started again"));
+        self.history.warn(&format!("{name} was killed ({why}) and is started again"));
     }
 
-    /// Something went wrong and is being worked around.
-    pub fn say(&mut self, message: &str) {
-        self.book.say(message);
+    /// Shows a message about something that went wrong while the campaign goes on.
+    pub fn warn(&mut self, message: &str) {
+        self.history.warn(message);
     }
 
-    /// Where the campaign lies, once that is known.
+    /// The output directory, once it is known.
     #[must_use]
     pub fn dir(&self) -> Option<&Path> {
         self.dir.as_deref()
     }
 
-    /// Looks at the shms of all clients, not more often than is of use. The campaign lies in `root` if that is known before
-    /// the clients are.
+    /// Polls the shared memory of all workers, at most once in [`POLL_EVERY`]. `root` is the output directory, if it is known
+    /// before the clients start.
     pub fn tick(&mut self, clients: &[Client], root: Option<&Path>, broker: Option<Broker>, begun: Instant) {
         let now = Instant::now();
-        if self.looked.is_some_and(|last| now - last < LOOK_EVERY) || !self.has_begun(clients, root) {
+        if self.polled.is_some_and(|last| now - last < POLL_EVERY) || !self.has_begun(clients, root) {
             return;
         }
-        self.looked = Some(now);
-        self.look(clients, broker, begun, now);
+        self.polled = Some(now);
+        self.poll(clients, broker, begun, now);
         if self.written.is_none_or(|last| now - last >= WRITE_EVERY) {
             self.written = Some(now);
             self.write();
         }
         for watcher in &mut self.watchers {
-            watcher.tick(self.book.last());
+            watcher.tick(self.history.last());
         }
     }
 
-    fn look(&mut self, clients: &[Client], broker: Option<Broker>, begun: Instant, now: Instant) {
+    fn poll(&mut self, clients: &[Client], broker: Option<Broker>, begun: Instant, now: Instant) {
         let figures = clients.iter().map(|c| Figures::of(c, self.search, begun)).collect();
         let unwritten = clients.iter().map(|c| c.shm().unwritten.load(Ordering::Relaxed)).sum();
-        self.book.snapshot(now, figures, broker, unwritten);
+        self.history.snapshot(now, figures, broker, unwritten);
     }
 
     /// Is the target loaded, so that directory and function are known?
@@ -104,7 +104,7 @@ impl Display {
         {
             let dir = root.map_or_else(|| PathBuf::from(shm.directory.get().unwrap_or_default()), Path::to_path_buf);
             let named = manifest::read(&dir).ok().map(|m| m.function).or_else(|| self.function.clone());
-            self.book.name(&named.unwrap_or_else(|| "a function".to_owned()), &dir.to_string_lossy());
+            self.history.name(&named.unwrap_or_else(|| "a function".to_owned()), &dir.to_string_lossy());
             self.dir = Some(dir);
         }
         self.dir.is_some()
@@ -120,14 +120,14 @@ impl Display {
         result: Result<&Report, &Error>,
     ) {
         if self.has_begun(clients, root) {
-            self.look(clients, broker, begun, Instant::now());
+            self.poll(clients, broker, begun, Instant::now());
             match result {
-                Ok(report) => self.book.ended(report),
-                Err(e) => self.book.failed(e),
+                Ok(report) => self.history.ended(report),
+                Err(e) => self.history.failed(e),
             }
             self.write();
             for watcher in &mut self.watchers {
-                watcher.tick(self.book.last());
+                watcher.tick(self.history.last());
             }
         }
         self.leave();
@@ -140,10 +140,10 @@ impl Display {
         }
     }
 
-    /// A status that cannot be written is not worth a word: what matters is written by others, who complain.
+    /// Errors are ignored: a full disk is reported by the workers, whose files matter.
     fn write(&self) {
         if let Some(dir) = &self.dir {
-            let _ = watch::write(dir, self.book.last());
+            let _ = watch::write(dir, self.history.last());
         }
     }
 }

@@ -6,11 +6,11 @@ use penfuzz_engine::error::Error;
 
 use crate::{
     campaign::Options,
-    process::service,
+    process::{service, wait},
     watch::{Monitor, prometheus},
 };
 
-/// See the module.
+/// One process per address of `--monitor prometheus`. A process that has ended is started again.
 pub struct Exporters(Vec<Exporter>);
 
 struct Exporter {
@@ -19,10 +19,10 @@ struct Exporter {
 }
 
 impl Exporters {
-    /// Listens, so that an address that is taken is told at once.
+    /// Listens on all addresses before the campaign begins, so that one in use is an error at once.
     ///
     /// # Errors
-    /// When it is.
+    /// When an address is in use or is not this machine's.
     pub fn new(options: &Options) -> Result<Self, Error> {
         let mut all = Vec::new();
         for monitor in &options.monitors {
@@ -37,14 +37,14 @@ impl Exporters {
     ///
     /// # Errors
     /// When the system has no room for a process.
-    pub fn look(&mut self, dir: &Path) -> Result<(), Error> {
+    pub fn poll(&mut self, dir: &Path) -> Result<(), Error> {
         for exporter in &mut self.0 {
-            if exporter.pid > 0 && service::ended(exporter.pid).is_none() {
+            if exporter.pid > 0 && wait::poll(exporter.pid).is_none() {
                 continue;
             }
             let Ok(listener) = exporter.listener.try_clone() else { continue };
             let dir = dir.to_path_buf();
-            exporter.pid = service::fork("metrics", move || prometheus::serve(listener, &dir))?;
+            exporter.pid = service::start("metrics", move || prometheus::serve(listener, &dir))?;
         }
         Ok(())
     }
@@ -52,7 +52,7 @@ impl Exporters {
     /// Ends them.
     pub fn end(&mut self) {
         for exporter in &self.0 {
-            service::kill(exporter.pid);
+            wait::kill(exporter.pid);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! From the shms of a campaign's clients to its [`Snapshot`]: what a shm does not tell is saved here, such as rates
-//! and what was found when.
+//! From the shared memory of a campaign's workers to its [`Snapshot`]. What the shared memory does not hold is remembered here:
+//! rates, and what was found when.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::{
@@ -19,19 +19,19 @@ use crate::{
     watch::{self, Broker, Client, Find, Peer, Snapshot},
 };
 
-/// What rates are means over.
+/// Rates are means over this time.
 const RATE_OVER: Duration = Duration::from_secs(5);
 
-/// Time between two points that rates are made from.
+/// Time between two counts from which rates are computed.
 const RATE_EVERY: Duration = Duration::from_millis(250);
 
-/// Finds and messages that are saved.
+/// Finds and messages that are remembered, the newest.
 const REMEMBERED: usize = 20;
 
-/// What the shm of one client shows.
+/// The figures of one client, from its shared memory.
 #[derive(Debug, Clone, Default)]
 pub struct Figures {
-    /// All but the rate, which is filled in by [`Book::snapshot`].
+    /// All but the rate, which is filled in by [`History::snapshot`].
     pub client: Client,
     /// Its branches.
     pub branches: Branches,
@@ -40,10 +40,10 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// What the shm of `client` shows; its search is called `search`. The program began at `begun`.
+    /// The figures of `client`, whose search is called `search`. The program began at `begun`.
     #[must_use]
     pub fn of(client: &client::Client, search: &str, begun: Instant) -> Self {
-        let mut figures = Self::of_board(client.shm(), begun, client.pid().unsigned_abs());
+        let mut figures = Self::of_shm(client.shm(), begun, client.pid().unsigned_abs());
         let c = &mut figures.client;
         let role = client.place.farm.as_ref().filter(|_| search == "targeted").map(|f| f.role.name());
         role.unwrap_or(search).clone_into(&mut c.role);
@@ -57,9 +57,9 @@ impl Figures {
         figures
     }
 
-    /// What `shm` shows; name, role, core and restarts are the caller's to fill in.
+    /// The figures in `shm`, without name, role, core and restarts.
     #[must_use]
-    fn of_board(shm: &WorkerShm, begun: Instant, pid: u32) -> Self {
+    fn of_shm(shm: &WorkerShm, begun: Instant, pid: u32) -> Self {
         let get = |cell: &AtomicU64| cell.load(Ordering::Relaxed);
         let count = |cell: &AtomicU64| get(cell) as usize;
         let searching = shm.searching.load(Ordering::Acquire) != 0;
@@ -94,7 +94,7 @@ struct Rate(VecDeque<(Instant, u64)>);
 impl Rate {
     /// Evaluations per second, given the count at `now`.
     fn at(&mut self, now: Instant, evaluations: u64) -> f64 {
-        // A client that takes over may count from less.
+        // A worker that replaces another may continue from an older count.
         if self.0.back().is_some_and(|(_, before)| *before > evaluations) {
             self.0.clear();
         }
@@ -110,9 +110,9 @@ impl Rate {
     }
 }
 
-/// What is saved of a campaign between two snapshots.
+/// What is remembered of a campaign between two snapshots.
 #[derive(Debug)]
-pub struct Book {
+pub struct History {
     snapshot: Snapshot,
     rates: BTreeMap<String, Rate>,
     /// Crashes and hangs of each client.
@@ -122,7 +122,7 @@ pub struct Book {
     covered: usize,
 }
 
-impl Book {
+impl History {
     /// Of a campaign on `target` that begins `now`.
     #[must_use]
     pub fn new(target: String, goals: Goals, now: Instant) -> Self {
@@ -150,8 +150,8 @@ impl Book {
         dir.clone_into(&mut self.snapshot.directory);
     }
 
-    /// Something went wrong and is being worked around.
-    pub fn say(&mut self, message: &str) {
+    /// Adds a message about something that went wrong while the campaign goes on.
+    pub fn warn(&mut self, message: &str) {
         push(&mut self.snapshot.messages, message.to_owned());
     }
 
@@ -190,7 +190,7 @@ impl Book {
         s
     }
 
-    /// A client that takes over counts from 0: no find is one only if it is more than ever.
+    /// Only more than ever before is a find: a worker that replaces another counts from 0.
     fn note_branches(&mut self, now: Instant, seconds: f64, branches: Branches, client: &str) {
         let new = branches.covered.saturating_sub(self.covered);
         if new > 0 {
@@ -233,10 +233,10 @@ impl Book {
     /// The campaign has failed.
     pub fn failed(&mut self, why: &Error) {
         "failed".clone_into(&mut self.snapshot.stop_reason);
-        self.say(&why.to_string());
+        self.warn(&why.to_string());
     }
 
-    /// The state at the end, which `report` tells.
+    /// The state at the end, from `report`.
     pub fn ended(&mut self, report: &Report) {
         let s = &mut self.snapshot;
         (s.stop_reason, s.branches) = (report.stop_reason.clone(), report.branches);
@@ -244,11 +244,11 @@ impl Book {
         (s.crashes, s.hangs) = (report.crashes.len() as u64, report.hangs.len() as u64);
         s.updated = watch::seconds_since_1970();
         if s.function.is_empty() {
-            // It ended before anybody looked.
+            // It ended before the first poll.
             s.function.clone_from(&report.function);
         }
         for find in &mut s.finds {
-            // Seen only after the search: the report was being written.
+            // It may have been polled only after the search, while the report was written.
             find.seconds = find.seconds.min(report.seconds);
         }
         for client in &mut s.clients {

@@ -1,4 +1,4 @@
-//! What is saved between two snapshots.
+//! What is remembered between two snapshots.
 
 use super::*;
 
@@ -22,7 +22,7 @@ fn rates_are_those_of_the_last_seconds() {
     let rates: Vec<f64> = counts.map(|(ms, n)| rate.at(after(begun, ms), n)).collect();
     assert!((rates[100] - 1e5).abs() < 1.0, "100 evaluations per ms at first: {}", rates[100]);
     assert!(rates[399].abs() < 1.0, "nothing in the last five seconds: {}", rates[399]);
-    assert!(rate.0.len() < 30, "few moments are saved: {}", rate.0.len());
+    assert!(rate.0.len() < 30, "few counts are kept: {}", rate.0.len());
 }
 
 #[test]
@@ -35,12 +35,12 @@ fn a_count_that_falls_begins_a_new_rate() {
 }
 
 #[test]
-fn the_farm_is_the_sum_of_its_clients_and_knows_what_the_best_knows() {
+fn a_farm_has_the_sum_of_its_clients_and_the_branches_of_the_best() {
     let begun = Instant::now();
-    let mut book = Book::new("t".to_owned(), Goals::Branches, begun);
+    let mut history = History::new("t".to_owned(), Goals::Branches, begun);
     let both = |a, b| vec![figures("c1", 9, a, 1), figures("c0", 7, b, 0)];
-    book.snapshot(begun, both(100, 1000), None, 0);
-    let now = book.snapshot(after(begun, 2000), both(300, 1400), None, 0);
+    history.snapshot(begun, both(100, 1000), None, 0);
+    let now = history.snapshot(after(begun, 2000), both(300, 1400), None, 0);
     assert_eq!((now.evaluations, now.crashes, now.branches.covered), (1700, 1, 9));
     assert_eq!(now.clients.iter().map(|c| c.name.as_str()).collect::<Vec<_>>(), ["c0", "c1"]);
     let rates = now.clients.iter().map(|c| c.evaluations_per_second).collect::<Vec<_>>();
@@ -49,33 +49,36 @@ fn the_farm_is_the_sum_of_its_clients_and_knows_what_the_best_knows() {
 }
 
 #[test]
-fn finds_are_told_once_with_their_finder() {
+fn each_find_is_listed_once_with_its_client() {
     let begun = Instant::now();
-    let mut book = Book::new("t".to_owned(), Goals::Branches, begun);
-    book.snapshot(begun, vec![figures("c0", 3, 1, 0), figures("c1", 2, 1, 0)], None, 0);
-    book.snapshot(after(begun, 1000), vec![figures("c0", 3, 2, 0), figures("c1", 4, 2, 2)], None, 0);
-    // Started again, it counts from 0 and finds what was known.
-    book.snapshot(after(begun, 2000), vec![figures("c0", 0, 2, 0), figures("c1", 0, 2, 0)], None, 0);
-    let now = book.snapshot(after(begun, 3000), vec![figures("c0", 3, 2, 0), figures("c1", 4, 2, 2)], None, 0);
-    let told: Vec<_> = now.finds.iter().map(|f| (f.client.as_str(), f.what.as_str())).collect();
-    assert_eq!(told, [("c0", "3 branches, 3 of 20 covered"), ("c1", "1 branch, 4 of 20 covered"), ("c1", "2 crashes")]);
+    let mut history = History::new("t".to_owned(), Goals::Branches, begun);
+    history.snapshot(begun, vec![figures("c0", 3, 1, 0), figures("c1", 2, 1, 0)], None, 0);
+    history.snapshot(after(begun, 1000), vec![figures("c0", 3, 2, 0), figures("c1", 4, 2, 2)], None, 0);
+    // A worker that replaces another counts from 0 and finds the same again.
+    history.snapshot(after(begun, 2000), vec![figures("c0", 0, 2, 0), figures("c1", 0, 2, 0)], None, 0);
+    let now = history.snapshot(after(begun, 3000), vec![figures("c0", 3, 2, 0), figures("c1", 4, 2, 2)], None, 0);
+    let listed: Vec<_> = now.finds.iter().map(|f| (f.client.as_str(), f.what.as_str())).collect();
+    assert_eq!(
+        listed,
+        [("c0", "3 branches, 3 of 20 covered"), ("c1", "1 branch, 4 of 20 covered"), ("c1", "2 crashes")]
+    );
     assert!((now.since_last_find - 2.0).abs() < 1e-6, "{}", now.since_last_find);
 }
 
 #[test]
 fn only_the_last_messages_are_kept() {
-    let mut book = Book::new("t".to_owned(), Goals::Branches, Instant::now());
-    (0..30).for_each(|i| book.say(&i.to_string()));
-    assert_eq!((book.snapshot.messages.len(), book.snapshot.messages[0].as_str()), (20, "10"));
+    let mut history = History::new("t".to_owned(), Goals::Branches, Instant::now());
+    (0..30).for_each(|i| history.warn(&i.to_string()));
+    assert_eq!((history.snapshot.messages.len(), history.snapshot.messages[0].as_str()), (20, "10"));
 }
 
 #[test]
-fn the_end_is_what_the_report_says() {
-    let mut book = Book::new("t".to_owned(), Goals::Branches, Instant::now());
-    book.snapshot(Instant::now(), vec![figures("", 3, 1, 0)], None, 0);
+fn the_last_snapshot_is_that_of_the_report() {
+    let mut history = History::new("t".to_owned(), Goals::Branches, Instant::now());
+    history.snapshot(Instant::now(), vec![figures("", 3, 1, 0)], None, 0);
     let report = crate::report::example::report();
-    book.ended(&report);
-    let s = &book.snapshot;
+    history.ended(&report);
+    let s = &history.snapshot;
     assert_eq!((s.stop_reason.as_str(), s.branches, s.evaluations), ("saturated", report.branches, report.evaluations));
     assert_eq!((s.clients[0].state.as_str(), s.clients[0].evaluations), ("ended", report.evaluations));
 }

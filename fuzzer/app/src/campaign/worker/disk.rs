@@ -1,4 +1,4 @@
-//! A disk that fails: when the campaign writes, what it says when it cannot, and when it tries again.
+//! When the campaign writes, and what happens when it cannot: one message, and another attempt every second.
 
 use std::{
     io::{self, ErrorKind},
@@ -10,14 +10,14 @@ use penfuzz_engine::error::{Error, at};
 
 use crate::campaign::worker_shm::WorkerShm;
 
-/// Time from the start to the first writing of finds: most are made in the first milliseconds, and are written together.
+/// Time from the start to the first writing of finds. Most finds come in the first milliseconds, and are written together.
 const FIRST: Duration = Duration::from_millis(50);
 /// Time between two writings of finds.
 const EVERY: Duration = Duration::from_millis(100);
 /// The same as long as nothing can be written.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// See the module.
+/// When to write next, and whether the last attempt failed.
 #[derive(Debug)]
 pub struct Disk {
     due: Instant,
@@ -43,14 +43,15 @@ impl Disk {
         self.failing
     }
 
-    /// Notes how an attempt ended, after which `unwritten` finds are not on the disk, and tells the user when that changes.
-    pub fn note(&mut self, done: &io::Result<()>, unwritten: usize, shm: &mut WorkerShm) {
+    /// Notes the result of an attempt, after which `unwritten` finds are not on the disk. The user gets a message when writing
+    /// begins to fail, and when it succeeds again.
+    pub fn note(&mut self, done: &io::Result<()>, unwritten: usize, shm: &WorkerShm) {
         match done {
-            Err(e) if !self.failing => shm.say(&format!(
+            Err(e) if !self.failing => shm.warn(&format!(
                 "{e}; the search goes on in memory, and {unwritten} finds wait to be written, which is tried every second: {}",
                 advice(e.kind())
             )),
-            Ok(()) if self.failing => shm.say("the disk can be written again; everything found so far is on it"),
+            Ok(()) if self.failing => shm.warn("the disk can be written again; everything found so far is on it"),
             _ => {}
         }
         self.failing = done.is_err();
@@ -65,7 +66,7 @@ fn advice(kind: ErrorKind) -> &'static str {
         ErrorKind::ReadOnlyFilesystem => "make the file system writable again",
         ErrorKind::PermissionDenied => "give this user the right to write there",
         ErrorKind::NotFound => "put the directory back",
-        _ => "look into the log of the system (dmesg)",
+        _ => "see the log of the system (dmesg)",
     }
 }
 
@@ -84,16 +85,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_is_told_when_it_begins_and_when_it_ends() {
+    fn there_is_a_message_when_a_failure_begins_and_when_it_ends() {
         let shm = WorkerShm::map().unwrap();
         let mut disk = Disk::default();
         let fail = || Err(io::Error::from(ErrorKind::StorageFull));
         for done in [Ok(()), fail(), fail(), fail(), Ok(()), Ok(())] {
             disk.note(&done, 3, shm);
         }
-        let (said, _) = shm.messages(0);
-        assert_eq!(said.len(), 2, "{said:?}");
-        assert!(said[0].contains("3 finds wait") && said[0].contains("free some space"), "{said:?}");
-        assert!(said[1].contains("written again"), "{said:?}");
+        let (sent, _) = shm.messages(0);
+        assert_eq!(sent.len(), 2, "{sent:?}");
+        assert!(sent[0].contains("3 finds wait") && sent[0].contains("free some space"), "{sent:?}");
+        assert!(sent[1].contains("written again"), "{sent:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! What other fuzzers find, into the campaign: evaluated like seeds, kept if it saturates a branch.
+//! Imports what other fuzzers find: evaluated like seeds, kept if it saturates a branch.
 
 use std::{
     collections::VecDeque,
@@ -15,27 +15,27 @@ use crate::{
     sync::{Import, Importer},
 };
 
-/// Time between two turns of the search that imports may take: a corpus may hold a million inputs, or endless loops.
+/// Longest time of imports between two turns of the search: a corpus may have a million inputs, or inputs that hang.
 const SLICE: Duration = Duration::from_millis(100);
 
-/// Deaths of workers under one input before it is not imported again. One may be chance: a worker is killed from outside.
+/// Deaths of workers under one input after which it is not imported again. One may be chance: another process killed the worker.
 const TOO_MANY_DEATHS: usize = 2;
 
 /// Deaths that are saved.
 const DEATHS: usize = 1000;
 
-/// Inputs on their way from other fuzzers.
+/// Inputs of other fuzzers that are not evaluated yet.
 pub(super) struct Imports {
     importer: Importer,
     waiting: VecDeque<Import>,
-    /// As in names: the import whose finds are being kept.
+    /// The part `op` in the names of kept inputs, while an import is being evaluated.
     op: Option<String>,
-    /// The search begins again only after as much time as the last slice took.
+    /// The next slice begins after as much time of search as the last slice took.
     next_slice: Instant,
 }
 
 impl Imports {
-    /// Nothing when there is no directory to import from. What is wrong with the directories is told by the first worker.
+    /// `None` when there is no directory to import from. Only the first worker warns about directories that cannot be used.
     pub(super) fn begin(dirs: &[PathBuf], own: &Path, is_first: bool) -> Result<Option<Self>, Error> {
         if dirs.is_empty() {
             return Ok(None);
@@ -48,13 +48,13 @@ impl Imports {
         Ok(Some(Self { importer, waiting, op: None, next_slice: Instant::now() }))
     }
 
-    /// What names of kept inputs say instead of the search, while an import is being kept.
+    /// The part `op` in the names of inputs that are kept now; `None` when the search found them.
     pub(super) fn op(&self) -> Option<&str> {
         self.op.as_deref()
     }
 
-    /// Looks for new inputs when the last ones are done; true when some wait and it is their turn. What the user should know
-    /// goes to `shm`.
+    /// Polls the directories when all inputs are evaluated; true when some wait and it is their turn. Messages for the user go to
+    /// `shm`.
     fn fill(&mut self, now: Instant, shm: &WorkerShm) -> bool {
         if now < self.next_slice {
             return false;
@@ -62,7 +62,7 @@ impl Imports {
         if self.waiting.is_empty() {
             self.waiting = self.importer.poll(now).into();
             for message in self.importer.messages() {
-                shm.say(&message);
+                shm.warn(&message);
             }
         }
         !self.waiting.is_empty()
@@ -74,7 +74,7 @@ impl Imports {
 }
 
 impl Campaign<'_> {
-    /// Evaluates some of what has come from other fuzzers; true when more is waiting.
+    /// Evaluates some inputs of other fuzzers; true when more are waiting.
     pub(super) fn import<Z>(
         &mut self,
         fuzzer: &mut Z,
@@ -126,8 +126,8 @@ impl Campaign<'_> {
         (deaths < TOO_MANY_DEATHS).then_some(bytes)
     }
 
-    /// Notes the input under which the last worker died, in the size that the function takes.
-    pub(super) fn suspect(&mut self, fatal_input: &[u8]) {
+    /// Notes that a worker died under this input, so that it is not imported too often. In the size that the function takes.
+    pub(super) fn note_death_under(&mut self, fatal_input: &[u8]) {
         if self.imports.is_some() {
             let fatal_inputs = &mut self.store.saved.fatal_inputs;
             fatal_inputs.truncate(DEATHS - 1);

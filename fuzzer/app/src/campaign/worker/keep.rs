@@ -1,4 +1,5 @@
-//! How a worker keeps what it finds: noted at once, written together now and then, and shown when it is on the disk.
+//! How a worker keeps what it finds: noted in memory at once, written to the disk together every 100 ms, and shown once it is
+//! there.
 
 use core::sync::atomic::Ordering;
 use std::io;
@@ -25,16 +26,16 @@ use crate::{
 /// Seconds between two writings of state, statistics and reports.
 const STATE_EVERY: f64 = 5.0;
 
-/// The same for the state when an earlier worker was killed: what is not saved by then is lost to the next death.
+/// The same for the state after a worker was killed: what is not saved when the next one dies is lost.
 const STATE_AFTER_DEATH: f64 = 0.2;
 
 impl Campaign<'_> {
-    /// Notes what is new; now and then writes it to the disk and then shows it on the shm.
+    /// Notes new finds; when it is time, writes them to the disk and then updates the counters in the shared memory.
     pub(super) fn sync(&mut self, executor: &mut Executor, state: &State) -> Result<(), Error> {
         self.hold.come_back();
         self.note_finds(state, executor.evaluator().evaluations())?;
         if self.disk.is_due() || (self.shm.is_nearly_full() && !self.disk.is_failing()) {
-            self.settle(executor, state)?;
+            self.flush(executor, state)?;
         }
         Ok(())
     }
@@ -48,21 +49,21 @@ impl Campaign<'_> {
         self.sync_faults(state)
     }
 
-    /// Writes what is due, then shows it. When the disk fails, all of it is kept and tried again.
-    pub(super) fn settle(&mut self, executor: &mut Executor, state: &State) -> Result<(), Error> {
-        // What is on the shm only would be forgotten there otherwise.
+    /// Writes what is due, then updates the counters. When the disk fails, everything is kept in memory and tried again.
+    pub(super) fn flush(&mut self, executor: &mut Executor, state: &State) -> Result<(), Error> {
+        // What is only in the journal would be lost when the journal is emptied.
         self.note_finds(state, executor.evaluator().evaluations())?;
         let done = self.write_due(executor, state)?;
         self.disk.note(&done, self.store.unwritten(), self.shm);
-        self.show(state.metadata::<Saturation>()?);
+        self.update_counters(state.metadata::<Saturation>()?);
         Ok(())
     }
 
     fn write_due(&mut self, executor: &mut Executor, state: &State) -> Result<io::Result<()>, Error> {
-        // What failed may have been any of it.
+        // Any of the files may be the one that failed.
         let all = self.disk.is_failing() || guard::is_worn_out();
         let seconds = self.shm.seconds(self.begun);
-        if let Err(e) = self.flush() {
+        if let Err(e) = self.write_finds() {
             return Ok(Err(e));
         }
         let every = if self.store.saved.workers > 1 { STATE_AFTER_DEATH } else { STATE_EVERY };
@@ -80,8 +81,8 @@ impl Campaign<'_> {
         Ok(Ok(()))
     }
 
-    /// Writes the finds; the supervisor need not remember them any more then.
-    fn flush(&mut self) -> io::Result<()> {
+    /// Writes the finds, and then empties the journal.
+    fn write_finds(&mut self) -> io::Result<()> {
         self.store.flush()?;
         self.shm.forget_finds();
         self.shm.forget_fatal_inputs();
@@ -118,7 +119,7 @@ impl Campaign<'_> {
         Ok(())
     }
 
-    fn show(&self, saturation: &Saturation) {
+    fn update_counters(&self, saturation: &Saturation) {
         let (total, covered, saturated, given_up) = saturation.counts();
         let files = self.store.counts();
         let set = |cell: &core::sync::atomic::AtomicU64, value: usize| cell.store(value as u64, Ordering::Relaxed);
@@ -128,7 +129,7 @@ impl Campaign<'_> {
         set(&self.shm.hangs, files.hangs);
         set(&self.shm.unwritten, self.store.unwritten());
         if self.store.unwritten() == 0 {
-            // Told only of what is on the disk.
+            // Only what is on the disk is shown.
             set(&self.shm.covered, covered);
             set(&self.shm.saturated, saturated);
             set(&self.shm.given_up, given_up);
@@ -156,7 +157,7 @@ impl Campaign<'_> {
         Ok(())
     }
 
-    /// Takes out of the state of LibAFL what `state.json` is to know.
+    /// Copies to the store what `state.json` holds of the state of LibAFL.
     fn remember(&mut self, executor: &Executor, state: &State) -> Result<(), Error> {
         saved_state::remember(state, &mut self.store.saved)?;
         saved_state::remember_progress(executor.evaluator(), state, &mut self.store.saved)?;
@@ -168,18 +169,18 @@ impl Campaign<'_> {
     pub(super) fn finish(mut self, stop: StopReason, executor: &mut Executor, state: &State) -> Result<End, Error> {
         self.note_finds(state, executor.evaluator().evaluations())?;
         self.remember(executor, state)?;
-        let mut done = self.flush().and_then(|()| self.store.save());
+        let mut done = self.write_finds().and_then(|()| self.store.save());
         if done.is_ok() {
             done = self.write_reports(stop, executor, state)?;
         }
-        self.show(state.metadata::<Saturation>()?);
+        self.update_counters(state.metadata::<Saturation>()?);
         match done {
             Ok(()) => Ok(End::Finished),
             Err(e) => Err(disk::lost(self.store.dir(), &e, self.store.unwritten())),
         }
     }
 
-    /// Statistics and reports; also of a campaign that still runs.
+    /// Writes statistics and reports, also of a campaign that still runs.
     fn write_reports(
         &mut self,
         stop: StopReason,

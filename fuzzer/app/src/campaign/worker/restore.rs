@@ -1,4 +1,4 @@
-//! How a worker begins: with what earlier ones left, the seeds, and the inputs that killed the last one.
+//! How a worker begins: with the finds of earlier workers, the inputs that killed them, and the seeds.
 
 use core::sync::atomic::Ordering;
 use std::{io, path::Path, time::Duration};
@@ -11,15 +11,16 @@ use penfuzz_engine::{
     stages::finds,
 };
 
-use super::{Campaign, Executor, Manager, State, silence};
+use super::{Campaign, Executor, Manager, State};
 use crate::{
     campaign::saved_state,
+    process::streams,
     replay::fatal_input::{self, Death},
 };
 
 impl Campaign<'_> {
-    /// Seeds, or what an earlier run left.
-    pub(super) fn take_up<Z>(
+    /// Evaluates the inputs of earlier workers, of the other clients, and the seeds, and restores the saved state.
+    pub(super) fn restore<Z>(
         &mut self,
         fuzzer: &mut Z,
         executor: &mut Executor,
@@ -36,7 +37,7 @@ impl Campaign<'_> {
         let is_first = self.shm.searching.load(Ordering::Relaxed) == 0;
         let seeds = if resumed && is_first { Vec::new() } else { self.seeds()? };
         if resumed && is_first {
-            // A later worker goes on with the seeds of a new campaign, but not with those of an old one.
+            // The seeds of a resumed campaign are not tried: neither by this worker, nor by one that replaces it.
             self.shm.seeds_tried.store(u64::MAX, Ordering::Relaxed);
             eprintln!(
                 "penfuzz: resuming {} with {} inputs after {count} evaluations",
@@ -44,39 +45,39 @@ impl Campaign<'_> {
                 self.store.queue().len() + self.store.pending().len(),
             );
         }
-        silence(&[libc::STDERR_FILENO])?;
+        streams::disconnect(&[libc::STDERR_FILENO])?;
         self.shm.searching.store(1, Ordering::Release);
         let lost = self.shm.finds();
         finds::submit(kept, fuzzer, executor, state, manager)?;
         finds::submit(lost, fuzzer, executor, state, manager)?;
-        finds::submit(self.of_the_others(), fuzzer, executor, state, manager)?;
+        finds::submit(self.inputs_of_other_clients(), fuzzer, executor, state, manager)?;
         for bytes in saved_state::restore(state, &self.store.saved)? {
             fuzzer.add_input(state, executor, manager, BytesInput::new(bytes))?;
         }
         saved_state::restore_progress(executor.evaluator_mut(), &self.store.saved);
         let fatal_inputs = self.shm.fatal_inputs();
         for (death, bytes) in fatal_inputs.iter().filter_map(|(n, bytes)| Some((Death::of_number(*n)?, bytes))) {
-            self.suspect(bytes);
-            self.explain(death, bytes, executor.evaluator_mut(), state)?;
+            self.note_death_under(bytes);
+            self.record_death(death, bytes, executor.evaluator_mut(), state)?;
         }
         if !fatal_inputs.is_empty() {
-            // At once: the next death may come before the next time to save.
+            // At once: the next death may come before the next save.
             executor.evaluator_mut().set_evaluations(count);
-            self.settle(executor, state)?;
+            self.flush(executor, state)?;
         }
         finds::submit(self.store.to_run_again(), fuzzer, executor, state, manager)?;
         if resumed {
-            // Looking again at what was known is no new evaluation.
+            // Repeated evaluations do not count.
             executor.evaluator_mut().set_evaluations(count);
         }
         let tried = self.shm.seeds_tried.load(Ordering::Relaxed).min(seeds.len() as u64);
         for seed in seeds.into_iter().skip(tried as usize) {
-            // One may kill this worker: the next goes on behind it, and knows what was found before.
+            // The seed may kill this worker: then the next one goes on with the seed after it, and with what was found before.
             self.shm.seeds_tried.fetch_add(1, Ordering::Relaxed);
             let known = (state.metadata::<Saturation>()?.generation, state.solutions().count());
             finds::submit(vec![seed.clone()], fuzzer, executor, state, manager)?;
             if known != (state.metadata::<Saturation>()?.generation, state.solutions().count()) {
-                // It is not tried again, so the next worker must hear of it even if it is not on the disk by then.
+                // The seed is not tried again, so the next worker needs it in the journal, also if it is not on the disk yet.
                 executor.evaluator_mut().note_find(&seed);
             }
             self.sync(executor, state)?;
@@ -84,8 +85,8 @@ impl Campaign<'_> {
         self.sync(executor, state)
     }
 
-    /// Finds out what the input did that killed the last worker.
-    fn explain(
+    /// Runs the input that killed a worker again, and records its branches and its fault.
+    fn record_death(
         &mut self,
         death: Death,
         bytes: &[u8],
@@ -110,7 +111,7 @@ impl Campaign<'_> {
             },
         );
         let ms = (self.shm.seconds(self.begun) * 1e3) as u64;
-        // The first death of a kind stands for all in which nothing new is seen.
+        // Deaths of one kind that cover nothing new are one fault.
         if !self.store.keep_fault(bytes, &death.fault(&[], place.clone()), ms) && !new.is_empty() {
             self.store.keep_fault(bytes, &death.fault(&new, place), ms);
         }

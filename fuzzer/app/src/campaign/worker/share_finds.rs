@@ -1,4 +1,4 @@
-//! What a client of a farm tells the others, and what it makes of what it hears.
+//! What a client of a farm sends to the others, and how it uses what it receives.
 
 use libafl::{HasMetadata, corpus::Corpus, inputs::BytesInput, state::HasCorpus};
 use penfuzz_engine::{
@@ -14,8 +14,8 @@ use crate::{
 };
 
 impl Campaign<'_> {
-    /// Exchanges news with the other clients, if it is time to.
-    pub(super) fn talk<Z>(
+    /// Receives finds of the other clients and sends its own, if it is time to.
+    pub(super) fn share_finds<Z>(
         &mut self,
         fuzzer: &mut Z,
         executor: &mut Executor,
@@ -27,59 +27,59 @@ impl Campaign<'_> {
     {
         let Some(broker_client) = self.broker_client.as_mut().filter(|e| e.is_due()) else { return Ok(()) };
         broker_client.attach(&self.shm.llmp_id);
-        let heard = broker_client.hear();
-        if !heard.is_empty() {
-            take_in(heard, fuzzer, executor, state, manager)?;
+        let received = broker_client.receive();
+        if !received.is_empty() {
+            use_received(received, fuzzer, executor, state, manager)?;
             self.sync(executor, state)?;
         }
-        // On disk before anybody is told: nobody else keeps a crash that he knows of.
+        // On disk before it is sent: other clients do not keep a crash whose place they have received.
         if self.store.unwritten() > 0 && !self.disk.is_failing() {
-            self.settle(executor, state)?;
+            self.flush(executor, state)?;
         }
-        self.tell(state)
+        self.send_finds(state)
     }
 
-    fn tell(&mut self, state: &State) -> Result<(), Error> {
+    fn send_finds(&mut self, state: &State) -> Result<(), Error> {
         let Some(broker_client) = self.broker_client.as_mut() else { return Ok(()) };
         let saturation = state.metadata::<Saturation>()?;
-        if broker_client.knows_nobody() || self.told_generation != saturation.generation {
-            self.told_generation = saturation.generation;
+        if broker_client.must_send_all() || self.sent_generation != saturation.generation {
+            self.sent_generation = saturation.generation;
             let corpus = state.corpus();
             for id in corpus.ids() {
-                broker_client.tell(Body::Input(corpus.cloned_input_for_id(id)?.into()));
+                broker_client.send(Body::Input(corpus.cloned_input_for_id(id)?.into()));
             }
             for pending in &saturation.pending {
-                broker_client.tell(Body::Input(pending.bytes.clone()));
+                broker_client.send(Body::Input(pending.bytes.clone()));
             }
             for b in 0..saturation.len() {
                 if saturation.is_given_up(b) {
-                    broker_client.tell(Body::GivenUp(b as u32));
+                    broker_client.send(Body::GivenUp(b as u32));
                 }
                 if saturation.is_covered_by_crash(b) {
-                    broker_client.tell(Body::CoveredByCrash(b as u32));
+                    broker_client.send(Body::CoveredByCrash(b as u32));
                 }
             }
             for key in &state.metadata::<KnownPlaces>()?.0 {
-                broker_client.tell(Body::Fault(*key));
+                broker_client.send(Body::Fault(*key));
             }
         }
         if let Ok(spent) = state.metadata::<Spent>() {
-            broker_client.tell_spent(&spent.evaluations);
+            broker_client.send_spent(&spent.evaluations);
         }
         Ok(())
     }
 
-    /// What the other clients have in their directories: also those that are not running this time.
-    pub(super) fn of_the_others(&self) -> Vec<Vec<u8>> {
+    /// The inputs in the directories of the other clients, also of those that do not run this time.
+    pub(super) fn inputs_of_other_clients(&self) -> Vec<Vec<u8>> {
         let Some(farm) = &self.place.farm else { return Vec::new() };
         let others = cluster::client_directories(&farm.root).into_iter().filter(|dir| dir != self.store.dir());
         others.flat_map(|dir| store::peek(&dir).1).map(|(_, bytes)| bytes).collect()
     }
 }
 
-/// Evaluates inputs, believes verdicts.
-fn take_in<Z>(
-    heard: Vec<Body>,
+/// Evaluates received inputs; takes over branches given up, faults and budgets as they are.
+fn use_received<Z>(
+    received: Vec<Body>,
     fuzzer: &mut Z,
     executor: &mut Executor,
     state: &mut State,
@@ -90,7 +90,7 @@ where
 {
     let n = state.metadata::<Saturation>()?.len();
     let (mut inputs, mut given_up) = (Vec::new(), Vec::new());
-    for body in heard {
+    for body in received {
         match body {
             Body::Input(bytes) => inputs.push(bytes),
             Body::GivenUp(branch) => given_up.push(branch as usize),
@@ -108,7 +108,7 @@ where
             }
         }
     }
-    // First: what an input covers is not given up.
+    // Before branches are given up: those that an input covers are not.
     finds::submit(inputs, fuzzer, executor, state, manager)?;
     for branch in given_up {
         if branch < n && state.metadata::<Saturation>()?.is_goal(branch) {

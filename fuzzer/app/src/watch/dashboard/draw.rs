@@ -1,5 +1,5 @@
-//! The picture: headline, curve of the branches, rates, clients, finds, messages. Colours are the terminal's own, so that it
-//! can be read on light and on dark.
+//! Draws the dashboard: headline, curve of the branches, rates, clients, finds, messages. It uses the colours of the terminal,
+//! so that it can be read on light and on dark backgrounds.
 
 use ratatui::{
     Frame,
@@ -19,10 +19,10 @@ use crate::{
     watch::{Client, Snapshot, lines::short},
 };
 
-/// Rows without which neither curve nor table say anything.
+/// Rows below which curve and table are too small to be of use.
 const LEAST_HEIGHT: u16 = 12;
 
-/// Draws `now`, and what led to it, on the whole frame.
+/// Draws `now` and the history `trail` on the whole frame.
 pub fn campaign(frame: &mut Frame, now: &Snapshot, trail: &Trail) {
     let area = frame.area();
     let [head, body] = Layout::vertical([Constraint::Length(4), Constraint::Min(0)]).areas(area);
@@ -76,7 +76,7 @@ fn headline(frame: &mut Frame, area: Rect, now: &Snapshot) {
     let mut lines = vec![Line::from(first).bold(), second];
     lines.extend(warning(now));
     let block = Block::new().borders(Borders::TOP).title(Line::from(title).bold()).title(
-        // The one that is cut when there is no room for both.
+        // The second title is cut when there is no room for both.
         Line::from(right).alignment(Alignment::Right),
     );
     frame.render_widget(Paragraph::new(lines).block(block), area);
@@ -87,7 +87,7 @@ fn count(n: u64, what: &str) -> Span<'static> {
     if n == 0 { text } else { text.red().bold() }
 }
 
-/// Of the farm: what is not as it should be.
+/// What is wrong: finds that are not on disk, machines that are not connected.
 fn warning(now: &Snapshot) -> Option<Line<'static>> {
     let mut parts = Vec::new();
     if now.unwritten > 0 {
@@ -118,7 +118,7 @@ fn curve(frame: &mut Frame, area: Rect, now: &Snapshot, trail: &Trail) {
     frame.render_widget(chart, area);
 }
 
-/// Each value holds until the next, and the last until `end`.
+/// The corners of a step function: each value holds until the next, and the last until `end`.
 fn steps(points: &[(f64, f64)], end: f64) -> Vec<(f64, f64)> {
     let mut out: Vec<(f64, f64)> = Vec::with_capacity(2 * points.len() + 1);
     for &(x, y) in points {
@@ -133,7 +133,7 @@ fn steps(points: &[(f64, f64)], end: f64) -> Vec<(f64, f64)> {
     out
 }
 
-/// One row per client, as far as there is room.
+/// Draws one row per client, as far as there is room.
 fn rates(frame: &mut Frame, area: Rect, now: &Snapshot, trail: &Trail) {
     let block = block("evaluations per second");
     let inner = block.inner(area);
@@ -156,7 +156,7 @@ fn rates(frame: &mut Frame, area: Rect, now: &Snapshot, trail: &Trail) {
     }
 }
 
-/// A campaign of one client has no name for it.
+/// The name of a client; `all` for the only one of a campaign, which has none.
 fn shown_name(client: &Client) -> &str {
     if client.name.is_empty() { "all" } else { &client.name }
 }

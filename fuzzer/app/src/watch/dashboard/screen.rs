@@ -1,4 +1,4 @@
-//! The terminal behind standard error, taken whole and given back as it was.
+//! The terminal on standard error, used as a whole and restored at the end.
 
 use std::{
     io::{self, Stderr},
@@ -16,24 +16,24 @@ use ratatui::{
     layout::Rect,
 };
 
-/// See the module. Dropping it gives the terminal back.
+/// The terminal while the dashboard uses it. Dropping it restores the terminal.
 pub struct Screen {
     terminal: Terminal<CrosstermBackend<Stderr>>,
     size: (u16, u16),
-    _silence: Option<Silence>,
+    _no_echo: Option<NoEcho>,
 }
 
 impl Screen {
-    /// Takes the terminal.
+    /// Switches to the alternate screen, without echo of keys.
     ///
     /// # Errors
     /// When it cannot be written to.
     pub fn take() -> io::Result<Self> {
-        let silence = Silence::new();
+        let no_echo = NoEcho::new();
         execute!(io::stderr(), EnterAlternateScreen)?;
         let size = size();
         match terminal(size) {
-            Ok(terminal) => Ok(Self { terminal, size, _silence: silence }),
+            Ok(terminal) => Ok(Self { terminal, size, _no_echo: no_echo }),
             Err(e) => {
                 let _ = execute!(io::stderr(), LeaveAlternateScreen, Show);
                 Err(e)
@@ -41,7 +41,7 @@ impl Screen {
         }
     }
 
-    /// Draws a picture of the terminal's size at this moment.
+    /// Draws a picture of the present size of the terminal.
     ///
     /// # Errors
     /// When the terminal cannot be written to.
@@ -60,15 +60,15 @@ impl Drop for Screen {
     }
 }
 
-/// A terminal of a fixed size. ratatui would ask for the size through crossterm, which starts programs when it does not
-/// find it, and would open what it reads keys with.
+/// A terminal of a fixed size. Otherwise ratatui gets the size through crossterm, which starts programs when the terminal does
+/// not report it, and opens the terminal to read keys.
 fn terminal((width, height): (u16, u16)) -> io::Result<Terminal<CrosstermBackend<Stderr>>> {
     execute!(io::stderr(), Clear(ClearType::All))?;
     let viewport = Viewport::Fixed(Rect::new(0, 0, width, height));
     Terminal::with_options(CrosstermBackend::new(io::stderr()), TerminalOptions { viewport })
 }
 
-/// Columns and rows; the classic ones when the terminal does not tell.
+/// Columns and rows; 80 and 24 when the terminal does not report them.
 fn size() -> (u16, u16) {
     let mut size = MaybeUninit::<libc::winsize>::zeroed();
     // SAFETY: the call fills in the structure that it is given, which is valid when all zero.
@@ -79,12 +79,12 @@ fn size() -> (u16, u16) {
     if size.ws_col == 0 || size.ws_row == 0 { (80, 24) } else { (size.ws_col, size.ws_row) }
 }
 
-/// Keys are not shown, which would spoil the picture, but all of them still do what they do: the terminal stays in its
-/// ordinary mode.
-struct Silence(libc::termios);
+/// The mode of the terminal before its echo was switched off: echoed keys would spoil the picture. Otherwise the terminal stays
+/// in its ordinary mode, so that all keys keep their meaning. Dropping it restores the mode.
+struct NoEcho(libc::termios);
 
-impl Silence {
-    /// `None` when the terminal is not ours to change: then the picture may be spoilt.
+impl NoEcho {
+    /// `None` when this process may not change the terminal: then keys may spoil the picture.
     fn new() -> Option<Self> {
         let mut old = MaybeUninit::<libc::termios>::zeroed();
         // SAFETY: the calls only read; the structure is used when it was filled in.
@@ -104,7 +104,7 @@ impl Silence {
     }
 }
 
-impl Drop for Silence {
+impl Drop for NoEcho {
     fn drop(&mut self) {
         // SAFETY: the structure that the terminal had before.
         unsafe { libc::tcsetattr(libc::STDERR_FILENO, libc::TCSANOW, &raw const self.0) };

@@ -1,9 +1,10 @@
-//! The processes of a farm besides its clients: the broker, and now and then a reporter.
+//! The processes of a farm besides its clients: the broker, and from time to time a reporter.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::{
     fs::File,
     net::TcpListener,
+    os::unix::process::ExitStatusExt,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -22,17 +23,18 @@ use crate::{
             client::{self, Client},
             snapshots,
         },
+        worker,
         worker_shm::{StopReason, WorkerShm},
     },
     output::directory,
-    process::service,
+    process::{interrupts::SecondCtrlC, service, wait},
     watch,
 };
 
 /// Pause before a broker is started again.
 const BROKER_PAUSE: Duration = Duration::from_millis(500);
 
-/// Time without a beat after which a broker is taken for dead.
+/// Time without a beat after which a broker counts as dead.
 const BROKER_SILENCE: Duration = Duration::from_secs(10);
 
 /// Shortest and longest time between two reports; in between, a 60th of the age of the campaign.
@@ -41,19 +43,23 @@ const REPORTS: (f64, f64) = (5.0, 120.0);
 /// Time for a reporter, which runs every input once more.
 const REPORT_TIME: Duration = Duration::from_mins(2);
 
+/// Pause between two polls of the last reporter.
+const POLL_EVERY: Duration = Duration::from_millis(1);
+
 /// Time for loading a target.
 const LOADING_TIME: Duration = Duration::from_mins(10);
 
-/// See the module.
-pub struct Services {
+/// The broker and the reporter of a farm, and what they need: the directory with its lock, the port for other machines, shared
+/// memory.
+pub struct FarmProcesses {
     dir: PathBuf,
-    /// Held as long as the campaign runs.
+    /// Locked as long as the campaign runs.
     _lock: File,
     broker_info: &'static BrokerInfo,
     public: Option<TcpListener>,
     broker: Broker,
     reporter: Option<i32>,
-    reporter_board: *mut WorkerShm,
+    reporter_shm: &'static WorkerShm,
     next_report: f64,
 }
 
@@ -64,15 +70,15 @@ struct Broker {
     last_beat: (u64, Instant),
 }
 
-impl Services {
-    /// Settles the directory, and opens the port for other machines.
+impl FarmProcesses {
+    /// Finds out the directory and locks it, and opens the port for other machines.
     ///
     /// # Errors
-    /// What the user must know: there is no such function, the directory is in use, the port is taken.
+    /// There is no such function or core, the directory is in use, or the port is.
     pub fn new(options: &Options, begun: Instant) -> Result<Self, Error> {
         check_cores(&options.farm.cores)?;
         let public = open_port(options)?;
-        let dir = look_ahead(options)?;
+        let dir = probe(options)?;
         let lock = directory::lock(&dir, std::process::id())?;
         let broker_info = BrokerInfo::map()?;
         if let Some(address) = public.as_ref().and_then(|p| p.local_addr().ok()) {
@@ -86,7 +92,7 @@ impl Services {
             public,
             broker,
             reporter: None,
-            reporter_board: WorkerShm::map()?,
+            reporter_shm: WorkerShm::map()?,
             next_report: REPORTS.0,
         })
     }
@@ -96,7 +102,7 @@ impl Services {
         &self.dir
     }
 
-    /// Where the broker is.
+    /// The memory that the broker shares with the clients.
     pub fn broker_info(&self) -> &'static BrokerInfo {
         self.broker_info
     }
@@ -106,18 +112,18 @@ impl Services {
         snapshots::broker(self.broker_info, self.broker.restarts)
     }
 
-    /// Looks after broker and reporter.
+    /// Polls broker and reporter, and starts them when it is time to.
     ///
     /// # Errors
     /// When the system has no room for a process.
-    pub fn look(&mut self, options: &Options, clients: &[Client], begun: Instant) -> Result<(), Error> {
-        self.look_at_broker(options)?;
+    pub fn poll(&mut self, options: &Options, clients: &[Client], begun: Instant) -> Result<(), Error> {
+        self.poll_broker(options)?;
         let seconds = seconds(clients, begun);
         if let Some(pid) = self.reporter {
-            if service::ended(pid).is_some() {
+            if wait::poll(pid).is_some() {
                 self.reporter = None;
             } else if seconds > self.next_report + REPORT_TIME.as_secs_f64() {
-                service::kill(pid);
+                wait::kill(pid);
             }
         }
         if self.reporter.is_none() && seconds >= self.next_report {
@@ -127,7 +133,7 @@ impl Services {
         Ok(())
     }
 
-    fn look_at_broker(&mut self, options: &Options) -> Result<(), Error> {
+    fn poll_broker(&mut self, options: &Options) -> Result<(), Error> {
         let broker = &mut self.broker;
         let now = Instant::now();
         if broker.pid > 0 {
@@ -135,9 +141,9 @@ impl Services {
             if beat != broker.last_beat.0 {
                 broker.last_beat = (beat, now);
             } else if broker.last_beat.1.elapsed() > BROKER_SILENCE {
-                service::kill(broker.pid);
+                wait::kill(broker.pid);
             }
-            if service::ended(broker.pid).is_none() {
+            if wait::poll(broker.pid).is_none() {
                 return Ok(());
             }
             (broker.pid, broker.not_before) = (0, now + BROKER_PAUSE);
@@ -149,8 +155,8 @@ impl Services {
         broker.last_beat.1 = now;
         let (broker_info, remote) = (self.broker_info, &options.farm.remote_brokers);
         let public = self.public.as_ref().and_then(|p| p.try_clone().ok());
-        broker.pid = service::fork("broker", move || {
-            // A thread that fails leaves the others without what it did: better a new broker.
+        broker.pid = service::start("broker", move || {
+            // A thread that panics would leave the broker without the link that it served: a new broker has all links.
             // SAFETY: ends the process.
             std::panic::set_hook(Box::new(|_| unsafe { libc::_exit(1) }));
             broker::run(broker_info, public, remote).map(|_| ())
@@ -160,42 +166,46 @@ impl Services {
 
     /// Starts a reporter.
     fn report(&self, options: &Options, totals: Totals) -> Result<i32, Error> {
-        let (dir, shm) = (self.dir.clone(), self.reporter_board);
-        service::fork("report", move || {
-            // SAFETY: the child is the only one to write to the shm.
-            client::live(unsafe { &mut *shm }, |_| {
-                reporter::write(options, &dir, totals).map(|_| crate::campaign::worker::End::Finished)
-            })
+        let (dir, shm) = (self.dir.clone(), self.reporter_shm);
+        service::start("report", move || {
+            client::work_and_exit(shm, || reporter::write(options, &dir, totals).map(|_| worker::End::Finished))
         })
     }
 
-    /// Writes the last report; returns where it is.
+    /// Writes the last report; returns its directory.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When it cannot be written, in [`REPORT_TIME`] or before a second Ctrl-C.
     pub fn finish(
         &mut self,
         options: &Options,
         clients: &[Client],
         begun: Instant,
         stop: StopReason,
+        second_ctrl_c: &mut SecondCtrlC,
     ) -> Result<PathBuf, Error> {
         if let Some(pid) = self.reporter.take() {
-            let _ = service::wait(pid, Duration::ZERO);
+            let _ = wait::wait_until(pid, Instant::now());
         }
-        // SAFETY: no reporter runs.
-        let shm = unsafe { &*self.reporter_board };
+        let shm = self.reporter_shm;
         shm.error.set("");
         let pid = self.report(options, totals(clients, begun, stop))?;
-        let status = service::wait(pid, REPORT_TIME);
-        if libc::WIFSIGNALED(status) {
+        let deadline = Instant::now() + REPORT_TIME;
+        let status = wait::wait_with(pid, || {
+            if second_ctrl_c.poll() || Instant::now() >= deadline {
+                wait::kill(pid);
+            }
+            POLL_EVERY
+        })
+        .status;
+        if let Some(signal) = status.signal() {
             return Err(Error::new(format!(
                 "the process that writes the report was killed ({}); what was found is in {}, and the same command goes on",
-                signal_name(libc::WTERMSIG(status)),
+                signal_name(signal),
                 self.dir.display()
             )));
         }
-        if status != 0 || shm.error.get().is_some() {
+        if !status.success() || shm.error.get().is_some() {
             return Err(client::failure(shm));
         }
         Ok(self.dir.clone())
@@ -203,8 +213,8 @@ impl Services {
 
     /// Ends every process that is left.
     pub fn end(&mut self) {
-        service::kill(self.broker.pid);
-        service::kill(self.reporter.unwrap_or(0));
+        wait::kill(self.broker.pid);
+        wait::kill(self.reporter.unwrap_or(0));
     }
 }
 
@@ -234,7 +244,8 @@ fn check_cores(cores: &[usize]) -> Result<(), Error> {
     }
 }
 
-/// The port for brokers of other machines, if there is to be one. It is the supervisor's, so that it stays when a broker dies.
+/// Opens the port for brokers of other machines, if the options ask for one. The supervisor owns it, so that it stays open when
+/// a broker dies.
 fn open_port(options: &Options) -> Result<Option<TcpListener>, Error> {
     let farm = &options.farm;
     if farm.broker_port.is_none() && farm.broker_address.is_loopback() {
@@ -251,22 +262,16 @@ fn open_port(options: &Options) -> Result<Option<TcpListener>, Error> {
     })
 }
 
-/// Has a process of its own load the target, so that this one never holds anything of it.
-fn look_ahead(options: &Options) -> Result<PathBuf, Error> {
-    let shm: *mut WorkerShm = WorkerShm::map()?;
-    let pid = service::fork("look", move || {
-        // SAFETY: the child is the only one to write to the shm.
-        client::live(unsafe { &mut *shm }, |shm| crate::campaign::worker::look_ahead(options, shm))
-    })?;
-    let status = service::wait(pid, LOADING_TIME);
-    // SAFETY: the child has ended.
-    let shm = unsafe { &*shm };
+/// Finds out the directory in a process of its own, which loads the target, so that this one never loads it.
+fn probe(options: &Options) -> Result<PathBuf, Error> {
+    let shm = WorkerShm::map()?;
+    let pid = service::start("probe", move || client::work_and_exit(shm, || worker::probe(options, shm)))?;
+    let ended = wait::wait_until(pid, Instant::now() + LOADING_TIME);
     if shm.error.get().is_some() {
         return Err(client::failure(shm));
     }
     match shm.directory.get() {
         Some(dir) => Ok(PathBuf::from(dir)),
-        None if libc::WIFSIGNALED(status) => Err(client::died_loading(options, libc::WTERMSIG(status))),
-        None => Err(client::died_loading(options, 0)),
+        None => Err(client::died_loading(options, ended.status.signal().unwrap_or(0))),
     }
 }

@@ -1,0 +1,122 @@
+//! Waiting for a child: the one implementation for all kinds of children.
+//!
+//! A child is polled, with pauses that grow with the time it takes, so that one that ends soon is noticed soon. SIGCHLD is not
+//! used: it is one signal for all children, and those of a target would be among them.
+
+use std::{
+    os::unix::process::ExitStatusExt,
+    process::ExitStatus,
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Shortest and longest pause between two polls of [`wait_until`].
+const PAUSE: (Duration, Duration) = (Duration::from_micros(500), Duration::from_millis(5));
+
+/// How a child ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended {
+    /// Its exit status. SIGKILL for a child that another part of the process has waited for already.
+    pub status: ExitStatus,
+    /// Its CPU time, with that of the children that it waited for.
+    pub cpu: Duration,
+    /// Its deadline passed, and it was killed. Only set by [`wait_until`].
+    pub is_late: bool,
+}
+
+/// How the child `pid` ended; `None` as long as it runs. Returns at once.
+#[must_use]
+pub fn poll(pid: i32) -> Option<Ended> {
+    // SAFETY: plain integers, for which zero is a value.
+    let (mut status, mut usage): (i32, libc::rusage) = (0, unsafe { core::mem::zeroed() });
+    // SAFETY: both pointers are to local variables.
+    let answer = unsafe { libc::wait4(pid, &raw mut status, libc::WNOHANG, &raw mut usage) };
+    match answer {
+        0 => None,
+        n if n == pid => Some(Ended {
+            status: ExitStatus::from_raw(status),
+            cpu: time(usage.ru_utime) + time(usage.ru_stime),
+            is_late: false,
+        }),
+        // It is no child of this process any more.
+        _ => Some(Ended { status: ExitStatus::from_raw(libc::SIGKILL), cpu: Duration::ZERO, is_late: false }),
+    }
+}
+
+fn time(t: libc::timeval) -> Duration {
+    Duration::from_secs(t.tv_sec.unsigned_abs()) + Duration::from_micros(t.tv_usec.unsigned_abs())
+}
+
+/// Waits for the child `pid`, and kills it at `deadline`.
+#[must_use]
+pub fn wait_until(pid: i32, deadline: Instant) -> Ended {
+    let begun = Instant::now();
+    let mut is_late = false;
+    let ended = wait_with(pid, || {
+        if Instant::now() >= deadline && !is_late {
+            is_late = true;
+            kill(pid);
+        }
+        (begun.elapsed() / 8).clamp(PAUSE.0, PAUSE.1)
+    });
+    Ended { is_late, ..ended }
+}
+
+/// Waits for the child `pid`. As long as it runs, `step` is called, which may send it signals and returns the pause before the
+/// next poll.
+pub fn wait_with(pid: i32, mut step: impl FnMut() -> Duration) -> Ended {
+    loop {
+        if let Some(ended) = poll(pid) {
+            return ended;
+        }
+        thread::sleep(step());
+    }
+}
+
+/// Kills the child `pid`; nothing for 0, which stands for no child. It still has to be waited for.
+pub fn kill(pid: i32) {
+    signal(pid, libc::SIGKILL);
+}
+
+/// Sends a signal to the process `pid`; nothing for 0, which stands for no process.
+pub fn signal(pid: i32, signal: i32) {
+    if pid > 0 {
+        // SAFETY: kill accesses no memory.
+        unsafe { libc::kill(pid, signal) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    fn sleeper(seconds: &str) -> i32 {
+        Command::new("sleep").arg(seconds).spawn().unwrap().id().cast_signed()
+    }
+
+    #[test]
+    fn a_child_that_ends_by_itself_is_not_late() {
+        let pid = sleeper("0.05");
+        assert_eq!(poll(pid), None, "it still sleeps");
+        let ended = wait_until(pid, Instant::now() + Duration::from_secs(20));
+        assert!(ended.status.success() && !ended.is_late, "{ended:?}");
+    }
+
+    #[test]
+    fn a_child_is_killed_at_its_deadline() {
+        let begun = Instant::now();
+        let ended = wait_until(sleeper("600"), begun + Duration::from_millis(50));
+        assert_eq!((ended.status.signal(), ended.is_late), (Some(libc::SIGKILL), true));
+        assert!(begun.elapsed() >= Duration::from_millis(50) && begun.elapsed() < Duration::from_mins(1));
+    }
+
+    #[test]
+    fn a_child_that_was_waited_for_counts_as_killed() {
+        let pid = sleeper("0");
+        let ended = wait_with(pid, || Duration::from_millis(1));
+        assert!(ended.status.success());
+        assert_eq!(poll(pid).and_then(|e| e.status.signal()), Some(libc::SIGKILL));
+    }
+}
