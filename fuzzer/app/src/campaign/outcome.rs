@@ -10,7 +10,7 @@ use penfuzz_engine::{
     stages::budget::Spent,
 };
 
-use super::{Options, operands::met, worker_shm::StopReason};
+use super::{operands::met, options::Options, worker_shm::StopReason};
 use crate::{
     output::store::SavedState,
     report::{self, Arg, Branches, Finding, Report, Signature, Status, Test, literal},

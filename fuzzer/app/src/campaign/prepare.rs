@@ -13,7 +13,7 @@ use penfuzz_engine::{
     saturation::{Scope, ScopeKind},
 };
 
-use super::{Options, cluster, worker_shm::WorkerShm};
+use super::{cluster, options::Options, worker_shm::WorkerShm};
 use crate::output::{
     directory, fingerprint,
     manifest::{self, Manifest},

@@ -11,8 +11,8 @@ use farm_processes::FarmProcesses;
 use penfuzz_engine::error::Error;
 
 use super::{
-    Options,
     cluster::{self, Role},
+    options::Options,
     supervisor::{
         client::{Client, Event},
         display::Display,

@@ -23,8 +23,8 @@ use penfuzz_engine::{
 use penfuzz_mutators::{dictionary::Dictionary, havoc::numeric_mutations, view::Layout};
 
 use super::{
-    Options, SearchKind,
     cluster::{self, BrokerInfo, Role, broker_client::BrokerClient, message::hash},
+    options::{Options, SearchKind},
     prepare::Prepared,
     worker::disk::Disk,
     worker_shm::{INPUT_ROOM, StopReason, WorkerShm},

@@ -322,7 +322,7 @@ mod tests {
     #[test]
     fn the_fatal_input_is_the_one_under_evaluation() {
         let shm = memory();
-        // SAFETY: within the room, and nobody else uses this memory.
+        // SAFETY: within the room, and no other code uses this memory.
         unsafe { core::ptr::copy_nonoverlapping(b"wxyz".as_ptr(), shm.input.as_mut_ptr(), 4) };
         shm.input_size.store(3, Ordering::Relaxed);
         assert!(shm.note_fatal_input(1));
@@ -335,7 +335,7 @@ mod tests {
         let journal = shm.journal();
         let written =
             [3u32.to_ne_bytes().as_slice(), b"abc", &1u32.to_ne_bytes(), b"d", &9u32.to_ne_bytes(), b"cut"].concat();
-        // SAFETY: within the room, and nobody else uses this memory.
+        // SAFETY: within the room, and no other code uses this memory.
         unsafe {
             core::ptr::copy_nonoverlapping(written.as_ptr(), journal.bytes, written.len());
             journal.used.write(written.len() as u64);

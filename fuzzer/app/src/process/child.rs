@@ -88,7 +88,7 @@ fn send_all<M: Serialize>(work: impl FnOnce(&mut dyn FnMut(&M)), mut to: File) -
         let mut line = serde_json::to_vec(&message).unwrap_or_default();
         line.push(b'\n');
         if to.write_all(&line).is_err() {
-            // SAFETY: ends the process: the parent has closed its end, so nobody receives anything any more.
+            // SAFETY: ends the process: the parent has closed its end, so nothing is received any more.
             unsafe { libc::_exit(1) }
         }
     };

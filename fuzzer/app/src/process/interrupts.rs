@@ -1,4 +1,4 @@
-//! SIGINT (Ctrl-C), SIGTERM and SIGHUP (a closed terminal) as a flag, for the time in which somebody polls it.
+//! SIGINT (Ctrl-C), SIGTERM and SIGHUP (a closed terminal) as a flag, while the flag is polled.
 //!
 //! The crate signal-hook installs one handler per signal, which saves and restores errno. The handler cannot be removed, so
 //! outside of a [`Watch`] it does what the signal does by default: it ends the process. A child that calls exec starts with the
@@ -11,7 +11,7 @@ use std::sync::{
 
 use signal_hook::low_level;
 
-/// The signals, in the order of the default actions that they share: all end the process.
+/// The signals. By default each ends the process.
 pub const SIGNALS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
@@ -55,7 +55,7 @@ pub struct Watch(());
 
 impl Watch {
     /// Begins to watch. A SIGHUP that is ignored stays ignored: that is what `nohup` is for. The other two are caught in any
-    /// case: a shell ignores SIGINT for what a script runs in its background, but whoever sends it to this process means it.
+    /// case: a shell ignores SIGINT for what a script runs in its background, but a SIGINT to this very process is meant for it.
     #[must_use = "the watch ends when it is dropped"]
     pub fn begin() -> Self {
         WATCHES.fetch_add(1, Ordering::Relaxed);
@@ -108,9 +108,16 @@ mod tests {
     use super::*;
     use crate::process::{fork, wait};
 
-    /// What becomes of a child process that does this: the flag is one per process.
+    /// The exit status of a child process that does `work`, because there is one flag per process. Watches of other tests, which
+    /// run in other threads, do not count in the child.
     fn status_of(work: impl FnOnce() -> i32) -> ExitStatus {
-        wait::wait_until(fork::fork(work).unwrap(), Instant::now() + Duration::from_secs(20)).status
+        let child = fork::fork(|| {
+            WATCHES.store(0, Ordering::Relaxed);
+            REQUESTED.store(false, Ordering::Relaxed);
+            CTRL_C.store(0, Ordering::Relaxed);
+            work()
+        });
+        wait::wait_until(child.unwrap(), Instant::now() + Duration::from_secs(20)).status
     }
 
     fn raise(signal: i32) {

@@ -123,7 +123,7 @@ mod tests {
         let room: &Room<8> = map().unwrap();
         let bytes = SharedBytes::map(3).unwrap();
         let pid = fork::fork(|| {
-            // SAFETY: within the room, and nobody else writes.
+            // SAFETY: within the room, and no other process writes.
             unsafe { room.as_mut_ptr().add(1).write(7) };
             bytes.cells()[2].store(9, Ordering::Relaxed);
             i32::from(!room.write(2, &[8]))

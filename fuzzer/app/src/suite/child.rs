@@ -136,18 +136,18 @@ pub fn target_arguments(suite: &Suite, target: &TargetSpec, rounding: Option<Rou
     all
 }
 
-/// Waits for the end of the child `pid`. After an interrupt it is first asked to end, and then killed.
+/// Waits for the end of the child `pid`. After an interrupt it gets a SIGTERM, and later a SIGKILL.
 fn wait_for(pid: i32) -> ExitStatus {
     let mut since: Option<Instant> = None;
-    let mut is_asked = false;
+    let mut is_terminated = false;
     let ended = wait::wait_with(pid, || {
         if interrupts::requested() {
             let waited = since.get_or_insert_with(Instant::now).elapsed();
             if waited > LAST_PATIENCE {
                 wait::kill(pid);
-            } else if waited > PATIENCE && !is_asked {
+            } else if waited > PATIENCE && !is_terminated {
                 wait::signal(pid, libc::SIGTERM);
-                is_asked = true;
+                is_terminated = true;
             }
         }
         POLL

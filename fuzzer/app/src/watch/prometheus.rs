@@ -149,12 +149,12 @@ const CLIENTS: [Figure<Client>; 9] = [
     },
     Figure {
         name: "penfuzz_client_branches_covered",
-        help: "Branches it knows covered",
+        help: "Branches that it has covered",
         of: Gauge(|c| c.covered as f64),
     },
     Figure {
         name: "penfuzz_client_branches_saturated",
-        help: "Branches it knows saturated",
+        help: "Branches that it has saturated",
         of: Gauge(|c| c.saturated as f64),
     },
     Figure { name: "penfuzz_client_kept_inputs", help: "Inputs in its queue", of: Gauge(|c| c.kept as f64) },

@@ -15,7 +15,7 @@ use penfuzz_engine::{
 
 use super::client_directories;
 use crate::{
-    campaign::{Options, outcome, prepare::Prepared, saved_state, worker_shm::StopReason},
+    campaign::{options::Options, outcome, prepare::Prepared, saved_state, worker_shm::StopReason},
     output::{
         recovery::{self, Inputs},
         store::{self, SavedState},

@@ -13,8 +13,8 @@ use penfuzz_engine::{error::Error, executor::fault::signal_name};
 use super::stalled::{self, Standstill, Stopped};
 use crate::{
     campaign::{
-        Options,
         messages::Messages,
+        options::Options,
         worker::{self, ClientConfig},
         worker_shm::{StopReason, WorkerEnd, WorkerShm},
     },

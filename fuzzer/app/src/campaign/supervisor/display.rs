@@ -13,7 +13,7 @@ use super::{
     snapshots::{Figures, History},
 };
 use crate::{
-    campaign::Options,
+    campaign::options::Options,
     output::manifest,
     replay::fatal_input::Death,
     report::Report,

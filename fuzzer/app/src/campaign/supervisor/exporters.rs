@@ -5,7 +5,7 @@ use std::{net::TcpListener, path::Path};
 use penfuzz_engine::error::Error;
 
 use crate::{
-    campaign::Options,
+    campaign::options::Options,
     process::{service, wait},
     watch::{Monitor, prometheus},
 };

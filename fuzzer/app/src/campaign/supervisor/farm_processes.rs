@@ -14,11 +14,11 @@ use penfuzz_engine::{error::Error, executor::fault::signal_name};
 
 use crate::{
     campaign::{
-        Options,
         cluster::{
             BrokerInfo, broker,
             reporter::{self, Totals},
         },
+        options::Options,
         supervisor::{
             client::{self, Client},
             snapshots,
