@@ -104,7 +104,7 @@ fn closes_all_files() {
 }
 
 #[test]
-fn replaces_the_descriptors_of_the_campaign() {
+fn puts_another_file_over_ours() {
     let over = "int f = open(\"/dev/zero\", O_RDONLY); for (int i = 0; i < 64; i++) dup2(f, i); close(f);";
     survives("", over, "", &[]);
 }
