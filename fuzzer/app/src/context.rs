@@ -1,8 +1,6 @@
 //! Shorthands for errors that say what was tried.
 
-use std::fmt::Display;
-
-use penfuzz_engine::error::Error;
+use penfuzz_engine::error::{Error, Source};
 
 /// The result of everything that uses this module.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -23,8 +21,8 @@ pub trait Context<T> {
     fn context(self, what: impl FnOnce() -> String) -> Result<T>;
 }
 
-impl<T, E: Display> Context<T> for std::result::Result<T, E> {
+impl<T, E: Into<Source>> Context<T> for std::result::Result<T, E> {
     fn context(self, what: impl FnOnce() -> String) -> Result<T> {
-        self.map_err(|error| Error::new(format!("{}: {error}", what())))
+        self.map_err(|error| Error::because(what(), error))
     }
 }

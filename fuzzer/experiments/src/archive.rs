@@ -90,7 +90,7 @@ impl Archive {
     /// Those of the file system.
     pub fn save(&self, experiment: &Experiment) -> Result<()> {
         let text = serde_json::to_vec_pretty(experiment).context(|| "cannot describe the experiment".to_owned())?;
-        atomic::write(&self.dir.join(EXPERIMENT), &text).map_err(|e| Error::new(e.to_string()))
+        atomic::write(&self.dir.join(EXPERIMENT), &text).map_err(Error::from_source)
     }
 
     /// Keeps a finished trial and its corpus.
@@ -104,7 +104,7 @@ impl Archive {
         let write = |name: &str, bytes: &[u8]| atomic::write(&dir.join(name), bytes);
         write("corpus.csv", corpus_text(corpus).as_bytes())
             .and_then(|()| write(TRIAL, &text))
-            .map_err(|e| Error::new(e.to_string()))
+            .map_err(Error::from_source)
     }
 
     /// A finished trial.

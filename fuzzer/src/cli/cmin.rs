@@ -29,7 +29,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         eprintln!("penfuzz: {warning}");
     }
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&done).map_err(|e| Error::new(e.to_string()))?);
+        println!("{}", serde_json::to_string_pretty(&done).map_err(Error::from_source)?);
         return Ok(Outcome::Fine);
     }
     println!(

@@ -169,7 +169,7 @@ fn repeatable(arguments: impl Iterator<Item = String>) -> Vec<String> {
 pub(super) fn show(dir: &Path, experiment: &Experiment, trials: &[Trial], json: bool) -> Result<(), Error> {
     if json {
         let path = dir.join("summary.json");
-        print!("{}", std::fs::read_to_string(&path).map_err(|e| at(&path, e))?);
+        print!("{}", std::fs::read_to_string(&path).map_err(|e| at(&path, &e).with_source(e))?);
     } else {
         print!("{}", penfuzz_experiments::report::headline(experiment, trials));
         println!("{}: index.html, table.md, results.csv, summary.json, rerun.sh", dir.display());

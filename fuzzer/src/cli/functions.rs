@@ -32,7 +32,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let entries: Vec<_> =
         catalog(&target).into_iter().filter(|e| wanted.is_none_or(|w| e.name == w || e.symbol == w)).collect();
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&entries).map_err(|e| Error::new(e.to_string()))?);
+        println!("{}", serde_json::to_string_pretty(&entries).map_err(Error::from_source)?);
     } else {
         print!("{}", table(&entries));
     }

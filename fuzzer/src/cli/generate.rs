@@ -3,10 +3,7 @@
 use std::{fs, path::PathBuf};
 
 use penfuzz_app::{output::atomic, suite};
-use penfuzz_engine::{
-    error::{Error, at},
-    program::kind::plain,
-};
+use penfuzz_engine::error::{Error, at, failed};
 
 use super::Outcome;
 
@@ -30,13 +27,13 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let made = suite::generate(&args.recipe)?;
     let output = args.output.clone().unwrap_or_else(|| args.recipe.with_file_name("suite.toml"));
     if args.check {
-        let there = fs::read_to_string(&output).map_err(|e| at(&output, format!("cannot be read: {}", plain(&e))))?;
+        let there = fs::read_to_string(&output).map_err(|e| failed(&output, "cannot be read", e))?;
         if there != made.text {
             let recipe = args.recipe.display();
             return Err(at(&output, format!("is not what {recipe} gives; run penfuzz generate without --check")));
         }
     } else {
-        atomic::write(&output, made.text.as_bytes()).map_err(|e| Error::new(e.to_string()))?;
+        atomic::write(&output, made.text.as_bytes()).map_err(Error::from_source)?;
     }
     println!("{}: {} targets", output.display(), made.targets);
     for (why, functions) in &made.left_out {

@@ -120,26 +120,5 @@ fn tell(e: &Error) {
             eprintln!();
         }
     }
-    eprintln!("error: {}", without_numbers(e.to_string().trim_end()));
-}
-
-/// The text without the error numbers of the system, which its words already tell.
-fn without_numbers(text: &str) -> String {
-    let mut parts = text.split(" (os error ");
-    let mut plain = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        plain += part.split_once(')').map_or(part, |(_, rest)| rest);
-    }
-    plain
-}
-
-#[cfg(test)]
-mod tests {
-    use super::without_numbers;
-
-    #[test]
-    fn error_numbers_are_left_out() {
-        assert_eq!(without_numbers("x: No such file (os error 2); try y"), "x: No such file; try y");
-        assert_eq!(without_numbers("nothing to do"), "nothing to do");
-    }
+    eprintln!("error: {}", e.to_string().trim_end());
 }

@@ -21,9 +21,8 @@ use penfuzz_app::{
     report::literal,
 };
 use penfuzz_engine::{
-    error::{Error, at},
+    error::{Error, failed},
     goals::path::Step,
-    program::kind::plain,
     saturation::{Goals, ScopeKind},
 };
 use penfuzz_mutators::{dictionary::Dictionary, random, structured};
@@ -174,9 +173,7 @@ fn paths(args: &Args, session: &ReplaySession, names: &Names) -> Result<Vec<Vec<
     }
     let spec = args.wanted.path.as_deref().unwrap_or_default();
     let text = match spec.strip_prefix('@') {
-        Some(file) => {
-            std::fs::read_to_string(file).map_err(|e| at(Path::new(file), format!("cannot be read: {}", plain(&e))))?
-        }
+        Some(file) => std::fs::read_to_string(file).map_err(|e| failed(Path::new(file), "cannot be read", e))?,
         None => spec.to_owned(),
     };
     let steps = names.parse(&text)?;

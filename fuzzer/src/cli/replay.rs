@@ -12,13 +12,13 @@ use penfuzz_app::{
     report::literal,
 };
 use penfuzz_engine::{
-    error::{Error, at},
+    error::{Error, failed},
     executor::{
         Evaluator,
         evaluator::{DEFAULT_FUEL, Limits, RunStatus},
         sandbox::Sandbox,
     },
-    program::{Target, kind::plain, select},
+    program::{Target, select},
     saturation::{Goals, Scope, ScopeKind},
 };
 use penfuzz_mutators::view::Kind;
@@ -85,7 +85,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let mut outcome = Outcome::Fine;
     for path in &args.inputs {
         hold.come_back();
-        let bytes = std::fs::read(path).map_err(|e| at(path, format!("cannot be read: {}", plain(&e))))?;
+        let bytes = std::fs::read(path).map_err(|e| failed(path, "cannot be read", e))?;
         println!("{}", path.display());
         warn_of_mode(&evaluator, path, &bytes);
         if replay(&mut evaluator, &scope, &bytes, args.path) == RunStatus::Faulted {

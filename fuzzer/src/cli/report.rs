@@ -26,16 +26,15 @@ pub struct Args {
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     if let Some(experiment) = archive::read_experiment(&args.dir)? {
         let trials = archive::read_trials(&args.dir, &experiment);
-        penfuzz_experiments::report::write_all(&args.dir, &experiment, &trials)
-            .map_err(|e| Error::new(e.to_string()))?;
+        penfuzz_experiments::report::write_all(&args.dir, &experiment, &trials).map_err(Error::from_source)?;
         super::compare::show(&args.dir, &experiment, &trials, args.json)?;
         return Ok(Outcome::Fine);
     }
-    let mut report = json::read(&args.dir.join(json::FILE)).map_err(|e| Error::new(e.to_string()))?;
+    let mut report = json::read(&args.dir.join(json::FILE)).map_err(Error::from_source)?;
     if report.goals.are_exceptions() && report.exceptions.is_none() {
         exceptions::complete(&args.dir, &mut report)?;
     } else {
-        write_all(&args.dir, &report).map_err(|e| Error::new(e.to_string()))?;
+        write_all(&args.dir, &report).map_err(Error::from_source)?;
     }
     if args.json {
         print!("{}", json::to_string(&report));

@@ -74,7 +74,7 @@ fn look(args: &Args) -> Result<(String, bool, Option<Error>), Error> {
         running |= status.life == Life::Running;
         if args.json {
             let line = serde_json::to_string(&Line { directory: dir, status: &status })
-                .map_err(|e| Error::new(format!("the status of {} cannot be written: {e}", dir.display())))?;
+                .map_err(|e| Error::because(format!("the status of {} cannot be written", dir.display()), e))?;
             let _ = writeln!(text, "{line}");
         } else {
             text += if i > 0 && !text.is_empty() { "\n" } else { "" };

@@ -9,8 +9,7 @@ use penfuzz_app::{
     replay::session::{ReplaySession, Subject},
 };
 use penfuzz_engine::{
-    error::{Error, at},
-    program::kind::plain,
+    error::{Error, failed},
     saturation::{Goals, ScopeKind},
 };
 
@@ -44,7 +43,7 @@ pub struct Args {
 
 /// Simplifies, writes and tells. What fails still does afterwards: that is not a finding of this command.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
-    let bytes = std::fs::read(&args.input).map_err(|e| at(&args.input, format!("cannot be read: {}", plain(&e))))?;
+    let bytes = std::fs::read(&args.input).map_err(|e| failed(&args.input, "cannot be read", e))?;
     let linked = args.target.link(Goals::Branches)?;
     let subject = Subject {
         name: args.target.path()?,
@@ -62,7 +61,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         name.into()
     });
     let done = tmin::run(&mut session, &bytes)?;
-    atomic::write(&out, &done.bytes).map_err(|e| Error::new(e.to_string()))?;
+    atomic::write(&out, &done.bytes).map_err(Error::from_source)?;
     let function = session.evaluator.function();
     let (before, after) = (arguments(function, &bytes), arguments(function, &done.bytes));
     let width = before.iter().map(|a| a.name.chars().count()).max().unwrap_or(0);

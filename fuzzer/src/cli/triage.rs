@@ -28,7 +28,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         eprintln!("penfuzz: {warning}");
     }
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&found).map_err(|e| Error::new(e.to_string()))?);
+        println!("{}", serde_json::to_string_pretty(&found).map_err(Error::from_source)?);
     } else {
         println!("{} ({}): {}", found.function, found.target, headline(&found.places));
         for (i, place) in found.places.iter().enumerate() {

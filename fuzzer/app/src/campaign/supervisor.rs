@@ -125,7 +125,7 @@ impl<'a> Supervisor<'a> {
             None => Ok(PathBuf::from(self.clients[0].shm().directory.get().unwrap_or_default())),
         };
         let dir = self.failure.take().map_or(dir, Err)?;
-        let report = json::read(&dir.join(json::FILE)).map_err(|e| Error::new(e.to_string()))?;
+        let report = json::read(&dir.join(json::FILE)).map_err(Error::from_source)?;
         Ok(Finished { report, dir })
     }
 

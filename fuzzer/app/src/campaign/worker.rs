@@ -239,7 +239,7 @@ impl<'a> Campaign<'a> {
             eprintln!(
                 "penfuzz: this system refuses a filter on system calls ({}); a target that starts processes or threads, \
                  closes files or sets signal handlers can disturb the campaign",
-                penfuzz_engine::program::kind::plain(&e)
+                penfuzz_engine::error::plain(&e)
             );
         }
     }

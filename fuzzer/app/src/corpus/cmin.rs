@@ -6,10 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use penfuzz_engine::{
-    error::{Error, at},
-    program::kind::plain,
-};
+use penfuzz_engine::error::{Error, failed};
 use serde::Serialize;
 
 use super::directory::{self, Input, KEPT};
@@ -87,10 +84,10 @@ fn choose(mut kept: Vec<Kept>) -> Vec<Kept> {
 }
 
 fn write(out: &Path, chosen: &[Kept]) -> Result<(), Error> {
-    fs::create_dir_all(out).map_err(|e| at(out, format!("cannot be created: {}", plain(&e))))?;
+    fs::create_dir_all(out).map_err(|e| failed(out, "cannot be created", e))?;
     for (number, kept) in chosen.iter().enumerate() {
         let input = Input { file: kept.file.clone(), bytes: Vec::new() };
-        atomic::write(&out.join(new_name(number, &input)), &kept.bytes).map_err(|e| Error::new(e.to_string()))?;
+        atomic::write(&out.join(new_name(number, &input)), &kept.bytes).map_err(Error::from_source)?;
     }
     Ok(())
 }

@@ -5,10 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use penfuzz_engine::{
-    error::{Error, at},
-    program::kind::plain,
-};
+use penfuzz_engine::error::{Error, at, failed};
 
 use crate::output::store::{self, SavedState};
 
@@ -129,12 +126,12 @@ pub fn refuse_used(dir: &Path) -> Result<(), Error> {
             Some(_) => Err(at(dir, "is not empty; give a new or an empty directory as -o")),
         },
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        Err(e) => Err(at(dir, format!("cannot be used for -o: {}", plain(&e)))),
+        Err(e) => Err(failed(dir, "cannot be used for -o", e)),
     }
 }
 
 fn entries(dir: &Path) -> Result<Vec<String>, Error> {
-    let list = fs::read_dir(dir).map_err(|e| at(dir, format!("cannot be read: {}", plain(&e))))?;
+    let list = fs::read_dir(dir).map_err(|e| failed(dir, "cannot be read", e))?;
     let mut names: Vec<String> = list.flatten().filter_map(|e| e.file_name().into_string().ok()).collect();
     names.sort();
     Ok(names)
@@ -151,7 +148,7 @@ fn read(dir: &Path, prefix: &str, is_wanted: impl Fn(&str) -> bool, into: &mut V
             Ok(bytes) => into.push(Input { file: format!("{prefix}{name}"), bytes }),
             // A running campaign moves files from pending/ to queue/.
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
-            Err(e) => return Err(at(&path, format!("cannot be read: {}", plain(&e)))),
+            Err(e) => return Err(failed(&path, "cannot be read", e)),
         }
     }
     Ok(())

@@ -152,7 +152,7 @@ impl Merger {
             stop: if saturation.is_done() { StopReason::Saturated } else { StopReason::Merged },
         };
         let report = outcome::report(evaluator, &sources, &mut Shrinker::default());
-        report::write_all(store.dir(), &report).map_err(|e| Error::new(e.to_string()))
+        report::write_all(store.dir(), &report).map_err(Error::from_source)
     }
 }
 
@@ -195,7 +195,7 @@ fn fill(store: &mut Store, saturation: &mut Saturation, finds: &[Find]) -> Resul
     let which = |is: &dyn Fn(usize) -> bool| (0..saturation.len()).filter(|b| is(*b)).map(|b| b as u32).collect();
     store.saved.by_crash = which(&|b| saturation.is_covered_by_crash(b));
     store.saved.given_up = which(&|b| saturation.is_given_up(b));
-    store.save().map_err(|e| Error::new(e.to_string()))?;
+    store.save().map_err(Error::from_source)?;
     Ok(kept)
 }
 

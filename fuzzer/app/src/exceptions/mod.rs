@@ -42,7 +42,7 @@ use crate::{
 /// When the target cannot be loaded any more, or the reports not be written.
 pub fn complete(dir: &Path, report: &mut Report) -> Result<(), Error> {
     report.exceptions = Some(examine(dir, report)?);
-    write_all(dir, report).map_err(|e| Error::new(e.to_string()))
+    write_all(dir, report).map_err(Error::from_source)
 }
 
 /// The finds of the campaign in `dir`, which `report` is about.

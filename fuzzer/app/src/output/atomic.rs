@@ -21,13 +21,13 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 /// # Errors
 /// Those of the file system, with the path and what was tried. The old file is unharmed then.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let (temporary, file) = create_temporary(directory_of(path)).map_err(|e| explain(&e, path))?;
+    let (temporary, file) = create_temporary(directory_of(path)).map_err(|e| explain(e, path))?;
     let done = fill_and_rename(file, &temporary, path, bytes);
     if done.is_err() {
         // Nothing more can be done about a temporary file that cannot be deleted.
         let _ = fs::remove_file(&temporary);
     }
-    done.map_err(|e| explain(&e, path))
+    done.map_err(|e| explain(e, path))
 }
 
 /// Replaces several files by new content, durably. The disk is asked once for what all of them have in common, so a group
@@ -51,20 +51,20 @@ pub fn write_group(files: &[(PathBuf, &[u8])]) -> io::Result<()> {
 fn fill_and_rename_group(files: &[(PathBuf, &[u8])], temporaries: &mut Vec<PathBuf>) -> io::Result<()> {
     let mut open = Vec::with_capacity(files.len());
     for (path, bytes) in files {
-        let (temporary, mut file) = create_temporary(directory_of(path)).map_err(|e| explain(&e, path))?;
+        let (temporary, mut file) = create_temporary(directory_of(path)).map_err(|e| explain(e, path))?;
         temporaries.push(temporary);
-        file.write_all(bytes).map_err(|e| explain(&e, path))?;
+        file.write_all(bytes).map_err(|e| explain(e, path))?;
         open.push(file);
     }
     // Only when all are filled: the first flush then carries most of the work of the others.
     for (file, (path, _)) in open.into_iter().zip(files) {
-        file.sync_all().map_err(|e| explain(&e, path))?;
+        file.sync_all().map_err(|e| explain(e, path))?;
     }
     for (temporary, (path, _)) in temporaries.iter().zip(files) {
-        fs::rename(temporary, path).map_err(|e| explain(&e, path))?;
+        fs::rename(temporary, path).map_err(|e| explain(e, path))?;
     }
     let directories: BTreeSet<&Path> = files.iter().map(|(path, _)| directory_of(path)).collect();
-    directories.into_iter().try_for_each(|d| File::open(d).and_then(|f| f.sync_all()).map_err(|e| explain(&e, d)))
+    directories.into_iter().try_for_each(|d| File::open(d).and_then(|f| f.sync_all()).map_err(|e| explain(e, d)))
 }
 
 fn fill_and_rename(mut file: File, temporary: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -96,8 +96,16 @@ fn directory_of(path: &Path) -> &Path {
     }
 }
 
-fn explain(error: &io::Error, path: &Path) -> io::Error {
-    io::Error::new(error.kind(), format!("cannot write {}: {error}", path.display()))
+/// A file that cannot be written, with the error of the file system as source.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {}: {source}", path.display())]
+struct Unwritten {
+    path: PathBuf,
+    source: io::Error,
+}
+
+fn explain(source: io::Error, path: &Path) -> io::Error {
+    io::Error::new(source.kind(), Unwritten { path: path.to_path_buf(), source })
 }
 
 #[cfg(test)]

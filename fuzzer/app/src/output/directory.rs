@@ -5,19 +5,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use penfuzz_engine::{
-    error::{Error, at},
-    program::kind::plain,
-};
+use penfuzz_engine::error::{Error, at, failed};
 
 /// The lock file of a campaign.
 pub const LOCK: &str = ".lock";
 
 pub use super::lock::{is_running, lock};
-
-pub(super) fn io(path: &Path, what: &str, e: &std::io::Error) -> Error {
-    at(path, format!("{what}: {}", plain(e)))
-}
 
 /// Refuses a directory that holds something, but none of `marks`, the files by which we know our own: it was hardly meant.
 ///
@@ -56,6 +49,6 @@ pub fn rename_aside(dir: &Path) -> Result<PathBuf, Error> {
         .map(|i| dir.with_file_name(format!("{name}.old{i}")))
         .find(|p| !p.exists())
         .unwrap_or_else(|| dir.with_file_name(format!("{name}.old")));
-    fs::rename(dir, &other).map_err(|e| io(dir, "cannot be moved aside", &e))?;
+    fs::rename(dir, &other).map_err(|e| failed(dir, "cannot be moved aside", e))?;
     Ok(other)
 }

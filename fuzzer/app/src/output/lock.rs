@@ -13,9 +13,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use penfuzz_engine::error::{Error, at};
+use penfuzz_engine::error::{Error, at, failed};
 
-use super::directory::{LOCK, io};
+use super::directory::LOCK;
 use crate::output::atomic::TEMPORARY_PREFIX;
 
 /// Time for a process that is being killed to be gone: a worker dies a little later than its supervisor.
@@ -110,11 +110,11 @@ fn system() -> String {
 /// # Errors
 /// When it cannot be created or another campaign runs in it.
 pub fn lock(dir: &Path, campaign: u32) -> Result<File, Error> {
-    fs::create_dir_all(dir).map_err(|e| io(dir, "cannot be created as output directory", &e))?;
+    fs::create_dir_all(dir).map_err(|e| failed(dir, "cannot be created as output directory", e))?;
     let path = dir.join(LOCK);
     let deadline = Instant::now() + PATIENCE;
     loop {
-        let file = open(&path).map_err(|e| io(dir, "cannot be written as output directory", &e))?;
+        let file = open(&path).map_err(|e| failed(dir, "cannot be written as output directory", e))?;
         let owner = || fs::read_to_string(&path).unwrap_or_default();
         match file.try_lock() {
             // Another one may have taken over since the file was opened.
@@ -168,19 +168,20 @@ fn in_use(dir: &Path, owner: &str) -> Error {
 /// Puts another lock file, which we hold, in the place of one whose owners are dead, if it still says `seen`. Of several that
 /// try, one does: they lock the directory itself meanwhile.
 fn take_over(dir: &Path, path: &Path, seen: &str, campaign: u32) -> Result<Option<File>, Error> {
-    let cannot = |e: &io::Error| io(dir, "is locked by what a dead campaign left running, and cannot be taken over", e);
-    let directory = File::open(dir).map_err(|e| cannot(&e))?;
-    directory.lock().map_err(|e| cannot(&e))?;
+    let cannot =
+        |e: io::Error| failed(dir, "is locked by what a dead campaign left running, and cannot be taken over", e);
+    let directory = File::open(dir).map_err(cannot)?;
+    directory.lock().map_err(cannot)?;
     if fs::read_to_string(path).is_ok_and(|now| now != seen) {
         return Ok(None);
     }
     let other = dir.join(format!("{TEMPORARY_PREFIX}{}-lock", std::process::id()));
-    let file = open(&other).map_err(|e| cannot(&e))?;
+    let file = open(&other).map_err(cannot)?;
     if file.try_lock().is_err() {
         return Ok(None);
     }
     let file = sign(file, campaign);
-    fs::rename(&other, path).map_err(|e| cannot(&e))?;
+    fs::rename(&other, path).map_err(cannot)?;
     eprintln!("penfuzz: the campaign that used {} is dead, but something it started lives; going on", dir.display());
     Ok(Some(file))
 }

@@ -8,9 +8,9 @@ use std::{
 };
 
 use penfuzz_engine::{
-    error::{Error, at},
+    error::{Error, at, plain},
     executor::evaluator::Limits,
-    program::{Rounding, kind::plain},
+    program::Rounding,
     saturation::{Goals, ScopeKind},
     stages::paper,
 };
@@ -140,8 +140,8 @@ impl Manifest {
         if read(dir).is_ok_and(|m| m == *self) {
             return Ok(());
         }
-        let text = serde_json::to_vec_pretty(self).map_err(|e| Error::new(format!("{FILE}: {e}")))?;
-        atomic::write(&dir.join(FILE), &text).map_err(|e| Error::new(e.to_string()))
+        let text = serde_json::to_vec_pretty(self).map_err(|e| Error::because(FILE, e))?;
+        atomic::write(&dir.join(FILE), &text).map_err(Error::from_source)
     }
 }
 
@@ -151,11 +151,13 @@ impl Manifest {
 /// When there is none, or none of this version.
 pub fn read(dir: &Path) -> Result<Manifest, Error> {
     let path = dir.join(FILE);
-    let bytes = std::fs::read(&path)
-        .map_err(|e| at(dir, format!("is no output directory of penfuzz ({FILE} cannot be read: {})", plain(&e))))?;
+    let bytes = std::fs::read(&path).map_err(|e| {
+        let message = format!("is no output directory of penfuzz ({FILE} cannot be read: {})", plain(&e));
+        at(dir, message).with_source(e)
+    })?;
     match serde_json::from_slice::<Manifest>(&bytes) {
         Ok(manifest) if manifest.schema == SCHEMA => Ok(manifest),
         Ok(manifest) => Err(at(&path, format!("is of version {} instead of {SCHEMA}", manifest.schema))),
-        Err(e) => Err(at(&path, format!("cannot be understood: {e}"))),
+        Err(e) => Err(at(&path, format!("cannot be understood: {e}")).with_source(e)),
     }
 }

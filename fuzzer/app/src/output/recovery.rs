@@ -9,10 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use penfuzz_engine::{
-    error::{Error, at},
-    program::kind::plain,
-};
+use penfuzz_engine::error::{Error, failed};
 
 use super::directory::is_running;
 use crate::output::atomic::TEMPORARY_PREFIX;
@@ -124,7 +121,7 @@ fn writer_of(name: &str) -> Option<u32> {
 }
 
 fn names(dir: &Path) -> Result<Vec<String>, Error> {
-    let unreadable = |e| at(dir, format!("cannot be listed: {}", plain(&e)));
+    let unreadable = |e| failed(dir, "cannot be listed", e);
     let entries = fs::read_dir(dir).map_err(unreadable)?.collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
     Ok(entries.iter().map(|e| e.file_name().to_string_lossy().into_owned()).collect())
 }

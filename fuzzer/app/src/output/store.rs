@@ -11,9 +11,8 @@ use std::{
 };
 
 use penfuzz_engine::{
-    error::{Error, at},
+    error::{Error, at, failed},
     executor::{Fault, FaultKind},
-    program::kind::plain,
 };
 use serde::{Deserialize, Serialize};
 
@@ -101,10 +100,6 @@ const FAULTS: [&str; 2] = ["crashes", "hangs"];
 /// What a campaign must remember besides its inputs.
 pub const STATE: &str = "state.json";
 
-fn failed(path: &Path, what: &str, e: &io::Error) -> Error {
-    at(path, format!("{what}: {}", plain(e)))
-}
-
 impl Store {
     /// Opens (or begins) the campaign in `dir`, which `lock` holds, of inputs of `size` bytes. An empty `fingerprint` fits any.
     ///
@@ -113,7 +108,7 @@ impl Store {
     pub fn open(dir: &Path, lock: File, fingerprint: &str, size: Option<usize>) -> Result<Self, Error> {
         for d in DIRECTORIES {
             let path = dir.join(d);
-            fs::create_dir_all(&path).map_err(|e| failed(&path, "cannot be created", &e))?;
+            fs::create_dir_all(&path).map_err(|e| failed(&path, "cannot be created", e))?;
         }
         let mut messages = Vec::new();
         let mut saved = read_state(dir, &mut messages);

@@ -152,7 +152,7 @@ impl Table {
     /// # Errors
     /// Those of the file system.
     pub fn write(&self, out: &Path) -> Result<()> {
-        atomic::write(&out.join(FILE), self.to_json().as_bytes()).map_err(|e| Error::new(e.to_string()))
+        atomic::write(&out.join(FILE), self.to_json().as_bytes()).map_err(Error::from_source)
     }
 
     /// As in [`FILE`].

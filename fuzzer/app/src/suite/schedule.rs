@@ -172,7 +172,7 @@ impl<'a> Progress<'a> {
 }
 
 fn write(path: &Path, report: &SuiteReport) -> Result<()> {
-    atomic::write(path, report.to_json().as_bytes()).map_err(|error| Error::new(error.to_string()))
+    atomic::write(path, report.to_json().as_bytes()).map_err(Error::from_source)
 }
 
 #[cfg(test)]

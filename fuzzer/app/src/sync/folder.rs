@@ -11,7 +11,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use penfuzz_engine::program::kind::plain;
+use penfuzz_engine::error::plain;
 
 use super::{
     Import,

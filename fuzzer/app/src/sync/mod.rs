@@ -14,10 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use penfuzz_engine::{
-    error::{Error, at},
-    program::kind::plain,
-};
+use penfuzz_engine::error::{Error, at, plain};
 
 use self::{
     folder::{Batch, Folder},

@@ -8,7 +8,7 @@ use std::{
     time::SystemTime,
 };
 
-use penfuzz_engine::program::kind::plain;
+use penfuzz_engine::error::plain;
 
 use super::folder::Stamp;
 use crate::output::manifest;

@@ -11,7 +11,7 @@ use std::{
 };
 
 use Value::{Counter, Gauge};
-use penfuzz_engine::{error::Error, program::kind::plain};
+use penfuzz_engine::error::{Error, plain};
 use prometheus_client::{
     collector::Collector,
     encoding::{DescriptorEncoder, EncodeMetric, text},
@@ -31,6 +31,7 @@ const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset
 pub fn bind(address: SocketAddr) -> Result<TcpListener, Error> {
     TcpListener::bind(address).map_err(|e| {
         Error::new(format!("cannot listen on {address} for Prometheus: {}; give another address or port", plain(&e)))
+            .with_source(e)
     })
 }
 
@@ -39,8 +40,7 @@ pub fn bind(address: SocketAddr) -> Result<TcpListener, Error> {
 /// # Errors
 /// Why it failed.
 pub fn serve(listener: TcpListener, dir: &Path) -> Result<(), Error> {
-    let server =
-        Server::from_listener(listener, None).map_err(|e| Error::new(format!("cannot answer Prometheus: {e}")))?;
+    let server = Server::from_listener(listener, None).map_err(|e| Error::because("cannot answer Prometheus", e))?;
     for request in server.incoming_requests() {
         let (status, body) = answer(&request, dir);
         let kind = if status == 200 { CONTENT_TYPE } else { "text/plain; charset=utf-8" };

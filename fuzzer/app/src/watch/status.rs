@@ -72,8 +72,9 @@ pub fn read(dir: &Path) -> Result<Status, Error> {
             manifest::read(dir)?;
             return Err(penfuzz_engine::error::at(
                 dir,
-                format!("has no status of a campaign yet ({})", penfuzz_engine::program::kind::plain(&e)),
-            ));
+                format!("has no status of a campaign yet ({})", penfuzz_engine::error::plain(&e)),
+            )
+            .with_source(e));
         }
     };
     Ok(Status { life: life(&status, last_seen, dir), last_seen, status, crashes, hangs })

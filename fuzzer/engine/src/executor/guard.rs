@@ -74,10 +74,11 @@ pub fn install(timeout: Duration, memory: u64) -> Result<(), Error> {
     // SAFETY: the arguments are plain numbers; handlers touch nothing outside an evaluation.
     match unsafe { guard_install(timeout.as_nanos() as u64, tick.as_nanos() as u64, memory) } {
         0 => Ok(()),
-        e => Err(Error::new(format!(
-            "cannot install the guard around the target: {}",
-            crate::program::kind::plain(&std::io::Error::from_raw_os_error(e))
-        ))),
+        e => {
+            let e = std::io::Error::from_raw_os_error(e);
+            let reason = crate::error::plain(&e);
+            Err(Error::new(format!("cannot install the guard around the target: {reason}")).with_source(e))
+        }
     }
 }
 

@@ -13,8 +13,8 @@ use std::{
 
 use penfuzz_cc::{Compile, Language};
 
-use super::kind::{absolute, plain};
-use crate::error::{Error, at};
+use super::kind::absolute;
+use crate::error::{Error, at, failed};
 
 /// What to build.
 #[derive(Debug, Clone, Default)]
@@ -37,7 +37,7 @@ pub struct Recipe {
 /// # Errors
 /// When no such directory can be written.
 pub fn cache_directory() -> Result<PathBuf, Error> {
-    penfuzz_cc::cache_directory().map_err(|e| Error::new(e.to_string()))
+    penfuzz_cc::cache_directory().map_err(Error::from_source)
 }
 
 /// Optimization when the flags name none: as fast as users' own builds.
@@ -49,7 +49,7 @@ const DEFAULT_LEVEL: &str = "-O2";
 /// When a source cannot be compiled (with the compiler's own words) or the cache not be written.
 pub fn build(recipe: &Recipe) -> Result<PathBuf, Error> {
     let cache = cache_directory()?.join("targets");
-    fs::create_dir_all(&cache).map_err(|e| at(&cache, format!("cannot be created as cache: {}", plain(&e))))?;
+    fs::create_dir_all(&cache).map_err(|e| failed(&cache, "cannot be created as cache", e))?;
     let mut flags = recipe.flags.clone();
     if !flags.iter().any(|f| f.starts_with("-O")) {
         flags.insert(0, DEFAULT_LEVEL.to_owned());
@@ -134,20 +134,20 @@ fn object(source: &Path, flags: &[String], san_cov: bool, cache: &Path, known: &
     if object.exists() && fs::read_to_string(&stamps).is_ok_and(|text| text.lines().all(|l| known.is_unchanged(l))) {
         return Ok(object);
     }
-    let temporary = tempfile::tempdir_in(cache).map_err(|e| at(cache, format!("cannot be written: {}", plain(&e))))?;
+    let temporary = tempfile::tempdir_in(cache).map_err(|e| failed(cache, "cannot be written", e))?;
     let (new, deps) = (temporary.path().join("out.o"), temporary.path().join("out.d"));
     let mut compile = Compile::new(&new).source(source).flags(flags.iter().cloned()).flag("-c").san_cov(san_cov);
     compile.libraries.clear();
     if is_text(source) {
         compile = compile.flags(["-MD".to_owned(), "-MF".to_owned(), deps.to_string_lossy().into_owned()]);
     }
-    compile.run().map_err(|e| explain(source, "does not compile", &e))?;
+    compile.run().map_err(|e| explain(source, "does not compile", e))?;
     let mut files = dependencies(&fs::read_to_string(&deps).unwrap_or_default());
     files.push(source.to_path_buf());
     let text: Vec<String> = files.iter().map(|f| stamp(f)).collect();
     // The object first: stamps without it would be believed.
-    fs::rename(&new, &object).map_err(|e| at(&object, format!("cannot be written: {}", plain(&e))))?;
-    fs::write(&stamps, text.join("\n")).map_err(|e| at(&stamps, format!("cannot be written: {}", plain(&e))))?;
+    fs::rename(&new, &object).map_err(|e| failed(&object, "cannot be written", e))?;
+    fs::write(&stamps, text.join("\n")).map_err(|e| failed(&stamps, "cannot be written", e))?;
     Ok(object)
 }
 
@@ -179,21 +179,21 @@ fn link(recipe: &Recipe, objects: &[PathBuf], cache: &Path) -> Result<PathBuf, E
     if linked.exists() {
         return Ok(linked);
     }
-    let temporary = tempfile::tempdir_in(cache).map_err(|e| at(cache, format!("cannot be written: {}", plain(&e))))?;
+    let temporary = tempfile::tempdir_in(cache).map_err(|e| failed(cache, "cannot be written", e))?;
     let new = temporary.path().join("out.pen");
     let mut compile = Compile::new(&new).sources(objects.iter().cloned());
     if recipe.sources.iter().any(|s| Language::of(s) == Language::Cxx) {
         compile = compile.language(Language::Cxx);
     }
     compile.libraries.splice(0..0, recipe.libs.iter().cloned());
-    compile.run().map_err(|e| explain(&recipe.sources[0], "does not link", &e))?;
-    fs::rename(&new, &linked).map_err(|e| at(&linked, format!("cannot be written: {}", plain(&e))))?;
+    compile.run().map_err(|e| explain(&recipe.sources[0], "does not link", e))?;
+    fs::rename(&new, &linked).map_err(|e| failed(&linked, "cannot be written", e))?;
     Ok(linked)
 }
 
-fn explain(source: &Path, what: &str, e: &penfuzz_cc::Error) -> Error {
+fn explain(source: &Path, what: &str, e: penfuzz_cc::Error) -> Error {
     match e {
-        penfuzz_cc::Error::Compiler { stderr, .. } => at(source, what).with_detail(stderr.clone()),
-        other => Error::new(other.to_string()),
+        penfuzz_cc::Error::Compiler { stderr, .. } => at(source, what).with_detail(stderr),
+        other => Error::from_source(other),
     }
 }

@@ -1,4 +1,4 @@
-//! What the user gave us: told by content where there is a magic number, by extension otherwise.
+//! What the user gave us: recognised by its magic number if it has one, by its extension otherwise.
 
 use std::{
     fs::File,
@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::error::{Error, at};
+use crate::error::{Error, at, failed};
 
 /// The forms in which a target may be given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,12 +19,12 @@ pub enum TargetKind {
 
 const SOURCE_EXTENSIONS: [&str; 8] = ["c", "cc", "cpp", "cxx", "c++", "C", "bc", "ll"];
 
-/// Looks at the file.
+/// The form of a file.
 ///
 /// # Errors
 /// When it is missing, a directory, empty, unreadable, or of no form that can be fuzzed.
 pub fn classify(path: &Path) -> Result<TargetKind, Error> {
-    let meta = std::fs::metadata(path).map_err(|e| at(path, format!("cannot be read: {}", plain(&e))))?;
+    let meta = std::fs::metadata(path).map_err(|e| failed(path, "cannot be read", e))?;
     if meta.is_dir() {
         return Err(at(path, "is a directory; give a C or C++ file, LLVM bitcode, or a file linked by pen-cc"));
     }
@@ -32,8 +32,8 @@ pub fn classify(path: &Path) -> Result<TargetKind, Error> {
         return Err(at(path, "is empty"));
     }
     let mut magic = [0u8; 4];
-    let mut file = File::open(path).map_err(|e| at(path, format!("cannot be read: {}", plain(&e))))?;
-    let n = file.read(&mut magic).map_err(|e| at(path, format!("cannot be read: {}", plain(&e))))?;
+    let mut file = File::open(path).map_err(|e| failed(path, "cannot be read", e))?;
+    let n = file.read(&mut magic).map_err(|e| failed(path, "cannot be read", e))?;
     if &magic[..n] == b"\x7fELF" {
         return Ok(TargetKind::Linked);
     }
@@ -44,20 +44,10 @@ pub fn classify(path: &Path) -> Result<TargetKind, Error> {
     Err(at(path, "is neither C or C++ source (.c .cc .cpp .cxx), LLVM bitcode (.bc .ll), nor a file linked by pen-cc"))
 }
 
-/// An I/O error without its number, as a reader would say it.
-#[must_use]
-pub fn plain(e: &std::io::Error) -> String {
-    let text = e.to_string();
-    match text.find(" (os error") {
-        Some(at) => text[..at].to_lowercase(),
-        None => text,
-    }
-}
-
 /// The absolute form of a path that exists.
 ///
 /// # Errors
 /// When it cannot be resolved.
 pub fn absolute(path: &Path) -> Result<PathBuf, Error> {
-    path.canonicalize().map_err(|e| at(path, format!("cannot be resolved: {}", plain(&e))))
+    path.canonicalize().map_err(|e| failed(path, "cannot be resolved", e))
 }

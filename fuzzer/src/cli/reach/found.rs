@@ -10,9 +10,8 @@ use penfuzz_app::{
     report::{Arg, Branches, Report, SCHEMA, Test, c_text, literal, unit_test},
 };
 use penfuzz_engine::{
-    error::{Error, at},
+    error::{Error, failed},
     goals::Path as Goal,
-    program::kind::plain,
     saturation::Goals,
 };
 use penfuzz_mutators::view::Kind;
@@ -234,12 +233,12 @@ fn report(args: &Args, linked: &Linked, session: &ReplaySession, answer: &Answer
 const INPUT: &str = "input";
 
 fn write(out: &Path, bytes: &[u8], report: &Report) -> Result<(), Error> {
-    std::fs::create_dir_all(out).map_err(|e| at(out, format!("cannot be made: {}", plain(&e))))?;
+    std::fs::create_dir_all(out).map_err(|e| failed(out, "cannot be made", e))?;
     let files =
         [(INPUT.to_owned(), bytes.to_vec()), (unit_test::file_name(report), unit_test::program(report).into_bytes())];
     for (name, content) in files {
         let path = out.join(name);
-        atomic::write(&path, &content).map_err(|e| at(&path, format!("cannot be written: {}", plain(&e))))?;
+        atomic::write(&path, &content).map_err(|e| failed(&path, "cannot be written", e))?;
     }
     Ok(())
 }

@@ -18,7 +18,7 @@ use libafl_bolts::{
     shmem::ShMemProvider,
     tuples::tuple_list,
 };
-use penfuzz_engine::error::Error;
+use penfuzz_engine::error::{Error, Source};
 
 use super::{
     BrokerInfo,
@@ -55,12 +55,12 @@ impl LlmpHook<VanishingShMem, VanishingShMemProvider> for OnlyNew {
 /// # Errors
 /// When it cannot listen, or the messages of a client cannot be read: another broker should replace it.
 pub fn run(info: &'static BrokerInfo, public: Option<TcpListener>, remote: &[String]) -> Result<Infallible, Error> {
-    let failed = |e: &dyn std::fmt::Display| Error::new(format!("the broker fails: {e}"));
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|e| failed(&e))?;
-    let port = listener.local_addr().map_err(|e| failed(&e))?.port();
-    let provider = VanishingShMemProvider::new().map_err(|e| failed(&e))?;
-    let mut broker = LlmpBroker::new(provider, tuple_list!(OnlyNew::default())).map_err(|e| failed(&e))?;
-    broker.inner_mut().launch_listener(Listener::Tcp(listener)).map_err(|e| failed(&e))?;
+    let failed = |e: Source| Error::because("the broker fails", e);
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|e| failed(e.into()))?;
+    let port = listener.local_addr().map_err(|e| failed(e.into()))?.port();
+    let provider = VanishingShMemProvider::new().map_err(|e| failed(e.into()))?;
+    let mut broker = LlmpBroker::new(provider, tuple_list!(OnlyNew::default())).map_err(|e| failed(e.into()))?;
+    broker.inner_mut().launch_listener(Listener::Tcp(listener)).map_err(|e| failed(e.into()))?;
     if let Some(public) = public {
         thread::spawn(move || peer_link::accept(&public, port, info));
     }
@@ -71,7 +71,7 @@ pub fn run(info: &'static BrokerInfo, public: Option<TcpListener>, remote: &[Str
     info.announce(port);
     loop {
         // Its result is about the last client only.
-        broker.broker_once().map_err(|e| failed(&e))?;
+        broker.broker_once().map_err(|e| failed(e.into()))?;
         info.beat.fetch_add(1, Ordering::Relaxed);
         thread::sleep(POLL_EVERY);
     }

@@ -84,7 +84,7 @@ pub fn write(options: &Options, dir: &Path, totals: Totals) -> Result<Report, Er
     };
     let report = outcome::report(&mut evaluator, &sources, &mut Shrinker::default());
     hold.come_back();
-    report::write_all(dir, &report).map_err(|e| Error::new(e.to_string()))?;
+    report::write_all(dir, &report).map_err(Error::from_source)?;
     Ok(report)
 }
 

@@ -257,8 +257,9 @@ fn open_port(options: &Options) -> Result<Option<TcpListener>, Error> {
             "cannot listen on {} port {}: {}; give another --broker-port or --broker-address",
             address.0,
             address.1,
-            penfuzz_engine::program::kind::plain(&e)
+            penfuzz_engine::error::plain(&e)
         ))
+        .with_source(e)
     })
 }
 

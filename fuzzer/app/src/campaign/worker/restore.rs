@@ -120,20 +120,15 @@ impl Campaign<'_> {
 
     fn seeds(&self) -> Result<Vec<Vec<u8>>, Error> {
         let Some(dir) = &self.options.seeds else { return Ok(Vec::new()) };
-        let unreadable = |p: &Path, e: &io::Error| {
-            penfuzz_engine::error::at(
-                p,
-                format!("cannot be read as seeds: {}", penfuzz_engine::program::kind::plain(e)),
-            )
-        };
+        let unreadable = |p: &Path, e: io::Error| penfuzz_engine::error::failed(p, "cannot be read as seeds", e);
         let mut files = Vec::new();
-        for entry in std::fs::read_dir(dir).map_err(|e| unreadable(dir, &e))? {
-            let path = entry.map_err(|e| unreadable(dir, &e))?.path();
+        for entry in std::fs::read_dir(dir).map_err(|e| unreadable(dir, e))? {
+            let path = entry.map_err(|e| unreadable(dir, e))?.path();
             if path.is_file() {
                 files.push(path);
             }
         }
         files.sort();
-        files.iter().map(|p| std::fs::read(p).map_err(|e| unreadable(p, &e))).collect()
+        files.iter().map(|p| std::fs::read(p).map_err(|e| unreadable(p, e))).collect()
     }
 }

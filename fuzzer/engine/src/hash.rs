@@ -1,0 +1,119 @@
+//! Hashes that are the same in every process, on every machine and in every build: for files, messages and caches.
+//!
+//! The algorithm is SipHash-1-3 with a zero key (Aumasson and Bernstein, *SipHash: a fast short-input PRF*, INDOCRYPT 2012).
+//! The standard library's `DefaultHasher` computes the same today, but promises neither the algorithm nor the bytes that
+//! `#[derive(Hash)]` feeds to it. Here both are fixed: each method states its bytes. They are those that `DefaultHasher` was
+//! fed before on 64-bit little-endian machines, so output directories and caches of older versions stay valid: the same
+//! fingerprints, fault keys and hashes of fatal inputs.
+//!
+//! Only for hashes that leave the process; a hash that stays in a table of one process may be any.
+
+use core::hash::Hasher;
+
+use siphasher::sip::SipHasher13;
+
+/// A hash in the making. Fields go in one by one, in a fixed order; every number is little-endian.
+#[derive(Debug, Clone, Default)]
+pub struct StableHash(SipHasher13);
+
+impl StableHash {
+    /// Of nothing so far.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(SipHasher13::new())
+    }
+
+    /// One byte.
+    pub fn u8(&mut self, x: u8) -> &mut Self {
+        self.raw(&[x])
+    }
+
+    /// Four bytes.
+    pub fn u32(&mut self, x: u32) -> &mut Self {
+        self.raw(&x.to_le_bytes())
+    }
+
+    /// Eight bytes.
+    pub fn u64(&mut self, x: u64) -> &mut Self {
+        self.raw(&x.to_le_bytes())
+    }
+
+    /// Eight bytes in two's complement.
+    pub fn i64(&mut self, x: i64) -> &mut Self {
+        self.raw(&x.to_le_bytes())
+    }
+
+    /// A number of things: eight bytes on every machine.
+    pub fn count(&mut self, n: usize) -> &mut Self {
+        self.u64(n as u64)
+    }
+
+    /// One byte, 0 or 1.
+    pub fn flag(&mut self, x: bool) -> &mut Self {
+        self.u8(u8::from(x))
+    }
+
+    /// The number of bytes, then the bytes.
+    pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
+        self.count(bytes.len()).raw(bytes)
+    }
+
+    /// The bytes of the text, then 0xff, which UTF-8 does not contain.
+    pub fn text(&mut self, text: &str) -> &mut Self {
+        self.raw(text.as_bytes()).u8(0xff)
+    }
+
+    /// The number of texts, then each of them.
+    pub fn texts<T: AsRef<str>>(&mut self, texts: &[T]) -> &mut Self {
+        self.count(texts.len());
+        for text in texts {
+            self.text(text.as_ref());
+        }
+        self
+    }
+
+    /// The hash of what was fed so far.
+    #[must_use]
+    pub fn finish(&self) -> u64 {
+        self.0.finish()
+    }
+
+    fn raw(&mut self, bytes: &[u8]) -> &mut Self {
+        self.0.write(bytes);
+        self
+    }
+}
+
+/// The hash of some bytes, as [`StableHash::bytes`].
+#[must_use]
+pub fn of_bytes(bytes: &[u8]) -> u64 {
+    StableHash::new().bytes(bytes).finish()
+}
+
+/// The hash of a text, as [`StableHash::text`].
+#[must_use]
+pub fn of_text(text: &str) -> u64 {
+    StableHash::new().text(text).finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values that earlier versions wrote to disk, with `DefaultHasher` of Rust 1.95 on x86-64.
+    #[test]
+    fn hashes_in_files_of_older_versions_stay_valid() {
+        assert_eq!(of_bytes(&[1, 2, 3]), OLD_BYTES);
+        assert_eq!(of_text("solve"), OLD_TEXT);
+        let mut hash = StableHash::new();
+        hash.i64(-1).u64(0x1234).count(2).u64(7).u64(u64::MAX).u32(5).u8(9).flag(true).texts(&["a", "bc"]);
+        assert_eq!(hash.finish(), OLD_FIELDS);
+    }
+
+    #[test]
+    fn the_borders_of_fields_count() {
+        let texts = |all: &[&str]| StableHash::new().texts(all).finish();
+        assert_ne!(texts(&["ab", "c"]), texts(&["a", "bc"]));
+        assert_ne!(of_bytes(&[]), of_bytes(&[0]));
+    }
+}
