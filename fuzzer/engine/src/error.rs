@@ -131,13 +131,13 @@ mod tests {
         let e = Error::because("the reports cannot be written", Error::from_source(missing()));
         assert_eq!(e.to_string(), "the reports cannot be written: No such file or directory");
         let inner = e.source().and_then(|s| s.downcast_ref::<Error>()).expect("an error of ours");
-        assert!(inner.source().is_some_and(|s| s.is::<io::Error>()));
+        assert!(inner.source().is_some_and(<dyn StdError>::is::<io::Error>));
     }
 
     #[test]
     fn an_error_of_libafl_is_the_source() {
         let e = Error::from(libafl::Error::illegal_argument("no corpus"));
         assert!(e.to_string().starts_with("LibAFL: ") && e.to_string().contains("no corpus"), "{e}");
-        assert!(e.source().is_some_and(|s| s.is::<libafl::Error>()));
+        assert!(e.source().is_some_and(<dyn StdError>::is::<libafl::Error>));
     }
 }

@@ -6,6 +6,7 @@
 //! | [`executor`] | one guarded call of a function under test, millions of times a second |
 //! | [`saturation`] | which branches are covered and saturated (`CoverMe`, Def. 3.2), observer and feedbacks |
 //! | [`goals`] | what makes an input wanted, as a table of pen actions (Mathematical Execution's researcher layer) |
+//! | [`hash`] | hashes for files and messages, the same in every build |
 //! | [`stages`] | `LibAFL` stages: basinhopping, havoc, sampling, the algorithm of the paper |
 //!
 //! `examples/plugin.rs` builds a small fuzzer of these parts; `examples/goal.rs` adds a goal of its own.
@@ -13,6 +14,7 @@
 pub mod error;
 pub mod executor;
 pub mod goals;
+pub mod hash;
 pub mod program;
 pub mod saturation;
 pub mod stages;

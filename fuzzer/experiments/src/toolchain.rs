@@ -2,9 +2,7 @@
 //! only what is called is in the program. Compiled files are kept in a cache.
 
 use std::{
-    collections::hash_map::DefaultHasher,
     fs,
-    hash::{Hash, Hasher},
     path::{Path, PathBuf},
     process::Command,
     time::Instant,
@@ -61,11 +59,9 @@ impl Toolchain {
     }
 
     fn key(&self, subject: &Subject) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        let c = &self.compiler;
-        (&c.c, &c.environment, &c.version, &self.instrument, &self.link).hash(&mut hasher);
-        (subject.file(), &subject.report.function, subject.flags(), subject.libs()).hash(&mut hasher);
-        hasher.finish()
+        let mut hash = self.compiler.hash();
+        hash.texts(&self.instrument).texts(&self.link).bytes(subject.file().as_os_str().as_encoded_bytes());
+        hash.text(&subject.report.function).texts(&subject.flags()).texts(subject.libs()).finish()
     }
 
     /// Compiles what must be compiled anew.

@@ -14,6 +14,7 @@ use libafl_bolts::{
 use penfuzz_engine::{
     error::Error,
     executor::{Evaluator, HasEvaluator, PenExecutor, guard, sandbox::Sandbox},
+    hash::{StableHash, of_text},
     program::harvest,
     saturation::{BranchGraph, NewPlaceFeedback, PenObserver, Saturation, SaturationFeedback, Scope},
     stages::{
@@ -23,7 +24,7 @@ use penfuzz_engine::{
 use penfuzz_mutators::{dictionary::Dictionary, havoc::numeric_mutations, view::Layout};
 
 use super::{
-    cluster::{self, BrokerInfo, Role, broker_client::BrokerClient, message::hash},
+    cluster::{self, BrokerInfo, Role, broker_client::BrokerClient},
     options::{Options, SearchKind},
     prepare::Prepared,
     worker::disk::Disk,
@@ -201,8 +202,8 @@ impl<'a> Campaign<'a> {
         let clock = Clock::new(most, &shm.stop);
         let broker_client = place.farm.as_ref().map(|farm| {
             let f = evaluator.function();
-            let inputs = hash(&(&f.symbol, f.has_rounding, evaluator.input_size()));
-            BrokerClient::new(farm.broker_info, inputs, hash(&fingerprint), &place.name())
+            let inputs = StableHash::new().text(&f.symbol).flag(f.has_rounding).count(evaluator.input_size()).finish();
+            BrokerClient::new(farm.broker_info, inputs, of_text(&fingerprint), &place.name())
         });
         Ok(Self {
             options,

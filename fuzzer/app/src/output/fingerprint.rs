@@ -1,11 +1,9 @@
 //! Which campaign this is: where it lies when the user does not say, and what makes it the same one when it is resumed.
 
-use std::{
-    hash::{DefaultHasher, Hash, Hasher},
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use penfuzz_engine::{
+    hash::StableHash,
     program::Target,
     saturation::{Goals, ScopeKind},
 };
@@ -28,14 +26,14 @@ const ROUNDING: &str = ", any rounding mode";
 /// Tells targets apart: another function, scope, set of sites or form of the inputs is another campaign.
 #[must_use]
 pub fn fingerprint(target: &Target, function: usize, scope: ScopeKind, goals: Goals) -> String {
-    let mut hasher = DefaultHasher::new();
+    let mut hash = StableHash::new();
     for s in &target.sites {
-        (s.line, s.column, s.n_branches, s.kind, s.predicate).hash(&mut hasher);
+        hash.u32(s.line).u32(s.column).count(s.n_branches).u8(s.kind).u8(s.predicate);
     }
     let f = &target.functions[function];
     let rounding = if f.has_rounding { ROUNDING } else { "" };
     let n = target.n_branches;
-    format!("{} {scope:?} {n} {} {:016x}{rounding}", f.symbol, goals.name(), hasher.finish())
+    format!("{} {scope:?} {n} {} {:016x}{rounding}", f.symbol, goals.name(), hash.finish())
 }
 
 /// The name of the goals, which [`fingerprint`] puts fourth.

@@ -7,5 +7,7 @@ pub mod fingerprint;
 pub mod lock;
 pub mod manifest;
 pub mod merge_state;
+#[cfg(test)]
+mod old_campaign_tests;
 pub mod recovery;
 pub mod store;

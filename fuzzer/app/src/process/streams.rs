@@ -2,7 +2,7 @@
 
 use std::{fs::File, os::fd::AsRawFd};
 
-use penfuzz_engine::{error::Error, program::kind::plain};
+use penfuzz_engine::error::{Error, plain};
 
 /// Connects `descriptors` of this process to `/dev/null`.
 ///

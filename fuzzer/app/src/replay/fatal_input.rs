@@ -6,7 +6,6 @@
 
 use core::sync::atomic::Ordering;
 use std::{
-    hash::{DefaultHasher, Hash, Hasher},
     os::unix::process::ExitStatusExt,
     time::{Duration, Instant},
 };
@@ -15,6 +14,7 @@ use penfuzz_cc::abi::{action, metric};
 use penfuzz_engine::{
     error::Error,
     executor::{Evaluator, Fault, FaultKind, fault::signal_name},
+    hash::StableHash,
     saturation::Scope,
 };
 
@@ -52,14 +52,17 @@ impl Death {
     /// The fault. Deaths of the same kind differ by `branches`: those that no earlier input has covered.
     #[must_use]
     pub fn fault(self, branches: &[u32], place: String) -> Fault {
-        let mut hasher = DefaultHasher::new();
-        (self.to_number(), branches).hash(&mut hasher);
+        let mut hash = StableHash::new();
+        hash.u32(self.to_number()).count(branches.len());
+        for branch in branches {
+            hash.u32(*branch);
+        }
         let (kind, reason) = match self {
             Self { stuck: true, .. } => (FaultKind::Hang, "no end, even after the alarm".to_owned()),
             Self { signal: 0, .. } => (FaultKind::Crash, "ends the process".to_owned()),
             Self { signal, .. } => (FaultKind::Crash, format!("kills the process: {}", signal_name(signal))),
         };
-        Fault { kind, key: hasher.finish(), reason, place, stack: Vec::new(), is_cheap: false }
+        Fault { kind, key: hash.finish(), reason, place, stack: Vec::new(), is_cheap: false }
     }
 }
 

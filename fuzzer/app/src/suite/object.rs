@@ -1,12 +1,12 @@
 //! Objects of source files that many programs share, compiled once: for gcov's programs, and for those of other fuzzers.
 
-use std::collections::hash_map::DefaultHasher;
 use std::fs;
-use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::SystemTime;
+
+use penfuzz_engine::hash::StableHash;
 
 use crate::context::{Context, Result, bail};
 use crate::report::c_text::is_cxx;
@@ -33,6 +33,17 @@ impl Compiler {
     #[must_use]
     pub fn gcc() -> Self {
         Self { c: "gcc".into(), cxx: "gcc".into(), environment: Vec::new(), version: gcc_version().to_owned() }
+    }
+
+    /// A key in the cache, to which the caller adds what is compiled.
+    #[must_use]
+    pub fn hash(&self) -> StableHash {
+        let mut hash = StableHash::new();
+        hash.text(&self.version).bytes(self.c.as_os_str().as_encoded_bytes()).count(self.environment.len());
+        for (key, value) in &self.environment {
+            hash.text(key).text(value);
+        }
+        hash
     }
 
     /// A command with the environment set.
@@ -63,9 +74,9 @@ impl Compiler {
     pub fn cached(&self, source: &Path, flags: &[String], options: &[&str], cache: &Path) -> Result<PathBuf> {
         fs::create_dir_all(cache).context(|| format!("cannot create {}", cache.display()))?;
         let content = fs::read(source).context(|| format!("cannot read {}", source.display()))?;
-        let mut hasher = DefaultHasher::new();
-        (&self.version, &self.c, &self.environment, source, flags, options, content).hash(&mut hasher);
-        let stem = format!("{:016x}", hasher.finish());
+        let mut hash = self.hash();
+        hash.bytes(source.as_os_str().as_encoded_bytes()).texts(flags).texts(options).bytes(&content);
+        let stem = format!("{:016x}", hash.finish());
         let (object, needs) = (cache.join(format!("{stem}.o")), cache.join(format!("{stem}.d")));
         if is_fresh(&object, &needs) {
             return Ok(object);

@@ -1,17 +1,16 @@
 //! One directory of inputs: which of its files were looked at, and which are not ready yet.
 
 use std::{
-    collections::{BTreeMap, HashSet, VecDeque, hash_map::DefaultHasher},
+    collections::{BTreeMap, HashSet, VecDeque},
     ffi::{OsStr, OsString},
     fs::{self, File, Metadata},
-    hash::{Hash, Hasher},
     io::{self, Read},
     os::unix::fs::OpenOptionsExt,
     path::PathBuf,
     time::{Duration, SystemTime},
 };
 
-use penfuzz_engine::error::plain;
+use penfuzz_engine::{error::plain, hash::of_bytes};
 
 use super::{
     Import,
@@ -226,9 +225,6 @@ impl Folder {
     }
 }
 
-/// The same in every process.
 fn hash(name: &OsStr) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    name.hash(&mut hasher);
-    hasher.finish()
+    of_bytes(name.as_encoded_bytes())
 }

@@ -17,7 +17,7 @@ use super::{
     sandbox, stack,
     symbols::Symbols,
 };
-use crate::program::load::module_of;
+use crate::{hash::StableHash, program::load::module_of};
 
 pub use super::signals::signal_name;
 
@@ -53,7 +53,7 @@ pub struct Fault {
 impl_serdeany!(Fault);
 
 /// What identifies a fault without looking up names: cheap enough for every faulting run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FaultKey {
     what: i64,
     offset: u64,
@@ -68,7 +68,7 @@ const CALLERS: usize = 2;
 pub struct FaultReader {
     limits: Limits,
     symbols: Symbols,
-    /// FaultKey and stack of what was told before: a search may meet one fault a hundred thousand times.
+    /// The place and stack of faults seen before, as text: a search may meet one fault a hundred thousand times.
     told: RefCell<HashMap<u64, (String, Vec<String>)>>,
 }
 
@@ -100,9 +100,13 @@ impl FaultReader {
     /// Equal for runs that ended at the same place.
     #[must_use]
     pub fn key(&self, end: &End) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        self.place(end).hash(&mut hasher);
-        hasher.finish()
+        let FaultKey { what, offset, callers } = self.place(end);
+        let mut hash = StableHash::new();
+        hash.i64(what).u64(offset).count(callers.len());
+        for caller in callers {
+            hash.u64(caller);
+        }
+        hash.finish()
     }
 
     /// The whole story.
@@ -119,7 +123,7 @@ impl FaultReader {
         }
     }
 
-    /// FaultKey and stack in words.
+    /// The place and the stack as text.
     fn tell(&self, end: &End) -> (String, Vec<String>) {
         let mut hasher = DefaultHasher::new();
         (end.signal, end.stop, end.place, end.caller).hash(&mut hasher);

@@ -1,13 +1,13 @@
 //! Names for addresses: function, file and line of the target, function and file of a library.
 
-use std::{
-    hash::{DefaultHasher, Hash, Hasher},
-    path::Path,
-};
+use std::path::Path;
 
 use addr2line::demangle_auto;
 
-use crate::program::load::{module_of, symbol_of};
+use crate::{
+    hash::{StableHash, of_text},
+    program::load::{module_of, symbol_of},
+};
 
 /// What the pass calls its functions that call a function under test.
 const THUNK: &str = "__pen_call.";
@@ -40,12 +40,10 @@ impl Symbols {
     /// Equal for all offsets in one function.
     #[must_use]
     pub fn function_of(&self, offset: u64) -> u64 {
-        let mut hasher = DefaultHasher::new();
         match self.symbol(offset) {
-            Some(name) => name.hash(&mut hasher),
-            None => offset.hash(&mut hasher),
+            Some(name) => of_text(name),
+            None => StableHash::new().u64(offset).finish(),
         }
-        hasher.finish()
     }
 
     /// `function (file:line)` of an offset into the target.

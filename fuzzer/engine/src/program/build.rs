@@ -3,7 +3,6 @@
 use std::{
     collections::HashMap,
     fs,
-    hash::{DefaultHasher, Hash, Hasher},
     path::{Path, PathBuf},
     sync::{
         Mutex, PoisonError,
@@ -14,7 +13,10 @@ use std::{
 use penfuzz_cc::{Compile, Language};
 
 use super::kind::absolute;
-use crate::error::{Error, at, failed};
+use crate::{
+    error::{Error, at, failed},
+    hash::StableHash,
+};
 
 /// What to build.
 #[derive(Debug, Clone, Default)]
@@ -116,10 +118,8 @@ impl Stamps {
 }
 
 fn key(parts: &[&str]) -> String {
-    let mut hasher = DefaultHasher::new();
-    parts.hash(&mut hasher);
-    penfuzz_cc::fingerprint().hash(&mut hasher);
-    format!("{:016x}", hasher.finish())
+    let hash = StableHash::new().texts(parts).text(&penfuzz_cc::fingerprint()).finish();
+    format!("{hash:016x}")
 }
 
 /// Compiles one source, unless it and all it includes are as they were.

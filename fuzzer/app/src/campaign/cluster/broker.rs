@@ -18,11 +18,14 @@ use libafl_bolts::{
     shmem::ShMemProvider,
     tuples::tuple_list,
 };
-use penfuzz_engine::error::{Error, Source};
+use penfuzz_engine::{
+    error::{Error, Source},
+    hash::of_bytes,
+};
 
 use super::{
     BrokerInfo,
-    message::{TAG, hash},
+    message::TAG,
     peer_link,
     shmem::{VanishingShMem, VanishingShMemProvider},
 };
@@ -44,7 +47,7 @@ impl LlmpHook<VanishingShMem, VanishingShMemProvider> for OnlyNew {
         message: &mut [u8],
         _more: &mut Vec<(Tag, Flags, Vec<u8>)>,
     ) -> Result<LlmpMsgHookResult, LibaflError> {
-        let is_new = *tag == TAG && self.0.insert(hash(&*message));
+        let is_new = *tag == TAG && self.0.insert(of_bytes(message));
         Ok(if is_new { LlmpMsgHookResult::ForwardToClients } else { LlmpMsgHookResult::Handled })
     }
 }

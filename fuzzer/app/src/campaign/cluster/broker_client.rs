@@ -17,9 +17,11 @@ use libafl_bolts::{
     shmem::ShMemProvider,
 };
 
+use penfuzz_engine::hash::{StableHash, of_bytes};
+
 use super::{
     BrokerInfo,
-    message::{Body, Message, TAG, hash},
+    message::{Body, Message, TAG},
     shmem::{VanishingShMem, VanishingShMemProvider},
 };
 
@@ -68,7 +70,7 @@ impl BrokerClient {
             info,
             function,
             sites,
-            me: hash(&(host, boot, std::process::id(), name)),
+            me: StableHash::new().text(&host).text(&boot).u32(std::process::id()).text(name).finish(),
             attached: None,
             sent: HashSet::new(),
             sent_spent: BTreeMap::new(),
@@ -123,7 +125,7 @@ impl BrokerClient {
                 Ok(Some((from, TAG, bytes))) if from != me => {
                     let Some(message) = Message::decode(bytes) else { continue };
                     // It is not sent back.
-                    self.sent.insert(hash(bytes));
+                    self.sent.insert(of_bytes(bytes));
                     let is_ours = message.function == self.function;
                     self.is_strange |= !is_ours;
                     if is_ours && (message.sites == self.sites || matches!(message.body, Body::Input(_))) {
@@ -151,7 +153,7 @@ impl BrokerClient {
     pub fn send(&mut self, body: Body) {
         let bytes = Message { function: self.function, sites: self.sites, body }.encode();
         let Some(attached) = &mut self.attached else { return };
-        if self.sent.insert(hash(&bytes[..])) && attached.client.send_buf(TAG, &bytes).is_err() {
+        if self.sent.insert(of_bytes(&bytes)) && attached.client.send_buf(TAG, &bytes).is_err() {
             self.attached = None;
         }
     }

@@ -1,8 +1,6 @@
 //! The messages between clients. A client evaluates every input that it receives, so a wrong message can only cost search: by
 //! branches given up, faults and budgets, which are taken over as they are.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-
 use libafl_bolts::llmp::Tag;
 use serde::{Deserialize, Serialize};
 
@@ -53,14 +51,6 @@ impl Message {
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         postcard::from_bytes(bytes).ok()
     }
-}
-
-/// A hash of `content` that is the same in all processes.
-#[must_use]
-pub fn hash<T: Hash + ?Sized>(content: &T) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    content.hash(&mut hasher);
-    hasher.finish()
 }
 
 #[cfg(test)]

@@ -21,12 +21,13 @@ use libafl_bolts::{
     llmp::{BrokerId, Flags, LlmpClient, Tag, TcpRequest, TcpResponse},
     shmem::{ShMemDescription, ShMemProvider},
 };
+use penfuzz_engine::hash::of_bytes;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{
     BrokerInfo,
     broker_info::PeerCell,
-    message::{TAG, hash},
+    message::TAG,
     shmem::{VanishingShMem, VanishingShMemProvider},
 };
 
@@ -173,7 +174,7 @@ fn forward(
         loop {
             match incoming.try_recv() {
                 Ok(payload) => {
-                    theirs.insert(hash(&payload[..]));
+                    theirs.insert(of_bytes(&payload));
                     broker.send_buf(TAG, &payload).map_err(io::Error::other)?;
                     if let Some(cell) = cell {
                         cell.received.fetch_add(1, Ordering::Relaxed);
@@ -187,7 +188,7 @@ fn forward(
         while let Some((client_id, tag, flags, payload)) =
             broker.receiver_mut().recv_buf_with_flags().map_err(io::Error::other)?
         {
-            if client_id != me && tag == TAG && !theirs.contains(&hash(payload)) {
+            if client_id != me && tag == TAG && !theirs.contains(&of_bytes(payload)) {
                 send(&mut stream, &Message { client_id, tag, flags, payload: payload.to_vec() })?;
             }
         }

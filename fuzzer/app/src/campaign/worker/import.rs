@@ -7,11 +7,11 @@ use std::{
 };
 
 use libafl::inputs::BytesInput;
-use penfuzz_engine::{error::Error, executor::HasEvaluator, stages::finds};
+use penfuzz_engine::{error::Error, executor::HasEvaluator, hash::of_bytes, stages::finds};
 
 use super::{Campaign, Executor, Manager, State};
 use crate::{
-    campaign::{cluster::message::hash, worker_shm::WorkerShm},
+    campaign::worker_shm::WorkerShm,
     sync::{Import, Importer},
 };
 
@@ -117,7 +117,7 @@ impl Campaign<'_> {
         let deaths = if self.store.saved.fatal_inputs.is_empty() {
             0
         } else {
-            let hash = hash(&bytes[..]);
+            let hash = of_bytes(&bytes);
             self.store.saved.fatal_inputs.iter().filter(|k| **k == hash).count()
         };
         if evaluator.function().is_harness() {
@@ -131,7 +131,7 @@ impl Campaign<'_> {
         if self.imports.is_some() {
             let fatal_inputs = &mut self.store.saved.fatal_inputs;
             fatal_inputs.truncate(DEATHS - 1);
-            fatal_inputs.insert(0, hash(fatal_input));
+            fatal_inputs.insert(0, of_bytes(fatal_input));
         }
     }
 }
