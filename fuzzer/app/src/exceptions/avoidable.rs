@@ -10,7 +10,7 @@ use penfuzz_engine::executor::Evaluator;
 use penfuzz_mutators::view::Kind;
 use rug::Float;
 
-use super::{precise::Machine, shown, work};
+use super::{job, precise::Machine, shown};
 use crate::report::{Exception, exceptions::Precise};
 
 /// Operations of one run that are computed again, at most: some tens of milliseconds.
@@ -24,15 +24,15 @@ pub type Judgement = (Option<bool>, Precise);
 /// Runs the input of an observed job once more and judges it. `jobs` is the number of all. `None` for other exceptions than
 /// overflow and underflow, and when the run does not return, is too long, or does not raise it again.
 #[must_use]
-pub fn examine(evaluator: &mut Evaluator, job: &work::Job, of: &work::Observed, jobs: usize) -> Option<Judgement> {
-    let (values, _) = of.seen.filter(|_| matches!(job.exception, Exception::Overflow | Exception::Underflow))?;
+pub fn examine(evaluator: &mut Evaluator, found: &job::Job, of: &job::Observed, jobs: usize) -> Option<Judgement> {
+    let (values, _) = of.seen.filter(|_| matches!(found.exception, Exception::Overflow | Exception::Underflow))?;
     of.output.as_ref()?;
     let steps = evaluator.trace(&of.bytes, STEPS.min(ALL_STEPS / jobs.max(1)))?;
     let target = evaluator.target();
-    let site = &target.sites[target.site_of(job.branch)];
+    let site = &target.sites[target.site_of(found.branch)];
     let actions = target.actions().wrapping_add(site.first_branch).cast_const();
     let is_it =
-        |s: &Traced| s.actions == actions && s.operands == values[..work::RESULT] && s.result == values[work::RESULT];
+        |s: &Traced| s.actions == actions && s.operands == values[..job::RESULT] && s.result == values[job::RESULT];
     let at = steps.iter().position(is_it)?;
     judge(&steps, at, &shown::floats(evaluator.function(), evaluator.output()))
 }

@@ -15,8 +15,8 @@ use penfuzz_engine::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    conversion, unconfirmed,
-    work::{Job, Observed},
+    conversion,
+    job::{Job, Observed},
 };
 use crate::{
     process::child::{self, Limit},
@@ -167,4 +167,9 @@ fn elsewhere(places: &[(String, u32, u32)], witness: &Witness) -> String {
         }
         None => "at code without a line".to_owned(),
     }
+}
+
+/// What is told of a run that was not repeated.
+fn unconfirmed(reason: &str) -> Confirmation {
+    Confirmation { by: Confirmed::No, reason: reason.to_owned() }
 }

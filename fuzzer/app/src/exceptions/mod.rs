@@ -11,6 +11,7 @@
 pub mod avoidable;
 pub mod confirm;
 pub mod conversion;
+pub mod job;
 #[cfg(feature = "mpfr")]
 mod precise;
 pub mod shown;
@@ -18,20 +19,21 @@ pub mod work;
 
 use std::path::Path;
 
-use penfuzz_cc::abi::{exception, site_kind};
+use penfuzz_cc::abi::site_kind;
 use penfuzz_engine::{
     error::{Error, at},
     program::{Function, Site, Target},
 };
 
-use self::work::{Job, Observed};
+pub use self::job::class;
+use self::job::{Job, Observed};
 use crate::{
     campaign::outcome::arguments,
     output::manifest,
     replay::session::ReplaySession,
     report::{
         Arg, Exception, Exceptions, Find, Report, Shown,
-        exceptions::{Confirmation, Confirmed, Number},
+        exceptions::{Confirmation, Number},
         literal, write_all,
     },
 };
@@ -75,19 +77,6 @@ pub fn examine(dir: &Path, report: &Report) -> Result<Exceptions, Error> {
     Ok(Exceptions::new(operations().count(), &possible, finds, raising.len(), &report.function))
 }
 
-/// The exception that branch `k` of an operation stands for.
-#[must_use]
-pub fn class(site: &Site, k: usize) -> Exception {
-    match k {
-        exception::OVERFLOW => Exception::Overflow,
-        exception::UNDERFLOW => Exception::Underflow,
-        exception::DIVIDE_BY_ZERO => Exception::DivideByZero,
-        exception::INEXACT => Exception::Inexact,
-        _ if conversion::integer_type(site).is_some() => Exception::Conversion,
-        _ => Exception::Invalid,
-    }
-}
-
 /// Does the target have operation sites, that is, was it compiled with `-fpen-exceptions`?
 #[must_use]
 pub fn has_operations(target: &Target) -> bool {
@@ -109,7 +98,7 @@ fn jobs(session: &mut ReplaySession, dir: &Path, report: &Report) -> Result<Vec<
         if let Some((i, run)) = best {
             jobs.push(Job {
                 branch: b,
-                exception: work::exception_of(session.evaluator.target(), b),
+                exception: job::exception_of(session.evaluator.target(), b),
                 bytes: inputs[i].clone(),
                 fault: run.fault.as_ref().map(|f| f.reason.clone()),
             });
@@ -140,7 +129,7 @@ fn find(session: &ReplaySession, job: &Job, observed: &Observed, confirmed: Conf
     let function = session.evaluator.function();
     let site = &target.sites[target.site_of(job.branch)];
     let args = arguments(function, &observed.bytes);
-    let output = observed.output.as_ref().map(|cells| shown::output(function, &work::cells(cells))).unwrap_or_default();
+    let output = observed.output.as_ref().map(|cells| shown::output(function, &job::cells(cells))).unwrap_or_default();
     let shown = match (&job.fault, &observed.output) {
         (Some(reason), _) => Shown::Fault(reason.clone()),
         (None, None) => Shown::Fault("its process dies of this input".to_owned()),
@@ -170,12 +159,7 @@ fn find(session: &ReplaySession, job: &Job, observed: &Observed, confirmed: Conf
 fn numbers(site: &Site, observed: &Observed) -> (Vec<Number>, Option<Number>) {
     let Some((values, _)) = observed.seen else { return (Vec::new(), None) };
     let number = |kind, bits| Number { hex: literal::c_literal(kind, bits), decimal: literal::decimal(kind, bits) };
-    let (operands, result) = work::kinds(site);
+    let (operands, result) = job::kinds(site);
     let all = operands.iter().zip(values).map(|(kind, bits)| number(*kind, bits)).collect();
-    (all, Some(number(result, values[work::RESULT])))
-}
-
-/// What is told of a run that was not repeated.
-fn unconfirmed(reason: &str) -> Confirmation {
-    Confirmation { by: Confirmed::No, reason: reason.to_owned() }
+    (all, Some(number(result, values[job::RESULT])))
 }

@@ -14,7 +14,7 @@ use penfuzz_cc::abi::{Traced, operation as op, operation_flag};
 use penfuzz_mutators::view::Kind;
 use rug::{Float, ops::Pow};
 
-use super::work;
+use super::job;
 
 /// Bits of the significands: those of the result of a thousand operations of doubles that cancel nothing, with room.
 const PRECISION: u32 = 256;
@@ -77,7 +77,7 @@ impl Machine {
     /// The operands that are floats; others are 0.
     fn operands(&mut self, operation: u32, step: &Traced) -> [Float; 3] {
         let mut all = [0; 3].map(exact);
-        for (i, _) in work::operands_of(operation).iter().enumerate().rev().filter(|(_, k)| **k == Kind::F64) {
+        for (i, _) in job::operands_of(operation).iter().enumerate().rev().filter(|(_, k)| **k == Kind::F64) {
             let bits = step.operands[i];
             let is_constant = step.what & operation_flag::CONSTANT << i != 0;
             all[i] = if is_constant { None } else { self.take(bits) }.unwrap_or_else(|| exact(bits));

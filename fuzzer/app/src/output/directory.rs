@@ -7,10 +7,10 @@ use std::{
 
 use penfuzz_engine::error::{Error, at, failed};
 
-/// The lock file of a campaign.
-pub const LOCK: &str = ".lock";
-
-pub use super::lock::{is_running, lock};
+pub use super::{
+    layout::{CAMPAIGN_MARKS, LOCK},
+    lock::lock,
+};
 
 /// Refuses a directory that holds something, but none of `marks`, the files by which we know our own: it was hardly meant.
 ///
@@ -23,9 +23,6 @@ pub fn refuse_foreign(dir: &Path, marks: &[&str]) -> Result<(), Error> {
     }
     Err(at(dir, "holds files of something else; give a new or an empty directory as -o"))
 }
-
-/// The files by which the directory of a campaign is known.
-pub const CAMPAIGN_MARKS: [&str; 3] = [LOCK, super::store::STATE, "queue"];
 
 /// Moves the directory of a campaign aside; returns its new name.
 ///

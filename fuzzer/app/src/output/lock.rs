@@ -15,7 +15,7 @@ use std::{
 
 use penfuzz_engine::error::{Error, at, failed};
 
-use super::directory::LOCK;
+use super::layout::LOCK;
 use crate::output::atomic::TEMPORARY_PREFIX;
 
 /// Time for a process that is being killed to be gone: a worker dies a little later than its supervisor.

@@ -1,6 +1,6 @@
 //! What several clients or campaigns remember, as if they had been one.
 
-use super::store::SavedState;
+use super::state::SavedState;
 
 impl SavedState {
     /// Takes over what another one remembers, but for its faults, which lie in files of another directory. Evaluations, attempts and

@@ -4,10 +4,12 @@ pub mod afl_files;
 pub mod atomic;
 pub mod directory;
 pub mod fingerprint;
+pub mod layout;
 pub mod lock;
 pub mod manifest;
 pub mod merge_state;
 #[cfg(test)]
 mod old_campaign_tests;
 pub mod recovery;
+pub mod state;
 pub mod store;

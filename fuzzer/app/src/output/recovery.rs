@@ -11,7 +11,7 @@ use std::{
 
 use penfuzz_engine::error::{Error, failed};
 
-use super::directory::is_running;
+use super::lock::is_running;
 use crate::output::atomic::TEMPORARY_PREFIX;
 
 /// Where files go that are no inputs, under the name of their directory.

@@ -14,52 +14,18 @@ use penfuzz_engine::{
     error::{Error, at, failed},
     executor::{Fault, FaultKind},
 };
-use serde::{Deserialize, Serialize};
 
 use super::{
-    fingerprint, manifest,
+    atomic, fingerprint,
+    layout::{DIRECTORIES, FAULTS},
+    manifest,
     recovery::{self, Inputs, Leftovers},
+    state,
 };
-use crate::{output::atomic, shrink::Closest};
-
-/// What a campaign must remember besides its inputs.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct SavedState {
-    /// Version of this file.
-    pub version: u32,
-    /// Describes function and sites; another target does not resume.
-    pub fingerprint: String,
-    /// Evaluations so far.
-    pub evaluations: u64,
-    /// Seconds of search so far.
-    pub seconds: f64,
-    /// Workers started so far.
-    pub workers: u32,
-    /// Branches given up.
-    pub given_up: Vec<u32>,
-    /// Branches that only crashing inputs took.
-    pub by_crash: Vec<u32>,
-    /// Evaluations spent per branch.
-    pub spent: Vec<u64>,
-    /// Attempts per branch.
-    pub attempts: Vec<u32>,
-    /// Starts of the paper's search.
-    pub starts: u32,
-    /// Faults by file name.
-    pub faults: BTreeMap<String, Fault>,
-    /// The inputs that came closest to uncovered branches.
-    #[serde(default)]
-    pub closest: BTreeMap<u32, Closest>,
-    /// Evaluations when each branch was first taken; 0 for never.
-    #[serde(default)]
-    pub taken_at: Vec<u64>,
-    /// Hashes of the inputs under which workers died, one per death: what is imported again must not kill for ever.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub fatal_inputs: Vec<u64>,
-}
-
-/// Version of `state.json`.
-pub const VERSION: u32 = 1;
+pub use super::{
+    layout::STATE,
+    state::{SavedState, VERSION, peek_state},
+};
 
 /// See the module.
 ///
@@ -91,15 +57,6 @@ pub struct Store {
     superseded: Vec<PathBuf>,
 }
 
-/// The directories of a campaign.
-const DIRECTORIES: [&str; 4] = ["queue", "pending", "crashes", "hangs"];
-
-/// Those of crashes and hangs.
-const FAULTS: [&str; 2] = ["crashes", "hangs"];
-
-/// What a campaign must remember besides its inputs.
-pub const STATE: &str = "state.json";
-
 impl Store {
     /// Opens (or begins) the campaign in `dir`, which `lock` holds, of inputs of `size` bytes. An empty `fingerprint` fits any.
     ///
@@ -111,7 +68,7 @@ impl Store {
             fs::create_dir_all(&path).map_err(|e| failed(&path, "cannot be created", e))?;
         }
         let mut messages = Vec::new();
-        let mut saved = read_state(dir, &mut messages);
+        let mut saved = state::read(dir, &mut messages);
         if saved.fingerprint.is_empty() {
             saved.fingerprint = manifest::read(dir).map(|m| m.fingerprint).unwrap_or_default();
         }
@@ -393,28 +350,4 @@ fn below(folder: &str, inputs: &Inputs) -> Inputs {
 pub fn peek(dir: &Path) -> (SavedState, Inputs) {
     let inputs = ["queue", "pending"].map(|folder| below(folder, &recovery::peek(&dir.join(folder)))).concat();
     (peek_state(dir).unwrap_or_default(), inputs)
-}
-
-/// The state of the campaign in `dir`, which may be running; nothing is touched.
-#[must_use]
-pub fn peek_state(dir: &Path) -> Option<SavedState> {
-    let state: SavedState = serde_json::from_slice(&fs::read(dir.join(STATE)).ok()?).ok()?;
-    (state.version == VERSION).then_some(state)
-}
-
-/// The state that was left, or a fresh one.
-fn read_state(dir: &Path, messages: &mut Vec<String>) -> SavedState {
-    let path = dir.join(STATE);
-    let read = match fs::read(&path) {
-        Ok(bytes) => serde_json::from_slice::<SavedState>(&bytes).ok().filter(|state| state.version == VERSION),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return SavedState::default(),
-        Err(_) => None,
-    };
-    read.unwrap_or_else(|| {
-        let aside = dir.join("state.json.unreadable");
-        // What cannot be moved is written over by the next state.
-        let how = if fs::rename(&path, &aside).is_ok() { "set aside as" } else { "ignored; it cannot be set aside as" };
-        messages.push(format!("{} is not a state of this version; {how} {}", path.display(), aside.display()));
-        SavedState::default()
-    })
 }

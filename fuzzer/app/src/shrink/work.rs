@@ -14,7 +14,10 @@ use penfuzz_mutators::{
     view::Layout,
 };
 
-use super::{ChildMessage, Closest, Failing, Finds, Item, Shrunk, cover::Counts};
+use super::{
+    cover::Counts,
+    finds::{ChildMessage, Closest, Failing, Finds, Item, Shrunk},
+};
 
 /// Units for one report.
 const ALL: u64 = 1_000_000;

@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, HashSet, VecDeque},
     ffi::{OsStr, OsString},
-    fs::{self, File, Metadata},
+    fs::{self, File},
     io::{self, Read},
     os::unix::fs::OpenOptionsExt,
     path::PathBuf,
@@ -13,8 +13,8 @@ use std::{
 use penfuzz_engine::{error::plain, hash::of_bytes};
 
 use super::{
-    Import,
     root::{SyncSource, is_gone, source_of},
+    stamp::Stamp,
 };
 
 /// Inputs of one look, and bytes of them.
@@ -30,12 +30,17 @@ const MOST_NAMES: usize = 50_000;
 /// Files that are awaited; what is beyond is left out.
 const MOST_AWAITED: usize = 1000;
 
-/// A file that was not written to for so long is complete. Directories change within one tick of the file system's clock,
-/// too, without a new time of their own.
-const SETTLED: Duration = Duration::from_secs(1);
-
 /// An empty file that nobody writes to for so long stays empty.
 const STAYS_EMPTY: Duration = Duration::from_mins(10);
+
+/// An input of another fuzzer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Import {
+    /// The input as it lies there: any size from 1 byte to 1 MiB.
+    pub bytes: Vec<u8>,
+    /// Where it is from, as AFL++ says it in names: `sync:NAME,src:000123`.
+    pub from: String,
+}
 
 /// What one look at all folders gives.
 #[derive(Debug, Default)]
@@ -51,24 +56,6 @@ pub struct Batch {
 impl Batch {
     pub fn is_full(&self) -> bool {
         self.imports.len() >= MOST_INPUTS || self.bytes >= MOST_BYTES
-    }
-}
-
-/// Size and time of a file: when both stay, nobody writes to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stamp {
-    size: u64,
-    modified: SystemTime,
-}
-
-impl Stamp {
-    fn of(about: &Metadata) -> io::Result<Self> {
-        Ok(Self { size: about.len(), modified: about.modified()? })
-    }
-
-    /// Was it last written to long enough before `now`?
-    pub fn is_settled(modified: SystemTime, now: SystemTime) -> bool {
-        now.duration_since(modified).is_ok_and(|age| age >= SETTLED)
     }
 }
 

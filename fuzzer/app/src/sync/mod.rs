@@ -7,6 +7,7 @@
 
 mod folder;
 mod root;
+mod stamp;
 
 use std::{
     collections::BTreeMap,
@@ -16,6 +17,7 @@ use std::{
 
 use penfuzz_engine::error::{Error, at, plain};
 
+pub use self::folder::Import;
 use self::{
     folder::{Batch, Folder},
     root::{Owner, Root},
@@ -29,15 +31,6 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// A pause is at least so many times as long as the look before it: directories of a million files take a while to list.
 const PAUSE_PER_LOOK: u32 = 20;
-
-/// An input of another fuzzer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Import {
-    /// The input as it lies there: any size from 1 byte to 1 MiB.
-    pub bytes: Vec<u8>,
-    /// Where it is from, as AFL++ says it in names: `sync:NAME,src:000123`.
-    pub from: String,
-}
 
 /// See the module.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use std::{
 
 use penfuzz_engine::error::plain;
 
-use super::folder::Stamp;
+use super::stamp::Stamp;
 use crate::output::manifest;
 
 /// What names in a directory of inputs look like.
