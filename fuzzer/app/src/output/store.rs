@@ -1,7 +1,29 @@
-//! The output directory: what is kept is on disk, durably, before anybody is told of it.
+//! The output directory: what is kept is on disk, durably, before it is shown to anybody.
 //!
 //! `queue/` and `pending/` hold inputs under AFL++'s names, `crashes/` and `hangs/` one input per place, `state.json` what a
 //! later run cannot recompute.
+//!
+//! # Copies of a kept input
+//!
+//! A kept input exists three times while a campaign runs, each time for another purpose:
+//!
+//! | copy | for | ends with |
+//! | --- | --- | --- |
+//! | LibAFL's corpus, and the pending inputs of `Saturation`, in the worker | the search draws its start points from it, by corpus ids | the worker |
+//! | [`Store`], in the worker, and the file of the same name | the name of each input, to keep none twice, and to write reports with file names every 5 s, also while the disk is full | the worker; the file stays |
+//! | the journal of finds in the shared memory of worker and supervisor | finds that have no file yet survive a worker that is killed; bytes without names, written by the evaluator at the moment of the find | the next successful [`Store::flush`] |
+//!
+//! None of them can go. LibAFL's corpus and the journal have other lifetimes. The store could keep names and hashes only and
+//! read the bytes back from the files, but every report needs all bytes, the bytes of unwritten finds must stay in memory
+//! in any case, and a report would fail when somebody removes a file. The memory is small: each input covers or saturates a
+//! goal that none before did, so there are at most two per goal, each as large as the arguments of the function (64 bytes for
+//! a harness, never more than 4 KiB): at most 8 MB for 1000 goals (calculated).
+//!
+//! `campaign::worker` reconciles them. `keep` hands what is new in the corpus to the store, flushes the store, and only then
+//! empties the journal. `restore` evaluates at the start of a worker what the store has read from the files, and after it
+//! what is left in the journal, which makes a corpus again. The counters of what was handed over (`synced_kept`,
+//! `synced_generation`) only save time: the store recognises inputs that it has by their bytes, so handing over twice does
+//! no harm.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -27,7 +49,7 @@ pub use super::{
     state::{SavedState, VERSION, peek_state},
 };
 
-/// See the module.
+/// The inputs and the state of one campaign, in memory and on disk.
 ///
 /// What is kept is known at once and on disk after [`Store::flush`]: writing to a disk takes as long as a hundred thousand
 /// evaluations, and a group of files little longer than one.
