@@ -181,7 +181,8 @@ impl Statistics {
 }
 
 /// The value of a key in a `fuzzer_stats`; 0 if there is none.
-fn number(stats: &str, key: &str) -> u64 {
+#[must_use]
+pub fn number(stats: &str, key: &str) -> u64 {
     let value = stats.lines().filter_map(|l| l.split_once(':')).find(|(k, _)| k.trim() == key);
     value.and_then(|(_, v)| v.trim().parse().ok()).unwrap_or(0)
 }

@@ -155,9 +155,17 @@ pub fn read(dir: &Path) -> Result<Manifest, Error> {
         let message = format!("is no output directory of penfuzz ({FILE} cannot be read: {})", plain(&e));
         at(dir, message).with_source(e)
     })?;
-    match serde_json::from_slice::<Manifest>(&bytes) {
+    parse(&bytes, &path)
+}
+
+/// Reads the content of the `campaign.json` at `path`.
+///
+/// # Errors
+/// When it is none of this version.
+pub fn parse(bytes: &[u8], path: &Path) -> Result<Manifest, Error> {
+    match serde_json::from_slice::<Manifest>(bytes) {
         Ok(manifest) if manifest.schema == SCHEMA => Ok(manifest),
-        Ok(manifest) => Err(at(&path, format!("is of version {} instead of {SCHEMA}", manifest.schema))),
-        Err(e) => Err(at(&path, format!("cannot be understood: {e}")).with_source(e)),
+        Ok(manifest) => Err(at(path, format!("is of version {} instead of {SCHEMA}", manifest.schema))),
+        Err(e) => Err(at(path, format!("cannot be understood: {e}")).with_source(e)),
     }
 }

@@ -10,6 +10,8 @@ pub mod manifest;
 pub mod merge_state;
 #[cfg(test)]
 mod old_campaign_tests;
+#[cfg(test)]
+pub(crate) mod props;
 pub mod recovery;
 pub mod state;
 pub mod store;

@@ -5,7 +5,7 @@ use penfuzz_engine::{
     program::{Edges, Target},
 };
 
-use super::spec::is_file;
+use super::syntax::is_file;
 
 /// What executes a line.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,6 +8,7 @@
 pub mod lines;
 pub mod search;
 pub mod spec;
+pub mod syntax;
 
 use std::{
     collections::HashSet,

@@ -21,10 +21,8 @@ use penfuzz_engine::{
     saturation::Scope,
 };
 
+use super::syntax::{self, Item, Location, MOST};
 use crate::campaign::outcome::outcome_text;
-
-/// Repetitions of one step, at most: a path has room for its steps in memory.
-const MOST: usize = 1 << 22;
 
 /// The conditionals in scope by the places that the reader of the source knows.
 #[derive(Debug)]
@@ -62,17 +60,15 @@ impl<'a> Names<'a> {
     /// When a step cannot be read, or its place is no conditional, or more than one.
     pub fn parse(&self, text: &str) -> Result<Vec<Step>, Error> {
         let mut steps = Vec::new();
-        for item in text.split([',', '\n']).map(str::trim).filter(|i| !i.is_empty()) {
+        for text in syntax::items(text) {
             if steps.last() == Some(&Step::End) {
-                return Err(Error::new(format!("`{item}` follows `$`, which says that the path has ended")));
+                return Err(Error::new(format!("`{text}` follows `$`, which says that the path has ended")));
             }
-            let (step, times) = repeated(item)?;
-            let step = match step {
-                "*" => Step::Any,
-                "$" => Step::End,
-                step => Step::Branch(self.branch(step)?),
+            let (step, times) = match syntax::item(text)? {
+                (Item::Any, _) => (Step::Any, 1),
+                (Item::End, _) => (Step::End, 1),
+                (Item::Branch(branch), times) => (Step::Branch(self.branch(branch)?), times),
             };
-            let times = if matches!(step, Step::Branch(_)) { times } else { 1 };
             if steps.len() + times > MOST {
                 return Err(Error::new(format!("the path has more than {MOST} steps")));
             }
@@ -82,16 +78,10 @@ impl<'a> Names<'a> {
     }
 
     fn branch(&self, text: &str) -> Result<usize, Error> {
-        let wrong = || {
-            Error::new(format!(
-                "`{text}` is no step of a path; write FILE:LINE:OUTCOME or FILE:LINE:COLUMN:OUTCOME (OUTCOME T, F, case N or default), * or $"
-            ))
-        };
-        let (place, outcome) = text.rsplit_once(':').ok_or_else(wrong)?;
-        let place = Location::read(place.trim()).ok_or_else(wrong)?;
+        let (place, outcome) = syntax::branch(text)?;
         let site = self.site(text, &place)?;
         let site = &self.target.sites[site];
-        let k = outcome_of(site, outcome.trim()).ok_or_else(|| self.no_outcome(text, site))?;
+        let k = outcome_of(site, outcome).ok_or_else(|| self.no_outcome(text, site))?;
         Ok(site.first_branch + k)
     }
 
@@ -233,82 +223,9 @@ fn outcome_of(site: &Site, text: &str) -> Option<usize> {
     }
 }
 
-fn repeated(item: &str) -> Result<(&str, usize), Error> {
-    let Some((step, times)) = item.rsplit_once('^') else { return Ok((item, 1)) };
-    match times.trim().parse() {
-        Ok(times) if times > 0 => Ok((step.trim(), times)),
-        _ => Err(Error::new(format!("`{item}`: behind ^ stands how many times the step is taken, 1 or more"))),
-    }
-}
-
 fn list(all: &[impl AsRef<str>]) -> String {
     all.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(", ")
 }
 
-/// A place as it is written.
-#[derive(Debug, PartialEq, Eq)]
-struct Location<'a> {
-    file: Option<&'a str>,
-    line: u32,
-    column: Option<u32>,
-    ordinal: Option<usize>,
-}
-
-impl<'a> Location<'a> {
-    /// `FILE:LINE`, `FILE:LINE:COLUMN`, `FILE:LINE:COLUMN#K`, or the same without a file.
-    fn read(text: &'a str) -> Option<Self> {
-        let (text, ordinal) = match text.rsplit_once('#') {
-            Some((text, k)) => (text, Some(k.parse().ok().filter(|k| *k > 0)?)),
-            None => (text, None),
-        };
-        let (before, last) = text.rsplit_once(':').map_or((None, text), |(before, last)| (Some(before), last));
-        let last: u32 = last.parse().ok()?;
-        let Some(before) = before else { return Some(Self { file: None, line: last, column: None, ordinal }) };
-        let (file, line) = before.rsplit_once(':').map_or((None, before), |(file, line)| (Some(file), line));
-        Some(match line.parse() {
-            Ok(line) => Self { file, line, column: Some(last), ordinal },
-            Err(_) => Self { file: Some(before), line: last, column: None, ordinal },
-        })
-    }
-
-    fn is_in(&self, file: &str) -> bool {
-        self.file.is_none_or(|name| is_file(file, name))
-    }
-}
-
-/// Is `name` the path, or the end of it from some directory on?
-#[must_use]
-pub fn is_file(path: &str, name: &str) -> bool {
-    let name = name.strip_prefix("./").unwrap_or(name);
-    path == name || path.strip_suffix(name).is_some_and(|before| before.ends_with('/'))
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn places_are_read_from_the_end() {
-        let of = |text| Location::read(text).map(|p| (p.file, p.line, p.column, p.ordinal));
-        assert_eq!(of("12"), Some((None, 12, None, None)));
-        assert_eq!(of("12:3"), Some((None, 12, Some(3), None)));
-        assert_eq!(of("a.c:12"), Some((Some("a.c"), 12, None, None)));
-        assert_eq!(of("d/a.c:12:3"), Some((Some("d/a.c"), 12, Some(3), None)));
-        assert_eq!(of("a.c:12:3#2"), Some((Some("a.c"), 12, Some(3), Some(2))));
-        assert_eq!(of("a.c"), None);
-        assert_eq!(of("12:3#0"), None);
-    }
-
-    #[test]
-    fn a_file_is_known_by_the_end_of_its_path() {
-        assert!(is_file("/src/lib/a.c", "lib/a.c") && is_file("a.c", "./a.c"));
-        assert!(!is_file("/src/ba.c", "a.c"));
-    }
-
-    #[test]
-    fn steps_are_repeated() {
-        assert_eq!(repeated("12:T^50").unwrap(), ("12:T", 50));
-        assert_eq!(repeated("12:T").unwrap(), ("12:T", 1));
-        assert!(repeated("12:T^0").is_err() && repeated("12:T^x").is_err());
-    }
-}
+mod spec_props;

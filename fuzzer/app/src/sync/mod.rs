@@ -133,4 +133,6 @@ impl Importer {
 }
 
 #[cfg(test)]
+mod props;
+#[cfg(test)]
 mod tests;

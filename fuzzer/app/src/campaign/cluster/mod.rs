@@ -12,6 +12,8 @@ pub mod broker;
 pub mod broker_client;
 pub mod broker_info;
 pub mod message;
+#[cfg(test)]
+mod message_props;
 pub mod peer_link;
 pub mod reporter;
 pub mod role;
