@@ -1,4 +1,4 @@
-//! Shorthands for errors that say what was tried.
+//! Shorthands for errors that name what was tried.
 
 use penfuzz_engine::error::{Error, Source};
 

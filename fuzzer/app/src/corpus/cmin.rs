@@ -19,7 +19,7 @@ use crate::{
 /// What suffices of a campaign's inputs.
 #[derive(Debug, Serialize)]
 pub struct Minimized {
-    /// Inputs that were looked at.
+    /// Inputs that were evaluated.
     pub inputs: usize,
     /// Of these, inputs that do not return (any more).
     pub failing: usize,
@@ -32,7 +32,7 @@ pub struct Minimized {
     /// Where they were written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<PathBuf>,
-    /// What the user should know besides.
+    /// A warning for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
 }
@@ -40,7 +40,7 @@ pub struct Minimized {
 /// Chooses among the inputs in `queue/` and `pending/` of all clients in `dir`, and writes the chosen ones into `out`.
 ///
 /// # Errors
-/// When `dir` is no directory of a campaign, `out` is not empty, or the target cannot be had.
+/// When `dir` is no directory of a campaign, `out` is not empty, or the target cannot be loaded.
 pub fn run(dir: &Path, out: Option<&Path>) -> Result<Minimized, Error> {
     let manifest = manifest::read(dir)?;
     if let Some(out) = out {
@@ -95,8 +95,8 @@ fn write(out: &Path, chosen: &[Kept]) -> Result<(), Error> {
 /// Bytes of a file name.
 const LONGEST_NAME: usize = 250;
 
-/// The name as AFL++ gives it to an input that it takes over: a new number, the client, the old number or name, and what the
-/// old name says else.
+/// The name as AFL++ gives it to an input that it takes over: a new number, the client, the old number or name, and the
+/// other fields of the old name.
 fn new_name(number: usize, input: &Input) -> String {
     let mut fields = vec![format!("id:{number:06}")];
     if !input.client().is_empty() {
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn new_names_tell_the_old_ones() {
+    fn new_names_contain_the_old_ones() {
         let name = |file: &str| new_name(7, &Input { file: file.to_owned(), bytes: Vec::new() });
         assert_eq!(
             name("queue/id:000003,time:5,execs:9,op:targeted"),

@@ -17,7 +17,7 @@ pub const FAILING: [&str; 2] = ["crashes", "hangs"];
 /// One input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Input {
-    /// Where it lies, relative to the directory that was asked for: `queue/id:000000,…`, `c0/queue/id:000000,…`, `seed`.
+    /// Its file, relative to the directory that the user gave: `queue/id:000000,…`, `c0/queue/id:000000,…`, `seed`.
     pub file: String,
     /// Its bytes, at least one.
     pub bytes: Vec<u8>,
@@ -59,7 +59,7 @@ impl Input {
 /// The directory of one client.
 #[derive(Debug)]
 pub struct Client {
-    /// Its name below the directory that was asked for; empty when it is that directory.
+    /// Its name below the directory that the user gave; empty when it is that directory.
     pub name: String,
     /// Where it is.
     pub dir: PathBuf,
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_tell_where_an_input_comes_from() {
+    fn names_contain_the_origin_of_an_input() {
         let input = |file: &str| Input { file: file.to_owned(), bytes: vec![0] };
         let found = input("c1/crashes/id:000002,time:17,execs:9,op:havoc");
         assert_eq!((found.client(), found.number("time"), found.field("op")), ("c1", Some(17), Some("havoc")));

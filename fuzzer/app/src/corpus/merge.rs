@@ -32,7 +32,7 @@ use crate::{
 /// What a merger made.
 #[derive(Debug)]
 pub struct Merged {
-    /// Inputs that were looked at, each once.
+    /// Inputs that were evaluated, each once.
     pub inputs: usize,
     /// Inputs that were kept because they cover a new branch.
     pub kept: usize,
@@ -79,7 +79,8 @@ pub struct Merger {
 }
 
 impl Merger {
-    /// Reads the directories `dirs`. The target is `given`, with what `campaign.json` is to say of it, or that of the first campaign.
+    /// Reads the directories `dirs`. The target is `given`, with its manifest, or that of the first
+    /// campaign.
     ///
     /// # Errors
     /// When a directory cannot be read, campaigns are not of the same function and target, or there is no target.
@@ -103,7 +104,7 @@ impl Merger {
         Ok(Self { sources, manifest, session })
     }
 
-    /// What the user should know before.
+    /// A warning for the user before anything is written.
     #[must_use]
     pub fn warning(&self) -> Option<String> {
         self.session.change_since(&self.manifest)
@@ -156,7 +157,7 @@ impl Merger {
     }
 }
 
-/// An input, what it does, and what the campaign that found it has noted of its failing.
+/// An input, what it does, and the fault that the campaign that found it has recorded.
 struct Find<'a> {
     input: &'a Input,
     run: Run,
@@ -173,7 +174,7 @@ fn evaluate<'a>(session: &mut ReplaySession, sources: &'a [Source]) -> Result<Ve
     Ok(inputs.into_iter().zip(runs).map(|((input, noted), run)| Find { input, run, noted }).collect())
 }
 
-/// Puts the finds into the store, and corrects what it remembers; returns how many inputs were kept.
+/// Puts the finds into the store, and corrects its state; returns how many inputs were kept.
 fn fill(store: &mut Store, saturation: &mut Saturation, finds: &[Find]) -> Result<usize, Error> {
     let returning = || finds.iter().filter(|f| f.run.fault.is_none());
     let covered: HashSet<u32> = returning().flat_map(|f| f.run.covers.iter().copied()).collect();
@@ -199,10 +200,10 @@ fn fill(store: &mut Store, saturation: &mut Saturation, finds: &[Find]) -> Resul
     Ok(kept)
 }
 
-/// Keeps what fails, and what a campaign has noted as failing though it returns this time.
+/// Keeps what fails, and what a campaign has recorded as failing though it returns this time.
 fn keep_fault(store: &mut Store, find: &Find) {
     let fault = match (&find.run.fault, &find.noted) {
-        // Where an input dies that kills its process is known best to the campaign that found it.
+        // For an input that kills its process, the campaign that found it has the better place.
         (Some(fault), Some(noted)) if fault.stack.is_empty() => Fault { key: fault.key, ..noted.clone() },
         (Some(fault), _) | (None, Some(fault)) => fault.clone(),
         (None, None) => return,
@@ -249,7 +250,7 @@ fn refuse_other<'a>(
     Ok(())
 }
 
-/// What the campaigns remember, on a target with so many branches.
+/// The sum of the states, for a target with so many branches.
 fn sum<'a>(states: impl Iterator<Item = &'a SavedState>, n_branches: usize) -> SavedState {
     let mut all = SavedState::default();
     states.for_each(|state| all.add(state));
@@ -262,7 +263,7 @@ fn sum<'a>(states: impl Iterator<Item = &'a SavedState>, n_branches: usize) -> S
     all
 }
 
-/// What `campaign.json` says of a target that was given for a merger, with the target ready to run.
+/// The manifest for a target that the user gave for a merger, and the target ready to run.
 ///
 /// # Errors
 /// When it cannot be loaded.

@@ -1,8 +1,8 @@
 //! Tools for what campaigns leave: [`cmin`] chooses the few inputs that suffice, [`merge`] makes one campaign of several,
-//! [`tmin`] makes one input simple, [`triage`] tells crashes and hangs by their places.
+//! [`tmin`] makes one input simple, [`triage`] groups crashes and hangs by their places.
 //!
-//! Inputs are read by [`directory`], and evaluated anew by a [`session`]: in child processes, so that whatever an input does to
-//! its process is an answer and not the end.
+//! Inputs are read by [`directory`], and evaluated anew by a [`ReplaySession`](crate::replay::session::ReplaySession): in child processes, so that an input that ends
+//! its process gives a result like any other.
 
 pub mod cmin;
 pub mod directory;

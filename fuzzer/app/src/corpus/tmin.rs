@@ -1,7 +1,7 @@
 //! One input, as simple as possible, that still does what it did: takes the same branches, or fails at the same place.
 //!
-//! Candidates run in a child process. One that kills it is an answer too: the next child goes on without it. For an input that
-//! is itself fatal_inputs, each candidate has a process of its own, and must die likewise on the same branches.
+//! Candidates run in a child process. When one kills it, the next child goes on without that candidate. For an input that
+//! kills its process itself, each candidate has a process of its own, and must end it likewise on the same branches.
 
 use std::{
     collections::HashSet,
@@ -43,7 +43,7 @@ pub struct Trimmed {
     pub run: Run,
 }
 
-/// One word of the child.
+/// A message of the child.
 #[derive(Debug, Serialize, Deserialize)]
 enum ChildMessage {
     /// This will be run next.
@@ -65,22 +65,22 @@ pub fn run(session: &mut ReplaySession, bytes: &[u8]) -> Result<Trimmed, Error> 
     } else {
         x.resize(session.evaluator.input_size(), 0);
     }
-    let is_deadly = run.fault.as_ref().is_some_and(|f| !f.is_cheap && bench_dies(session, &x));
+    let is_deadly = run.fault.as_ref().is_some_and(|f| !f.is_cheap && kills_its_process(session, &x));
     let until = Instant::now() + TIME;
     let bytes = if is_deadly { trim_deadly(session, x, until)? } else { trim(session, x, &run, until) };
-    // What a run tells of itself (the address of a fault) may be another now.
+    // The reason of a fault (its address) may be another now.
     let run = session.evaluate(&[&bytes])?.swap_remove(0);
     Ok(Trimmed { bytes, run })
 }
 
-/// Does the input kill its process?
-fn bench_dies(session: &mut ReplaySession, bytes: &[u8]) -> bool {
+/// Does the input end its process?
+fn kills_its_process(session: &mut ReplaySession, bytes: &[u8]) -> bool {
     let (timeout, patience) = (session.timeout(), session.patience());
-    let work = |say: &mut dyn FnMut(&ChildMessage)| {
+    let work = |send: &mut dyn FnMut(&ChildMessage)| {
         silence();
         if session.evaluator.on_its_own(timeout).is_ok() {
             let _ = session.look(bytes);
-            say(&ChildMessage::Holds);
+            send(&ChildMessage::Holds);
         }
     };
     child::run(work, |_: ChildMessage| {}, Limit::Silence(patience)) != Ending::Done
@@ -104,8 +104,8 @@ fn trim(session: &mut ReplaySession, mut x: Vec<u8>, wanted: &Run, until: Instan
         let mut last = None;
         let (mut best, start) = (x.clone(), x.clone());
         let patience = session.patience();
-        let work = |say: &mut dyn FnMut(&ChildMessage)| work(session, start, wanted, &fatal_inputs, until, say);
-        let hear = |word| match word {
+        let work = |send: &mut dyn FnMut(&ChildMessage)| work(session, start, wanted, &fatal_inputs, until, send);
+        let receive = |message| match message {
             ChildMessage::Try(y) => last = Some(y),
             ChildMessage::Holds => {
                 if let Some(y) = &last {
@@ -113,7 +113,7 @@ fn trim(session: &mut ReplaySession, mut x: Vec<u8>, wanted: &Run, until: Instan
                 }
             }
         };
-        let ending = child::run(work, hear, Limit::Silence(patience));
+        let ending = child::run(work, receive, Limit::Silence(patience));
         let is_simpler = x != best;
         x = best;
         match (ending, last) {
@@ -136,7 +136,7 @@ fn work(
     wanted: &Run,
     fatal_inputs: &HashSet<Vec<u8>>,
     until: Instant,
-    say: &mut dyn FnMut(&ChildMessage),
+    send: &mut dyn FnMut(&ChildMessage),
 ) {
     silence();
     if session.evaluator.on_its_own(session.timeout()).is_err() {
@@ -154,11 +154,11 @@ fn work(
         if fatal_inputs.contains(y) {
             return Verdict::Fails;
         }
-        say(&ChildMessage::Try(y.to_vec()));
+        send(&ChildMessage::Try(y.to_vec()));
         if !is_like(session, y, wanted) {
             return Verdict::Fails;
         }
-        say(&ChildMessage::Holds);
+        send(&ChildMessage::Holds);
         Verdict::Holds
     });
 }

@@ -1,7 +1,7 @@
 //! Crashes and hangs of a campaign or a farm: one entry per distinct place, over all clients.
 //!
-//! What a client has noted in its state is believed. Inputs that nobody noted (of another fuzzer, or of a state that was lost),
-//! and those noted without a stack, are run again.
+//! The faults in the state of a client are taken as they are. Inputs without one (of another fuzzer, or of a state that was
+//! lost), and faults without a stack, are run again.
 
 use std::path::{Path, PathBuf};
 
@@ -28,9 +28,9 @@ pub struct Triage {
     pub function: String,
     /// One per distinct place: crashes first, then in the order in which they were found.
     pub places: Vec<FaultGroup>,
-    /// Inputs in `crashes/` and `hangs/` that return when they are run again, and that nobody has noted.
+    /// Inputs in `crashes/` and `hangs/` that return when they are run again, and that no state has a fault of.
     pub returning: Vec<String>,
-    /// What the user should know besides.
+    /// A warning for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
 }
@@ -44,7 +44,7 @@ pub struct FaultGroup {
     pub inputs: usize,
     /// Clients that found it; empty when there is only one.
     pub clients: Vec<String>,
-    /// Seconds from the start of the client that found it first; `None` when no name tells it.
+    /// Seconds from the start of the client that found it first; `None` when no name has it.
     pub first_seconds: Option<f64>,
     /// What happened.
     pub reason: String,
@@ -78,7 +78,7 @@ pub fn run(dir: &Path) -> Result<Triage, Error> {
             let change = session.change_since(&manifest);
             (Some(session), change)
         }
-        Err(e) => (None, Some(format!("nothing is run again and no arguments are told: {e}"))),
+        Err(e) => (None, Some(format!("nothing is run again and no arguments are shown: {e}"))),
     };
     let mut session = session.filter(|_| !inputs.is_empty());
     if let Some(session) = &mut session {
@@ -113,7 +113,7 @@ fn time_of(place: &FaultGroup) -> f64 {
     place.first_seconds.unwrap_or(f64::INFINITY)
 }
 
-/// What its client has noted of an input.
+/// The fault that the state of its client has of an input.
 #[must_use]
 pub fn noted(clients: &[Client], input: &Input) -> Option<Fault> {
     let client = clients.iter().find(|c| c.name == input.client())?;
@@ -121,7 +121,7 @@ pub fn noted(clients: &[Client], input: &Input) -> Option<Fault> {
     client.saved.as_ref()?.faults.get(in_client).cloned()
 }
 
-/// Runs what nobody has noted, and what has no stack though it can be repeated.
+/// Runs inputs without a fault in a state, and those whose fault has no stack though it can be repeated.
 fn run_again(session: &mut ReplaySession, inputs: &[Input], notes: &mut [Option<Fault>]) -> Result<(), Error> {
     let is_open = |note: &Option<Fault>| note.as_ref().is_none_or(|f| f.is_cheap && f.stack.is_empty());
     let open: Vec<usize> = (0..inputs.len()).filter(|i| is_open(&notes[*i])).collect();
@@ -134,7 +134,7 @@ fn run_again(session: &mut ReplaySession, inputs: &[Input], notes: &mut [Option<
     Ok(())
 }
 
-/// A crash that nobody has noted, when the target cannot be loaded.
+/// The fault of an input that no state has one of, when the target cannot be loaded.
 fn unknown(input: &Input) -> Fault {
     let is_hang = input.file.contains("hangs/");
     Fault {

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_known_again_without_its_sign() {
+    fn a_value_is_recognised_without_its_sign() {
         // copysign(a * b, 1) / c
         let steps = [
             step(op::MULTIPLY, [-1e200, 1e200], f64::NEG_INFINITY),

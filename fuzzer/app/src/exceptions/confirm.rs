@@ -1,4 +1,5 @@
-//! Replays each find without hooks, with the hardware as witness ([`penfuzz_engine::executor::trap`]), in a child process.
+//! Replays each find without hooks, and confirms it by the flags and traps of the hardware ([`penfuzz_engine::executor::trap`]), in a
+//! child process.
 
 use std::{collections::HashMap, path::Path};
 
@@ -27,7 +28,7 @@ use crate::{
     },
 };
 
-/// What the child says of one job.
+/// What the hardware showed of one job; a message of the child.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Witness {
     /// The flag was up after the run.
@@ -73,13 +74,13 @@ fn witnesses(session: &mut ReplaySession, jobs: &[Job], observed: &[Observed]) -
     let (patience, timeout) = (session.patience(), session.timeout());
     while all.len() < jobs.len() {
         let first = all.len();
-        let work = |say: &mut dyn FnMut(&Witness)| {
+        let work = |send: &mut dyn FnMut(&Witness)| {
             silence();
             if session.evaluator.on_its_own(timeout).is_err() {
                 return;
             }
             for (job, observed) in jobs.iter().zip(observed).skip(first) {
-                say(&look(session, job, &observed.bytes));
+                send(&replay(session, job, &observed.bytes));
                 if guard::is_worn_out() {
                     return;
                 }
@@ -95,7 +96,7 @@ fn witnesses(session: &mut ReplaySession, jobs: &[Job], observed: &[Observed]) -
 }
 
 /// In the child.
-fn look(session: &mut ReplaySession, job: &Job, bytes: &[u8]) -> Witness {
+fn replay(session: &mut ReplaySession, job: &Job, bytes: &[u8]) -> Witness {
     let flag = flag_of(job.exception);
     let (ran, Trapped { raised, .. }) = session.evaluator.run_trapped(bytes, None);
     let (_, traps) = session.evaluator.run_trapped(bytes, Some(flag));
@@ -155,10 +156,10 @@ fn by_value(site: &Site, job: &Job, observed: &Observed) -> Option<String> {
 
 fn elsewhere(places: &[(String, u32, u32)], witness: &Witness) -> String {
     if !trap::KNOWS_PLACES {
-        return "this processor does not tell where".to_owned();
+        return "this processor does not report where".to_owned();
     }
     if witness.is_cut_short {
-        return "it is raised too often to look at all places".to_owned();
+        return "it is raised too often to examine all places".to_owned();
     }
     match places.iter().find(|(_, line, _)| *line > 0) {
         Some((file, line, _)) => {
@@ -169,7 +170,7 @@ fn elsewhere(places: &[(String, u32, u32)], witness: &Witness) -> String {
     }
 }
 
-/// What is told of a run that was not repeated.
+/// The result for a job that no replay confirms.
 fn unconfirmed(reason: &str) -> Confirmation {
     Confirmation { by: Confirmed::No, reason: reason.to_owned() }
 }

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_end_where_c_says() {
+    fn ranges_end_as_in_c() {
         let out = |x, bits, signed| is_out_of_range(x, bits, signed);
         assert!(!out(127.9, 8, true) && out(128.0, 8, true) && out(-129.0, 8, true), "signed char");
         assert!(!out(-0.9, 32, false) && out(-1.0, 32, false) && out(4_294_967_296.0, 32, false), "unsigned");
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn types_are_told_by_their_names() {
+    fn types_are_read_from_their_names() {
         let names =
             ["(signed char)", "(unsigned short)", "(int)", "(unsigned int)", "(long)", "(unsigned24)", "lround"];
         assert_eq!(names.map(bits_of), [8, 16, 32, 32, 64, 24, 64]);

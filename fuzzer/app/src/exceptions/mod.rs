@@ -1,11 +1,11 @@
 //! From a finished campaign on floating-point exceptions to its finds.
 //!
 //! A campaign ends with inputs that together cover all exceptions it has found. Here each exception gets an input of its own,
-//! as simple as possible ([`work`]); the operands are looked at, and whether the function's result shows anything ([`shown`]);
-//! and the run is made once more without hooks, with the hardware's flags and traps as witness ([`confirm`]). With the feature
+//! as simple as possible ([`work`]); the operands are recorded, and whether the function's result shows anything ([`shown`]);
+//! and the run is made once more without hooks, and confirmed by the hardware's flags and traps ([`confirm`]). With the feature
 //! `mpfr` overflows and underflows are computed again precisely (`avoidable`).
 //!
-//! All this runs the target, so it happens in child processes; what one dies of costs the rest of that one find.
+//! All this runs the target, so it happens in child processes; when one dies, the rest of that find is lost.
 
 #[cfg(feature = "mpfr")]
 pub mod avoidable;
@@ -38,7 +38,7 @@ use crate::{
     },
 };
 
-/// Looks at the finds of the campaign in `dir` and writes its reports again with them.
+/// Examines the finds of the campaign in `dir` and writes its reports again with them.
 ///
 /// # Errors
 /// When the target cannot be loaded any more, or the reports not be written.
@@ -155,7 +155,7 @@ fn find(session: &ReplaySession, job: &Job, observed: &Observed, confirmed: Conf
     }
 }
 
-/// Operands and result in words.
+/// Operands and result as text.
 fn numbers(site: &Site, observed: &Observed) -> (Vec<Number>, Option<Number>) {
     let Some((values, _)) = observed.seen else { return (Vec::new(), None) };
     let number = |kind, bits| Number { hex: literal::c_literal(kind, bits), decimal: literal::decimal(kind, bits) };

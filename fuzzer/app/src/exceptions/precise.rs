@@ -1,6 +1,6 @@
 //! A recorded run once more in high precision, with a range of exponents that nothing leaves.
 //!
-//! The operations of a run are known by their operands and results, not by where these came from. An operand that is, bit
+//! Of the operations of a run, operands and results are recorded, not where these came from. An operand that is, bit
 //! for bit or but for its sign, what an earlier operation gave is taken for that result; any other is an argument, and exact, as
 //! constants are. Of several (infinities and zeros are all alike) it is the last that no operation has taken yet, the last
 //! operand first: so a formula's parts come together as on a stack, and most results are used once. When all are taken it is
@@ -40,8 +40,8 @@ struct Given {
 }
 
 impl Machine {
-    /// Carries out one recorded operation; returns its value, or `None` for one that is not known here: what it gave in double
-    /// is believed then.
+    /// Carries out one recorded operation; returns its value, or `None` for one that is not supported here: its result in
+    /// double counts as exact then.
     pub fn step(&mut self, step: &Traced) -> Option<Float> {
         let operation = step.what & 0xff;
         if operation == op::TO_SIGNED || operation == op::TO_UNSIGNED {
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn operations_are_told_by_their_numbers() {
+    fn operations_are_distinguished_by_their_numbers() {
         for (what, operands, expected) in [
             (op::SUBTRACT, [5.0, 3.0, 0.0], 2.0),
             (op::DIVIDE, [5.0, 2.0, 0.0], 2.5),

@@ -57,7 +57,7 @@ fn values<'a>(function: &'a Function, cells: &[u128]) -> Vec<Value<'a>> {
 #[must_use]
 pub fn shown(function: &Function, args: &[Arg], output: &[Arg], exception: Exception) -> Shown {
     let was_put_in = |o: &Arg| args.iter().any(|a| o.name.strip_prefix('*') == Some(&a.name) && a.bits == o.bits);
-    let value = output.iter().find(|o| !was_put_in(o) && value_of(o).is_some_and(|x| tells(x, exception)));
+    let value = output.iter().find(|o| !was_put_in(o) && value_of(o).is_some_and(|x| is_sign_of(x, exception)));
     if let Some(value) = value {
         return Shown::Value { place: value.name.clone(), value: value.decimal.clone() };
     }
@@ -86,9 +86,10 @@ fn is_float(arg: &Arg) -> bool {
     !arg.decimal.bytes().all(|b| b.is_ascii_digit() || b == b'-')
 }
 
-fn tells(x: f64, exception: Exception) -> bool {
+/// Is the value a sign of the exception?
+fn is_sign_of(x: f64, exception: Exception) -> bool {
     match exception {
-        // A status word of a structure, seen as a double, is subnormal: it tells nothing.
+        // A status word of a structure, seen as a double, is subnormal, and no sign of an underflow.
         Exception::Underflow => x == 0.0 || (x.is_subnormal() && x.to_bits() & !(1 << 63) > u64::from(u32::MAX)),
         _ => !x.is_finite(),
     }

@@ -1,4 +1,4 @@
-//! Simplifies the input of each find and looks at what happens in it, in a child process.
+//! Simplifies the input of each find and observes a run of it, in a child process.
 
 use std::collections::HashSet;
 
@@ -26,7 +26,7 @@ const EACH_OF_NOISE: u64 = 200;
 const ALL: u64 = 100_000;
 /// Units of an evaluation that faults.
 const FAULT: u64 = 32;
-/// One line from the child.
+/// A message of the child.
 #[derive(Debug, Serialize, Deserialize)]
 enum ChildMessage {
     Begin(usize),
@@ -49,13 +49,13 @@ pub fn observe(session: &mut ReplaySession, jobs: &[Job]) -> Vec<Observed> {
         }
         let mut current = None;
         let before = open.len();
-        let work = |say: &mut dyn FnMut(&ChildMessage)| {
+        let work = |send: &mut dyn FnMut(&ChildMessage)| {
             silence();
             if session.evaluator.on_its_own(timeout).is_ok() {
-                work(&mut session.evaluator, jobs, &open, &plain, say);
+                work(&mut session.evaluator, jobs, &open, &plain, send);
             }
         };
-        let hear = |word| match word {
+        let receive = |message| match message {
             ChildMessage::Begin(i) => current = Some(i),
             ChildMessage::Done(i, observed) => {
                 all[i] = Some(observed);
@@ -67,7 +67,7 @@ pub fn observe(session: &mut ReplaySession, jobs: &[Job]) -> Vec<Observed> {
                 }
             }
         };
-        let _ = child::run(work, hear, Limit::Silence(patience * 4));
+        let _ = child::run(work, receive, Limit::Silence(patience * 4));
         let left = all.iter().filter(|o| o.is_none()).count() - lost.len();
         if let Some(i) = current {
             if !plain.insert(i) {
@@ -88,13 +88,13 @@ fn work(
     jobs: &[Job],
     open: &[usize],
     plain: &HashSet<usize>,
-    say: &mut dyn FnMut(&ChildMessage),
+    send: &mut dyn FnMut(&ChildMessage),
 ) {
     let mut simplifier = Simplifier::new();
     let share = ALL / jobs.len().max(1) as u64;
     for i in open {
         let job = &jobs[*i];
-        say(&ChildMessage::Begin(*i));
+        send(&ChildMessage::Begin(*i));
         let mut bytes = job.bytes.clone();
         if !evaluator.function().is_harness() {
             bytes.resize(evaluator.input_size(), 0);
@@ -103,12 +103,12 @@ fn work(
             let units = (if job.exception.is_noise() { EACH_OF_NOISE } else { EACH }).min(share.max(EACH_OF_NOISE));
             simplify(evaluator, &mut simplifier, job.branch, &mut bytes, units);
         }
-        let observed = look(evaluator, job.branch, bytes);
-        say(&ChildMessage::Done(*i, observed.clone()));
+        let observed = observe_run(evaluator, job.branch, bytes);
+        send(&ChildMessage::Done(*i, observed.clone()));
         // Afterwards: computing it again may take long or be the end of this process.
         #[cfg(feature = "mpfr")]
         if let Some((avoidable, precise)) = super::avoidable::examine(evaluator, job, &observed, jobs.len()) {
-            say(&ChildMessage::Judged(*i, avoidable, precise));
+            send(&ChildMessage::Judged(*i, avoidable, precise));
         }
         if guard::is_worn_out() {
             return;
@@ -143,7 +143,7 @@ fn simplify(
     });
 }
 
-fn look(evaluator: &mut Evaluator, branch: usize, bytes: Vec<u8>) -> Observed {
+fn observe_run(evaluator: &mut Evaluator, branch: usize, bytes: Vec<u8>) -> Observed {
     arm(evaluator, branch);
     evaluator.watch(Some(branch));
     let ran = evaluator.run(&bytes);

@@ -1,8 +1,8 @@
-//! `fuzzer_setup`, `fuzzer_stats` and `plot_data` as AFL++ writes them, so that its tools can look at a campaign.
+//! `fuzzer_setup`, `fuzzer_stats` and `plot_data` as AFL++ writes them, so that its tools can show a campaign.
 //!
-//! `afl-whatsup` reads `fuzzer_stats` as a shell script in which every value becomes a variable: a value that is missing is
-//! that of the instance before, a zero may divide, and a quotation mark would end the quotation. It looks at directories
-//! with a `fuzzer_setup` only. `afl-plot` reads the columns of `plot_data`.
+//! `afl-whatsup` reads `fuzzer_stats` as a shell script in which every value becomes a variable: a missing value keeps that
+//! of the instance before, a value may be a divisor and must not be zero, and a quotation mark would end the quotation. It
+//! reads only directories with a `fuzzer_setup`. `afl-plot` reads the columns of `plot_data`.
 
 use std::{
     fmt::Write as _,
@@ -18,7 +18,7 @@ use crate::output::atomic;
 /// of the time so far, so that a week is 0.9 MB (calculated).
 const LINE_EVERY: (f64, f64) = (5.0, 60.0);
 
-/// Seconds that `execs_ps_last_min` looks back.
+/// Seconds that `execs_ps_last_min` is the mean of.
 const LAST_MINUTE: f64 = 60.0;
 
 /// The figures of one moment.
@@ -62,8 +62,8 @@ impl Moment {
     }
 }
 
-/// Writes the files of one campaign, and remembers what they say of the past. Failures are not worth ending a campaign for
-/// and are ignored: the files can be written again.
+/// Writes the files of one campaign, and keeps what they record of the past. Errors are ignored: they are not worth ending a
+/// campaign for, and the files can be written again.
 #[derive(Debug, Default)]
 pub struct Statistics {
     /// When something was found, when a crash, when a hang: seconds since 1970, 0 for never.
@@ -76,11 +76,11 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Goes on with what an earlier part of the campaign in `dir` has written.
+    /// Continues what an earlier part of the campaign in `dir` has written.
     #[must_use]
     pub fn begin(dir: &Path) -> Self {
         if !dir.join("fuzzer_setup").exists() {
-            // Its being there is what counts.
+            // Tools only check that the file exists.
             let line: Vec<_> = std::env::args_os().map(|a| format!("'{}'", a.to_string_lossy())).collect();
             let text = format!("# environment variables:\n# command line:\n{}\n", line.join(" "));
             let _ = atomic::write(&dir.join("fuzzer_setup"), text.as_bytes());
@@ -103,7 +103,7 @@ impl Statistics {
     /// Is it time for a line of `plot_data`? The last one was then.
     fn is_time(&mut self, seconds: f64) -> bool {
         let pause = (seconds / 60.0).clamp(LINE_EVERY.0, LINE_EVERY.1);
-        // Looks at the clock come a little early or late.
+        // The clock is read a little early or late.
         let is_time = self.last_line.is_none_or(|last| seconds - last > 0.9 * pause);
         if is_time {
             self.last_line = Some(seconds);
@@ -146,11 +146,11 @@ impl Statistics {
             ("fuzzer_pid", std::process::id().to_string()),
             ("cycles_done", m.rounds.to_string()),
             ("cycles_wo_finds", (m.rounds - self.round_of_find).to_string()),
-            // It divides.
+            // A divisor.
             ("execs_done", m.evaluations.max(1).to_string()),
             ("execs_per_sec", format!("{:.2}", m.rate())),
             ("execs_ps_last_min", format!("{:.2}", self.rate_of_minute(m))),
-            // It divides, too.
+            // A divisor.
             ("corpus_count", m.kept.max(1).to_string()),
             ("corpus_favored", m.kept.to_string()),
             ("corpus_found", (m.kept - m.imported.min(m.kept)).to_string()),

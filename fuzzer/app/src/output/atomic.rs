@@ -1,4 +1,5 @@
-//! Files that are either the old or the new version, never half of one, whatever kills the process or the machine.
+//! Writes files so that a reader finds the old or the new version, never half of one, whatever kills the process or the
+//! machine.
 //!
 //! A file is written under a temporary name that no other process uses, flushed to the disk, renamed over the
 //! old one, and the rename itself is flushed with its directory.
@@ -30,8 +31,8 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     done.map_err(|e| explain(e, path))
 }
 
-/// Replaces several files by new content, durably. The disk is asked once for what all of them have in common, so a group
-/// costs little more than one file.
+/// Replaces several files by new content, durably. All are written before the first is flushed, so a group costs little more
+/// than one file.
 ///
 /// # Errors
 /// As for [`write`], for the first file that fails. Some of the files may be written then; to write them all once more does

@@ -12,7 +12,8 @@ pub use super::{
     lock::lock,
 };
 
-/// Refuses a directory that holds something, but none of `marks`, the files by which we know our own: it was hardly meant.
+/// Refuses a directory that is not empty and has none of `marks`, the files by which our own directories are recognised:
+/// the user has probably named the wrong one.
 ///
 /// # Errors
 /// When it is such a directory.

@@ -1,4 +1,4 @@
-//! Which campaign this is: where it lies when the user does not say, and what makes it the same one when it is resumed.
+//! What identifies a campaign: its default directory, and the fingerprint by which it is recognised when it is resumed.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,10 @@ pub fn default_directory(options: &Options, function: &str) -> PathBuf {
 /// The end of a fingerprint when the rounding mode is a part of the inputs.
 const ROUNDING: &str = ", any rounding mode";
 
-/// Tells targets apart: another function, scope, set of sites or form of the inputs is another campaign.
+/// Identifies a campaign: another function, scope, set of sites or form of the inputs has another fingerprint.
+///
+/// `SYMBOL SCOPE BRANCHES GOALS HASH`, and `, any rounding mode` if the rounding mode is a part of the inputs. The hash is
+/// over line, column, number of branches, kind and predicate of every site.
 #[must_use]
 pub fn fingerprint(target: &Target, function: usize, scope: ScopeKind, goals: Goals) -> String {
     let mut hash = StableHash::new();
@@ -41,7 +44,8 @@ fn goals_of(fingerprint: &str) -> Option<&str> {
     fingerprint.split(' ').nth(3)
 }
 
-/// What hinders the campaign `wanted` from going on with what was `found`, as words behind the directory's name.
+/// Why the campaign `wanted` cannot resume the one that was `found`, as a text that follows the name of the directory;
+/// `None` when it can.
 #[must_use]
 pub fn conflict(found: &str, wanted: &str) -> Option<&'static str> {
     let symbol = |fingerprint: &str| fingerprint.split(' ').next().map(str::to_owned);

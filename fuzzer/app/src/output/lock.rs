@@ -1,8 +1,8 @@
 //! Who owns an output directory.
 //!
 //! The lock is one of the kernel's (`flock`), which ends with the process. But children of the process inherit it, and a
-//! target may fork: an orphan of a target then holds the lock of a campaign that is long dead. The lock file therefore says
-//! who took the lock; when none of them lives, the lock is taken over by putting another file in its place.
+//! target may fork: an orphan of a target then holds the lock of a campaign that is long dead. The lock file therefore names
+//! the processes that took the lock; when none of them is alive, another file takes its place, and with it the lock.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -21,7 +21,7 @@ use crate::output::atomic::TEMPORARY_PREFIX;
 /// Time for a process that is being killed to be gone: a worker dies a little later than its supervisor.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A process that another one can be told from even if it gets the same number.
+/// A process, distinguished from others that get the same number by its start time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Process {
     pid: u32,
@@ -52,7 +52,8 @@ pub fn is_running(pid: u32) -> bool {
     Process::of(pid).is_some()
 }
 
-/// What the lock file says: the process of which the campaign is, the one that took the lock, and where their numbers hold.
+/// The content of the lock file: the process of the campaign, the one that took the lock, and the system in which their
+/// numbers are valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Owner {
     processes: Vec<Process>,
@@ -65,14 +66,14 @@ impl Owner {
         Self { processes, system: system() }
     }
 
-    /// The number of the campaign's process comes first, for people.
+    /// The number of the campaign's process comes first: messages show it.
     fn text(&self) -> String {
         let mut lines: Vec<String> = self.processes.iter().map(|p| format!("{} {}", p.pid, p.start)).collect();
         lines.push(self.system.clone());
         lines.join("\n") + "\n"
     }
 
-    /// `None` when nobody is named, as in a file of an older version or a damaged one.
+    /// `None` when no process is named, as in a file of an older version or a damaged one.
     fn parse(text: &str) -> Option<Self> {
         let mut lines: Vec<&str> = text.lines().collect();
         let system = lines.pop()?.to_owned();
@@ -84,7 +85,7 @@ impl Owner {
         (!processes.is_empty()).then_some(Self { processes, system })
     }
 
-    /// Are all dead, as far as can be told from here?
+    /// Are all dead? Processes of another system count as alive.
     fn is_dead(&self) -> bool {
         self.system == system() && !self.processes.iter().any(Process::lives)
     }
@@ -165,8 +166,8 @@ fn in_use(dir: &Path, owner: &str) -> Error {
     at(dir, format!("is in use by another campaign (process {pid}); wait for it or give another -o"))
 }
 
-/// Puts another lock file, which we hold, in the place of one whose owners are dead, if it still says `seen`. Of several that
-/// try, one does: they lock the directory itself meanwhile.
+/// Replaces a lock file whose owners are dead by another one that this process has locked, if its text still is `seen`. Of
+/// several processes that try, one succeeds: they lock the directory itself meanwhile.
 fn take_over(dir: &Path, path: &Path, seen: &str, campaign: u32) -> Result<Option<File>, Error> {
     let cannot =
         |e: io::Error| failed(dir, "is locked by what a dead campaign left running, and cannot be taken over", e);
@@ -186,7 +187,7 @@ fn take_over(dir: &Path, path: &Path, seen: &str, campaign: u32) -> Result<Optio
     Ok(Some(file))
 }
 
-/// Some network file systems have no locks: what the file says must do.
+/// For network file systems without locks: only the text of the file decides.
 fn without_locks(dir: &Path, file: File, e: &io::Error, owner: &str, campaign: u32) -> Result<File, Error> {
     if Owner::parse(owner).is_some_and(|o| !o.is_dead() && !o.is_ours(campaign)) {
         return Err(in_use(dir, owner));

@@ -27,7 +27,7 @@ pub const FILE: &str = "campaign.json";
 /// Version of the file.
 pub const SCHEMA: u32 = 1;
 
-/// See the module. Paths are absolute.
+/// Target, function and limits of a campaign. Paths are absolute.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     /// [`SCHEMA`].
@@ -87,7 +87,7 @@ impl Manifest {
         }
     }
 
-    /// What a campaign that goes on with this one would be told, and nothing else.
+    /// The options of a campaign that resumes this one: target, function and limits from here, all else by default.
     #[must_use]
     pub fn options(&self) -> Options {
         Options {

@@ -1,4 +1,4 @@
-//! What several clients or campaigns remember, as if they had been one.
+//! Adds up the states of several clients or campaigns, as if they had been one.
 
 use super::state::SavedState;
 

@@ -1,4 +1,4 @@
-//! What earlier runs left in an output directory, in whatever state: sound inputs are read, what is none is set aside.
+//! Reads what earlier runs left in an output directory, in whatever state: sound inputs are read, other files are set aside.
 //!
 //! A kill leaves temporary files, a crash of the machine empty ones, a full disk or a copy truncated ones. Nothing is
 //! deleted but temporary files of processes that are gone.
@@ -74,7 +74,7 @@ impl<'a> Leftovers<'a> {
         *(if moved.is_ok() { &mut self.n_aside } else { &mut self.n_stuck }) += 1;
     }
 
-    /// What the user should know, if anything.
+    /// A message for the user about files that are no inputs, if there are any.
     #[must_use]
     pub fn message(&self) -> Option<String> {
         let dir = self.dir.display();
@@ -144,7 +144,7 @@ pub fn next_id<'a>(names: impl Iterator<Item = &'a str>) -> u32 {
     names.filter_map(id_of).max().map_or(0, |i| i.saturating_add(1))
 }
 
-/// Gives files whose number another one has a number of their own, so that names tell inputs apart by it.
+/// Gives files whose number another one has a number of their own, so that each number identifies one input.
 pub fn renumber(dir: &Path, folders: [(&str, &mut Inputs); 2]) {
     let mut next = next_id(folders.iter().flat_map(|(_, inputs)| inputs.iter().map(|(name, _)| name.as_str())));
     let mut taken = BTreeSet::new();

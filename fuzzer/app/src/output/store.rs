@@ -51,16 +51,16 @@ pub use super::{
 
 /// The inputs and the state of one campaign, in memory and on disk.
 ///
-/// What is kept is known at once and on disk after [`Store::flush`]: writing to a disk takes as long as a hundred thousand
+/// What is kept is in memory at once and on disk after [`Store::flush`]: writing to a disk takes as long as a hundred thousand
 /// evaluations, and a group of files little longer than one.
 #[derive(Debug)]
 pub struct Store {
     dir: PathBuf,
     /// Held as long as the campaign runs.
     _lock: File,
-    /// What `state.json` says.
+    /// The content of `state.json`.
     pub saved: SavedState,
-    /// What the user should know of the directory as it was found.
+    /// Messages for the user about the directory as it was found.
     pub messages: Vec<String>,
     /// Bytes of an input; harnesses take any number.
     size: Option<usize>,
@@ -70,7 +70,7 @@ pub struct Store {
     fault_inputs: BTreeMap<String, Vec<u8>>,
     /// Files in `crashes/` and `hangs/` that are not among them: a kill came before the state was written.
     unlisted: Inputs,
-    /// Are there faults that `state.json` does not know?
+    /// Are there faults that are not in `state.json` yet?
     has_new_faults: bool,
     next_id: u32,
     /// Files to be written, relative to the directory.
@@ -170,7 +170,7 @@ impl Store {
         &self.dir
     }
 
-    /// Was there anything before?
+    /// Was there a campaign in the directory before?
     #[must_use]
     pub fn is_resumed(&self) -> bool {
         let inputs = [&self.queue, &self.pending, &self.unlisted];
@@ -195,7 +195,7 @@ impl Store {
         [below("queue", &self.queue), below("pending", &self.pending)].concat()
     }
 
-    /// Inputs of crashes and hangs that must run once more, to know what they are or which branches they take.
+    /// Inputs of crashes and hangs that must run once more, because the state lacks the fault or the branches they take.
     #[must_use]
     pub fn to_run_again(&self) -> Vec<Vec<u8>> {
         let unlisted = self.unlisted.iter().map(|(_, bytes)| bytes);
@@ -243,7 +243,7 @@ impl Store {
     pub fn keep_fault(&mut self, bytes: &[u8], fault: &Fault, milliseconds: u64) -> bool {
         let bytes = self.fit(bytes);
         let file = if let Some(i) = self.unlisted.iter().position(|(_, b)| *b == bytes) {
-            // Under the name it has, even if the place is known: it must not be run again and again.
+            // It keeps its name, even if the place has an input already: otherwise every run would repeat it.
             self.unlisted.remove(i).0
         } else if self.saved.faults.values().any(|f| f.key == fault.key) {
             return false;
@@ -271,7 +271,7 @@ impl Store {
         &self.fault_inputs
     }
 
-    /// Files on the disk, of those in `queue/`, `pending/`, `crashes/` and `hangs/` that this campaign knows.
+    /// Numbers of files on the disk, of those in `queue/`, `pending/`, `crashes/` and `hangs/` that belong to this campaign.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let faults = |kind| self.saved.faults.values().filter(|f| f.kind == kind).count();

@@ -1,8 +1,8 @@
 //! One input on request: one that takes a given path, or executes a given line.
 //!
 //! The target may do anything on the way, so searching, confirming and simplifying happen in child processes
-//! ([`crate::shrink`] has the same reasons). What was found is told at once; when the target ends its process, the search goes
-//! on in another, from what was told and with other random numbers. A found input is confirmed by the plain record of the
+//! ([`crate::shrink`] has the same reasons). What was found is sent at once; when the target ends its process, the search goes
+//! on in another, from what was sent and with other random numbers. A found input is confirmed by the plain record of the
 //! branches that it takes, not by `r`.
 
 pub mod lines;
@@ -34,7 +34,7 @@ use penfuzz_mutators::{
 use serde::{Deserialize, Serialize};
 
 use self::{
-    search::{Bounds, Closer, FatalInputs, Search},
+    search::{Bounds, FatalInputs, Progress, Search},
     spec::Names,
 };
 use crate::{
@@ -53,12 +53,12 @@ const DEATHS: u64 = 100;
 const CANDIDATES: u32 = 20_000;
 /// Time for simplifying.
 const SIMPLIFYING: Duration = Duration::from_secs(2);
-/// Passes that are looked at: as many as an evaluation has fuel for.
+/// Passes that are recorded: as many as an evaluation has fuel for.
 pub const ROOM: usize = 1 << 20;
-/// What came closer is told after this time: a target that ends its process loses no more of the search.
-const TELL: Duration = Duration::from_millis(2);
+/// Pause between two messages about closer inputs: a target that ends its process loses no more of the search.
+const SEND_EVERY: Duration = Duration::from_millis(2);
 
-/// What is asked for: any of several paths.
+/// The goal of a search: any of several paths.
 #[derive(Debug, Clone)]
 pub struct Query {
     /// The conditionals whose passes count.
@@ -88,7 +88,7 @@ pub struct Options {
     pub seeds: Vec<Vec<u8>>,
 }
 
-/// What a run does, as its plain record tells.
+/// What a run does, by its plain record.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Confirmed {
     /// The branches it took, in order, at most [`ROOM`].
@@ -122,10 +122,10 @@ pub struct Answer {
     pub interrupted: bool,
 }
 
-/// One word of the searching child.
+/// A message of the searching child.
 #[derive(Debug, Serialize, Deserialize)]
 enum ChildMessage {
-    Closer { goal: usize, r: u64, bytes: Vec<u8>, evaluations: u64 },
+    Progress { goal: usize, r: u64, bytes: Vec<u8>, evaluations: u64 },
     End { evaluations: u64 },
 }
 
@@ -141,7 +141,7 @@ pub fn run(evaluator: &mut Evaluator, query: &Query, options: &Options) -> Resul
     evaluator.set_scope(&query.scope.sites);
     let shown =
         shared_memory::bytes(evaluator.input_size().max(1)).ok_or_else(|| Error::new("no memory for an input"))?;
-    let mut answer = look_for(evaluator, query, &goals, options, FatalInputs { known: HashSet::new(), shown });
+    let mut answer = search(evaluator, query, &goals, options, FatalInputs { known: HashSet::new(), shown });
     if answer.r == 0
         && let Some(found) = answer.bytes.take()
     {
@@ -166,7 +166,7 @@ pub fn run(evaluator: &mut Evaluator, query: &Query, options: &Options) -> Resul
 }
 
 /// The dictionary, graph and all else that a search needs is made once; each child inherits it.
-fn look_for(
+fn search(
     evaluator: &mut Evaluator,
     query: &Query,
     goals: &[Path],
@@ -196,7 +196,7 @@ fn look_for(
         let bounds = Bounds { until, evaluations: options.max_evals };
         let mut seeds = options.seeds.clone();
         seeds.extend(answer.bytes.clone());
-        let work = |say: &mut dyn FnMut(&ChildMessage)| {
+        let work = |send: &mut dyn FnMut(&ChildMessage)| {
             silence();
             if evaluator.on_its_own(options.timeout).is_err() {
                 return;
@@ -205,15 +205,15 @@ fn look_for(
             let seed = options.seed.wrapping_add(answer.deaths << 32);
             let (words, fatal_inputs) = (dictionary.clone(), fatal_inputs.clone());
             let mut search = Search::new(evaluator, &saturation, goals, words, seed, bounds, fatal_inputs);
-            let mut told = Teller { at_once: answer.deaths > 0, ..Teller::default() };
-            search.run(options.search, &seeds, &mut |closer| told.tell(&closer, say));
-            told.rest(say);
-            say(&ChildMessage::End { evaluations: evaluator.evaluations() });
+            let mut sender = ProgressSender { at_once: answer.deaths > 0, ..ProgressSender::default() };
+            search.run(options.search, &seeds, &mut |progress| sender.progress(&progress, send));
+            sender.rest(send);
+            send(&ChildMessage::End { evaluations: evaluator.evaluations() });
         };
         let mut ended = false;
         let mut found = (answer.bytes.take(), answer.path, answer.r, answer.evaluations);
-        let hear = |word| match word {
-            ChildMessage::Closer { goal, r, bytes, evaluations } => {
+        let receive = |message| match message {
+            ChildMessage::Progress { goal, r, bytes, evaluations } => {
                 let now = goals[goal].missing(r);
                 if (now, r) < (missing, found.2) || found.0.is_none() {
                     missing = now;
@@ -227,7 +227,7 @@ fn look_for(
         };
         let patience = options.timeout * 2 + Duration::from_secs(1);
         let limit = Limit::Interruptible(until + patience);
-        let ending = child::run(work, hear, limit);
+        let ending = child::run(work, receive, limit);
         (answer.bytes, answer.path, answer.r, answer.evaluations) = found;
         answer.interrupted = interrupts::requested();
         let is_over =
@@ -245,36 +245,36 @@ fn look_for(
     answer
 }
 
-/// Tells a find at once, and what came closer now and then.
+/// Sends a find at once, and closer inputs at most every [`SEND_EVERY`].
 #[derive(Default)]
-struct Teller {
-    /// The target has ended its process before: what is held would be lost with the next one.
+struct ProgressSender {
+    /// The target has ended its process before: what is held back would be lost with the next one.
     at_once: bool,
     last: Option<Instant>,
     held: Option<ChildMessage>,
 }
 
-impl Teller {
-    fn tell(&mut self, closer: &Closer, say: &mut dyn FnMut(&ChildMessage)) {
-        let word = ChildMessage::Closer {
-            goal: closer.goal,
-            r: closer.r,
-            bytes: closer.bytes.to_vec(),
-            evaluations: closer.evaluations,
+impl ProgressSender {
+    fn progress(&mut self, progress: &Progress, send: &mut dyn FnMut(&ChildMessage)) {
+        let message = ChildMessage::Progress {
+            goal: progress.goal,
+            r: progress.r,
+            bytes: progress.bytes.to_vec(),
+            evaluations: progress.evaluations,
         };
-        let is_due = self.at_once || self.last.is_none_or(|last| last.elapsed() >= TELL);
-        if closer.r == 0 || is_due {
+        let is_due = self.at_once || self.last.is_none_or(|last| last.elapsed() >= SEND_EVERY);
+        if progress.r == 0 || is_due {
             self.last = Some(Instant::now());
             self.held = None;
-            say(&word);
+            send(&message);
         } else {
-            self.held = Some(word);
+            self.held = Some(message);
         }
     }
 
-    fn rest(&mut self, say: &mut dyn FnMut(&ChildMessage)) {
-        if let Some(word) = self.held.take() {
-            say(&word);
+    fn rest(&mut self, send: &mut dyn FnMut(&ChildMessage)) {
+        if let Some(message) = self.held.take() {
+            send(&message);
         }
     }
 }
@@ -282,10 +282,10 @@ impl Teller {
 /// Runs an input in a process of its own and records the branches in scope in order; `None` when it ends its process.
 pub fn confirm(evaluator: &mut Evaluator, query: &Query, bytes: &[u8], timeout: Duration) -> Option<Confirmed> {
     let mut confirmed = None;
-    let work = |say: &mut dyn FnMut(&Confirmed)| {
+    let work = |send: &mut dyn FnMut(&Confirmed)| {
         silence();
         if evaluator.on_its_own(timeout).is_ok() {
-            say(&record(evaluator, &query.counts, bytes, ROOM));
+            send(&record(evaluator, &query.counts, bytes, ROOM));
         }
     };
     let limit = Limit::Silence(timeout * 2 + Duration::from_secs(1));
@@ -307,7 +307,7 @@ fn simplify(evaluator: &mut Evaluator, query: &Query, path: &Path, found: &[u8],
     let mut best = found.to_vec();
     let saturation = Saturation::new(BranchGraph::new(evaluator.target(), &query.scope));
     let until = Instant::now() + SIMPLIFYING;
-    let work = |say: &mut dyn FnMut(&Vec<u8>)| {
+    let work = |send: &mut dyn FnMut(&Vec<u8>)| {
         silence();
         if evaluator.on_its_own(timeout).is_err() {
             return;
@@ -322,7 +322,7 @@ fn simplify(evaluator: &mut Evaluator, query: &Query, path: &Path, found: &[u8],
             }
             left -= 1;
             if evaluator.run(y) == RunStatus::Returned && evaluator.r() == 0 {
-                say(&y.to_vec());
+                send(&y.to_vec());
                 return Verdict::Holds;
             }
             Verdict::Fails
@@ -371,23 +371,23 @@ pub fn record_all(
     let mut done = Vec::new();
     let mut next = 0;
     while next < inputs.len() {
-        let mut heard = 0;
-        let work = |say: &mut dyn FnMut(&Option<Vec<u32>>)| {
+        let mut received = 0;
+        let work = |send: &mut dyn FnMut(&Option<Vec<u32>>)| {
             silence();
             if evaluator.on_its_own(timeout).is_ok() {
                 for x in &inputs[next..] {
                     let run = record(evaluator, counts, x, room);
-                    say(&(run.fault.is_none() && run.n_passes <= room).then_some(run.passes));
+                    send(&(run.fault.is_none() && run.n_passes <= room).then_some(run.passes));
                 }
             }
         };
-        let hear = |passes: Option<Vec<u32>>| {
-            done.extend(passes.map(|p| (inputs[next + heard].clone(), p)));
-            heard += 1;
+        let receive = |passes: Option<Vec<u32>>| {
+            done.extend(passes.map(|p| (inputs[next + received].clone(), p)));
+            received += 1;
         };
-        child::run(work, hear, Limit::Silence(timeout * 2 + Duration::from_secs(1)));
+        child::run(work, receive, Limit::Silence(timeout * 2 + Duration::from_secs(1)));
         // One that ended its process is left out.
-        next += heard + 1;
+        next += received + 1;
     }
     done
 }

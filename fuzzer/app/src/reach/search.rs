@@ -35,12 +35,12 @@ const ABOUT: usize = 10;
 const COMBINING: u64 = 4_000;
 /// The fuel of the first attempts is the whole divided by two to this power, or what a path needs.
 const FIRST_FUEL_CAP: u32 = 8;
-/// Units between two looks at the clock.
+/// Units between two readings of the clock.
 const TICK: u64 = 16;
 
-/// What the search says on the way.
+/// An input that came closer than all before, sent on the way.
 #[derive(Debug, Clone)]
-pub struct Closer<'a> {
+pub struct Progress<'a> {
     /// Which of the goals.
     pub goal: usize,
     /// The value of `r`; 0 for a found input.
@@ -51,8 +51,8 @@ pub struct Closer<'a> {
     pub evaluations: u64,
 }
 
-/// Inputs that have ended the process of an earlier part of the search, and where the one under evaluation is shown to whoever
-/// outlives this one.
+/// Inputs that have ended the process of an earlier part of the search, and the memory that shows the one under
+/// evaluation to the process that outlives this one.
 #[derive(Debug, Clone)]
 pub struct FatalInputs {
     /// They are not evaluated again.
@@ -61,12 +61,12 @@ pub struct FatalInputs {
     pub shown: NonNull<u8>,
 }
 
-/// When to end.
+/// Bounds of a search.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// Then.
+    /// It ends at this time.
     pub until: Instant,
-    /// After so many evaluations.
+    /// It ends after so many evaluations.
     pub evaluations: u64,
 }
 
@@ -88,7 +88,8 @@ impl PathGoal {
     }
 }
 
-/// See the module.
+/// Minimizes the [`Path`] objective of several goals in turn, each from new points, from the input that got farthest, from
+/// others that got about as far, and from their combinations; budgets grow with the rounds.
 pub struct Search<'a> {
     evaluator: &'a mut Evaluator,
     saturation: &'a Saturation,
@@ -105,7 +106,7 @@ pub struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// Towards any of `goals`; `saturation` knows the graph of the branches in scope.
+    /// Towards any of `goals`; `saturation` has the graph of the branches in scope.
     #[must_use]
     pub fn new(
         evaluator: &'a mut Evaluator,
@@ -142,21 +143,21 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Searches until an input is found (its goal) or the bounds are met. `seeds` are looked at first.
-    pub fn run(&mut self, kind: SearchKind, seeds: &[Vec<u8>], say: &mut dyn FnMut(Closer)) -> Option<usize> {
+    /// Searches until an input is found (its goal) or the bounds are met. `seeds` are evaluated first.
+    pub fn run(&mut self, kind: SearchKind, seeds: &[Vec<u8>], send: &mut dyn FnMut(Progress)) -> Option<usize> {
         let end = match kind {
-            SearchKind::Targeted => self.targeted(seeds, say),
-            _ => self.sample(kind, say),
+            SearchKind::Targeted => self.targeted(seeds, send),
+            _ => self.sample(kind, send),
         };
         matches!(end, Err(Stop::Found)).then(|| self.goals.iter().position(|g| g.r == 0)).flatten()
     }
 
     /// Without any feedback: the first goal only.
-    fn sample(&mut self, kind: SearchKind, say: &mut dyn FnMut(Closer)) -> Result<(), Stop> {
+    fn sample(&mut self, kind: SearchKind, send: &mut dyn FnMut(Progress)) -> Result<(), Stop> {
         self.arm(0, None);
         let general = Dictionary::general();
         let mut walk =
-            Walk::new(self.evaluator, (0, &mut self.goals[0]), (&self.fatal_inputs, self.bounds), u64::MAX, say);
+            Walk::new(self.evaluator, (0, &mut self.goals[0]), (&self.fatal_inputs, self.bounds), u64::MAX, send);
         loop {
             match kind {
                 SearchKind::Random => random::fill(&mut self.rng, &self.layout, &mut self.x),
@@ -167,7 +168,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn targeted(&mut self, seeds: &[Vec<u8>], say: &mut dyn FnMut(Closer)) -> Result<(), Stop> {
+    fn targeted(&mut self, seeds: &[Vec<u8>], send: &mut dyn FnMut(Progress)) -> Result<(), Stop> {
         for attempt in 0.. {
             let budget = (FIRST_BUDGET << (attempt / 4).min(20)).min(LONGEST_BUDGET);
             for goal in 0..self.goals.len() {
@@ -175,9 +176,9 @@ impl<'a> Search<'a> {
                 let steps = self.goals[goal].path.len() as i64;
                 self.evaluator.set_fuel_cap(fuel_cap.max(steps.saturating_mul(2) + 1024));
                 if attempt == 0 {
-                    self.look_at(goal, seeds, say)?;
+                    self.evaluate_seeds(goal, seeds, send)?;
                 }
-                match self.attempt(goal, attempt, budget, say) {
+                match self.attempt(goal, attempt, budget, send) {
                     Err(Stop::Budget) | Ok(()) => {}
                     Err(end) => return Err(end),
                 }
@@ -186,20 +187,26 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    fn look_at(&mut self, goal: usize, seeds: &[Vec<u8>], say: &mut dyn FnMut(Closer)) -> Result<(), Stop> {
+    fn evaluate_seeds(&mut self, goal: usize, seeds: &[Vec<u8>], send: &mut dyn FnMut(Progress)) -> Result<(), Stop> {
         self.arm(goal, None);
         let size = self.layout.size();
         for seed in seeds {
             let mut x = seed.clone();
             x.resize(size, 0);
             let known = (&self.fatal_inputs, self.bounds);
-            Walk::new(self.evaluator, (goal, &mut self.goals[goal]), known, u64::MAX, say).evaluate(&x)?;
+            Walk::new(self.evaluator, (goal, &mut self.goals[goal]), known, u64::MAX, send).evaluate(&x)?;
         }
         Ok(())
     }
 
     /// One attempt at one goal, from the input that got farthest, from one that got as far, or from a new one.
-    fn attempt(&mut self, goal: usize, attempt: usize, budget: u64, say: &mut dyn FnMut(Closer)) -> Result<(), Stop> {
+    fn attempt(
+        &mut self,
+        goal: usize,
+        attempt: usize,
+        budget: u64,
+        send: &mut dyn FnMut(Progress),
+    ) -> Result<(), Stop> {
         let g = &self.goals[goal];
         let leads = (attempt % 2 == 1 && !g.path.is_site_reached(g.r)).then_some(g.missing);
         self.arm(goal, leads);
@@ -213,7 +220,7 @@ impl<'a> Search<'a> {
             };
             self.choose_start(goal, turn_of);
             let known = (&self.fatal_inputs, self.bounds);
-            let mut walk = Walk::new(self.evaluator, (goal, &mut self.goals[goal]), known, allowed, say);
+            let mut walk = Walk::new(self.evaluator, (goal, &mut self.goals[goal]), known, allowed, send);
             let end = match turn_of {
                 Turn::Combine => combine(&mut walk, &mut self.x, &self.layout, &mut self.rng),
                 Turn::Hops | Turn::Near => self.hops.minimize(&mut walk, &mut self.x, &self.layout, &mut self.rng),
@@ -303,7 +310,7 @@ struct Walk<'a> {
     bounds: Bounds,
     budget: u64,
     tick: u64,
-    say: &'a mut dyn FnMut(Closer),
+    send: &'a mut dyn FnMut(Progress),
 }
 
 impl<'a> Walk<'a> {
@@ -312,9 +319,9 @@ impl<'a> Walk<'a> {
         (number, goal): (usize, &'a mut PathGoal),
         (fatal_inputs, bounds): (&'a FatalInputs, Bounds),
         budget: u64,
-        say: &'a mut dyn FnMut(Closer),
+        send: &'a mut dyn FnMut(Progress),
     ) -> Self {
-        Self { evaluator, number, goal, fatal_inputs, bounds, budget, tick: 0, say }
+        Self { evaluator, number, goal, fatal_inputs, bounds, budget, tick: 0, send }
     }
 
     fn is_over(&mut self) -> bool {
@@ -339,7 +346,7 @@ impl<'a> Walk<'a> {
         if r < self.goal.r {
             self.goal.r = r;
             self.goal.best.copy_from_slice(x);
-            (self.say)(Closer { goal: self.number, r, bytes: x, evaluations: self.evaluator.evaluations() });
+            (self.send)(Progress { goal: self.number, r, bytes: x, evaluations: self.evaluator.evaluations() });
         }
         let equals = &mut self.goal.equals;
         if equals.len() < EQUALS {
@@ -366,7 +373,7 @@ impl RepresentingFunction for Walk<'_> {
             self.budget -= 1;
             return Ok(u64::MAX);
         }
-        // SAFETY: there is room for an input, and nobody reads it while this process lives.
+        // SAFETY: there is room for an input, and no process reads it while this one is alive.
         unsafe { core::ptr::copy_nonoverlapping(x.as_ptr(), self.fatal_inputs.shown.as_ptr(), x.len()) };
         let _ = self.evaluator.run(x);
         let cost = 1 + self.evaluator.fuel_used() / budgeted::FUEL_PER_UNIT;

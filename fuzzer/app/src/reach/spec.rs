@@ -24,7 +24,7 @@ use penfuzz_engine::{
 use super::syntax::{self, Item, Location, MOST};
 use crate::campaign::outcome::outcome_text;
 
-/// The conditionals in scope by the places that the reader of the source knows.
+/// The conditionals in scope by their places in the source.
 #[derive(Debug)]
 pub struct Names<'a> {
     target: &'a Target,
@@ -146,7 +146,7 @@ impl<'a> Names<'a> {
         format!("{}:{}", self.place(branch), short_outcome(site, branch - site.first_branch))
     }
 
-    /// The place of a branch's conditional, as short as it can be told from the others.
+    /// The place of a branch's conditional, as short as it is unique.
     #[must_use]
     pub fn place(&self, branch: usize) -> String {
         let index = self.target.site_of(branch);

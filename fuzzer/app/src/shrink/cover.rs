@@ -24,7 +24,7 @@ pub fn choose(runs: Vec<Kept>) -> Vec<Kept> {
         if chosen.contains(&i) {
             continue;
         }
-        // The newcomer is looked at last, so it stays if it can.
+        // The newcomer is tested last, so it stays if it can.
         let mut other: Vec<usize> = chosen.iter().copied().chain([i]).collect();
         drop_superfluous_of(&mut other, &runs);
         if other.len() < chosen.len() {

@@ -1,4 +1,4 @@
-//! What is shrunk, what comes of it, and what the child reports on the way.
+//! What is shrunk, what comes of it, and what the child sends on the way.
 
 use std::{
     collections::BTreeMap,
@@ -57,7 +57,7 @@ pub struct Shrunk {
     pub faults: BTreeMap<String, Failing>,
 }
 
-/// One thing that is shrunk; what the child says of it comes under this name.
+/// One thing that is shrunk, as the messages of the child name it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Item {
     /// The distances of all kept inputs to the uncovered branches.
@@ -70,7 +70,7 @@ pub enum Item {
     Closest(u32),
 }
 
-/// One line from the child.
+/// A message of the child.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ChildMessage {
     /// Work on an item begins.
@@ -79,16 +79,16 @@ pub enum ChildMessage {
     Test { file: String, bytes: Vec<u8>, covers: Vec<u32> },
     /// The others cover what this one does.
     Drop { file: String },
-    /// An input came closer than was known, or is simpler.
+    /// An input came closer than all before, or is simpler.
     Closest { branch: u32, closest: Closest },
     /// A fault has become simpler.
     Fault(Failing),
 }
 
 impl Shrunk {
-    /// Takes over what the child reports.
-    pub fn note(&mut self, word: ChildMessage) {
-        match word {
+    /// Takes over a message of the child.
+    pub fn note(&mut self, message: ChildMessage) {
+        match message {
             ChildMessage::Test { file, bytes, covers } => {
                 if let Some(test) = self.tests.iter_mut().find(|t| t.file == file) {
                     (test.bytes, test.covers) = (bytes, covers);
@@ -108,6 +108,7 @@ impl Shrunk {
 
 impl Finds {
     /// Equal for equal finds.
+    #[must_use]
     pub fn key(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         for kept in &self.kept {

@@ -1,9 +1,9 @@
-//! What a report shows is made readable: the emitted tests are few and their arguments simple, without losing a branch.
+//! Makes what a report shows readable: few emitted tests with simple arguments, without losing a branch.
 //!
 //! 1. [`cover`] chooses few of the kept inputs.
 //! 2. [`Simplifier`](penfuzz_mutators::simplify::Simplifier) makes each of them simpler, as long as it returns, covers every
-//!    branch that no other of them covers, and covers nothing that no kept input covers (shrinking is no search: what it
-//!    stumbles on would be found without being counted).
+//!    branch that no other of them covers, and covers nothing that no kept input covers (shrinking is no search: a branch that it
+//!    covers would be found without being counted).
 //! 3. What has become superfluous is dropped; so the set is minimal.
 //!
 //! Crashes and hangs are shrunk likewise, as long as they fail at the same place and by the same covered branches, and the
@@ -38,7 +38,7 @@ pub use self::{
 /// Children that may die on the way before the rest stays as it is.
 const DEATHS: usize = 3;
 
-/// Shrinks, and remembers the last result.
+/// Shrinks, and keeps the last result for a report of the same finds.
 #[derive(Debug, Default)]
 pub struct Shrinker {
     last: Option<(u64, Shrunk)>,
@@ -63,10 +63,10 @@ impl Shrinker {
             let skip: HashSet<Item> = begun.iter().cloned().collect();
             let now = shrunk.clone();
             let ending = child::run(
-                |say| work::work(evaluator, finds, now, &skip, say),
-                |word| match word {
+                |send| work::work(evaluator, finds, now, &skip, send),
+                |message| match message {
                     ChildMessage::Begin(item) => begun.push(item),
-                    word => shrunk.note(word),
+                    message => shrunk.note(message),
                 },
                 Limit::At(until),
             );

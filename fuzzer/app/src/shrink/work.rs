@@ -39,7 +39,7 @@ struct Work<'a> {
     layout: Layout,
     is_harness: bool,
     skip: &'a HashSet<Item>,
-    say: &'a mut dyn FnMut(&ChildMessage),
+    send: &'a mut dyn FnMut(&ChildMessage),
     simplifier: Simplifier,
     units: u64,
 }
@@ -69,14 +69,14 @@ pub fn work(
     finds: &Finds,
     mut now: Shrunk,
     skip: &HashSet<Item>,
-    say: &mut dyn FnMut(&ChildMessage),
+    send: &mut dyn FnMut(&ChildMessage),
 ) {
     if evaluator.on_its_own(PATIENCE).is_err() {
         return;
     }
     let layout = evaluator.function().layout();
     let is_harness = evaluator.function().is_harness();
-    let mut work = Work { evaluator, finds, layout, is_harness, skip, say, simplifier: Simplifier::new(), units: ALL };
+    let mut work = Work { evaluator, finds, layout, is_harness, skip, send, simplifier: Simplifier::new(), units: ALL };
     for _ in 0..ROUNDS {
         if !work.tests(&mut now) {
             break;
@@ -95,12 +95,12 @@ pub fn work(
 }
 
 impl Work<'_> {
-    /// Says that an item begins; false when it is to be left alone.
+    /// Sends that an item begins; false when it is to be skipped.
     fn begin(&mut self, item: Item) -> bool {
         if self.units == 0 || self.skip.contains(&item) {
             return false;
         }
-        (self.say)(&ChildMessage::Begin(item));
+        (self.send)(&ChildMessage::Begin(item));
         true
     }
 
@@ -159,7 +159,7 @@ impl Work<'_> {
             if needed.is_empty() {
                 let test = now.tests.remove(i);
                 counts.remove(&test);
-                (self.say)(&ChildMessage::Drop { file: test.file });
+                (self.send)(&ChildMessage::Drop { file: test.file });
                 continue;
             }
             if !self.begin(Item::Test(now.tests[i].file.clone())) {
@@ -181,7 +181,7 @@ impl Work<'_> {
                 counts.remove(&now.tests[i]);
                 (now.tests[i].bytes, now.tests[i].covers) = (bytes.clone(), covers.clone());
                 counts.add(&now.tests[i]);
-                (self.say)(&ChildMessage::Test { file: now.tests[i].file.clone(), bytes, covers });
+                (self.send)(&ChildMessage::Test { file: now.tests[i].file.clone(), bytes, covers });
             }
         }
         any
@@ -215,11 +215,11 @@ impl Work<'_> {
             if let Some(fault) = self.evaluator.fault() {
                 reason = fault.reason;
             }
-            (self.say)(&ChildMessage::Fault(Failing { file, bytes, key, reason }));
+            (self.send)(&ChildMessage::Fault(Failing { file, bytes, key, reason }));
         }
     }
 
-    /// Looks how close the kept inputs come: not every search measures that.
+    /// Measures how close the kept inputs come: not every search does.
     fn track(&mut self, now: &mut Shrunk) {
         if self.finds.uncovered.is_empty() || !self.begin(Item::Tracking) {
             return;
@@ -234,7 +234,7 @@ impl Work<'_> {
             if now.closest.get(branch).is_none_or(|c| c.distance > distance) {
                 let closest = Closest { distance, bytes: bytes.to_vec() };
                 now.closest.insert(*branch, closest.clone());
-                (self.say)(&ChildMessage::Closest { branch: *branch, closest });
+                (self.send)(&ChildMessage::Closest { branch: *branch, closest });
             }
         }
     }
@@ -248,7 +248,7 @@ impl Work<'_> {
         let changed = self
             .simplify(&mut bytes, EACH, |evaluator, ran, _| ran == RunStatus::Returned && evaluator.r() == distance);
         if changed {
-            (self.say)(&ChildMessage::Closest { branch, closest: Closest { distance, bytes } });
+            (self.send)(&ChildMessage::Closest { branch, closest: Closest { distance, bytes } });
         }
     }
 }

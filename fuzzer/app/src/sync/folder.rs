@@ -1,4 +1,4 @@
-//! One directory of inputs: which of its files were looked at, and which are not ready yet.
+//! One directory of inputs: which of its files were read, and which are not ready yet.
 
 use std::{
     collections::{BTreeMap, HashSet, VecDeque},
@@ -17,7 +17,7 @@ use super::{
     stamp::Stamp,
 };
 
-/// Inputs of one look, and bytes of them.
+/// Inputs of one poll, and bytes of them.
 const MOST_INPUTS: usize = 2000;
 const MOST_BYTES: usize = 4 << 20;
 
@@ -38,11 +38,11 @@ const STAYS_EMPTY: Duration = Duration::from_mins(10);
 pub struct Import {
     /// The input as it lies there: any size from 1 byte to 1 MiB.
     pub bytes: Vec<u8>,
-    /// Where it is from, as AFL++ says it in names: `sync:NAME,src:000123`.
+    /// Where it is from, as AFL++ writes it in names: `sync:NAME,src:000123`.
     pub from: String,
 }
 
-/// What one look at all folders gives.
+/// What one poll of all folders gives.
 #[derive(Debug, Default)]
 pub struct Batch {
     pub imports: Vec<Import>,
@@ -59,7 +59,7 @@ impl Batch {
     }
 }
 
-enum Look {
+enum Reading {
     Ready(Vec<u8>),
     NotYet(Stamp),
     TooLong,
@@ -68,19 +68,19 @@ enum Look {
     Gone,
 }
 
-/// See the module.
+/// A directory of inputs, of which each file is imported once, when nobody writes to it any more.
 #[derive(Debug)]
 pub struct Folder {
     place: SyncSource,
-    /// Hashes of the names that were dealt with.
+    /// Hashes of the names that were imported or are never imported.
     seen: HashSet<u64>,
-    /// Names that are still to be looked at, none of them in `seen`.
+    /// Names that are still to be read, none of them in `seen`.
     names: VecDeque<OsString>,
     /// Files that were not ready.
     awaited: BTreeMap<OsString, Stamp>,
-    /// The directory's time when all names in it were known.
+    /// The time of the directory when all names in it had been listed.
     listed: Option<SystemTime>,
-    told: bool,
+    reported: bool,
 }
 
 impl Folder {
@@ -91,12 +91,12 @@ impl Folder {
             names: VecDeque::new(),
             awaited: BTreeMap::new(),
             listed: None,
-            told: false,
+            reported: false,
         }
     }
 
     /// Takes what is new and ready, as far as the batch has room.
-    pub fn look(&mut self, batch: &mut Batch) {
+    pub fn poll(&mut self, batch: &mut Batch) {
         if batch.is_full() {
             return;
         }
@@ -110,7 +110,7 @@ impl Folder {
         if self.names.is_empty()
             && let Err(e) = self.list()
         {
-            self.tell(&e, batch);
+            self.report(&e, batch);
         }
         while !batch.is_full() {
             let Some(name) = self.names.pop_front() else { break };
@@ -125,7 +125,7 @@ impl Folder {
         if self.listed == Some(modified) {
             return Ok(());
         }
-        let looked = SystemTime::now();
+        let listed_at = SystemTime::now();
         let mut names = Vec::new();
         let mut is_complete = true;
         for entry in fs::read_dir(&self.place.path)? {
@@ -141,71 +141,75 @@ impl Folder {
         }
         names.sort_unstable();
         self.names = names.into();
-        self.listed = (is_complete && Stamp::is_settled(modified, looked)).then_some(modified);
+        self.listed = (is_complete && Stamp::is_settled(modified, listed_at)).then_some(modified);
         Ok(())
     }
 
     fn take(&mut self, name: OsString, before: Option<Stamp>, batch: &mut Batch) {
         match self.read(&name, before) {
-            Ok(Look::Ready(bytes)) => {
+            Ok(Reading::Ready(bytes)) => {
                 let source = source_of(&name.to_string_lossy(), self.place.naming).unwrap_or_default();
                 batch.bytes += bytes.len();
                 batch.imports.push(Import { bytes, from: format!("sync:{},src:{source}", self.place.party) });
             }
-            Ok(Look::NotYet(stamp)) if self.awaited.len() < MOST_AWAITED => {
+            Ok(Reading::NotYet(stamp)) if self.awaited.len() < MOST_AWAITED => {
                 self.awaited.insert(name, stamp);
                 return;
             }
-            Ok(Look::TooLong) => batch.too_long = Some(self.place.path.join(&name)),
-            Ok(Look::NotYet(_) | Look::Never) => {}
+            Ok(Reading::TooLong) => batch.too_long = Some(self.place.path.join(&name)),
+            Ok(Reading::NotYet(_) | Reading::Never) => {}
             // It may come again under the same name.
-            Ok(Look::Gone) => return,
-            Err(e) => self.tell(&e, batch),
+            Ok(Reading::Gone) => return,
+            Err(e) => self.report(&e, batch),
         }
         self.seen.insert(hash(&name));
     }
 
     /// Reads a file without ever waiting for it.
-    fn read(&self, name: &OsStr, before: Option<Stamp>) -> io::Result<Look> {
+    fn read(&self, name: &OsStr, before: Option<Stamp>) -> io::Result<Reading> {
         let path = self.place.path.join(name);
         let about = match fs::metadata(&path) {
             Ok(about) => about,
-            Err(e) if is_gone(&e) => return Ok(Look::Gone),
+            Err(e) if is_gone(&e) => return Ok(Reading::Gone),
             Err(e) => return Err(e),
         };
         if !about.is_file() {
-            return Ok(Look::Never);
+            return Ok(Reading::Never);
         }
         let (stamp, now) = (Stamp::of(&about)?, SystemTime::now());
         if stamp.size > LONGEST_INPUT {
-            return Ok(Look::TooLong);
+            return Ok(Reading::TooLong);
         }
         if stamp.size == 0 {
             let stays = now.duration_since(stamp.modified).is_ok_and(|age| age > STAYS_EMPTY);
-            return Ok(if stays { Look::Never } else { Look::NotYet(stamp) });
+            return Ok(if stays { Reading::Never } else { Reading::NotYet(stamp) });
         }
-        // A file that is dated ahead of our clock is ready when it has not changed since the last look.
+        // A file that is dated ahead of our clock is ready when it has not changed since the last poll.
         if !Stamp::is_settled(stamp.modified, now) && before != Some(stamp) {
-            return Ok(Look::NotYet(stamp));
+            return Ok(Reading::NotYet(stamp));
         }
         // It might have become a pipe in the meantime.
         let file = match File::options().read(true).custom_flags(libc::O_NONBLOCK).open(&path) {
             Ok(file) => file,
-            Err(e) if is_gone(&e) => return Ok(Look::Gone),
+            Err(e) if is_gone(&e) => return Ok(Reading::Gone),
             Err(e) => return Err(e),
         };
         if !file.metadata()?.is_file() {
-            return Ok(Look::Never);
+            return Ok(Reading::Never);
         }
         let mut bytes = Vec::with_capacity(stamp.size as usize);
         (&file).take(LONGEST_INPUT).read_to_end(&mut bytes)?;
         let after = Stamp::of(&file.metadata()?)?;
-        Ok(if after == stamp && bytes.len() as u64 == stamp.size { Look::Ready(bytes) } else { Look::NotYet(after) })
+        Ok(if after == stamp && bytes.len() as u64 == stamp.size {
+            Reading::Ready(bytes)
+        } else {
+            Reading::NotYet(after)
+        })
     }
 
-    /// Tells once that something cannot be read.
-    fn tell(&mut self, e: &io::Error, batch: &mut Batch) {
-        if !is_gone(e) && !core::mem::replace(&mut self.told, true) {
+    /// Adds a message, once, that something cannot be read.
+    fn report(&mut self, e: &io::Error, batch: &mut Batch) {
+        if !is_gone(e) && !core::mem::replace(&mut self.reported, true) {
             let path = self.place.path.display();
             batch.messages.push(format!("{path} cannot be imported from in full: {}; trying again", plain(e)));
         }

@@ -1,8 +1,8 @@
 //! Finds of other fuzzers, while both run: what `--sync DIR` imports.
 //!
-//! The common language is AFL++'s directory: each instance keeps its finds in `NAME/queue/id:…` and looks into the others'
+//! The common language is AFL++'s directory: each instance keeps its finds in `NAME/queue/id:…` and reads the others'
 //! (`docs/fuzzing_in_depth.md` of AFL++, "Using multiple cores"). libFuzzer and honggfuzz keep a flat directory of files.
-//! Nothing is trusted: what lies there may be half written, empty, huge, no file at all, or gone when it is opened.
+//! Nothing is trusted: a file may be half written, empty, huge, a pipe or a directory, or gone when it is opened.
 //! Nothing but hashes of names is saved, so a corpus of a million files takes some 20 MB (calculated).
 
 mod folder;
@@ -23,29 +23,30 @@ use self::{
     root::{Owner, Root},
 };
 
-/// Pause between two looks after one that brought something.
+/// Pause after a poll that gave inputs.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// Pause between two looks when nothing has come for long.
+/// Pause between two polls when none has given an input for long.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// A pause is at least so many times as long as the look before it: directories of a million files take a while to list.
-const PAUSE_PER_LOOK: u32 = 20;
+/// A pause is at least so many times as long as the poll before it: directories of a million files take a while to list.
+const PAUSE_PER_POLL: u32 = 20;
 
-/// See the module.
+/// Polls directories of other fuzzers for new inputs: finds the directories in them, reads files that nobody writes to any
+/// more, each once, in batches, with pauses that grow from 1 to 30 s while nothing comes.
 #[derive(Debug)]
 pub struct Importer {
     roots: Vec<Root>,
     owner: Owner,
     folders: BTreeMap<PathBuf, Folder>,
-    next_look: Option<Instant>,
+    next_poll: Option<Instant>,
     pause: Duration,
     messages: Vec<String>,
-    told_long: bool,
+    reported_long: bool,
 }
 
 impl Importer {
-    /// Looks into `dirs`, which need not exist yet, but never into the output directory `own` of the campaign (or of one
+    /// Imports from `dirs`, which need not exist yet, but never from the output directory `own` of the campaign (or of one
     /// of its clients).
     ///
     /// # Errors
@@ -69,24 +70,24 @@ impl Importer {
             roots: dirs.iter().map(|dir| Root::new(dir)).collect(),
             owner: Owner::new(own),
             folders: BTreeMap::new(),
-            next_look: None,
+            next_poll: None,
             pause: SHORTEST_PAUSE,
             messages,
-            told_long: false,
+            reported_long: false,
         })
     }
 
-    /// What has come since the last look, at most 2000 inputs or 4 MiB: the rest comes at the next. Empty until a pause of
+    /// What has come since the last poll, at most 2000 inputs or 4 MiB: the rest comes at the next. Empty until a pause of
     /// 1 to 30 s is over.
     pub fn poll(&mut self, now: Instant) -> Vec<Import> {
-        if self.next_look.is_some_and(|next| now < next) {
+        if self.next_poll.is_some_and(|next| now < next) {
             return Vec::new();
         }
         let begun = Instant::now();
         self.discover();
         let mut batch = Batch::default();
         for folder in self.folders.values_mut() {
-            folder.look(&mut batch);
+            folder.poll(&mut batch);
         }
         self.pause = if batch.is_full() {
             Duration::ZERO
@@ -99,10 +100,10 @@ impl Importer {
             // Something was half written.
             self.pause = self.pause.min(SHORTEST_PAUSE);
         }
-        self.next_look = Some(now + self.pause.max(begun.elapsed() * PAUSE_PER_LOOK));
+        self.next_poll = Some(now + self.pause.max(begun.elapsed() * PAUSE_PER_POLL));
         self.messages.append(&mut batch.messages);
-        if let Some(path) = batch.too_long.filter(|_| !self.told_long) {
-            self.told_long = true;
+        if let Some(path) = batch.too_long.filter(|_| !self.reported_long) {
+            self.reported_long = true;
             self.messages.push(format!(
                 "{} is longer than 1 MiB and not imported; the next ones are left out silently",
                 path.display()
@@ -111,13 +112,13 @@ impl Importer {
         batch.imports
     }
 
-    /// Did the last look leave something for the next one?
+    /// Did the last poll leave something for the next one?
     #[must_use]
     pub fn has_more(&self) -> bool {
         self.pause.is_zero()
     }
 
-    /// What the user should know, each once: directories that cannot be read, files that are left out.
+    /// Messages for the user, each once: directories that cannot be read, files that are left out.
     pub fn messages(&mut self) -> Vec<String> {
         core::mem::take(&mut self.messages)
     }

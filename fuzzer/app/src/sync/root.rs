@@ -13,7 +13,7 @@ use penfuzz_engine::error::plain;
 use super::stamp::Stamp;
 use crate::output::manifest;
 
-/// What names in a directory of inputs look like.
+/// The form of the names in a directory of inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Naming {
     /// `id:000123,…`; all else is foreign.
@@ -77,23 +77,23 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// See the module.
+/// A directory given as `--sync`, whose directories of inputs are listed again whenever it has changed.
 #[derive(Debug)]
 pub struct Root {
     path: PathBuf,
     /// The directories in it when it was last listed.
     directories: Vec<OsString>,
     listed: Option<SystemTime>,
-    /// It could not be read at the last look, and the user was told so.
+    /// It could not be read at the last poll, and the user has a message about that.
     is_missing: bool,
 }
 
-/// Files by which the directory of one fuzzer is known that has no `queue/` yet: no flat corpus.
+/// Files by which the directory of a fuzzer is recognised that has no `queue/` yet: it is no flat corpus.
 const MARKS: [&str; 4] = ["fuzzer_setup", "fuzzer_stats", manifest::FILE, "state.json"];
 
 impl Root {
     pub fn new(path: &Path) -> Self {
-        // That a directory is missing from the start is told by the importer.
+        // The importer reports directories that are missing from the start.
         Self { path: path.to_path_buf(), directories: Vec::new(), listed: None, is_missing: !path.is_dir() }
     }
 
@@ -127,7 +127,7 @@ impl Root {
         if self.listed == Some(modified) {
             return Ok(());
         }
-        let looked = SystemTime::now();
+        let listed_at = SystemTime::now();
         self.directories.clear();
         for entry in fs::read_dir(&self.path)? {
             let entry = entry?;
@@ -137,7 +137,7 @@ impl Root {
             }
         }
         self.directories.sort();
-        self.listed = Stamp::is_settled(modified, looked).then_some(modified);
+        self.listed = Stamp::is_settled(modified, listed_at).then_some(modified);
         Ok(())
     }
 }
