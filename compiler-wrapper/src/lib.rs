@@ -77,6 +77,14 @@ pub fn run(args: &[String], language: Language) -> Result<i32, Error> {
     Ok(exit_status(status))
 }
 
+/// Reads these arguments as `pen-cc` does, without running anything; returns those that go on to clang.
+///
+/// # Errors
+/// When they are no command line, or a response file cannot be read.
+pub fn read_arguments(args: &[String]) -> Result<Vec<String>, Error> {
+    Ok(arguments::Arguments::read(args)?.args)
+}
+
 /// The body of the command line tools; a program name that ends in `++` means C++ whatever `language` says.
 #[must_use]
 pub fn main(language: Language) -> ExitCode {

@@ -57,7 +57,9 @@ pub fn read(dir: &Path) -> History {
     History { curves }
 }
 
-fn curve(path: &Path, client: &str) -> Option<Curve> {
+/// Reads the `plot_data` at `path`, that of a client; `None` when there is none.
+#[must_use]
+pub fn curve(path: &Path, client: &str) -> Option<Curve> {
     let file = File::open(path).ok()?;
     let lines = lines(&file).ok()?;
     let (time, covered) = columns(lines.first()?)?;

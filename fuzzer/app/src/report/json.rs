@@ -51,7 +51,11 @@ pub fn read(path: &Path) -> io::Result<Report> {
     parse(&text, path)
 }
 
-fn parse(text: &str, path: &Path) -> io::Result<Report> {
+/// Reads the text of the report at `path`.
+///
+/// # Errors
+/// As for [`read`].
+pub fn parse(text: &str, path: &Path) -> io::Result<Report> {
     let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidData, format!("{}: {what}", path.display()));
     let damaged = |error| invalid(format!("not a penfuzz report ({error}); run the campaign again to write a new one"));
     let version: Version = serde_json::from_str(text).map_err(damaged)?;

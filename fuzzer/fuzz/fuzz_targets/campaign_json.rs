@@ -1,0 +1,15 @@
+//! `campaign.json`: no bytes panic, limits and options can be made of whatever it holds, and it is written and read alike.
+#![no_main]
+
+use std::path::Path;
+
+use libfuzzer_sys::fuzz_target;
+use penfuzz_app::output::manifest;
+
+fuzz_target!(|bytes: &[u8]| {
+    let path = Path::new("campaign.json");
+    let Ok(found) = manifest::parse(bytes, path) else { return };
+    let _ = (found.limits(), found.options());
+    let text = serde_json::to_vec(&found).expect("a manifest is plain data");
+    assert_eq!(manifest::parse(&text, path).ok().as_ref(), Some(&found));
+});

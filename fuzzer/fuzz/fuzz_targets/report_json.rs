@@ -1,0 +1,20 @@
+//! `report.json`: no text panics, it is written and read alike, and everything can be derived from whatever it holds.
+#![no_main]
+
+use std::path::Path;
+
+use libfuzzer_sys::fuzz_target;
+use penfuzz_app::report::{history::History, html, json, lcov, summary, unit_test};
+
+fuzz_target!(|text: &str| {
+    let path = Path::new("report.json");
+    let Ok(report) = json::parse(text, path) else { return };
+    let written = json::to_string(&report);
+    let again = json::parse(&written, path).expect("what was written is read");
+    assert_eq!(json::to_string(&again), written);
+    let _ = (unit_test::program(&report), lcov::tracefile(&report));
+    // These show lines of the sources: a device would never end.
+    if report.sites.iter().all(|s| Path::new(&s.file).is_relative()) {
+        let _ = (summary::text(&report, Path::new("out")), html::page(&report, &History::default()));
+    }
+});
