@@ -5,8 +5,6 @@ use std::time::Duration;
 use penfuzz_app::suite::config::Paper;
 use serde::{Deserialize, Serialize};
 
-use super::runner::Job;
-
 /// The version of the schema of `experiment.json`, `trial.json` and `summary.json`.
 pub const SCHEMA: u32 = 1;
 
@@ -156,29 +154,6 @@ pub fn seconds(time: Duration) -> f64 {
 }
 
 impl Trial {
-    /// A trial that did not come to pass.
-    #[must_use]
-    pub fn failed(job: &Job, error: &str) -> Self {
-        Self {
-            schema: SCHEMA,
-            function: job.subject.name.clone(),
-            tool: job.tool.name().to_owned(),
-            trial: job.number,
-            seed: job.seed,
-            cpu_seconds: 0.0,
-            wall_seconds: 0.0,
-            build_seconds: 0.0,
-            evaluations: None,
-            starts: 0,
-            inputs: 0,
-            failing_inputs: 0,
-            total: 0,
-            taken: Vec::new(),
-            timeline: Vec::new(),
-            error: Some(error.to_owned()),
-        }
-    }
-
     /// Branches that the corpus takes.
     #[must_use]
     pub fn covered(&self) -> usize {

@@ -16,9 +16,10 @@ use penfuzz_app::{
 
 use super::{
     corpus::Stamped,
-    model::{Budget, Trial, seconds},
+    model::{Budget, SCHEMA, Trial, seconds},
     subject::Subject,
-    tools::{Built, Tool, Work},
+    toolchain::Built,
+    tools::{Tool, Work},
 };
 
 /// A budget that is used up to this share is used up: no tool does anything useful with the rest.
@@ -48,6 +49,31 @@ pub struct Job<'a> {
     pub seeds: &'a Path,
     /// They are only for tools that cannot do without.
     pub without_seeds: bool,
+}
+
+impl Job<'_> {
+    /// The trial of this job when it fails: no figure is known.
+    #[must_use]
+    pub fn failed(&self, error: &str) -> Trial {
+        Trial {
+            schema: SCHEMA,
+            function: self.subject.name.clone(),
+            tool: self.tool.name().to_owned(),
+            trial: self.number,
+            seed: self.seed,
+            cpu_seconds: 0.0,
+            wall_seconds: 0.0,
+            build_seconds: 0.0,
+            evaluations: None,
+            starts: 0,
+            inputs: 0,
+            failing_inputs: 0,
+            total: 0,
+            taken: Vec::new(),
+            timeline: Vec::new(),
+            error: Some(error.to_owned()),
+        }
+    }
 }
 
 /// What a tool left.
@@ -119,7 +145,7 @@ pub fn run(job: &Job, built: &Built) -> Result<Option<Left>> {
         starts: work.restarts,
         inputs: corpus.len(),
         error: complaint,
-        ..Trial::failed(job, "")
+        ..job.failed("")
     };
     Ok(Some(Left { trial, corpus }))
 }

@@ -174,7 +174,7 @@ fn one(setting: &Setting, p: Planned, core: usize) -> Result<Option<Trial>> {
         Ok(None) => return Ok(None),
         Ok(Some(left)) => (left.trial, left.corpus),
         // What fails on one function is an outcome, not the end.
-        Err(error) => (Trial::failed(&job, &error.to_string()), Vec::new()),
+        Err(error) => (job.failed(&error.to_string()), Vec::new()),
     };
     trial.total = ready.referee.total();
     match ready.referee.judge(&corpus) {

@@ -16,7 +16,16 @@ use penfuzz_app::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{harness, model::seconds, subject::Subject, tools::Built};
+use super::{harness, model::seconds, subject::Subject};
+
+/// What a tool runs.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Built {
+    /// The programs, in an order that the tool knows.
+    pub programs: Vec<PathBuf>,
+    /// What it took to build them, in seconds, whenever that was.
+    pub seconds: f64,
+}
 
 /// A way to build a program.
 #[derive(Debug, Clone)]

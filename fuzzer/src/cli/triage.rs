@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use penfuzz_app::{
     corpus::triage::{self, FaultGroup},
-    report::summary::seconds,
+    report::format::{plural, seconds},
 };
 use penfuzz_engine::error::Error;
 
@@ -45,12 +45,12 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
 fn headline(places: &[FaultGroup]) -> String {
     let count = |kind: &str| places.iter().filter(|p| p.kind == kind).count();
     let inputs: usize = places.iter().map(|p| p.inputs).sum();
-    let plural = |n: usize, one: &str, more: &str| format!("{n} {}", if n == 1 { one } else { more });
+    let crashes = count("crash");
     format!(
-        "{} and {} at distinct places, by {}",
-        plural(count("crash"), "crash", "crashes"),
-        plural(count("hang"), "hang", "hangs"),
-        plural(inputs, "input", "inputs")
+        "{crashes} crash{} and {} at distinct places, by {}",
+        if crashes == 1 { "" } else { "es" },
+        plural(count("hang"), "hang"),
+        plural(inputs, "input")
     )
 }
 
@@ -58,7 +58,7 @@ fn tell(number: usize, place: &FaultGroup) {
     println!("\n{number}  {}  {} in {}", place.kind.to_uppercase(), place.reason, place.place);
     let first = place.first_seconds.map_or_else(String::new, |s| format!(", the first after {}", seconds(s)));
     let clients = if place.clients.is_empty() { String::new() } else { format!(" of {}", place.clients.join(", ")) };
-    println!("   {} input{}{clients}{first}", place.inputs, if place.inputs == 1 { "" } else { "s" });
+    println!("   {}{clients}{first}", plural(place.inputs, "input"));
     let width = place.args.iter().map(|a| a.name.chars().count()).max().unwrap_or(0);
     for arg in &place.args {
         println!("   {:<width$} = {}   ({})", arg.name, arg.hex, arg.decimal);

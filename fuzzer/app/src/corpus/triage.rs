@@ -16,7 +16,7 @@ use crate::{
     campaign::outcome::arguments,
     output::manifest::{self, Manifest},
     replay::session::ReplaySession,
-    report::{Arg, c_text::shell_word},
+    report::{Arg, format::shell_word},
 };
 
 /// All that failed.

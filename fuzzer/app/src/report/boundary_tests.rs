@@ -5,9 +5,9 @@ use penfuzz_mutators::view::Kind;
 
 use super::*;
 use crate::report::{
-    example,
+    Operand, example,
     literal::{c_literal, decimal},
-    model::{Met, Operand, Status},
+    model::{Met, Status},
 };
 
 fn met(left: f64, right: f64, holds: bool) -> Met {

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use super::model::{Arg, Parameter, Report, Signature};
+use super::arg::Arg;
+use super::model::{Parameter, Report, Signature};
 
 /// A C identifier, or a piece of a file name: what is not a letter, a digit or `_` becomes `_`; at most 100
 /// characters (file names are limited to 255 bytes).
@@ -36,16 +37,6 @@ pub fn string(text: &str) -> String {
     }
     out.push('"');
     out
-}
-
-/// One word of a POSIX shell.
-pub fn shell_word(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-+=./,:@%".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    }
 }
 
 /// The name by which a program that sees the source can call the function.
@@ -119,9 +110,6 @@ mod tests {
         assert_eq!(identifier("ns::f<double>"), "ns__f_double_");
         assert_eq!(comment("a*/b\n/*c"), "a* /b / *c");
         assert_eq!(string("a\"b\\c?\né1"), r#""a\"b\\c\?\012\303\2511""#);
-        assert_eq!(shell_word("it's"), r"'it'\''s'");
-        assert_eq!(shell_word("/a/b-1.c"), "/a/b-1.c");
-        assert_eq!(shell_word(""), "''");
     }
 
     #[test]

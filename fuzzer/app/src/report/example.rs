@@ -4,8 +4,9 @@
 use penfuzz_mutators::view::Kind;
 
 use super::{
+    arg::Arg,
     literal,
-    model::{Arg, Branch, Branches, Finding, Parameter, Report, SCHEMA, Signature, Site, Status, Test},
+    model::{Branch, Branches, Finding, Parameter, Report, SCHEMA, Signature, Site, Status, Test},
 };
 
 /// Where the report says that [`SOURCE`] is.

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::model::Arg;
+use super::arg::Arg;
 
 /// What was found, and how much there was to find.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -6,10 +6,10 @@ use std::{collections::BTreeMap, fmt::Write, path::Path};
 use super::{
     c_text::{call, decimals},
     exceptions::{Confirmed, Count, Exception, Exceptions, Find, Number, Precise, Shown},
-    html, json,
+    files,
+    format::plural,
     model::{Finding, Report},
-    summary::{count, seconds},
-    unit_test,
+    terminal,
 };
 
 /// The text for the campaign in output directory `dir`; `with_noise` lists underflows and inexact results one by one.
@@ -41,9 +41,9 @@ fn headline(report: &Report, exceptions: &Exceptions) -> String {
         "{} ({}): {} at {} of {}{}\n",
         report.function,
         report.target,
-        number(pairs, "exception"),
+        plural(pairs, "exception"),
         exceptions.raising,
-        number(exceptions.operations, "operation"),
+        plural(exceptions.operations, "operation"),
         kinds(&exceptions.counts)
     );
     let sum = |of: fn(&Count) -> usize| exceptions.counts.iter().map(of).sum::<usize>();
@@ -56,14 +56,7 @@ fn headline(report: &Report, exceptions: &Exceptions) -> String {
         );
     }
     judged(&exceptions.counts, &mut out);
-    let _ = writeln!(
-        out,
-        "{} evaluations in {}, seed {}, stopped: {}",
-        count(report.evaluations),
-        seconds(report.seconds),
-        report.seed,
-        report.stop_reason
-    );
+    out += &terminal::effort(report, false);
     out
 }
 
@@ -89,10 +82,6 @@ fn kinds(counts: &[Count]) -> String {
     let found: Vec<_> =
         counts.iter().filter(|c| c.pairs > 0).map(|c| format!("{} {}", c.pairs, c.exception.name())).collect();
     if found.is_empty() { String::new() } else { format!(": {}", found.join(", ")) }
-}
-
-fn number(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 fn list_faults(title: &str, report: &Report, list: &[Finding], out: &mut String) {
@@ -186,21 +175,19 @@ fn fold(exceptions: &Exceptions, out: &mut String) {
     out.push('\n');
     for ((exception, function), (all, silent)) in &by_function {
         let what = if *exception == Exception::Underflow { "underflow" } else { "inexact result" };
-        let _ = writeln!(out, "{} in {function}, {silent} not shown by the result", number(*all, what));
+        let _ = writeln!(out, "{} in {function}, {silent} not shown by the result", plural(*all, what));
     }
-    let _ = writeln!(out, "  --underflow lists them; {} has all", json::FILE);
+    let _ = writeln!(out, "  --underflow lists them; {} has all", files::JSON);
 }
 
 fn list_files(report: &Report, dir: &Path, out: &mut String) {
-    let tests = format!("{}/{}", unit_test::DIRECTORY, unit_test::file_name(report));
-    let _ = writeln!(out, "\nFiles in {}", dir.display());
-    for (file, what) in [
-        (json::FILE, "everything, for programs; key exceptions"),
-        (html::FILE, "a page for a browser"),
+    let tests = files::test_program(report);
+    let all = [
+        (files::JSON, "everything, for programs; key exceptions"),
+        (files::HTML, "a page for a browser"),
         (&tests, "inputs that raise all of them, as a program"),
-    ] {
-        let _ = writeln!(out, "  {file:<24}  {what}");
-    }
+    ];
+    files::list(dir, &all, out);
 }
 
 #[cfg(test)]

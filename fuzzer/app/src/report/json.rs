@@ -9,8 +9,7 @@ use serde::Deserialize;
 
 use super::model::{Report, SCHEMA};
 
-/// The file's name in an output directory.
-pub const FILE: &str = "report.json";
+pub use super::files::JSON as FILE;
 
 /// The report as indented JSON with a final newline. JSON has no infinities and no NaN: a time or a rate that is
 /// not finite is written as 0. (Arguments are strings and keep every bit.)

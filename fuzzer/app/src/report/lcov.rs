@@ -10,9 +10,6 @@ use std::fmt::Write;
 
 use super::model::{Branch, Report, Site, Status};
 
-/// The file's name in an output directory.
-pub const FILE: &str = "coverage.lcov";
-
 /// The tracefile: one record per source file, files by name, lines ascending.
 #[must_use]
 pub fn tracefile(report: &Report) -> String {

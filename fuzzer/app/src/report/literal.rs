@@ -14,7 +14,7 @@ use std::fmt::Write;
 
 use penfuzz_mutators::view::Kind;
 
-use super::model::{Arg, ROUNDING_MODE};
+use super::arg::{Arg, ROUNDING_MODE};
 
 const ALL: [(Kind, &str); 12] = [
     (Kind::F32, "f32"),

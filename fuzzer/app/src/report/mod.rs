@@ -8,21 +8,26 @@
 //! | `tests/test_FUNCTION.c` | [`unit_test`] | a C compiler; gcov |
 //! | (terminal) | [`summary`], [`boundary`], [`exceptions_text`] | people |
 
+mod arg;
 pub mod boundary;
 pub mod c_text;
 #[cfg(any(test, feature = "test-support"))]
 pub mod example;
 pub mod exceptions;
 pub mod exceptions_text;
+mod files;
+pub mod format;
 pub mod history;
 pub mod html;
 pub mod json;
 pub mod lcov;
 pub mod literal;
-pub mod markup;
 mod model;
+mod sources;
 pub mod summary;
 pub mod svg;
+mod terminal;
+mod uncovered;
 pub mod unit_test;
 pub mod words;
 
@@ -32,6 +37,7 @@ use std::path::Path;
 
 use crate::output::atomic;
 
+pub use arg::{Arg, Operand, ROUNDING_MODE};
 pub use exceptions::{Exception, Exceptions, Find, Shown};
 pub use model::*;
 
@@ -41,16 +47,16 @@ pub use model::*;
 /// # Errors
 /// Those of the file system, with the path and what was tried.
 pub fn write_all(dir: &Path, report: &Report) -> io::Result<()> {
-    let tests = dir.join(unit_test::DIRECTORY);
+    let tests = dir.join(files::TESTS);
     fs::create_dir_all(&tests)
         .map_err(|e| io::Error::new(e.kind(), format!("cannot create {}: {e}", tests.display())))?;
     atomic::write(&tests.join(unit_test::file_name(report)), unit_test::program(report).as_bytes())?;
     if report.goals.are_branches() {
-        atomic::write(&dir.join(lcov::FILE), lcov::tracefile(report).as_bytes())?;
+        atomic::write(&dir.join(files::LCOV), lcov::tracefile(report).as_bytes())?;
     }
-    atomic::write(&dir.join(html::FILE), html::page(report, &history::read(dir)).as_bytes())?;
+    atomic::write(&dir.join(files::HTML), html::page(report, &history::read(dir)).as_bytes())?;
     // Last, so that whoever sees a new report finds the files that belong to it.
-    atomic::write(&dir.join(json::FILE), json::to_string(report).as_bytes())
+    atomic::write(&dir.join(files::JSON), json::to_string(report).as_bytes())
 }
 
 #[cfg(test)]

@@ -4,6 +4,11 @@
 use penfuzz_engine::{program::Rounding, saturation::Goals};
 use serde::{Deserialize, Serialize};
 
+use super::{
+    arg::{Arg, Operand},
+    exceptions::Exceptions,
+};
+
 /// The version of the `report.json` schema.
 pub const SCHEMA: u32 = 1;
 
@@ -62,7 +67,7 @@ pub struct Report {
     pub hangs: Vec<Finding>,
     /// Floating-point exceptions in detail; of campaigns that searched for them and have come to an end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exceptions: Option<super::exceptions::Exceptions>,
+    pub exceptions: Option<Exceptions>,
 }
 
 /// A C prototype.
@@ -190,6 +195,14 @@ pub struct Branch {
     pub met: Option<Met>,
 }
 
+impl Branch {
+    /// Has no input taken it yet?
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        matches!(self.status, Status::GivenUp | Status::Uncovered)
+    }
+}
+
 /// The comparison where a boundary value was first met.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Met {
@@ -199,15 +212,6 @@ pub struct Met {
     pub right: Operand,
     /// `true` or `false`: whether the condition holds there.
     pub outcome: String,
-}
-
-/// The value of an operand; a `float` as the `double` of the same value, an integer as one of 64 bits.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Operand {
-    /// A C literal that reproduces every bit.
-    pub hex: String,
-    /// The shortest decimal that reads back to the same value.
-    pub decimal: String,
 }
 
 /// State of a branch.
@@ -224,33 +228,6 @@ pub enum Status {
     GivenUp,
     /// Not covered, budget left.
     Uncovered,
-}
-
-/// One argument value.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Arg {
-    /// Parameter name.
-    pub name: String,
-    /// Type as C writes it; for a pointer, the type pointed to.
-    #[serde(rename = "type")]
-    pub type_name: String,
-    /// A C literal that reproduces every bit: hex float, `NAN` forms with their payload bits in `bits`, or an integer in hex.
-    pub hex: String,
-    /// The shortest decimal that reads back to the same value.
-    pub decimal: String,
-    /// The raw bits, little-endian value, as `0x…` with all digits of the type.
-    pub bits: String,
-}
-
-/// [`Arg::type_name`] of the rounding mode that a call is made in; no type of C is called so.
-pub const ROUNDING_MODE: &str = "rounding mode";
-
-impl Arg {
-    /// Is this the rounding mode of the call instead of an argument?
-    #[must_use]
-    pub fn is_rounding(&self) -> bool {
-        self.type_name == ROUNDING_MODE
-    }
 }
 
 /// One emitted test.

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::markup::escape;
+use super::format::escape;
 
 /// From values to coordinates.
 #[derive(Debug, Clone, Copy)]

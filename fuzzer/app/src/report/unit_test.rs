@@ -16,15 +16,13 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use super::arg::Arg;
 use super::c_text::{
-    call, callable, comment, decimals, directed_rounding, identifier, is_cxx, is_source, shell_word, string,
-    with_outputs,
+    call, callable, comment, decimals, directed_rounding, identifier, is_cxx, is_source, string, with_outputs,
 };
-use super::model::{Arg, Finding, Parameter, Report, Signature, Test};
+use super::format::shell_word;
+use super::model::{Finding, Parameter, Report, Signature, Test};
 use super::words::Words;
-
-/// The directory of the program in an output directory.
-pub const DIRECTORY: &str = "tests";
 
 /// The entry point of libFuzzer-style targets; its one argument is a byte buffer.
 const BYTE_HARNESS: &str = "LLVMFuzzerTestOneInput";

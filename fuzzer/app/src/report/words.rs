@@ -1,24 +1,28 @@
-//! What reports call what was searched for, and having found it.
+//! The words of reports for what a campaign searches for, and for having found it.
 
 use penfuzz_engine::saturation::Goals;
 
-/// See the module.
+/// The words for one kind of goals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Words {
-    /// One of those that are counted.
+    /// One goal.
     pub goal: &'static str,
-    /// Several.
+    /// Several goals.
     pub goals: &'static str,
-    /// What becomes of them.
+    /// The participle for a goal that was reached.
     pub done: &'static str,
-    /// Where a page shows the source: what the marks of a line mean.
-    pub marks: &'static str,
+    /// The place in the source that has goals.
+    pub site: &'static str,
+    /// What the marks of a source line abbreviate, in parentheses; empty when they are spelled out.
+    pub outcomes: &'static str,
+    /// One such mark.
+    pub sample: &'static str,
     /// Where to look for what a page has no room for.
     pub rest: &'static str,
 }
 
 impl Words {
-    /// Of a campaign with these goals.
+    /// The words for a campaign with these goals.
     #[must_use]
     pub fn of(goals: Goals) -> Self {
         match goals {
@@ -26,30 +30,33 @@ impl Words {
                 goal: "branch",
                 goals: "branches",
                 done: "covered",
-                marks: "At each condition, its branches: <b class=\"yes\">T</b> true and <b class=\"yes\">F</b> false are \
-                        covered, <b class=\"no\">T</b> and <b class=\"no\">F</b> are not.",
+                site: "condition",
+                outcomes: " (T: true, F: false)",
+                sample: "T",
                 rest: "coverage.lcov and genhtml show all of it",
             },
             Goals::Boundaries => Self {
                 goal: "boundary value",
                 goals: "boundary values",
                 done: "met",
-                marks: "At each comparison, its boundary values: <b class=\"yes\">equal</b> is met, <b class=\"no\">equal</b> \
-                        is not.",
+                site: "comparison",
+                outcomes: "",
+                sample: "equal",
                 rest: "report.json has all of it",
             },
             Goals::Exceptions | Goals::InexactToo => Self {
                 goal: "exception",
                 goals: "exceptions",
                 done: "raised",
-                marks: "At each operation, its exceptions: <b class=\"yes\">overflow</b> was raised, <b \
-                        class=\"no\">overflow</b> was not.",
+                site: "operation",
+                outcomes: "",
+                sample: "overflow",
                 rest: "report.json has all of it",
             },
         }
     }
 
-    /// `Branches covered`.
+    /// The words as a title: `Branches covered`.
     #[must_use]
     pub fn title(self) -> String {
         let mut letters = self.goals.chars();

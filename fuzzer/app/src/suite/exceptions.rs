@@ -16,8 +16,8 @@ use crate::{
     report::{
         Exception, Report,
         exceptions::{Confirmed, Count, Judged},
+        format::{count, seconds},
         json,
-        summary::{count, seconds},
     },
 };
 

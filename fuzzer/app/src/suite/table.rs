@@ -11,7 +11,7 @@ use super::{
 };
 use crate::report::{
     Branches, Report,
-    summary::{count, seconds, share},
+    format::{count, seconds, share},
 };
 
 /// The version of the `suite.json` schema.

@@ -13,8 +13,9 @@ use super::{Client, Find, Snapshot, lines::short, seconds_since_1970};
 use crate::{
     output::{directory, manifest},
     report::{
-        Finding, Report, json,
-        summary::{count, seconds, share},
+        Finding, Report,
+        format::{count, seconds, share},
+        json,
         words::Words,
     },
 };

@@ -2,10 +2,49 @@
 
 use std::fmt::Write;
 
-use super::grid::Grid;
-use super::summary::{Cell, FunctionSummary, Summary};
-use super::tables::{mark, spread};
-use super::text::{escape, number, p_value};
+use askama::Template;
+use penfuzz_app::report::format::{number, p_value};
+
+use super::{
+    grid::Grid,
+    summary::{Cell, FunctionSummary, Summary},
+    tables::{mark, spread},
+};
+use crate::model::ToolInfo;
+
+/// The table, by `templates/heat.html`.
+#[derive(Template)]
+#[template(path = "heat.html")]
+pub struct Heat<'a> {
+    tools: Vec<Tool<'a>>,
+    rows: Vec<Row>,
+}
+
+struct Tool<'a> {
+    name: &'a str,
+    is_reference: bool,
+}
+
+struct Row {
+    function: String,
+    total: usize,
+    best_known: usize,
+    /// One per tool; none without a trial.
+    cells: Vec<Option<Shade>>,
+}
+
+/// The colour of a cell and what it shows.
+struct Shade {
+    /// Depth of the colour, in percent.
+    missing: f64,
+    /// The colour needs a text of its own.
+    is_deep: bool,
+    /// The median trial's share of the best known, in percent.
+    share: String,
+    mark: &'static str,
+    /// Shown when the pointer is over it.
+    details: String,
+}
 
 /// The functions on which the reference tool loses, and after them the others.
 pub fn order(summary: &Summary) -> Vec<usize> {
@@ -16,54 +55,41 @@ pub fn order(summary: &Summary) -> Vec<usize> {
     order
 }
 
-/// The table as HTML.
-pub fn table(grid: &Grid, summary: &Summary) -> String {
-    let mut out = String::from(
-        "<div class=\"wide\"><table class=\"heat\">\n<thead><tr><th scope=\"col\">function</th><th scope=\"col\">branches</th>\
-         <th scope=\"col\">best known</th>",
-    );
-    for (i, tool) in grid.tools.iter().enumerate() {
-        let class = if i == grid.reference { " class=\"own\"" } else { "" };
-        let _ = write!(out, "<th scope=\"col\"{class}><span>{}</span></th>", escape(&tool.name));
+impl<'a> Heat<'a> {
+    /// One row per function in this [`order`], one column per tool.
+    pub fn new(grid: &Grid<'a>, summary: &Summary) -> Self {
+        let tool = |(i, t): (usize, &&'a ToolInfo)| Tool { name: &t.name, is_reference: i == grid.reference };
+        Self {
+            tools: grid.tools.iter().enumerate().map(tool).collect(),
+            rows: order(summary).into_iter().map(|i| row(&summary.functions[i])).collect(),
+        }
     }
-    out.push_str("</tr></thead>\n<tbody>\n");
-    for i in order(summary) {
-        out.push_str(&row(&summary.functions[i]));
-    }
-    out + "</tbody>\n</table></div>\n"
 }
 
-fn row(function: &FunctionSummary) -> String {
-    let mut out = format!(
-        "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td>",
-        escape(&function.function),
-        function.total,
-        function.best_known
-    );
-    for tool in &function.tools {
-        out.push_str(&cell(function, tool));
+fn row(function: &FunctionSummary) -> Row {
+    Row {
+        function: function.function.clone(),
+        total: function.total,
+        best_known: function.best_known,
+        cells: function.tools.iter().map(|cell| shade(function, cell)).collect(),
     }
-    out + "</tr>\n"
 }
 
-fn cell(function: &FunctionSummary, cell: &Cell) -> String {
-    let Some(covered) = cell.covered.filter(|_| function.best_known > 0) else {
-        return "<td class=\"h none\">-</td>".to_owned();
-    };
+fn shade(function: &FunctionSummary, cell: &Cell) -> Option<Shade> {
+    let covered = cell.covered.filter(|_| function.best_known > 0)?;
     let share = 100.0 * covered.median / function.best_known as f64;
-    let shown = format!("{share:.1}");
     // Square root: the first few missing branches are what one looks for.
     let missing = 10.0 * (100.0 - share).clamp(0.0, 100.0).sqrt();
-    let dark = if missing > 62.0 { " deep" } else { "" };
-    format!(
-        "<td class=\"h{dark}\" style=\"--m:{missing:.0}%\" title=\"{}\">{}<span>{}</span></td>",
-        escape(&details(function, cell)),
-        shown.trim_end_matches(".0"),
-        mark(cell.against.as_ref()).trim()
-    )
+    Some(Shade {
+        missing,
+        is_deep: missing > 62.0,
+        share: format!("{share:.1}").trim_end_matches(".0").to_owned(),
+        mark: mark(cell.against.as_ref()).trim(),
+        details: details(function, cell),
+    })
 }
 
-/// What the pointer over a cell tells.
+/// The figures behind a cell.
 fn details(function: &FunctionSummary, cell: &Cell) -> String {
     let n = cell.covered.map_or(0, |c| c.n);
     let mut out = format!(

@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
+use penfuzz_app::report::format::{markdown, one_line, plural};
+
 use super::grid::Grid;
 use super::summary::Summary;
 use super::table::Table;
-use super::text::{markdown, one_line};
 use super::{notes, paper, tables};
 
 /// The file's name in the directory of an experiment.
@@ -50,8 +51,8 @@ pub fn title(grid: &Grid) -> String {
     format!(
         "{} beside {} on {} of {}",
         grid.reference_name(),
-        super::text::plural(others, "other tool"),
-        super::text::plural(grid.functions.len(), "function"),
+        plural(others, "other tool"),
+        plural(grid.functions.len(), "function"),
         e.suites.join(", ")
     )
 }
@@ -80,7 +81,7 @@ fn setup(grid: &Grid) -> Vec<String> {
     let mut out = vec![format!(
         "Machine: {}, {} in use with one trial on each, {:.1} GiB of memory, {}; {}",
         m.cpu,
-        super::text::plural(m.cores.len(), "core"),
+        plural(m.cores.len(), "core"),
         m.memory as f64 / f64::from(1 << 30),
         m.system,
         m.gcc

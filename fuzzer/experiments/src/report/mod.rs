@@ -24,7 +24,6 @@ mod rerun;
 mod summary;
 mod table;
 mod tables;
-mod text;
 mod verdict;
 
 use std::{fs, io, os::unix::fs::PermissionsExt, path::Path};

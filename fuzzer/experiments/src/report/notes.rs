@@ -1,8 +1,9 @@
 //! What a reader must know to judge the figures: what is missing, what cannot be significant, how it was counted.
 
+use penfuzz_app::report::format::{one_line, p_value, plural};
+
 use super::grid::Grid;
 use super::summary::Summary;
-use super::text::{one_line, p_value, plural};
 use crate::model::Budget;
 use crate::statistics::{ALPHA, smallest_p};
 use crate::tools::penfuzz::PAPER;

@@ -1,11 +1,13 @@
 //! The published figures on the functions beside ours: Tables 2 and 3 of the `CoverMe` paper (Fu and Su, PLDI 2017).
 
-use penfuzz_app::suite::config::Paper;
+use penfuzz_app::{
+    report::format::{number, plural},
+    suite::config::Paper,
+};
 
 use super::{
     grid::{Grid, Row},
     table::{Cell, Table},
-    text::{number, plural},
 };
 use crate::statistics::mean;
 

@@ -3,15 +3,20 @@
 
 use std::fmt::Write;
 
-use penfuzz_app::report::svg::{self, Scale};
+use penfuzz_app::report::{
+    format::number,
+    svg::{self, Scale},
+};
 
 use super::{
     curves::{self, Curve},
     grid::{Grid, Row},
-    text::number,
     verdict,
 };
-use crate::statistics::{mean, median};
+use crate::{
+    model::ToolInfo,
+    statistics::{mean, median},
+};
 
 /// Colours of the style sheet; further tools have them again with dashes.
 const COLOURS: usize = 7;
@@ -223,13 +228,18 @@ pub fn small(grid: &Grid, row: &Row, times: &[f64]) -> String {
     out + "</svg>\n"
 }
 
-/// The names of the tools with their lines, for plots without names.
-pub fn legend(grid: &Grid) -> String {
-    let mut out = String::from("<p class=\"legend\">");
-    for (tool, info) in grid.tools.iter().enumerate() {
-        let line =
-            svg::open("key", 30.0, 10.0, "") + &format!("<path class=\"{}\" d=\"M1 5H29\"/></svg>", style(grid, tool));
-        let _ = writeln!(out, "<span>{line} {}</span>", super::text::escape(&info.name));
-    }
-    out + "</p>\n"
+/// A tool with its line, for plots without names.
+pub struct Key<'a> {
+    /// Name of the tool.
+    pub name: &'a str,
+    /// SVG.
+    pub line: String,
+}
+
+/// The keys of all tools.
+pub fn keys<'a>(grid: &Grid<'a>) -> Vec<Key<'a>> {
+    let line = |tool: usize| format!("<path class=\"{}\" d=\"M1 5H29\"/></svg>", style(grid, tool));
+    let key =
+        |(i, tool): (usize, &&'a ToolInfo)| Key { name: &tool.name, line: svg::open("key", 30.0, 10.0, "") + &line(i) };
+    grid.tools.iter().enumerate().map(key).collect()
 }

@@ -2,9 +2,8 @@
 
 use std::fmt::Write;
 
-use penfuzz_app::report::c_text::shell_word;
+use penfuzz_app::report::format::{one_line, shell_word};
 
-use super::text::one_line;
 use crate::model::Experiment;
 
 /// The file's name in the directory of an experiment.

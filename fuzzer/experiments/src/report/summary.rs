@@ -2,10 +2,7 @@
 
 use serde::Serialize;
 
-use super::grid::Grid;
-use super::verdict;
-use crate::model::SCHEMA;
-use crate::statistics::{ALPHA, Magnitude, Spread};
+use crate::statistics::{Magnitude, Spread};
 
 /// The file's name in the directory of an experiment.
 pub const FILE: &str = "summary.json";
@@ -163,23 +160,6 @@ pub struct TrialError {
 }
 
 impl Summary {
-    /// From the trials.
-    pub fn new(grid: &Grid) -> Self {
-        let functions = verdict::functions(grid);
-        let tools: Vec<_> = (0..grid.tools.len()).map(|t| verdict::tool(grid, &functions, t)).collect();
-        let per_tool = grid.functions.len() * grid.experiment.trials as usize;
-        Self {
-            schema: SCHEMA,
-            reference: grid.reference_name().to_owned(),
-            alpha: ALPHA,
-            trials_done: tools.iter().map(|t| t.trials).sum(),
-            trials_planned: per_tool * tools.len(),
-            errors: (0..tools.len()).flat_map(|t| errors(grid, t)).collect(),
-            tools,
-            functions,
-        }
-    }
-
     /// The functions on which the reference tool loses against some tool: first those where it is significant, then by
     /// the effect.
     pub fn losses(&self) -> Vec<(&FunctionSummary, &Cell, &Comparison)> {
@@ -196,11 +176,4 @@ impl Summary {
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).expect("a summary is plain data") + "\n"
     }
-}
-
-fn errors(grid: &Grid, tool: usize) -> impl Iterator<Item = TrialError> {
-    grid.of_tool(tool).filter_map(|t| {
-        let error = t.error.clone()?;
-        Some(TrialError { function: t.function.clone(), tool: t.tool.clone(), trial: t.trial, error })
-    })
 }

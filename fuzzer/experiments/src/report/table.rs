@@ -2,10 +2,13 @@
 
 use std::fmt::Write;
 
-use super::text::{escape, markdown};
+use askama::Template;
+use penfuzz_app::report::format::markdown;
 
-/// See the module. The first column is to the left, the others to the right.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// Rows of cells below a head: Markdown ([`Table::markdown`]), plain text ([`Table::plain`]) or, by its template, HTML. The first
+/// column is aligned to the left, the others to the right.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Template)]
+#[template(path = "table.html")]
 pub struct Table {
     /// The head.
     pub head: Vec<String>,
@@ -69,20 +72,14 @@ impl Table {
         out
     }
 
-    /// As HTML; it scrolls sideways where it is too wide for the page.
-    pub fn html(&self) -> String {
-        let mut out = String::from("<div class=\"wide\"><table>\n<thead><tr>");
-        for head in &self.head {
-            let _ = write!(out, "<th scope=\"col\">{}</th>", escape(head));
-        }
-        out.push_str("</tr></thead>\n<tbody>\n");
-        for (i, row) in self.rows.iter().enumerate() {
-            if i + self.feet == self.rows.len() && self.feet > 0 {
-                out.push_str("</tbody>\n<tfoot>\n");
-            }
-            out.push_str(&html_row(row));
-        }
-        out + if self.feet > 0 { "</tfoot>" } else { "</tbody>" } + "\n</table></div>\n"
+    /// The rows above the foot, for the template.
+    fn body(&self) -> &[Vec<Cell>] {
+        &self.rows[..self.rows.len() - self.feet]
+    }
+
+    /// The last rows, for the template.
+    fn foot(&self) -> &[Vec<Cell>] {
+        &self.rows[self.rows.len() - self.feet..]
     }
 
     /// For a terminal, columns two blanks apart.
@@ -102,14 +99,4 @@ impl Table {
         }
         out
     }
-}
-
-fn html_row(row: &[Cell]) -> String {
-    let mut out = String::from("<tr>");
-    for (i, cell) in row.iter().enumerate() {
-        let text = escape(&cell.text);
-        let text = if cell.strong { format!("<strong>{text}</strong>") } else { text };
-        let _ = if i == 0 { write!(out, "<th scope=\"row\">{text}</th>") } else { write!(out, "<td>{text}</td>") };
-    }
-    out + "</tr>\n"
 }

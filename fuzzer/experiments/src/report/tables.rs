@@ -1,12 +1,14 @@
 //! The tables that the Markdown file, the page and the terminal share.
 
-use penfuzz_app::report::svg;
+use penfuzz_app::report::{
+    format::{known_count, number, p_value},
+    svg,
+};
 
 use super::{
     grid::Grid,
     summary::{Against, Comparison, FunctionSummary, Summary, ToolSummary, Verdict},
     table::{Cell, Table},
-    text::{count, number, p_value},
 };
 use crate::statistics::{ALPHA, Spread};
 
@@ -36,7 +38,7 @@ pub fn headline(summary: &Summary) -> Table {
             verdicts,
             a12,
             p,
-            count(tool.evaluations).into(),
+            known_count(tool.evaluations).into(),
             number(tool.cpu_seconds, 2).into(),
             number(Some(tool.build_seconds), 1).into(),
             tool.trials.to_string().into(),

@@ -1,11 +1,42 @@
 //! From trials to figures: each tool on each function, each tool over all functions.
 
-use super::grid::{Grid, Row, complete};
-use super::summary::{Against, Cell, Comparison, FunctionSummary, Pooled, ToolSummary, Verdict};
-use crate::statistics::{ALPHA, Magnitude, Spread, a12, holm, mann_whitney, mean, median, smallest_p};
+use super::{
+    grid::{Grid, Row, complete},
+    summary::{Against, Cell, Comparison, FunctionSummary, Pooled, Summary, ToolSummary, TrialError, Verdict},
+};
+use crate::{
+    model::SCHEMA,
+    statistics::{ALPHA, Magnitude, Spread, a12, holm, mann_whitney, mean, median, smallest_p},
+};
+
+impl Summary {
+    /// Computes every figure from the trials.
+    pub fn new(grid: &Grid) -> Self {
+        let functions = functions(grid);
+        let tools: Vec<_> = (0..grid.tools.len()).map(|t| tool(grid, &functions, t)).collect();
+        let per_tool = grid.functions.len() * grid.experiment.trials as usize;
+        Self {
+            schema: SCHEMA,
+            reference: grid.reference_name().to_owned(),
+            alpha: ALPHA,
+            trials_done: tools.iter().map(|t| t.trials).sum(),
+            trials_planned: per_tool * tools.len(),
+            errors: (0..tools.len()).flat_map(|t| errors(grid, t)).collect(),
+            tools,
+            functions,
+        }
+    }
+}
+
+fn errors(grid: &Grid, tool: usize) -> impl Iterator<Item = TrialError> {
+    grid.of_tool(tool).filter_map(|t| {
+        let error = t.error.clone()?;
+        Some(TrialError { function: t.function.clone(), tool: t.tool.clone(), trial: t.trial, error })
+    })
+}
 
 /// Every function with every tool.
-pub fn functions(grid: &Grid) -> Vec<FunctionSummary> {
+fn functions(grid: &Grid) -> Vec<FunctionSummary> {
     let mut all: Vec<_> = grid.functions.iter().map(|row| function(grid, row)).collect();
     for tool in 0..grid.tools.len() {
         correct(&mut all, tool);
@@ -51,7 +82,7 @@ fn correct(functions: &mut [FunctionSummary], tool: usize) {
 }
 
 /// One tool over all functions.
-pub fn tool(grid: &Grid, functions: &[FunctionSummary], tool: usize) -> ToolSummary {
+fn tool(grid: &Grid, functions: &[FunctionSummary], tool: usize) -> ToolSummary {
     let trials: Vec<_> = grid.of_tool(tool).collect();
     let common = grid.common(&[tool]);
     let share = |of: fn(&Row) -> usize| {

@@ -10,14 +10,14 @@ mod place;
 use std::{
     fmt::Write,
     io,
-    path::{Path, PathBuf},
+    path::Path,
     process::Command,
     time::{Duration, SystemTime},
 };
 
 use penfuzz_engine::error::Error;
 
-use super::{corpus::Stamped, model::Budget, subject::Subject};
+use super::{corpus::Stamped, model::Budget, subject::Subject, toolchain::Built};
 
 /// The fuzzers of others.
 fn peers() -> Vec<Box<dyn Tool>> {
@@ -111,15 +111,6 @@ pub struct How {
     pub build: String,
     /// The command of a trial, with `CORPUS`, `SEED` and `TARGET` for what differs.
     pub run: String,
-}
-
-/// What a tool runs.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Built {
-    /// The programs, in an order that the tool knows.
-    pub programs: Vec<PathBuf>,
-    /// What it took to build them, in seconds, whenever that was.
-    pub seconds: f64,
 }
 
 /// One trial at work.

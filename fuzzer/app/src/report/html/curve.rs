@@ -1,18 +1,18 @@
-//! The branches covered, or what else was asked for, over time, and over evaluations: short campaigns find all between two moments.
+//! The branches covered (or other goals reached) over time, and over evaluations: a short campaign finds all between two
+//! points in time.
 
 use std::fmt::Write;
 
-use super::heading;
 use crate::report::{
+    format::{count, seconds},
     history::History,
     model::Report,
-    summary::{count, seconds},
     svg::{self, Scale},
     words::Words,
 };
 
 /// Colours of the style sheet; further clients have them again.
-const COLOURS: usize = 6;
+const COLOURS: usize = 7;
 
 const WIDTH: f64 = 980.0;
 const HEIGHT: f64 = 300.0;
@@ -31,14 +31,20 @@ struct Plot<'a> {
     curves: Vec<(&'a str, Vec<(f64, f64)>)>,
 }
 
-/// The section, unless there is nothing to draw.
-pub fn section(out: &mut String, report: &Report, history: &History) {
-    // Clients share what they find, so nobody counts the evaluations that a farm needed.
+/// A plot as the page shows it.
+pub struct Picture {
+    pub title: String,
+    /// SVG.
+    pub picture: String,
+}
+
+/// The plots of what there is to draw: over time, over evaluations, both or none.
+pub fn pictures(report: &Report, history: &History) -> Vec<Picture> {
+    // Clients share what they find, so the evaluations that several of them needed together are not known.
     let evaluations = if history.curves.len() > 1 { None } else { over_evaluations(report) };
-    for plot in over_time(report, history).into_iter().chain(evaluations) {
-        heading(out, &plot.title);
-        let _ = writeln!(out, "<div class=\"wide\">{}</div>", draw(&plot, report.branches.total as f64));
-    }
+    let total = report.branches.total as f64;
+    let plots = over_time(report, history).into_iter().chain(evaluations);
+    plots.map(|plot| Picture { picture: draw(&plot, total), title: plot.title }).collect()
 }
 
 /// `None` when nothing was found between two moments.

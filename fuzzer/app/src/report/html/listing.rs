@@ -1,107 +1,124 @@
 //! The source, with each condition's branches marked as covered (met, raised) or not.
 
-use std::{collections::BTreeMap, fmt::Write};
+use std::collections::BTreeMap;
 
-use super::{base, heading};
+use super::base;
 use crate::report::{
-    markup::escape,
     model::{Branch, Report, Site, Status},
-    summary::{Sources, explain, is_open},
+    sources::Sources,
+    uncovered::explain,
     words::Words,
 };
 
 /// Lines shown before and after a condition.
 const AROUND: usize = 6;
 
-/// Lines shown in all.
+/// Lines shown in all; more would make a page too large for a browser.
 const MOST: usize = 3000;
 
 type SitesOfLine<'a> = BTreeMap<usize, Vec<&'a Site>>;
 
-/// The section, as far as the sources can be read.
-pub fn section<'a>(out: &mut String, report: &'a Report, sources: &mut Sources<'a>) {
-    let mut files: BTreeMap<&str, SitesOfLine> = BTreeMap::new();
-    for site in report.sites.iter().filter(|s| s.line > 0) {
-        files.entry(&site.file).or_default().entry(site.line as usize).or_default().push(site);
-    }
-    let mut room = MOST;
-    let mut body = String::new();
-    for (file, sites) in &files {
-        if let Some(text) = sources.text(file) {
-            let lines: Vec<&str> = text.lines().collect();
-            listing(&mut body, report, file, &lines, sites, &mut room);
-        }
-    }
-    if body.is_empty() {
-        return;
-    }
-    heading(out, "Source");
-    let words = Words::of(report.goals);
-    let _ = writeln!(out, "<p class=\"dim\">{}</p>", words.marks);
-    out.push_str(&body);
-    if room == 0 {
-        let _ = writeln!(out, "<p class=\"dim\">The rest is too long for this page; {}.</p>", words.rest);
-    }
+/// The source files that can be read, as far as there is room.
+pub struct Listing<'a> {
+    pub files: Vec<File<'a>>,
+    /// Lines are left out because there are more than [`MOST`].
+    pub is_cut: bool,
 }
 
-fn listing(out: &mut String, report: &Report, file: &str, lines: &[&str], sites: &SitesOfLine, room: &mut usize) {
-    let _ = writeln!(
-        out,
-        "<h3 title=\"{}\"><code>{}</code></h3>\n<div class=\"wide\"><table class=\"source\"><tbody>",
-        escape(file),
-        escape(base(file))
-    );
-    let first = if report.signature.file == file { report.signature.line as usize } else { 0 };
-    let mut before = 0;
-    for number in 1..=lines.len() {
-        let near = number.saturating_sub(AROUND)..=number + AROUND;
-        if sites.range(near.clone()).next().is_none() && !(first > 0 && near.contains(&first)) {
-            continue;
+/// The lines around the conditions of one file.
+pub struct File<'a> {
+    pub path: &'a str,
+    /// Without directories.
+    pub name: &'a str,
+    pub lines: Vec<Line>,
+}
+
+/// One source line.
+pub struct Line {
+    pub number: usize,
+    /// Lines between this one and the one before are not shown.
+    pub follows_gap: bool,
+    /// `all`, `some` or `none` of its branches are covered; empty when it has none.
+    pub class: &'static str,
+    pub marks: Vec<Mark>,
+    pub text: String,
+}
+
+/// The sign of one branch in front of its line.
+pub struct Mark {
+    /// The first of its condition: conditions of one line stand apart.
+    pub begins_site: bool,
+    /// `yes` or `no`.
+    pub class: &'static str,
+    pub name: String,
+    /// Shown when the pointer is over it.
+    pub explanation: String,
+}
+
+/// Reads the sources of the sites and marks their branches.
+pub fn of<'a>(report: &'a Report, sources: &mut Sources<'a>) -> Listing<'a> {
+    let mut sites_of: BTreeMap<&str, SitesOfLine> = BTreeMap::new();
+    for site in report.sites.iter().filter(|s| s.line > 0) {
+        sites_of.entry(&site.file).or_default().entry(site.line as usize).or_default().push(site);
+    }
+    let mut room = MOST;
+    let mut files = Vec::new();
+    for (path, sites) in sites_of {
+        if let Some(text) = sources.text(path) {
+            let texts: Vec<&str> = text.lines().collect();
+            files.push(File { path, name: base(path), lines: lines(report, path, &texts, &sites, &mut room) });
         }
+    }
+    Listing { files, is_cut: room == 0 }
+}
+
+fn lines(report: &Report, path: &str, texts: &[&str], sites: &SitesOfLine, room: &mut usize) -> Vec<Line> {
+    let first = if report.signature.file == path { report.signature.line as usize } else { 0 };
+    let is_near = |number: usize| {
+        let near = number.saturating_sub(AROUND)..=number + AROUND;
+        sites.range(near.clone()).next().is_some() || (first > 0 && near.contains(&first))
+    };
+    let mut out: Vec<Line> = Vec::new();
+    for number in (1..=texts.len()).filter(|n| is_near(*n)) {
         if *room == 0 {
             break;
         }
         *room -= 1;
-        if before > 0 && number > before + 1 {
-            out.push_str("<tr class=\"gap\"><td colspan=\"3\">\u{22ef}</td></tr>\n");
-        }
-        before = number;
-        line(out, report, number, lines[number - 1], sites.get(&number).map_or(&[], Vec::as_slice));
+        let follows_gap = out.last().is_some_and(|before| number > before.number + 1);
+        let of_line = sites.get(&number).map_or(&[][..], Vec::as_slice);
+        out.push(line(report, number, texts[number - 1], of_line, follows_gap));
     }
-    out.push_str("</tbody></table></div>\n");
+    out
 }
 
-fn line(out: &mut String, report: &Report, number: usize, text: &str, sites: &[&Site]) {
-    let mut branches = sites.iter().flat_map(|s| &s.branches);
-    let open = branches.clone().filter(|b| is_open(b)).count();
-    let class = match (branches.next().is_some(), open) {
-        (false, _) => "",
-        (true, 0) => "all",
-        (true, n) if n == sites.iter().map(|s| s.branches.len()).sum::<usize>() => "none",
+fn line(report: &Report, number: usize, text: &str, sites: &[&Site], follows_gap: bool) -> Line {
+    let (mut all, mut open) = (0, 0);
+    for branch in sites.iter().flat_map(|s| &s.branches) {
+        all += 1;
+        open += usize::from(branch.is_open());
+    }
+    let class = match open {
+        _ if all == 0 => "",
+        0 => "all",
+        n if n == all => "none",
         _ => "some",
     };
-    let _ = write!(out, "<tr class=\"{class}\"><td>{number}</td><td>");
-    for (i, site) in sites.iter().enumerate() {
-        out.push_str(if i > 0 { " " } else { "" });
-        for branch in &site.branches {
-            mark(out, report, site, branch);
-        }
-    }
-    let _ = writeln!(out, "</td><td>{}</td></tr>", escape(text));
+    let marks = sites.iter().flat_map(|s| s.branches.iter().enumerate().map(|(i, b)| mark(report, s, b, i == 0)));
+    Line { number, follows_gap, class, marks: marks.collect(), text: text.to_owned() }
 }
 
-fn mark(out: &mut String, report: &Report, site: &Site, branch: &Branch) {
+fn mark(report: &Report, site: &Site, branch: &Branch, begins_site: bool) -> Mark {
     let name = match branch.outcome.as_str() {
         "true" => "T",
         "false" => "F",
         other => other.strip_prefix("case ").unwrap_or(other),
     };
-    let (class, told) = if is_open(branch) {
+    let (class, state) = if branch.is_open() {
         ("no", explain(report, site, branch))
     } else {
         let by = if branch.status == Status::CoveredByCrash { " by a crash" } else { "" };
         ("yes", format!("{}{by}", Words::of(report.goals).done))
     };
-    let told = format!("column {}, {}: {told}", site.column, branch.outcome);
-    let _ = write!(out, "<b class=\"{class}\" title=\"{}\">{}</b>", escape(&told), escape(name));
+    let explanation = format!("column {}, {}: {state}", site.column, branch.outcome);
+    Mark { begins_site, class, name: name.to_owned(), explanation }
 }

@@ -13,7 +13,7 @@ use ratatui::{
 use super::Trail;
 use crate::{
     report::{
-        summary::{seconds, share},
+        format::{seconds, share},
         words::Words,
     },
     watch::{Client, Snapshot, lines::short},

@@ -1,0 +1,29 @@
+//! The files that a report consists of, by their names in the output directory. They are here and not with their writers,
+//! because the texts on the terminal list all of them.
+
+use std::{fmt::Write, path::Path};
+
+use super::{model::Report, unit_test};
+
+/// Everything, for programs.
+pub const JSON: &str = "report.json";
+/// A page for a browser.
+pub const HTML: &str = "report.html";
+/// Branch coverage for other tools; campaigns for other goals have none.
+pub const LCOV: &str = "coverage.lcov";
+/// The directory of the test program.
+pub const TESTS: &str = "tests";
+
+/// The test program, relative to the output directory.
+#[must_use]
+pub fn test_program(report: &Report) -> String {
+    format!("{TESTS}/{}", unit_test::file_name(report))
+}
+
+/// The last section of a text: the files in output directory `dir`, each with what it is.
+pub(super) fn list(dir: &Path, files: &[(&str, &str)], out: &mut String) {
+    let _ = writeln!(out, "\nFiles in {}", dir.display());
+    for (file, what) in files {
+        let _ = writeln!(out, "  {file:<24}  {what}");
+    }
+}

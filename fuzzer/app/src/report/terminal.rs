@@ -1,0 +1,86 @@
+//! Parts that several texts on the terminal share: what the search took, and what went wrong.
+
+use std::fmt::Write;
+
+use super::{
+    c_text::{call, decimals},
+    format::{count, seconds},
+    model::{Finding, Report},
+    words::Words,
+};
+
+/// Frames of a stack that are shown; `report.json` and `penfuzz triage` have more.
+const LISTED_FRAMES: usize = 4;
+
+/// What the search took and why it stopped, in a line; `rate` adds the evaluations per second.
+pub(super) fn effort(report: &Report, with_rate: bool) -> String {
+    let rate = format!(" ({}/s)", count(report.evaluations_per_second as u64));
+    format!(
+        "{} evaluations in {}{}, seed {}, stopped: {}\n",
+        count(report.evaluations),
+        seconds(report.seconds),
+        if with_rate { &rate } else { "" },
+        report.seed,
+        stop_reason(report)
+    )
+}
+
+/// Why the campaign ended, for people; `report.json` has the short names.
+pub(super) fn stop_reason(report: &Report) -> String {
+    let words = Words::of(report.goals);
+    match report.stop_reason.as_str() {
+        "saturated" if report.branches.total == 0 => "nothing to search for".to_owned(),
+        "saturated" if report.branches.covered >= report.branches.total => {
+            format!("every {} is {}", words.goal, words.done)
+        }
+        "saturated" => format!("every {} is {} or given up", words.goal, words.done),
+        "max-time" => "time limit (--max-time)".to_owned(),
+        "max-evals" => "limit of evaluations (--max-evals)".to_owned(),
+        "workers-die" => "the target ended one worker process after the other".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+/// Crashes and hangs.
+pub(super) fn list_faults(report: &Report, out: &mut String) {
+    list_findings("CRASH", report, &report.crashes, out);
+    list_findings("HANG", report, &report.hangs, out);
+}
+
+fn list_findings(title: &str, report: &Report, list: &[Finding], out: &mut String) {
+    for finding in list {
+        let _ = writeln!(out, "\n{title}  {} in {}", finding.reason, finding.place);
+        let _ = writeln!(out, "       {};", call(report, &finding.args));
+        let _ = writeln!(out, "       {}  ({})", decimals(&finding.args), finding.file);
+        list_stack(&finding.stack, out);
+    }
+}
+
+/// The innermost frames. A stack of one frame only repeats the place.
+fn list_stack(stack: &[String], out: &mut String) {
+    let shown = if stack.len() > 1 { &stack[..stack.len().min(LISTED_FRAMES)] } else { &[] };
+    for frame in shown {
+        let _ = writeln!(out, "         {frame}");
+    }
+    if shown.len() < stack.len() && !shown.is_empty() {
+        let _ = writeln!(out, "         and {} more", stack.len() - shown.len());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{Branches, example};
+
+    #[test]
+    fn people_read_why_it_stopped() {
+        let mut report = example::report();
+        assert_eq!(stop_reason(&report), "every branch is covered or given up");
+        report.branches.covered = report.branches.total;
+        assert_eq!(stop_reason(&report), "every branch is covered");
+        report.branches = Branches::default();
+        assert_eq!(stop_reason(&report), "nothing to search for");
+        report.stop_reason = "interrupted".to_owned();
+        assert_eq!(stop_reason(&report), "interrupted");
+    }
+}

@@ -1,0 +1,137 @@
+//! What is not covered, and how close the search came: the same words in the text on the terminal and on the page.
+
+use penfuzz_cc::abi::side;
+
+use super::{
+    arg::Arg,
+    format::count,
+    model::{Branch, Branches, Report, Site, Status},
+    words::Words,
+};
+
+/// Outcome of a boundary value whose operands are equal.
+pub(super) const EQUAL: &str = "equal";
+
+/// The uncovered branches, closest first; those that are equally close stay in source order, those without a distance come
+/// last.
+pub(super) fn closest_first(report: &Report) -> Vec<(&Site, &Branch)> {
+    let all = report.sites.iter().flat_map(|s| s.branches.iter().map(move |b| (s, b)));
+    let mut open: Vec<_> = all.filter(|(_, b)| b.is_open()).collect();
+    open.sort_by_key(|(_, b)| b.best_distance.unwrap_or(u64::MAX));
+    open
+}
+
+/// `4 not covered: the search gave them up`, for the end of a headline; `None` when all is covered.
+pub(super) fn left(branches: &Branches, words: &Words) -> Option<String> {
+    let left = branches.total.saturating_sub(branches.covered);
+    let given_up = branches.given_up.min(left);
+    let what = match (left, given_up) {
+        (0, _) => return None,
+        (_, 0) => "still open".to_owned(),
+        (1, 1) => "the search gave it up".to_owned(),
+        (n, m) if n == m => "the search gave them up".to_owned(),
+        (n, m) => format!("the search gave up {m}, {} still open", n - m),
+    };
+    Some(format!("{left} not {}: {what}", words.done))
+}
+
+/// The sentences that explain the words behind the branches of a list: those of them that occur in it.
+pub(super) fn legend(report: &Report) -> Vec<String> {
+    let words = Words::of(report.goals);
+    let has = |status| report.sites.iter().flat_map(|s| &s.branches).any(|b| b.status == status);
+    let mut out = Vec::new();
+    if has(Status::GivenUp) {
+        out.push(format!(
+            "Given up: the search spent its budget for this {} and found no input. That is no proof that none exists.",
+            words.goal
+        ));
+    }
+    if has(Status::Uncovered) {
+        out.push("Open: the campaign ended before that budget was spent. Run it again to continue.".to_owned());
+    }
+    out
+}
+
+/// `closest 12 floats away at f(0.5), 600k evaluations, given up`; for a boundary value, as [`nearest`] puts it.
+pub(super) fn explain(report: &Report, site: &Site, branch: &Branch) -> String {
+    if site.kind == "comparison" && branch.best_distance.is_some() {
+        return nearest(report, site, branch);
+    }
+    let reached = site.branches.iter().any(|b| !b.is_open());
+    let closest = match branch.best_distance {
+        Some(distance) => {
+            let unit = unit(site, distance);
+            let away = if unit.is_empty() { format!("distance {distance}") } else { format!("{distance} {unit} away") };
+            let input = branch.best_input.as_ref().or(branch.input.as_ref());
+            format!(
+                "closest {away}{}",
+                input.map_or_else(String::new, |args| format!(" at {}", decimal_call(report, args)))
+            )
+        }
+        None if reached => "reached, no distance".to_owned(),
+        None => "never reached".to_owned(),
+    };
+    format!("{closest}, {}", spent(branch))
+}
+
+/// `nearest 3 floats away, f(0.5)   200k evaluations, given up`: the gap counts numbers between the operands.
+pub(super) fn nearest(report: &Report, site: &Site, branch: &Branch) -> String {
+    let nowhere = if branch.outcome == EQUAL { "no input with two numbers" } else { "no input on that side" };
+    // The number next to `b` is at distance 0, and 1 away.
+    let beyond = u64::from(branch.outcome != EQUAL);
+    match (branch.best_distance, &branch.best_input) {
+        (Some(d), Some(args)) if branch.outcome == EQUAL || d < side::OTHER => {
+            let gap = d + beyond;
+            format!("nearest {gap} {} away, {}   {}", unit(site, gap), decimal_call(report, args), spent(branch))
+        }
+        _ => format!("{nowhere}   {}", spent(branch)),
+    }
+}
+
+/// The unit of a distance, in the singular for 1; empty when the site has none.
+fn unit(site: &Site, distance: u64) -> &str {
+    if distance == 1 { site.distance_unit.trim_end_matches('s') } else { &site.distance_unit }
+}
+
+/// `200k evaluations, given up`.
+fn spent(branch: &Branch) -> String {
+    let end = if branch.status == Status::GivenUp { "given up" } else { "open" };
+    format!("{} evaluations, {end}", count(branch.evaluations))
+}
+
+/// `f(0.5, 3)`.
+pub(super) fn decimal_call(report: &Report, args: &[Arg]) -> String {
+    let values: Vec<_> = args.iter().map(|a| a.decimal.as_str()).collect();
+    format!("{}({})", report.function, values.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use penfuzz_engine::saturation::Goals;
+
+    use super::*;
+    use crate::report::example;
+
+    #[test]
+    fn a_branch_without_a_distance_says_why() {
+        let report = example::report();
+        let mut site = report.sites[3].clone();
+        site.branches[0].best_distance = None;
+        let explained = explain(&report, &site, &site.branches[0]);
+        assert_eq!(explained, "reached, no distance, 40 evaluations, given up");
+        site.branches[1].status = Status::Uncovered;
+        assert_eq!(explain(&report, &site, &site.branches[0]), "never reached, 40 evaluations, given up");
+    }
+
+    #[test]
+    fn what_is_left_is_said_in_plain_words() {
+        let of = |covered, given_up, goals| {
+            left(&Branches { total: 8, covered, given_up, ..Branches::default() }, &Words::of(goals))
+        };
+        assert_eq!(of(8, 0, Goals::Branches), None);
+        assert_eq!(of(7, 1, Goals::Branches).unwrap(), "1 not covered: the search gave it up");
+        assert_eq!(of(4, 4, Goals::Branches).unwrap(), "4 not covered: the search gave them up");
+        assert_eq!(of(5, 2, Goals::Exceptions).unwrap(), "3 not raised: the search gave up 2, 1 still open");
+        assert_eq!(of(7, 0, Goals::Boundaries).unwrap(), "1 not met: still open");
+    }
+}
