@@ -5,7 +5,10 @@ use std::{fs, process::Command};
 use penfuzz_mutators::view::Kind;
 
 use super::{
-    super::{example, literal, model::Signature},
+    super::{
+        Arg, example, literal,
+        model::{Parameter, Signature, Test},
+    },
     *,
 };
 
@@ -49,7 +52,7 @@ fn parameter(name: &str, type_name: &str, kind: &str, pointer: bool) -> Paramete
 #[test]
 fn the_example() {
     let text = program(&example::report());
-    insta::assert_snapshot!(text.replace(HELPERS, "\n(helpers)\n"), @r#"
+    insta::assert_snapshot!(text.replace(calls::HELPERS, "(helpers)\n"), @r#"
     /* Tests of clamp (/src/clamp.c:3), emitted by penfuzz (search targeted, seed 1).
      * They and the crashes at the end covered 7 of 8 branches. Build, run and see gcov's count:
      *

@@ -15,15 +15,16 @@ mod files;
 pub mod gcov;
 pub mod generate;
 pub mod object;
+pub mod outcome;
 pub mod referee;
 mod schedule;
-pub mod table;
+mod table;
 
 pub use crate::context::Result;
 pub use child::{Passed, run_child};
 pub use config::{Paper, Suite, TargetSpec, keep_only, load};
 pub use gcov::TakenBranch;
 pub use generate::generate;
+pub use outcome::{Row, SuiteReport, Totals};
 pub use referee::Referee;
 pub use schedule::{FILE, Options, run, run_all};
-pub use table::{Row, SuiteReport, Totals};

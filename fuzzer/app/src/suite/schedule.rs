@@ -16,8 +16,8 @@ use penfuzz_engine::error::Error;
 use super::{
     child::{Passed, run_child},
     config::{Suite, TargetSpec},
+    outcome::{Row, SuiteReport},
     referee::{self, differences, judge},
-    table::{Row, SuiteReport},
 };
 use crate::{
     context::{Context, Result},

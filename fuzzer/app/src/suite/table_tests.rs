@@ -1,6 +1,12 @@
 //! The table as users see it, and its figures.
 
+use penfuzz_engine::error::Error;
+
 use super::*;
+use crate::{
+    report::Branches,
+    suite::config::{Paper, TargetSpec},
+};
 
 fn target(name: &str) -> TargetSpec {
     TargetSpec {
