@@ -85,6 +85,8 @@ fn the_summary_leads_with_coverage_and_shows_crashes() {
     let report = dir.report("out");
     let headline = format!("{} of {} branches covered", report.branches.covered, report.branches.total);
     run.expect(run.stdout.lines().next().is_some_and(|l| l.contains(&headline)), "coverage in the first line");
+    run.expect(!run.stdout.contains("saturated"), "a word of report.json only");
+    run.expect(run.stdout.contains("stopped: every branch is covered\n"), "why it stopped");
     run.expect(run.stdout.contains("CRASH  SIGSEGV"), "the crash");
     let again = dir.penfuzz("report out").exits(0);
     again.expect(again.stdout == run.stdout, "the same summary by `penfuzz report`");

@@ -96,7 +96,7 @@ fn every_tool_takes_a_trivial_branch() {
         let name = tool["name"].as_str().expect("a name");
         if let Some(why) = tool["skipped"].as_str() {
             // What is not installed must be said; where all are to be there, none may be missing.
-            run.says(&format!("{name} takes no part: {why}"));
+            run.says(&format!("{name} is skipped: {why}"));
             let excused = std::env::var_os("PENFUZZ_ALL_PEERS").is_none() || why.contains("no value profile");
             assert!(excused, "{name}: {why}");
             continue;
@@ -203,7 +203,7 @@ fn impossible_wishes_are_told_in_one_sentence() {
     compare(&dir, "--tools afl --trials 1").exits(1).says("there is no tool afl; tools are penfuzz,");
     compare(&dir, "--only nothing").exits(1).says("no target of that name");
     compare(&dir, "--tools penfuzz --cores 4000").exits(1).says("core 4000 cannot be used");
-    compare(&dir, "--budget never").exits(2).says("is no time");
+    compare(&dir, "--budget never").exits(2).says("is not a time");
     dir.penfuzz("compare missing.toml").exits(1).says("cannot read the suite missing.toml");
     dir.file("foreign/file", "x");
     dir.penfuzz("compare suite.toml -o foreign --tools penfuzz").exits(1).says("holds files of something else");

@@ -121,7 +121,7 @@ fn nothing_to_search_for_ends_at_once() {
     dir.file("plain.c", "int plain(int n, int k) { if (n * n % 8 == 5) return 1; return k; }");
     let run = dir.penfuzz("exceptions plain.c -o out --max-time 50s").exits(0);
     run.expect(run.stdout.starts_with("plain (plain.c): 0 exceptions at 0 of 0 operations\n"), "the headline");
-    run.expect(run.stdout.contains("stopped: saturated"), "it ends by itself");
+    run.expect(run.stdout.contains("stopped: nothing to search for"), "it ends by itself");
 }
 
 #[test]

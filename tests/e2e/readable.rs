@@ -114,6 +114,12 @@ fn an_uncovered_branch_says_how_close_and_by_what() {
     run.expect(decimals == ["0.0", "6"], "the only n that comes so close, and the simplest x");
     run.expect(run.stdout.contains("  true  if (n > 5 && n < 7 && n * n == 35) r += 2;"), "the condition as written");
     run.expect(run.stdout.contains("closest 1 integer away at open(0.0, 6), "), "how close and by what");
+    let headline = "covered (90.0 %); 1 not covered: ";
+    run.expect(run.stdout.lines().next().is_some_and(|l| l.contains(headline)), "what is left, in the first line");
+    run.expect(
+        run.stdout.contains("no proof that none exists") || run.stdout.contains("Run it again"),
+        "what that means",
+    );
     run.expect(!run.stdout.contains("unreachable"), "no claim");
 }
 

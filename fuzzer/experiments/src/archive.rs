@@ -1,10 +1,10 @@
-//! The output directory of an experiment: what is finished is there for good, what is not is done again.
+//! The output directory of an experiment. Finished trials stay in it; unfinished ones are run again.
 //!
 //! ```text
 //! DIR/experiment.json                        what is compared
 //! DIR/trials/FUNCTION/TOOL/N/trial.json      a finished trial: written last, durably, and at once
 //! DIR/trials/FUNCTION/TOOL/N/corpus.csv      its inputs: time of the find in ms, bytes in hex
-//! DIR/running/                               trials that run; of no use afterwards
+//! DIR/running/                               trials that run; removed afterwards
 //! ```
 
 use std::{
@@ -24,15 +24,15 @@ use super::{
     model::{Experiment, FunctionInfo, SCHEMA, ToolInfo, Trial},
 };
 
-/// The file by which the directory of an experiment is known.
+/// The file by which the directory of an experiment is recognised.
 pub const EXPERIMENT: &str = "experiment.json";
 const TRIAL: &str = "trial.json";
 
-/// See the module.
+/// The output directory of an experiment, locked as long as the experiment runs.
 #[derive(Debug)]
 pub struct Archive {
     dir: PathBuf,
-    /// Held as long as the experiment runs.
+    /// Released with the archive.
     _lock: File,
 }
 
@@ -40,7 +40,7 @@ impl Archive {
     /// Opens the directory, or makes it.
     ///
     /// # Errors
-    /// It cannot be written to, is in use, or holds something else.
+    /// It cannot be written to, is in use, or is not the directory of an experiment.
     pub fn open(dir: &Path) -> Result<Self> {
         directory::refuse_foreign(dir, &[EXPERIMENT, directory::LOCK])?;
         let lock = directory::lock(dir, std::process::id())?;
@@ -66,15 +66,15 @@ impl Archive {
         self.dir.join("running")
     }
 
-    /// Removes what trials left; the next experiment does what cannot be done now.
+    /// Removes what trials left. Files that cannot be removed now are removed by the next experiment.
     pub fn tidy(&self) {
         let _ = fs::remove_dir_all(self.work());
     }
 
-    /// Takes up the experiment that the directory holds, or begins this one.
+    /// Continues the experiment in the directory, or begins this one.
     ///
     /// # Errors
-    /// It holds another one: with other budgets, seeds or versions, whose trials cannot stand beside these.
+    /// It has another experiment, with other budgets, seeds or versions: the trials are not comparable.
     pub fn begin(&self, experiment: &Experiment) -> Result<()> {
         if let Some(old) = read_experiment(&self.dir)?
             && let Some(difference) = difference(&old, experiment)
@@ -148,7 +148,7 @@ pub fn read_experiment(dir: &Path) -> Result<Option<Experiment>> {
     Ok(Some(experiment))
 }
 
-/// Why trials of one do not belong to the other. There may be more or fewer functions, tools and trials.
+/// Why the trials of both are not comparable; `None` when they are. The functions, tools and number of trials may differ.
 fn difference(old: &Experiment, new: &Experiment) -> Option<String> {
     if old.budget != new.budget {
         return Some("with another budget".to_owned());

@@ -1,4 +1,4 @@
-//! What a tool found: inputs with the time at which it found them.
+//! The corpus of a tool: inputs with the time at which it found them.
 
 use std::time::Duration;
 
@@ -7,6 +7,6 @@ use std::time::Duration;
 pub struct Stamped {
     /// Time since the trial's start, by the tool's own stamp.
     pub at: Duration,
-    /// The bytes that the harness gets.
+    /// The input of the harness.
     pub bytes: Vec<u8>,
 }

@@ -21,12 +21,12 @@ use super::{
     tools::{self, Tool},
 };
 
-/// What the user asked for.
+/// The settings of an experiment.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The suites, loaded.
     pub suites: Vec<Suite>,
-    /// Names of the tools; all when empty.
+    /// Names of the tools; empty for all.
     pub tools: Vec<String>,
     /// This many functions, drawn at random, instead of all.
     pub draw: Option<usize>,
@@ -34,28 +34,28 @@ pub struct Settings {
     pub draw_seed: u64,
     /// Trials of each tool on each function.
     pub trials: u32,
-    /// What one trial may use.
+    /// The budget of one trial.
     pub budget: Budget,
     /// Tools that need no seed inputs get none.
     pub without_seeds: bool,
     /// Seed of the first trial.
     pub seed: u64,
-    /// Cores to run on, one trial on each at a time; all when empty.
+    /// Cores to run on, one trial on each at a time; empty for all.
     pub cores: Vec<usize>,
     /// Output directory.
     pub out: PathBuf,
-    /// Directory of what is compiled.
+    /// Cache of compiled files.
     pub cache: PathBuf,
-    /// No progress display.
+    /// Print no progress.
     pub quiet: bool,
     /// The arguments that repeat it.
     pub command: Vec<String>,
 }
 
-/// What came of it.
+/// The outcome of an experiment.
 #[derive(Debug)]
 pub struct Outcome {
-    /// What was compared.
+    /// The experiment.
     pub experiment: Experiment,
     /// The finished trials.
     pub trials: Vec<Trial>,
@@ -63,10 +63,10 @@ pub struct Outcome {
     pub interrupted: bool,
 }
 
-/// Runs an experiment, or goes on with the one in the output directory.
+/// Runs an experiment, or continues the one in the output directory.
 ///
 /// # Errors
-/// The settings make no sense, nothing can be compared, or the output directory cannot be used.
+/// The settings are contradictory, no function can be compared, or the output directory cannot be used.
 pub fn run(settings: &Settings) -> Result<Outcome> {
     let _watch = interrupts::Watch::begin();
     let cores = usable_cores(&settings.cores)?;
@@ -117,7 +117,7 @@ pub fn run(settings: &Settings) -> Result<Outcome> {
         cache: settings.cache.clone(),
         quiet: settings.quiet,
     };
-    // A report that cannot be written now may be at the end; there it is told.
+    // A report that cannot be written now is written, or is an error, at the end.
     let trials = schedule::run(&setting, |trials| drop(write_reports(archive.dir(), &experiment, trials)))?;
     write_reports(archive.dir(), &experiment, &trials)?;
     archive.tidy();
@@ -140,11 +140,11 @@ fn usable_cores(wanted: &[usize]) -> Result<Vec<usize>> {
     Ok(wanted.to_vec())
 }
 
-/// Tools that were asked for.
+/// The requested tools.
 struct Chosen {
     /// Those that are installed.
     installed: Vec<Box<dyn Tool>>,
-    /// What is known of all of them.
+    /// The description of all of them.
     infos: Vec<ToolInfo>,
 }
 
@@ -163,7 +163,7 @@ fn choose(names: &[String]) -> Result<Chosen> {
         };
         let how = tool.how();
         if let Some(why) = &skipped {
-            eprintln!("penfuzz: {} takes no part: {why}", tool.name());
+            eprintln!("penfuzz: {} is skipped: {why}", tool.name());
         }
         let takes_part = skipped.is_none();
         chosen.infos.push(ToolInfo {
@@ -184,7 +184,7 @@ fn choose(names: &[String]) -> Result<Chosen> {
     Ok(chosen)
 }
 
-/// The functions in the order in which they are taken.
+/// The functions in the order of the preparation: shuffled for a draw.
 fn drawn(settings: &Settings) -> Vec<Candidate> {
     let suites: Vec<_> = settings.suites.iter().cloned().map(Arc::new).collect();
     let mut all = candidates(&suites);

@@ -4,7 +4,7 @@
 //! int LLVMFuzzerTestOneInput(const unsigned char *data, unsigned long size);
 //! ```
 //! The arguments lie one after the other, little-endian, without padding; then comes a byte with the rounding mode if
-//! that is an input. Missing bytes are zeros, further ones are not looked at.
+//! that is an input. Missing bytes are zeros; further ones are ignored.
 
 use std::{fmt::Write, path::Path};
 
@@ -36,7 +36,7 @@ fn inputs(report: &Report) -> impl Iterator<Item = (&Parameter, Kind)> {
     report.signature.parameters.iter().filter_map(|p| Some((p, kind_named(&p.kind)?)))
 }
 
-/// The name of the file that [`text`] belongs into.
+/// The name of the file for [`text`].
 #[must_use]
 pub fn file_name(report: &Report) -> &'static str {
     if unit_test::includes_source(report) && is_cxx(Path::new(&report.signature.file)) {
@@ -46,7 +46,7 @@ pub fn file_name(report: &Report) -> &'static str {
     }
 }
 
-/// The harness needs the flags of the source and is instrumented like it: it includes it, and takes its place.
+/// Does the harness include the source? Then it is compiled in its place, with its flags and its instrumentation.
 #[must_use]
 pub fn includes_source(report: &Report) -> bool {
     unit_test::includes_source(report)

@@ -1,4 +1,4 @@
-//! The machine that an experiment runs on, as a paper would describe it.
+//! The description of the machine that an experiment runs on.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What an experiment is and what came of it, as data: every report is derived from [`Experiment`] and its [`Trial`]s.
+//! An experiment and its outcome as data. Every report is derived from [`Experiment`] and its [`Trial`]s.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The version of the schema of `experiment.json`, `trial.json` and `summary.json`.
 pub const SCHEMA: u32 = 1;
 
-/// `experiment.json`: what is compared, and with what.
+/// `experiment.json`: the functions, the tools and the protocol.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Experiment {
     /// [`SCHEMA`].
@@ -17,23 +17,23 @@ pub struct Experiment {
     pub suites: Vec<String>,
     /// The functions, in the order of the suites.
     pub functions: Vec<FunctionInfo>,
-    /// Functions that take no part, and why.
+    /// Functions that are left out, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<(String, String)>,
-    /// The tools, in the order in which they were asked for; those that are not installed too.
+    /// The requested tools, including those that are not installed.
     pub tools: Vec<ToolInfo>,
     /// Trials of each tool on each function.
     pub trials: u32,
-    /// What one trial may use.
+    /// The budget of one trial.
     pub budget: Budget,
     /// Tools that need no seed inputs get none.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub without_seeds: bool,
     /// Seed of the first trial; each further one has the next number.
     pub seed: u64,
-    /// Where it ran.
+    /// The machine it ran on.
     pub machine: Machine,
-    /// The arguments of `penfuzz compare` that repeat it, but for the output directory.
+    /// The arguments of `penfuzz compare` that repeat it, without the output directory.
     pub command: Vec<String>,
 }
 
@@ -48,7 +48,7 @@ pub struct FunctionInfo {
     pub file: String,
     /// The function under test.
     pub function: String,
-    /// What a paper reports on it.
+    /// Published figures on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paper: Option<Paper>,
 }
@@ -60,18 +60,18 @@ pub struct ToolInfo {
     pub name: String,
     /// What it is, in a few words.
     pub what: String,
-    /// The version as the tool tells it; empty when it was skipped.
+    /// The version that the tool reports; empty when it was skipped.
     pub version: String,
     /// How its targets are built: compiler, flags and environment, as one would type it.
     pub build: String,
     /// How a trial is started, as one would type it, with `CORPUS`, `SEED` and `TARGET` for what differs.
     pub run: String,
-    /// Why it does not take part and what to do about it.
+    /// Why it is skipped, and what to do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
 }
 
-/// What one trial may use: whichever comes first.
+/// The budget of one trial. It ends when the first of these is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Budget {
     /// CPU seconds of all its processes together.
@@ -79,8 +79,8 @@ pub struct Budget {
     /// Calls of the function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evaluations: Option<u64>,
-    /// When given, `cpu_seconds` is for `penfuzz-paper` only, which ends by itself, and all others get this many times the
-    /// CPU time that it took on the function in the same trial (`CoverMe`'s protocol, PLDI 2017, Sect. 6.1).
+    /// When given, `cpu_seconds` is the limit of `penfuzz-paper` only, which ends by itself; all others get this many times the
+    /// CPU time that it used on the function in the same trial (`CoverMe`'s protocol, PLDI 2017, Sect. 6.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times_paper: Option<f64>,
 }
@@ -117,15 +117,15 @@ pub struct Trial {
     pub cpu_seconds: f64,
     /// Wall time, in seconds.
     pub wall_seconds: f64,
-    /// What it took to build its target, in seconds, whenever that was; not part of the budget.
+    /// The time it took to build its target, in seconds, when it was built; not part of the budget.
     pub build_seconds: f64,
-    /// Calls of the function, as the tool counts them.
+    /// Calls of the function by the tool's own count.
     pub evaluations: Option<u64>,
-    /// How often the tool was started: one that ends before its budget is used (libFuzzer at a crash) starts again.
+    /// Starts of the tool: one that ends before its budget is used up (libFuzzer at a crash) is started again.
     pub starts: u32,
     /// Inputs of the final corpus.
     pub inputs: usize,
-    /// Inputs that the referee could not use: they crash, or do not end in time.
+    /// Inputs that the referee could not use: they crash or time out.
     pub failing_inputs: usize,
     /// Branches of the function by the referee's count.
     pub total: usize,
@@ -133,7 +133,7 @@ pub struct Trial {
     pub taken: Vec<u32>,
     /// Coverage over time by the tool's own time stamps, ascending.
     pub timeline: Vec<Point>,
-    /// What went wrong; the other members say what was had nevertheless.
+    /// The error of a trial that failed; the other members have the figures until then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -143,11 +143,11 @@ pub struct Trial {
 pub struct Point {
     /// Seconds since the trial's start.
     pub seconds: f64,
-    /// Branches that the inputs found until then take.
+    /// Branches that the inputs found until then cover.
     pub covered: usize,
 }
 
-/// A time in seconds, to the microsecond: so short a decimal reads back as the same number.
+/// A time in seconds, rounded to microseconds, so that its decimal form is short and exact.
 #[must_use]
 pub fn seconds(time: Duration) -> f64 {
     time.as_micros() as f64 / 1e6

@@ -1,4 +1,4 @@
-//! Functions made ready for all tools: signature known, seeds written, referee built.
+//! Prepares functions for all tools: determines the signature, writes the seeds, builds the referee.
 
 use std::{
     fs,
@@ -34,7 +34,7 @@ pub struct Ready {
     pub seeds: PathBuf,
 }
 
-/// A function of a suite that is to be made ready.
+/// A function of a suite to prepare.
 #[derive(Debug, Clone)]
 pub struct Candidate {
     /// Unique in the experiment.
@@ -45,7 +45,7 @@ pub struct Candidate {
     pub spec: TargetSpec,
 }
 
-/// All functions of the suites; of several suites each name begins with that of its suite.
+/// All functions of the suites. With several suites, each name begins with that of its suite.
 #[must_use]
 pub fn candidates(suites: &[Arc<Suite>]) -> Vec<Candidate> {
     let several = suites.len() > 1;
@@ -68,7 +68,7 @@ pub fn shuffle<T>(all: &mut [T], seed: u64) {
     }
 }
 
-/// What came of the candidates: the functions that are ready, and those left out with the reason, both in their order.
+/// The outcome of the preparation: the functions that are ready, and those left out with the reason, both in their order.
 #[derive(Default)]
 pub struct Prepared {
     /// Those that can be compared.
@@ -77,7 +77,7 @@ pub struct Prepared {
     pub left_out: Vec<(String, String)>,
 }
 
-/// Makes the first `wanted` of the candidates ready that can be, several at a time.
+/// Prepares candidates in their order, several at a time, until `wanted` of them are ready.
 #[must_use]
 pub fn prepare(candidates: &[Candidate], wanted: usize, jobs: usize, dir: &Path, cache: &Path) -> Prepared {
     let mut all = Prepared::default();
@@ -96,7 +96,7 @@ pub fn prepare(candidates: &[Candidate], wanted: usize, jobs: usize, dir: &Path,
     all
 }
 
-/// An error without the hint at a log: that goes with the directory of what is prepared.
+/// An error without its hint at a log, which is removed with the directory of the preparation.
 fn reason(error: &str) -> String {
     error.split_once(" (exit status").map_or(error, |(reason, _)| reason).to_owned()
 }
@@ -126,7 +126,7 @@ fn side_by_side<T: Sync, R: Send>(items: &[T], jobs: usize, work: impl Fn(&T) ->
 fn make_ready(candidate: &Candidate, dir: &Path, cache: &Path) -> Result<Ready> {
     let (suite, spec) = (&candidate.suite, &candidate.spec);
     let dir = dir.join(&candidate.name);
-    // A campaign of one evaluation tells the signature, and compiles the target for those to come.
+    // A campaign of one evaluation reports the signature, and compiles the target for the later ones.
     let passed = Passed { max_evals: Some(1), ..Passed::default() };
     let began = Instant::now();
     let report = run_child(suite, &dir.join("signature"), &passed, spec)?;

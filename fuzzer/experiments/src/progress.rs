@@ -1,4 +1,4 @@
-//! How far an experiment is, on standard error: one line that is redrawn on a terminal, a line now and then elsewhere.
+//! The progress of an experiment on standard error: on a terminal one line that is redrawn, elsewhere a line every 30 s.
 
 use std::io::IsTerminal;
 use std::sync::{Mutex, PoisonError};
@@ -8,10 +8,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::model::Trial;
 
-/// Time between two lines when nobody can redraw them.
+/// Time between two lines where they cannot be redrawn.
 const LINE_EVERY: Duration = Duration::from_secs(30);
 
-/// See the module.
+/// The progress of the trials of an experiment.
 pub struct Progress {
     bar: Option<ProgressBar>,
     quiet: bool,
@@ -21,14 +21,14 @@ pub struct Progress {
 
 struct State {
     done: usize,
-    /// Done in this run, and since when: what the time left is estimated from.
+    /// Trials done in this run, which began at `begun`: the base of the estimate of the time left.
     here: usize,
     begun: Instant,
-    said: Instant,
+    last_line: Instant,
 }
 
 impl Progress {
-    /// Of `total` trials `done` were finished before.
+    /// Starts with `done` of `total` trials finished by earlier runs.
     #[must_use]
     pub fn new(total: usize, done: usize, quiet: bool) -> Self {
         let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
@@ -41,10 +41,10 @@ impl Progress {
             bar
         });
         if done > 0 && !quiet {
-            eprintln!("penfuzz: {done} of {total} trials are there already");
+            eprintln!("penfuzz: {done} of {total} trials are done already");
         }
         let now = Instant::now();
-        Self { bar, quiet, total, state: Mutex::new(State { done, here: 0, begun: now, said: now }) }
+        Self { bar, quiet, total, state: Mutex::new(State { done, here: 0, begun: now, last_line: now }) }
     }
 
     /// A trial begins.
@@ -59,9 +59,9 @@ impl Progress {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.done += 1;
         state.here += 1;
-        let is_time = state.said.elapsed() >= LINE_EVERY;
+        let is_time = state.last_line.elapsed() >= LINE_EVERY;
         if is_time {
-            state.said = Instant::now();
+            state.last_line = Instant::now();
         }
         let done = state.done;
         drop(state);
@@ -91,7 +91,7 @@ impl Progress {
             return "time left unknown".to_owned();
         }
         let each = state.begun.elapsed().as_secs_f64() / state.here as f64;
-        format!("about {} left", spoken(each * (self.total - state.done.min(self.total)) as f64))
+        format!("about {} left", rounded(each * (self.total - state.done.min(self.total)) as f64))
     }
 
     /// Removes the line from the terminal.
@@ -102,8 +102,8 @@ impl Progress {
     }
 }
 
-/// Seconds as one would say them.
-fn spoken(seconds: f64) -> String {
+/// A time in seconds, rounded for people.
+fn rounded(seconds: f64) -> String {
     let minutes = (seconds / 60.0).round() as u64;
     match minutes {
         0 => format!("{seconds:.0} s"),
@@ -114,10 +114,10 @@ fn spoken(seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::spoken;
+    use super::rounded;
 
     #[test]
-    fn times_are_said_in_two_units_at_most() {
-        assert_eq!([spoken(12.0), spoken(600.0), spoken(8000.0)], ["12 s", "10 min", "2 h 13 min"]);
+    fn times_have_two_units_at_most() {
+        assert_eq!([rounded(12.0), rounded(600.0), rounded(8000.0)], ["12 s", "10 min", "2 h 13 min"]);
     }
 }

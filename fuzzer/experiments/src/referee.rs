@@ -7,12 +7,12 @@
 //! the process costs itself only, and the others go on in a new one. At the end of each span of time libgcov writes the
 //! counters as they are by then, and one gcov process reads all these files.
 //!
-//! What an input takes that does not return:
-//! - one that ends the process by a call (`exit`, `abort`, an uncaught exception) counts up to there;
-//! - one that faults, is killed, or does not end in time counts for nothing. gcov derives most counts from few
+//! The branches of an input that does not return:
+//! - if it ends the process by a call (`exit`, `abort`, an uncaught exception), those up to the call count;
+//! - if it faults, is killed, or does not end in time, none counts. gcov derives most counts from few
 //!   counters by what flows in and out of a block, and a flow that stops inside one looks like a branch that was taken.
 //!
-//! The suite's [referee](penfuzz_app::suite::referee) judges emitted tests, and knows neither kind.
+//! The suite's [referee](penfuzz_app::suite::referee) judges emitted tests, which have neither kind.
 
 mod checkpoints;
 mod program;
@@ -37,7 +37,7 @@ use super::{
     subject::Subject,
 };
 
-/// What one input may use.
+/// The limits of one input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Wall time. With every 8 inputs that exceed it, it is halved, down to 20 ms: a corpus of nothing else comes to
@@ -57,13 +57,13 @@ impl Default for Limits {
 #[derive(Debug)]
 pub struct Referee {
     program: Program,
-    /// The name by which gcov knows the function.
+    /// The name of the function in gcov's output.
     symbol: String,
     total: usize,
     limits: Limits,
 }
 
-/// What a corpus takes.
+/// The branches that a corpus takes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RefereeCount {
     /// Branches of the function by gcov's count.
@@ -83,10 +83,10 @@ impl Referee {
     /// may use at once; the program is in a directory of its own below `scratch`, and deleted with the referee.
     ///
     /// # Errors
-    /// A file does not compile or link, or gcov does not know the function.
+    /// A file does not compile or link, or gcov has no data on the function.
     pub fn build(subject: &Subject, cache: &Path, scratch: &Path) -> Result<Self> {
         let program = Program::build(subject, cache, scratch)?;
-        // Without counts gcov tells the branches all the same.
+        // gcov lists the branches without counts, too.
         let work = work_directory(&program)?;
         let documents = gcov(&program, work.path(), 1)?;
         for symbol in [&subject.report.signature.symbol, &subject.report.function] {
@@ -95,10 +95,10 @@ impl Referee {
                 return Ok(Self { program, symbol, total, limits: Limits::default() });
             }
         }
-        bail!("gcov does not know {}; is it defined in this file under these flags?", subject.report.function)
+        bail!("gcov has no data on {}; is it defined in this file under these flags?", subject.report.function)
     }
 
-    /// With other limits.
+    /// The referee with other limits.
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
@@ -165,7 +165,7 @@ impl Referee {
     }
 }
 
-/// Below that of the program, which goes with the experiment that was killed.
+/// Below that of the program, so that it is removed with an experiment that was killed.
 fn work_directory(program: &Program) -> Result<TempDir> {
     let made = tempfile::Builder::new().prefix("judge-").tempdir_in(program.directory());
     made.context(|| "cannot make a temporary directory for gcov".to_owned())
@@ -181,10 +181,10 @@ fn gcov(program: &Program, directory: &Path, count: usize) -> Result<Vec<Vec<u8>
         command.arg(format!("{i}.gcda"));
     }
     let json = finish(command, || "gcov failed".to_owned())?;
-    // A document is a line.
+    // gcov prints one document per line.
     let documents: Vec<_> = json.split(|b| *b == b'\n').filter(|d| !d.is_empty()).map(<[u8]>::to_vec).collect();
     if documents.len() != count {
-        bail!("gcov told of {} files instead of {count}", documents.len());
+        bail!("gcov printed {} files instead of {count}", documents.len());
     }
     Ok(documents)
 }

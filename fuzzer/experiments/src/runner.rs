@@ -26,10 +26,10 @@ use super::{
 const ENOUGH: f64 = 0.97;
 /// Starts in a row that neither use time nor find anything, after which a tool is not started again.
 const FUTILE_STARTS: u32 = 20;
-/// Name of the file with all that a tool says.
+/// Name of the file with the output of the tool.
 const LOG: &str = "log.txt";
 
-/// What is to be done.
+/// One trial to run.
 pub struct Job<'a> {
     /// The tool.
     pub tool: &'a dyn Tool,
@@ -39,7 +39,7 @@ pub struct Job<'a> {
     pub number: u32,
     /// Seed of the tool's generator.
     pub seed: u64,
-    /// What it may use.
+    /// Its budget.
     pub budget: Budget,
     /// The core it runs on.
     pub core: usize,
@@ -76,7 +76,7 @@ impl Job<'_> {
     }
 }
 
-/// What a tool left.
+/// The outcome of a run.
 pub struct Left {
     /// The figures, without those of the referee.
     pub trial: Trial,
@@ -87,7 +87,7 @@ pub struct Left {
 /// Runs a trial; `None` after Ctrl-C.
 ///
 /// # Errors
-/// The tool cannot be started, or its files not be read.
+/// The tool cannot be started, or its files cannot be read.
 pub fn run(job: &Job, built: &Built) -> Result<Option<Left>> {
     let mut work = Work {
         subject: job.subject,
@@ -100,7 +100,7 @@ pub fn run(job: &Job, built: &Built) -> Result<Option<Left>> {
         restarts: 0,
         began: SystemTime::now(),
     };
-    let (mut cpu, mut wall, mut futile, mut complaint) = (Duration::ZERO, Duration::ZERO, 0, None);
+    let (mut cpu, mut wall, mut futile, mut error) = (Duration::ZERO, Duration::ZERO, 0, None);
     let log = job.directory.join(LOG);
     loop {
         let total = Duration::from_secs_f64(job.budget.cpu_seconds);
@@ -123,7 +123,7 @@ pub fn run(job: &Job, built: &Built) -> Result<Option<Left>> {
         let Some(status) = ended.status else { break };
         if job.tool.ends_by_itself() {
             if !status.success() && status.code() != Some(3) {
-                complaint = Some(format!("ended with {status}: {}", last_line(&log)));
+                error = Some(format!("ended with {status}: {}", last_line(&log)));
             }
             break;
         }
@@ -132,7 +132,7 @@ pub fn run(job: &Job, built: &Built) -> Result<Option<Left>> {
         }
         futile = if evaluations > known { 0 } else { futile + 1 };
         if futile >= FUTILE_STARTS {
-            complaint = Some(format!("ends at once with {status}: {}", last_line(&log)));
+            error = Some(format!("ends at once with {status}: {}", last_line(&log)));
             break;
         }
     }
@@ -144,7 +144,7 @@ pub fn run(job: &Job, built: &Built) -> Result<Option<Left>> {
         evaluations: job.tool.evaluations(&work),
         starts: work.restarts,
         inputs: corpus.len(),
-        error: complaint,
+        error,
         ..job.failed("")
     };
     Ok(Some(Left { trial, corpus }))
@@ -155,9 +155,9 @@ fn is_used_up(budget: Budget, cpu: Duration, evaluations: Option<u64>) -> bool {
         || budget.evaluations.is_some_and(|n| evaluations.unwrap_or(0) as f64 >= ENOUGH * n as f64)
 }
 
-/// The last thing that a tool said.
+/// The last line of a tool's output that is not empty.
 fn last_line(log: &Path) -> String {
-    let said = fs::read(log).unwrap_or_default();
-    let said = String::from_utf8_lossy(&said);
-    said.lines().rfind(|l| !l.trim().is_empty()).unwrap_or("it said nothing").trim().to_owned()
+    let printed = fs::read(log).unwrap_or_default();
+    let printed = String::from_utf8_lossy(&printed);
+    printed.lines().rfind(|l| !l.trim().is_empty()).unwrap_or("it printed no message").trim().to_owned()
 }

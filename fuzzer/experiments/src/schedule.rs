@@ -27,19 +27,19 @@ use super::{
 /// Time between two versions of the reports while trials run.
 const REPORT_EVERY: Duration = Duration::from_mins(1);
 
-/// All that trials need.
+/// The environment of the trials.
 pub struct Setting<'a> {
-    /// What is compared.
+    /// The experiment.
     pub experiment: &'a Experiment,
     /// The tools that are installed.
     pub tools: &'a [Box<dyn Tool>],
     /// The functions.
     pub ready: &'a [Ready],
-    /// Where everything is kept.
+    /// Keeps the finished trials.
     pub archive: &'a Archive,
-    /// Directory of what tools compile.
+    /// Cache of the programs of the tools.
     pub cache: PathBuf,
-    /// No progress display.
+    /// Print no progress.
     pub quiet: bool,
 }
 
@@ -51,17 +51,18 @@ struct Planned {
     number: u32,
 }
 
-/// Runs what is not done yet; all finished trials, in the order of functions, tools and numbers.
+/// Runs the trials that are not finished. Returns all finished ones in the order of functions, tools and numbers.
 ///
 /// # Errors
-/// What was found cannot be kept, or with the paper's protocol its search has no trial that says how long the others take.
+/// A trial cannot be written, or the trial of the paper's search is missing that defines the budget of the others (with the
+/// paper's protocol).
 /// A trial that fails is an outcome and no error.
 pub fn run(setting: &Setting, report: impl Fn(&[Trial]) + Sync) -> Result<Vec<Trial>> {
     let order = order(setting);
     let done: Vec<Trial> = order.iter().filter_map(|p| find(setting, *p)).collect();
     let progress = Progress::new(order.len(), done.len(), setting.quiet);
     let state = State { trials: Mutex::new(done), reported: Mutex::new(Instant::now()), failure: Mutex::default() };
-    // With the paper's protocol, its search comes first: it says how much time the others get.
+    // With the paper's protocol, its search comes first: it defines the budget of the others.
     let (first, second): (Vec<_>, Vec<_>) = order
         .into_iter()
         .partition(|p| setting.experiment.budget.times_paper.is_none() || setting.tools[p.tool].name() == PAPER);
@@ -83,7 +84,7 @@ struct State {
     failure: Mutex<Option<penfuzz_engine::error::Error>>,
 }
 
-/// What is locked is whole at any time, so a panic elsewhere does not spoil it.
+/// Locks after a panic of another thread too: every change leaves the value whole.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -92,8 +93,8 @@ fn find(setting: &Setting, p: Planned) -> Option<Trial> {
     setting.archive.find(&setting.ready[p.function].subject.name, setting.tools[p.tool].name(), p.number)
 }
 
-/// All trials number 0 first, then all number 1, …: whatever is done at any time is comparable. Among the functions the
-/// tools take turns to be first, so that a slow moment of the machine hits all alike.
+/// All trials number 0 first, then all number 1, …: the finished trials are comparable at any time. From function to function
+/// another tool is first, so that a slow phase of the machine affects all tools alike.
 fn order(setting: &Setting) -> Vec<Planned> {
     let n = setting.tools.len();
     let of = |number: u32| {
@@ -173,7 +174,7 @@ fn one(setting: &Setting, p: Planned, core: usize) -> Result<Option<Trial>> {
     let (mut trial, corpus) = match outcome {
         Ok(None) => return Ok(None),
         Ok(Some(left)) => (left.trial, left.corpus),
-        // What fails on one function is an outcome, not the end.
+        // A failure on one function is an outcome; the experiment continues.
         Err(error) => (job.failed(&error.to_string()), Vec::new()),
     };
     trial.total = ready.referee.total();
@@ -192,7 +193,7 @@ fn one(setting: &Setting, p: Planned, core: usize) -> Result<Option<Trial>> {
         return Ok(None);
     }
     setting.archive.keep(&trial, &corpus)?;
-    // Only to save room: what cannot be removed now is removed before the next trial.
+    // Only to save space: a directory that cannot be removed now is removed before the next trial.
     let _ = fs::remove_dir_all(&directory);
     Ok(Some(trial))
 }
@@ -204,7 +205,7 @@ fn clear(directory: &std::path::Path) -> Result<()> {
     fs::create_dir_all(directory).context(|| format!("cannot create {}", directory.display()))
 }
 
-/// What this trial may use.
+/// The budget of this trial.
 fn budget(setting: &Setting, p: Planned) -> Result<Budget> {
     let budget = setting.experiment.budget;
     let Some(times) = budget.times_paper.filter(|_| setting.tools[p.tool].name() != PAPER) else {
@@ -212,7 +213,7 @@ fn budget(setting: &Setting, p: Planned) -> Result<Budget> {
     };
     let name = &setting.ready[p.function].subject.name;
     let Some(paper) = setting.archive.find(name, PAPER, p.number) else {
-        bail!("{name}: {PAPER} has no trial {} that says how much time the others get", p.number);
+        bail!("{name}: {PAPER} has no trial {}, which defines the CPU time of the others", p.number);
     };
     Ok(Budget { cpu_seconds: times * paper.cpu_seconds, ..budget })
 }

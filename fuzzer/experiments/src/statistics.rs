@@ -1,7 +1,7 @@
 //! The statistics of an experiment: medians and quartiles, effect size, test of significance, and its correction for
 //! many functions. All of them compare ranks, because coverage is bounded, discrete and far from normal; they are those
 //! that Arcuri and Briand (A Hitchhiker's guide to statistical tests for assessing randomized algorithms in software
-//! engineering, 2014) and Klees et al. (Evaluating fuzz testing, 2018) ask for.
+//! engineering, 2014) and Klees et al. (Evaluating fuzz testing, 2018) recommend.
 
 #![expect(clippy::float_cmp, reason = "what is tied is equal bit for bit")]
 

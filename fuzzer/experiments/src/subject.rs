@@ -7,18 +7,18 @@ use penfuzz_app::{
     suite::{Suite, config::TargetSpec},
 };
 
-/// See the module.
+/// A function of a suite with its signature.
 #[derive(Debug, Clone)]
 pub struct Subject {
     /// Unique in the experiment; can name a directory.
     pub name: String,
-    /// Where it comes from.
+    /// Its suite.
     pub suite: Arc<Suite>,
     /// Its entry there.
     pub spec: TargetSpec,
-    /// What it took to compile it for penfuzz, in seconds; next to nothing when penfuzz's cache had it.
+    /// The time it took to compile it for penfuzz, in seconds; almost 0 when it was in penfuzz's cache.
     pub compile_seconds: f64,
-    /// Its signature, as a campaign of one evaluation tells it; the rest of that report is of no interest.
+    /// The report of a campaign of one evaluation. Only the signature in it is used.
     pub report: Report,
 }
 
@@ -41,7 +41,7 @@ impl Subject {
         self.suite.support_of(&self.spec)
     }
 
-    /// Those of them that are linked if something in them is called.
+    /// Those of them that are linked if the program calls a function in them.
     #[must_use]
     pub fn archived(&self) -> Vec<PathBuf> {
         self.support().into_iter().filter(|f| !self.suite.setup_files.contains(f)).collect()
@@ -53,14 +53,14 @@ impl Subject {
         self.support().into_iter().filter(|f| self.suite.setup_files.contains(f)).collect()
     }
 
-    /// Libraries, as the linker is told of them.
+    /// Libraries, as arguments of the linker.
     #[must_use]
     pub fn libs(&self) -> &[String] {
         &self.suite.build.libs
     }
 
     /// Bytes of an input: the arguments one after the other, then a byte for the rounding mode if it is one. Shorter
-    /// inputs are filled up with zeros, further bytes are not looked at. `None` for libFuzzer's entry point, which
+    /// inputs are filled up with zeros; further bytes are ignored. `None` for libFuzzer's entry point, which
     /// takes inputs of any size.
     #[must_use]
     pub fn input_size(&self) -> Option<usize> {

@@ -1,5 +1,5 @@
-//! Builds a subject by the compiler of a tool: harness and function linked with an archive of the support files, so that
-//! only what is called is in the program. Compiled files are kept in a cache.
+//! Builds a subject with the compiler of a tool. Harness and function are linked with an archive of the support files, so that
+//! the program contains only what is called. Compiled files are kept in a cache.
 
 use std::{
     fs,
@@ -18,12 +18,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{harness, model::seconds, subject::Subject};
 
-/// What a tool runs.
+/// The programs that a tool runs on one function.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Built {
-    /// The programs, in an order that the tool knows.
+    /// The programs, in an order that the tool defines.
     pub programs: Vec<PathBuf>,
-    /// What it took to build them, in seconds, whenever that was.
+    /// The time it took to build them, in seconds, when they were built.
     pub seconds: f64,
 }
 
@@ -32,7 +32,7 @@ pub struct Built {
 pub struct Toolchain {
     /// The compiler of the function and of the files it needs, and of the link.
     pub compiler: Compiler,
-    /// The compiler of the harness, which is not instrumented: its branches are none of the function's.
+    /// The compiler of the harness, which is not instrumented: its branches do not belong to the function.
     pub plain: Compiler,
     /// Flags for the function's file and the support files, after those of the suite.
     pub instrument: Vec<String>,
@@ -41,7 +41,7 @@ pub struct Toolchain {
 }
 
 impl Toolchain {
-    /// The program of a subject: with the harness, and what of libFuzzer's kind `main` the link flags bring.
+    /// Builds the program of a subject, with the harness. Its `main` comes with the link flags, as libFuzzer's does.
     ///
     /// # Errors
     /// A file does not compile, or it does not link.
@@ -50,7 +50,7 @@ impl Toolchain {
         let directory = cache.join(format!("{:016x}", self.key(subject)));
         let program = directory.join("target");
         let objects = cache.join("objects");
-        // The objects say whether anything has changed: they are looked at in any case.
+        // Always made: other objects mean that a source has changed.
         let made = self.objects(subject, &objects, &directory)?;
         let list: Vec<_> = made.linked.iter().chain(&made.archived).cloned().collect();
         let note = directory.join("build.json");
@@ -73,7 +73,7 @@ impl Toolchain {
         hash.text(&subject.report.function).texts(&subject.flags()).texts(subject.libs()).finish()
     }
 
-    /// Compiles what must be compiled anew.
+    /// The objects of the program; compiles those that are not in the cache.
     fn objects(&self, subject: &Subject, cache: &Path, directory: &Path) -> Result<Objects> {
         fs::create_dir_all(directory).context(|| format!("cannot create {}", directory.display()))?;
         let flags = subject.flags();
@@ -84,7 +84,7 @@ impl Toolchain {
         let includes = harness::includes_source(&report);
         if let Some(text) = harness::text(&report) {
             let path = directory.join(harness::file_name(&report));
-            // Only when it differs: its age decides whether it is compiled again.
+            // Only when it differs: its age decides whether the compiler runs again.
             if !fs::read_to_string(&path).is_ok_and(|old| old == text) {
                 fs::write(&path, text).context(|| format!("cannot write {}", path.display()))?;
             }
@@ -129,12 +129,12 @@ impl Toolchain {
     }
 }
 
-/// What is known of a program that was built.
+/// The record of a program in the cache.
 #[derive(Serialize, Deserialize)]
 struct Note {
-    /// What it was linked from: others make another program.
+    /// The objects it was linked from; with other objects it is linked again.
     objects: Vec<PathBuf>,
-    /// What it took.
+    /// The time it took to build it.
     seconds: f64,
 }
 
@@ -142,6 +142,6 @@ struct Note {
 pub(super) struct Objects {
     /// Linked in any case.
     pub(super) linked: Vec<PathBuf>,
-    /// Linked if something in them is called.
+    /// Linked if the program calls a function in them.
     pub(super) archived: Vec<PathBuf>,
 }

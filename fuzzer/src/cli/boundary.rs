@@ -6,7 +6,7 @@ use penfuzz_engine::{error::Error, saturation::Goals};
 
 use super::{Outcome, fuzz};
 
-/// Runs a campaign whose branches are the boundary values.
+/// Runs a campaign whose goals are the boundary values.
 pub(super) fn run(args: &fuzz::Args) -> Result<Outcome, Error> {
     fuzz::run_for(args, Goals::Boundaries, boundary::text)
 }

@@ -1,4 +1,4 @@
-//! Option values that are one of a few names, with the help text of each.
+//! Options whose value is one of a few names, with the help text of each name.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use penfuzz_app::campaign::SearchKind;
@@ -20,10 +20,10 @@ const SCOPES: &[Choice<ScopeKind>] = &[
     (
         ScopeKind::Calls,
         "calls",
-        "Those of the function under test and of all that it calls, as far as calls can be followed",
+        "The branches of the function under test and of the functions it calls, as far as calls can be followed",
     ),
-    (ScopeKind::File, "file", "Those of every function in its source file"),
-    (ScopeKind::All, "all", "Those of every instrumented function"),
+    (ScopeKind::File, "file", "The branches of every function in its source file"),
+    (ScopeKind::All, "all", "The branches of every instrumented function"),
 ];
 
 /// Values of `--scope`.
@@ -32,7 +32,7 @@ pub fn scope() -> impl TypedValueParser<Value = ScopeKind> {
 }
 
 const SEARCHES: &[Choice<SearchKind>] = &[
-    (SearchKind::Targeted, "targeted", "Minimizes each uncovered branch's own distance by basinhopping, beside havoc"),
+    (SearchKind::Targeted, "targeted", "Minimizes the distance of each uncovered branch by basinhopping, beside havoc"),
     (
         SearchKind::Paper,
         "paper",
@@ -41,10 +41,10 @@ const SEARCHES: &[Choice<SearchKind>] = &[
     (
         SearchKind::Structured,
         "structured",
-        "Specials and their neighbours, bit patterns, small exponents, related arguments",
+        "Random special values and their neighbours, bit patterns, small exponents, related arguments",
     ),
-    (SearchKind::Random, "random", "Uniform bit patterns"),
-    (SearchKind::Uniform, "uniform", "Uniform values over the whole range of each type"),
+    (SearchKind::Random, "random", "Random bit patterns"),
+    (SearchKind::Uniform, "uniform", "Random values, uniform over the whole range of each type"),
     (SearchKind::Havoc, "havoc", "Stock LibAFL mutators only"),
 ];
 
@@ -54,7 +54,7 @@ pub fn search() -> impl TypedValueParser<Value = SearchKind> {
 }
 
 const ROUNDINGS: &[Choice<Rounding>] = &[
-    (Rounding::Nearest, "nearest", "To nearest, the default of every program"),
+    (Rounding::Nearest, "nearest", "Round to nearest, the default of every program"),
     (
         Rounding::All,
         "all",

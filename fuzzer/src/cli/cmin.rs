@@ -1,4 +1,4 @@
-//! `penfuzz cmin DIR`: the inputs of a campaign that suffice.
+//! `penfuzz cmin DIR`: a few inputs of a campaign that cover the same branches as all of them.
 
 use std::path::PathBuf;
 
@@ -10,10 +10,10 @@ use super::Outcome;
 /// Arguments.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Output directory of a campaign; it is not changed.
+    /// Output directory of a campaign. It is not changed.
     dir: PathBuf,
 
-    /// New or empty directory for the inputs that suffice, usable as -i of penfuzz and AFL++ [default: nothing is written].
+    /// New or empty directory for the chosen inputs; penfuzz and AFL++ take it as -i [default: print their names].
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 
@@ -22,7 +22,7 @@ pub struct Args {
     json: bool,
 }
 
-/// Chooses and tells.
+/// Chooses the inputs and prints or writes them.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let done = cmin::run(&args.dir, args.output.as_deref())?;
     if let Some(warning) = &done.warning {

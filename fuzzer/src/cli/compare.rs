@@ -1,4 +1,4 @@
-//! `penfuzz compare SUITE.toml`: penfuzz beside other fuzzers.
+//! `penfuzz compare SUITE.toml`: compares penfuzz with other fuzzers.
 
 use std::{
     path::{Path, PathBuf},
@@ -15,7 +15,7 @@ use penfuzz_experiments::{self, Experiment, Trial, experiment::Settings, model::
 
 use super::{Outcome, values};
 
-/// Known experiments.
+/// Published experiments.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Preset {
     /// The protocol of `CoverMe`'s paper: its search to the end, the others ten times its time.
@@ -27,27 +27,27 @@ enum Preset {
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub struct Args {
-    /// Descriptions of suites.
+    /// Suite files.
     #[arg(value_name = "SUITE", required = true)]
     suites: Vec<PathBuf>,
 
-    /// Output directory; an experiment that is there already goes on.
+    /// Output directory. An experiment that it holds is continued.
     #[arg(short, long, value_name = "DIR", default_value = "penfuzz-out/compare")]
     output: PathBuf,
 
-    /// Tools, separated by commas [default: all, those that are not installed are left out].
+    /// Tools, separated by commas [default: all that are installed].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     tools: Vec<String>,
 
-    /// List the tools, which of them are installed and how they are started, and exit.
+    /// List the tools with their versions and commands, and exit.
     #[arg(long, exclusive = true)]
     list_tools: bool,
 
-    /// Trials of each tool on each function [default: 20; with --preset 1].
+    /// Trials of each tool on each function [default: 20; with --preset: 1].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     trials: Option<u32>,
 
-    /// CPU time of one trial, of all its processes together, start-up included [default: 10s; with --budget-evals 1h].
+    /// CPU time of one trial: of all its processes, start-up included [default: 10s; with --budget-evals: 1h].
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     budget: Option<Duration>,
 
@@ -55,19 +55,19 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     budget_evals: Option<u64>,
 
-    /// A known experiment: tools and budget as there.
+    /// Use the tools and the budget of a published experiment.
     #[arg(long, value_enum, conflicts_with_all = ["budget", "budget_evals"])]
     preset: Option<Preset>,
 
-    /// Functions of these names only (with * and ?); separated by commas, may be repeated.
+    /// Compare on functions of these names only (* and ? match any); separated by commas, may be repeated.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
 
-    /// This many functions, drawn at random from all that have branches.
+    /// Compare on this many functions, drawn at random from those with branches.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     draw: Option<u16>,
 
-    /// Seed of that draw.
+    /// Seed of the draw.
     #[arg(long, value_name = "N", default_value_t = 0, requires = "draw")]
     draw_seed: u64,
 
@@ -75,11 +75,11 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// Cores that trials run on, one on each at a time (0-3, or 0,2) [default: all].
+    /// Cores to run on, one trial on each at a time (0-3, or 0,2) [default: all].
     #[arg(long, value_name = "LIST", value_parser = values::cores)]
     cores: Option<values::Cores>,
 
-    /// Start over; an existing output directory is kept under another name.
+    /// Start over. An existing output directory is renamed, not deleted.
     #[arg(long)]
     fresh: bool,
 
@@ -87,12 +87,12 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 
-    /// No progress display.
+    /// Print no progress.
     #[arg(long, short)]
     quiet: bool,
 }
 
-/// What `CoverMe`'s paper compares, Austin apart, and penfuzz.
+/// The tools that `CoverMe`'s paper compares, without Austin, and penfuzz.
 const COVERME_TOOLS: [&str; 4] = ["penfuzz", "penfuzz-paper", "uniform", "afl++"];
 /// "ten times of the `CoverMe` time" (PLDI 2017, Sect. 6.1).
 const COVERME_TIMES: f64 = 10.0;
@@ -150,7 +150,7 @@ impl Args {
     }
 }
 
-/// The arguments without the output directory, and what is of this run only.
+/// The arguments that repeat an experiment: without the output directory and without flags for this run only.
 fn repeatable(arguments: impl Iterator<Item = String>) -> Vec<String> {
     let mut kept = Vec::new();
     let mut arguments = arguments;
@@ -165,7 +165,7 @@ fn repeatable(arguments: impl Iterator<Item = String>) -> Vec<String> {
     kept
 }
 
-/// The headline, or `summary.json`.
+/// Prints the headline, or `summary.json`.
 pub(super) fn show(dir: &Path, experiment: &Experiment, trials: &[Trial], json: bool) -> Result<(), Error> {
     if json {
         let path = dir.join("summary.json");
@@ -188,7 +188,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         && let Some(old) = penfuzz_app::output::directory::set_aside(&args.output, std::process::id())?
         && !args.quiet
     {
-        eprintln!("penfuzz: the last experiment is kept in {}", old.display());
+        eprintln!("penfuzz: the previous experiment is kept in {}", old.display());
     }
     let outcome = penfuzz_experiments::experiment::run(&settings)?;
     let failed = outcome.trials.iter().filter(|t| t.error.is_some()).count();
@@ -197,7 +197,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         return Err(Error::new("interrupted; the same command goes on with what is left"));
     }
     if failed > 0 {
-        return Err(Error::new(format!("{failed} trials failed; results.csv tells why")));
+        return Err(Error::new(format!("{failed} trials failed; results.csv has the reasons")));
     }
     Ok(Outcome::Fine)
 }

@@ -30,16 +30,16 @@ pub struct Args {
     #[command(flatten)]
     fuzz: fuzz::Args,
 
-    /// Search for inexact results, too: nearly every operation has them.
+    /// Search for inexact results as well; nearly every operation has them.
     #[arg(long)]
     inexact: bool,
 
-    /// List every underflow (and inexact result) instead of one line per function.
+    /// List every underflow and inexact result instead of one line per function.
     #[arg(long)]
     underflow: bool,
 }
 
-/// Runs the campaign, looks at what it found, and shows it.
+/// Runs the campaign, examines its finds by replay, and prints them.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let target = args.fuzz.target.path()?;
     if classify(target)? == TargetKind::Linked {
@@ -56,20 +56,20 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     Ok(fuzz::outcome(&done))
 }
 
-/// Time for a target's constructors.
+/// Time limit for loading a target, constructors included.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A linked target without operation sites has nothing to search. It is loaded in a child process: the supervisor of a campaign
-/// holds no target. What cannot be loaded is told by the campaign.
+/// holds no target. A target that cannot be loaded is reported by the campaign.
 fn expect_operations(target: &Path) -> Result<(), Error> {
     let mut has = true;
-    let look = |say: &mut dyn FnMut(&bool)| {
+    let examine = |send: &mut dyn FnMut(&bool)| {
         silence();
         if let Ok(loaded) = Target::load(target) {
-            say(&exceptions::has_operations(&loaded));
+            send(&exceptions::has_operations(&loaded));
         }
     };
-    child::run(look, |answer| has = answer, Limit::At(Instant::now() + PATIENCE));
+    child::run(examine, |answer| has = answer, Limit::At(Instant::now() + PATIENCE));
     if has {
         return Ok(());
     }

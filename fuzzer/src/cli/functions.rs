@@ -1,4 +1,4 @@
-//! `penfuzz functions TARGET`: what can be under test.
+//! `penfuzz functions TARGET`: the functions that can be tested.
 
 use std::fmt::Write;
 
@@ -24,7 +24,7 @@ pub struct Args {
     json: bool,
 }
 
-/// Lists the functions of the target, or the one that is named.
+/// Lists the functions of the target, or only the one that `--function` names.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let linked = args.target.link(Goals::Branches)?;
     let target = Target::load(&linked.file)?.named(args.target.path()?);

@@ -30,14 +30,14 @@ use super::{
     values::{self, Cores},
 };
 
-/// Where the target comes from; shared by the commands that need it.
+/// The target and how its sources are compiled; shared by the commands that take one.
 #[derive(Debug, Clone, clap::Args)]
 pub struct TargetArgs {
-    /// C or C++ source, LLVM bitcode, or a file linked by pen-cc.
+    /// C or C++ source file, LLVM bitcode, or a file linked by pen-cc.
     #[arg(value_name = "TARGET", required = true)]
     pub target: Option<PathBuf>,
 
-    /// Function under test; may be left out when the target offers one only.
+    /// Function under test; may be omitted when the target has only one.
     #[arg(long, short = 'f', value_name = "NAME")]
     pub function: Option<String>,
 
@@ -45,7 +45,7 @@ pub struct TargetArgs {
     #[arg(long = "cflag", value_name = "FLAG", allow_hyphen_values = true)]
     pub cflags: Vec<String>,
 
-    /// Further source compiled together with TARGET; may be repeated.
+    /// Further source file to compile with TARGET; may be repeated.
     #[arg(long = "with", value_name = "FILE")]
     pub with: Vec<PathBuf>,
 
@@ -53,7 +53,7 @@ pub struct TargetArgs {
     #[arg(long = "lib", value_name = "LIB", allow_hyphen_values = true)]
     pub libs: Vec<String>,
 
-    /// Rounding modes of the floating-point environment that the function is called in.
+    /// Rounding modes in which the function is called.
     #[arg(long, value_parser = choices::rounding(), default_value = "nearest")]
     pub rounding: Rounding,
 }
@@ -62,7 +62,7 @@ pub struct TargetArgs {
 pub struct Linked {
     /// The file.
     pub file: PathBuf,
-    /// Its sources; empty if it was given linked.
+    /// Its sources; empty when the user gave a linked file.
     pub sources: Vec<PathBuf>,
 }
 
@@ -72,12 +72,12 @@ impl TargetArgs {
         self.target.as_ref().ok_or_else(|| Error::new("no target is given"))
     }
 
-    /// Compiler flags of the sources; those of the user come last and win.
+    /// Compiler flags of the sources. Those of the user come last, so that they win.
     pub fn flags(&self) -> Vec<String> {
         self.rounding.flag().into_iter().chain(self.cflags.iter().cloned()).collect()
     }
 
-    /// Compiles the target if it is source.
+    /// Compiles and links the target if it is source.
     pub fn link(&self, goals: Goals) -> Result<Linked, Error> {
         let target = self.path()?;
         if classify(target)? == TargetKind::Linked {
@@ -109,11 +109,11 @@ pub struct Args {
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 
-    /// Directory of seed inputs (raw bytes of the arguments, in order).
+    /// Directory of seed inputs: raw bytes of the arguments, in order.
     #[arg(short, long, value_name = "SEEDS")]
     input: Option<PathBuf>,
 
-    /// Start over; an existing output directory is kept under another name.
+    /// Start over. An existing output directory is renamed, not deleted.
     #[arg(long)]
     fresh: bool,
 
@@ -121,7 +121,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
 
-    /// Stop after this time (500ms, 30s, 5m, 2h) [default: when every branch is saturated or given up].
+    /// Stop after this time (500ms, 30s, 5m, 2h) [default: when every branch is covered or given up].
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     max_time: Option<Duration>,
 
@@ -129,23 +129,23 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_evals: Option<u64>,
 
-    /// Time one evaluation may take before it counts as a hang.
+    /// Time limit of one evaluation; more counts as a hang.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = values::duration)]
     timeout: Duration,
 
-    /// Loop iterations and calls one evaluation may use before it counts as a hang.
+    /// Limit of loop iterations and calls in one evaluation; more counts as a hang.
     #[arg(long, value_name = "N", default_value_t = DEFAULT_FUEL, value_parser = clap::value_parser!(i64).range(1..))]
     fuel: i64,
 
-    /// Memory the target may use (512M, 2G).
+    /// Memory limit of the target (512M, 2G).
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = values::memory)]
     memory_limit: u64,
 
-    /// How to search.
+    /// Search strategy.
     #[arg(long, value_parser = choices::search(), default_value = "targeted")]
     search: SearchKind,
 
-    /// Local minimizer of the targeted and paper searches [default: avm, for paper powell].
+    /// Local minimizer of the targeted and paper searches [default: avm; for paper: powell].
     #[arg(long, value_name = "NAME", value_parser = minimizers())]
     minimizer: Option<String>,
 
@@ -157,23 +157,23 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = paper::N_ITER)]
     n_iter: u32,
 
-    /// Whose branches are goals [default: function; all for LLVMFuzzerTestOneInput].
+    /// Functions whose branches are goals [default: function; for LLVMFuzzerTestOneInput: all].
     #[arg(long, value_parser = choices::scope())]
     scope: Option<ScopeKind>,
 
-    /// One client per core, bound to it (0-3, 0,2); they share what they find [default: one client, bound to none].
+    /// Run one client on each of these cores (0-3, or 0,2); clients share their finds [default: one client on any core].
     #[arg(long, value_name = "LIST", value_parser = values::cores)]
     cores: Option<Cores>,
 
-    /// Port of the broker that carries finds between clients and machines [default: any free one].
+    /// Port of the broker, which passes finds between clients and machines [default: any free port].
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     broker_port: Option<u16>,
 
-    /// Address that brokers of other machines may connect to; it must not be within reach of strangers.
+    /// Address on which brokers of other machines can connect. They need no password: use a private network.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     broker_address: IpAddr,
 
-    /// Broker of another machine to broker_client finds with; may be repeated.
+    /// Broker of another machine to exchange finds with; may be repeated.
     #[arg(long = "remote-broker", value_name = "HOST:PORT", value_parser = values::host_and_port)]
     remote_brokers: Vec<String>,
 
@@ -181,7 +181,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     sync: Vec<PathBuf>,
 
-    /// How to watch: dashboard, lines, json, prometheus=ADDRESS:PORT; may be repeated [default: a line, redrawn on a terminal].
+    /// Progress display: dashboard, lines, json or prometheus=ADDRESS:PORT; may be repeated [default: one line].
     #[arg(long = "monitor", value_name = "KIND", value_parser = values::monitor)]
     monitors: Vec<Monitor>,
 
@@ -189,7 +189,7 @@ pub struct Args {
     #[arg(long)]
     pub(super) json: bool,
 
-    /// No progress and no summary.
+    /// Print no progress and no summary.
     #[arg(long, short)]
     pub(super) quiet: bool,
 }
@@ -198,12 +198,12 @@ fn minimizers() -> PossibleValuesParser {
     PossibleValuesParser::new(MINIMIZERS.iter().map(|(name, _)| *name))
 }
 
-/// Runs the campaign and shows what it covered.
+/// Runs the campaign and prints what it covered.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     run_for(args, Goals::Branches, summary::text)
 }
 
-/// Runs a campaign that searches for `goals`, and shows what it found by `text`.
+/// Runs a campaign that searches for `goals`, and prints its report with `text`.
 pub(super) fn run_for(
     args: &Args,
     goals: Goals,
@@ -218,7 +218,7 @@ pub(super) fn run_for(
     Ok(outcome(&done))
 }
 
-/// What the exit status tells.
+/// Crashes and hangs make the exit status.
 pub(super) fn outcome(done: &Finished) -> Outcome {
     let found = !done.report.crashes.is_empty() || !done.report.hangs.is_empty();
     if found { Outcome::Found } else { Outcome::Fine }

@@ -1,4 +1,4 @@
-//! `penfuzz generate RECIPE.toml`: a suite from the functions that a library has.
+//! `penfuzz generate RECIPE.toml`: generates a suite from the functions of a library.
 
 use std::{fs, path::PathBuf};
 
@@ -10,14 +10,14 @@ use super::Outcome;
 /// Arguments.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// A suite without targets, and a [generate] table that says which functions become targets.
+    /// Recipe: a suite without targets, with a [generate] table that selects the functions.
     recipe: PathBuf,
 
-    /// The suite to write [default: suite.toml beside the recipe].
+    /// Suite file to write [default: suite.toml beside the recipe].
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Write nothing; fail when the suite is not what the recipe gives.
+    /// Write nothing; fail if the suite file differs from what the recipe generates.
     #[arg(long)]
     check: bool,
 }

@@ -1,4 +1,4 @@
-//! `penfuzz merge DIR... -o OUT`: one campaign of several.
+//! `penfuzz merge DIR... -o OUT`: merges several campaigns into one.
 
 use std::path::PathBuf;
 
@@ -19,15 +19,15 @@ use super::{Outcome, choices, fuzz::TargetArgs};
 /// Arguments.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Output directories of campaigns on one function, or of AFL++, or directories of inputs (libFuzzer); none is changed.
+    /// Output directories of campaigns on one function or of AFL++, or directories of inputs. They are not changed.
     #[arg(required = true, value_name = "DIR")]
     dirs: Vec<PathBuf>,
 
-    /// New or empty directory for the merged campaign, which `penfuzz TARGET -o` goes on with.
+    /// New or empty directory for the merged campaign; `penfuzz TARGET -o` continues it.
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
 
-    /// What the inputs are for: source, bitcode or linked file [default: the target of the first campaign].
+    /// Target of the inputs: source, bitcode or linked file [default: the target of the first campaign].
     #[arg(long, value_name = "FILE")]
     target: Option<PathBuf>,
 
@@ -39,7 +39,7 @@ pub struct Args {
     #[arg(long = "cflag", value_name = "FLAG", allow_hyphen_values = true, requires = "target")]
     cflags: Vec<String>,
 
-    /// Further source compiled together with the target, with --target; may be repeated.
+    /// Further source file to compile with the target, with --target; may be repeated.
     #[arg(long = "with", value_name = "FILE", requires = "target")]
     with: Vec<PathBuf>,
 
@@ -47,17 +47,17 @@ pub struct Args {
     #[arg(long = "lib", value_name = "LIB", allow_hyphen_values = true, requires = "target")]
     libs: Vec<String>,
 
-    /// Rounding modes that the function is called in, with --target.
+    /// Rounding modes in which the function is called, with --target.
     #[arg(long, value_parser = choices::rounding(), default_value = "nearest", requires = "target")]
     rounding: Rounding,
 
-    /// Whose branches are goals, with --target [default: function; all for LLVMFuzzerTestOneInput].
+    /// Functions whose branches are goals, with --target [default: function; for LLVMFuzzerTestOneInput: all].
     #[arg(long, value_parser = choices::scope(), requires = "target")]
     scope: Option<ScopeKind>,
 }
 
 impl Args {
-    /// A campaign on the target that is given.
+    /// The options of a campaign on the target that `--target` names.
     fn options(&self) -> Result<Option<Options>, Error> {
         let Some(target) = &self.target else { return Ok(None) };
         let args = TargetArgs {
@@ -91,7 +91,7 @@ impl Args {
     }
 }
 
-/// Merges and tells.
+/// Merges the campaigns and prints what the result covers.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     penfuzz_app::corpus::directory::refuse_used(&args.output)?;
     let given = args.options()?.map(|options| merge::given(&options)).transpose()?;

@@ -1,4 +1,4 @@
-//! The command line: one file per subcommand; the doc comment of a flag is its help text.
+//! The command line: one file per subcommand. The doc comment of a flag is its help text.
 
 mod boundary;
 mod choices;
@@ -23,10 +23,10 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use penfuzz_engine::error::Error;
 
-/// How a command ended that did not fail.
+/// How a command ended that succeeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
-    /// Nothing bad was found: exit status 0.
+    /// No crash and no hang was found: exit status 0.
     Fine,
     /// Crashes or hangs were found: exit status 3.
     Found,
@@ -37,10 +37,10 @@ enum Outcome {
     name = "penfuzz",
     version,
     about = "Covers the branches of numeric C and C++ code",
-    long_about = "Covers the branches of numeric C and C++ code: minimizes how far each untaken branch is from being taken, beside ordinary mutation.\n\nTARGET is a C or C++ source file, LLVM bitcode, or a file linked by pen-cc. No harness is needed.",
+    long_about = "Covers the branches of numeric C and C++ code. For each branch that no input takes yet, penfuzz minimizes the distance of its condition; ordinary mutation runs beside it.\n\nTARGET is a C or C++ source file, LLVM bitcode, or a file linked by pen-cc. No harness is needed.",
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
-    after_help = "Exit status: 0 finished, 1 failed, 2 unusable arguments, 3 finished and crashes or hangs were found."
+    after_help = "Exit status: 0 finished; 1 failed; 2 invalid arguments; 3 finished, with crashes or hangs found."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -52,33 +52,33 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Find inputs at which comparisons are decided: operands that are equal, and those next to that.
+    /// Find inputs that make the operands of each comparison equal, or neighbours.
     Boundary(fuzz::Args),
     /// Run the campaigns of a suite and print one table.
     Suite(suite::Args),
-    /// Find inputs that raise floating-point exceptions, operation by operation.
+    /// Find inputs that raise floating-point exceptions, for each operation.
     Exceptions(Box<exceptions::Args>),
     /// Compare penfuzz with other fuzzers on the functions of a suite.
     Compare(compare::Args),
-    /// Make the description of a suite from the functions that a library has.
+    /// Generate a suite from the functions of a library.
     Generate(generate::Args),
-    /// List the functions of a target, and which can be under test.
+    /// List the functions of a target that can be tested.
     Functions(functions::Args),
-    /// Find an input that takes a given path, or executes a given line.
+    /// Find an input that takes a given path or executes a given line.
     Reach(reach::Args),
-    /// Run kept or crashing inputs again; print arguments, branches and result.
+    /// Run inputs again and print arguments, branches and result.
     Replay(replay::Args),
     /// Write the reports of a campaign again and print its summary.
     Report(report::Args),
-    /// Tell how campaigns are doing, running or not.
+    /// Print the progress of running campaigns, and the results of finished ones.
     Status(status::Args),
-    /// Choose the few inputs of a campaign that cover what all of them cover.
+    /// Choose a few inputs of a campaign that cover the same branches as all of them.
     Cmin(cmin::Args),
-    /// Make one campaign of several, and of other fuzzers' inputs.
+    /// Merge campaigns, and the inputs of other fuzzers, into one campaign.
     Merge(merge::Args),
-    /// Make one input as simple as possible.
+    /// Simplify one input.
     Tmin(tmin::Args),
-    /// List the crashes and hangs of a campaign by their places, with arguments and stacks.
+    /// List the crashes and hangs of a campaign by place, with arguments and stacks.
     Triage(triage::Args),
 }
 
@@ -107,13 +107,14 @@ pub fn main() -> ExitCode {
         Ok(Outcome::Fine) => ExitCode::SUCCESS,
         Ok(Outcome::Found) => ExitCode::from(3),
         Err(e) => {
-            tell(&e);
+            print_error(&e);
             ExitCode::FAILURE
         }
     }
 }
 
-fn tell(e: &Error) {
+/// Prints the details of an error, if it has some, then the error itself in one line.
+fn print_error(e: &Error) {
     if let Some(detail) = e.detail() {
         eprint!("{detail}");
         if !detail.ends_with('\n') {

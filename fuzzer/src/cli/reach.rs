@@ -38,7 +38,7 @@ pub struct Args {
     #[command(flatten)]
     wanted: Wanted,
 
-    /// Whose conditionals make the path [default: function; with --line, calls].
+    /// Functions whose conditionals make the path [default: function; with --line: calls].
     #[arg(long, value_parser = choices::scope())]
     scope: Option<ScopeKind>,
 
@@ -46,7 +46,7 @@ pub struct Args {
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 
-    /// Inputs to begin with: a campaign, or a directory of files.
+    /// Inputs to start from: a campaign, or a directory of files.
     #[arg(short, long, value_name = "DIR")]
     input: Option<PathBuf>,
 
@@ -54,19 +54,19 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
 
-    /// Time for the search.
+    /// Time limit of the search.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::duration)]
     max_time: Duration,
 
-    /// Evaluations for the search.
+    /// Limit of evaluations of the search.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_evals: Option<u64>,
 
-    /// How to search: targeted, or structured, random or uniform inputs.
+    /// Search strategy: targeted, structured, random or uniform.
     #[arg(long, value_parser = choices::search(), default_value = "targeted")]
     search: SearchKind,
 
-    /// Show the input as it was found.
+    /// Print the input as it was found, not simplified.
     #[arg(long)]
     no_simplify: bool,
 
@@ -82,7 +82,7 @@ pub struct Args {
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 struct Wanted {
-    /// Branches in the order of their passes (their form is told in docs/reach.md), or a file to read them from.
+    /// Branches in the order in which the input takes them, or @FILE to read them from (syntax: docs/reach.md).
     #[arg(
         long,
         value_name = "SPEC",
@@ -90,16 +90,16 @@ struct Wanted {
     )]
     path: Option<String>,
 
-    /// A line to execute, in the function or in what it calls.
+    /// Line to execute, in the function or in a function it calls.
     #[arg(long, value_name = "FILE:N")]
     line: Option<String>,
 
-    /// Search for nothing: print N distinct paths that random inputs take, one JSON object per line.
+    /// Do not search: print N distinct paths that random inputs take, one JSON object per line.
     #[arg(long, value_name = "N")]
     draw: Option<usize>,
 }
 
-/// Searches and tells.
+/// Searches for an input and prints it.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     check_search(args.search)?;
     if let Some(out) = &args.output {
@@ -138,7 +138,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     } else {
         reach::run(&mut session.evaluator, &query, &options)?
     };
-    found::tell(args, &linked, &session, &names, &query, &answer)
+    found::report_answer(args, &linked, &session, &names, &query, &answer)
 }
 
 fn check_search(search: SearchKind) -> Result<(), Error> {
@@ -159,7 +159,7 @@ fn seeds(dir: &Path) -> Result<Vec<Vec<u8>>, Error> {
     Ok(inputs.into_iter().map(|i| i.bytes).collect())
 }
 
-/// The paths that are asked for, any of which will do; none when every input does.
+/// The requested paths, of which the input must take one; empty when every input does.
 fn paths(args: &Args, session: &ReplaySession, names: &Names) -> Result<Vec<Vec<Step>>, Error> {
     if let Some(line) = &args.wanted.line {
         let wrong = || Error::new(format!("--line {line} is not FILE:N with a line number N"));
@@ -181,14 +181,15 @@ fn paths(args: &Args, session: &ReplaySession, names: &Names) -> Result<Vec<Vec<
     Ok(vec![steps])
 }
 
-/// Inputs tried per path that is asked for.
+/// Inputs tried per path to print.
 const DRAWS: usize = 5_000;
-/// Of these, in one process.
+/// Inputs that run in one process.
 const BATCH: usize = 512;
-/// Steps of a drawn path, at most.
+/// Maximum length of a printed path, in steps.
 const DRAWN_STEPS: usize = 100_000;
 
-/// Prints distinct paths in the order in which random inputs take them, structured and uniform ones by turns.
+/// Prints distinct paths in the order in which random inputs take them. Bit patterns, uniform values and structured values
+/// take turns.
 fn draw(session: &mut ReplaySession, names: &Names, n: usize, seed: u64) {
     let layout = session.evaluator.function().layout();
     let (mut rng, dictionary) = (StdRand::with_seed(seed), Dictionary::general());

@@ -1,4 +1,4 @@
-//! `penfuzz replay TARGET INPUT...`: what an input does.
+//! `penfuzz replay TARGET INPUT...`: runs inputs and prints what they do.
 
 use std::{
     path::{Path, PathBuf},
@@ -38,11 +38,11 @@ pub struct Args {
     #[command(flatten)]
     limits: LimitArgs,
 
-    /// Whose branches are shown.
+    /// Functions whose branches are printed.
     #[arg(long, value_parser = choices::scope(), default_value = "function")]
     scope: ScopeKind,
 
-    /// Print the branches in their order, as penfuzz reach --path takes them.
+    /// Print the branches in the order they are taken, for penfuzz reach --path.
     #[arg(long)]
     path: bool,
 }
@@ -50,21 +50,21 @@ pub struct Args {
 /// Limits of one evaluation; shared by the commands that run an input.
 #[derive(Debug, clap::Args)]
 pub struct LimitArgs {
-    /// Time one evaluation may take.
+    /// Time limit of one evaluation.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = values::duration)]
     timeout: Duration,
 
-    /// Loop iterations and calls one evaluation may use.
+    /// Limit of loop iterations and calls in one evaluation.
     #[arg(long, value_name = "N", default_value_t = DEFAULT_FUEL, value_parser = clap::value_parser!(i64).range(1..))]
     fuel: i64,
 
-    /// Memory the target may use (512M, 2G).
+    /// Memory limit of the target (512M, 2G).
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = values::memory)]
     memory_limit: u64,
 }
 
 impl LimitArgs {
-    /// As the evaluator takes them.
+    /// The limits for the evaluator.
     pub fn limits(&self) -> Limits {
         Limits { timeout: self.timeout, fuel: self.fuel, memory: self.memory_limit }
     }
@@ -95,7 +95,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     Ok(outcome)
 }
 
-/// An input of a campaign with rounding modes looks like one with a byte too many.
+/// Warns of an input that seems to have a rounding mode, which this target ignores: without `--rounding all` it is one byte too
+/// long.
 pub(super) fn warn_of_mode(evaluator: &Evaluator, path: &Path, bytes: &[u8]) {
     let function = evaluator.function();
     let is_longer_by_one = bytes.len() == evaluator.input_size() + 1;
@@ -136,7 +137,7 @@ fn replay(evaluator: &mut Evaluator, scope: &Scope, bytes: &[u8], path: bool) ->
     ran
 }
 
-/// The path in full, as one line. No branch is left to be shown.
+/// Prints the whole path in one line. Returns no branches, because the line has them all.
 fn print_path(evaluator: &mut Evaluator, scope: &Scope, bytes: &[u8]) -> (RunStatus, Vec<u32>) {
     let target = Rc::clone(evaluator.target());
     let names = Names::new(&target, scope);
@@ -165,7 +166,7 @@ fn print_result(evaluator: &Evaluator) {
     }
 }
 
-/// A structure word by word, each as it is and as a double: which members it has is not known here.
+/// Prints a structure word by word, each in hex and as a double: its members are unknown here.
 fn print_structure(name: &str, cells: &[u128], size: usize) {
     let words = cells.iter().flat_map(|c| [*c as u64, (*c >> 64) as u64]).take(size.div_ceil(8));
     for (i, word) in words.enumerate() {

@@ -1,4 +1,4 @@
-//! `penfuzz report DIR`: reports of a campaign or an experiment, written again.
+//! `penfuzz report DIR`: writes the reports of a campaign or an experiment again.
 
 use std::path::PathBuf;
 
@@ -17,12 +17,12 @@ pub struct Args {
     /// Output directory of a campaign or an experiment.
     dir: PathBuf,
 
-    /// Print report.json, or summary.json, on standard output instead of the summary.
+    /// Print report.json (or summary.json of an experiment) on standard output instead of the summary.
     #[arg(long)]
     json: bool,
 }
 
-/// Reads what was found and derives everything else from it.
+/// Reads `report.json` (or the trials of an experiment) and derives the other reports from it.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     if let Some(experiment) = archive::read_experiment(&args.dir)? {
         let trials = archive::read_trials(&args.dir, &experiment);

@@ -1,4 +1,4 @@
-//! `penfuzz status DIR...`: how campaigns are doing, from what they write into their directories.
+//! `penfuzz status DIR...`: the progress of campaigns, from the files in their output directories.
 
 use std::{
     fmt::Write as _,
@@ -14,8 +14,8 @@ use serde::Serialize;
 
 use super::Outcome;
 
-/// Time between two looks.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Time between two prints with `--watch`.
+const PRINT_EVERY: Duration = Duration::from_secs(1);
 
 /// Arguments.
 #[derive(Debug, clap::Args)]
@@ -24,11 +24,11 @@ pub struct Args {
     #[arg(required = true, value_name = "DIR")]
     dirs: Vec<PathBuf>,
 
-    /// Print one JSON object per directory and line.
+    /// Print one JSON object per directory, each on a line.
     #[arg(long)]
     json: bool,
 
-    /// Print again every second, until no campaign is running.
+    /// Print every second until no campaign is running.
     #[arg(long, short)]
     watch: bool,
 }
@@ -41,10 +41,10 @@ struct Line<'a> {
     status: &'a Status,
 }
 
-/// Tells of every directory; one that cannot be read does not hide the others.
+/// Prints the status of every directory. One that cannot be read does not hide the others.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     loop {
-        let (text, running, error) = look(args)?;
+        let (text, running, error) = read_all(args)?;
         show(args, &text);
         if let Some(e) = error {
             return Err(e);
@@ -52,12 +52,12 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         if !args.watch || !running {
             return Ok(Outcome::Fine);
         }
-        sleep(LOOK_EVERY);
+        sleep(PRINT_EVERY);
     }
 }
 
-/// The text, whether a campaign is running, and the first directory's error.
-fn look(args: &Args) -> Result<(String, bool, Option<Error>), Error> {
+/// Reads every status: the text, whether a campaign is running, and the first error.
+fn read_all(args: &Args) -> Result<(String, bool, Option<Error>), Error> {
     let (mut text, mut running, mut error) = (String::new(), false, None);
     for (i, dir) in args.dirs.iter().enumerate() {
         let status = match status::read(dir) {
@@ -85,10 +85,10 @@ fn look(args: &Args) -> Result<(String, bool, Option<Error>), Error> {
 }
 
 fn show(args: &Args, text: &str) {
-    // From the top of an empty screen, unless it goes to a file or to a program.
+    // On a terminal, --watch replaces the last print.
     let clear = args.watch && !args.json && std::io::stdout().is_terminal();
     let mut out = std::io::stdout().lock();
     let text = format!("{}{text}", if clear { "\x1b[2J\x1b[H" } else { "" });
-    // Nobody reads what cannot be written.
+    // A closed pipe is not an error of the status.
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }

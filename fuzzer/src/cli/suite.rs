@@ -1,4 +1,4 @@
-//! `penfuzz suite SUITE.toml`: many targets, one table.
+//! `penfuzz suite SUITE.toml`: runs many targets and prints one table.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ use penfuzz_mutators::minimizer::MINIMIZERS;
 
 use super::{Outcome, choices, values};
 
-/// Who counts besides penfuzz itself.
+/// Tools that count branches besides penfuzz itself.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Referee {
     /// gcc's coverage counters at -O0, on the emitted tests.
@@ -27,30 +27,30 @@ enum Referee {
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "one per switch of the command line")]
 pub struct Args {
-    /// The suite's description.
+    /// Suite file.
     suite: PathBuf,
 
-    /// Output directory; each target has its own inside.
+    /// Output directory; it gets one directory per target.
     #[arg(short, long, value_name = "DIR", default_value = "penfuzz-out/suite")]
     output: PathBuf,
 
-    /// Targets that run side by side [default: one per core].
+    /// Number of targets to run at the same time [default: one per core].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
 
-    /// Run the targets of these names only (with * and ?); separated by commas, may be repeated.
+    /// Run targets of these names only (* and ? match any); separated by commas, may be repeated.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
 
-    /// Let another tool count the branches that the emitted tests cover.
+    /// Count the branches that the emitted tests cover with another tool as well.
     #[arg(long, value_enum)]
     referee: Option<Referee>,
 
-    /// Time per target.
+    /// Time limit per target.
     #[arg(long, value_name = "TIME", value_parser = checked_duration)]
     max_time: Option<String>,
 
-    /// Evaluations per target.
+    /// Limit of evaluations per target.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_evals: Option<u64>,
 
@@ -58,7 +58,7 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
-    /// How to search.
+    /// Search strategy.
     #[arg(long, value_parser = choices::search())]
     search: Option<SearchKind>,
 
@@ -66,19 +66,19 @@ pub struct Args {
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(MINIMIZERS.iter().map(|(n, _)| *n)))]
     minimizer: Option<String>,
 
-    /// Time one evaluation may take.
+    /// Time limit of one evaluation.
     #[arg(long, value_name = "TIME", value_parser = checked_duration)]
     timeout: Option<String>,
 
-    /// Rounding modes that the functions are called in [default: what the suite says, else nearest].
+    /// Rounding modes in which the functions are called [default: as in the suite, else nearest].
     #[arg(long, value_parser = choices::rounding())]
     rounding: Option<Rounding>,
 
-    /// Search for floating-point exceptions instead of branches; exceptions.json counts them.
+    /// Search for floating-point exceptions instead of branches; the counts go to exceptions.json.
     #[arg(long, conflicts_with = "referee")]
     exceptions: bool,
 
-    /// Go on with campaigns that the output directory already holds, instead of starting over.
+    /// Continue the campaigns in the output directory instead of starting over.
     #[arg(long)]
     resume: bool,
 
@@ -86,7 +86,7 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 
-    /// No line per finished target.
+    /// Print no line per finished target.
     #[arg(long, short)]
     quiet: bool,
 }
@@ -95,13 +95,13 @@ fn checked_duration(text: &str) -> Result<String, String> {
     values::duration(text).map(|_| text.to_owned())
 }
 
-/// A suite starts over unless told otherwise; what an earlier run left is kept under another name.
+/// Renames the output directory of an earlier run, unless `--resume` continues it.
 fn make_room(args: &Args) -> Result<(), Error> {
     directory::refuse_foreign(&args.output, &[suite::FILE])?;
     if !args.resume && args.output.join(suite::FILE).exists() {
         let old = directory::rename_aside(&args.output)?;
         if !args.quiet {
-            eprintln!("penfuzz: the results of the last run are kept in {}", old.display());
+            eprintln!("penfuzz: the results of the previous run are kept in {}", old.display());
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! `penfuzz tmin TARGET INPUT`: one input, as simple as possible.
+//! `penfuzz tmin TARGET INPUT`: simplifies one input.
 
 use std::path::PathBuf;
 
@@ -25,23 +25,24 @@ pub struct Args {
     #[command(flatten)]
     target: TargetArgs,
 
-    /// Input file: raw bytes of the arguments, as in queue/, crashes/ and hangs/; it is not changed.
+    /// Input file: raw bytes of the arguments, as in queue/, crashes/ and hangs/. It is not changed.
     #[arg(value_name = "INPUT")]
     input: PathBuf,
 
-    /// File for the simpler input [default: INPUT.min].
+    /// File for the simplified input [default: INPUT.min].
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
     #[command(flatten)]
     limits: LimitArgs,
 
-    /// Whose branches must stay the same [default: function; all for LLVMFuzzerTestOneInput].
+    /// Functions whose branches must stay the same [default: function; for LLVMFuzzerTestOneInput: all].
     #[arg(long, value_parser = choices::scope())]
     scope: Option<ScopeKind>,
 }
 
-/// Simplifies, writes and tells. What fails still does afterwards: that is not a finding of this command.
+/// Simplifies the input, writes it and prints both. A failing input still fails afterwards; that is not a finding of this
+/// command, so the exit status is 0.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let bytes = std::fs::read(&args.input).map_err(|e| failed(&args.input, "cannot be read", e))?;
     let linked = args.target.link(Goals::Branches)?;

@@ -1,4 +1,4 @@
-//! `penfuzz triage DIR`: what crashes and hangs, one entry per distinct place.
+//! `penfuzz triage DIR`: lists crashes and hangs, one entry per distinct place.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use super::Outcome;
 /// Arguments.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Output directory of a campaign or a farm, running or not; it is not changed.
+    /// Output directory of a campaign or a farm, running or not. It is not changed.
     dir: PathBuf,
 
     /// Print the result as JSON.
@@ -21,7 +21,7 @@ pub struct Args {
     json: bool,
 }
 
-/// Tells what failed; that is also the exit status.
+/// Prints the crashes and hangs; the exit status is 3 when there are some.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let found = triage::run(&args.dir)?;
     if let Some(warning) = &found.warning {
@@ -32,7 +32,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     } else {
         println!("{} ({}): {}", found.function, found.target, headline(&found.places));
         for (i, place) in found.places.iter().enumerate() {
-            tell(i + 1, place);
+            print_group(i + 1, place);
         }
         if !found.returning.is_empty() {
             println!("\n{} inputs in crashes/ and hangs/ return when they are run again:", found.returning.len());
@@ -54,7 +54,7 @@ fn headline(places: &[FaultGroup]) -> String {
     )
 }
 
-fn tell(number: usize, place: &FaultGroup) {
+fn print_group(number: usize, place: &FaultGroup) {
     println!("\n{number}  {}  {} in {}", place.kind.to_uppercase(), place.reason, place.place);
     let first = place.first_seconds.map_or_else(String::new, |s| format!(", the first after {}", seconds(s)));
     let clients = if place.clients.is_empty() { String::new() } else { format!(" of {}", place.clients.join(", ")) };

@@ -1,4 +1,4 @@
-//! Option values that clap has no parser for.
+//! Parsers of option values that clap has none for: times, amounts of memory, cores, addresses, monitors.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use penfuzz_app::watch::Monitor;
 /// A time with its unit: `500ms`, `30s`, `5m`, `2h`, `1d`; a bare number is seconds.
 ///
 /// # Errors
-/// A sentence that says what is accepted.
+/// The value is not one; the message has an example.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -28,25 +28,25 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 }
 
 fn usage(text: &str) -> String {
-    format!("`{text}` is no time; write for example 500ms, 30s, 5m or 2h")
+    format!("`{text}` is not a time; write for example 500ms, 30s, 5m or 2h")
 }
 
 /// An amount of memory: `512M`, `2G`, or bytes.
 ///
 /// # Errors
-/// A sentence that says what is accepted.
+/// The value is not one; the message has an example.
 pub fn memory(text: &str) -> Result<u64, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let number: u64 =
-        number.parse().map_err(|_| format!("`{text}` is no amount of memory; write for example 512M or 2G"))?;
+        number.parse().map_err(|_| format!("`{text}` is not an amount of memory; write for example 512M or 2G"))?;
     let scale: u64 = match unit.to_ascii_uppercase().trim_end_matches('B').trim_end_matches('I') {
         "" => 1,
         "K" => 1 << 10,
         "M" => 1 << 20,
         "G" => 1 << 30,
         "T" => 1 << 40,
-        _ => return Err(format!("`{text}` is no amount of memory; write for example 512M or 2G")),
+        _ => return Err(format!("`{text}` is not an amount of memory; write for example 512M or 2G")),
     };
     let bytes = number.checked_mul(scale).ok_or_else(|| format!("`{text}` is too large"))?;
     if bytes < 16 << 20 { Err(format!("`{text}` is too small: at least 16M")) } else { Ok(bytes) }
@@ -59,9 +59,9 @@ pub struct Cores(pub Vec<usize>);
 /// A list of cores: `0-3`, `0,2`, `1`.
 ///
 /// # Errors
-/// A sentence that says what is accepted.
+/// The value is not one; the message has an example.
 pub fn cores(text: &str) -> Result<Cores, String> {
-    let usage = || format!("`{text}` is no list of cores; write for example 0-3 or 0,2");
+    let usage = || format!("`{text}` is not a list of cores; write for example 0-3 or 0,2");
     let mut all = std::collections::BTreeSet::new();
     for part in text.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -78,27 +78,26 @@ pub fn cores(text: &str) -> Result<Cores, String> {
 /// A host and a port: `host:7777`, `[::1]:7777`.
 ///
 /// # Errors
-/// A sentence that says what is accepted.
+/// The value is not one; the message has an example.
 pub fn host_and_port(text: &str) -> Result<String, String> {
-    let usage = || format!("`{text}` is no host and port; write for example farm2:7777");
+    let usage = || format!("`{text}` is not a host and port; write for example farm2:7777");
     let (host, port) = text.rsplit_once(':').ok_or_else(usage)?;
     let port_is_fine = port.parse::<u16>().is_ok_and(|p| p > 0);
     if host.is_empty() || !port_is_fine { Err(usage()) } else { Ok(text.to_owned()) }
 }
 
-/// A way of watching: `dashboard`, `lines`, `json`, `prometheus=ADDRESS:PORT`.
+/// A progress display: `dashboard`, `lines`, `json`, `prometheus=ADDRESS:PORT`.
 ///
 /// # Errors
-/// A sentence that says what is accepted.
+/// The value is not one; the message has an example.
 pub fn monitor(text: &str) -> Result<Monitor, String> {
     match text.split_once('=') {
         None if text == "dashboard" => Ok(Monitor::Dashboard),
         None if text == "lines" => Ok(Monitor::Lines),
         None if text == "json" => Ok(Monitor::Json),
-        Some(("prometheus", address)) => address
-            .parse()
-            .map(Monitor::Prometheus)
-            .map_err(|_| format!("`{address}` is no address and port; write for example prometheus=127.0.0.1:9184")),
+        Some(("prometheus", address)) => address.parse().map(Monitor::Prometheus).map_err(|_| {
+            format!("`{address}` is not an address and port; write for example prometheus=127.0.0.1:9184")
+        }),
         _ => Err(format!("there is no monitor `{text}`; there are dashboard, lines, json and prometheus=ADDRESS:PORT")),
     }
 }

@@ -1,5 +1,5 @@
-//! The text at the end of a search for boundary values: how many comparisons were met exactly, and for each the inputs at
-//! which its operands are equal or next to each other, or how near they came.
+//! The text at the end of a search for boundary values: how many comparisons were met exactly, and for each comparison the
+//! inputs that make its operands equal or neighbours, or how near the search came.
 
 use std::{fmt::Write, path::Path};
 
@@ -11,18 +11,18 @@ use super::{
     uncovered::{EQUAL, decimal_call, nearest},
 };
 
-/// Counts of what was asked for.
+/// Counts of comparisons and boundary values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Comparisons.
     pub comparisons: usize,
-    /// Those that were met exactly: an input makes the operands equal.
+    /// Comparisons that were met exactly: an input makes the operands equal.
     pub exact: usize,
-    /// Those that were not, though nothing known at compile time speaks against it.
+    /// Comparisons that were not, among those whose operands can be equal as far as is known at compile time.
     pub not_exact: usize,
     /// Boundary values next to equality: one below, one above.
     pub neighbours: usize,
-    /// Those of them that were met.
+    /// Neighbours that were met.
     pub neighbours_met: usize,
 }
 
@@ -45,7 +45,7 @@ impl Tally {
     }
 }
 
-/// The text for the search in output directory `dir`. Source files are read for the lines to show, when they are there.
+/// The text for the search in output directory `dir`. It shows source lines of the files that can be read.
 #[must_use]
 pub fn text(report: &Report, dir: &Path) -> String {
     let mut out = headline(report);
@@ -71,7 +71,7 @@ fn headline(report: &Report) -> String {
     head + &terminal::effort(report, true)
 }
 
-/// `f(1)  1.0 <= 1.0: true`, or how near it came.
+/// `f(1)   1.0 <= 1.0: true`, or how near the search came.
 fn describe(report: &Report, site: &Site, branch: &Branch) -> String {
     if branch.is_open() {
         let is_reached = branch.best_distance.is_some() || site.branches.iter().any(|b| !b.is_open());

@@ -1,4 +1,4 @@
-//! Pieces of C text from names that may hold any character.
+//! Pieces of C text from names that may contain any character.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -12,7 +12,7 @@ pub fn identifier(name: &str) -> String {
     name.chars().take(100).map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
 }
 
-/// Text that cannot end the comment it stands in, nor leave its line.
+/// Text for a comment: it cannot end the comment, nor leave its line.
 pub fn comment(text: &str) -> String {
     let one_line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     one_line.replace("*/", "* /").replace("/*", "/ *")
@@ -44,14 +44,14 @@ pub fn callable(function: &str) -> String {
     comment(&function.replace("(anonymous namespace)::", ""))
 }
 
-/// The rounding mode that the arguments ask for, by its C name; `None` for the default one.
+/// The C name of the rounding mode among the arguments; `None` for the default mode.
 pub fn directed_rounding(args: &[Arg]) -> Option<&str> {
     let mode = args.last().filter(|a| a.is_rounding())?;
     (mode.decimal != "FE_TONEAREST").then_some(&mode.decimal)
 }
 
-/// A call with these arguments, ready to paste; what a pointer points to is a compound literal. A rounding mode is set
-/// before it.
+/// A call with these arguments, ready to paste. The target of a pointer is a compound literal. A rounding mode is set before
+/// the call.
 pub fn call(report: &Report, args: &[Arg]) -> String {
     let texts: Vec<_> = with_outputs(&report.signature, args)
         .map(|(parameter, arg)| match (parameter, arg) {
@@ -64,8 +64,8 @@ pub fn call(report: &Report, args: &[Arg]) -> String {
     format!("{before}{}({})", callable(&report.function), texts.join(", "))
 }
 
-/// Every parameter with its argument, outputs with none; arguments without a parameter (the bytes of a harness) come
-/// last. The rounding mode is none of them.
+/// Every parameter with its argument. Outputs have none; arguments without a parameter (the bytes of a harness) come last. The
+/// rounding mode is left out.
 pub fn with_outputs<'a>(
     signature: &'a Signature,
     args: &'a [Arg],
@@ -86,12 +86,12 @@ pub fn decimals(args: &[Arg]) -> String {
     texts.join(", ")
 }
 
-/// The file is C++ by its name.
+/// Is the file C++, by its name?
 pub fn is_cxx(file: &Path) -> bool {
     extension(file).is_some_and(|e| ["cc", "cpp", "cxx", "c++", "C", "cp", "CPP"].contains(&e))
 }
 
-/// The file is C or C++ by its name.
+/// Is the file C or C++, by its name?
 pub fn is_source(file: &Path) -> bool {
     is_cxx(file) || extension(file) == Some("c")
 }
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn languages_are_told_by_the_extension() {
+    fn the_extension_decides_the_language() {
         assert!(is_cxx(Path::new("a.C")) && is_cxx(Path::new("a.cpp")) && !is_cxx(Path::new("a.c")));
         assert!(is_source(Path::new("a.c")) && !is_source(Path::new("a.bc")) && !is_source(Path::new("a")));
     }

@@ -9,7 +9,7 @@ use super::{
     model::{Branch, Branches, Finding, Parameter, Report, SCHEMA, Signature, Site, Status, Test},
 };
 
-/// Where the report says that [`SOURCE`] is.
+/// The path of [`SOURCE`] in the report.
 pub const FILE: &str = "/src/clamp.c";
 
 /// The function that [`report`] is about.

@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 use super::arg::Arg;
 
 pub use counts::{Count, Judged};
-pub use order::sort;
+pub use order::{places, sort};
 
-/// What was found, and how much there was to find.
+/// The exceptions that were found, and the operations that could raise some.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Exceptions {
-    /// Operations in scope: calls of math functions and conversions to integers, too.
+    /// Operations in scope, calls of math functions and conversions to integers included.
     pub operations: usize,
     /// Operations that raise an exception for some input.
     pub raising: usize,
@@ -50,7 +50,7 @@ impl Exception {
     pub const ALL: [Self; 6] =
         [Self::Invalid, Self::DivideByZero, Self::Overflow, Self::Conversion, Self::Underflow, Self::Inexact];
 
-    /// As in the report.
+    /// The name in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ impl Exception {
         }
     }
 
-    /// Is there so much of it that it is not listed without being asked for?
+    /// Is it so frequent that texts list it only with `--underflow`?
     #[must_use]
     pub fn is_noise(self) -> bool {
         self >= Self::Underflow
@@ -73,7 +73,7 @@ impl Exception {
 /// An input that raises an exception at a site.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Find {
-    /// What it raises.
+    /// The exception.
     pub exception: Exception,
     /// The operation, as C writes it: `*`, `log`, `(int)`.
     pub operation: String,
@@ -87,41 +87,41 @@ pub struct Find {
     pub column: u32,
     /// The arguments of the function under test, as simple as the exception allows.
     pub args: Vec<Arg>,
-    /// Operands of the operation when it first raised the exception in this run; empty when the run could not be observed.
+    /// Operands of the operation when it first raised the exception in this run; empty when the run was not observed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub operands: Vec<Number>,
     /// The operation's result; of an operation that gives an integer, the integer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Number>,
-    /// Times that the site raised it in this run.
+    /// How often the site raised it in this run.
     pub times: u64,
     /// What the function under test returned (`returned`), and what its pointers pointed to afterwards (`*name`); a structure
     /// word by word (`*name+8`), as doubles.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub output: Vec<Arg>,
-    /// Does the result of the function under test show it?
+    /// Where the result of the function under test shows it.
     pub shown: Shown,
-    /// Is it real? The run again, without hooks.
+    /// The confirmation by a second run without hooks.
     pub confirmed: Confirmation,
     /// Would the same computation stay in range with more precision (overflow and underflow only)? `None`: not computed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub avoidable: Option<bool>,
-    /// What the precise computation gives; only when there was one.
+    /// The values of the precise computation, when there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precise: Option<Precise>,
 }
 
-/// The values of a find in high precision, with a range of exponents that nothing leaves: decimal, rounded to six digits.
+/// The values of a find in high precision, with a range of exponents that no value leaves: decimal, rounded to six digits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Precise {
     /// The result of the operation.
     pub operation: String,
-    /// Those results of the function that operations gave, in the order of `output`. The exception is avoidable when all of
+    /// The results of the function that come from operations, in the order of `output`. The exception is avoidable when all of
     /// them are in the range of their type; it is not judged when there are none.
     pub results: Vec<String>,
 }
 
-/// A number that an operation met.
+/// An operand or a result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Number {
     /// As C writes it without loss: `0x1.8p+1`, `NAN`.
@@ -134,7 +134,7 @@ pub struct Number {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shown {
-    /// Nowhere: nobody will know.
+    /// Nowhere: the caller cannot notice it.
     Nowhere,
     /// The function returns nothing and fills in nothing that could show it.
     NoResult,
@@ -151,17 +151,17 @@ pub enum Shown {
     Fault(String),
 }
 
-/// What the replay without hooks showed.
+/// The result of the replay without hooks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confirmation {
-    /// In how far.
+    /// The degree.
     pub by: Confirmed,
-    /// Why it is not more; empty when there is nothing to say.
+    /// Why the degree is not higher; empty when there is no reason to give.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }
 
-/// Degrees of confirmation, best first.
+/// Degrees of confirmation, the strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Confirmed {
@@ -173,12 +173,12 @@ pub enum Confirmed {
     Value,
     /// The hardware's flag was raised, somewhere.
     Flag,
-    /// Not at all.
+    /// It was not confirmed.
     No,
 }
 
 impl Find {
-    /// Nobody would know from the function's result.
+    /// The function's result does not show it.
     #[must_use]
     pub fn is_silent(&self) -> bool {
         matches!(self.shown, Shown::Nowhere | Shown::NoResult)

@@ -1,5 +1,5 @@
-//! The text at the end of a campaign on floating-point exceptions: how many of each kind, then each find, worst first.
-//! Underflows are a line per function unless they are asked for: there are many, and most of them are meant.
+//! The text at the end of a search for floating-point exceptions: how many of each kind, then each find, worst first.
+//! Underflows are one line per function unless `--underflow` lists them: there are many, and most of them are intended.
 
 use std::{collections::BTreeMap, fmt::Write, path::Path};
 
@@ -29,7 +29,7 @@ pub fn text(report: &Report, dir: &Path, with_noise: bool) -> String {
     if !cfg!(feature = "mpfr") && exceptions.counts.iter().any(|c| c.pairs > 0 && could_be_judged(c)) {
         let _ = writeln!(
             out,
-            "\n`cargo build --release --features mpfr` tells which overflows and underflows are avoidable"
+            "\nBuilt with `cargo build --release --features mpfr`, penfuzz finds out which overflows and underflows are avoidable"
         );
     }
     out
@@ -71,13 +71,13 @@ fn judged(counts: &[Count], out: &mut String) {
         let rest = if all.not_judged > 0 { format!(" ({} not judged)", all.not_judged) } else { String::new() };
         Some(format!("{} of {} {}{rest}", all.avoidable, c.pairs, c.exception.name()))
     };
-    let told: Vec<_> = counts.iter().filter_map(of).collect();
-    if !told.is_empty() {
-        let _ = writeln!(out, "avoidable: {}", told.join(", "));
+    let texts: Vec<_> = counts.iter().filter_map(of).collect();
+    if !texts.is_empty() {
+        let _ = writeln!(out, "avoidable: {}", texts.join(", "));
     }
 }
 
-/// `: 1 invalid, 2 divide-by-zero`.
+/// `: 1 invalid, 2 divide-by-zero`; nothing without finds.
 fn kinds(counts: &[Count]) -> String {
     let found: Vec<_> =
         counts.iter().filter(|c| c.pairs > 0).map(|c| format!("{} {}", c.pairs, c.exception.name())).collect();
@@ -91,7 +91,7 @@ fn list_faults(title: &str, report: &Report, list: &[Finding], out: &mut String)
     }
 }
 
-/// One find in a few lines, with an empty one before.
+/// One find in a few lines, after an empty line.
 #[must_use]
 pub fn of(report: &Report, find: &Find) -> String {
     let mut out = String::new();
@@ -161,7 +161,7 @@ fn confirmed(find: &Find) -> String {
     if by.reason.is_empty() { text.to_owned() } else { format!("{text}: {}", by.reason) }
 }
 
-/// One line per function for what is not listed.
+/// One line per function for the finds that are not listed.
 fn fold(exceptions: &Exceptions, out: &mut String) {
     let mut by_function: BTreeMap<(Exception, &str), (usize, usize)> = BTreeMap::new();
     for find in exceptions.finds.iter().filter(|f| f.exception.is_noise()) {
@@ -211,7 +211,7 @@ mod tests {
         conversion.confirmed =
             Confirmation { by: Confirmed::Value, reason: "the operand lies outside the range".to_owned() };
         let mut lost = find(Exception::Overflow, 12, "exp", &[1e9], f64::INFINITY, Shown::Status(16));
-        lost.confirmed = Confirmation { by: Confirmed::No, reason: "nobody needs its result".to_owned() };
+        lost.confirmed = Confirmation { by: Confirmed::No, reason: "its result is not used".to_owned() };
         (lost.avoidable, lost.precise) = (Some(true), Some(precise("3.1e434294481", &["2.00000e180"])));
         let mut vanishing = find(Exception::Underflow, 4, "exp", &[-1e9], 0.0, returned("0.0"));
         (vanishing.avoidable, vanishing.precise) = (Some(false), Some(precise("1e-434294482", &["1e-434294482"])));
@@ -229,14 +229,14 @@ mod tests {
         report.goals = penfuzz_engine::saturation::Goals::Exceptions;
         report.crashes.clear();
         for find in &finds {
-            assert_eq!(find.args.len(), 1, "the argument x is told as the first of three");
+            assert_eq!(find.args.len(), 1, "x is the only argument shown");
         }
         report.exceptions = Some(Exceptions::new(20, &possible, finds, 7, "f"));
         report
     }
 
     #[test]
-    fn finds_are_told_worst_first_and_underflows_folded() {
+    fn finds_come_worst_first_and_underflows_folded() {
         insta::assert_snapshot!("exceptions", text(&report(), Path::new("out"), false));
     }
 
@@ -251,19 +251,19 @@ mod tests {
     fn nothing_found_is_one_line() {
         let mut report = report();
         report.exceptions = Some(Exceptions::new(3, &[(Exception::Overflow, 3)], Vec::new(), 0, "f"));
-        let told = text(&report, Path::new("out"), false);
-        assert!(told.starts_with("clamp (clamp.c): 0 exceptions at 0 of 3 operations\n123k evaluations"), "{told}");
+        let text = text(&report, Path::new("out"), false);
+        assert!(text.starts_with("clamp (clamp.c): 0 exceptions at 0 of 3 operations\n123k evaluations"), "{text}");
     }
 
     #[test]
-    fn an_exception_behind_no_result_is_told_to_be_not_judged() {
-        let told = computed(&precise("1.00000e380", &[]), None);
-        assert_eq!(told, "not judged: precisely computed this is 1.00000e380; no operation gave the result");
+    fn an_exception_behind_no_result_is_not_judged() {
+        let text = computed(&precise("1.00000e380", &[]), None);
+        assert_eq!(text, "not judged: precisely computed this is 1.00000e380; no operation gave the result");
     }
 
     #[test]
-    fn several_results_are_told_together() {
-        let told = computed(&precise("1.00000e380", &["1.00000e380", "2.0"]), Some(false));
-        assert_eq!(told, "not avoidable: precisely computed the results are 1.00000e380, 2.0");
+    fn several_results_are_one_line() {
+        let text = computed(&precise("1.00000e380", &["1.00000e380", "2.0"]), Some(false));
+        assert_eq!(text, "not avoidable: precisely computed the results are 1.00000e380, 2.0");
     }
 }

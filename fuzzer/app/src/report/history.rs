@@ -1,4 +1,4 @@
-//! How the branches were covered over time, from the `plot_data` of a campaign's clients.
+//! The branches covered over time, from the `plot_data` of a campaign's clients.
 
 use std::{
     fs::{self, File},
@@ -10,40 +10,41 @@ use std::{
 /// The file that each client appends to.
 const FILE: &str = "plot_data";
 
-/// Larger files are read in places only: weeks make many megabytes, and the page is written every few seconds.
+/// Size in bytes from which a file is sampled instead of read: weeks make many megabytes, and the page is written every few
+/// seconds.
 const WHOLE: u64 = 64 * 1024;
 
-/// Places of a large file that are read.
+/// Samples of a large file.
 const PLACES: u64 = 200;
 
-/// Bytes read at a place, enough for a line after a half one.
+/// Bytes of a sample: enough for one whole line after a partial one.
 const ROOM: usize = 512;
 
-/// Of all clients.
+/// The curves of all clients.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct History {
-    /// One per client, by name.
+    /// One per client, sorted by name.
     pub curves: Vec<Curve>,
 }
 
-/// Of one client.
+/// The curve of one client.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Curve {
     /// Name of the client; empty when there is only one.
     pub client: String,
-    /// Seconds of search and branches covered by then, in the order of time.
+    /// Seconds of search and branches covered until then, ascending.
     pub points: Vec<(f64, f64)>,
 }
 
 impl History {
-    /// The last moment; 0 without one.
+    /// The last point in time, in seconds; 0 without points.
     #[must_use]
     pub fn end(&self) -> f64 {
         self.curves.iter().filter_map(|c| c.points.last()).map(|p| p.0).fold(0.0, f64::max)
     }
 }
 
-/// Reads `DIR/plot_data` and `DIR/*/plot_data`. What cannot be read or understood is left out.
+/// Reads `DIR/plot_data` and `DIR/*/plot_data`. Files and lines that cannot be read or parsed are left out.
 #[must_use]
 pub fn read(dir: &Path) -> History {
     let mut curves = Vec::new();
@@ -64,13 +65,13 @@ pub fn curve(path: &Path, client: &str) -> Option<Curve> {
     let lines = lines(&file).ok()?;
     let (time, covered) = columns(lines.first()?)?;
     let mut points: Vec<(f64, f64)> = lines.iter().filter_map(|l| point(l, time, covered)).collect();
-    // A half line at the end of a killed campaign may read as anything.
+    // The partial last line of a killed campaign may parse as any number.
     points.retain(|(s, c)| s.is_finite() && c.is_finite() && *s >= 0.0 && *c >= 0.0);
     points.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
     Some(Curve { client: client.to_owned(), points })
 }
 
-/// Where the head line says that time and branches are.
+/// The columns of time and branches, by the names in the first line.
 fn columns(head: &str) -> Option<(usize, usize)> {
     let names: Vec<&str> = head.trim_start_matches('#').split(',').map(str::trim).collect();
     let place = |name: &str| names.iter().position(|n| *n == name);
@@ -82,7 +83,7 @@ fn point(line: &str, time: usize, covered: usize) -> Option<(f64, f64)> {
     Some((fields.get(time)?.parse().ok()?, fields.get(covered)?.parse().ok()?))
 }
 
-/// All lines of a small file; of a large one the first, the last and some in between.
+/// All lines of a small file; the first, the last and samples in between of a large one.
 fn lines(file: &File) -> io::Result<Vec<String>> {
     let size = file.metadata()?.len();
     let whole = |bytes: &[u8]| String::from_utf8_lossy(bytes).lines().map(str::to_owned).collect::<Vec<_>>();
@@ -92,7 +93,7 @@ fn lines(file: &File) -> io::Result<Vec<String>> {
     let mut lines: Vec<String> = whole(&read_at(file, 0, ROOM)?).into_iter().take(2).collect();
     for i in 1..PLACES {
         let bytes = read_at(file, size / PLACES * i, ROOM)?;
-        // The first is hardly whole, nor is the last.
+        // The first line of a sample is partial in general, and so is the last.
         lines.extend(whole(&bytes).into_iter().nth(1));
     }
     lines.extend(whole(&read_at(file, size - ROOM as u64, ROOM)?).pop());
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_understood_is_left_out() {
+    fn what_cannot_be_parsed_is_left_out() {
         let history = written(&[("plot_data", "0, 0, 500, 3\nx\n\n5, 0, 9, -7\n6, 0, 900, nan\n7, 0, 1")]);
         assert_eq!(history.curves[0].points, [(0.0, 3.0)]);
         assert_eq!(written(&[]), History::default());
@@ -158,6 +159,6 @@ mod tests {
         let points = written(&[("plot_data", &text)]).curves.remove(0).points;
         assert!((150..=202).contains(&points.len()), "{}", points.len());
         assert_eq!((points[0], points[points.len() - 1]), ((0.0, 0.0), (199_999.0, 199.0)));
-        assert!(points.iter().all(|(s, c)| ((s / 1000.0).floor() - c).abs() < 0.5), "no line is read by half");
+        assert!(points.iter().all(|(s, c)| ((s / 1000.0).floor() - c).abs() < 0.5), "no partial line is taken");
     }
 }

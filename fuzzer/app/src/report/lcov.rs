@@ -2,8 +2,8 @@
 //!
 //! Counts are numbers of emitted tests that pass a branch, not of evaluations; a branch that only inputs outside the
 //! emitted tests pass (those that crash) counts 1. Only lines that hold a site, and the first line of the function
-//! under test, are known: the others have no `DA` record. Of other functions in scope the line of the first site
-//! stands for the line of the definition.
+//! under test, are known: the others have no `DA` record. For other functions in scope, the line of the first site is
+//! given as the line of the definition.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -30,7 +30,7 @@ pub fn tracefile(report: &Report) -> String {
     out
 }
 
-/// For each branch of each site, how many emitted tests pass it, and 1 at least when it is covered.
+/// For each branch of each site, the number of emitted tests that pass it; at least 1 when it is covered.
 fn taken_by_tests(report: &Report) -> Vec<Vec<usize>> {
     let covered =
         |b: &Branch| usize::from(matches!(b.status, Status::Covered | Status::Saturated | Status::CoveredByCrash));
@@ -49,7 +49,7 @@ fn taken_by_tests(report: &Report) -> Vec<Vec<usize>> {
     counts
 }
 
-/// What is known about one source file.
+/// The record of one source file.
 #[derive(Default)]
 struct Record {
     /// Name to line and count of calls.
@@ -83,7 +83,7 @@ impl Record {
     }
 
     fn pass(&mut self, line: u32, count: usize) {
-        // Line 0 is how debug information says that it does not know.
+        // In debug information, line 0 is an unknown line.
         if line > 0 {
             let known = self.lines.entry(line).or_default();
             *known = (*known).max(count);
@@ -115,7 +115,7 @@ impl Record {
     }
 }
 
-/// `-` says that the site was never reached.
+/// The branches of a site. A count of `-` means that the site was never reached.
 fn print_block(line: u32, block: usize, counts: &[usize], out: &mut String) {
     let reached = counts.iter().any(|count| *count > 0);
     for (branch, count) in counts.iter().enumerate() {

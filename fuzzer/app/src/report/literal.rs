@@ -1,4 +1,4 @@
-//! Values as text that loses nothing: C literals that reproduce every bit, and the shortest decimals that read back
+//! Values as text without loss: C literals that reproduce every bit, and the shortest decimals that read back
 //! to the same value.
 //!
 //! | value | literal |
@@ -6,7 +6,7 @@
 //! | finite floats | C99 hex floats: `0x1.8p+1`, `-0x0p+0`, `0x0.0000000000001p-1022`; `f` at the end for `float` |
 //! | infinities | `INFINITY`, `-INFINITY` (of `<math.h>`) |
 //! | the quiet NaN without payload | `NAN`, `-NAN` (of `<math.h>`) |
-//! | other NaNs | `__builtin_nan("0x1")`, `__builtin_nans("0x1")` (signaling), which gcc and clang know |
+//! | other NaNs | `__builtin_nan("0x1")`, `__builtin_nans("0x1")` (signaling), of gcc and clang |
 //! | integers | hex with the suffix of the type; the smallest as `(-0x7fffffffffffffffLL - 1)` |
 //! | rounding modes | their number in an input; the decimal is C's name, `FE_DOWNWARD` |
 
@@ -43,7 +43,7 @@ pub fn kind_name(kind: Kind) -> &'static str {
     ALL.iter().find(|(k, _)| *k == kind).expect("every kind has a name").1
 }
 
-/// The kind of a name that [`kind_name`] gives; `None` for `void` and anything else.
+/// The inverse of [`kind_name`]; `None` for `void` and any other name.
 #[must_use]
 pub fn kind_named(name: &str) -> Option<Kind> {
     ALL.iter().find(|(_, n)| *n == name).map(|(kind, _)| *kind)
@@ -156,7 +156,7 @@ fn nan(sign: &str, suffix: &str, quiet: bool, payload: u64) -> String {
     }
 }
 
-/// The shortest decimal that reads back to the same value; `inf`, `-inf`, `nan`, `-nan` for what has none. (The
+/// The shortest decimal that reads back to the same value; `inf`, `-inf`, `nan`, `-nan` for values without one. (The
 /// payload of a NaN is in [`raw`] only.)
 #[must_use]
 pub fn decimal(kind: Kind, bits: u64) -> String {

@@ -1,4 +1,5 @@
-//! What a campaign leaves behind. Every format is one file here and a function of the same [`Report`]:
+//! The files that a campaign writes for people and programs. Every format is one file here and a function of the same
+//! [`Report`], so that all of them show the same figures:
 //!
 //! | file | written by | for |
 //! | --- | --- | --- |
@@ -7,6 +8,9 @@
 //! | `report.html` | [`html`] | people with a browser, also while the campaign runs |
 //! | `tests/test_FUNCTION.c` | [`unit_test`] | a C compiler; gcov |
 //! | (terminal) | [`summary`], [`boundary`], [`exceptions_text`] | people |
+//!
+//! Imports run one way: texts and pages import the parts they share (`terminal`, `uncovered`, `sources`, `files`), these import
+//! the types (`model`, `exceptions`, `arg`), and all of them import [`format`](mod@format).
 
 mod arg;
 pub mod boundary;
@@ -41,8 +45,8 @@ pub use arg::{Arg, Operand, ROUNDING_MODE};
 pub use exceptions::{Exception, Exceptions, Find, Shown};
 pub use model::*;
 
-/// Writes every report of a campaign into its output directory, each file durably and at once; the directories are
-/// created when they are missing.
+/// Writes every report of a campaign into its output directory, each file durably and as a whole. Creates the directories
+/// when they are missing.
 ///
 /// # Errors
 /// Those of the file system, with the path and what was tried.
@@ -55,7 +59,7 @@ pub fn write_all(dir: &Path, report: &Report) -> io::Result<()> {
         atomic::write(&dir.join(files::LCOV), lcov::tracefile(report).as_bytes())?;
     }
     atomic::write(&dir.join(files::HTML), html::page(report, &history::read(dir)).as_bytes())?;
-    // Last, so that whoever sees a new report finds the files that belong to it.
+    // Last: a program that sees a new report.json finds the other files of the same state.
     atomic::write(&dir.join(files::JSON), json::to_string(report).as_bytes())
 }
 

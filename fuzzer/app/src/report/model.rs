@@ -1,4 +1,4 @@
-//! What a campaign found, in one type: every report (JSON, lcov, unit tests, the summary on the terminal) is derived
+//! The outcome of a campaign in one type. Every report (JSON, lcov, unit tests, the page, the text on the terminal) is derived
 //! from [`Report`], and `report.json` is its serialization (schema 1).
 
 use penfuzz_engine::{program::Rounding, saturation::Goals};
@@ -12,7 +12,7 @@ use super::{
 /// The version of the `report.json` schema.
 pub const SCHEMA: u32 = 1;
 
-/// The [kind](Parameter::kind) of a structure that the callee fills in.
+/// The [kind](Parameter::kind) of a parameter that points to a structure for the callee to fill in.
 pub const OUTPUT_KIND: &str = "output";
 
 /// The outcome of a campaign on one function.
@@ -20,9 +20,9 @@ pub const OUTPUT_KIND: &str = "output";
 pub struct Report {
     /// [`SCHEMA`].
     pub schema: u32,
-    /// The target as the user named it.
+    /// The target as on the command line.
     pub target: String,
-    /// The sources the target was compiled from, when penfuzz compiled it; empty for a linked file.
+    /// The sources that penfuzz compiled; empty for a linked file.
     #[serde(default)]
     pub sources: Vec<String>,
     /// Compiler flags the sources need (`--cflag`).
@@ -39,10 +39,10 @@ pub struct Report {
     pub seed: u64,
     /// Name of the search (`targeted`, `paper`, …).
     pub search: String,
-    /// Rounding modes that the function was called in; with `all`, the mode is the last of the arguments everywhere.
+    /// Rounding modes in which the function was called; with `all`, the mode is the last of the arguments everywhere.
     #[serde(default, skip_serializing_if = "Rounding::is_nearest")]
     pub rounding: Rounding,
-    /// What was searched for.
+    /// The kind of goals.
     #[serde(default, skip_serializing_if = "Goals::are_branches")]
     pub goals: Goals,
     /// Branch counts.
@@ -53,9 +53,9 @@ pub struct Report {
     pub seconds: f64,
     /// Evaluations per second of wall time.
     pub evaluations_per_second: f64,
-    /// Why the campaign ended: `saturated`, `max-time`, `max-evals`, `interrupted`, or `workers-die` when the target kills one
-    /// worker process after the other and nothing new comes of it; `running` as long as it goes on;
-    /// `merged` when it was put together from others and has not been run.
+    /// Why the campaign ended: `saturated`, `max-time`, `max-evals`, `interrupted`, or `workers-die` when the target ended one
+    /// worker process after the other without a new find; `running` until it ends; `merged` for a campaign that was merged
+    /// from others and has not run.
     pub stop_reason: String,
     /// Every site in scope, in source order.
     pub sites: Vec<Site>,
@@ -65,7 +65,7 @@ pub struct Report {
     pub crashes: Vec<Finding>,
     /// One entry per distinct place.
     pub hangs: Vec<Finding>,
-    /// Floating-point exceptions in detail; of campaigns that searched for them and have come to an end.
+    /// Floating-point exceptions in detail; only in campaigns that search for them, at their end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exceptions: Option<Exceptions>,
 }
@@ -73,7 +73,7 @@ pub struct Report {
 /// A C prototype.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Signature {
-    /// The name the linker sees (differs from the source name in C++).
+    /// The name for the linker (differs from the source name in C++).
     pub symbol: String,
     /// The result type as C writes it.
     pub result: String,
@@ -131,7 +131,7 @@ impl Parameter {
 /// Counts of branches in scope.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Branches {
-    /// All branches of all sites in scope, or what is asked for in their place ([`Report::goals`]).
+    /// All branches of all sites in scope, or the other goals of the campaign ([`Report::goals`]).
     pub total: usize,
     /// Passed by some evaluation.
     pub covered: usize,
@@ -154,7 +154,7 @@ pub struct Site {
     pub line: u32,
     /// Column, from 1; 0 when unknown.
     pub column: u32,
-    /// `branch`, `switch` or `select`; `comparison` where boundary values are asked for, `operation` where exceptions are.
+    /// `branch`, `switch` or `select`; `comparison` in a search for boundary values, `operation` in one for exceptions.
     pub kind: String,
     /// Of an operation, as C writes it: `*`, `log`, `(int)`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -174,10 +174,10 @@ pub struct Branch {
     /// `true`, `false`, `default`, or the case values of a switch destination (`case 1, 2`); `below`, `equal` or `above` of a
     /// comparison; `overflow`, `underflow`, `divide-by-zero`, `invalid` or `inexact` of an operation.
     pub outcome: String,
-    /// What is known about it.
+    /// Its state.
     pub status: Status,
-    /// What the targeted search spent while aiming at it, covered since or not: one unit per evaluation, and one per 64 loop
-    /// iterations and calls in it. 0 for the other searches, and for branches that were covered on the way elsewhere.
+    /// The budget that the targeted search spent on this branch, covered or not: one unit per evaluation, and one per 64 loop
+    /// iterations and calls in it. 0 for the other searches, and for branches covered during the search for another one.
     pub evaluations: u64,
     /// The count of evaluations when it was first taken; `None` when it is not covered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -190,7 +190,7 @@ pub struct Branch {
     /// Of an uncovered branch, the input that got to `best_distance`, simplified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best_input: Option<Vec<Arg>>,
-    /// Of a boundary value that `input` meets: the operands there.
+    /// The operands, when `input` meets this boundary value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub met: Option<Met>,
 }
@@ -206,9 +206,9 @@ impl Branch {
 /// The comparison where a boundary value was first met.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Met {
-    /// What stands before the operator.
+    /// The operand before the operator.
     pub left: Operand,
-    /// What stands behind it.
+    /// The operand behind the operator.
     pub right: Operand,
     /// `true` or `false`: whether the condition holds there.
     pub outcome: String,
@@ -246,7 +246,7 @@ pub struct Test {
 pub struct Finding {
     /// The input that found it: a file in `crashes/` or `hangs/`, relative to the output directory.
     pub file: String,
-    /// What happened: `SIGSEGV at 0x0`, `SIGABRT`, `exit(3)`, `out of fuel`, `no answer after 1 s`.
+    /// The fault: `SIGSEGV at 0x0`, `SIGABRT`, `exit(3)`, `out of fuel`, `no answer after 1 s`.
     pub reason: String,
     /// Where: `function (file:line)`, or `module+0xoffset`.
     pub place: String,

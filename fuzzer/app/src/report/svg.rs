@@ -1,11 +1,11 @@
-//! Pieces of SVG. Colours are classes of the page's style sheet, so that a plot follows the reader's light or dark
-//! scheme; that is why no plotting library draws here: those put colours into the picture.
+//! Pieces of SVG. Colours are classes of the page's style sheet, so that a plot follows the light or dark scheme of the browser.
+//! A plotting library would put fixed colours into the picture.
 
 use std::fmt::Write;
 
 use super::format::escape;
 
-/// From values to coordinates.
+/// A map from values to coordinates.
 #[derive(Debug, Clone, Copy)]
 pub struct Scale {
     from: (f64, f64),
@@ -14,12 +14,12 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// Linear.
+    /// A linear scale.
     pub fn linear(from: (f64, f64), to: (f64, f64)) -> Self {
         Self { from, to, log: false }
     }
 
-    /// Logarithmic; `from` is positive.
+    /// A logarithmic scale; `from` must be positive.
     pub fn log(from: (f64, f64), to: (f64, f64)) -> Self {
         Self { from, to, log: true }
     }
@@ -37,7 +37,7 @@ impl Scale {
         self.from
     }
 
-    /// Round values to label, about so many of a linear scale, every power of ten of a logarithmic one.
+    /// Round values for labels: about this many on a linear scale, every power of ten on a logarithmic one.
     pub fn ticks(&self, about: usize) -> Vec<f64> {
         let (a, b) = self.from;
         if self.log {
@@ -57,13 +57,13 @@ pub fn round_step(least: f64) -> f64 {
     [1.0, 2.0, 5.0, 10.0].into_iter().map(|f| f * unit).find(|s| *s >= least * 0.999_999).unwrap_or(unit * 10.0)
 }
 
-/// A value on an axis, without digits that it does not need.
+/// A value on an axis: four decimal places without trailing zeros.
 pub fn label(value: f64) -> String {
     let text = format!("{value:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Opens a picture; `</svg>` is the caller's.
+/// The start of a picture; the caller adds `</svg>`.
 pub fn open(class: &str, width: f64, height: f64, what: &str) -> String {
     format!(
         "<svg class=\"{class}\" viewBox=\"0 0 {width} {height}\" xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" \
@@ -72,7 +72,7 @@ pub fn open(class: &str, width: f64, height: f64, what: &str) -> String {
     )
 }
 
-/// Text at a point; `class` says how it is aligned.
+/// Text at a point; `class` sets its alignment.
 pub fn text(x: f64, y: f64, class: &str, text: &str) -> String {
     format!("<text x=\"{x:.1}\" y=\"{y:.1}\" class=\"{class}\">{}</text>\n", escape(text))
 }
@@ -99,8 +99,8 @@ pub fn steps(points: impl Iterator<Item = (f64, f64)>) -> String {
     out
 }
 
-/// Moves labels apart: coordinates at least `gap` from one another, within the limits, in the order and near the places
-/// of those that are wanted (ascending).
+/// Moves labels apart: returns coordinates at least `gap` from one another, within the limits, in the order of `wanted`
+/// (ascending) and near it.
 pub fn apart(wanted: &[f64], gap: f64, limits: (f64, f64)) -> Vec<f64> {
     let mut out = Vec::with_capacity(wanted.len());
     let mut free = limits.0;

@@ -1,12 +1,11 @@
 //! `tests/test_FUNCTION.c`: a program that calls the function under test with the arguments of every emitted test,
-//! so that the coverage of a campaign can be had again with nothing but a C compiler and gcov.
+//! so that a C compiler and gcov are enough to reproduce the coverage of a campaign.
 //!
-//! The program *declares* the function under a name of its own and binds that to the symbol: a compiler then
-//! neither takes a `pow` for the one it knows and evaluates the call itself, nor stumbles over the declaration in
-//! `<math.h>`. Types are the fixed-width ones of the same size, so no header of the project is needed.
+//! The program *declares* the function under a name of its own and binds that name to the symbol. Otherwise a compiler
+//! would evaluate the call of a `pow` as the built-in one, or report a conflict with the declaration in `<math.h>`. Types are the fixed-width ones of the same size, so no header of the project is needed.
 //!
 //! It *includes the source file* instead ([`includes_source`]) when there is no other way to call the function: it
-//! is `static`, or its result or a parameter has a type that only the project's own headers know.
+//! is `static`, or its result or a parameter has a type that only the project's own headers define.
 //!
 //! A test whose arguments include a directed rounding mode calls the function in it and restores the default one before
 //! it prints anything.

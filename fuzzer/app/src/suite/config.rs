@@ -1,4 +1,4 @@
-//! `suite.toml`: many functions to fuzz, and how the sources they live in are had and built.
+//! `suite.toml`: many functions to fuzz, and how their sources are fetched and built.
 //!
 //! ```toml
 //! name = "fdlibm"
@@ -35,7 +35,7 @@ use super::{
 };
 use crate::context::{Context, Result, bail};
 
-/// A suite as its file says it, with the sources at hand.
+/// A suite as its file describes it, with the sources fetched.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Suite {
@@ -58,7 +58,7 @@ pub struct Suite {
     /// The files that [`Build::support`] and [`Build::setup`] name, absolute; filled in by [`load`].
     #[serde(skip)]
     pub support_files: Vec<PathBuf>,
-    /// Those among them that [`Build::setup`] names: nothing asks for them by name.
+    /// Those among them that [`Build::setup`] names: they are linked although no symbol of them is used.
     #[serde(skip)]
     pub setup_files: Vec<PathBuf>,
 }
@@ -67,7 +67,7 @@ pub struct Suite {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Build {
-    /// Compiler flags; `{sources}` stands for the absolute directory of the sources.
+    /// Compiler flags; `{sources}` is replaced by the absolute directory of the sources.
     #[serde(default)]
     pub flags: Vec<String>,
     /// Source files (or patterns with `*`, `?`, `**`) that are linked with every target, relative to the sources; what
@@ -78,7 +78,7 @@ pub struct Build {
     /// function with `__attribute__((constructor))`.
     #[serde(default)]
     pub setup: Vec<String>,
-    /// Libraries, as the linker is told of them: `-lm`.
+    /// Libraries, as arguments of the linker: `-lm`.
     #[serde(default)]
     pub libs: Vec<String>,
 }
@@ -96,15 +96,15 @@ pub struct TargetSpec {
     /// Compiler flags besides those of the suite.
     #[serde(default)]
     pub flags: Vec<String>,
-    /// Rounding modes that it is called in, when the command line does not say.
+    /// Rounding modes in which it is called, unless the command line sets them.
     #[serde(default)]
     pub rounding: Option<Rounding>,
-    /// What a paper reports on it.
+    /// Published figures on it.
     #[serde(default)]
     pub paper: Option<Paper>,
 }
 
-/// Published figures on a function, to stand beside ours; each may be missing. (`CoverMe`, PLDI 2017, Tables 2
+/// Published figures on a function, for comparison with ours; each may be missing. (`CoverMe`, PLDI 2017, Tables 2
 /// and 3.)
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -177,8 +177,8 @@ pub fn keep_only(suites: &mut [Suite], patterns: &[String]) -> Result<()> {
 /// Reads a suite, fetches its sources if they are missing, and finds its files.
 ///
 /// # Errors
-/// The file cannot be read or says something impossible, the fetch script fails, or a file is missing; the message
-/// says which and what to do.
+/// The file cannot be read or is contradictory, the fetch script fails, or a file is missing. The message names it and has a
+/// hint what to do.
 pub fn load(path: &Path) -> Result<Suite> {
     let text = fs::read_to_string(path).context(|| format!("cannot read the suite {}", path.display()))?;
     let mut suite = parse(&text, path)?;
@@ -226,14 +226,14 @@ fn parse(text: &str, path: &Path) -> Result<Suite> {
     Ok(suite)
 }
 
-/// One plain component, not hidden and not taken for an option.
+/// Is the name one plain path component, neither hidden nor an option?
 pub(super) fn is_directory_name(name: &str) -> bool {
     !name.is_empty()
         && !name.starts_with(['-', '.'])
         && name.chars().all(|c| c.is_alphanumeric() || "-_.+,=".contains(c))
 }
 
-/// Takes out `.` and `..` without asking the file system: the directory may not be there yet.
+/// Removes `.` and `..` without access to the file system: the directory may not exist yet.
 fn tidy(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for component in path.components() {

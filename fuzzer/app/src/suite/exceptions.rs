@@ -38,7 +38,7 @@ pub struct Table {
     pub seconds: f64,
     /// The targets that ended with a report, in the order of the suite.
     pub targets: Vec<Row>,
-    /// The names of those that did not.
+    /// The names of the targets that ended without one.
     pub failed: Vec<String>,
     /// Sums over `targets`, one per exception, worst first.
     pub totals: Vec<Total>,
@@ -66,11 +66,11 @@ pub struct Row {
 /// Sums for one exception.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Total {
-    /// Which.
+    /// The exception.
     pub exception: Exception,
     /// Input-site pairs over all functions under test; a site that several of them reach counts once for each.
     pub pairs: usize,
-    /// Pairs whose site stands in the function under test itself, so that each operation belongs to one function, as Ariadne
+    /// Pairs whose site is in the function under test itself, so that each operation belongs to one function, as Ariadne
     /// counts (Barr et al., POPL 2013, Sect. 5).
     pub own: usize,
     /// Different sites over all functions under test, each counted once.
@@ -87,7 +87,7 @@ pub struct Total {
 }
 
 impl Total {
-    /// The whole sum: pairs of targets of which none was computed again are not judged.
+    /// The sum with pairs of targets without a precise computation counted as not judged.
     fn over(mut self, sites: &BTreeSet<Place>) -> Self {
         self.distinct = sites.len();
         if let Some(judged) = &mut self.judged {
@@ -164,7 +164,7 @@ impl Table {
         serde_json::to_string_pretty(self).expect("a table is plain data") + "\n"
     }
 
-    /// For people: a line per target with a find, then the sums.
+    /// The table as text: a line per target with a find, then the sums.
     #[must_use]
     pub fn text(&self) -> String {
         let width = self.targets.iter().map(|t| t.name.chars().count()).max().unwrap_or(0).max(8);
@@ -225,7 +225,7 @@ impl Table {
     }
 }
 
-/// In the table; `exceptions.json` has the inexact ones, too.
+/// The columns of the table; `exceptions.json` has inexact results as well.
 const LISTED: [Exception; 5] =
     [Exception::Invalid, Exception::DivideByZero, Exception::Overflow, Exception::Conversion, Exception::Underflow];
 

@@ -25,7 +25,7 @@ pub(super) fn fetch_if_missing(suite: &Suite, directory: &Path, path: &Path) -> 
     let script = directory.join(script);
     eprintln!("suite {}: fetching the sources with {}", suite.name, script.display());
     if let Err(error) = run_script(&script, directory) {
-        // Half-fetched sources would be taken for whole ones the next time.
+        // The next run would take partial sources for complete ones.
         let _ = fs::remove_dir_all(sources);
         return Err(error);
     }

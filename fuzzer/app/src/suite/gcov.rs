@@ -48,7 +48,7 @@ struct Branch {
     throw: bool,
 }
 
-/// The branches of the function with this linker name, by line; `None` when gcov does not know the function.
+/// The branches of the function with this linker name, by line; `None` when gcov has no such function.
 ///
 /// # Errors
 /// The text is not gcov's JSON.

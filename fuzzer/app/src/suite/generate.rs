@@ -63,11 +63,11 @@ fn one_condition() -> usize {
 pub struct Without {
     /// Pattern of names.
     pub function: String,
-    /// For the reader of the suite.
+    /// Why, for the reader of the suite.
     pub reason: String,
 }
 
-/// What a recipe gives.
+/// The result of a recipe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Generated {
     /// The suite file.
@@ -78,10 +78,10 @@ pub struct Generated {
     pub left_out: BTreeMap<String, String>,
 }
 
-/// Follows a recipe: fetches the sources if they are missing, compiles them, and looks at what functions there are.
+/// Follows a recipe: fetches the sources if they are missing, compiles them, and selects from the functions in them.
 ///
 /// # Errors
-/// The recipe cannot be read or says something impossible, or the sources cannot be had, compiled or linked.
+/// The recipe cannot be read or is contradictory, or the sources cannot be fetched, compiled or linked.
 pub fn generate(path: &Path) -> Result<Generated> {
     let text = fs::read_to_string(path).context(|| format!("cannot read the recipe {}", path.display()))?;
     let mut suite: Suite = toml::from_str(&text).context(|| format!("{} is not a recipe", path.display()))?;
@@ -89,7 +89,7 @@ pub fn generate(path: &Path) -> Result<Generated> {
         bail!("{}: a recipe needs a [generate] table with `files`", path.display());
     };
     if !suite.targets.is_empty() {
-        bail!("{}: a recipe has no [[target]]: they are generated", path.display());
+        bail!("{}: a recipe must have no [[target]]; they are generated", path.display());
     }
     provide(&mut suite, path)?;
     let files = find(&suite.sources, &rules.files, path, "files")?;
@@ -122,7 +122,7 @@ struct Chosen {
     function: String,
 }
 
-/// The functions by what became of them.
+/// The functions that became targets, and those that did not by reason.
 #[derive(Debug, Default)]
 struct Choice {
     targets: Vec<Chosen>,
@@ -190,11 +190,11 @@ fn target(sources: &Path, e: Entry) -> Chosen {
     let (file, root) = (PathBuf::from(&e.file), sources.canonicalize().unwrap_or_else(|_| sources.to_path_buf()));
     let file = file.canonicalize().unwrap_or(file);
     let file = file.strip_prefix(&root).unwrap_or(&file).to_string_lossy().into_owned();
-    // C++ overloads share their name, and what stands in a template's name cannot name a directory.
+    // C++ overloads share their name, and the characters of a template's name cannot name a directory.
     Chosen { name: if is_directory_name(&e.name) { e.name } else { e.symbol.clone() }, file, function: e.symbol }
 }
 
-/// The name in the source is the better one, unless two functions have it.
+/// Targets have the name in the source, unless two functions share it: these have their linker names.
 fn by_symbol_where_needed(targets: &mut [Chosen]) {
     let mut count: BTreeMap<String, usize> = BTreeMap::new();
     for t in targets.iter() {
@@ -223,13 +223,13 @@ fn written(recipe: &str, path: &Path, choice: &Choice) -> String {
     out
 }
 
-/// The text of the recipe but for its `generate` tables, with the comments in front of what stays.
+/// The text of the recipe without its `generate` tables. Comments stay with the lines that follow them.
 fn without_rules(recipe: &str) -> String {
     let (mut out, mut pending) = (String::new(), String::new());
     let mut inside = false;
     for line in recipe.lines() {
         if line.trim().is_empty() || line.trim_start().starts_with('#') {
-            // Whether it stays depends on what follows.
+            // It stays if the next line does.
             pending.push_str(line);
             pending.push('\n');
             continue;

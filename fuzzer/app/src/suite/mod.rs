@@ -5,8 +5,8 @@
 //!                                   |                                              |
 //!                                   +----------- table <-------- referee (gcov) <--+
 //! ```
-//! Each target runs in a process of its own, so a target that takes its process down costs one row and not the
-//! suite. `suite.json` is written again after every target: whatever ends the suite, what is finished is there.
+//! Each target runs in a process of its own, so a target that ends its process costs one row and not the suite. `suite.json` is
+//! written again after every target: when the suite is killed, the finished targets are in it.
 
 pub mod child;
 pub mod config;

@@ -1,4 +1,4 @@
-//! Objects of source files that many programs share, compiled once: for gcov's programs, and for those of other fuzzers.
+//! Objects of source files that many programs share, compiled once: for the programs of gcov and of other fuzzers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use crate::context::{Context, Result, bail};
 use crate::report::c_text::is_cxx;
 use crate::report::unit_test;
 
-/// Lines of a compiler's or linker's messages that are passed on.
+/// Lines of a compiler's or linker's messages that an error shows.
 const SHOWN_LINES: usize = 6;
 
-/// A compiler and what it needs around it.
+/// A compiler with its environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compiler {
     /// The driver for C, which links as well.
@@ -24,7 +24,7 @@ pub struct Compiler {
     pub cxx: PathBuf,
     /// Environment besides the user's own.
     pub environment: Vec<(String, String)>,
-    /// Tells one version from another in the cache.
+    /// The version, which is part of the key in the cache.
     pub version: String,
 }
 
@@ -81,7 +81,7 @@ impl Compiler {
         if is_fresh(&object, &needs) {
             return Ok(object);
         }
-        // Made aside and renamed, so that others see a whole file or none. The list of what it was made from goes first.
+        // Written elsewhere and renamed, so that other processes see a whole file or none. The list of its inputs goes first.
         let aside = tempfile::tempdir_in(cache).context(|| format!("cannot write to {}", cache.display()))?;
         let (new_object, new_needs) = (aside.path().join("o"), aside.path().join("d"));
         let list = format!("-MF{}", new_needs.display());
@@ -94,7 +94,7 @@ impl Compiler {
     }
 }
 
-/// The program has a `main`, so that of the sources goes by another name.
+/// The options with one that renames a `main` in the source: the program has its own.
 pub fn without_main<'a>(source: &Path, options: &[&'a str]) -> Vec<&'a str> {
     let renamed = unit_test::defines_main(source).then_some("-Dmain=program_main");
     options.iter().copied().chain(renamed).collect()
@@ -125,7 +125,8 @@ pub fn gcc_version() -> &'static str {
     })
 }
 
-/// A list that cannot be read (a name with a space, say) makes the object stale: it is compiled again.
+/// Is the object newer than all files in its list? One in a list that cannot be read (a name with a space, for example) is
+/// compiled again.
 fn is_fresh(object: &Path, needs: &Path) -> bool {
     let modified = |path: &Path| -> Option<SystemTime> { fs::metadata(path).ok()?.modified().ok() };
     let (Some(made), Ok(text)) = (modified(object), fs::read_to_string(needs)) else {

@@ -43,7 +43,7 @@ pub struct Row {
     pub file: String,
     /// The function under test.
     pub function: String,
-    /// What was searched for.
+    /// The kind of goals.
     #[serde(default, skip_serializing_if = "Goals::are_branches")]
     pub goals: Goals,
     /// Our own counts; all 0 when the target failed.
@@ -58,12 +58,12 @@ pub struct Row {
     pub crashes: usize,
     /// Distinct hangs.
     pub hangs: usize,
-    /// The referee's counts, when one was asked for and could tell.
+    /// The referee's counts, with `--referee` and when it succeeded.
     pub referee: Option<Referee>,
-    /// Lines on which the referee and we do not agree.
+    /// Lines on which the counts of the referee and of penfuzz differ.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub differences: Vec<LineDifference>,
-    /// What a paper reports on the function.
+    /// Published figures on the function.
     pub paper: Option<Paper>,
     /// What went wrong with the target or with its referee.
     pub error: Option<String>,

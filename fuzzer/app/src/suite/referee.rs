@@ -1,4 +1,4 @@
-//! The gcov referee: the coverage of a campaign by a count that is not ours.
+//! The gcov referee: the coverage of a campaign, counted independently of penfuzz.
 //!
 //! The target's file is compiled by `gcc -O0 --coverage`, linked with the test program that the campaign emitted,
 //! run, and gcov counts the branches of the function under test: how many there are and how many some test takes.
@@ -39,7 +39,7 @@ pub struct RefereeCount {
     pub branches: Vec<TakenBranch>,
 }
 
-/// What the referee needs to know.
+/// The input of the referee.
 #[derive(Debug, Clone, Copy)]
 pub struct Job<'a> {
     /// The campaign's outcome; its emitted tests are run.
@@ -61,7 +61,7 @@ pub struct Job<'a> {
 /// Measures the emitted tests of a campaign.
 ///
 /// # Errors
-/// A file does not compile or link, the test program fails or takes too long, or gcov does not know the function.
+/// A file does not compile or link, the test program fails or takes too long, or gcov has no data on the function.
 pub fn judge(job: &Job) -> Result<RefereeCount> {
     let directory = tempfile::Builder::new()
         .prefix("penfuzz-referee-")
@@ -139,7 +139,7 @@ fn count(report: &Report, object: &Path, directory: &Path) -> Result<Vec<TakenBr
             return Ok(branches);
         }
     }
-    bail!("gcov does not know {}; is it defined in this file under these flags?", report.function)
+    bail!("gcov has no data on {}; is it defined in this file under these flags?", report.function)
 }
 
 /// A line on which the referee and the report do not agree.

@@ -99,7 +99,7 @@ fn support_files_are_compiled_once_unless_what_they_include_changes() {
 }
 
 #[test]
-fn failures_are_told() {
+fn failures_have_messages() {
     let (dir, mut report, file) = example_in("double clamp(double x", "clamp.c");
     let message = |report: &Report| judged(dir.path(), report, &file, &[]).unwrap_err().to_string();
     assert!(message(&report).contains("cannot compile") && message(&report).contains("clamp.c:"));
@@ -122,5 +122,5 @@ fn failures_are_told() {
     fs::write(&file, "double f(double x, int n, double *p) __asm__(\"clamp\");\ndouble f(double x, int n, double *p) { return 1; }\n").unwrap();
     report.signature.symbol = "clamp".to_owned();
     report.function = "other".to_owned();
-    assert!(message(&report).contains("gcov does not know other"), "{}", message(&report));
+    assert!(message(&report).contains("gcov has no data on other"), "{}", message(&report));
 }

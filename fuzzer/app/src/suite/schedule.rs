@@ -69,7 +69,7 @@ where
     fs::create_dir_all(&options.out).context(|| format!("cannot create {}", options.out.display()))?;
     let _watch = interrupts::Watch::begin();
     let progress = Progress::new(suite, options);
-    // From now on the directory is known as a suite's.
+    // From now on the directory is recognised as a suite's.
     progress.save()?;
     let next = AtomicUsize::new(0);
     let work = || {
@@ -79,7 +79,7 @@ where
                 break;
             };
             let outcome = run_one(target);
-            // What a signal made fail is not the target's fault.
+            // After a signal, an error is no outcome of the target.
             if outcome.is_ok() || !interrupts::requested() {
                 progress.finish(index, row(suite, options, target, outcome));
             }
@@ -150,7 +150,7 @@ impl<'a> Progress<'a> {
             eprintln!("[{}/{}] {}", rows.len() + 1, self.total, row.progress());
         }
         rows.insert(index, row);
-        // A failure is told by `save` at the end, if it lasts.
+        // If writing still fails at the end, `save` reports it.
         let _ = write(&self.file, &self.report(&rows));
     }
 
@@ -160,7 +160,7 @@ impl<'a> Progress<'a> {
         Ok(report)
     }
 
-    /// Rows are whole at any time, so a panic elsewhere does not spoil them.
+    /// Locks the rows, after a panic of another thread too: every change leaves them whole.
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<usize, Row>> {
         self.rows.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }

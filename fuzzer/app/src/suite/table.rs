@@ -11,7 +11,7 @@ use super::{
 use crate::report::format::{count, seconds, share};
 
 impl Row {
-    /// One line for a person who waits.
+    /// One line of progress.
     #[must_use]
     pub fn progress(&self) -> String {
         if let Some(error) = &self.error {

@@ -1,4 +1,4 @@
-//! The order in which inputs are replayed, and after which of them the counters are looked at.
+//! The order in which inputs are replayed, and the inputs after which the counters are read.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn the_counters_are_looked_at_behind_the_last_input_of_a_span() {
+    fn the_counters_are_read_after_the_last_input_of_a_span() {
         let corpus: Vec<_> = [0, 0, 1, 3, 4, 600, 700].map(|ms| stamped(ms, b"")).into();
         assert_eq!(ends(&corpus.iter().collect::<Vec<_>>()), [1, 2, 4, 6]);
     }

@@ -19,13 +19,13 @@ use super::super::{
     toolchain::{Objects, Toolchain},
 };
 
-/// `main` and what keeps the target in its place.
+/// The source of `main` and of the limits of the target.
 const REPLAY: &str = include_str!("replay.c");
 
-/// The file with gcc's counters is compiled to `NAME.o`; `replay.c` knows the name.
+/// The file with gcc's counters is compiled to `NAME.o`; `replay.c` has the name, too.
 const MEASURED: &str = "measured";
 
-/// A linked replay program with what is known of it.
+/// A linked replay program and the place of its counters.
 #[derive(Debug)]
 pub(super) struct Program {
     /// Holds the program and gcc's notes.
@@ -112,14 +112,14 @@ fn compile(subject: &Subject, gcc: &Compiler, directory: &Path) -> Result<Vec<Pa
 /// The object of `replay.c`.
 fn replay(gcc: &Compiler, cache: &Path) -> Result<PathBuf> {
     let source = cache.join("replay.c");
-    // Only when it differs: its age decides whether it is compiled again.
+    // Only when it differs: its age decides whether the compiler runs again.
     if !fs::read_to_string(&source).is_ok_and(|old| old == REPLAY) {
         atomic::write(&source, REPLAY.as_bytes()).context(|| "cannot write the replay program".to_owned())?;
     }
     gcc.cached(&source, &[], &[], cache)
 }
 
-/// See [`Program::counters`]. gcc calls those of a function `f` `__gcov0.f`.
+/// The arrays of [`Program::counters`]. gcc names those of a function `f` `__gcov0.f`.
 fn counters(program: &Path) -> Result<Vec<(i64, u64)>> {
     let bytes = fs::read(program).context(|| format!("cannot read {}", program.display()))?;
     let file = object::File::parse(&*bytes).context(|| format!("cannot read {}", program.display()))?;

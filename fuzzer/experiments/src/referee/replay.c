@@ -169,7 +169,7 @@ static void work(struct job *job, pid_t watcher) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);
-  /* Who started this program keeps what it says. */
+  /* The parent process keeps the output of this program. */
   int nothing = open("/dev/null", O_RDWR);
   if (nothing < 0 || dup2(nothing, 1) < 0 || dup2(nothing, 2) < 0 || close(nothing) || chdir("scratch")) _exit(1);
   limit(RLIMIT_CORE, 0);
@@ -232,7 +232,7 @@ static int watch(const struct job *job, pid_t worker, int *is_hung) {
   }
 }
 
-/* An input that ended the process by a call has its counts: gcov's graph knows that a call need not return. One that
+/* An input that ended the process by a call has its counts: in gcov's graph a call need not return. One that
  * was cut off between two counters has none: gcov takes the counters for a flow and would see branches that were not
  * taken. */
 static void bury(struct job *job, int status, int is_hung) {

@@ -1,4 +1,4 @@
-//! `results.csv`: one row per trial, for one's own statistics.
+//! `results.csv`: one row per trial, for other statistics.
 
 use serde::Serialize;
 
@@ -50,12 +50,12 @@ struct Record<'a> {
     error: Option<&'a str>,
 }
 
-/// The table with a header, by function, tool and trial; what is not known is an empty field.
+/// The table with a header, by function, tool and trial; an unknown value is an empty field.
 ///
 /// # Panics
 /// Never: memory takes every row.
 pub fn table(grid: &Grid) -> Vec<u8> {
-    // Written by hand, because an experiment without a trial has a header too.
+    // Written explicitly, because serde writes no header without a record.
     let mut writer = csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
     writer.write_record(HEAD).expect("memory takes every row");
     for row in &grid.functions {
@@ -80,7 +80,7 @@ fn record<'a>(row: &Row<'a>, trial: &'a Trial) -> Record<'a> {
         starts: trial.starts,
         inputs: trial.inputs,
         failing_inputs: trial.failing_inputs,
-        // That of the function: a trial that failed may not know it.
+        // The total of the function: a trial that failed may have none.
         total: row.total,
         covered: trial.covered(),
         best_known: row.best,

@@ -4,9 +4,9 @@ use super::grid::{Grid, Row, complete};
 use crate::model::Trial;
 use crate::statistics::Spread;
 
-/// So many times that steps look like steps at the width of a page.
+/// Points in time: enough for steps to look like steps at the width of a page.
 const TIMES: usize = 160;
-/// Decades shown at most: what a tool finds in the first ten thousandth of the time is found at once.
+/// Decades shown at most: the first ten thousandth of the time is drawn as the start.
 const DECADES: f64 = 4.0;
 
 /// The share of all branches covered by one tool, in percent, at each of some times.

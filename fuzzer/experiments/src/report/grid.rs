@@ -1,15 +1,15 @@
-//! The trials by function and tool, and what is the best known for each function.
+//! The trials by function and tool, and the best known coverage of each function.
 
 use std::collections::HashMap;
 
 use crate::model::{Experiment, FunctionInfo, ToolInfo, Trial};
 
-/// The tool that the others are compared with, when it takes part.
+/// The tool that the others are compared with, if it is in the experiment.
 const REFERENCE: &str = "penfuzz";
 
-/// See the module.
+/// The trials of an experiment by function and tool.
 pub struct Grid<'a> {
-    /// What was asked for.
+    /// The experiment.
     pub experiment: &'a Experiment,
     /// The tools that take part, in the experiment's order.
     pub tools: Vec<&'a ToolInfo>,
@@ -21,9 +21,9 @@ pub struct Grid<'a> {
 
 /// One function.
 pub struct Row<'a> {
-    /// Which.
+    /// The function.
     pub info: &'a FunctionInfo,
-    /// Its branches; 0 as long as no trial tells.
+    /// Its branches; 0 as long as no trial has counted them.
     pub total: usize,
     /// Branches that some trial of some tool takes.
     pub best: usize,
@@ -32,7 +32,7 @@ pub struct Row<'a> {
 }
 
 impl<'a> Grid<'a> {
-    /// Trials of tools and functions that the experiment does not have are left out.
+    /// Sorts the trials by function and tool. Those of tools and functions outside the experiment are left out.
     pub fn new(experiment: &'a Experiment, trials: &'a [Trial]) -> Self {
         let tools: Vec<_> = experiment.tools.iter().filter(|t| t.skipped.is_none()).collect();
         let row = |info| Row { info, total: 0, best: 0, trials: vec![Vec::new(); tools.len()] };

@@ -1,12 +1,12 @@
-//! What an experiment leaves behind. Every format is one file here, and all are derived from the same figures:
+//! The files that an experiment writes for people and programs. Every format is one file here, and all are derived from the same figures:
 //!
 //! | file | written by | for |
 //! | --- | --- | --- |
-//! | `results.csv` | [`csv`] | one's own statistics: one row per trial |
+//! | `results.csv` | [`csv`] | other statistics: one row per trial |
 //! | `summary.json` | [`summary`] | programs |
 //! | `table.md` | [`markdown`] | papers |
 //! | `index.html` | [`html`] | a browser; no scripts, nothing is fetched |
-//! | `rerun.sh` | [`rerun`] | who wants to repeat it |
+//! | `rerun.sh` | [`rerun`] | repeating the experiment |
 //! | (terminal) | [`headline`] | people |
 
 mod csv;
@@ -34,10 +34,10 @@ use summary::Summary;
 
 use super::model::{Experiment, Trial};
 
-/// Names in one line of a terminal.
+/// Functions named in one line of a terminal.
 const SHOWN_LOSSES: usize = 8;
 
-/// Writes all reports of a finished or running experiment into its directory, each file durably and at once.
+/// Writes all reports of a finished or running experiment into its directory, each file durably and as a whole.
 ///
 /// # Errors
 /// Those of the file system, with the path and what was tried.
@@ -51,7 +51,7 @@ pub fn write_all(dir: &Path, experiment: &Experiment, trials: &[Trial]) -> io::R
     atomic::write(&script, rerun::script(experiment).as_bytes())?;
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755))
         .map_err(|e| io::Error::new(e.kind(), format!("cannot make {} executable: {e}", script.display())))?;
-    // Last, so that whoever sees new figures finds the files that belong to them.
+    // Last: a program that sees new figures finds the other files of the same state.
     atomic::write(&dir.join(summary::FILE), summary.to_json().as_bytes())
 }
 

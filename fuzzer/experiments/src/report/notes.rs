@@ -1,4 +1,4 @@
-//! What a reader must know to judge the figures: what is missing, what cannot be significant, how it was counted.
+//! Notes for judging the figures: what is missing, what cannot be significant, how it was counted.
 
 use penfuzz_app::report::format::{one_line, p_value, plural};
 
@@ -8,7 +8,7 @@ use crate::model::Budget;
 use crate::statistics::{ALPHA, smallest_p};
 use crate::tools::penfuzz::PAPER;
 
-/// What a trial may use.
+/// The budget of a trial.
 pub fn budget(budget: &Budget) -> String {
     if let Some(times) = budget.times_paper {
         return format!("{times} times the CPU time that {PAPER} takes to its end on the function in the same trial");
@@ -17,7 +17,7 @@ pub fn budget(budget: &Budget) -> String {
     format!("{} s of CPU time{}", budget.cpu_seconds, evaluations.unwrap_or_default())
 }
 
-/// What limits these figures; nothing when the experiment is complete and large enough.
+/// The limits of these figures; empty when the experiment is complete and large enough.
 pub fn limits(grid: &Grid, summary: &Summary) -> Vec<String> {
     let mut out = Vec::new();
     let (done, planned) = (summary.trials_done, summary.trials_planned);
@@ -27,9 +27,9 @@ pub fn limits(grid: &Grid, summary: &Summary) -> Vec<String> {
              trials of; a pooled comparison takes the functions that both tools have, and the trials that have all of them."
         ));
     }
-    let untold = grid.functions.iter().filter(|f| f.total == 0).count();
-    if untold > 0 && done > 0 {
-        out.push(format!("{} no trial has counted the branches of, and no mean includes.", plural(untold, "function")));
+    let uncounted = grid.functions.iter().filter(|f| f.total == 0).count();
+    if uncounted > 0 && done > 0 {
+        out.push(format!("The means leave out {} whose branches no trial has counted.", plural(uncounted, "function")));
     }
     for (name, why) in &grid.experiment.left_out {
         out.push(format!("{name} is left out: {}", one_line(why)));
@@ -45,7 +45,7 @@ pub fn limits(grid: &Grid, summary: &Summary) -> Vec<String> {
     out
 }
 
-/// What no number of wins can make significant with so few trials.
+/// Comparisons that cannot be significant with so few trials.
 fn significance(grid: &Grid, summary: &Summary) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for tool in &summary.tools {
@@ -87,7 +87,7 @@ fn seeds(without: bool) -> &'static str {
     }
 }
 
-/// How the figures were had.
+/// How the figures were obtained.
 pub fn method(grid: &Grid, summary: &Summary) -> Vec<String> {
     let reference = &summary.reference;
     vec![

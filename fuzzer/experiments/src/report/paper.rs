@@ -1,4 +1,4 @@
-//! The published figures on the functions beside ours: Tables 2 and 3 of the `CoverMe` paper (Fu and Su, PLDI 2017).
+//! The published figures on the functions, compared with ours: Tables 2 and 3 of the `CoverMe` paper (Fu and Su, PLDI 2017).
 
 use penfuzz_app::{
     report::format::{number, plural},
@@ -123,7 +123,7 @@ fn foot(columns: &[Figures]) -> Vec<Cell> {
     cells
 }
 
-/// In what the two experiments differ.
+/// How the two experiments differ.
 pub fn notes(grid: &Grid) -> Vec<String> {
     let differs = |f: &&Row| f.info.paper.and_then(|p| p.branches).is_some_and(|b| f.total > 0 && b != f.total);
     let other: Vec<_> = grid.functions.iter().filter(differs).map(|f| f.info.name.as_str()).collect();

@@ -1,5 +1,5 @@
-//! The plots of the page. A tool has the same colour and dashes in all of them; the reference tool is thick and has the
-//! colour of the text.
+//! The plots of the page. A tool has the same colour and dashes in all of them; the line of the reference tool is thick and has
+//! the colour of the text.
 
 use std::fmt::Write;
 
@@ -23,7 +23,7 @@ const COLOURS: usize = 7;
 /// Pixels between the baselines of two labels.
 const LINE: f64 = 17.0;
 
-/// Room for the longest name at 13 pixels; bold letters are up to 8 pixels wide on average.
+/// Width for the longest name at 13 pixels; bold letters are up to 8 pixels wide on average.
 fn name_width(grid: &Grid) -> f64 {
     8.0 * grid.tools.iter().map(|t| t.name.chars().count()).max().unwrap_or(0) as f64
 }
@@ -77,8 +77,8 @@ pub fn over_time(grid: &Grid, times: &[f64]) -> Option<String> {
     Some(out + "</svg>\n")
 }
 
-/// An axis in percent up to the best known, that leaves as much room below the lowest end as there is from it to the best
-/// known, at least 20 points in all.
+/// The limits of an axis in percent: up to the best known, and as far below the lowest end as that is below the best known, at
+/// least 20 points in all.
 fn limits(lowest: f64, best: f64) -> (f64, f64) {
     let low = (2.0 * lowest - best).min(best - 20.0);
     let high = (best / 5.0).ceil() * 5.0;

@@ -15,14 +15,14 @@ pub fn script(experiment: &Experiment) -> String {
     let mut out = String::from("#!/bin/sh\n# Repeats an experiment: rerun.sh [NEW-DIRECTORY]\n");
     out.push_str("# Run it where the first one was run: names of files are relative to that directory.\n#\n");
     let m = &experiment.machine;
-    let mut say = |text: &str| {
+    let mut comment = |text: &str| {
         let _ = writeln!(out, "# {}", one_line(text));
     };
-    say("The first one had these versions:");
-    say(&format!("  {}, {}", m.cpu, m.system));
-    say(&format!("  {}", m.gcc));
+    comment("The first one had these versions:");
+    comment(&format!("  {}, {}", m.cpu, m.system));
+    comment(&format!("  {}", m.gcc));
     for tool in &experiment.tools {
-        say(&match &tool.skipped {
+        comment(&match &tool.skipped {
             Some(why) => format!("  {}: skipped: {why}", tool.name),
             None => format!("  {}: {}", tool.name, tool.version),
         });

@@ -18,7 +18,7 @@ pub struct Summary {
     pub alpha: f64,
     /// Trials that are done.
     pub trials_done: usize,
-    /// Trials that were asked for, of the tools that take part.
+    /// Requested trials of the tools that take part.
     pub trials_planned: usize,
     /// One per tool that takes part, in the experiment's order.
     pub tools: Vec<ToolSummary>,
@@ -31,7 +31,7 @@ pub struct Summary {
 /// A tool over all functions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ToolSummary {
-    /// Which.
+    /// The tool.
     pub tool: String,
     /// Trials that are done.
     pub trials: usize,
@@ -43,7 +43,7 @@ pub struct ToolSummary {
     pub coverage_of_best: Option<f64>,
     /// Functions on which the median trial covers the best known.
     pub functions_at_best: usize,
-    /// Median over all trials of the calls of the function, of those that tell.
+    /// Median over all trials of the calls of the function, of those that report it.
     pub evaluations: Option<f64>,
     /// Median over all trials of the CPU time.
     pub cpu_seconds: Option<f64>,
@@ -83,7 +83,7 @@ pub struct Pooled {
     pub n: usize,
     /// Probability that a trial of the reference tool covers more than one of the other, ties counted half.
     pub a12: Option<f64>,
-    /// Its word.
+    /// The word for the effect size.
     pub magnitude: Option<Magnitude>,
     /// Of the two-sided Mann-Whitney U test.
     pub p: Option<f64>,
@@ -109,7 +109,7 @@ pub struct FunctionSummary {
 /// One tool on one function.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cell {
-    /// Which tool.
+    /// The tool.
     pub tool: String,
     /// Branches covered by its trials; none as long as it has none.
     pub covered: Option<Spread>,
@@ -122,19 +122,19 @@ pub struct Cell {
 pub struct Comparison {
     /// Probability that a trial of the reference tool covers more than one of the other, ties counted half.
     pub a12: f64,
-    /// Its word.
+    /// The word for the effect size.
     pub magnitude: Magnitude,
     /// Of the two-sided Mann-Whitney U test.
     pub p: f64,
     /// The same with Holm's correction over the functions.
     pub p_holm: f64,
-    /// What the reference tool does.
+    /// The verdict for the reference tool.
     pub verdict: Verdict,
     /// The corrected p-value is below alpha.
     pub significant: bool,
 }
 
-/// What the reference tool does beside another.
+/// The verdict for the reference tool beside another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {

@@ -105,7 +105,7 @@ fn tool(grid: &Grid, functions: &[FunctionSummary], tool: usize) -> ToolSummary 
     }
 }
 
-/// Every trial tells the same, unless the target was built anew between them.
+/// The time is the same in every trial, unless the target was built again between them.
 fn build_seconds(row: &Row, tool: usize) -> f64 {
     row.trials[tool].iter().map(|t| t.build_seconds).fold(0.0, f64::max)
 }

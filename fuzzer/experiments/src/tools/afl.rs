@@ -34,19 +34,19 @@ pub struct Afl {
 enum Mode {
     /// One program.
     One,
-    /// A second program, that logs the operands of comparisons.
+    /// A second program that logs the operands of comparisons.
     CmpLog,
     /// The distance of comparisons is feedback.
     ValueProfile,
 }
 
-/// Without anything beyond its defaults.
+/// AFL++ with its defaults.
 pub const PLAIN: Afl = Afl { name: "afl++", what: "AFL++", instrument: None, mode: Mode::One };
 
-/// With input-to-state replacement.
+/// AFL++ with input-to-state replacement.
 pub const CMPLOG: Afl = Afl { name: "afl++-cmplog", what: "AFL++ with CmpLog", instrument: None, mode: Mode::CmpLog };
 
-/// With comparisons split into bytes, those of floating-point numbers too.
+/// AFL++ with comparisons split into bytes, those of floating-point numbers too.
 pub const LAF: Afl = Afl {
     name: "afl++-laf",
     what: "AFL++ with split comparisons, floats included",
@@ -54,7 +54,7 @@ pub const LAF: Afl = Afl {
     mode: Mode::One,
 };
 
-/// With its value profile, which came after 4.40c.
+/// AFL++ with its value profile, which came after 4.40c.
 pub const VALUE_PROFILE: Afl = Afl {
     name: "afl++-vp",
     what: "AFL++ with its value profile",
@@ -65,8 +65,8 @@ pub const VALUE_PROFILE: Afl = Afl {
 /// The compiler's variable for the second program.
 const LOGS_COMPARISONS: &str = "AFL_LLVM_CMPLOG";
 
-/// No terminal, no binding to a core, no complaints about a machine that is not set up for fuzzing; a directory with
-/// results is gone on with; seeds that crash are left out; the count of executions is written every second.
+/// No terminal, no binding to a core, no warnings about a machine that is not set up for fuzzing; a directory with
+/// results is continued; seeds that crash are left out; the count of executions is written every second.
 const ENVIRONMENT: [(&str, &str); 9] = [
     ("AFL_NO_UI", "1"),
     ("AFL_NO_AFFINITY", "1"),
@@ -76,7 +76,7 @@ const ENVIRONMENT: [(&str, &str); 9] = [
     ("AFL_AUTORESUME", "1"),
     ("AFL_IGNORE_SEED_PROBLEMS", "1"),
     ("AFL_FUZZER_STATS_UPDATE_INTERVAL", "1"),
-    // An older version does not know them all and would stop for two seconds to say so.
+    // An older version would pause for two seconds at a variable that it does not have.
     ("AFL_IGNORE_UNKNOWN_ENVS", "1"),
 ];
 
@@ -109,9 +109,9 @@ impl Tool for Afl {
         let (Some(fuzzer), Some(compiler)) = (place::find("afl-fuzz"), place::find("afl-clang-fast")) else {
             return Err(place::MISSING.to_owned());
         };
-        let said = place::first_line(Command::new(&fuzzer).arg("--version"));
-        let version = said.split(" based on ").next().unwrap_or_default();
-        if self.mode == Mode::ValueProfile && !knows(&fuzzer, "AFL_LLVM_VALUE_PROFILE") {
+        let printed = place::first_line(Command::new(&fuzzer).arg("--version"));
+        let version = printed.split(" based on ").next().unwrap_or_default();
+        if self.mode == Mode::ValueProfile && !mentions(&fuzzer, "AFL_LLVM_VALUE_PROFILE") {
             return Err(format!("{version} has no value profile: put a later AFL++ first on the PATH"));
         }
         let llvm = place::first_line(Command::new(compiler).arg("--version").env("AFL_QUIET", "1"));
@@ -150,7 +150,7 @@ impl Tool for Afl {
     fn command(&self, work: &Work) -> Command {
         let mut command = Command::new(place::find("afl-fuzz").unwrap_or_else(|| "afl-fuzz".into()));
         for (name, _) in std::env::vars_os() {
-            // What the user has set for another campaign.
+            // The user may have set it for another campaign.
             if name.to_string_lossy().starts_with("AFL_") {
                 command.env_remove(name);
             }
@@ -200,7 +200,7 @@ fn out(work: &Work) -> PathBuf {
     work.directory.join("out")
 }
 
-/// Where the results are of one that runs alone.
+/// The directory of results of an AFL++ that runs alone.
 fn instance(work: &Work) -> PathBuf {
     out(work).join("default")
 }
@@ -219,8 +219,8 @@ fn seeds(work: &Work) -> PathBuf {
     if own.exists() { own } else { work.seeds.to_path_buf() }
 }
 
-/// Whether a program has a name in it.
-fn knows(program: &Path, name: &str) -> bool {
+/// Does the file of a program contain this name?
+fn mentions(program: &Path, name: &str) -> bool {
     fs::read(program).is_ok_and(|bytes| bytes.windows(name.len()).any(|w| w == name.as_bytes()))
 }
 

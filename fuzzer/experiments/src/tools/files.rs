@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use super::super::corpus::Stamped;
 use super::Work;
 
-/// Between the seeds of one trial's starts: no two trials of an experiment meet.
+/// Distance between the seeds of one trial's starts, so that no two trials of an experiment share a seed.
 const SEED_STEP: u64 = 1_000_003;
 
 /// The seed of this start of a trial.
@@ -18,7 +18,7 @@ pub fn seed(work: &Work) -> u64 {
     work.seed.wrapping_add(u64::from(work.restarts).wrapping_mul(SEED_STEP))
 }
 
-/// Adds the files of a directory for which `at` has a time. There need not be such a directory.
+/// Adds the files of a directory for which `at` has a time. A missing directory has none.
 ///
 /// # Errors
 /// Those of the file system.
@@ -39,7 +39,7 @@ pub fn add(
     Ok(())
 }
 
-/// The corpus of a tool whose names have no times: what it keeps, what it crashed at (files of this prefix), and the seeds.
+/// The corpus of a tool whose file names have no times: its inputs, its crashing inputs (files of this prefix), and the seeds.
 ///
 /// # Errors
 /// Those of the file system.

@@ -16,7 +16,7 @@ use super::{
     Built, How, Tool, Work, files, place,
 };
 
-/// honggfuzz.
+/// honggfuzz with its defaults.
 #[derive(Debug)]
 pub struct Honggfuzz;
 
@@ -31,7 +31,7 @@ const INSTRUMENT: [&str; 7] = [
     "-D__NO_STRING_INLINES",
 ];
 
-/// Functions whose operands its runtime looks at, as hfuzz-cc has them wrapped, but for those of certain libraries.
+/// Functions whose operands its runtime observes: those that hfuzz-cc wraps, without those of certain libraries.
 const WRAPPED: [&str; 10] =
     ["strcmp", "strcasecmp", "strncmp", "strncasecmp", "strstr", "strcasestr", "memcmp", "bcmp", "memmem", "strcpy"];
 
@@ -56,9 +56,9 @@ impl Tool for Honggfuzz {
     fn version(&self) -> Result<String, String> {
         let program = place::find("honggfuzz").ok_or(place::MISSING)?;
         libraries(&program).ok_or(place::MISSING)?;
-        let said = place::first_line(Command::new(&program).arg("--version"));
+        let version = place::first_line(Command::new(&program).arg("--version"));
         let clang = place::clang().map_err(|e| e.to_string())?;
-        Ok(format!("{said}, {}", clang.version))
+        Ok(format!("{version}, {}", clang.version))
     }
 
     fn how(&self) -> How {
@@ -94,7 +94,7 @@ impl Tool for Honggfuzz {
     fn command(&self, work: &Work) -> Command {
         let (found, crashes) = (found(work), crashes(work));
         for directory in [&found, &crashes] {
-            // It says so itself when there is no such directory.
+            // honggfuzz itself reports a missing directory.
             let _ = fs::create_dir_all(directory);
         }
         let mut command = Command::new(place::find("honggfuzz").unwrap_or_else(|| "honggfuzz".into()));
@@ -120,12 +120,12 @@ impl Tool for Honggfuzz {
     }
 }
 
-/// What it keeps.
+/// The directory of its corpus.
 fn found(work: &Work) -> PathBuf {
     work.directory.join("found")
 }
 
-/// What crashes.
+/// The directory of crashing inputs.
 fn crashes(work: &Work) -> PathBuf {
     work.directory.join("crashes")
 }
@@ -147,7 +147,7 @@ fn libraries(program: &Path) -> Option<[PathBuf; 2]> {
     all.iter().all(|library| library.is_file()).then_some(all)
 }
 
-/// The calls of all starts: what each says at its end, or else the last line of its statistics.
+/// The calls of all starts: each start's count at its end, or else the last line of its statistics.
 fn executions(log: &str, stats: impl Fn(u32) -> Option<String>) -> Option<u64> {
     let parts = files::starts(log, |line| line.starts_with("Start time:"));
     let of = |(start, part): (u32, &&str)| {

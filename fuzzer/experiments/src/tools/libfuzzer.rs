@@ -23,18 +23,18 @@ use super::{
 pub struct LibFuzzer {
     name: &'static str,
     what: &'static str,
-    /// Options beyond those that all have.
+    /// Further options.
     options: &'static [&'static str],
 }
 
-/// Without anything beyond its defaults.
+/// libFuzzer with its defaults.
 pub const PLAIN: LibFuzzer = LibFuzzer { name: "libfuzzer", what: "libFuzzer", options: &[] };
 
-/// The distance of the operands of comparisons is feedback.
+/// libFuzzer with the distance of the operands of comparisons as feedback.
 pub const VALUE_PROFILE: LibFuzzer =
     LibFuzzer { name: "libfuzzer-vp", what: "libFuzzer with its value profile", options: &["-use_value_profile=1"] };
 
-/// One second for a call; no limit of memory; how many calls there were at the end.
+/// Limit of one second per call, no limit of memory, and the count of calls at the end.
 const OPTIONS: [&str; 3] = ["-timeout=1", "-rss_limit_mb=0", "-print_final_stats=1"];
 
 /// At a crash, its runtime would start a symbolizer for the stack trace, which takes longer than thousands of calls.
@@ -84,7 +84,7 @@ impl Tool for LibFuzzer {
     fn command(&self, work: &Work) -> Command {
         let (found, crashes, seeds) = (found(work), crashes(work), work.directory.join("seeds"));
         for directory in [&found, &crashes] {
-            // It says so itself when there is no such directory.
+            // libFuzzer itself reports a missing directory.
             let _ = fs::create_dir_all(directory);
         }
         let _ = files::copy_seeds(work, &seeds, &crashing(work));
@@ -111,20 +111,20 @@ impl Tool for LibFuzzer {
     }
 }
 
-/// What it keeps.
+/// The corpus.
 fn found(work: &Work) -> PathBuf {
     work.directory.join("found")
 }
 
-/// What it ended at.
+/// The directory of inputs at which it ended.
 fn crashes(work: &Work) -> PathBuf {
     work.directory.join("crashes")
 }
 
-/// The inputs that earlier starts ended at.
+/// The inputs at which earlier starts ended.
 fn crashing(work: &Work) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
-    // What cannot be read ends the next start as well, and is told there.
+    // A directory that cannot be read is an error of the next start as well, which reports it.
     let _ = files::add(&mut all, &crashes(work), |_, _| Some(std::time::Duration::ZERO));
     all.into_iter().map(|input| input.bytes).collect()
 }
@@ -134,8 +134,8 @@ fn runtime(clang: &Compiler) -> Option<PathBuf> {
     let mut command = Command::new(&clang.c);
     // Only shows the commands.
     command.args(["-###", "-fsanitize=fuzzer", "-x", "c", "/dev/null"]).stdin(Stdio::null());
-    let said = command.output().ok()?.stderr;
-    runtime_in(&String::from_utf8_lossy(&said))
+    let printed = command.output().ok()?.stderr;
+    runtime_in(&String::from_utf8_lossy(&printed))
 }
 
 /// A path in the link command that clang shows, in quotation marks.
@@ -143,7 +143,7 @@ fn runtime_in(shown: &str) -> Option<PathBuf> {
     shown.split('"').find(|word| word.contains("clang_rt.fuzzer")).map(PathBuf::from)
 }
 
-/// The calls of all starts: what each says at its end, or else the last line with a count.
+/// The calls of all starts: each start's count at its end, or else its last line with a count.
 fn executions(log: &str) -> Option<u64> {
     let starts = files::starts(log, |line| line.starts_with("INFO: Seed: "));
     starts.iter().map(|part| in_one_start(part)).reduce(|sum, n| Some(sum.unwrap_or(0) + n.unwrap_or(0)))?

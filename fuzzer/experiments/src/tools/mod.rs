@@ -19,7 +19,7 @@ use penfuzz_engine::error::Error;
 
 use super::{corpus::Stamped, model::Budget, subject::Subject, toolchain::Built};
 
-/// The fuzzers of others.
+/// The other fuzzers.
 fn peers() -> Vec<Box<dyn Tool>> {
     vec![
         Box::new(afl::PLAIN),
@@ -40,22 +40,22 @@ pub trait Tool: Sync + Send {
     /// What it is, in a few words.
     fn what(&self) -> &'static str;
 
-    /// The version, as the program itself tells it.
+    /// The version that the program itself reports.
     ///
     /// # Errors
-    /// It is not installed; the text says how to install it.
+    /// It is not installed; the message has the command that installs it.
     fn version(&self) -> Result<String, String>;
 
-    /// How targets are built and how a trial is started, as one would type it.
+    /// The commands that build targets and start a trial, as a user would type them.
     fn how(&self) -> How;
 
-    /// Compiles the harness and the function, or finds them in the cache.
+    /// Compiles harness and function, unless they are in the cache.
     ///
     /// # Errors
     /// A file does not compile or link.
     fn build(&self, subject: &Subject, cache: &Path) -> Result<Built, Error>;
 
-    /// What starts the tool. Working directory, core, standard streams and the end are the runner's affair.
+    /// The command that starts the tool. The runner sets working directory, core and standard streams, and ends the tool.
     fn command(&self, work: &Work) -> Command;
 
     /// The inputs that the tool kept, crashing ones too, in any order.
@@ -64,15 +64,15 @@ pub trait Tool: Sync + Send {
     /// Those of the file system.
     fn corpus(&self, work: &Work) -> io::Result<Vec<Stamped>>;
 
-    /// Calls of the function so far, as the tool counts them; `None` when it does not tell.
+    /// Calls of the function so far by the tool's own count; `None` when it reports none.
     fn evaluations(&self, work: &Work) -> Option<u64>;
 
-    /// An end before the budget is used up is meant, and not for starting again.
+    /// Does the tool end by itself when it is done? Others are started again until their budget is used up.
     fn ends_by_itself(&self) -> bool {
         false
     }
 
-    /// How long it may take to end after it was told to (SIGINT); then it is killed.
+    /// Time from SIGINT until the tool is killed.
     fn patience(&self) -> Duration {
         Duration::from_secs(1)
     }
@@ -85,7 +85,7 @@ pub fn all() -> Vec<Box<dyn Tool>> {
     own.chain(peers()).collect()
 }
 
-/// The tools for a person to read: what they are, whether they are installed, and how they are started.
+/// The list of tools for people: what they are, whether they are installed, and how they are started.
 #[must_use]
 pub fn list() -> String {
     let mut out = String::new();
@@ -104,7 +104,7 @@ pub fn list() -> String {
     out
 }
 
-/// For the reader who wants to repeat it by hand.
+/// The commands of a tool, for readers who repeat an experiment by hand.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct How {
     /// Compiler, flags and environment.
@@ -113,14 +113,14 @@ pub struct How {
     pub run: String,
 }
 
-/// One trial at work.
+/// One trial, for the tool that runs it.
 #[derive(Debug)]
 pub struct Work<'a> {
     /// The function.
     pub subject: &'a Subject,
-    /// What [`Tool::build`] made.
+    /// The result of [`Tool::build`].
     pub built: &'a Built,
-    /// An empty directory of its own at the first start; at a further start what the tool left there.
+    /// The trial's own directory: empty at the first start, later with the files of the tool.
     pub directory: &'a Path,
     /// A directory with the seed inputs, not to be written to.
     pub seeds: &'a Path,
@@ -128,8 +128,8 @@ pub struct Work<'a> {
     pub without_seeds: bool,
     /// Seed of the generator.
     pub seed: u64,
-    /// What is left of the budget. The runner ends the tool when the CPU time is used up; the tool itself must heed a limit
-    /// of evaluations.
+    /// The rest of the budget. The runner ends the tool when the CPU time is used up; the tool itself must observe a limit of
+    /// evaluations.
     pub budget: Budget,
     /// How often the tool was started on this directory before.
     pub restarts: u32,

@@ -13,7 +13,7 @@ use penfuzz_engine::error::Error;
 use super::{Built, How, Tool, Work, files};
 use crate::{corpus::Stamped, subject::Subject};
 
-/// One search of this very program.
+/// One search of this program.
 #[derive(Debug, Clone, Copy)]
 pub struct Penfuzz {
     name: &'static str,
@@ -22,7 +22,7 @@ pub struct Penfuzz {
     minimizer: Option<&'static str>,
 }
 
-/// The searches that take part.
+/// All searches, as tools.
 pub const ALL: [Penfuzz; 7] = [
     Penfuzz { name: "penfuzz", what: "penfuzz as users start it", search: SearchKind::Targeted, minimizer: None },
     Penfuzz {
@@ -58,7 +58,7 @@ pub const ALL: [Penfuzz; 7] = [
     },
 ];
 
-/// The paper's search, whose time others may get a multiple of.
+/// The paper's search. In its protocol the budget of the others is a multiple of its time.
 pub const PAPER: &str = "penfuzz-paper";
 
 impl Penfuzz {
@@ -153,7 +153,7 @@ impl Tool for Penfuzz {
     }
 
     fn patience(&self) -> Duration {
-        // It shrinks what it found for the tests that it emits.
+        // After SIGINT it shrinks its inputs to emit the tests.
         Duration::from_secs(3)
     }
 }

@@ -1,4 +1,4 @@
-//! Where the programs of others are: what `./setup --peers` installs first, then the PATH.
+//! The place of the other fuzzers: first the directory of `./setup --peers`, then the PATH.
 
 use std::{
     env,
@@ -14,7 +14,7 @@ use penfuzz_app::{
 };
 use penfuzz_cc::{Language, find_clang};
 
-/// What a tool that is missing says of itself.
+/// The message for a tool that is missing.
 pub const MISSING: &str = "not installed: run ./setup --peers";
 
 /// The directory that `./setup --peers` installs into.
@@ -41,7 +41,7 @@ fn find_in(prefix: &Path, path: &OsStr, program: &str) -> Option<PathBuf> {
         .find(can_run)
 }
 
-/// The clang that penfuzz compiles with, without anything of penfuzz's.
+/// The clang that penfuzz compiles with, without penfuzz's pass and flags.
 ///
 /// # Errors
 /// The environment chooses a clang that does not fit.
@@ -52,12 +52,12 @@ pub fn clang() -> Result<Compiler> {
     Ok(Compiler { c, cxx: of(Language::Cxx)?, environment: Vec::new(), version })
 }
 
-/// The first line that a program says, without colours; empty when it cannot be started.
+/// The first line that a program prints, without colours; empty when it cannot be started.
 #[must_use]
 pub fn first_line(command: &mut Command) -> String {
     let Ok(output) = command.stdin(Stdio::null()).output() else { return String::new() };
-    let said = [output.stdout, output.stderr].concat();
-    plain_text(String::from_utf8_lossy(&said).lines().next().unwrap_or_default())
+    let printed = [output.stdout, output.stderr].concat();
+    plain_text(String::from_utf8_lossy(&printed).lines().next().unwrap_or_default())
 }
 
 /// A line without terminal control sequences.

@@ -1,4 +1,4 @@
-//! What `penfuzz reach` says: the input and what it does, or how far the search came.
+//! The answer of `penfuzz reach`: the input and what it does, or how far the search came.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ use super::{
     Args,
 };
 
-/// Items of a path that are shown to people.
+/// Items of a path in the text; `--json` has all of them.
 const SHOWN: usize = 40;
 
 /// `--json`.
@@ -61,8 +61,8 @@ struct Missed {
     distance: Option<u64>,
 }
 
-/// Prints the answer and writes the files. What was not found is an error.
-pub(super) fn tell(
+/// Prints the answer and writes the files. An input that was not found is an error.
+pub(super) fn report_answer(
     args: &Args,
     linked: &Linked,
     session: &ReplaySession,
@@ -188,7 +188,7 @@ fn failure(
     format!("{what} {how}{closest} ({} evaluations, {:.1} s{deaths}); {end}", answer.evaluations, answer.seconds)
 }
 
-/// What such an input took is lost with the process.
+/// The branches of an input that ends the process are lost with it.
 fn deaths_text(n: u64) -> String {
     let times = if n == 1 { "once".to_owned() } else { format!("{n} times") };
     format!("the function ended the process {times}, and what it did there is not known")

@@ -7,36 +7,36 @@ use super::{Confirmed, Exception, Exceptions, Find, sort};
 /// Counts of one exception.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Count {
-    /// Which.
+    /// The exception.
     pub exception: Exception,
     /// Sites in scope that can raise it, as far as is known at compile time.
     pub sites: usize,
     /// Sites with an input that raises it (input-site pairs).
     pub pairs: usize,
-    /// Those among the pairs whose site stands in the function under test itself.
+    /// Pairs whose site is in the function under test itself.
     pub own: usize,
     /// Pairs that the function's result does not show.
     pub silent: usize,
-    /// Pairs that a replay without hooks confirmed, by whatever means.
+    /// Pairs that a replay without hooks confirmed, to any degree.
     pub confirmed: usize,
-    /// Of overflow and underflow, when any of them was computed again.
+    /// For overflow and underflow, when any of them was computed again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged: Option<Judged>,
 }
 
-/// Pairs by what the precise computation says (Barr et al., POPL 2013).
+/// Pairs by the result of the precise computation (Barr et al., POPL 2013).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Judged {
-    /// Computed precisely, the function's results are in range.
+    /// The function's precise results are in range.
     pub avoidable: usize,
-    /// They are not.
+    /// They are out of range.
     pub not_avoidable: usize,
-    /// Neither is known: the run is too long or does not return, or the results come from no operation.
+    /// There is no verdict: the run is too long or does not return, or the results come from no operation.
     pub not_judged: usize,
 }
 
 impl Judged {
-    /// Of both together.
+    /// The sum of both; `None` only when both are.
     #[must_use]
     pub fn sum(one: Option<Self>, other: Option<Self>) -> Option<Self> {
         let (Some(a), Some(b)) = (one, other) else { return one.or(other) };
@@ -47,7 +47,7 @@ impl Judged {
         })
     }
 
-    /// `None` when nothing was computed.
+    /// `None` when nothing was computed again.
     fn of(finds: &[&Find]) -> Option<Self> {
         finds.iter().find(|f| f.precise.is_some())?;
         let count = |as_said| finds.iter().filter(|f| f.avoidable == as_said).count();
@@ -56,7 +56,7 @@ impl Judged {
 }
 
 impl Exceptions {
-    /// Of these finds. `possible` counts, per exception, the sites in scope that can raise it.
+    /// Sorts and counts these finds. `possible` counts, per exception, the sites in scope that can raise it.
     #[must_use]
     pub fn new(
         operations: usize,
@@ -82,7 +82,7 @@ impl Exceptions {
         Self { operations, raising, counts, finds }
     }
 
-    /// All pairs.
+    /// The number of all pairs.
     #[must_use]
     pub fn pairs(&self) -> usize {
         self.counts.iter().map(|c| c.pairs).sum()
@@ -98,7 +98,7 @@ mod tests {
     };
 
     #[test]
-    fn counts_tell_pairs_own_silent_and_confirmed() {
+    fn counts_are_of_pairs_own_silent_and_confirmed() {
         let mut other = find(Exception::Overflow, 3, "*", &[1e300, 1e300], f64::INFINITY, Shown::Nowhere);
         other.function = "helper".to_owned();
         other.confirmed.by = Confirmed::No;
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_tell_what_was_computed_again() {
+    fn counts_include_what_was_computed_again() {
         let of = |avoidable: Option<bool>, is_computed: bool| {
             let mut find = find(Exception::Overflow, 7, "*", &[1e300, 1e300], f64::INFINITY, shown());
             find.avoidable = avoidable;

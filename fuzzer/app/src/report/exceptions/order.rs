@@ -1,6 +1,6 @@
 //! The order of finds in reports.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Find;
 
@@ -17,6 +17,13 @@ pub fn sort(finds: &mut [Find]) {
         *known = rank(f).min(*known);
     }
     finds.sort_by_cached_key(|f| (worst[&place(f)], place(f), rank(f)));
+}
+
+/// The number of different sites among the finds; those that a macro or an inlined function puts at one place count once.
+#[must_use]
+pub fn places<'a>(finds: impl Iterator<Item = &'a Find>) -> usize {
+    let place = |f: &'a Find| (&f.file, f.line, f.column, &f.operation, &f.function);
+    finds.map(place).collect::<BTreeSet<_>>().len()
 }
 
 #[cfg(test)]

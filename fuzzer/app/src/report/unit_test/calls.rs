@@ -90,8 +90,8 @@ fn rounded_call(signature: &Signature, called: &str, mode: &str) -> String {
     format!("    fesetround({mode});\n    {result};\n    fesetround(FE_TONEAREST);\n{shown}")
 }
 
-/// Type and value of the variable for an argument. With the source included the project's own names are known, and
-/// must be used: `long *` and `long long *` are different types.
+/// Type and value of the variable for an argument. When the source is included, the types must be the project's
+/// own: `long *` and `long long *` are different types.
 fn initializer(report: &Report, parameter: &Parameter, arg: &Arg) -> (String, String) {
     let value = if arg.decimal.contains("nan") || arg.decimal.contains("inf") {
         let (kind, suffix) = if parameter.kind == "f32" { ("f32", "U") } else { ("f64", "ULL") };

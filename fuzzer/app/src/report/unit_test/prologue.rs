@@ -8,10 +8,10 @@ use crate::report::{
     model::{Parameter, Report},
 };
 
-/// What a parameter points to lies in a whole number of cells of this size.
+/// The memory behind a pointer parameter is a whole number of cells of this size, as in the fuzzer.
 const CELL_BYTES: usize = 16;
 
-/// Headers, and the function under test: its declaration or its source.
+/// The headers and the function under test: its declaration or its source.
 pub fn prologue(report: &Report) -> String {
     if !includes_source(report) {
         let headers = "#include <math.h>\n#include <stdint.h>\n#include <stdio.h>\n";
@@ -21,7 +21,7 @@ pub fn prologue(report: &Report) -> String {
     let path = absolute(file);
     let path = path.to_string_lossy();
     if !is_source(Path::new(file)) || path.contains(['"', '\n', '\r']) {
-        let why = format!("the tests must include the source of {}, which is not known", report.function);
+        let why = format!("the tests must include the source of {}, and its path is unknown", report.function);
         return format!("#include <stdio.h>\n\n#error {}\n", string(&why));
     }
     // Before any header: the source may configure them. A `main` of its own must not be this program's.
@@ -32,7 +32,7 @@ pub fn prologue(report: &Report) -> String {
     )
 }
 
-/// The header that a test with a rounding mode needs.
+/// The header for rounding modes, if a test sets one.
 fn environment(report: &Report) -> &'static str {
     if report.tests.iter().any(|t| directed_rounding(&t.args).is_some()) { "#include <fenv.h>\n" } else { "" }
 }
@@ -98,7 +98,7 @@ pub fn cell_values(kind: &str) -> usize {
     CELL_BYTES / size
 }
 
-/// A zeroed variable that the function fills in. Only with the source included is its type known.
+/// A zeroed variable that the function fills in. Its type is known only when the source is included.
 pub fn output(report: &Report, parameter: &Parameter, variable: &str) -> String {
     if includes_source(report) {
         let type_name = comment(parameter.pointee());
