@@ -8,17 +8,20 @@ use super::model::{Parameter, Report, Signature};
 
 /// A C identifier, or a piece of a file name: what is not a letter, a digit or `_` becomes `_`; at most 100
 /// characters (file names are limited to 255 bytes).
+#[must_use]
 pub fn identifier(name: &str) -> String {
     name.chars().take(100).map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
 }
 
 /// Text for a comment: it cannot end the comment, nor leave its line.
+#[must_use]
 pub fn comment(text: &str) -> String {
     let one_line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     one_line.replace("*/", "* /").replace("/*", "/ *")
 }
 
 /// A C string literal with exactly these bytes.
+#[must_use]
 pub fn string(text: &str) -> String {
     let mut out = String::from("\"");
     for byte in text.bytes() {
@@ -40,11 +43,13 @@ pub fn string(text: &str) -> String {
 }
 
 /// The name by which a program that sees the source can call the function.
+#[must_use]
 pub fn callable(function: &str) -> String {
     comment(&function.replace("(anonymous namespace)::", ""))
 }
 
 /// The C name of the rounding mode among the arguments; `None` for the default mode.
+#[must_use]
 pub fn directed_rounding(args: &[Arg]) -> Option<&str> {
     let mode = args.last().filter(|a| a.is_rounding())?;
     (mode.decimal != "FE_TONEAREST").then_some(&mode.decimal)
@@ -52,6 +57,7 @@ pub fn directed_rounding(args: &[Arg]) -> Option<&str> {
 
 /// A call with these arguments, ready to paste. The target of a pointer is a compound literal. A rounding mode is set before
 /// the call.
+#[must_use]
 pub fn call(report: &Report, args: &[Arg]) -> String {
     let texts: Vec<_> = with_outputs(&report.signature, args)
         .map(|(parameter, arg)| match (parameter, arg) {
@@ -81,17 +87,20 @@ pub fn with_outputs<'a>(
 }
 
 /// `x = 0.5, n = 3`.
+#[must_use]
 pub fn decimals(args: &[Arg]) -> String {
     let texts: Vec<_> = args.iter().map(|a| format!("{} = {}", a.name, a.decimal)).collect();
     texts.join(", ")
 }
 
 /// Is the file C++, by its name?
+#[must_use]
 pub fn is_cxx(file: &Path) -> bool {
     extension(file).is_some_and(|e| ["cc", "cpp", "cxx", "c++", "C", "cp", "CPP"].contains(&e))
 }
 
 /// Is the file C or C++, by its name?
+#[must_use]
 pub fn is_source(file: &Path) -> bool {
     is_cxx(file) || extension(file) == Some("c")
 }

@@ -29,6 +29,7 @@ double clamp(double x, int n, double *rest)
 ";
 
 /// The report.
+#[must_use]
 pub fn report() -> Report {
     Report {
         schema: SCHEMA,
@@ -85,6 +86,7 @@ fn signature() -> Signature {
 }
 
 /// Arguments of the function, with 0.0 behind the pointer.
+#[must_use]
 pub fn args(x: f64, n: i32) -> Vec<Arg> {
     vec![
         literal::arg("x", "double", Kind::F64, x.to_bits()),

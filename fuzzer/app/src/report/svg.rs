@@ -15,16 +15,19 @@ pub struct Scale {
 
 impl Scale {
     /// A linear scale.
+    #[must_use]
     pub fn linear(from: (f64, f64), to: (f64, f64)) -> Self {
         Self { from, to, log: false }
     }
 
     /// A logarithmic scale; `from` must be positive.
+    #[must_use]
     pub fn log(from: (f64, f64), to: (f64, f64)) -> Self {
         Self { from, to, log: true }
     }
 
     /// The coordinate of a value.
+    #[must_use]
     pub fn at(&self, value: f64) -> f64 {
         let f = |v: f64| if self.log { v.max(f64::MIN_POSITIVE).ln() } else { v };
         let (a, b) = (f(self.from.0), f(self.from.1));
@@ -33,11 +36,13 @@ impl Scale {
     }
 
     /// The limits of the values.
+    #[must_use]
     pub fn domain(&self) -> (f64, f64) {
         self.from
     }
 
     /// Round values for labels: about this many on a linear scale, every power of ten on a logarithmic one.
+    #[must_use]
     pub fn ticks(&self, about: usize) -> Vec<f64> {
         let (a, b) = self.from;
         if self.log {
@@ -52,18 +57,21 @@ impl Scale {
 }
 
 /// 1, 2 or 5 times a power of ten, at least `least`.
+#[must_use]
 pub fn round_step(least: f64) -> f64 {
     let unit = 10_f64.powf(least.max(1e-9).log10().floor());
     [1.0, 2.0, 5.0, 10.0].into_iter().map(|f| f * unit).find(|s| *s >= least * 0.999_999).unwrap_or(unit * 10.0)
 }
 
 /// A value on an axis: four decimal places without trailing zeros.
+#[must_use]
 pub fn label(value: f64) -> String {
     let text = format!("{value:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// The start of a picture; the caller adds `</svg>`.
+#[must_use]
 pub fn open(class: &str, width: f64, height: f64, what: &str) -> String {
     format!(
         "<svg class=\"{class}\" viewBox=\"0 0 {width} {height}\" xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" \
@@ -73,11 +81,13 @@ pub fn open(class: &str, width: f64, height: f64, what: &str) -> String {
 }
 
 /// Text at a point; `class` sets its alignment.
+#[must_use]
 pub fn text(x: f64, y: f64, class: &str, text: &str) -> String {
     format!("<text x=\"{x:.1}\" y=\"{y:.1}\" class=\"{class}\">{}</text>\n", escape(text))
 }
 
 /// A straight line.
+#[must_use]
 pub fn line(from: (f64, f64), to: (f64, f64), class: &str) -> String {
     let ((x1, y1), (x2, y2)) = (from, to);
     format!("<line x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\" class=\"{class}\"/>\n")
@@ -101,6 +111,7 @@ pub fn steps(points: impl Iterator<Item = (f64, f64)>) -> String {
 
 /// Moves labels apart: returns coordinates at least `gap` from one another, within the limits, in the order of `wanted`
 /// (ascending) and near it.
+#[must_use]
 pub fn apart(wanted: &[f64], gap: f64, limits: (f64, f64)) -> Vec<f64> {
     let mut out = Vec::with_capacity(wanted.len());
     let mut free = limits.0;

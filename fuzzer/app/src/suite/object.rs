@@ -95,12 +95,16 @@ impl Compiler {
 }
 
 /// The options with one that renames a `main` in the source: the program has its own.
+#[must_use]
 pub fn without_main<'a>(source: &Path, options: &[&'a str]) -> Vec<&'a str> {
     let renamed = unit_test::defines_main(source).then_some("-Dmain=program_main");
     options.iter().copied().chain(renamed).collect()
 }
 
-/// Runs a tool to its end; its standard output.
+/// Runs a tool to its end and returns its standard output.
+///
+/// # Errors
+/// The tool cannot be started or fails; the message begins with `what` and has the first lines of its standard error.
 pub fn finish(mut command: Command, what: impl Fn() -> String) -> Result<Vec<u8>> {
     let output = command
         .stdin(Stdio::null())

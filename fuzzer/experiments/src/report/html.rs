@@ -72,7 +72,7 @@ struct Published {
 
 impl Page<'_> {
     /// How a tool was built and run, as far as that is known.
-    fn known_of<'t>(&self, tool: &'t ToolInfo) -> impl Iterator<Item = (&'static str, &'t str)> {
+    fn known_of(tool: &ToolInfo) -> impl Iterator<Item = (&'static str, &str)> {
         let all = [("Version", &*tool.version), ("Build", &*tool.build), ("Trial", &*tool.run)];
         all.into_iter().filter(|(_, text)| !text.is_empty())
     }

@@ -50,6 +50,7 @@ fn same_file(a: &Path, b: &Path) -> bool {
 }
 
 /// Does the file seem to define `main`? A wrong yes does no harm: the name is changed everywhere.
+#[must_use]
 pub fn defines_main(source: &Path) -> bool {
     let Ok(text) = std::fs::read_to_string(source) else {
         return false;

@@ -12,6 +12,7 @@ use crate::report::{
 const CELL_BYTES: usize = 16;
 
 /// The headers and the function under test: its declaration or its source.
+#[must_use]
 pub fn prologue(report: &Report) -> String {
     if !includes_source(report) {
         let headers = "#include <math.h>\n#include <stdint.h>\n#include <stdio.h>\n";
@@ -67,6 +68,7 @@ fn parameter_type(parameter: &Parameter) -> String {
 }
 
 /// The C type of a kind; `void *` for a result that is any pointer; `None` when it has none.
+#[must_use]
 pub fn c_type(kind: &str, type_name: &str) -> Option<&'static str> {
     Some(match kind {
         "f32" => "float",
@@ -88,6 +90,7 @@ pub fn c_type(kind: &str, type_name: &str) -> Option<&'static str> {
 
 /// Values of a kind in the 16 bytes that the fuzzer has behind each pointer: a test must not give a function less that
 /// writes two values.
+#[must_use]
 pub fn cell_values(kind: &str) -> usize {
     let size = match kind {
         "i8" | "u8" | "bool" => 1,
@@ -99,6 +102,7 @@ pub fn cell_values(kind: &str) -> usize {
 }
 
 /// A zeroed variable that the function fills in. Its type is known only when the source is included.
+#[must_use]
 pub fn output(report: &Report, parameter: &Parameter, variable: &str) -> String {
     if includes_source(report) {
         let type_name = comment(parameter.pointee());
