@@ -37,7 +37,7 @@ struct Version {
 /// Reads a report back.
 ///
 /// # Errors
-/// The file cannot be read, is of another schema or is not a report; the message names the file and says what to do.
+/// The file cannot be read, is of another schema or is not a report; the message names the file and has a hint what to do.
 pub fn read(path: &Path) -> io::Result<Report> {
     let text = fs::read_to_string(path).map_err(|error| {
         let advice = if error.kind() == io::ErrorKind::NotFound {

@@ -113,7 +113,7 @@ mod tests {
     use crate::report::example;
 
     #[test]
-    fn a_branch_without_a_distance_says_why() {
+    fn a_branch_without_a_distance_has_a_reason() {
         let report = example::report();
         let mut site = report.sites[3].clone();
         site.branches[0].best_distance = None;

@@ -34,7 +34,7 @@ fn moved_to(path: &Path) -> Report {
     report
 }
 
-/// A report with one test and nothing else to tell.
+/// A report with one test and nothing else.
 fn small(function: &str, signature: Signature, args: Vec<Arg>) -> Report {
     let mut report = example::report();
     report.function = function.to_owned();

@@ -107,7 +107,7 @@ fn a_killed_child_and_a_missing_report_are_errors() {
 }
 
 #[test]
-fn the_rounding_of_a_target_holds_unless_the_command_line_says_otherwise() {
+fn the_rounding_of_a_target_holds_unless_the_command_line_has_another() {
     let mut suite = suite();
     suite.targets[0].rounding = Some(Rounding::All);
     let has = |passed: Option<Rounding>, option: &str| {

@@ -30,8 +30,8 @@ use penfuzz_engine::program::Rounding;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    files::{fetch_if_missing, find},
-    generate::Generate,
+    files::{fetch, find},
+    recipe::Generate,
 };
 use crate::context::{Context, Result, bail};
 
@@ -49,7 +49,7 @@ pub struct Suite {
     /// How every target is built.
     #[serde(default)]
     pub build: Build,
-    /// In a recipe: which functions become targets ([`super::generate`]).
+    /// In a recipe: which functions become targets ([`super::generate()`]).
     #[serde(default)]
     pub generate: Option<Generate>,
     /// The functions to fuzz, in the order of the table.
@@ -197,7 +197,9 @@ pub(super) fn provide(suite: &mut Suite, path: &Path) -> Result<()> {
     let absolute = std::path::absolute(path).context(|| format!("cannot find {}", path.display()))?;
     let directory = absolute.parent().unwrap_or(Path::new("/"));
     suite.sources = tidy(&directory.join(&suite.sources));
-    fetch_if_missing(suite, directory, path)?;
+    if !suite.sources.is_dir() {
+        fetch(&suite.name, suite.fetch.as_deref(), &suite.sources, directory, path)?;
+    }
     suite.support_files = find(&suite.sources, &suite.build.support, path, "support")?;
     suite.setup_files = find(directory, &suite.build.setup, path, "setup")?;
     suite.support_files.extend(suite.setup_files.iter().cloned());

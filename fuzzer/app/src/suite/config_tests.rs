@@ -53,7 +53,7 @@ fn a_suite_is_fetched_once_and_its_files_are_found() {
 }
 
 #[test]
-fn a_failed_fetch_is_told_and_leaves_no_half_sources() {
+fn a_failed_fetch_is_an_error_and_leaves_no_partial_sources() {
     let (dir, path) = write(SUITE, "#!/bin/sh\nmkdir '../src [1]'; exit 3\n");
     let message = load(&path).unwrap_err().to_string();
     assert!(message.contains("fetch.sh failed") && message.contains('3'), "{message}");
@@ -61,7 +61,7 @@ fn a_failed_fetch_is_told_and_leaves_no_half_sources() {
 }
 
 #[test]
-fn mistakes_are_told_with_what_to_do() {
+fn errors_have_a_hint_what_to_do() {
     assert!(error(SUITE, "#!/bin/sh\n").contains("did not make"));
     assert!(error(&SUITE.replace("fetch = \"fetch.sh\"", ""), "").contains("no `fetch` script"));
     assert!(error(&SUITE.replace("k_*", "z_*"), FETCH).contains("\"z_*.c\" matches no file"));

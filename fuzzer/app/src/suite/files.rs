@@ -6,16 +6,14 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::config::Suite;
 use crate::context::{Context, Result, bail};
 
-/// Runs the fetch script of the suite in `directory` unless its sources are there.
-pub(super) fn fetch_if_missing(suite: &Suite, directory: &Path, path: &Path) -> Result<()> {
-    let sources = &suite.sources;
-    if sources.is_dir() {
-        return Ok(());
-    }
-    let Some(script) = &suite.fetch else {
+/// Runs the fetch script of the suite `name`, from its file `path`, in `directory`, to make the directory `sources`.
+///
+/// # Errors
+/// There is no script, it fails, or it does not make the directory.
+pub(super) fn fetch(name: &str, script: Option<&Path>, sources: &Path, directory: &Path, path: &Path) -> Result<()> {
+    let Some(script) = script else {
         bail!(
             "{}: the sources {} are missing and the suite has no `fetch` script; put them there",
             path.display(),
@@ -23,7 +21,7 @@ pub(super) fn fetch_if_missing(suite: &Suite, directory: &Path, path: &Path) -> 
         );
     };
     let script = directory.join(script);
-    eprintln!("suite {}: fetching the sources with {}", suite.name, script.display());
+    eprintln!("suite {name}: fetching the sources with {}", script.display());
     if let Err(error) = run_script(&script, directory) {
         // The next run would take partial sources for complete ones.
         let _ = fs::remove_dir_all(sources);

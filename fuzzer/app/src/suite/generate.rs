@@ -1,6 +1,6 @@
 //! `penfuzz generate RECIPE.toml`: a suite whose targets are the functions that pen-cc finds, not a list by hand.
 //!
-//! A recipe is a suite without targets and with a table that says which functions become some:
+//! A recipe is a suite without targets. Its `[generate]` table selects the functions that become targets:
 //!
 //! ```toml
 //! [generate]
@@ -28,44 +28,13 @@ use penfuzz_engine::program::{
     build::{Recipe, build},
     catalog::{Entry, catalog},
 };
-use serde::Deserialize;
 
 use super::{
     config::{Suite, is_directory_name, provide},
     files::find,
+    recipe::Generate,
 };
 use crate::context::{Context, Result, bail};
-
-/// Which functions of the sources become targets.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Generate {
-    /// Patterns of source files, relative to the sources; behind a `!`, files that are none after all.
-    pub files: Vec<String>,
-    /// Patterns of function names; all when empty.
-    #[serde(default)]
-    pub functions: Vec<String>,
-    /// Functions with fewer branches are left out.
-    #[serde(default = "one_condition")]
-    pub min_branches: usize,
-    /// Functions that are left out by hand.
-    #[serde(default)]
-    pub without: Vec<Without>,
-}
-
-fn one_condition() -> usize {
-    2
-}
-
-/// Functions that are left out, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Without {
-    /// Pattern of names.
-    pub function: String,
-    /// Why, for the reader of the suite.
-    pub reason: String,
-}
 
 /// The result of a recipe.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,6 +16,7 @@ pub mod gcov;
 pub mod generate;
 pub mod object;
 pub mod outcome;
+pub mod recipe;
 pub mod referee;
 mod schedule;
 mod table;

@@ -155,7 +155,7 @@ fn cxx_with_exceptions() {
     let referee = fixture.referee();
     assert_eq!(counts(&referee.judge(&three(&[2.0, 0.0])).unwrap()), (4, 3, 0));
     let verdict = referee.judge(&three(&[-2.0, 0.0])).unwrap();
-    assert_eq!(counts(&verdict), (4, 3, 1), "nobody catches what it throws, and it counts until then");
+    assert_eq!(counts(&verdict), (4, 3, 1), "the exception is not caught; branches until then count");
 }
 
 #[test]
@@ -283,7 +283,7 @@ fn judgements_do_not_disturb_each_other() {
 }
 
 #[test]
-fn failures_are_told() {
+fn failures_have_messages() {
     let message = |fixture: &Fixture| {
         let directory = fixture.directory.path();
         Referee::build(&fixture.subject, &directory.join("cache"), directory).unwrap_err().to_string()
@@ -295,6 +295,6 @@ fn failures_are_told() {
     let init =
         "#include <stdlib.h>\nint LLVMFuzzerInitialize(int *c, char ***v) { exit(3); }\nint f(void) { return 1; }\n";
     let fixture = Fixture::new("f.c", init, "f", "");
-    let told = fixture.referee().judge(&[at(0, b"")]).unwrap_err().to_string();
-    assert!(told.contains("cannot be replayed") && told.contains("before its first input"), "{told}");
+    let error = fixture.referee().judge(&[at(0, b"")]).unwrap_err().to_string();
+    assert!(error.contains("cannot be replayed") && error.contains("before its first input"), "{error}");
 }

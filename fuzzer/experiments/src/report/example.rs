@@ -86,7 +86,7 @@ fn branches(function: usize) -> usize {
 fn trial(experiment: &Experiment, function: usize, tool: usize, number: u32) -> Trial {
     let total = branches(function);
     let luck = hash(function, tool, number as usize);
-    // Two branches nobody takes; later tools miss more, now and then; function 2 is hard for the first tool.
+    // No tool takes two of the branches; later tools miss more in some trials; function 2 is hard for the first tool.
     let missed = if tool == 0 { usize::from(function == 2) } else { luck % 3 * (tool + function % 4) / 6 };
     let covered = total - 2 - missed.min(total - 3);
     let point = |i: usize| Point {

@@ -173,7 +173,7 @@ fn the_best_known_is_the_union_over_tools_and_trials() {
 }
 
 #[test]
-fn a_running_experiment_uses_what_is_there_and_says_so() {
+fn a_running_experiment_counts_its_finished_trials() {
     let (mut experiment, trials) = made(&[&[9; 5], &[9; 3]], &[&[7; 4], &[]]);
     experiment.trials = 5;
     let summary = summary(&experiment, &trials);
@@ -185,7 +185,7 @@ fn a_running_experiment_uses_what_is_there_and_says_so() {
 }
 
 #[test]
-fn few_trials_cannot_be_significant_and_the_reader_is_told() {
+fn few_trials_cannot_be_significant_and_a_note_has_the_smallest_p() {
     for (n, p) in [(1, "1.000"), (2, "0.333"), (3, "0.100")] {
         let (high, low) = (vec![9; n], vec![1; n]);
         let (experiment, trials) = made(&[&high], &[&low]);

@@ -1,0 +1,34 @@
+//! The `[generate]` table of a recipe, as data: [`generate`](super::generate()) follows it.
+
+use serde::Deserialize;
+
+/// Which functions of the sources become targets.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Generate {
+    /// Patterns of source files, relative to the sources; behind a `!`, files that are none after all.
+    pub files: Vec<String>,
+    /// Patterns of function names; all when empty.
+    #[serde(default)]
+    pub functions: Vec<String>,
+    /// Functions with fewer branches are left out.
+    #[serde(default = "one_condition")]
+    pub min_branches: usize,
+    /// Functions that are left out by hand.
+    #[serde(default)]
+    pub without: Vec<Without>,
+}
+
+fn one_condition() -> usize {
+    2
+}
+
+/// Functions that are left out, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Without {
+    /// Pattern of names.
+    pub function: String,
+    /// Why, for the reader of the suite.
+    pub reason: String,
+}
