@@ -130,7 +130,7 @@ fn help_is_complete_and_narrow() {
 
 #[test]
 fn help_tells_the_exit_status() {
-    for status in ["0 finished", "1 failed", "2 unusable arguments", "3 finished and crashes or hangs were found"] {
+    for status in ["0 finished", "1 failed", "2 invalid arguments", "3 finished, with crashes or hangs found"] {
         assert!(help("--help").replace('\n', " ").contains(status), "exit status {status}");
     }
 }

@@ -38,7 +38,7 @@ pub struct Args {
     #[command(flatten)]
     wanted: Wanted,
 
-    /// Functions whose conditionals make the path [default: function; with --line: calls].
+    /// Functions whose conditionals make the path [default: function; for a line: calls].
     #[arg(long, value_parser = choices::scope())]
     scope: Option<ScopeKind>,
 

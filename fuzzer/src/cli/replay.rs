@@ -42,7 +42,7 @@ pub struct Args {
     #[arg(long, value_parser = choices::scope(), default_value = "function")]
     scope: ScopeKind,
 
-    /// Print the branches in the order they are taken, for penfuzz reach --path.
+    /// Print the path of branches, in the syntax of penfuzz reach.
     #[arg(long)]
     path: bool,
 }
