@@ -77,7 +77,7 @@ fn watcher(monitor: &Monitor) -> Box<dyn Watcher> {
         Monitor::Dashboard if std::io::stderr().is_terminal() => Box::new(dashboard::Dashboard::new()),
         Monitor::Dashboard => {
             eprintln!(
-                "penfuzz: standard error is no terminal; the campaign is shown by lines instead of the dashboard"
+                "penfuzz: standard error is no terminal, so there are lines instead of a dashboard"
             );
             Box::new(lines::Lines::new())
         }
