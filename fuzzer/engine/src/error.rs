@@ -35,7 +35,7 @@ impl Error {
         Self::new(format!("{what}: {source}")).with_source(source)
     }
 
-    /// An error of another type whose text says what was tried, and on which file.
+    /// An error of another type whose text contains what was tried, and on which file.
     #[must_use]
     pub fn from_source(source: impl Into<Source>) -> Self {
         let source = source.into();

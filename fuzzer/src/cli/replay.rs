@@ -114,7 +114,8 @@ fn replay(evaluator: &mut Evaluator, scope: &Scope, bytes: &[u8], path: bool) ->
     for arg in arguments(&function, bytes) {
         println!("  {:<12} = {}   ({})", arg.name, arg.hex, arg.decimal);
     }
-    let (ran, hits) = if path { print_path(evaluator, scope, bytes) } else { evaluator.record(&scope.asked, bytes) };
+    let (ran, hits) =
+        if path { print_path(evaluator, scope, bytes) } else { evaluator.record(&scope.requested, bytes) };
     for branch in hits {
         let site = &evaluator.target().sites[evaluator.target().site_of(branch as usize)];
         println!(

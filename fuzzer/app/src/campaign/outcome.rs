@@ -109,7 +109,7 @@ fn rerun(evaluator: &mut Evaluator, from: &Sources) -> Vec<Kept> {
     let mut runs = Vec::new();
     let count = evaluator.evaluations();
     for (file, bytes) in from.inputs {
-        let (ran, covers) = evaluator.record(&from.scope.asked, bytes);
+        let (ran, covers) = evaluator.record(&from.scope.requested, bytes);
         if ran == RunStatus::Returned {
             runs.push(Kept { file: file.clone(), bytes: bytes.clone(), covers });
         }
@@ -127,7 +127,8 @@ struct Order {
 
 fn source_order(evaluator: &Evaluator, scope: &Scope) -> Order {
     let all = &evaluator.target().sites;
-    let asked = |s: usize| (0..all[s].n_branches).filter(|k| scope.asked[all[s].first_branch + k]).collect::<Vec<_>>();
+    let asked =
+        |s: usize| (0..all[s].n_branches).filter(|k| scope.requested[all[s].first_branch + k]).collect::<Vec<_>>();
     let mut sites: Vec<_> =
         scope.sites.iter().map(|s| (*s, asked(*s))).filter(|(_, asked)| !asked.is_empty()).collect();
     sites.sort_by_key(|(s, _)| (&all[*s].file, all[*s].line, all[*s].column, *s));
@@ -151,7 +152,7 @@ fn finds(evaluator: &Evaluator, from: &Sources, kept: Vec<Kept>) -> Finds {
         let bytes = from.fault_inputs.get(file)?.clone();
         Some(Failing { file: file.clone(), bytes, key: fault.key, reason: fault.reason.clone() })
     });
-    Finds { kept, goals: from.scope.asked.clone(), closest: closest.collect(), faults: faults.collect(), uncovered }
+    Finds { kept, goals: from.scope.requested.clone(), closest: closest.collect(), faults: faults.collect(), uncovered }
 }
 
 fn tests(shrunk: &Shrunk, function: &Function, order: &Order) -> Vec<Test> {

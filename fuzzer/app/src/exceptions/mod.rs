@@ -67,9 +67,10 @@ pub fn examine(dir: &Path, report: &Report) -> Result<Exceptions, Error> {
         .map(|((job, observed), confirmed)| find(&session, job, observed, confirmed))
         .collect();
     let target = session.evaluator.target();
-    let operations = || session.scope.sites.iter().map(|s| &target.sites[*s]).filter(|s| session.scope.asks_about(s));
+    let operations =
+        || session.scope.sites.iter().map(|s| &target.sites[*s]).filter(|s| session.scope.has_requested(s));
     let possible = Exception::ALL.map(|e| {
-        let raises = |s: &&Site| s.branches().enumerate().any(|(k, b)| session.scope.asked[b] && class(s, k) == e);
+        let raises = |s: &&Site| s.branches().enumerate().any(|(k, b)| session.scope.requested[b] && class(s, k) == e);
         (e, operations().filter(raises).count())
     });
     let mut raising: Vec<usize> = jobs.iter().map(|j| target.site_of(j.branch)).collect();
@@ -91,7 +92,7 @@ fn jobs(session: &mut ReplaySession, dir: &Path, report: &Report) -> Result<Vec<
     inputs.extend(faults.filter_map(|f| std::fs::read(dir.join(&f.file)).ok()));
     let runs = session.evaluate(&inputs.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
     let mut jobs: Vec<Job> = Vec::new();
-    for b in (0..session.scope.asked.len()).filter(|b| session.scope.asked[*b]) {
+    for b in (0..session.scope.requested.len()).filter(|b| session.scope.requested[*b]) {
         let covers = |r: &&(usize, &crate::replay::session::Run)| r.1.covers.contains(&(b as u32));
         let all = || runs.iter().enumerate();
         let best = all().filter(|(_, r)| r.fault.is_none()).find(|r| covers(&r)).or_else(|| all().find(|r| covers(&r)));

@@ -180,7 +180,7 @@ impl ReplaySession {
     pub fn look(&mut self, bytes: &[u8]) -> Run {
         self.evaluator.set_metric(metric::ULP, u64::MAX);
         let scope = &self.scope;
-        self.evaluator.arm(|b| if scope.asked[b] { action::RECORD } else { 0 });
+        self.evaluator.arm(|b| if scope.requested[b] { action::RECORD } else { 0 });
         let ran = self.evaluator.run(bytes);
         let mut covers = Vec::new();
         self.evaluator.take_hits(&mut covers);

@@ -1,7 +1,7 @@
 //! One function of a loaded target, ready to be called millions of times a second.
 //!
 //! The evaluator owns everything the runtime of the target writes to, arms its sites, and keeps for every uncovered branch
-//! the input that came closest. It knows nothing of LibAFL; [`super::PenExecutor`] wraps it.
+//! the input that came closest. It does not depend on LibAFL; [`super::PenExecutor`] wraps it.
 
 mod arming;
 mod memory;
@@ -41,7 +41,10 @@ pub struct Journal {
     pub room: usize,
 }
 
-/// See the module.
+/// Evaluates the representing function of one function of a target that is loaded into this process.
+///
+/// It owns the memory that the target's runtime writes to, so there may be one per target at a time. Defaults: every branch is
+/// recorded, no goal, no fuel cap, [`Limits`] as given.
 #[derive(Debug)]
 pub struct Evaluator {
     target: Rc<Target>,
@@ -92,7 +95,7 @@ pub struct Evaluator {
 pub enum RunStatus {
     /// The function returned.
     Returned,
-    /// It did not; [`Evaluator::fault`] knows more.
+    /// It did not; [`Evaluator::fault`] has the details.
     Faulted,
 }
 
@@ -150,7 +153,7 @@ impl Evaluator {
         me.count = me.own_count;
         me.connect();
         me.set_fuel_cap(limits.fuel);
-        // Until an objective says otherwise, every branch is news.
+        // Until a goal is armed, every branch is recorded.
         me.arm(|_| action::RECORD);
         Ok(me)
     }
@@ -285,7 +288,7 @@ impl Evaluator {
         self.last_end.as_ref().is_some_and(|end| end.stop == reason)
     }
 
-    /// What used up its fuel_cap is run again with all the fuel if it took a new branch; else it only was too long to look at.
+    /// What used up its fuel cap is run again with all the fuel if it took a new branch; else it only was too long to look at.
     fn go_on(&mut self) -> RunStatus {
         if !self.has_hits() {
             self.last_end = None;

@@ -61,7 +61,7 @@ struct FaultKey {
 }
 
 /// Programs that abort or exit do so in one function for all their errors (an error handler, `assert`'s helper): its callers
-/// tell the errors apart.
+/// distinguish the errors.
 const CALLERS: usize = 2;
 
 /// Finds places in one target file. Looks up names only for faults not seen before.
@@ -69,7 +69,7 @@ pub struct FaultReader {
     limits: Limits,
     symbols: Symbols,
     /// The place and stack of faults seen before, as text: a search may meet one fault a hundred thousand times.
-    told: RefCell<HashMap<u64, (String, Vec<String>)>>,
+    described: RefCell<HashMap<u64, (String, Vec<String>)>>,
 }
 
 impl core::fmt::Debug for FaultReader {
@@ -88,7 +88,7 @@ impl FaultReader {
     /// For the target file at `path`, mapped at `base`.
     #[must_use]
     pub fn new(path: &Path, base: u64, limits: Limits) -> Self {
-        Self { limits, symbols: Symbols::new(path, base), told: RefCell::default() }
+        Self { limits, symbols: Symbols::new(path, base), described: RefCell::default() }
     }
 
     /// Crash or hang?
@@ -109,10 +109,10 @@ impl FaultReader {
         hash.finish()
     }
 
-    /// The whole story.
+    /// The fault in full: this looks up names.
     #[must_use]
     pub fn read(&self, end: &End, exit_status: i64) -> Fault {
-        let (place, stack) = self.tell(end);
+        let (place, stack) = self.describe(end);
         Fault {
             kind: Self::kind(end),
             key: self.key(end),
@@ -124,15 +124,18 @@ impl FaultReader {
     }
 
     /// The place and the stack as text.
-    fn tell(&self, end: &End) -> (String, Vec<String>) {
+    fn describe(&self, end: &End) -> (String, Vec<String>) {
         let mut hasher = DefaultHasher::new();
         (end.signal, end.stop, end.place, end.caller).hash(&mut hasher);
         end.frames().for_each(|f| f.hash(&mut hasher));
-        let mut told = self.told.borrow_mut();
-        if told.len() > REMEMBERED {
-            told.clear();
+        let mut described = self.described.borrow_mut();
+        if described.len() > REMEMBERED {
+            described.clear();
         }
-        told.entry(hasher.finish()).or_insert_with(|| (self.story(end), stack::tell(end, &self.symbols))).clone()
+        described
+            .entry(hasher.finish())
+            .or_insert_with(|| (self.location(end), stack::describe(end, &self.symbols)))
+            .clone()
     }
 
     fn place(&self, end: &End) -> FaultKey {
@@ -189,14 +192,14 @@ impl FaultReader {
         }
     }
 
-    /// The place, and for an abort or an exit who asked for it.
-    fn story(&self, end: &End) -> String {
-        let mut story = self.symbols.describe(self.address_in_target(end));
+    /// The place, and for an abort or an exit its callers.
+    fn location(&self, end: &End) -> String {
+        let mut location = self.symbols.describe(self.address_in_target(end));
         for caller in self.place(end).callers.into_iter().filter(|c| *c != 0 && !self.symbols.is_thunk(*c)) {
-            story += ", called by ";
-            story += &self.symbols.describe(caller);
+            location += ", called by ";
+            location += &self.symbols.describe(caller);
         }
-        story
+        location
     }
 }
 

@@ -42,7 +42,7 @@ static long own_thread;
 static uint64_t start_mask; /* signals blocked when the guard was installed */
 static uint32_t refusals;
 
-volatile uint32_t guard_traces_fuel; /* spent fuel is told with its stack, which takes microseconds */
+volatile uint32_t guard_traces_fuel; /* spent fuel is reported with its stack, which takes microseconds */
 
 /* Callers of what is going on, innermost first; `guard_end` is cleared before. A stack that is destroyed can make the unwinder
  * fault: the handler then leaves with the frames that were found until then. */
@@ -92,7 +92,7 @@ static uint32_t check_memory(void) {
   return pages > pages_allowed ? GUARD_STOP_MEMORY : 0;
 }
 
-/* What a call through a wild pointer has left: the unwinder knows no caller of an address without code. */
+/* What a call through a wild pointer has left: the unwinder finds no caller of an address without code. */
 static void note_return_address(const ucontext_t *context) {
 #if defined(__x86_64__)
   guard_end.caller = *(const uint64_t *)context->uc_mcontext.gregs[REG_RSP];

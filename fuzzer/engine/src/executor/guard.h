@@ -14,7 +14,7 @@
 /* Besides enum pen_stop: the evaluation used more memory than allowed. */
 #define GUARD_STOP_MEMORY 100
 
-/* The evaluation asked the system for what it does not get; `address` is enum sandbox_refusal << 32 | detail. */
+/* The evaluation made a system call that is refused; `address` is enum sandbox_refusal << 32 | detail. */
 #define GUARD_STOP_REFUSED 101
 
 /* Mirrored by guard.rs. */
@@ -34,7 +34,7 @@ extern volatile sig_atomic_t guard_in_target; /* the target runs: leaving it is 
 extern volatile uint64_t guard_evaluations;   /* evaluations begun */
 extern fenv_t guard_environment;              /* floating-point environment to restore */
 
-/* Calls the thunk `call` of a target. Returns 0 when the target returned, 1 when guard_end says how it ended. */
+/* Calls the thunk `call` of a target. Returns 0 when the target returned, 1 when guard_end holds how it ended. */
 int guard_call(void (*call)(const uint8_t *, uint8_t *), const uint8_t *in, uint8_t *out);
 
 /* The same in a rounding mode of the floating-point environment and with no exception flag raised; the default mode holds

@@ -61,7 +61,7 @@ const TICK: Duration = Duration::from_millis(20);
 /// [`End::stop`] when the memory limit was passed.
 pub const STOP_MEMORY: u32 = 100;
 
-/// [`End::stop`] when the system call was refused that [`super::sandbox::refusal`] tells from [`End::address`].
+/// [`End::stop`] when a system call was refused; [`super::sandbox::refusal`] describes it from [`End::address`].
 pub const STOP_REFUSED: u32 = 101;
 
 /// Installs signal handlers, their stack and the timer, for the calling thread. One evaluation may take `timeout`
@@ -101,7 +101,7 @@ pub fn is_worn_out() -> bool {
     unsafe { (&raw const guard_worn_out).read_volatile() != 0 }
 }
 
-/// Whether spent fuel is told with its stack: a waste of microseconds when nobody will ask.
+/// Whether spent fuel is reported with its stack, which takes microseconds.
 pub fn trace_fuel(on: bool) {
     // SAFETY: a word that only this thread uses, outside an evaluation.
     unsafe { (&raw mut guard_traces_fuel).write_volatile(u32::from(on)) };
@@ -114,10 +114,10 @@ pub fn last_end() -> End {
     unsafe { (&raw const guard_end).read() }
 }
 
-/// Calls a thunk; true when it returned, else [`last_end`] tells how it ended.
+/// Calls a thunk; true when it returned, else [`last_end`] returns how it ended.
 ///
 /// # Safety
-/// `input` and `output` must be as large as the function table says, and the guard installed on this thread.
+/// `input` and `output` must be as large as in the function table, and the guard installed on this thread.
 #[inline]
 pub unsafe fn call(call: Call, input: *const u8, output: *mut u8) -> bool {
     // SAFETY: by the contract of this function; a jump out of the target skips frames of C only.

@@ -16,7 +16,7 @@ pub struct Limits {
     pub memory: u64,
 }
 
-/// Memory for the target when nothing else is said: 1 GiB.
+/// Memory for the target by default: 1 GiB.
 pub const DEFAULT_MEMORY: u64 = 1 << 30;
 
 impl Default for Limits {

@@ -1,5 +1,5 @@
 /* What a target must not do to its process is taken from it by a filter on system calls (seccomp). Such a call raises SIGSYS;
- * the handler in guard.c asks here what becomes of it: it is made, answered as if it had been made, or ends the evaluation.
+ * the handler in guard.c calls this file, which decides: the call is made, answered as if it had been made, or ends the evaluation.
  * Evaluations that make no such call cost nothing, and it makes no difference whether the C library, another library or an
  * instruction of the target makes it.
  *
@@ -166,7 +166,7 @@ static struct sandbox_answer send_signal(const struct call *c, ucontext_t *conte
   int signal = (int)c->a[has_thread ? 2 : 1];
   if (to == own || (c->number == SYS_tkill && to == thread)) return signal_self(c, context, signal);
   if (signal) return (struct sandbox_answer){SANDBOX_SIGNAL, (uint32_t)signal};
-  put_result(context, again(c)); /* only asks whether there is such a process */
+  put_result(context, again(c)); /* only checks that there is such a process */
   return (struct sandbox_answer){SANDBOX_NOTHING, 0};
 }
 

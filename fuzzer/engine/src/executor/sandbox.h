@@ -1,4 +1,4 @@
-/* Holds a target that asks the system for what would harm the campaign. */
+/* Contains a target whose system calls would harm the campaign. */
 #ifndef SANDBOX_H
 #define SANDBOX_H
 

@@ -1,8 +1,8 @@
-//! Holding a target that asks the system for what would harm the campaign: `sandbox.c` seen from Rust.
+//! Contains a target whose system calls would harm the campaign: `sandbox.c` seen from Rust.
 //!
 //! A target runs in the worker's own process, so its `close` closes our files, its `fork` copies the search, and its handler of
-//! SIGSEGV replaces the guard's. A filter on system calls takes these from it: such a call is answered as if it had been made,
-//! or ends the evaluation as a crash that says what was asked for. `docs/misbehaving.md` lists which is which.
+//! SIGSEGV replaces the guard's. A filter on system calls prevents this: such a call is answered as if it had been made,
+//! or ends the evaluation as a crash whose reason names the call. `docs/misbehaving.md` lists which is which.
 
 use std::{
     collections::BTreeSet,
@@ -49,7 +49,7 @@ impl Sandbox {
     /// target's own files and the standard streams. The guard must be installed.
     ///
     /// # Errors
-    /// When the system has no such filters, or grants none. Nothing is held then.
+    /// When the system has no such filters, or refuses the filter. Then the target is not contained.
     pub fn install(&self) -> io::Result<()> {
         let standard = BTreeSet::from([libc::STDIN_FILENO, libc::STDOUT_FILENO, libc::STDERR_FILENO]);
         for file in &(&open_files() - &self.of_target) - &standard {
@@ -71,26 +71,26 @@ impl Sandbox {
         // SAFETY: the target does not run.
         unsafe { guard_restore_environment() };
         if let Some(home) = &self.home {
-            // SAFETY: an open directory. A refusal leaves the process where it is, and writing says so.
+            // SAFETY: an open directory. On an error the process stays where it is, and the next write reports it.
             unsafe { libc::fchdir(home.as_raw_fd()) };
         }
     }
 }
 
-/// The open descriptors; none when the system does not tell.
+/// The open descriptors; none when /proc is missing.
 fn open_files() -> BTreeSet<RawFd> {
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return BTreeSet::new() };
     let listed: Vec<RawFd> = entries.filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok()).collect();
     // That of the listing itself is closed by now.
-    // SAFETY: only asks whether the descriptor is open.
+    // SAFETY: only checks whether the descriptor is open.
     listed.into_iter().filter(|f| unsafe { libc::fcntl(*f, libc::F_GETFD) } >= 0).collect()
 }
 
-/// What was refused, for a person: `asked` is [`super::guard::End::address`] of such an end.
+/// The refused call in words: `refused` is [`super::guard::End::address`] of such an end.
 #[must_use]
-pub fn refusal(asked: u64) -> String {
-    let detail = (asked & 0xffff_ffff) as i32;
-    match asked >> 32 {
+pub fn refusal(refused: u64) -> String {
+    let detail = (refused & 0xffff_ffff) as i32;
+    match refused >> 32 {
         1 => "starts a process, which is refused".to_owned(),
         2 => "starts a thread, which is refused".to_owned(),
         3 => "starts another program, which is refused".to_owned(),

@@ -6,16 +6,16 @@
 use super::{guard::End, symbols::Symbols};
 use crate::program::load::module_of;
 
-/// Frames that are told.
-pub const TOLD: usize = 16;
+/// Frames that are listed.
+pub const LISTED: usize = 16;
 
-/// `function (file:line)` per frame, innermost first; frames that repeat are one, with their number. At most [`TOLD`].
+/// `function (file:line)` per frame, innermost first; frames that repeat are one, with their number. At most [`LISTED`].
 #[must_use]
-pub fn tell(end: &End, symbols: &Symbols) -> Vec<String> {
+pub fn describe(end: &End, symbols: &Symbols) -> Vec<String> {
     let mut frames: Vec<String> = Vec::new();
     for address in addresses(end) {
         match symbols.thunk_of(address) {
-            // A function that is inlined into its thunk is told by the thunk's symbol; another has been told.
+            // A function that is inlined into its thunk has the thunk's symbol; any other is listed already.
             Some(name) => {
                 if frames
                     .last()
@@ -37,7 +37,7 @@ fn addresses(end: &End) -> Vec<u64> {
     let mut rest = end.frames().skip_while(|a| is_own(*a)).peekable();
     let mut all = Vec::new();
     if end.signal != 0 || end.stop == super::guard::STOP_MEMORY {
-        // Behind the handler comes what the system puts between, then the place itself, which has called nobody.
+        // Behind the handler comes what the system puts between, then the place itself, which is not a call.
         rest.next();
         all.push(end.place);
         if rest.next_if_eq(&end.place).is_none() && module_of(end.place).is_none() {
@@ -52,15 +52,15 @@ fn addresses(end: &End) -> Vec<u64> {
 }
 
 fn collapse(frames: Vec<String>) -> Vec<String> {
-    let mut told: Vec<(String, usize)> = Vec::new();
+    let mut listed: Vec<(String, usize)> = Vec::new();
     for frame in frames {
-        match told.last_mut().filter(|(last, _)| *last == frame) {
+        match listed.last_mut().filter(|(last, _)| *last == frame) {
             Some((_, n)) => *n += 1,
-            None => told.push((frame, 1)),
+            None => listed.push((frame, 1)),
         }
     }
-    told.truncate(TOLD);
-    told.into_iter().map(|(f, n)| if n == 1 { f } else { format!("{f}, {n} times") }).collect()
+    listed.truncate(LISTED);
+    listed.into_iter().map(|(f, n)| if n == 1 { f } else { format!("{f}, {n} times") }).collect()
 }
 
 #[cfg(test)]
@@ -75,6 +75,6 @@ mod tests {
 
     #[test]
     fn a_deep_stack_is_cut() {
-        assert_eq!(collapse((0..40).map(|i| i.to_string()).collect()).len(), TOLD);
+        assert_eq!(collapse((0..40).map(|i| i.to_string()).collect()).len(), LISTED);
     }
 }

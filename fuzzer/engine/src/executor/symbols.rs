@@ -87,7 +87,7 @@ impl Symbols {
         Some(if is_ours { Vec::new() } else { vec![self.describe(offset)] })
     }
 
-    /// The same by the debug information of the target; empty when it says nothing of this address.
+    /// The same by the debug information of the target; empty when it lacks this address.
     fn inlined(&self, offset: u64) -> Vec<String> {
         let mut all = Vec::new();
         let Some(mut frames) = self.loader.as_ref().and_then(|l| l.find_frames(offset).ok()) else { return all };

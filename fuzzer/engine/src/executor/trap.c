@@ -1,6 +1,6 @@
 /* Calls the target with the hardware's own floating-point exceptions as witness.
  *
- * The flags tell whether an exception was raised at all. To find where, the exception is unmasked: the processor then faults
+ * The flags show whether an exception was raised at all. To find where, the exception is unmasked: the processor then faults
  * at each instruction that raises it. The handler notes the place, masks the exception and lets the one instruction run again
  * alone (trap flag), and the handler of that step unmasks it; so the program goes on with the values it always has. Such
  * stepping is done by FPSpy, too (Dinda, Bernat, Hetland, Spying on the Floating Point Behavior of Existing, Unmodified
@@ -147,7 +147,7 @@ static void mask_again(void) {}
 #endif
 
 /* Calls the thunk `call` of the target that is loaded at `base`, with no flag raised before; the guard must be installed. With
- * TRAP_NONE nothing traps. Returns as guard_call; trap_record tells the rest. */
+ * TRAP_NONE nothing traps. Returns as guard_call; trap_record has the details. */
 int trap_call(void (*call)(const uint8_t *, uint8_t *), const uint8_t *in, uint8_t *out, uint8_t mode, uint32_t exception,
               uint64_t base) {
   fenv_t before;

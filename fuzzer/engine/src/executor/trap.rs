@@ -39,7 +39,7 @@ pub struct Trapped {
 
 impl Evaluator {
     /// Calls the function at `x` with all sites at rest. With an `exception` (one of [`exception`](penfuzz_cc::abi::exception)) the places are
-    /// noted that raise it, where the hardware can tell ([`KNOWS_PLACES`]); that takes microseconds each.
+    /// noted that raise it, where the hardware reports them ([`KNOWS_PLACES`]); that takes microseconds each.
     ///
     /// For a child process ([`Evaluator::on_its_own`]): handlers of signals are replaced for the time of the call.
     pub fn run_trapped(&mut self, x: &[u8], exception: Option<usize>) -> (RunStatus, Trapped) {

@@ -2,7 +2,7 @@
 //!
 //! Where the target's site is reached, `r` is the target's distance. Where it is not, `r` is the distance to the branch that
 //! would have led on, above a level that counts how many branches were still missing. So there is a slope also where a
-//! condition before the target, an equality say, fails again at every step.
+//! condition before the target, such as an equality, fails again at every step.
 //!
 //! J. Wegener, A. Baresel and H. Sthamer, *Evolutionary test environment for automatic structural testing*, Information and
 //! Software Technology 43(14), 2001 ("approximation level").
@@ -15,10 +15,10 @@ use crate::{executor::PenEvaluator, saturation::Saturation};
 /// Lowest value of `r` where the target's site was not reached.
 const NOT_REACHED: u64 = 1 << 63;
 
-/// Levels above this one are not told apart: as many as fit between [`LEAD_BITS`] and the topmost bit, less one.
+/// Levels above this one share one value. As many fit between [`LEAD_BITS`] and the topmost bit, less one.
 const HIGHEST_LEVEL: u32 = (1 << (63 - LEAD_BITS)) - 2;
 
-/// See the module.
+/// One branch by the approach level: its own distance where its site is reached, else level and distance of the branch that leads there.
 #[derive(Debug, Clone)]
 pub struct Approach {
     aim: Aim,

@@ -1,7 +1,7 @@
 //! One path: `r` is 0 iff the run takes the given sequence of branches.
 //!
 //! Mathematical Execution has `r0 = 0` and adds to `r`, at each conditional on the path, the distance to the branch that the
-//! path wants there (Fu and Su 2016, Sect. 4.4.1: `r = r + d`). What is added behind the first wrong turn are distances at
+//! path requires there (Fu and Su 2016, Sect. 4.4.1: `r = r + d`). What is added behind the first wrong turn are distances at
 //! conditionals which the path may not even pass. Here the sum is ordered instead: first by the number of steps that are
 //! missing, then by the distance to the branch of the first of them. It is 0 for the same inputs, and an input that gets
 //! farther is always closer.
@@ -29,10 +29,10 @@ const BITS: u32 = 54;
 const LEAST_BITS: u32 = 16;
 /// Bits of a distance below a level of the approach, as `PATH_LEAD_BITS` of the runtime.
 const LEVEL_BITS: u32 = 8;
-/// Levels above this one are not told apart: they share a quarter of what is below a step.
+/// Levels above this one share one value: a quarter of what is below a step.
 const HIGHEST_LEVEL: u32 = (1 << (LEVEL_BITS - 2)) - 2;
 
-/// See the module.
+/// A sequence of steps that a run must take in order; `r` is ordered by missing steps first, then by the distance of the next.
 #[derive(Debug, Clone)]
 pub struct Path {
     /// For every branch of the target: do passes of its site count?
@@ -118,7 +118,7 @@ impl Path {
         if r == u64::MAX { self.steps.len() } else { (r >> self.bits) as usize }
     }
 
-    /// What a value of `r` says. `steps` is the number of all steps given.
+    /// What a value of `r` means. `steps` is the number of all steps given.
     #[must_use]
     pub fn progress(&self, r: u64, steps: usize) -> Progress {
         let missing = self.missing(r);

@@ -96,7 +96,7 @@ fn objects(
         }
         work();
     });
-    // Of several failures the first is told, whichever was met first.
+    // Of several failures the first in this order is reported.
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     done.sort_by_key(|(index, _)| *index);
     done.into_iter().map(|(_, object)| object).collect()

@@ -51,9 +51,9 @@ pub type Harness = unsafe extern "C-unwind" fn(*const u8, usize) -> i32;
 pub enum Entry {
     /// Through the thunk of the function table: fixed-size input, one value per parameter.
     Thunk(Call),
-    /// The same, in the rounding mode that the last byte of the input tells ([`Kind::Rounding`]).
+    /// The same, in the rounding mode given by the last byte of the input ([`Kind::Rounding`]).
     Rounded(Call),
-    /// Through the thunk, with no floating-point exception flag raised before: code that asks for the flags must not see
+    /// Through the thunk, with no floating-point exception flag raised before: code that reads the flags must not see
     /// those of earlier calls.
     Unflagged(Call),
     /// `int LLVMFuzzerTestOneInput(const uint8_t *, size_t)`: any bytes, seen as doubles.

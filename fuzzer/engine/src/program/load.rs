@@ -126,7 +126,7 @@ impl Target {
         Ok(target)
     }
 
-    /// The same target under the name that the user knows it by.
+    /// The same target under the name that the user gave.
     #[must_use]
     pub fn named(mut self, name: &Path) -> Self {
         self.name = name.to_path_buf();
@@ -264,7 +264,7 @@ fn open(path: &Path) -> Result<*mut c_void, Error> {
     let name = CString::new(absolute.as_os_str().as_bytes())
         .map_err(|_| at(path, "has a zero byte in its name and cannot be loaded"))?;
     let own = std::process::id();
-    // SAFETY: loading runs the target's constructors, which is what the user asked for.
+    // SAFETY: loading runs the target's constructors, which the user requested.
     let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     if std::process::id() != own {
         // A constructor has forked, and this is the copy: two must not do the work of one.

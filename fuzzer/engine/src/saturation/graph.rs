@@ -10,10 +10,10 @@ use crate::program::{Edges, Site, Target};
 pub struct BranchGraph {
     /// For each branch, those that can follow it directly; empty out of scope.
     pub next: Vec<Vec<u32>>,
-    /// For each branch: is it a goal, asked for or on the way to what is asked for?
+    /// For each branch: is it a goal: requested, or on the way to a requested one?
     pub goal: Vec<bool>,
-    /// For each branch: is it asked for?
-    pub asked: Vec<bool>,
+    /// For each branch: is it requested?
+    pub requested: Vec<bool>,
     /// For each branch: can it be taken, and its site be passed all the same? A comparison, or an operation.
     pub passed: Vec<bool>,
     /// For each branch, the branches of the same site (itself included), as a range.
@@ -27,7 +27,7 @@ impl BranchGraph {
         let mut graph = Self {
             next: vec![Vec::new(); target.n_branches],
             goal: scope.branches.clone(),
-            asked: scope.asked.clone(),
+            requested: scope.requested.clone(),
             passed: vec![false; target.n_branches],
             siblings: vec![(0, 0); target.n_branches],
         };

@@ -20,7 +20,7 @@ pub enum ScopeKind {
 }
 
 impl ScopeKind {
-    /// How far the goals of a campaign on `function` reach when nobody says it.
+    /// How far the goals of a campaign on `function` reach by default.
     #[must_use]
     pub fn of(function: &Function, goals: Goals) -> Self {
         match goals {
@@ -35,7 +35,7 @@ impl ScopeKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Goals {
-    /// Nothing: the branches are asked for.
+    /// Nothing else.
     #[default]
     Branches,
     /// Boundary values of comparisons (ME, Sect. 4.4.2).
@@ -47,7 +47,7 @@ pub enum Goals {
 }
 
 impl Goals {
-    /// Are the branches of the program all that is asked for?
+    /// Is nothing searched for besides branches?
     #[must_use]
     pub fn are_branches(&self) -> bool {
         *self == Self::Branches
@@ -69,8 +69,8 @@ impl Goals {
         }
     }
 
-    /// Is branch `k` of the site asked for?
-    fn asks_for(self, site: &Site, k: usize) -> bool {
+    /// Is branch `k` of the site requested?
+    fn requests(self, site: &Site, k: usize) -> bool {
         match self {
             Self::Branches => site.is_conditional(),
             Self::Boundaries => site.kind == site_kind::COMPARISON && site.possible >> k & 1 == 1,
@@ -90,12 +90,12 @@ pub struct Scope {
     pub kind: ScopeKind,
     /// What is searched for.
     pub goals: Goals,
-    /// Sites in scope, ascending: those with a branch that is asked for, and all conditionals, which lead to them.
+    /// Sites in scope, ascending: those with a requested branch, and all conditionals, which lead to them.
     pub sites: Vec<usize>,
-    /// For every branch of the target: is it searched for, for its own sake or because it leads to what is asked for?
+    /// For every branch of the target: is it searched for, for its own sake or because it leads to a requested one?
     pub branches: Vec<bool>,
-    /// For every branch of the target: is it asked for?
-    pub asked: Vec<bool>,
+    /// For every branch of the target: is it requested?
+    pub requested: Vec<bool>,
 }
 
 impl Scope {
@@ -111,11 +111,11 @@ impl Scope {
             ScopeKind::All => true,
         };
         let none = vec![false; target.n_branches];
-        let mut scope = Self { kind, goals, sites: Vec::new(), branches: none.clone(), asked: none };
+        let mut scope = Self { kind, goals, sites: Vec::new(), branches: none.clone(), requested: none };
         for (i, site) in target.sites.iter().enumerate().filter(|(_, s)| inside(s.function)) {
             for (k, b) in site.branches().enumerate() {
-                scope.asked[b] = goals.asks_for(site, k);
-                scope.branches[b] = scope.asked[b] || site.is_conditional();
+                scope.requested[b] = goals.requests(site, k);
+                scope.branches[b] = scope.requested[b] || site.is_conditional();
             }
             if site.branches().any(|b| scope.branches[b]) {
                 scope.sites.push(i);
@@ -124,21 +124,21 @@ impl Scope {
         scope
     }
 
-    /// Number of branches that are asked for.
+    /// Number of requested branches.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.asked.iter().filter(|b| **b).count()
+        self.requested.iter().filter(|b| **b).count()
     }
 
-    /// Is there nothing that is asked for?
+    /// Is no branch requested?
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Is the site one of the conditionals, comparisons or operations that are asked about?
+    /// Is the site one of the conditionals, comparisons or operations with a requested branch?
     #[must_use]
-    pub fn asks_about(&self, site: &Site) -> bool {
-        site.branches().any(|b| self.asked[b])
+    pub fn has_requested(&self, site: &Site) -> bool {
+        site.branches().any(|b| self.requested[b])
     }
 }

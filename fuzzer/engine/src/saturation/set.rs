@@ -20,7 +20,7 @@ pub struct Saturation {
     graph: BranchGraph,
     /// For each branch, the goals that it can follow directly, ascending.
     before: Vec<Vec<u32>>,
-    /// The branches in scope, ascending: what is asked at every turn looks at these only.
+    /// The branches in scope, ascending: checks at every turn look at these only.
     goals: Vec<u32>,
     covered: Vec<bool>,
     by_crash: Vec<bool>,
@@ -172,18 +172,18 @@ impl Saturation {
         before.is_empty() || before.iter().any(|b| self.covered[*b as usize])
     }
 
-    /// Counts of what is asked for: all, covered, saturated, given up.
+    /// Counts of the requested branches: all, covered, saturated, given up.
     #[must_use]
     pub fn counts(&self) -> (usize, usize, usize, usize) {
-        let asked = || self.goals().filter(|b| self.graph.asked[*b]);
-        let count = |v: &[bool]| asked().filter(|b| v[*b]).count();
-        (asked().count(), count(&self.covered), count(&self.saturated), count(&self.given_up))
+        let requested = || self.goals().filter(|b| self.graph.requested[*b]);
+        let count = |v: &[bool]| requested().filter(|b| v[*b]).count();
+        (requested().count(), count(&self.covered), count(&self.saturated), count(&self.given_up))
     }
 
-    /// Is anything asked for? What only leads there is not worth a search.
+    /// Is any branch requested? Those that only lead to requested ones are not worth a search.
     #[must_use]
     pub fn has_goals(&self) -> bool {
-        self.goals().any(|b| self.graph.asked[b])
+        self.goals().any(|b| self.graph.requested[b])
     }
 
     /// Is there nothing left to search for?
@@ -330,7 +330,7 @@ mod tests {
         let mut graph = BranchGraph {
             next: vec![Vec::new(); n],
             goal: vec![true; n],
-            asked: vec![true; n],
+            requested: vec![true; n],
             passed: vec![false; n],
             siblings: (0..n as u32).map(|b| (b / 2 * 2, b / 2 * 2 + 2)).collect(),
         };

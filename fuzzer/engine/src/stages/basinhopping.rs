@@ -49,7 +49,10 @@ const FIRST_FUEL_CAP: u32 = 8;
 /// Evaluations of one turn while no site is reached yet.
 const EXPLORING_TURN: u64 = 64;
 
-/// See the module.
+/// Minimizes the distance of one uncovered branch after the other by basinhopping over a local minimizer.
+///
+/// Each turn is one attempt at the open branch on which least was spent: from the closest input, along the approach level, over a
+/// branch before it, or from another start, in turn. The budget of a branch rises with its attempts, until it is given up.
 pub struct BasinhoppingStage<R = StdRand> {
     layout: Arc<Layout>,
     dictionary: Arc<Dictionary>,
@@ -96,7 +99,7 @@ impl<R: Rand + 'static> BasinhoppingStage<R> {
         Self { again, ..self }
     }
 
-    /// For the client `number` of `clients`: each begins with other branches, where nothing speaks for one of them.
+    /// For the client `number` of `clients`: each begins with other branches, as long as none has a higher priority.
     #[must_use]
     pub fn beginning_at(self, number: usize, clients: usize) -> Self {
         Self { share: (number, clients), ..self }

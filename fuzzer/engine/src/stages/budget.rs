@@ -79,7 +79,7 @@ impl Spent {
         branches.iter().map(|(b, _)| *b as usize).filter(spent).collect()
     }
 
-    /// Evaluations that all clients together have spent on a branch, as far as they have told.
+    /// Evaluations that all clients together have spent on a branch, as far as their messages have arrived.
     fn in_all(&self, branch: usize) -> u64 {
         let others = self.elsewhere.values().filter_map(|of| of.get(&(branch as u32)));
         self.evaluations[branch] + others.sum::<u64>()

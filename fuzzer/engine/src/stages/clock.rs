@@ -1,4 +1,4 @@
-//! When the search must stop, asked before every evaluation, so it costs three loads and a comparison.
+//! When the search must stop. This is checked before every evaluation, so it costs three loads and a comparison.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 

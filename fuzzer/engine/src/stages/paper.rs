@@ -51,7 +51,7 @@ pub struct Starts(pub u32);
 
 impl_serdeany!(Starts);
 
-/// See the module.
+/// Algorithm 1 of `CoverMe`, one start per turn: defaults [`N_START`], [`N_ITER`], [`MINIMIZER`].
 pub struct PaperStage<R = StdRand> {
     layout: Arc<Layout>,
     search: Basinhopping<R>,

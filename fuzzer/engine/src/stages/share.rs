@@ -3,8 +3,8 @@
 use libafl_bolts::impl_serdeany;
 use serde::{Deserialize, Serialize};
 
-/// What havoc gets of every turn at least and at most. Both are what the other cannot do: havoc knows no aim and no
-/// distance, minimization no inputs but numbers.
+/// What havoc gets of every turn at least and at most. Each can do what the other cannot: havoc has no goal and no
+/// distance, minimization changes numbers only.
 const LEAST: f64 = 1.0 / 64.0;
 const MOST: f64 = 0.25;
 

@@ -62,7 +62,7 @@ impl Evaluator {
         }
     }
 
-    /// Runs one input and tells which of these `branches` it takes; there is one flag per branch of the target.
+    /// Runs one input and returns those of these `branches` that it takes; there is one flag per branch of the target.
     pub fn record(&mut self, branches: &[bool], bytes: &[u8]) -> (RunStatus, Vec<u32>) {
         self.set_metric(metric::ULP, u64::MAX);
         self.arm(|b| if branches[b] { action::RECORD } else { 0 });

@@ -9,7 +9,7 @@ use super::{Evaluator, RunStatus};
 pub struct Passes {
     /// Branch numbers, as many as there was room for.
     pub branches: Vec<u32>,
-    /// All of them, told or not.
+    /// Number of all, also of those without room.
     pub n: usize,
 }
 
@@ -30,7 +30,7 @@ impl Evaluator {
         }
     }
 
-    /// Runs one input and tells which branches of these it takes, in order, at most `room`; there is one flag per branch of
+    /// Runs one input and returns the branches of these that it takes, in order, at most `room`; there is one flag per branch of
     /// the target, the same for the branches of a site. Nothing is compared: this is how a path is confirmed.
     pub fn passes(&mut self, branches: &[bool], bytes: &[u8], room: usize) -> (RunStatus, Passes) {
         self.set_metric(metric::ULP, u64::MAX);

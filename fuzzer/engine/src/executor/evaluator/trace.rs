@@ -5,7 +5,7 @@ use penfuzz_cc::abi::{Traced, action, metric, site_kind};
 use super::{Evaluator, RunStatus};
 
 impl Evaluator {
-    /// Runs one input and tells every floating-point operation of it in order, those of functions out of scope too. `None`
+    /// Runs one input and returns its floating-point operations in order, those of functions out of scope too. `None`
     /// when it does not return or there are more than `room`. All sites are at rest afterwards.
     pub fn trace(&mut self, bytes: &[u8], room: usize) -> Option<Vec<Traced>> {
         let nothing = Traced { actions: core::ptr::null(), operands: [0; 3], result: 0, what: 0, unused: 0 };

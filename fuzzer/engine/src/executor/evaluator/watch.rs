@@ -5,7 +5,7 @@ use penfuzz_cc::abi::{action, metric};
 use super::Evaluator;
 use crate::program::function::Entry;
 
-/// See the module.
+/// Operands and result of a comparison or an operation at the first time that a run took the branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seen {
     /// Operands and result: floats as bits of doubles, integers as they are. The result of a comparison is 1 where its condition
@@ -16,7 +16,7 @@ pub struct Seen {
 }
 
 impl Evaluator {
-    /// From now on `seen` tells of this branch, which must be armed; of none, of nothing.
+    /// Observes this branch from now on, which must be armed; with `None` no branch.
     pub fn watch(&mut self, branch: Option<usize>) {
         // SAFETY: as in `run`.
         let state = unsafe { &mut *self.state };
@@ -33,7 +33,7 @@ impl Evaluator {
         (state.n_seen > 0).then_some(Seen { values: state.seen, times: state.n_seen })
     }
 
-    /// Runs one input and tells what was seen of `branch`, that of a comparison or an operation in scope; `None` when the
+    /// Runs one input and returns what was seen of `branch`, that of a comparison or an operation in scope; `None` when the
     /// input does not take it.
     pub fn observe(&mut self, branch: usize, bytes: &[u8]) -> Option<Seen> {
         self.set_metric(metric::ULP, u64::MAX);
@@ -46,7 +46,7 @@ impl Evaluator {
         seen
     }
 
-    /// Writes `x` where the target will read it, fills the fuel, and tells how the function is called.
+    /// Writes `x` where the target will read it, fills the fuel, and returns how the function is called.
     pub(in crate::executor) fn prepare(&mut self, x: &[u8]) -> Entry {
         let n = x.len().min(self.input_size);
         // SAFETY: as in `run_any`.
