@@ -1,7 +1,8 @@
-//! Builds what pen-cc hands to clang: the LLVM pass plugin and the runtime objects, with the clang of one LLVM.
+//! Builds the LLVM pass plugin and the runtime objects, all with the clang of one LLVM.
 //!
-//! LLVM is found as `libafl_build` finds it: `LLVM_CONFIG`, else the newest versioned `llvm-config`, else a bare one.
-//! The results are embedded into the library (`src/artifact.rs`), so an installed pen-cc needs no build directory.
+//! LLVM is found as `libafl_build` finds it: by `LLVM_CONFIG`, else the `llvm-config` with the newest version in its name,
+//! else a plain `llvm-config`. The results are embedded into the library (`src/artifact.rs`), so an installed pen-cc needs
+//! no build directory.
 
 use std::{
     env, fs,
@@ -9,7 +10,7 @@ use std::{
     process::{Command, exit},
 };
 
-/// The oldest LLVM whose pass plugin interface the pass is written for.
+/// The oldest LLVM with the pass plugin interface that the pass uses.
 const LLVM_MIN: u32 = 16;
 
 fn main() {
@@ -26,7 +27,8 @@ fn main() {
     }
 }
 
-/// Puts `pen-c++` beside `pen-cxx`: cargo refuses a plus sign in the name of a program. Who builds elsewhere has `pen-cxx`.
+/// Links `pen-c++` to `pen-cxx` in the directory of the programs, because cargo allows no plus sign in the name of a program.
+/// If that fails, there is only `pen-cxx`.
 fn link_cxx_name() {
     let Some(out) = env::var_os("OUT_DIR").map(PathBuf::from) else { return };
     // OUT_DIR is <programs>/build/<package>-<hash>/out.
@@ -58,7 +60,12 @@ struct Llvm {
 
 impl Llvm {
     fn find() -> Result<Self, String> {
-        let missing = |what: &str| format!("{what}: install clang and the LLVM headers of one version with ./setup");
+        let missing = |what: &str| {
+            format!(
+                "{what}; install clang and the LLVM headers of one version (in penfuzz's source directory, ./setup does so), \
+                 or set LLVM_CONFIG to the llvm-config of a complete LLVM"
+            )
+        };
         let version = env::var("LLVM_VERSION")
             .or_else(|_| libafl_build::exec_llvm_config(&["--version"]))
             .map_err(|_| missing("llvm-config was not found"))?;
@@ -66,7 +73,7 @@ impl Llvm {
             .split('.')
             .next()
             .and_then(|major| major.parse().ok())
-            .ok_or_else(|| format!("llvm-config answers {version:?} where a version was expected"))?;
+            .ok_or_else(|| format!("llvm-config --version printed {version:?}, which is not a version; set LLVM_CONFIG to another llvm-config"))?;
         if major < LLVM_MIN {
             return Err(missing(&format!("the newest LLVM found is {major}, but {LLVM_MIN} or newer is needed")));
         }
@@ -88,7 +95,7 @@ impl Llvm {
     fn compile_pass(&self, out: &Path) -> Result<(), String> {
         let mut command = Command::new(&self.clangxx);
         command.args(&self.cxxflags).args(["-O2", "-fno-rtti", "-fPIC", "-shared", "-Wall"]);
-        // LLVM's own headers are not ours to warn about.
+        // No warnings about LLVM's headers.
         for flag in &self.cxxflags {
             if let Some(include) = flag.strip_prefix("-I") {
                 command.arg("-isystem").arg(include);
@@ -103,7 +110,7 @@ impl Llvm {
         run(command.args(["runtime/pen.c", "-o"]).arg(out.join(name)), "runtime/pen.c")
     }
 
-    /// Whether this clang can put a gate before each `SanCov` callback (LLVM 20 and newer).
+    /// Whether this clang can put a gate before each SanCov callback (LLVM 20 and newer).
     fn gates_callbacks(&self, out: &Path) -> bool {
         Command::new(&self.clang)
             .args(["-fsanitize-coverage=trace-pc-guard", "-mllvm", "-sanitizer-coverage-gated-trace-callbacks"])
@@ -131,12 +138,12 @@ fn run(command: &mut Command, source: &str) -> Result<(), String> {
     let compiler = command.get_program().to_string_lossy().into_owned();
     match command.status() {
         Ok(status) if status.success() => Ok(()),
-        Ok(_) => Err(format!("{compiler} could not compile compiler-wrapper/{source} (its messages are below)")),
-        Err(error) => Err(format!("{compiler} could not be run: {error}")),
+        Ok(_) => Err(format!("{compiler} could not compile {source} (its messages are below)")),
+        Err(error) => Err(format!("cannot run {compiler}: {error}")),
     }
 }
 
-/// The constant of one embedded file, whose name carries a hash of its content.
+/// The Rust constant of one embedded file. The name of the file contains a hash of its content.
 fn embed(out: &Path, constant: &str, stem: &str, extension: &str) -> Result<String, String> {
     let path = out.join(format!("{stem}.{extension}"));
     let bytes = fs::read(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
@@ -147,7 +154,7 @@ fn embed(out: &Path, constant: &str, stem: &str, extension: &str) -> Result<Stri
     ))
 }
 
-/// FNV-1a, 64 bits (offset basis and prime as published).
+/// FNV-1a with 64 bits; offset basis and prime as published.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

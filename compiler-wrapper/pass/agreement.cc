@@ -1,5 +1,5 @@
-// What runtime/pen.h takes over from LLVM, and what the parts of runtime/pen.h assume of each other: a number that is changed at
-// one place only does not compile. (Layouts and signatures are checked in record.h, where they are used.)
+// Checks of runtime/pen.h at compile time: the numbers that it shares with LLVM, and the sizes of fields that share a word. A
+// number that is changed at one place only does not compile. record.h checks the layouts and signatures where they are used.
 #include "../runtime/pen.h"
 
 #include "llvm/ADT/FloatingPointMode.h"
@@ -8,7 +8,8 @@
 namespace pen {
 using llvm::CmpInst;
 
-#define SAME(Ours, Theirs) static_assert(static_cast<unsigned>(Ours) == static_cast<unsigned>(Theirs), #Ours " is not LLVM's number")
+#define SAME(Ours, Theirs)                                                                                                     \
+  static_assert(static_cast<unsigned>(Ours) == static_cast<unsigned>(Theirs), #Ours " is not LLVM's number")
 #define SAME_PREDICATE(Name) SAME(PEN_##Name, CmpInst::Name)
 SAME_PREDICATE(FCMP_FALSE);
 SAME_PREDICATE(FCMP_OEQ);

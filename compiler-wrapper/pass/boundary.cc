@@ -1,5 +1,5 @@
-// The comparison of a two-way site as a site of its own: which boundary values it can have, and what tells the runtime of its
-// operands where the hook of the two-way site does not.
+// The comparison of a two-way site as a site of its own: the boundary values that it can have, and the call that passes its
+// operands to the runtime where the hook of the two-way site does not.
 #include "pen.h"
 
 #include "llvm/Analysis/ValueTracking.h"
@@ -11,22 +11,23 @@ using namespace llvm;
 
 namespace {
 
-// Bits of `possible`.
+// Bits of pen_site.possible.
 constexpr uint32_t Below = 1u << PEN_BELOW, Equal = 1u << PEN_EQUAL, Above = 1u << PEN_ABOVE;
 
-// By enum pen_side: what is added to the right operand to have the left one.
+// By enum pen_side: the left operand minus the right one.
 constexpr int Steps[PEN_SIDES] = {-1, 0, 1};
 static_assert(Steps[PEN_BELOW] == -1 && Steps[PEN_EQUAL] == 0 && Steps[PEN_ABOVE] == 1, "the order of enum pen_side");
 
+// Whether V can have this value, as far as its known bits show.
 bool canEqual(const Value *V, const APInt &Number, const DataLayout &DL) {
   KnownBits Known = computeKnownBits(V, DL);
   return !Number.intersects(Known.Zero) && Known.One.isSubsetOf(Number);
 }
 
-// What the other operand is when the left one is `Step` beside the right one, of which `K` is known; nothing where the line of
-// the integers ends.
+// K + Step, or nothing beyond the ends of the type.
 std::optional<APInt> neighbour(const APInt &K, int Step, bool IsSigned) {
-  bool AtEnd = Step < 0 ? (IsSigned ? K.isMinSignedValue() : K.isMinValue()) : (IsSigned ? K.isMaxSignedValue() : K.isMaxValue());
+  bool AtMin = IsSigned ? K.isMinSignedValue() : K.isMinValue(), AtMax = IsSigned ? K.isMaxSignedValue() : K.isMaxValue();
+  bool AtEnd = Step < 0 ? AtMin : AtMax;
   if (Step != 0 && AtEnd) return std::nullopt;
   return K + APInt(K.getBitWidth(), Step, /*isSigned=*/true);
 }
@@ -46,7 +47,7 @@ uint32_t sidesOfIntegers(Context &X, const ComparedOperands &S) {
   return Sides;
 }
 
-// Nothing lies beyond an infinity, and nothing beside NaN.
+// There is no number beyond an infinity, and none next to NaN.
 uint32_t sidesOfFloats(const ComparedOperands &S) {
   uint32_t Sides = Below | Equal | Above;
   for (bool IsLeft : {false, true}) {
@@ -70,7 +71,7 @@ bool isTruth(const Context &X, Value *V) {
   return Found != X.Shadows.end() && Found->second.IsTruth;
 }
 
-// Whether an argument of a comparison in the runtime is `V` as it stands, but for its width.
+// Whether an argument of a call that compares is V itself, or V extended.
 bool isSameOrExtended(Value *Argument, Value *V) {
   if (isa<Constant>(V)) return isa<Constant>(Argument);
   auto *Cast = dyn_cast<CastInst>(Argument);
@@ -97,7 +98,8 @@ void emitSides(Context &X, IRBuilder<> &B, const ComparedOperands &S, Constant *
     auto Part = [&](Value *V, unsigned Shift, Type *T) {
       return B.CreateTrunc(B.CreateLShr(B.CreateBitCast(V, B.getIntNTy(80)), Shift), T);
     };
-    X.call(B, X.Sides80, {Bytes, Taken, Part(S.Left, 0, X.I64), Part(S.Left, 64, X.I32), Part(S.Right, 0, X.I64), Part(S.Right, 64, X.I32)});
+    X.call(B, X.Sides80, {Bytes, Taken, Part(S.Left, 0, X.I64), Part(S.Left, 64, X.I32), Part(S.Right, 0, X.I64),
+                          Part(S.Right, 64, X.I32)});
     return;
   }
   bool IsUnsigned = CmpInst::isUnsigned(CmpInst::Predicate(S.Predicate));

@@ -1,5 +1,5 @@
-// Integers that are put together: the two 32-bit words of a 64-bit value, as old libraries of elementary functions look at a
-// double, and truth values in the bits of a word.
+// Integers that are composed of parts: the two 32-bit words of a 64-bit value, as libraries of elementary functions such as
+// Fdlibm read a double, and truth values in the bits of a word.
 #include "pen.h"
 
 #include "llvm/IR/Constants.h"
@@ -10,11 +10,11 @@ using namespace llvm;
 
 namespace {
 
-// `(high - K) | low`: a word of a 64-bit value, maybe masked, maybe compared with a constant.
+// A word of a 64-bit value, as in `(high - K) | low`: it may be masked, and compared with a constant by a subtraction.
 struct Word {
   Value *Whole = nullptr;
   bool High = false;
-  Value *Left = nullptr, *Right = nullptr; // what is compared: 32 bits each
+  Value *Left = nullptr, *Right = nullptr; // the operands of the comparison, 32 bits each
 };
 
 struct Words {
@@ -47,21 +47,22 @@ Word wordOf(Value *V) {
     W.High = cast<ConstantInt>(Op->getOperand(1))->equalsInt(32);
     if (W.High) W.Whole = Op->getOperand(0);
   }
-  // Each reading of a word brings a bitcast of its own.
+  // Each access to a word has a bitcast of its own.
   if (auto *Cast = dyn_cast<BitCastInst>(W.Whole)) W.Whole = Cast->getOperand(0);
   return W;
 }
 
+// The two words if L and R are the high and the low word of one value.
 std::optional<Words> wordsOfOne(Value *L, Value *R) {
   Word P = wordOf(L), Q = wordOf(R);
   if (!P.Whole || P.Whole != Q.Whole || P.High == Q.High) return std::nullopt;
   return P.High ? Words{P, Q} : Words{Q, P};
 }
 
-// A truth value and the bit it was shifted to.
+// A truth value and the number of its bit.
 using Flag = std::pair<unsigned, Value *>;
 
-// Whether `V << Shift` is nothing but truth values, each in a bit of its own.
+// Whether `V << Shift` consists of truth values only, each in a bit of its own; appends them to `Found`.
 bool gatherFlags(Value *V, unsigned Shift, SmallVectorImpl<Flag> &Found) {
   if (auto *Ext = dyn_cast<ZExtInst>(V); Ext && Ext->getSrcTy()->isIntegerTy(1)) {
     if (any_of(Found, [&](const Flag &F) { return F.first == Shift; })) return false;

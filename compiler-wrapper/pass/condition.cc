@@ -1,7 +1,8 @@
-// From the condition of a site back to the comparisons behind it, and code that computes how far they are from changing.
+// Traces the condition of a site back to its comparisons, and emits code that computes the branch distances.
 //
-// A pair {to_true, to_false} of branch distances is carried through the expression: a comparison gives one, `!` exchanges
-// its parts, `&&` adds the distances to true and takes the smaller one to false (the usual rules for branch distances).
+// Each part of the condition has a pair {to_true, to_false} of distances. A comparison computes one; `!` exchanges its parts;
+// `&&` adds the distances to true and takes the smaller distance to false; `||` does the reverse (the usual rules for branch
+// distances).
 #include "pen.h"
 
 #include "llvm/IR/Constants.h"
@@ -12,7 +13,7 @@ using namespace llvm;
 
 namespace {
 
-// A comparison of floats, as an instruction or, under -frounding-math and its like, as a call of an intrinsic.
+// A comparison of floats: an instruction, or the call of an intrinsic with -frounding-math and similar options.
 struct FloatComparison {
   CmpInst::Predicate Predicate;
   Value *L, *R;
@@ -25,7 +26,7 @@ struct FloatComparison {
   }
 };
 
-// What `__builtin_expect` and [[likely]] say something about, else null.
+// The operand of `__builtin_expect` or [[likely]], else null.
 Value *expected(Value *V) {
   auto *Call = dyn_cast<IntrinsicInst>(V);
   if (!Call) return nullptr;
@@ -61,16 +62,18 @@ private:
   IRBuilder<> &B;
   unsigned Leaves = 0;
 
-  // A truth value that is a constant on the way that control has taken: the comparisons that chose the way are sites of their
-  // own, and here any other way is closer, as far as its comparison may be from the wanted outcome.
-  Value *decidedTruth(bool Truth) { return X.pairOf(B, X.Opaque, {X.u32(PEN_OPAQUE_DECIDED | (Truth ? PEN_OPAQUE_TRUE : 0))}); }
+  // A truth value that is a constant on the way that control took. The comparisons that chose the way are sites of their own.
+  // Any other way counts as closer here, whatever the distance of its comparison.
+  Value *decidedTruth(bool Truth) {
+    return X.pairOf(B, X.Opaque, {X.u32(PEN_OPAQUE_DECIDED | (Truth ? PEN_OPAQUE_TRUE : 0))});
+  }
 
   static_assert(PEN_OPAQUE_TRUE == 1, "an extended truth value is the flag");
   Value *opaqueTruth(Value *V) { return X.pairOf(B, X.Opaque, {B.CreateZExt(V, X.I32)}); }
 
   Value *inverted(Value *P) {
     if (CallInst *Call = X.comparisonCallOf(P)) {
-      // The distances of the inverse comparison are the same, exchanged; and one call stays one call.
+      // The inverse comparison has the same distances, exchanged, and the pair remains that of one comparison.
       auto Predicate = CmpInst::Predicate(cast<ConstantInt>(Call->getArgOperand(1))->getZExtValue());
       Call->setArgOperand(1, X.u32(CmpInst::getInversePredicate(Predicate)));
       return P;
@@ -96,12 +99,12 @@ private:
     return nullptr;
   }
 
-  // isnan and its like, and functions that have a shadow.
+  // isnan and other tests of classes, and functions that have a shadow.
   Value *traceCall(CallInst *Call, unsigned Depth) {
     if (Leaves >= MaxLeaves) return nullptr;
     if (Value *Inner = expected(Call); Inner && Inner->getType()->isIntegerTy(1)) return pairOf(Inner, Depth);
     if (Call->getIntrinsicID() == Intrinsic::is_fpclass) return traceFloatClass(Call->getArgOperand(0), Call->getArgOperand(1));
-    Function *Callee = Call->getCalledFunction(); // null when the types differ
+    Function *Callee = Call->getCalledFunction(); // null if the types differ
     auto Found = X.Shadows.find(Callee);
     if (Found == X.Shadows.end()) return nullptr;
     Leaves++;
@@ -130,7 +133,7 @@ private:
     }
   }
 
-  // `a && b` and `a || b` as selects, and any other choice between two truth values.
+  // `a && b` and `a || b` as selects, and other selects of truth values.
   Value *traceSelect(SelectInst *Sel, unsigned Depth) {
     Value *C = Sel->getCondition();
     if (C->getType() != B.getInt1Ty()) return nullptr;
@@ -142,7 +145,7 @@ private:
     return B.CreateSelect(C, P, Q);
   }
 
-  // The pair of "V != 0" for an integer that may be a truth value in disguise.
+  // The pair of `V != 0` for an integer that is made of truth values, else null.
   Value *traceTruth(Value *V, unsigned Depth, bool LowBitOnly = false) {
     if (Depth >= MaxDepth) return nullptr;
     if (auto *Ext = dyn_cast<ZExtInst>(V)) return traceTruth(Ext->getOperand(0), Depth + 1, LowBitOnly);
@@ -167,21 +170,23 @@ private:
     return nullptr;
   }
 
+  // The pair of `V != 0` for any integer.
   Value *truthOrCompare(Value *V, unsigned Depth) {
     if (Leaves < MaxLeaves)
       if (Value *P = traceTruth(V, Depth + 1)) return P;
     return compareIntegers(CmpInst::ICMP_NE, V, ConstantInt::get(V->getType(), 0));
   }
 
-  // `((high - K) | low) != 0` with both words of one 64-bit value asks about the whole of it. As a sum of two distances the
-  // low word, which runs through all its values while the high word moves by one, would hide the high one.
+  // `((high - K) | low) != 0` with both words of one 64-bit value is a comparison of the whole value. As a sum of two
+  // distances the low word would hide the high one: it takes all its values while the high word changes by one.
   Value *wholeOfWords(Value *L, Value *R) {
     std::optional<Words> Both = wordsOfOne(L, R);
     if (!Both) return nullptr;
     auto Joined = [&](Value *High, Value *Low) {
       return B.CreateOr(B.CreateShl(B.CreateSExt(High, X.I64), 32), B.CreateZExt(Low, X.I64));
     };
-    return compareIntegers(CmpInst::ICMP_NE, Joined(Both->High.Left, Both->Low.Left), Joined(Both->High.Right, Both->Low.Right));
+    const auto &[High, Low] = *Both;
+    return compareIntegers(CmpInst::ICMP_NE, Joined(High.Left, Low.Left), Joined(High.Right, Low.Right));
   }
 
   // Whether an integer can only be 0 or 1.
@@ -207,7 +212,7 @@ private:
     return compareIntegers(Cmp->getPredicate(), L, R);
   }
 
-  // `f == 5` for truth values that were gathered in the bits of `f`: as far as all of them are from what 5 asks.
+  // `f == 5` for truth values in the bits of `f`: the distance of all of them to the bits of 5.
   Value *traceFlags(Value *V, APInt Wanted, unsigned Depth) {
     SmallVector<Flag, 8> Found;
     if (!isa<BinaryOperator>(V) || !gatherFlags(V, 0, Found)) return nullptr;
@@ -222,7 +227,7 @@ private:
     return Wanted.isZero() ? All : nullptr;
   }
 
-  // Operands are widened as the predicate reads them.
+  // One comparison; the operands are extended by the signedness of the predicate.
   Value *compareIntegers(CmpInst::Predicate Predicate, Value *L, Value *R) {
     if (L->getType()->isPointerTy()) {
       L = B.CreatePtrToInt(L, X.I64);
@@ -236,7 +241,7 @@ private:
     return X.pairOf(B, X.ICmp, {X.u32(Predicate), Wide(L), Wide(R)});
   }
 
-  // Integers of more than 64 bits: two numbers that are as far apart, as far as 63 bits can say.
+  // Integers of more than 64 bits: compares two numbers with the same difference, which is limited to 63 bits.
   Value *compareWideIntegers(CmpInst::Predicate Predicate, Value *L, Value *R) {
     Leaves++;
     Type *T = L->getType();
@@ -247,7 +252,7 @@ private:
     return X.pairOf(B, X.ICmp, {X.u32(Predicate), B.CreateSelect(Less, Zero, Size), B.CreateSelect(Less, Size, Zero)});
   }
 
-  // Floats of 80 and 128 bits by their upper 64 bits: a conversion would raise exceptions of its own.
+  // Floats of 80 and 128 bits, by their upper 64 bits. A conversion to double would raise exceptions.
   Value *compareWideFloats(CmpInst::Predicate Predicate, Value *L, Value *R) {
     unsigned Bits = L->getType()->getPrimitiveSizeInBits();
     auto Upper = [&](Value *V) { return B.CreateTrunc(B.CreateLShr(B.CreateBitCast(V, B.getIntNTy(Bits)), Bits - 64), X.I64); };
@@ -265,8 +270,8 @@ private:
     return X.pairOf(B, X.FCmp64, {X.u32(Predicate), Double(L), Double(R)});
   }
 
-  // A truth value that was computed in one of several blocks (`int both = a && b;`): the operands of each comparison are
-  // carried to the merge by phis of their own, and another phi tells which way control came.
+  // A truth value that is computed in one of several blocks (`int both = a && b;`). Phis carry the operands of each comparison
+  // to the merge, and one more phi is the number of the block that control came from.
   Value *tracePhi(PHINode *Phi, unsigned Depth) {
     unsigned N = Phi->getNumIncomingValues();
     if (N > 8 || Depth >= MaxDepth) return nullptr;
@@ -282,6 +287,7 @@ private:
     return Pair;
   }
 
+  // The pair of the value that comes from the I-th block; null if it cannot be traced.
   Value *traceIncoming(PHINode *Phi, unsigned I) {
     Value *In = Phi->getIncomingValue(I);
     bool Not = false;
@@ -302,7 +308,8 @@ private:
     } else if (auto Cmp = FloatComparison::of(In)) {
       Pair = compareFloats(Cmp->Predicate, carriedToPhi(Phi, I, Cmp->L), carriedToPhi(Phi, I, Cmp->R));
     } else if (auto *Cmp = dyn_cast<ICmpInst>(In)) {
-      Pair = compareIntegers(Cmp->getPredicate(), carriedToPhi(Phi, I, Cmp->getOperand(0)), carriedToPhi(Phi, I, Cmp->getOperand(1)));
+      Value *L = carriedToPhi(Phi, I, Cmp->getOperand(0)), *R = carriedToPhi(Phi, I, Cmp->getOperand(1));
+      Pair = compareIntegers(Cmp->getPredicate(), L, R);
     } else {
       return nullptr;
     }
@@ -310,12 +317,13 @@ private:
     return Not ? inverted(Pair) : Pair;
   }
 
+  // V, which is computed in the block `Way`, as a phi beside this one; zero on the other ways.
   Value *carriedToPhi(PHINode *Phi, unsigned Way, Value *V) {
     if (isa<Constant>(V)) return V;
     IRBuilder<> AtMerge(Phi);
     PHINode *Copy = AtMerge.CreatePHI(V->getType(), Phi->getNumIncomingValues());
     for (unsigned I = 0; I < Phi->getNumIncomingValues(); I++) {
-      // A block that enters by several edges must bring the same value on each.
+      // A block with several edges to the phi must have the same value on each.
       bool Same = Phi->getIncomingBlock(I) == Phi->getIncomingBlock(Way);
       Copy->addIncoming(Same ? V : Constant::getNullValue(V->getType()), Phi->getIncomingBlock(I));
     }
@@ -330,7 +338,7 @@ uint8_t operandClass(Type *T) {
   return T->isPointerTy() ? PEN_OP_POINTER : PEN_OP_NONE;
 }
 
-// The truth value that was widened to `V`, else null.
+// The truth value that is extended to `V`, else null.
 Value *truthBehindExtensions(Value *V) {
   while (true) {
     if (Value *Inner = expected(V)) V = Inner;

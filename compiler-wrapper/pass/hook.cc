@@ -1,4 +1,5 @@
-// The hook: one load and one branch before each site; what an armed site does stands in a block of its own, laid out cold.
+// The hook: one load and one branch before each site. The code of an armed site is in a block of its own, which is laid out
+// cold.
 #include "pen.h"
 
 #include "llvm/IR/MDBuilder.h"
@@ -9,9 +10,10 @@
 namespace pen {
 using namespace llvm;
 
-// The fuel as an element of an array of 64-bit integers.
+// The fuel, as an index into the state as an array of 64-bit integers.
 static constexpr unsigned FuelIndex = offsetof(pen_state, fuel) / sizeof(int64_t);
-static_assert(offsetof(pen_state, fuel) % sizeof(int64_t) == 0 && sizeof(pen_state::fuel) == sizeof(int64_t), "it is one");
+static_assert(offsetof(pen_state, fuel) % sizeof(int64_t) == 0 && sizeof(pen_state::fuel) == sizeof(int64_t),
+              "the fuel is a 64-bit integer");
 
 Context::Context(Module &M) : M(M), C(M.getContext()) {
   I8 = Type::getInt8Ty(C);
@@ -19,7 +21,7 @@ Context::Context(Module &M) : M(M), C(M.getContext()) {
   I64 = Type::getInt64Ty(C);
   Ptr = PointerType::get(C, 0);
   Pair = StructType::get(C, {I64, I64});
-  auto *StateType = ArrayType::get(I64, FuelIndex + 1); // instrumented code touches nothing behind the fuel
+  auto *StateType = ArrayType::get(I64, FuelIndex + 1); // instrumented code accesses no later field
   State = new GlobalVariable(M, StateType, false, GlobalValue::ExternalLinkage, nullptr, "__pen_state");
   State->setVisibility(GlobalValue::HiddenVisibility);
   Result = new GlobalVariable(M, Pair, false, GlobalValue::ExternalLinkage, nullptr, "__pen_pair");
@@ -44,9 +46,9 @@ Context::Context(Module &M) : M(M), C(M.getContext()) {
   cast<Function>(OutOfFuel.getCallee())->removeFnAttr(Attribute::WillReturn);
 }
 
-// What an armed site calls leaves all registers as they were (KEEPS_REGISTERS in the runtime). Otherwise the code beside it
-// would have to spill what lives across the site, armed or not. And it touches no memory that the program or the hooks' own
-// loads and stores know of, but for what its pointers lead to: so that a loop can hold its fuel in a register.
+// The functions that an armed site calls preserve all registers (KEEPS_REGISTERS in the runtime). Otherwise the code around
+// the site would have to spill every value that is live across it, armed or not. They access no memory that the program or the
+// hooks access, except through their pointer arguments, so that a loop can hold its fuel in a register.
 FunctionCallee Context::declare(StringRef Name, FunctionType *Type) {
   FunctionCallee Callee = M.getOrInsertFunction(Name, Type);
   auto *F = cast<Function>(Callee.getCallee());
@@ -58,7 +60,7 @@ FunctionCallee Context::declare(StringRef Name, FunctionType *Type) {
 }
 
 CallInst *Context::call(IRBuilder<> &B, FunctionCallee Callee, ArrayRef<Value *> Args) {
-  // LLVM's own check is an assertion, which released builds of LLVM leave out.
+  // LLVM checks this by an assertion, which is off in its released builds.
   ArrayRef<Type *> Types = Callee.getFunctionType()->params();
   bool Fits = Args.size() == Types.size();
   for (unsigned I = 0; Fits && I < Args.size(); I++) Fits = Args[I]->getType() == Types[I];
@@ -89,7 +91,6 @@ Constant *actionsOf(Context &X, const Site &S, GlobalVariable *Actions) {
   return ConstantExpr::getInBoundsGetElementPtr(X.I8, Actions, ArrayRef<Constant *>{X.u32(S.FirstAction)});
 }
 
-// Code that runs before `At` only when the site is armed.
 Instruction *whenArmed(Context &X, Instruction *At, Constant *Action) {
   IRBuilder<> B(At);
   B.SetCurrentDebugLocation(At->getDebugLoc());
@@ -97,21 +98,23 @@ Instruction *whenArmed(Context &X, Instruction *At, Constant *Action) {
   return SplitBlockAndInsertIfThen(Armed, At, /*Unreachable=*/false, unlikely(X));
 }
 
-// The outcome byte, in code that is reached only when the site is armed: is anything to be done when this outcome is taken?
+// A place for code that runs only if the outcome that is taken has an action. The builder is in code that runs only if the
+// site is armed.
 static Instruction *whenOutcomeHasActions(Context &X, IRBuilder<> &B, Constant *Action, Value *Taken) {
   Value *Byte = B.CreateLoad(X.I8, B.CreateInBoundsGEP(X.I8, Action, Taken));
   Value *Busy = B.CreateICmpNE(B.CreateAnd(Byte, X.u8(UINT8_MAX & ~PEN_ARMED)), X.u8(0));
   return SplitBlockAndInsertIfThen(Busy, &*B.GetInsertPoint(), /*Unreachable=*/false);
 }
 
+// The function of the runtime for a site with this one comparison.
 static FunctionCallee entryOf(Context &X, const CallInst *Call, bool AsWritten) {
   const Value *Callee = Call->getCalledOperand();
   if (Callee == X.ICmp.getCallee() && !AsWritten) return X.OnOtherICmp;
   return Callee == X.ICmp.getCallee() ? X.OnICmp : Callee == X.FCmp64.getCallee() ? X.OnFCmp64 : X.OnFCmp32;
 }
 
-// The comparison of a two-way site, where the runtime does not see its operands already: it is told of them when the bytes of
-// the comparison are armed. `PairAt` gives the pair of the condition.
+// The comparison of a two-way site whose hook does not pass the comparison's operands to the runtime: a call passes them if the
+// comparison is armed. `PairAt` emits the pair of the condition.
 static void hookComparison(Context &X, const Site &S, const ComparedOperands &Compared, Instruction *At, Value *Taken,
                            function_ref<Value *(IRBuilder<> &)> PairAt, GlobalVariable *Actions) {
   Constant *Bytes = actionsOf(X, S, Actions);
@@ -120,7 +123,8 @@ static void hookComparison(Context &X, const Site &S, const ComparedOperands &Co
   emitSides(X, B, Compared, Bytes, Taken, PairAt(B));
 }
 
-static void hookTwoWay(Context &X, const Site &S, Site &Comparison, Instruction *At, Value *Condition, GlobalVariable *Actions) {
+static void hookTwoWay(Context &X, const Site &S, Site &Comparison, Instruction *At, Value *Condition,
+                       GlobalVariable *Actions) {
   ComparedOperands Compared = operandsOfSite(S);
   Comparison.Possible = possibleSides(X, Compared);
   Constant *Action = actionsOf(X, S, Actions);
@@ -166,7 +170,7 @@ static void hookSwitch(Context &X, Site &S, SwitchInst *Sw, GlobalVariable *Acti
   X.call(B, X.Switch, {Action, V, S.Cases, X.u32(Sw->getNumCases()), X.u32(S.Branches)});
 }
 
-// Endless loops and runaway recursion end when the fuel is used up: a count, so the same at every run.
+// Endless loops and runaway recursion end when the fuel is used up. A counter, so that every run ends at the same place.
 static void burnFuel(Context &X, Instruction *At) {
   IRBuilder<> B(At);
   B.SetCurrentDebugLocation(At->getDebugLoc() ? At->getDebugLoc() : DebugLoc());

@@ -1,7 +1,7 @@
-// Floating-point operations as sites (-fpen-exceptions): what each can raise, and the hook behind it.
+// Floating-point operations as sites (-fpen-exceptions): the exceptions that each can raise, and the hook after it.
 //
-// Only scalar double and float: vectors come from explicit vector types alone before the optimizer has run, long double has
-// another format on each platform, and half is computed as float.
+// Only scalar double and float are sites. Before the optimizer has run, vectors come from explicit vector types only; long
+// double has another format on each platform; and half is computed as float.
 #include "pen.h"
 
 #include "../runtime/functions.h"
@@ -34,14 +34,14 @@ enum : uint32_t {
   Inexact = 1u << PEN_INEXACT,
 };
 
-// One operation: its operands in the order of C, and what it can raise.
+// One operation, with its operands in the order of C.
 struct Operation {
   unsigned Number = PEN_NO_OPERATION;
   std::string Name;
   uint32_t Possible = 0;
   SmallVector<Value *, 3> Operands;
-  Type *Float = nullptr; // of the site; of a conversion that to or from an integer or to float
-  unsigned Integer = 0;  // bits of the integer that is converted
+  Type *Float = nullptr; // double or float: of a conversion to an integer that of the operand, else that of the result
+  unsigned Integer = 0;  // bits of the integer that is converted to or from
 };
 
 struct MathFunction {
@@ -63,9 +63,9 @@ uint32_t maskOf(StringRef Raises) {
   return Mask;
 }
 
-// ---- what constants exclude ---------------------------------------------------------------------------------------
+// ---- exceptions that constant operands exclude ----------------------------------------------------------------------
 
-// |V| as a double, when V is a constant.
+// |V| as a double if V is a constant.
 std::optional<double> magnitudeOf(Value *V) {
   auto *K = dyn_cast<ConstantFP>(V);
   if (!K) return std::nullopt;
@@ -76,9 +76,9 @@ std::optional<double> magnitudeOf(Value *V) {
   return F.convertToDouble();
 }
 
-// To the largest number it takes half of its last bit to overflow; 0 changes nothing.
+// A sum with the largest number overflows from half of that number's last bit on. A sum with 0 raises nothing.
 uint32_t sumPossible(Value *L, Value *R, Type *T) {
-  uint32_t Mask = Overflow | Inexact; // a sum that is subnormal is exact
+  uint32_t Mask = Overflow | Inexact; // a subnormal sum is exact
   for (Value *V : {L, R})
     if (auto Magnitude = magnitudeOf(V)) {
       if (*Magnitude < (T->isDoubleTy() ? 0x1p970 : 0x1p103)) Mask &= ~Overflow;
@@ -87,7 +87,7 @@ uint32_t sumPossible(Value *L, Value *R, Type *T) {
   return Mask;
 }
 
-// Subnormal numbers times an integer, or by 1, 1/2, 1/4..., are exact; times 1.1 they are not, and underflow again.
+// A subnormal number times an integer, or divided by 1, 1/2, 1/4..., is exact. Times 1.1 it is inexact, so it underflows.
 bool isInteger(double Magnitude) { return Magnitude == std::trunc(Magnitude); }
 
 bool isPowerOfTwo(double Magnitude) {
@@ -140,11 +140,11 @@ Operation makeOperation(unsigned Number, StringRef Name, uint32_t Possible, Arra
   Operation O{Number, Name.str(), Possible, {}, Float};
   O.Operands.append(Operands.begin(), Operands.end());
   for (Value *V : Operands)
-    if (auto *K = dyn_cast<ConstantFP>(V); K && !K->getValueAPF().isFinite()) O.Possible = 0; // it only propagates
+    if (auto *K = dyn_cast<ConstantFP>(V); K && !K->getValueAPF().isFinite()) O.Possible = 0; // NaN and infinity only propagate
   return O;
 }
 
-// `Kind` is the name of the instruction, also of the constrained intrinsic.
+// `Kind` is the name of an instruction, or of a constrained intrinsic without its prefix.
 std::optional<Operation> arithmetic(StringRef Kind, ArrayRef<Value *> Ops, Type *T) {
   if (!isScalar(T)) return std::nullopt;
   if (Kind == "fadd") return makeOperation(PEN_ADD, "+", sumPossible(Ops[0], Ops[1], T), Ops, T);
@@ -161,17 +161,17 @@ std::optional<Operation> arithmetic(StringRef Kind, ArrayRef<Value *> Ops, Type 
   return std::nullopt;
 }
 
-// Integers that are not scalar, or wider than what the hook can show, are no sites.
+// Conversions to and from other integers are no sites: an operand of the hook has 64 bits.
 bool fitsInHook(Type *T) { return T->isIntegerTy() && T->getIntegerBitWidth() >= 8 && T->getIntegerBitWidth() <= 64; }
 
 std::optional<Operation> conversion(StringRef Kind, ArrayRef<Value *> Ops, Type *T) {
-  bool To = Kind == "fptosi" || Kind == "fptoui" || Kind == "lround" || Kind == "llround" || Kind == "lrint" || Kind == "llrint";
+  bool Cast = Kind == "fptosi" || Kind == "fptoui";
+  bool To = Cast || Kind == "lround" || Kind == "llround" || Kind == "lrint" || Kind == "llrint";
   bool Signed = Kind != "fptoui" && Kind != "uitofp";
   if (To && isScalar(Ops[0]->getType()) && fitsInHook(T)) {
     unsigned Bits = T->getIntegerBitWidth();
-    bool Cast = Kind.starts_with("fp");
-    Operation O = makeOperation(Signed ? PEN_TO_SIGNED : PEN_TO_UNSIGNED, Cast ? typeName(Bits, Signed) : Kind.str(), Invalid, Ops,
-                       Ops[0]->getType());
+    std::string Name = Cast ? typeName(Bits, Signed) : Kind.str();
+    Operation O = makeOperation(Signed ? PEN_TO_SIGNED : PEN_TO_UNSIGNED, Name, Invalid, Ops, Ops[0]->getType());
     O.Integer = Bits;
     return O;
   }
@@ -179,7 +179,7 @@ std::optional<Operation> conversion(StringRef Kind, ArrayRef<Value *> Ops, Type 
     unsigned Bits = Ops[0]->getType()->getIntegerBitWidth();
     bool Fits = Bits - Signed <= (T->isDoubleTy() ? 53u : 24u);
     Operation O = makeOperation(Signed ? PEN_FROM_SIGNED : PEN_FROM_UNSIGNED, T->isDoubleTy() ? "(double)" : "(float)",
-                       Fits ? 0 : uint32_t(Inexact), Ops, T);
+                                Fits ? 0 : uint32_t(Inexact), Ops, T);
     O.Integer = Bits;
     return O;
   }
@@ -216,7 +216,7 @@ std::optional<Operation> operationNamed(StringRef Name, ArrayRef<Value *> Ops, T
   return Ops.size() == 1 ? conversion(Name, Ops, T) : std::nullopt;
 }
 
-// The operands of a call without rounding mode and exception behaviour.
+// The operands of a call, without the rounding mode and the exception behaviour of constrained intrinsics.
 SmallVector<Value *, 3> argumentsOf(const CallInst &Call) {
   SmallVector<Value *, 3> Args;
   for (Value *V : Call.args())
@@ -237,8 +237,10 @@ std::optional<Operation> operationOfCall(const CallInst &Call) {
   StringRef Name = F->getName();
   bool Single = !Args.empty() && (Call.getType()->isFloatTy() || Args[0]->getType()->isFloatTy());
   if (Single && !Name.consume_back("f")) return std::nullopt;
-  for (StringRef Instruction : {"fadd", "fsub", "fmul", "fdiv", "frem", "fneg", "fptrunc", "fptosi", "fptoui", "sitofp", "uitofp", "fmuladd"})
-    if (Name == Instruction) return std::nullopt; // a function that has the name by chance
+  // A function that has the name of an instruction by chance.
+  for (StringRef Instruction : {"fadd", "fsub", "fmul", "fdiv", "frem", "fneg", "fptrunc", "fptosi", "fptoui", "sitofp",
+                                "uitofp", "fmuladd"})
+    if (Name == Instruction) return std::nullopt;
   return operationNamed(Name, Args, Call.getType());
 }
 
@@ -262,19 +264,20 @@ Value *bitsOf(Context &X, IRBuilder<> &B, Value *V, bool Signed) {
 
 bool hasFusedMultiplyAdd(const Function &F) {
   StringRef Features = F.getFnAttribute("target-features").getValueAsString();
-  Triple Target(F.getParent()->getTargetTriple()); // text before LLVM 21
+  Triple Target(F.getParent()->getTargetTriple()); // a string before LLVM 21
   return Target.getArch() != Triple::x86_64 || Features.contains("+fma");
 }
 
 } // namespace
 
-// Where the processor has no such instruction, the compiler makes a product and a sum of it, each of which is rounded and may
-// raise; and the source has two operations.
+// Splits fmuladd if the processor has no fused instruction. The compiler would do so later: the product and the sum are rounded
+// each, and each may raise exceptions; and they are two operations of the source.
 void splitMultiplyAdds(Function &F) {
   if (hasFusedMultiplyAdd(F)) return;
   SmallVector<IntrinsicInst *, 16> All;
   for (Instruction &I : instructions(F))
-    if (auto *Call = dyn_cast<IntrinsicInst>(&I); Call && Call->getIntrinsicID() == Intrinsic::fmuladd && isScalar(Call->getType()))
+    if (auto *Call = dyn_cast<IntrinsicInst>(&I);
+        Call && Call->getIntrinsicID() == Intrinsic::fmuladd && isScalar(Call->getType()))
       All.push_back(Call);
   for (IntrinsicInst *Call : All) {
     IRBuilder<> B(Call);
@@ -310,7 +313,7 @@ ComparedOperands operandsOfOperation(const Site &S) {
 
 void hookOperation(Context &X, const Site &S, Instruction *At, GlobalVariable *Actions) {
   auto O = operationOf(*At);
-  if (!O || O->Number != S.Operation) return; // the optimizer put another value in its place
+  if (!O || O->Number != S.Operation) return; // another value has replaced it
   Constant *Action = actionsOf(X, S, Actions);
   Instruction *Next = At->getNextNode();
   Instruction *Armed = whenArmed(X, Next, Action);

@@ -1,7 +1,7 @@
-// The pen pass: finds every conditional of a module, puts a hook before it and describes it in tables (runtime/pen.h).
+// The pen pass: finds the conditionals of a module, puts a hook before each and describes them in tables (runtime/pen.h).
 //
-// It runs at PipelineStart, before any optimization: there the conditionals are those of the source (and gcov's), and the
-// user's -O level then optimizes program and hooks together.
+// It runs at PipelineStart, before any optimization. There the conditionals are those of the source, and of gcov; afterwards
+// the user's -O level optimizes program and hooks together.
 #include "pen.h"
 
 #include "llvm/IR/InstIterator.h"
@@ -16,7 +16,7 @@
 #include "llvm/Transforms/Scalar/SROA.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 
-// One translation unit: reading LLVM's headers is most of the compile time.
+// One translation unit, because most of the compile time is spent on LLVM's headers.
 #include "agreement.cc"
 #include "boundary.cc"
 #include "composed.cc"
@@ -40,14 +40,14 @@ static bool isInstrumented(const Function &F) {
          !F.getName().starts_with("__cxx_global_");
 }
 
-// Values move from stack slots to registers, so that a condition can be followed to its comparisons; the blocks stay.
+// Moves values from stack slots to registers, so that a condition can be traced to its comparisons. The blocks stay.
 static void promote(Function &F, FunctionAnalysisManager &FAM) {
-  if (F.callsFunctionThatReturnsTwice()) return; // locals must stay in memory across setjmp
+  if (F.callsFunctionThatReturnsTwice()) return; // locals must stay in memory for longjmp
   PreservedAnalyses PA = SROAPass(SROAOptions::PreserveCFG).run(F, FAM);
   FAM.invalidate(F, PA);
 }
 
-// Two calls of abort() at different lines stay two: where a program ends is what a crash is told by.
+// Keeps calls of abort() at different lines apart: crashes are distinguished by the place where the program ends.
 static void keepNoReturnCallsApart(Function &F) {
   for (Instruction &I : instructions(F))
     if (auto *Call = dyn_cast<CallBase>(&I); Call && Call->doesNotReturn()) Call->addFnAttr(Attribute::NoMerge);
@@ -56,7 +56,7 @@ static void keepNoReturnCallsApart(Function &F) {
 class PenPass : public PassInfoMixin<PenPass> {
 public:
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {
-    if (M.getNamedGlobal("__pen_state")) return PreservedAnalyses::all(); // instrumented already, and kept as bitcode
+    if (M.getNamedGlobal("__pen_state")) return PreservedAnalyses::all(); // bitcode that is instrumented already
     auto &FAM = MAM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
     std::vector<Function *> Functions;
     for (Function &F : M)

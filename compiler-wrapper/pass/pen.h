@@ -1,4 +1,4 @@
-// Shared by the parts of the pass plugin: the module under instrumentation and the runtime's functions in it.
+// Declarations that the parts of the pass plugin share: sites, the plan of a function, and the module under instrumentation.
 #pragma once
 
 #include "record.h"
@@ -26,11 +26,11 @@ enum class Kind : uint8_t {
   Operation = PEN_OPERATION,
 };
 
-// One conditional, the comparison of the two-way site before it, or one operation. Found before any transformation, so that
-// sites are what -O0 shows.
+// A site: one conditional, the comparison of the two-way site before it, or one floating-point operation. Sites are found
+// before any transformation, so they are those of the code at -O0.
 struct Site {
   Kind K = Kind::Branch;
-  llvm::WeakTrackingVH At; // branch, switch, select, or operation; of a comparison that of its site; null once optimized away
+  llvm::WeakTrackingVH At; // the branch, switch, select or operation; of a comparison that of its site; null if it was removed
   llvm::SmallVector<llvm::BasicBlock *, 4> To; // destinations by branch number; empty for a select
   unsigned Branches = 2;
   llvm::SmallVector<unsigned, 4> CaseBranches; // branch number by case, switch only
@@ -46,19 +46,19 @@ struct Site {
   bool isOperation() const { return K == Kind::Operation; }
 };
 
-// The parts of a pair of distances, as indices.
+// Indices of the parts of a pair of distances.
 constexpr unsigned ToTrue = offsetof(pen_pair, to_true) / sizeof(uint64_t);
 constexpr unsigned ToFalse = offsetof(pen_pair, to_false) / sizeof(uint64_t);
 static_assert(sizeof(pen_pair) == 2 * sizeof(uint64_t), "a pair is two distances");
 
-// What follows a branch before another site is passed.
+// What control can reach from a branch before it passes another conditional.
 struct Edges {
   llvm::SmallVector<unsigned, 4> Next;
   llvm::SmallVector<llvm::Function *, 2> Calls;
   std::vector<unsigned> Lines; // ascending
 };
 
-// Everything known of one function before it is instrumented.
+// What is read from a function before it is instrumented.
 struct FunctionPlan {
   llvm::Function *F = nullptr;
   std::vector<Site> Sites;
@@ -72,12 +72,12 @@ struct FunctionPlan {
   unsigned ActionBytes = 0;
 };
 
-// A comparison behind a site, for its record.
+// The comparison that is the condition of a site, for the site's record.
 struct ComparedOperands {
   uint8_t Predicate = PEN_NO_PREDICATE;
   uint8_t Operand = PEN_OP_NONE; // enum pen_operand
   uint8_t Width = 0;
-  llvm::Value *Left = nullptr, *Right = nullptr; // its operands; null when there is not just one comparison
+  llvm::Value *Left = nullptr, *Right = nullptr; // its operands; null if the condition is none or more than one comparison
 };
 
 // Types, runtime functions and constants of the module.
@@ -90,24 +90,27 @@ public:
   llvm::PointerType *Ptr;
   llvm::StructType *Pair; // struct pen_pair
   llvm::GlobalVariable *State;
-  llvm::GlobalVariable *Result; // struct pen_pair: where the functions of distances leave theirs
-  llvm::FunctionCallee ICmp, FCmp64, FCmp32, FCmpWide, FPClass, And, Or, Opaque, Take, OnICmp, OnFCmp64, OnFCmp32, Switch, OutOfFuel, OnOtherICmp, Sides, Sides80;
+  llvm::GlobalVariable *Result; // struct pen_pair: where functions that compute distances leave them
+  // The functions of runtime/entries.h: distances, sites, comparisons, and the end of the fuel.
+  llvm::FunctionCallee ICmp, FCmp64, FCmp32, FCmpWide, FPClass, And, Or, Opaque;
+  llvm::FunctionCallee Take, OnICmp, OnFCmp64, OnFCmp32, OnOtherICmp, Switch;
+  llvm::FunctionCallee Sides, Sides80, OutOfFuel;
   // A call of one of them, with its calling convention.
   llvm::CallInst *call(llvm::IRBuilder<> &B, llvm::FunctionCallee Callee, llvm::ArrayRef<llvm::Value *> Args);
 
-  // A call of one of those that leave a pair of distances, and the pair.
+  // A call of a function that computes distances, and the pair that it leaves.
   llvm::Value *pairOf(llvm::IRBuilder<> &B, llvm::FunctionCallee Callee, llvm::ArrayRef<llvm::Value *> Args);
-  // The call behind a pair that is that of one comparison; its arguments are the place, the predicate and the operands.
+  // The call that left this pair if it compares once, else null. Its arguments are the result, the predicate and the operands.
   llvm::CallInst *comparisonCallOf(llvm::Value *Pair);
 
-  // What shadow.cc made of a function without effects: the copy, and whether the function returns 0 and 1 only.
+  // The shadow of a function without side effects (shadow.cc), and whether the function returns nothing but 0 and 1.
   struct Shadow {
     llvm::Function *Copy;
     bool IsTruth;
   };
   std::map<const llvm::Function *, Shadow> Shadows;
 
-  // A private constant "text" with a terminating zero; equal texts share one.
+  // A private constant with a terminating zero; equal texts share one.
   llvm::Constant *text(llvm::StringRef Text);
   // A private array of items of one type, or null when empty.
   llvm::Constant *array(llvm::ArrayRef<llvm::Constant *> Items);
@@ -115,36 +118,37 @@ public:
   llvm::Constant *u8(uint64_t V) { return llvm::ConstantInt::get(I8, V); }
   llvm::Constant *null() { return llvm::ConstantPointerNull::get(Ptr); }
 
-  // A function of the runtime, which is called by armed sites only.
+  // Declares a function of the runtime, which armed sites call.
   llvm::FunctionCallee declare(llvm::StringRef Name, llvm::FunctionType *Type);
 
 private:
   std::map<std::string, llvm::Constant *> Texts;
 };
 
-// plan.cc: sites, branch graph, loop headers, parameter names and constants of F, before any change to it.
+// plan.cc: reads the sites, branch graph, loop headers, parameter names and constants of F, and changes nothing.
 FunctionPlan planOf(llvm::Function &F);
 
-// condition.cc: emits, at the builder's place, the distances of the i1 value `Condition` to true and to false.
+// condition.cc: emits code for the distances of the i1 value `Condition` to true and to false.
 llvm::Value *emitPair(Context &X, llvm::IRBuilder<> &B, llvm::Value *Condition);
 ComparedOperands operandsOfSite(const Site &S);
-// The same for an integer: how far it is from being another number than 0, and from being 0.
+// The same for an integer: its distances to being nonzero and to being 0.
 llvm::Value *emitTruthPair(Context &X, llvm::IRBuilder<> &B, llvm::Value *V);
-bool isTruthValue(llvm::Value *V); // can only be 0 or 1
+bool isTruthValue(llvm::Value *V); // it can only be 0 or 1
 
-// boundary.cc: which of `below`, `equal` and `above` (bits, as in pen_site.possible) the comparison behind a site can be.
+// boundary.cc: the sides of a comparison that some input can reach, as bits like pen_site.possible.
 uint32_t possibleSides(Context &X, const ComparedOperands &S);
-// Whether a call that compares in the runtime has the operands of the source, not those of what is behind them.
+// Whether the operands of this call are those of the comparison in the source, and not of comparisons behind them.
 bool comparesAsWritten(const llvm::CallInst *Comparison, const ComparedOperands &S);
-// A call that tells the runtime of the comparison whose action bytes are `Bytes`; `Pair` is that of the condition.
-void emitSides(Context &X, llvm::IRBuilder<> &B, const ComparedOperands &S, llvm::Constant *Bytes, llvm::Value *Taken, llvm::Value *Pair);
+// Emits the call that handles the comparison with the action bytes `Bytes`; `Pair` are the distances of the condition.
+void emitSides(Context &X, llvm::IRBuilder<> &B, const ComparedOperands &S, llvm::Constant *Bytes, llvm::Value *Taken,
+               llvm::Value *Pair);
 
-// shadow.cc: makes the shadow of F, if it can have one; before F is instrumented.
+// shadow.cc: makes the shadow of F if it can have one. Runs before F is instrumented.
 void makeShadow(Context &X, llvm::Function &F);
 void dropUnusedShadows(Context &X);
 
-// operation.cc: the floating-point operations as sites, only with -fpen-exceptions.
-void splitMultiplyAdds(llvm::Function &F); // into what the processor does
+// operation.cc: floating-point operations as sites, only with -fpen-exceptions.
+void splitMultiplyAdds(llvm::Function &F); // where the processor has no fused instruction
 std::optional<Site> operationAt(llvm::Instruction &I);
 ComparedOperands operandsOfOperation(const Site &S);
 void hookOperation(Context &X, const Site &S, llvm::Instruction *At, llvm::GlobalVariable *Actions);
@@ -152,19 +156,19 @@ void hookOperation(Context &X, const Site &S, llvm::Instruction *At, llvm::Globa
 // A function of runtime/entries.h.
 #define RUNTIME_FUNCTION(X, Name) (X).declare(#Name, FunctionTypeOf<decltype(::Name)>::get((X).C))
 
-// hook.cc: code that runs before `At` only when the site is armed; and the first action byte of a site.
+// hook.cc: a place for code that runs before `At` only if the site is armed; and the address of a site's first action byte.
 llvm::Instruction *whenArmed(Context &X, llvm::Instruction *At, llvm::Constant *Action);
 llvm::Constant *actionsOf(Context &X, const Site &S, llvm::GlobalVariable *Actions);
 
-// hook.cc: puts the hooks and the fuel gauges of the plan into its function.
+// hook.cc: puts the hooks and the fuel counters of the plan into its function.
 void instrument(Context &X, FunctionPlan &Plan, llvm::GlobalVariable *Actions);
 
-// tables.cc: records of the function and its sites, and the bytes that arm them.
+// tables.cc: the records of the function and its sites, and their action bytes.
 llvm::GlobalVariable *makeActions(Context &X, const FunctionPlan &Plan);
 void makeRecords(Context &X, const FunctionPlan &Plan, llvm::ArrayRef<ComparedOperands> Compared, llvm::GlobalVariable *Actions,
                  llvm::SmallVectorImpl<llvm::GlobalValue *> &Used);
 
-// signature.cc: the parameters as C sees them, and the thunk that decodes an input and calls the function.
+// signature.cc: the parameters as C declares them, and the thunk that decodes an input and calls the function.
 struct Parameter {
   std::string Name, Type;
   unsigned Kind = PEN_UNSUPPORTED; // enum pen_kind

@@ -1,4 +1,4 @@
-// Reads a function before anything is changed in it.
+// The plan of a function: its sites, branch graph, loops, parameter names and constants, before anything is changed in it.
 #include "pen.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -16,14 +16,14 @@
 namespace pen {
 using namespace llvm;
 
-// Code that the compiler adds (cleanup switches, lifetime bookkeeping) has no line.
+// Code that the compiler adds (switches of cleanups, lifetime markers) has no line.
 static bool isInSource(const Instruction &I) {
   if (!I.getFunction()->getSubprogram()) return true;
   const DebugLoc &L = I.getDebugLoc();
   return L && L.getLine() != 0;
 }
 
-// `default: case 3:` is one destination with two labels; clang gives the first label an empty block of its own.
+// `default: case 3:` is one destination with two labels. clang puts an empty block of its own at the first label.
 static BasicBlock *destinationOf(const SwitchInst &Sw, BasicBlock *To) {
   auto *Br = dyn_cast<BranchInst>(To->getTerminator());
   bool Empty = Br && Br->isUnconditional() && Br == &*To->getFirstNonPHIOrDbg();
@@ -62,7 +62,7 @@ static std::optional<Site> siteAt(Instruction &I) {
   return std::nullopt;
 }
 
-// Walks from a place in the code until conditionals are met.
+// Walks from an instruction to the conditionals that control can reach next.
 class EdgeWalker {
 public:
   EdgeWalker(const FunctionPlan &Plan) : File(fileOf(*Plan.F)) {
@@ -120,7 +120,7 @@ private:
   }
 };
 
-// Where control can go from here when conditions that are constant as they stand (`sizeof(x) == 4 ? a : b`) are believed.
+// The successors of a block, without those that a constant condition (`sizeof(x) == 4 ? a : b`) excludes.
 static SmallVector<BasicBlock *, 4> liveSuccessors(BasicBlock &BB) {
   Instruction *End = BB.getTerminator();
   if (auto *Br = dyn_cast<BranchInst>(End); Br && Br->isConditional())
@@ -139,7 +139,7 @@ static SmallPtrSet<BasicBlock *, 16> liveBlocks(Function &F) {
   return Live;
 }
 
-// What the two-way site compares; whether it does is known only when its condition can be followed.
+// The comparison site of a two-way site. None of its branches is possible until the condition is traced to a comparison.
 static Site comparisonSite(const Site &Conditional) {
   Site S;
   S.K = Kind::Comparison;
@@ -156,7 +156,7 @@ static void addSite(FunctionPlan &Plan, Site S) {
   Plan.Sites.push_back(std::move(S));
 }
 
-// No compiler keeps code behind a constant condition, and no input reaches it: what stands there is no site.
+// Code that a constant condition excludes has no sites: compilers remove it, and no input reaches it.
 static void findSites(FunctionPlan &Plan) {
   SmallPtrSet<BasicBlock *, 16> Live = liveBlocks(*Plan.F);
   for (Instruction &I : instructions(*Plan.F))
@@ -210,8 +210,8 @@ static void nameParameters(FunctionPlan &Plan) {
 
 static bool comparesOrComputes(const Instruction &I) { return isa<CmpInst>(I) || isa<BinaryOperator>(I) || isa<SwitchInst>(I); }
 
-// In order and without repetition. LLVM's own sets of integers cannot hold the two largest ones (or INT64_MIN), which a
-// program may well compare with.
+// Elements in the order of insertion, each once. LLVM's own sets of integers cannot hold the two largest ones (or INT64_MIN),
+// which programs do compare with.
 template <typename T> using InOrder = SetVector<T, SmallVector<T, 16>, std::set<T>>;
 
 static void findConstants(FunctionPlan &Plan) {

@@ -1,5 +1,5 @@
-// LLVM types from the C declarations in runtime/: the one place where layouts and signatures are written. A record that the pass
-// emits names each field of its structure once, in order; the compiler of the pass checks that none is missing.
+// LLVM types from the C declarations in runtime/, so that each layout and each signature is written once. A record that the
+// pass emits names every field of its structure, in order; that none is missing is checked when the pass is compiled.
 #pragma once
 
 #include "../runtime/entries.h"
@@ -13,7 +13,7 @@
 
 namespace pen {
 
-// The type of a scalar or of a pointer, on a target with 64-bit pointers.
+// The LLVM type of a scalar or of a pointer, on a target with 64-bit pointers.
 template <typename T> llvm::Type *typeOf(llvm::LLVMContext &C) {
   static_assert(std::is_pointer_v<T> || std::is_arithmetic_v<T>, "instrumented code holds scalars and pointers only");
   static_assert(!std::is_pointer_v<T> || sizeof(T) == 8, "the pass runs on a 64-bit machine");
@@ -32,7 +32,7 @@ template <typename... Args> struct FunctionTypeOf<void(Args...)> {
   }
 };
 
-// What a field is filled with: a constant if it is a pointer, else a number.
+// The value of a field: a constant if the field is a pointer, else a number.
 template <typename T> using FieldValue = std::conditional_t<std::is_pointer_v<T>, llvm::Constant *, uint64_t>;
 
 // A field of the structure R, at the offset At, with its value.

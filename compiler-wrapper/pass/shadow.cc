@@ -1,6 +1,7 @@
-// Distances of what a called function returns. At the caller's site, `if (is_close(x))` is a comparison of the result with 0,
-// which is as far at every x. But a function that does nothing but compute can be computed once more where the site is armed:
-// its shadow is a copy that leaves the distances of its result instead of the result. The program's own call is as it was.
+// Shadows: the distances of the result of a called function. At the caller's site, `if (is_close(x))` is a comparison of the
+// result with 0, whose distance is the same for every x. But a function without side effects may be evaluated again at an
+// armed site. Its shadow is a copy that computes the distances of the result instead of the result. The program's own call
+// does not change.
 #include "pen.h"
 
 #include "llvm/Analysis/CFG.h"
@@ -12,7 +13,8 @@
 namespace pen {
 using namespace llvm;
 
-// Longer ones are seldom conditions by another name, and a shadow costs as much as what it shadows.
+// The longest function that gets a shadow, in instructions. A longer one is seldom just a condition, and a call of the shadow
+// costs as much as a call of the function.
 static constexpr unsigned MaxInstructions = 64;
 
 static bool onlyComputes(const Instruction &I) {
@@ -30,7 +32,7 @@ static bool canBeShadowed(Function &F) {
   return Loops.empty() && all_of(instructions(F), onlyComputes);
 }
 
-// The copy takes the place for the distances as its first argument.
+// The first argument of the copy is the address for the distances.
 static Function *copyOf(Context &X, Function &F) {
   SmallVector<Type *, 8> Types{X.Ptr};
   Types.append(F.getFunctionType()->param_begin(), F.getFunctionType()->param_end());
@@ -40,7 +42,7 @@ static Function *copyOf(Context &X, Function &F) {
   for (Argument &A : F.args()) Map[&A] = Copy->getArg(A.getArgNo() + 1);
   SmallVector<ReturnInst *, 4> Returns;
   CloneFunctionInto(Copy, &F, Map, CloneFunctionChangeType::LocalChangesOnly, Returns);
-  Copy->setAttributes({}); // "returns a truth value", "reads nothing": not the copy
+  Copy->setAttributes({}); // the copy writes memory and returns nothing
   for (StringRef Name : {"target-cpu", "target-features", "tune-cpu"})
     if (F.hasFnAttribute(Name)) Copy->addFnAttr(F.getFnAttribute(Name));
   for (Attribute::AttrKind Kind : {Attribute::Cold, Attribute::NoUnwind, Attribute::NoSanitizeCoverage}) Copy->addFnAttr(Kind);

@@ -1,4 +1,4 @@
-// Parameters as C sees them, and the thunk that turns the bytes of an input into a call.
+// The parameters of a function as C declares them, and the thunk that calls the function with the bytes of an input.
 #include "pen.h"
 
 #include "llvm/BinaryFormat/Dwarf.h"
@@ -9,7 +9,7 @@ using namespace llvm;
 
 namespace {
 
-// enum pen_kind, by shorter names.
+// Short names for enum pen_kind.
 enum Kind : unsigned {
   Unsupported = PEN_UNSUPPORTED,
   F32 = PEN_F32,
@@ -50,7 +50,9 @@ unsigned integerKind(uint64_t Bits, bool Signed) {
 unsigned basicKind(const DIBasicType *T) {
   uint64_t Bits = T->getSizeInBits();
   switch (T->getEncoding()) {
-  case dwarf::DW_ATE_float: return Bits == 32 && T->getName() == "float" ? F32 : Bits == 64 && T->getName() == "double" ? F64 : Unsupported;
+  case dwarf::DW_ATE_float:
+    if (Bits == 32 && T->getName() == "float") return F32;
+    return Bits == 64 && T->getName() == "double" ? F64 : Unsupported;
   case dwarf::DW_ATE_boolean: return Bits == 8 ? Bool : Unsupported;
   case dwarf::DW_ATE_signed: case dwarf::DW_ATE_signed_char: return integerKind(Bits, true);
   case dwarf::DW_ATE_unsigned: case dwarf::DW_ATE_unsigned_char: case dwarf::DW_ATE_UTF: return integerKind(Bits, false);
@@ -58,16 +60,17 @@ unsigned basicKind(const DIBasicType *T) {
   }
 }
 
-// A type without its typedefs, and how C writes it.
+// A type without its typedefs, and its text in C.
 struct CType {
   std::string Text;
   unsigned Kind = Unsupported;
   bool Pointer = false;
-  unsigned Bytes = 0;    // of a structure that a callee can fill in, else 0
+  unsigned Bytes = 0;    // of a structure that a callee can write, else 0
   bool ReadOnly = false; // const
 };
 
-// The result structures of numeric libraries have a few numbers; what is larger is rather a state or a table.
+// The largest structure that counts as an output. Result structures of numeric libraries have a few numbers; larger structures
+// are mostly states or tables.
 constexpr uint64_t MaxOutputBytes = 256;
 constexpr uint64_t CellBytes = PEN_CELL_BYTES;
 
@@ -81,7 +84,7 @@ const char *tagName(unsigned Tag) {
   }
 }
 
-// Only numbers, and arrays and structures of them: zeroed memory is a value of this type.
+// Whether a type is made of numbers only, also in arrays and structures, so that zeros are a value of it.
 bool isPlainData(const DIType *T) {
   if (auto *Basic = dyn_cast_or_null<DIBasicType>(T)) return Basic->getSizeInBits() > 0;
   if (auto *Derived = dyn_cast_or_null<DIDerivedType>(T)) {
@@ -97,7 +100,7 @@ bool isPlainData(const DIType *T) {
   case dwarf::DW_TAG_enumeration_type: return true;
   case dwarf::DW_TAG_array_type: return isPlainData(Composite->getBaseType());
   case dwarf::DW_TAG_structure_type: case dwarf::DW_TAG_union_type:
-    // A C++ structure with functions of its own may need its constructor.
+    // A C++ structure with member functions may need its constructor.
     return all_of(Composite->getElements(), [](const DINode *N) {
       auto *Member = dyn_cast_or_null<DIType>(N);
       return Member && Member->getTag() == dwarf::DW_TAG_member && isPlainData(Member);
@@ -151,7 +154,7 @@ CType ctypeOf(const DIType *T) {
   }
 }
 
-// Without debug information: what the machine code shows.
+// The type as the IR shows it, for a function without debug information.
 CType irTypeOf(Type *T) {
   if (T->isDoubleTy()) return {"double", F64, false};
   if (T->isFloatTy()) return {"float", F32, false};
@@ -167,7 +170,7 @@ CType irTypeOf(Type *T) {
   return {"aggregate", Unsupported, false};
 }
 
-// Does the machine-level argument carry exactly this value?
+// Whether the argument in the IR holds exactly this value.
 bool isPassedAs(const CType &C, Type *T) {
   if (C.Pointer) return T->isPointerTy();
   switch (C.Kind) {
@@ -236,12 +239,12 @@ Signature signatureOf(Function &F, ArrayRef<std::string> Names) {
   return S;
 }
 
-// One argument, read from the input, or the address of its value in the output area.
+// One argument: a value from the input, or the address of its cell in the output area.
 static Value *argument(Context &X, IRBuilder<> &B, const Parameter &P, Type *T, Value *In, Value *Out) {
   Value *Source = B.CreateConstInBoundsGEP1_64(X.I8, In, P.Offset);
   if (P.Pointer) {
     Value *Cell = B.CreateConstInBoundsGEP1_64(X.I8, Out, P.Cell);
-    // Nothing of an earlier call may be seen in this one.
+    // Clears what an earlier call wrote.
     B.CreateMemSet(Cell, X.u8(0), alignTo(P.Size, CellBytes), Align(CellBytes));
     if (P.Kind == Output) return Cell;
     if (P.Kind == Bool) {
@@ -269,12 +272,13 @@ static void storeResult(Context &X, IRBuilder<> &B, CallInst *Call, Value *Out) 
 Constant *makeThunk(Context &X, Function &F, const Signature &S) {
   if (!S.Supported || F.getName() == "main") return X.null();
   using ThunkType = std::remove_pointer_t<decltype(pen_function::call)>;
-  auto *Thunk = Function::Create(FunctionTypeOf<ThunkType>::get(X.C), GlobalValue::InternalLinkage, "__pen_call." + F.getName(), X.M);
+  auto *Thunk = Function::Create(FunctionTypeOf<ThunkType>::get(X.C), GlobalValue::InternalLinkage,
+                                 "__pen_call." + F.getName(), X.M);
   Thunk->addFnAttr(Attribute::NoSanitizeCoverage);
   Thunk->addFnAttr(Attribute::NoInline);
-  // A function that minds the rounding mode (-frounding-math) is inlined only where all code does.
+  // A function that depends on the rounding mode (-frounding-math) is inlined only into a caller that does, too.
   if (F.hasFnAttribute(Attribute::StrictFP)) Thunk->addFnAttr(Attribute::StrictFP);
-  // What the target machine is must be the same as for the callee.
+  // The target machine must be that of the callee.
   for (StringRef Name : {"target-cpu", "target-features", "tune-cpu", "min-legal-vector-width"})
     if (F.hasFnAttribute(Name)) Thunk->addFnAttr(F.getFnAttribute(Name));
   if (F.hasComdat()) Thunk->setComdat(F.getComdat());
@@ -294,7 +298,7 @@ Constant *makeThunk(Context &X, Function &F, const Signature &S) {
   Call->setCallingConv(F.getCallingConv());
   Call->setAttributes(F.getAttributes());
   Call->removeFnAttr(Attribute::NoReturn);
-  // The function under test may be a sqrt or fmax of its own, which is to be called and not replaced by the compiler's.
+  // The function under test may have the name of a builtin (sqrt, fmax); the compiler must call it and not replace it.
   Call->addFnAttr(Attribute::NoBuiltin);
   if (!Call->getType()->isVoidTy()) storeResult(X, B, Call, Out);
   B.CreateRetVoid();

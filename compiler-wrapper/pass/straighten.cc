@@ -1,6 +1,7 @@
-// `while (a && b)`: clang computes the value of the whole condition, then branches on it again. The operands of `if (a && b)`
-// branch directly, and gcc has it so for loops too. Where the value is a constant on the way into the second branch, control
-// is led past it: then each operand has its own two outcomes, and that of `b` is not said to be taken where `a` decided.
+// Repeated branches: for `while (a && b)` clang branches on `a`, merges the value of the whole condition in a phi, and
+// branches on that again. For `if (a && b)`, and in gcc for loops too, each operand branches directly. Where the phi's value
+// is a constant, control is redirected past the second branch. Then each operand has its own two outcomes, and no outcome of
+// `b` is recorded where `a` decided.
 #include "pen.h"
 
 #include "llvm/IR/Constants.h"
@@ -11,7 +12,7 @@ using namespace llvm;
 
 namespace {
 
-// A block that does nothing but branch on a value from one of several ways, or on its negation.
+// A block that only branches on a phi, or on its negation.
 struct RepeatedBranch {
   PHINode *Value = nullptr;
   BranchInst *Branch = nullptr;
@@ -28,14 +29,16 @@ std::optional<RepeatedBranch> repeatedBranchOf(BasicBlock &BB) {
   if (Condition != S.Value) {
     auto *Op = dyn_cast_or_null<BinaryOperator>(Condition);
     auto *One = Op ? dyn_cast<ConstantInt>(Op->getOperand(1)) : nullptr;
-    S.IsNegated = Op && Op->getOpcode() == Instruction::Xor && One && One->isOne() && Op->getOperand(0) == S.Value && Op->hasOneUse();
+    S.IsNegated = Op && Op->getOpcode() == Instruction::Xor && One && One->isOne() && Op->getOperand(0) == S.Value &&
+                  Op->hasOneUse();
     if (!S.IsNegated) return std::nullopt;
     Parts = 3;
   }
   return BB.sizeWithoutDebug() == Parts ? std::optional(S) : std::nullopt;
 }
 
-// What the phis of `To` get from `BB` they get from `From` as well; false where they have another value from there already.
+// Whether `From` can branch to `To` directly, with the values that the phis of `To` get from `BB`. Not if one of these values
+// is computed in `BB`, or if a phi gets another value from `From` already.
 bool canEnter(BasicBlock *To, BasicBlock *BB, BasicBlock *From) {
   for (PHINode &Phi : To->phis()) {
     Value *Through = Phi.getIncomingValueForBlock(BB);

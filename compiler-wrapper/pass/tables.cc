@@ -1,4 +1,4 @@
-// The records of runtime/pen.h, in named sections that the linker concatenates over all translation units.
+// The records of runtime/pen.h, in named sections. The linker concatenates the sections of all translation units.
 #include "pen.h"
 
 #include "llvm/IR/Constants.h"
@@ -32,7 +32,7 @@ static std::string pathOf(const DIFile *F) {
   return std::string(Path);
 }
 
-// Records live and die with their function, also when the linker drops one of several copies.
+// A variable in a section. It shares the function's comdat, so that it is dropped when the linker drops one of several copies.
 static GlobalVariable *placed(Context &X, Function &F, Constant *Init, StringRef Name, StringRef Section,
                               GlobalValue::LinkageTypes Linkage, bool Constant) {
   auto *G = new GlobalVariable(X.M, Init->getType(), Constant, Linkage, Init, Name);
@@ -47,17 +47,18 @@ GlobalVariable *makeActions(Context &X, const FunctionPlan &Plan) {
   GlobalVariable *G = placed(X, *Plan.F, ConstantAggregateZero::get(T), "__pen_actions", "pen_actions",
                              GlobalValue::InternalLinkage, false);
   G->setAlignment(Align(1));
-  // The fuzzer writes them behind the compiler's back.
+  // The fuzzer writes them, which the compiler cannot see.
   G->setExternallyInitialized(true);
   return G;
 }
 
 static std::string recordName(const Function &F) { return ("__pen_function." + F.getName()).str(); }
 
-// The record of a function; for one that is defined elsewhere a weak reference, null when it is not instrumented there.
+// The record of a function. For a function that is defined elsewhere, a weak reference: null if it is not instrumented there.
 static Constant *recordOf(Context &X, Function &F, StructType *T) {
   if (GlobalVariable *Known = X.M.getNamedGlobal(recordName(F))) return Known;
-  auto Linkage = F.isDeclaration() || F.hasAvailableExternallyLinkage() ? GlobalValue::ExternalWeakLinkage : GlobalValue::ExternalLinkage;
+  bool IsElsewhere = F.isDeclaration() || F.hasAvailableExternallyLinkage();
+  auto Linkage = IsElsewhere ? GlobalValue::ExternalWeakLinkage : GlobalValue::ExternalLinkage;
   auto *G = new GlobalVariable(X.M, T, false, Linkage, nullptr, recordName(F));
   G->setVisibility(GlobalValue::HiddenVisibility);
   return G;
@@ -118,8 +119,8 @@ static Place placeOf(const FunctionPlan &Plan, const DebugLoc &L) {
   return {Plan.F->getParent()->getSourceFileName(), 0, 0};
 }
 
-static auto siteRecord(Context &X, const FunctionPlan &Plan, unsigned I, const ComparedOperands &Compared, GlobalVariable *Actions,
-                       Constant *Owner, StructType *FT) {
+static auto siteRecord(Context &X, const FunctionPlan &Plan, unsigned I, const ComparedOperands &Compared,
+                       GlobalVariable *Actions, Constant *Owner, StructType *FT) {
   const Site &S = Plan.Sites[I];
   Place P = placeOf(Plan, S.Where);
   unsigned Cases = 0;
@@ -174,7 +175,8 @@ static auto functionRecord(Context &X, const FunctionPlan &Plan, Constant *Sites
                 FIELD(pen_function, unused, 0));
 }
 
-using FunctionRecord = decltype(functionRecord(std::declval<Context &>(), std::declval<const FunctionPlan &>(), nullptr, nullptr));
+using FunctionRecord =
+    decltype(functionRecord(std::declval<Context &>(), std::declval<const FunctionPlan &>(), nullptr, nullptr));
 
 void makeRecords(Context &X, const FunctionPlan &Plan, ArrayRef<ComparedOperands> Compared, GlobalVariable *Actions,
                  SmallVectorImpl<GlobalValue *> &Used) {
@@ -188,7 +190,7 @@ void makeRecords(Context &X, const FunctionPlan &Plan, ArrayRef<ComparedOperands
       Items.push_back(siteRecord(X, Plan, I, Compared[I], Actions, Own, FT).Init);
     Constant *All = ConstantArray::get(ArrayType::get(Items.front()->getType(), Items.size()), Items);
     GlobalVariable *G = placed(X, F, All, "__pen_sites", "pen_sites", GlobalValue::InternalLinkage, false);
-    G->setAlignment(Align(8)); // no gaps between the arrays of different functions
+    G->setAlignment(Align(8)); // no padding between the arrays of different functions
     Used.push_back(G);
     Used.push_back(Actions);
     Sites = G;

@@ -1,10 +1,11 @@
-/* Branch distances: of integers, of floats, of classes of floats, and of conditions of several comparisons. Part of pen.c.
+/* Branch distances of integers, of floats, of classes of floats, and of conditions with several comparisons. Part of pen.c.
  *
- * In integers where the metric is exact, so that no floating-point exception is raised. */
+ * In the exact metric (PEN_ULP) all of it is integer arithmetic, so that no floating-point exception is raised. The metric
+ * PEN_SQUARED is CoverMe's (Def. 4.1); its distances are doubles >= 0, kept as their bits, which order like the doubles. */
 
 HIDDEN struct pen_pair __pen_pair;
 
-/* Largest distance; one less than "not reached". */
+/* The largest distance. UINT64_MAX means that the site was not reached. */
 #define MAX_DISTANCE (UINT64_MAX - 1)
 
 static uint64_t add_sat(uint64_t a, uint64_t b) {
@@ -24,9 +25,12 @@ static uint64_t as_bits(double x) {
   return bits;
 }
 
-/* A squared distance as ordered bits; NaN and infinity are both farthest. */
-static uint64_t squared_bits(double d) { return d <= 0x1.fffffffffffffp1023 ? as_bits(d) : as_bits(0x1.fffffffffffffp1023); }
+/* A squared distance as bits. NaN and infinity become the largest double. */
+static uint64_t squared_bits(double d) {
+  return d <= 0x1.fffffffffffffp1023 ? as_bits(d) : as_bits(0x1.fffffffffffffp1023);
+}
 
+/* The sum of two distances in the current metric. */
 static uint64_t sum(uint64_t a, uint64_t b) {
   if (__pen_state.metric == PEN_SQUARED) return squared_bits(as_double(a) + as_double(b));
   return add_sat(a, b);
@@ -34,17 +38,18 @@ static uint64_t sum(uint64_t a, uint64_t b) {
 
 static uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-/* The epsilon of CoverMe, Def. 4.1: what a strict comparison costs at equality. */
+/* The epsilon of CoverMe, Def. 4.1: the distance of a strict comparison whose operands are equal. */
 #define EPSILON 1e-6
 
+/* The smallest distance of a branch that is not taken. */
 static uint64_t least_distance(void) { return __pen_state.metric == PEN_SQUARED ? as_bits(EPSILON) : 1; }
 
 static struct pen_pair swapped(struct pen_pair p) { return (struct pen_pair){p.to_false, p.to_true}; }
 
-/* Three relations are enough: the others are their negations or have their operands exchanged. */
+/* The other relations are negations of these three, or these with their operands exchanged. */
 enum relation { EQUAL, LESS, LESS_EQUAL };
 
-/* The pair of `a REL b`, given whether a == b, whether a < b, and how far apart they are. */
+/* The pair of `a REL b`, given whether a == b, whether a < b, and the distance between a and b. */
 static struct pen_pair from_gap(enum relation rel, int equal, int less, uint64_t gap) {
   struct pen_pair p = {0, 0};
   switch (rel) {
@@ -64,23 +69,25 @@ static struct pen_pair from_gap(enum relation rel, int equal, int less, uint64_t
   return p;
 }
 
+/* Def. 4.1: (a - b)^2. */
 static uint64_t squared(double a, double b) {
   double gap = a - b;
   return squared_bits(gap * gap);
 }
 
-/* ---- integers -------------------------------------------------------------------------------------------------- */
+/* ---- integers ---------------------------------------------------------------------------------------------------- */
 
+/* The pair of `a REL b` for integers of up to 64 bits, extended to 64. */
 static struct pen_pair integers(enum relation rel, uint64_t a, uint64_t b, int is_signed) {
   int less = is_signed ? (int64_t)a < (int64_t)b : a < b;
   uint64_t gap = smaller(less ? b - a : a - b, MAX_DISTANCE);
   if (__pen_state.metric == PEN_SQUARED)
     gap = is_signed ? squared((double)(int64_t)a, (double)(int64_t)b) : squared((double)a, (double)b);
-  if (a != b && gap == 0) gap = least_distance(); /* different integers that are the same double */
+  if (a != b && gap == 0) gap = least_distance(); /* different integers, equal as doubles */
   return from_gap(rel, a == b, less, gap);
 }
 
-/* The operands are extended to 64 bits as the predicate reads them. */
+/* The operands are extended to 64 bits by the signedness of the predicate. */
 static struct pen_pair icmp(uint32_t predicate, uint64_t a, uint64_t b) {
   switch (predicate) {
     case PEN_ICMP_EQ: return integers(EQUAL, a, b, 1);
@@ -96,13 +103,14 @@ static struct pen_pair icmp(uint32_t predicate, uint64_t a, uint64_t b) {
   }
 }
 
-/* ---- floats ---------------------------------------------------------------------------------------------------- */
+/* ---- floats ------------------------------------------------------------------------------------------------------ */
 
-/* An operand of either width: its place on the line of its floats (both zeros at 0, NaN beyond infinity) and its value. */
+/* A float as a point on the ULP line of its format, where neighbouring floats are 1 apart. Both zeros are at 0, and each NaN is
+ * beyond the infinity of its sign. */
 struct ulp_point {
   int64_t position;
-  int64_t infinity; /* the key of +infinity */
-  double value;
+  int64_t infinity; /* the position of +infinity */
+  double value;     /* for PEN_SQUARED */
 };
 
 static struct ulp_point point_of_double(double x) {
@@ -118,8 +126,9 @@ static struct ulp_point point_of_float(float x) {
   return (struct ulp_point){bits >> 31 ? -magnitude : magnitude, 0x7f800000, x};
 }
 
-/* The upper 64 bits of a float of 80 or 128 bits: sign, 15 bits of exponent, then the fraction; with 80 bits the leading
- * one of the fraction is there too. In integers only, so that no exception is raised. */
+/* From the upper 64 bits of a float of 80 or 128 bits: the sign, 15 bits of exponent, then the fraction. In the format of
+ * 80 bits the leading one of the significand comes before the fraction. Integer arithmetic only, so that no exception is
+ * raised. */
 static struct ulp_point point_of_wide(uint64_t upper, uint32_t bits) {
   int64_t magnitude = (int64_t)(upper & INT64_MAX);
   struct ulp_point p = {upper >> 63 ? -magnitude : magnitude, bits == 80 ? 0x7fff800000000000 : 0x7fff000000000000, 0};
@@ -133,24 +142,26 @@ static struct ulp_point point_of_wide(uint64_t upper, uint32_t bits) {
 /* The number of floats between two positions. */
 INLINE uint64_t ulps_between(int64_t a, int64_t b) { return a < b ? (uint64_t)b - (uint64_t)a : (uint64_t)a - (uint64_t)b; }
 
-/* How many floats beyond infinity; 0 for a number. */
+/* The number of floats from the infinity to this NaN; 0 for a number. */
 static uint64_t beyond_infinity(struct ulp_point p) {
   int64_t magnitude = p.position < 0 ? -p.position : p.position;
   return magnitude > p.infinity ? (uint64_t)(magnitude - p.infinity) : 0;
 }
 
-/* The number, or for NaN the infinity of its sign. */
+/* The position; for NaN that of the infinity of its sign. */
 static int64_t clamped(struct ulp_point p) {
   if (p.position > p.infinity) return p.infinity;
   return p.position < -p.infinity ? -p.infinity : p.position;
 }
 
+/* The distance of a comparison whose operands are `beyond` floats beyond infinity, to operands that are numbers. */
 static uint64_t nan_distance(uint64_t beyond) {
   if (!beyond) return 0;
   return __pen_state.metric == PEN_SQUARED ? as_bits(0x1.fffffffffffffp1023) : beyond;
 }
 
-/* a REL b for ordered relations: false when an operand is NaN, and then as far as the way back to numbers. */
+/* The pair of an ordered `a REL b`. If an operand is NaN the relation is false, and the distance to true is that to numbers
+ * plus that of the clamped operands. */
 static struct pen_pair ordered(enum relation rel, struct ulp_point a, struct ulp_point b) {
   uint64_t beyond = add_sat(beyond_infinity(a), beyond_infinity(b));
   int64_t position_a = clamped(a), position_b = clamped(b);
@@ -158,7 +169,7 @@ static struct pen_pair ordered(enum relation rel, struct ulp_point a, struct ulp
   if (!beyond) {
     if (__pen_state.metric == PEN_SQUARED && gap) {
       gap = squared(a.value, b.value);
-      if (!gap) gap = 1; /* the square underflowed: the smallest double */
+      if (!gap) gap = 1; /* the square underflowed: the smallest double instead */
     }
     return from_gap(rel, position_a == position_b, position_a < position_b, gap);
   }
@@ -166,7 +177,7 @@ static struct pen_pair ordered(enum relation rel, struct ulp_point a, struct ulp
   return p;
 }
 
-/* "Both are numbers". */
+/* The pair of "neither operand is NaN". */
 static struct pen_pair is_ordered(struct ulp_point a, struct ulp_point b) {
   struct pen_pair p = {0, 0};
   uint64_t beyond = add_sat(beyond_infinity(a), beyond_infinity(b));
@@ -180,6 +191,7 @@ static struct pen_pair is_ordered(struct ulp_point a, struct ulp_point b) {
   return p;
 }
 
+/* The pair of a comparison of floats of one format. */
 static struct pen_pair floats(uint32_t predicate, struct ulp_point a, struct ulp_point b) {
   switch (predicate) {
     case PEN_FCMP_OEQ: return ordered(EQUAL, a, b);
@@ -196,7 +208,7 @@ static struct pen_pair floats(uint32_t predicate, struct ulp_point a, struct ulp
     case PEN_FCMP_UNE: return swapped(ordered(EQUAL, a, b));
     default: break;
   }
-  /* PEN_FCMP_ONE and PEN_FCMP_UEQ: different numbers, and its negation */
+  /* PEN_FCMP_ONE is "different numbers", PEN_FCMP_UEQ is its negation. */
   struct pen_pair differ = swapped(ordered(EQUAL, a, b));
   uint64_t beyond = add_sat(beyond_infinity(a), beyond_infinity(b));
   if (beyond) differ = (struct pen_pair){nan_distance(beyond), 0};
@@ -211,7 +223,7 @@ static struct pen_pair fcmp32(uint32_t predicate, float a, float b) {
   return floats(predicate, point_of_float(a), point_of_float(b));
 }
 
-/* What the code below assumes of the numbers of the predicates, beside their ranges. */
+/* What the code below assumes about the numbers of the predicates. */
 _Static_assert(PEN_ICMP_EQ < PEN_ICMP_NE && PEN_ICMP_NE < PEN_ICMP_UGT, "equality comes before the orders");
 _Static_assert(PEN_ICMP_UGT == (PEN_ICMP_UGT & ~PEN_ICMP_ORDER) + (PEN_ICMP_SGT & PEN_ICMP_ORDER) &&
                    PEN_ICMP_UGE == PEN_ICMP_UGT + 1 && PEN_ICMP_ULT == PEN_ICMP_UGT + 2 && PEN_ICMP_ULE == PEN_ICMP_UGT + 3 &&
@@ -227,19 +239,21 @@ IS_CASES(PEN_FCMP_ULT, PEN_FCMP_UNORDERED | PEN_FCMP_LESS);
 IS_CASES(PEN_FCMP_ULE, PEN_FCMP_UNORDERED | PEN_FCMP_LESS | PEN_FCMP_EQUAL);
 IS_CASES(PEN_FCMP_UGT, PEN_FCMP_UNORDERED | PEN_FCMP_GREATER);
 
-/* Equality and inequality have no sign; they are compared as signed integers. */
+/* Equality and inequality have no signedness; their operands are compared as signed integers. A macro: with an inline function
+ * clang 22 generates other code for the hot entries. */
 #define IS_UNSIGNED(predicate) ((predicate) >= PEN_ICMP_UGT && (predicate) <= PEN_ICMP_ULE)
 
-/* In the exact metric, and in integer registers: how far the comparison, which holds or not, is from the other truth value.
- * The same as `icmp` says. */
+/* The distance of a comparison, which holds or not, to the other truth value; in the exact metric only. It equals that of
+ * `icmp`, and needs neither calls nor floating-point registers. */
 INLINE uint64_t exact_icmp(uint32_t predicate, uint64_t a, uint64_t b, int holds) {
   int less = IS_UNSIGNED(predicate) ? a < b : (int64_t)a < (int64_t)b;
   uint64_t gap = smaller(less ? b - a : a - b, MAX_DISTANCE);
-  /* >= and <= that hold, and < and > that do not: one more than to equality */
+  /* For >= and <= that hold, and < and > that do not, equality is not enough. */
   gap += predicate > PEN_ICMP_NE && (predicate & PEN_ICMP_OR_EQUAL) == holds;
   return smaller(gap + (gap == 0), MAX_DISTANCE);
 }
 
+/* The truth value of a comparison of integers. */
 INLINE int holds(uint32_t predicate, uint64_t a, uint64_t b) {
   if (predicate <= PEN_ICMP_NE) return (a == b) == (predicate == PEN_ICMP_EQ);
   int less = predicate >= PEN_ICMP_SGT ? (int64_t)a < (int64_t)b : a < b;
@@ -280,14 +294,15 @@ KEEPS_REGISTERS void __pen_fcmp_wide(struct pen_pair *result, uint32_t predicate
 
 /* ---- classes of floats ------------------------------------------------------------------------------------------- */
 
-/* The classes by rising size, positive and negative. */
+/* The classes by rising magnitude: {positive, negative}. */
 static const uint32_t classes[6][2] = {
     {PEN_POSITIVE_ZERO, PEN_NEGATIVE_ZERO},         {PEN_POSITIVE_SUBNORMAL, PEN_NEGATIVE_SUBNORMAL},
     {PEN_POSITIVE_NORMAL, PEN_NEGATIVE_NORMAL},     {PEN_POSITIVE_INFINITY, PEN_NEGATIVE_INFINITY},
     {PEN_SIGNALING_NAN, PEN_SIGNALING_NAN},         {PEN_QUIET_NAN, PEN_QUIET_NAN},
 };
 
-/* How many floats lie between the one of `bits` and the nearest one in `mask`; 0 if it is in. Both zeros are on the line. */
+/* The number of floats from the one with these bits to the nearest one of a class in `mask`; 0 if its own class is in
+ * `mask`. The two zeros are different floats here. */
 static uint64_t to_classes(uint64_t bits, uint32_t width, uint32_t mask) {
   uint32_t fraction = width == 64 ? 52 : 23;
   uint64_t sign = 1ull << (width - 1), infinity = (sign - 1) >> fraction << fraction, quiet = infinity | 1ull << (fraction - 1);
@@ -305,14 +320,14 @@ static uint64_t to_classes(uint64_t bits, uint32_t width, uint32_t mask) {
 
 KEEPS_REGISTERS void __pen_fpclass(struct pen_pair *result, uint64_t bits, uint32_t width, uint32_t mask) {
   uint64_t in = to_classes(bits, width, mask), out = to_classes(bits, width, ~mask);
-  if (__pen_state.metric == PEN_SQUARED) { /* a class is no number to take the difference to */
+  if (__pen_state.metric == PEN_SQUARED) { /* there is no number to take the difference with */
     in = in ? least_distance() : 0;
     out = out ? least_distance() : 0;
   }
   *result = (struct pen_pair){in, out};
 }
 
-/* ---- conditions of several comparisons -------------------------------------------------------------------------- */
+/* ---- conditions of several comparisons --------------------------------------------------------------------------- */
 
 SLOW void squared_sum(uint64_t *result, uint64_t a, uint64_t b) { *result = sum(a, b); }
 
@@ -331,8 +346,8 @@ KEEPS_REGISTERS void __pen_or(struct pen_pair *result, uint64_t at, uint64_t af,
   store_sum(&result->to_false, af, bf);
 }
 
-/* A truth value with nothing behind it; `truth` has the bits of enum pen_opaque_flag. Of one that was decided on the way here,
- * the comparisons on another way, which have distances, are closer. */
+/* A condition that is no comparison; `truth` has the bits of enum pen_opaque_flag. If its value was decided on the way
+ * here, the comparisons on other ways have distances, and these must count as closer. */
 KEEPS_REGISTERS void __pen_opaque(struct pen_pair *result, uint32_t truth) {
   uint64_t away = truth & PEN_OPAQUE_DECIDED && __pen_state.metric != PEN_SQUARED ? MAX_DISTANCE : least_distance();
   *result = (struct pen_pair){truth & PEN_OPAQUE_TRUE ? 0 : away, truth & PEN_OPAQUE_TRUE ? away : 0};

@@ -1,5 +1,5 @@
-/* The functions of the runtime that instrumented code calls. The pass takes their types from here, so that a call and its
- * function cannot disagree; the data that instrumented code reaches by name is here, too. */
+/* The functions of the runtime that instrumented code calls, and the data that it reaches by name. The pass takes the types
+ * from these declarations, so that a call and its function cannot disagree. */
 #ifndef PEN_ENTRIES_H
 #define PEN_ENTRIES_H
 
@@ -7,8 +7,9 @@
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
-/* A function with this calling convention keeps every register but r11, floating-point ones included: see Context::declare in
- * pass/hook.cc. The pass sets it by the machine that it compiles for, which need not be the one that it runs on. */
+/* The calling convention of these functions on x86-64: the callee preserves every register but r11, floating-point registers
+ * included (see Context::declare in pass/hook.cc). The pass sets it by the machine that it compiles for, which need not be the
+ * machine that it runs on; in C++ the attribute is absent, because it would be part of the function's type. */
 #if defined(__x86_64__) && !defined(__cplusplus)
 #define ALL_REGISTERS_KEPT __attribute__((preserve_all))
 #else
@@ -21,10 +22,12 @@ extern "C" {
 #endif
 
 extern HIDDEN struct pen_state __pen_state;
-/* Instrumented code gives its address as `result`: a pair in registers would have to be in registers that a call may clobber. */
+/* Where the functions below leave their pair: instrumented code passes its address as `result`. A pair that is returned in
+ * registers would need registers that the callee may clobber. */
 extern HIDDEN struct pen_pair __pen_pair;
 
-/* Distances: of one comparison; of a class of floats; of `a && b` and `a || b`; of a truth value with nothing behind it. */
+/* The distances of one comparison, of a class of floats, of `a && b` and `a || b` (by the distances of a and b to true and to
+ * false), and of a condition that is no comparison. */
 KEEPS_REGISTERS void __pen_icmp(struct pen_pair *result, uint32_t predicate, uint64_t a, uint64_t b);
 KEEPS_REGISTERS void __pen_fcmp64(struct pen_pair *result, uint32_t predicate, double a, double b);
 KEEPS_REGISTERS void __pen_fcmp32(struct pen_pair *result, uint32_t predicate, float a, float b);
@@ -34,7 +37,7 @@ KEEPS_REGISTERS void __pen_and(struct pen_pair *result, uint64_t at, uint64_t af
 KEEPS_REGISTERS void __pen_or(struct pen_pair *result, uint64_t at, uint64_t af, uint64_t bt, uint64_t bf);
 KEEPS_REGISTERS void __pen_opaque(struct pen_pair *result, uint32_t truth);
 
-/* Armed sites: two-way, by the distance to the other outcome or by the one comparison behind the site; a switch. */
+/* An armed two-way site, with the distance to the other outcome or with its one comparison; an armed switch. */
 KEEPS_REGISTERS void __pen_take(const uint8_t *actions, uint32_t taken, uint64_t d);
 KEEPS_REGISTERS void __pen_on_icmp(const uint8_t *actions, uint32_t taken, uint32_t predicate, uint64_t a, uint64_t b);
 KEEPS_REGISTERS void __pen_on_fcmp64(const uint8_t *actions, uint32_t taken, uint32_t predicate, double a, double b);
@@ -43,7 +46,7 @@ KEEPS_REGISTERS void __pen_on_other_icmp(const uint8_t *actions, uint32_t taken,
 KEEPS_REGISTERS void __pen_switch(const uint8_t *actions, int64_t value, const struct pen_case *cases, uint32_t n_cases,
                                   uint32_t n_branches);
 
-/* Armed comparisons and operations. */
+/* An armed comparison, an armed operation. */
 KEEPS_REGISTERS void __pen_sides(const uint8_t *sides, uint32_t taken, uint32_t predicate, uint64_t a, uint64_t b,
                                  uint64_t to_equal);
 KEEPS_REGISTERS void __pen_sides80(const uint8_t *sides, uint32_t taken, uint64_t fraction_a, uint32_t upper_a,
@@ -51,7 +54,7 @@ KEEPS_REGISTERS void __pen_sides80(const uint8_t *sides, uint32_t taken, uint64_
 KEEPS_REGISTERS void __pen_on_operation(const uint8_t *actions, uint32_t what, uint64_t a, uint64_t b, uint64_t c,
                                         uint64_t result);
 
-/* The fuel is used up. Returns outside the fuzzer. */
+/* The fuel is used up. Returns only outside the fuzzer. */
 KEEPS_REGISTERS void __pen_out_of_fuel(void);
 
 #ifdef __cplusplus

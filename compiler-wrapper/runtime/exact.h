@@ -1,10 +1,11 @@
-/* Numbers as integers: what an operation would give without rounding, compared with what it gave.
+/* Finite floats as integers times powers of two: the exact result of an operation, to compare with the rounded one. Part of
+ * pen.c.
  *
- * Nothing here is computed in floats, so the exception flags of the program stay as they are. Included by pen.c. */
+ * Integer arithmetic only, so that the exception flags of the program stay as they are. */
 
 typedef unsigned __int128 u128;
 
-/* One of the two formats. */
+/* Float or double. */
 struct format {
   uint64_t sign;         /* its bit */
   uint64_t infinity;     /* bits */
@@ -18,12 +19,12 @@ INLINE struct format format_of(int single) {
                 : (struct format){UINT64_C(1) << 63, 0x7ff0000000000000, UINT64_C(1) << 52, 52, 1023};
 }
 
-/* The bits without the sign: its place among the floats from 0 up. */
+/* The bits without the sign: the number of floats between 0 and it. */
 INLINE uint64_t magnitude_of(struct format f, uint64_t bits) { return bits & (f.sign - 1); }
 INLINE int is_negative(struct format f, uint64_t bits) { return !!(bits & f.sign); }
 INLINE int is_finite(struct format f, uint64_t bits) { return magnitude_of(f, bits) < f.infinity; }
 
-/* Its place on the line of the floats; both zeros at 0. */
+/* Its position on the ULP line; both zeros are at 0. */
 INLINE int64_t position_of(struct format f, uint64_t bits) {
   int64_t magnitude = (int64_t)magnitude_of(f, bits);
   return is_negative(f, bits) ? -magnitude : magnitude;
@@ -34,9 +35,10 @@ struct exact {
   u128 significand;
   int64_t exponent;
   int negative;
-  int too_wide; /* it has more bits than fit: no float; the last bit here stands for all that are missing */
+  int too_wide; /* the number has more bits than fit, so it is no float; the last bit here stands for all missing bits */
 };
 
+/* The number of bits up to the highest one that is set. */
 INLINE int bits_of(u128 v) {
   uint64_t high = (uint64_t)(v >> 64), low = (uint64_t)v;
   return high ? 128 - __builtin_clzll(high) : low ? 64 - __builtin_clzll(low) : 0;
@@ -71,7 +73,7 @@ INLINE struct exact exact_sum(struct exact a, struct exact b) {
     b = swapped;
   }
   int64_t shift = a.exponent - b.exponent, missing = shift + bits_of(a.significand) - 126;
-  if (missing > 0) { /* the last bit of b is too far below the first of a for any float */
+  if (missing > 0) { /* the sum has more bits than any float */
     shift -= missing;
     b.significand = (missing < 128 ? b.significand >> missing : 0) | 1;
     b.exponent += missing;
@@ -89,7 +91,7 @@ INLINE int is_equal(struct exact a, struct exact b) {
   return !a.significand || (a.exponent == b.exponent && a.negative == b.negative);
 }
 
-/* |a| < |b|. */
+/* |a| < |b| */
 INLINE int is_smaller(struct exact a, struct exact b) {
   int bits_a = bits_of(a.significand), bits_b = bits_of(b.significand);
   if (!bits_a || !bits_b) return !bits_a && bits_b;
@@ -98,13 +100,13 @@ INLINE int is_smaller(struct exact a, struct exact b) {
   return a.significand << (128 - bits_a) < b.significand << (128 - bits_b);
 }
 
-/* As bits of a double. A NaN of float stays one. */
+/* The bits of the same number as a double. A NaN stays NaN. */
 static uint64_t widened(struct format f, uint64_t bits) {
   if (f.fraction == 52) return bits;
   uint64_t magnitude = magnitude_of(f, bits), sign = (uint64_t)is_negative(f, bits) << 63;
   if (magnitude == 0) return sign;
   if (magnitude >= f.infinity) return sign | 0x7ff0000000000000 | (magnitude - f.infinity) << 29;
-  int shift = magnitude < f.least_normal ? __builtin_clzll(magnitude) - 40 : 0; /* a subnormal one is normal as a double */
+  int shift = magnitude < f.least_normal ? __builtin_clzll(magnitude) - 40 : 0; /* a subnormal float is a normal double */
   uint64_t exponent = (magnitude < f.least_normal ? 1 - (uint64_t)shift : magnitude >> 23) + 1023 - 127;
   return sign | exponent << 52 | (magnitude << shift & 0x7fffff) << 29;
 }

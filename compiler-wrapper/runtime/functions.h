@@ -1,11 +1,12 @@
-/* The functions of <math.h> that are sites with -fpen-exceptions: domain and range as in Ariadne (Barr et al., POPL 2013).
+/* The functions of <math.h> that are sites with -fpen-exceptions; domains and ranges as in Ariadne (Barr et al., POPL 2013).
  *
- * One line each, for pass and runtime:
- *   FUNCTION(enum pen_operation, name, operands, what it can raise, where it is invalid, where it has a pole)
- * A function of floats has the name with an f behind it. Operands: D a float, I an integer. What it can raise: O overflow,
- * U underflow, Z divide-by-zero, V invalid. Only double and float are looked at. Inexact is not told: that would take the
- * exact result. A function that raises nothing for finite operands is here so that a run can be computed again.
- * A new function is a line here, and one in enum pen_operation and its mirror. */
+ * One line for each, which both pass and runtime read:
+ *   FUNCTION(enum pen_operation, name, operands, exceptions, region where it is invalid, region where it has a pole)
+ * The name is that of the function of double; the function of float has an f behind it, and that of long double is no site.
+ * Operands: D is a float, I is an integer. Exceptions: O overflow, U underflow, Z divide-by-zero, V invalid. Inexact is left
+ * out, because it cannot be decided without the exact result. A function that raises nothing for finite operands is listed so
+ * that the fuzzer can repeat the computation of a run in higher precision. A new function needs a line here, one in enum
+ * pen_operation, and one in its mirror. */
 #define PEN_FUNCTIONS(FUNCTION)                                                   \
   FUNCTION(PEN_LOG, "log", "D", "ZV", BELOW_ZERO, AT_ZERO)                        \
   FUNCTION(PEN_LOG2, "log2", "D", "ZV", BELOW_ZERO, AT_ZERO)                      \

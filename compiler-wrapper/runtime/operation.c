@@ -1,27 +1,29 @@
-/* What an armed floating-point operation does: which exceptions it raises for operands that are finite, and how far it is
- * from the others. All in integers, from the bits of operands and result: no flag is touched. Included by pen.c. */
+/* Armed floating-point operations: the exceptions that an operation raises for finite operands, and the distances to the
+ * others. Part of pen.c.
+ *
+ * Integer arithmetic on the bits of operands and result, so that no exception flag of the program changes. */
 #include "functions.h"
 
-/* Of operands that are NaN or infinite: they only propagate, and no other distance is larger. */
+/* The distance of an operation with an operand that is NaN or infinite, which only propagates. It is the largest one. */
 #define NON_FINITE_OPERANDS (UINT64_C(1) << 63)
 
-/* An operation with its operands and its result. */
+/* One execution of an operation. */
 struct operation {
   uint32_t operation, what;
-  uint64_t operand[3], result; /* bits of floats; of integers the value */
-  struct format in, out;
+  uint64_t operand[3], result; /* of floats the bits, of integers the value */
+  struct format in, out;       /* of operands and result */
   int integer_in; /* index of the operand that is an integer, -1 if none */
   int integer_out;
 };
 
-/* Where functions are invalid or have a pole. */
+/* The regions in which functions are invalid or have a pole. */
 enum region {
   NOWHERE, BELOW_ZERO, BELOW_MINUS_ONE, BELOW_ONE, BEYOND_ONE, SECOND_IS_ZERO, ROOT_OF_NEGATIVE, AT_NEGATIVE_INTEGERS,
   AT_ZERO, AT_MINUS_ONE, AT_PLUS_MINUS_ONE, POWER_OF_ZERO, AT_INTEGERS_TO_ZERO
 };
 
 static const struct {
-  uint8_t invalid, pole, integer; /* enum region, and the operand that is an integer plus 1 */
+  uint8_t invalid, pole, integer; /* enum region; the index of the operand that is an integer, plus 1 */
 } domains[PEN_OPERATIONS] = {
 #define DOMAIN(operation, name, operands, possible, invalid, pole) \
   [operation] = {invalid, pole, operands[0] == 'I' ? 1 : operands[1] == 'I' ? 2 : 0},
@@ -43,13 +45,14 @@ INLINE struct operation operation_of(uint32_t what, uint64_t a, uint64_t b, uint
 }
 
 static int operands_are_finite(const struct operation *op) {
-  for (int i = 0; i < 3; i++) /* an operand that is not there is 0 */
+  for (int i = 0; i < 3; i++) /* operands that the operation does not have are 0 */
     if (i != op->integer_in && !is_finite(op->in, op->operand[i])) return 0;
   return 1;
 }
 
 /* ---- the exact result -------------------------------------------------------------------------------------------- */
 
+/* The exact value of an operand. */
 static struct exact operand(const struct operation *op, int i) {
   if (i != op->integer_in) return exact_float_of(op->in, op->operand[i]);
   int negative = op->operation == PEN_FROM_SIGNED && (int64_t)op->operand[i] < 0;
@@ -59,7 +62,8 @@ static struct exact operand(const struct operation *op, int i) {
 /* Scaling by more than 2^(2^20) overflows or underflows for every operand; a larger exponent could overflow in a sum. */
 #define MAX_SHIFT (INT64_C(1) << 20)
 
-/* Of an operation of which it is a sum or a product; of a quotient or a root the operand, see `comparable_result`. */
+/* The exact result of an operation that is a sum or a product. For a quotient or a root, the first operand, to be compared with
+ * `comparable_result`. */
 static struct exact unrounded(const struct operation *op) {
   struct exact a = operand(op, 0), b;
   int64_t shift = (int64_t)op->operand[1]; /* of ldexp and the like */
@@ -79,12 +83,13 @@ static struct exact unrounded(const struct operation *op) {
   }
 }
 
-/* What `result` must be multiplied with, or squared, to be compared with `unrounded`. */
+/* The result in a form that can be compared with `unrounded`: a quotient times the divisor, a root squared. */
 static struct exact comparable_result(const struct operation *op, struct exact result) {
   if (op->operation == PEN_DIVIDE) return exact_product(result, operand(op, 1));
   return op->operation == PEN_SQRT ? exact_product(result, result) : result;
 }
 
+/* Whether `unrounded` decides the exceptions of the operation. */
 static int has_exact_result(const struct operation *op) {
   switch (op->operation) {
     case PEN_ADD: case PEN_SUBTRACT: case PEN_MULTIPLY: case PEN_DIVIDE: case PEN_FMA: case PEN_SQRT: case PEN_NARROW:
@@ -93,7 +98,7 @@ static int has_exact_result(const struct operation *op) {
   }
 }
 
-/* For operands that are finite, and a result that is no pole. */
+/* For finite operands that are no pole. */
 static int is_inexact(const struct operation *op) {
   if (!is_finite(op->out, op->result)) return magnitude_of(op->out, op->result) == op->out.infinity;
   return !is_equal(unrounded(op), comparable_result(op, exact_float_of(op->out, op->result)));
@@ -101,8 +106,9 @@ static int is_inexact(const struct operation *op) {
 
 /* ---- overflow and underflow -------------------------------------------------------------------------------------- */
 
-/* ULPs of the dividend of `a / 0` to the smallest one that overflows when it is divided by the smallest float, and one more:
- * on the line of the divisor a pole lies behind the overflow. */
+/* The distance of `a / 0` to an overflow. A divisor beside 0 overflows if the dividend is large enough, so it is the number
+ * of floats from the dividend to the smallest one that overflows when it is divided by the smallest float, and 1 for the
+ * divisor. */
 static uint64_t dividend_to_overflow(const struct operation *op) {
   if (op->operation != PEN_DIVIDE) return 1;
   uint64_t magnitude = magnitude_of(op->in, op->operand[0]);
@@ -112,7 +118,7 @@ static uint64_t dividend_to_overflow(const struct operation *op) {
 
 static uint64_t to_pole(const struct operation *op);
 
-/* In rounding modes towards 0 the result of an overflow is the largest number. */
+/* Whether a finite result overflowed: in rounding modes towards 0 the result of an overflow is the largest number. */
 static int exceeds_largest(const struct operation *op) {
   if (!has_exact_result(op)) return 0;
   struct exact limit = comparable_result(op, exact_of(1, op->out.bias + 1, 0));
@@ -128,12 +134,13 @@ static uint64_t to_overflow(const struct operation *op) {
   return op->out.infinity - magnitude;
 }
 
-/* Whether the result would be below the normal numbers if only its exponent had no limit. x86 looks after rounding, others
- * before it; then a result that is the least normal number may have come from below. To nearest is what is asked here. */
+/* Whether a result that is the least normal number was tiny (IEEE 754, Sect. 7.5): x86-64 detects tininess after rounding
+ * with an unlimited exponent, other machines before rounding. Rounding is to nearest. */
 static int was_tiny(const struct operation *op) {
   if (!has_exact_result(op)) return 0;
 #if defined(__x86_64__)
-  int bits = op->out.fraction + 2; /* the middle between the least normal number and the one before it, if that had all bits */
+  /* The limit is the middle between the least normal number and the one before it that has all bits of the fraction. */
+  int bits = op->out.fraction + 2;
 #else
   int bits = 0;
 #endif
@@ -141,7 +148,7 @@ static int was_tiny(const struct operation *op) {
   return is_smaller(unrounded(op), comparable_result(op, limit));
 }
 
-/* Zero operands of a product, a quotient or a power give 0, which is no underflow. */
+/* Whether the result is 0 because an operand is: that is no underflow. */
 static int is_zero_of_zero(const struct operation *op) {
   int zero = magnitude_of(op->in, op->operand[0]) == 0;
   if (op->operation == PEN_MULTIPLY) return zero || magnitude_of(op->in, op->operand[1]) == 0;
@@ -152,7 +159,7 @@ static int is_zero_of_zero(const struct operation *op) {
 
 static int is_integer(struct format f, uint64_t bits) { return exact_float_of(f, bits).exponent >= 0; }
 
-/* Powers of 2, and whole powers that fit. (Roots of squares are told as rounded.) */
+/* Whether a power is exact: powers of 2, and powers with a whole exponent that fit. Roots of squares count as inexact. */
 static int is_exact_power(const struct operation *op) {
   struct exact x = exact_float_of(op->in, op->operand[0]), y = exact_float_of(op->in, op->operand[1]);
   struct exact r = exact_float_of(op->out, op->result);
@@ -164,6 +171,7 @@ static int is_exact_power(const struct operation *op) {
   return power == r.significand;
 }
 
+/* Whether a result below the least normal number is inexact. */
 static int is_tiny_and_inexact(const struct operation *op) {
   if (has_exact_result(op)) return is_inexact(op);
   if (op->operation == PEN_NEXTAFTER) return position_of(op->in, op->operand[0]) != position_of(op->in, op->operand[1]);
@@ -179,31 +187,33 @@ static uint64_t to_underflow(const struct operation *op) {
   return is_tiny_and_inexact(op) ? 0 : 2;
 }
 
-/* ---- domains and poles -------------------------------------------------------------------------------------------- */
+/* ---- domains and poles ------------------------------------------------------------------------------------------- */
 
-/* To the first float below `bound`. */
+/* The distance to the first float below `bound`. */
 static uint64_t below(int64_t position, int64_t bound) { return position < bound ? 0 : (uint64_t)(position - bound) + 1; }
 
-/* To the nearest integer that is at most `last`, which is 0 or -1. */
+/* The distance to the nearest integer up to `last`, which is 0 or -1. */
 static uint64_t to_integers(struct format f, uint64_t bits, int last) {
   int64_t position = position_of(f, bits), minus_one = -((int64_t)f.bias << f.fraction);
   if (position >= 0) return ulps_between(position, last == 0 ? 0 : minus_one);
   uint64_t to_minus_one = ulps_between(position, minus_one);
   if (position > minus_one) return last == 0 ? smaller(ulps_between(position, 0), to_minus_one) : to_minus_one;
-  int scale = f.fraction - (int)((magnitude_of(f, bits) >> f.fraction) - (uint64_t)f.bias); /* bits behind the point */
+  int scale = f.fraction - (int)((magnitude_of(f, bits) >> f.fraction) - (uint64_t)f.bias); /* bits below the units digit */
   if (scale <= 0) return 0;
   uint64_t step = UINT64_C(1) << scale, rest = bits & (step - 1); /* from one integer to the next */
   return smaller(rest, step - rest);
 }
 
-/* A power is no number when a negative one is raised to what is no integer. */
+/* The distance of a power to a negative base with an exponent that is no integer. */
 static uint64_t to_root_of_negative(const struct operation *op) {
   uint64_t to_negative = below(position_of(op->in, op->operand[0]), 0), y = magnitude_of(op->in, op->operand[1]);
   if (!is_integer(op->in, op->operand[1])) return to_negative;
-  uint64_t fractions_end = (uint64_t)(op->in.bias + op->in.fraction) << op->in.fraction; /* 2^52, 2^23: integers from here on */
+  /* 2^52, 2^23: from here on all floats are integers. */
+  uint64_t fractions_end = (uint64_t)(op->in.bias + op->in.fraction) << op->in.fraction;
   return add_sat(to_negative, y < fractions_end ? 1 : y - fractions_end + 1);
 }
 
+/* The distance of the operands to a region. */
 static uint64_t distance_to(const struct operation *op, enum region region) {
   struct format f = op->in;
   uint64_t x = op->operand[op->integer_in == 0];
@@ -233,12 +243,13 @@ static uint64_t to_pole(const struct operation *op) {
 /* The bits of 2^n. */
 static int64_t power_of_two(struct format f, int n) { return (int64_t)(f.bias + n) << f.fraction; }
 
-/* To the nearest float which, without its fraction, is no number of the type. NaN and infinity are lost, too. */
+/* The distance of a conversion to the nearest float whose integer part is outside the range of the integer type. NaN and
+ * infinity are outside, too. */
 static uint64_t to_out_of_range(const struct operation *op) {
   if (!is_finite(op->in, op->operand[0])) return 0;
   int bits = (int)(op->what >> PEN_INTEGER_SHIFT & PEN_INTEGER_MASK), is_signed = op->operation == PEN_TO_SIGNED;
   int64_t position = position_of(op->in, op->operand[0]), above = power_of_two(op->in, bits - is_signed);
-  int finer = op->in.fraction - (bits - 1); /* -2^(bits - 1) - 1, or the next float where that is none */
+  int finer = op->in.fraction - (bits - 1); /* -2^(bits - 1) - 1 if that is a float, else the next float below it */
   int64_t under = is_signed ? -above - (finer > 0 ? INT64_C(1) << finer : 1) : -power_of_two(op->in, 0);
   if (position >= above || position <= under) return 0;
   return smaller((uint64_t)(above - position), (uint64_t)(position - under));
@@ -249,9 +260,9 @@ static uint64_t to_invalid(const struct operation *op) {
   return distance_to(op, domains[op->operation].invalid);
 }
 
-/* ---- the site ----------------------------------------------------------------------------------------------------- */
+/* ---- the site ---------------------------------------------------------------------------------------------------- */
 
-/* 0 iff the operation raises the exception. */
+/* The distance to an exception, 0 if and only if the operation raises it. */
 static uint64_t distance_of(const struct operation *op, int exception) {
   if (op->integer_out) return exception == PEN_INVALID ? to_out_of_range(op) : NON_FINITE_OPERANDS;
   if (!operands_are_finite(op)) return NON_FINITE_OPERANDS;
@@ -264,6 +275,7 @@ static uint64_t distance_of(const struct operation *op, int exception) {
   }
 }
 
+/* What the fuzzer reads: floats as bits of doubles. */
 static uint64_t reported_operand(const struct operation *op, int i) {
   return i == op->integer_in ? op->operand[i] : widened(op->in, op->operand[i]);
 }
@@ -274,7 +286,8 @@ static uint64_t reported_result(const struct operation *op) {
 
 static void trace(const uint8_t *actions, const struct operation *op) {
   uint32_t n = __pen_state.n_trace;
-  if (n < UINT32_MAX) __pen_state.n_trace = n + 1; /* beyond the room, too: so the reader sees what is missing */
+  /* Counted beyond the room, too, so that the fuzzer sees how many are missing. */
+  if (n < UINT32_MAX) __pen_state.n_trace = n + 1;
   if (n >= __pen_state.trace_room) return;
   struct pen_traced *entry = &__pen_state.trace[n];
   entry->actions = actions;
@@ -306,18 +319,18 @@ SLOW void on_operation(const uint8_t *actions, uint32_t what, uint64_t a, uint64
   }
 }
 
-/* The exception is `d` away, which is not 0. */
+/* An exception that is not raised, at the distance d > 0, in the exact metric and without PEN_LEAD. */
 INLINE void exception_missed(const uint8_t *action, uint64_t d) {
   uint32_t branch = branch_of(action);
   if (*action & PEN_WANT) set_r(*action, d, branch);
   if (*action & PEN_TRACK && __pen_state.best && d < __pen_state.best[branch]) improve(action, d);
 }
 
-/* After an operation. `what`: enum pen_operation and enum pen_operation_flag. Operands and result are the bits of the floats, or
+/* Called after an operation. `what` is the word of enum pen_operation_flag. Operands and result are the bits of floats, or
  * integers extended to 64 bits; operands that the operation does not have are 0.
  *
- * Decided here is what a search meets all the time: a sum, product or quotient that is a normal number, so that nothing is
- * raised but inexact; and one of operands that are no numbers any more, as all are behind the first of a long loop. */
+ * The frequent cases are decided here: a sum, product or quotient that is a normal number, so that it raises nothing but
+ * inexact; and one whose operands are not finite, as are all in a long loop behind the first such operation. */
 KEEPS_REGISTERS void __pen_on_operation(const uint8_t *actions, uint32_t what, uint64_t a, uint64_t b, uint64_t c,
                                         uint64_t result) {
   uint32_t operation = what & PEN_OPERATION_MASK;

@@ -1,31 +1,33 @@
-/* Paths (path reachability: ME, Sect. 4.4.1): each pass of a site with PEN_STEP is compared with the next step. Included by
- * pen.c.
+/* Path reachability (ME, Sect. 4.4.1): each pass of a site with PEN_STEP is compared with the next step of the path. Part
+ * of pen.c.
  *
- * r orders runs first by the number of steps that are missing, then by the distance to the branch of the next one, so that a
- * run which gets farther is always closer. */
+ * The value of r orders runs first by the number of missing steps, then by the distance to the branch of the next step. So
+ * a run that takes more steps is always closer. */
 
-/* Keeps the order within `bits`: exact where it is small, in steps of 2^(65 - bits) where it is large. */
+/* A distance in `bits` bits, in the same order: exact if it is small, in steps of 2^(65 - bits) if it is large. */
 static uint64_t compressed(uint64_t d, uint32_t bits) {
   const uint64_t exact = UINT64_C(1) << (bits - 4);
   return d <= exact ? d : exact + ((d - exact) >> (65 - bits));
 }
 
-/* Bits of a distance below a level of the approach, whose levels share the topmost quarter of what is below a step. */
+/* Of the bits below the number of missing steps, those for the levels of the branches that lead to the next step's site. The
+ * levels share the topmost quarter of the values below a step. */
 #define PATH_LEAD_BITS 8
 
-/* Passes off the path after which the rest of the run is spared: nothing more is to be learnt from it. To leave it costs more
- * than a few passes do. */
+/* Ends a run that has strayed from the path, from which nothing more can be learnt. Called only after some further passes,
+ * because ending a run costs more than a few passes. */
 SLOW void stop_strayed_run(void) {
   if (__pen_state.stop) __pen_state.stop(PEN_STOP_STRAYED, __builtin_return_address(0));
 }
 
-/* A pass when no step is left (`at` >= n_path): the path is taken, or none is set, or the run has strayed. */
+/* A pass without a next step (`at` >= n_path): the path was taken, or there is none, or the run has strayed from it. */
 INLINE void pass_without_step(uint32_t at) {
   if (at < PEN_STRAYED) return;
   if (at == UINT32_MAX) stop_strayed_run();
   else __pen_state.path_at = at + 1;
 }
 
+/* The largest distance below the number of missing steps. */
 static uint64_t path_mask(void) { return (UINT64_C(1) << __pen_state.path_bits) - 1; }
 
 static void note_pass(uint32_t branch) {
@@ -39,7 +41,7 @@ static void set_path_r(uint64_t r, uint32_t branch) {
   __pen_state.last_branch = branch;
 }
 
-/* `at` steps match. */
+/* Now `at` steps match. */
 static void set_matched_steps(uint32_t at, uint32_t branch) {
   __pen_state.path_at = at;
   if (at == PEN_STRAYED) return;
@@ -48,7 +50,7 @@ static void set_matched_steps(uint32_t at, uint32_t branch) {
   if (r < __pen_state.r) set_path_r(r, branch);
 }
 
-/* How many steps match when step `at` does not, but `branch` was taken. */
+/* The number of steps that match after `branch` was taken where step `at` was next, and is another branch. */
 static uint32_t fall_back(uint32_t at, uint32_t branch) {
   for (;;) {
     uint32_t back = __pen_state.back[at];
@@ -59,7 +61,8 @@ static uint32_t fall_back(uint32_t at, uint32_t branch) {
   }
 }
 
-/* A pass that takes `branch` while a step is left, when the branch of the next step is `d` away: squeezed, or path_mask(). */
+/* A pass that takes `branch` while there is a next step. `d` is the distance to the branch of that step, compressed, or
+ * path_mask() if it is unknown. */
 static void match_pass(uint32_t branch, uint64_t d) {
   uint32_t at = __pen_state.path_at;
   if (__pen_state.path[at] == branch) {
@@ -67,12 +70,13 @@ static void match_pass(uint32_t branch, uint64_t d) {
     return;
   }
   uint64_t r = (uint64_t)(__pen_state.n_path - at) << __pen_state.path_bits | d;
-  /* Behind the end of a path that must end, r was 0. */
+  /* After the last step r is 0. If no pass may follow, this one makes r positive again. */
   if (r < __pen_state.r || __pen_state.path[at] == PEN_END) set_path_r(r, branch);
   set_matched_steps(fall_back(at, branch), branch);
 }
 
-/* How far a branch that leads to the next step's site is away, above its level; only in the segment that the leads are for. */
+/* The level and the distance of a branch that leads to the next step's site. path_mask() if the branch has no level for
+ * this step. */
 static uint64_t lead_distance(const uint8_t *action, uint64_t d) {
   if (!(*action & PEN_LEAD) || !__pen_state.lead) return path_mask();
   uint64_t base = __pen_state.lead[branch_of(action)];
@@ -80,7 +84,7 @@ static uint64_t lead_distance(const uint8_t *action, uint64_t d) {
   return (base & path_mask()) + compressed(d, __pen_state.path_bits - PATH_LEAD_BITS);
 }
 
-/* A two-way site, `d` being the distance to the branch that is not taken. */
+/* A pass of a two-way site; `d` is the distance to the branch that is not taken. */
 SLOW void step_two_way(const uint8_t *actions, uint32_t taken, uint64_t d) {
   uint32_t branch = branch_of(actions + taken), at = __pen_state.path_at;
   note_pass(branch);
@@ -89,12 +93,12 @@ SLOW void step_two_way(const uint8_t *actions, uint32_t taken, uint64_t d) {
     return;
   }
   const uint8_t *other = actions + (1 - taken);
-  if (d == 0) d = 1; /* not taken, so not at distance 0 */
+  if (d == 0) d = 1; /* a branch that is not taken is not at distance 0 */
   match_pass(branch, __pen_state.path[at] == branch_of(other) ? compressed(d, __pen_state.path_bits) : lead_distance(other, d));
 }
 
-/* Whether nothing is to be done at a two-way site but to go on along the path, or off it; then it is done. In integer
- * registers, since on a path nearly all passes are such. */
+/* Handles a pass of a two-way site that takes the next step or has no next step, and has no other action: on a path, nearly all
+ * passes. Returns 0 for any other pass. Needs neither calls nor floating-point registers. */
 INLINE int follows_path(const uint8_t *actions, uint32_t taken) {
   if ((actions[taken] & ~PEN_ARMED) != PEN_STEP || __pen_state.passes) return 0;
   uint32_t at = __pen_state.path_at;
@@ -107,9 +111,10 @@ INLINE int follows_path(const uint8_t *actions, uint32_t taken) {
   return 1;
 }
 
-/* As `branch_missed` in pen.c measures it. */
+/* In pen.c. */
 static uint64_t to_branch(const struct pen_case *cases, uint32_t n_cases, uint32_t branch, int64_t value);
 
+/* A pass of a switch. */
 SLOW void step_switch(const uint8_t *actions, uint32_t taken, int64_t value, const struct pen_case *cases, uint32_t n_cases,
                       uint32_t n_branches) {
   uint32_t first = branch_of(actions), at = __pen_state.path_at;

@@ -1,24 +1,27 @@
-/* Linked into every target: state of the representing function, branch distances, and what makes the file a target.
+/* The runtime, which pen-cc links into every target: the state, the branch distances, the tables that the fuzzer loads, and
+ * a default main.
  *
- * The hook itself is emitted inline by the pass; what is here runs only at sites that an objective has armed.
- * Everything but __pen_tables is hidden, so that each target file and each shared library has a runtime of its own. */
+ * The pass emits the hook itself inline; the code here runs only at sites that the fuzzer has armed. Every symbol but
+ * __pen_tables is hidden, so that each target file and each shared library has a runtime of its own. It is one translation
+ * unit: the entries inline the parts that are hot. */
 #include "entries.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* What an entry calls where nothing is hot any more: out of line, so that the entry itself has no registers to save. */
 #define INLINE static __attribute__((always_inline)) inline
+/* The part of an entry that is not hot. It is out of line and preserves the registers by itself, so that the entry saves
+ * none. */
 #define SLOW static ALL_REGISTERS_KEPT __attribute__((noinline, cold))
 #define WEAK_HIDDEN __attribute__((weak, visibility("hidden")))
 
 HIDDEN struct pen_state __pen_state = {.fuel = INT64_MAX};
 
-/* Strong definition of what every instrumented module brings weakly: 0 skips the SanCov callbacks. */
+/* The gate of the SanCov callbacks, 0: they are skipped. Each instrumented module has a weak definition, this one is strong. */
 HIDDEN uint64_t __sancov_should_track __attribute__((section("__sancov_gate")));
 
-/* Bounds of the sections, made by the linker; null when no translation unit has any. */
+/* The linker defines the bounds of these sections. They are null if no translation unit has such a section. */
 extern WEAK_HIDDEN const struct pen_site __start_pen_sites[], __stop_pen_sites[];
 extern WEAK_HIDDEN const struct pen_function __start_pen_functions[], __stop_pen_functions[];
 extern WEAK_HIDDEN uint8_t __start_pen_actions[], __stop_pen_actions[];
@@ -37,10 +40,12 @@ __attribute__((visibility("default"), used)) struct pen_tables __pen_tables = {
 
 #include "distances.c"
 
-/* ---- what an armed site does -------------------------------------------------------------------------------------- */
+/* ---- armed sites ------------------------------------------------------------------------------------------------- */
 
+/* The number of a branch, by its action byte. */
 static uint32_t branch_of(const uint8_t *action) { return (uint32_t)(action - __start_pen_actions); }
 
+/* For a branch with PEN_WANT at the distance d. With PEN_MIN, r stays below the levels of PEN_LEAD. */
 static void set_r(uint8_t action, uint64_t d, uint32_t branch) {
   uint64_t before = __pen_state.r;
   uint64_t r = action & PEN_MIN ? smaller(before, smaller(d, INT64_MAX)) : d;
@@ -51,6 +56,7 @@ static void set_r(uint8_t action, uint64_t d, uint32_t branch) {
 
 #include "path.c"
 
+/* For a branch with PEN_LEAD at the distance d. */
 static void update_lead(uint64_t d, uint32_t branch) {
   if (!__pen_state.lead) return;
   uint64_t r = __pen_state.lead[branch] + compressed(d, PEN_LEAD_BITS);
@@ -59,6 +65,7 @@ static void update_lead(uint64_t d, uint32_t branch) {
   __pen_state.last_branch = branch;
 }
 
+/* For a branch with PEN_TRACK at the distance d. */
 static void track_best(uint64_t d, uint32_t branch) {
   if (!__pen_state.best || d >= __pen_state.best[branch]) return;
   __pen_state.best[branch] = d;
@@ -78,28 +85,30 @@ static void branch_taken(const uint8_t *action) {
   if (*action & PEN_WANT) set_r(*action, 0, branch);
 }
 
+/* A branch at the distance d that is not taken. */
 static void branch_missed(const uint8_t *action, uint64_t d) {
   uint32_t branch = branch_of(action);
-  if (d == 0) d = least_distance(); /* not taken, so not at distance 0 */
+  if (d == 0) d = least_distance(); /* a branch that is not taken is not at distance 0 */
   if (*action & PEN_WANT) set_r(*action, d, branch);
   if (*action & PEN_TRACK) track_best(d, branch);
   if (*action & PEN_LEAD && !(*action & PEN_STEP)) update_lead(d, branch);
 }
 
-/* A two-way site: `actions` are its two bytes, `taken` is 0 for true and 1 for false, `d` is the distance to the other. */
+/* A two-way site: `actions` are its two bytes, `taken` is 0 for true and 1 for false, `d` is the distance to the other
+ * outcome. */
 KEEPS_REGISTERS void __pen_take(const uint8_t *actions, uint32_t taken, uint64_t d) {
   branch_taken(actions + taken);
   if (actions[taken] & PEN_NEAR) branch_missed(actions + (1 - taken), d);
   if (actions[taken] & PEN_STEP) step_two_way(actions, taken, d);
 }
 
-/* What is asked about the comparison itself: see sides.c. */
+/* In sides.c: the boundary values of the comparison. */
 static void sides_of_icmp(const uint8_t *actions, uint32_t taken, uint32_t predicate, uint64_t a, uint64_t b);
 static void sides_of_fcmp64(const uint8_t *actions, uint32_t taken, double a, double b);
 static void sides_of_fcmp32(const uint8_t *actions, uint32_t taken, float a, float b);
 
-/* A site with one comparison. The entries below decide in integer registers, without a call, what a search meets all the
- * time: the outcome taken is known, and the other is no closer than it was before. */
+/* A two-way site with one comparison. The entries below handle the frequent case without a call and in integer registers: the
+ * outcome that is taken is recorded already, and the other one is no closer than before. */
 
 SLOW void on_icmp(const uint8_t *actions, uint32_t taken, uint32_t predicate, uint64_t a, uint64_t b) {
   struct pen_pair p = icmp(predicate, a, b);
@@ -121,12 +130,12 @@ SLOW void on_fcmp32(const uint8_t *actions, uint32_t taken, uint32_t predicate, 
 
 SLOW void improve(const uint8_t *action, uint64_t d) { track_best(d, branch_of(action)); }
 
-/* The outcome taken is nothing but near to the other, and distances are exact. */
+/* Whether the only action of the outcome that is taken is to compute the distance to the other one, in the exact metric. */
 static int only_near(uint8_t action) {
   return (action & ~PEN_ARMED) == PEN_NEAR && __pen_state.metric == PEN_ULP;
 }
 
-/* The outcome that is not taken is `d` away. */
+/* The outcome that is not taken, at the distance d > 0; in the exact metric, without PEN_LEAD. */
 INLINE void other_branch_missed(const uint8_t *actions, uint32_t taken, uint64_t d) {
   const uint8_t *other = actions + (1 - taken);
   uint32_t branch = branch_of(other);
@@ -134,7 +143,7 @@ INLINE void other_branch_missed(const uint8_t *actions, uint32_t taken, uint64_t
   if (*other & PEN_TRACK && __pen_state.best && d < __pen_state.best[branch]) improve(other, d);
 }
 
-/* `predicate` and operands as for __pen_icmp. */
+/* Predicate and operands as for __pen_icmp. */
 KEEPS_REGISTERS void __pen_on_icmp(const uint8_t *actions, uint32_t taken, uint32_t predicate, uint64_t a, uint64_t b) {
   if (!only_near(actions[taken])) {
     if (!follows_path(actions, taken)) on_icmp(actions, taken, predicate, a, b);
@@ -143,7 +152,7 @@ KEEPS_REGISTERS void __pen_on_icmp(const uint8_t *actions, uint32_t taken, uint3
   other_branch_missed(actions, taken, exact_icmp(predicate, a, b, !taken));
 }
 
-/* `predicate` and operands as for __pen_fcmp64. */
+/* Predicate and operands as for __pen_fcmp64. */
 KEEPS_REGISTERS void __pen_on_fcmp64(const uint8_t *actions, uint32_t taken, uint32_t predicate, double a, double b) {
   struct ulp_point pa = point_of_double(a), pb = point_of_double(b);
   if (!only_near(actions[taken]) || predicate == PEN_FCMP_ORD || predicate == PEN_FCMP_UNO || beyond_infinity(pa) ||
@@ -153,17 +162,17 @@ KEEPS_REGISTERS void __pen_on_fcmp64(const uint8_t *actions, uint32_t taken, uin
   }
   uint64_t gap = ulps_between(pa.position, pb.position);
   const uint32_t orders = PEN_FCMP_GREATER | PEN_FCMP_LESS;
-  uint32_t order = predicate & orders; /* neither or both for equality */
+  uint32_t order = predicate & orders; /* equality and inequality have neither or both */
   gap += order != 0 && order != orders && (predicate & PEN_FCMP_EQUAL) != taken;
   other_branch_missed(actions, taken, gap + (gap == 0));
 }
 
-/* `predicate` and operands as for __pen_fcmp32. */
+/* Predicate and operands as for __pen_fcmp32. */
 KEEPS_REGISTERS void __pen_on_fcmp32(const uint8_t *actions, uint32_t taken, uint32_t predicate, float a, float b) {
   if (!follows_path(actions, taken)) on_fcmp32(actions, taken, predicate, a, b);
 }
 
-/* A distance that is a number of floats or of integers, as the metric has it. */
+/* A distance in ULPs or integers, converted to the current metric. */
 static uint64_t distance_in_metric(uint64_t d) {
   return __pen_state.metric == PEN_SQUARED && d ? squared((double)d, 0) : d;
 }
@@ -171,14 +180,14 @@ static uint64_t distance_in_metric(uint64_t d) {
 #include "exact.h"
 #include "sides.c"
 
-/* Whether the value leads elsewhere than to the default. */
+/* Whether the value leads to another destination than the default. */
 static int has_case(const struct pen_case *cases, uint32_t n_cases, int64_t value) {
   for (uint32_t i = 0; i < n_cases; i++)
     if (cases[i].value == value) return cases[i].branch != 0;
   return 0;
 }
 
-/* To the default: the nearest value without a case, in steps of one to both sides. */
+/* The distance to the default destination: that to the nearest value without a case, above or below. */
 static uint64_t to_default(const struct pen_case *cases, uint32_t n_cases, int64_t value) {
   uint64_t step = 1;
   while (step <= n_cases && has_case(cases, n_cases, (int64_t)((uint64_t)value + step)) &&
@@ -187,6 +196,7 @@ static uint64_t to_default(const struct pen_case *cases, uint32_t n_cases, int64
   return __pen_state.metric == PEN_SQUARED ? squared((double)step, 0) : step;
 }
 
+/* The distance to the nearest value whose case leads to `branch`. */
 static uint64_t to_case(const struct pen_case *cases, uint32_t n_cases, uint32_t branch, int64_t value) {
   uint64_t best = MAX_DISTANCE;
   for (uint32_t i = 0; i < n_cases; i++)
@@ -198,7 +208,7 @@ static uint64_t to_branch(const struct pen_case *cases, uint32_t n_cases, uint32
   return branch == 0 ? to_default(cases, n_cases, value) : to_case(cases, n_cases, branch, value);
 }
 
-/* A switch: one action byte per destination, [0] is the default. */
+/* A switch: one action byte per destination, of which the first is that of the default. */
 KEEPS_REGISTERS void __pen_switch(const uint8_t *actions, int64_t value, const struct pen_case *cases, uint32_t n_cases,
                          uint32_t n_branches) {
   uint32_t taken = 0;
@@ -214,13 +224,14 @@ KEEPS_REGISTERS void __pen_switch(const uint8_t *actions, int64_t value, const s
 
 #include "operation.c"
 
-/* ---- ends of an evaluation ---------------------------------------------------------------------------------------- */
+/* ---- ends of an evaluation --------------------------------------------------------------------------------------- */
 
 KEEPS_REGISTERS void __pen_out_of_fuel(void) {
   __pen_state.fuel = INT64_MAX;
   if (__pen_state.stop) __pen_state.stop(PEN_STOP_FUEL, __builtin_return_address(0));
 }
 
+/* Calls that end the process end only the evaluation while the fuzzer has set `stop`. */
 #define WRAP_EXIT(name)                                                                    \
   extern void __real_##name(int) __attribute__((noreturn));                                \
   HIDDEN __attribute__((noreturn)) void __wrap_##name(int status) {                        \
@@ -234,7 +245,7 @@ WRAP_EXIT(_exit)
 WRAP_EXIT(_Exit)
 WRAP_EXIT(quick_exit)
 
-/* ---- SanCov ------------------------------------------------------------------------------------------------------- */
+/* ---- SanCov ------------------------------------------------------------------------------------------------------ */
 
 HIDDEN void __sanitizer_cov_trace_pc_guard_init(uint32_t *start, uint32_t *stop) {
   if (start == stop || *start) return;
@@ -246,7 +257,7 @@ HIDDEN void __sanitizer_cov_trace_pc_guard(uint32_t *guard) {
   if (map && map[*guard] != 255) map[*guard]++;
 }
 
-/* ---- the dual file: a shared object that is also a program -------------------------------------------------------- */
+/* ---- the dual file: a shared object that is also a program ------------------------------------------------------- */
 
 #ifndef PEN_NO_INTERPRETER
 #if defined(__x86_64__)
@@ -255,12 +266,12 @@ HIDDEN void __sanitizer_cov_trace_pc_guard(uint32_t *guard) {
 #define INTERPRETER "/lib/ld-linux-aarch64.so.1"
 #endif
 #ifdef INTERPRETER
-/* `retain`: --gc-sections must not drop it. */
+/* `retain`: --gc-sections must keep it. */
 __attribute__((section(".interp"), used, retain)) static const char interpreter[] = INTERPRETER;
 #endif
 #endif
 
-/* A file of functions without a main still links; run as a program it says what it is. */
+/* For a target without a main function, so that it links as well. Run as a program it prints what it is. */
 __attribute__((weak, visibility("hidden"))) int main(int argc, char **argv) {
   static const char text[] = "this is a penfuzz target without a main function: run penfuzz on it\n";
   (void)argc, (void)argv;

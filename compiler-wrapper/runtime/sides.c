@@ -1,12 +1,12 @@
-/* Boundary values of the comparison of a two-way site (ME, Sect. 4.4.2, for each comparison by itself): a == b and the two
- * numbers next to it. Part of pen.c.
+/* Boundary values of the comparison of a two-way site (ME, Sect. 4.4.2, for each comparison by itself): a == b, and a one
+ * number below and above b. Part of pen.c.
  *
- * Everything in integers, so that no exception is raised. In the metric PEN_SQUARED the distances are squared, too. */
+ * Integer arithmetic only, so that no exception is raised. In the metric PEN_SQUARED the distances are squared in the end. */
 
-/* Action bytes of a two-way site; those of its comparison follow. */
+/* The number of action bytes of a two-way site. Those of its comparison follow. */
 #define TWO_WAY 2
 
-/* The operands are those of the branch that is watched. */
+/* Keeps the operands in `seen` if `branch` is watched and is taken for the first time. */
 static void record_operands(uint32_t branch, uint64_t a, uint64_t b, uint32_t taken) {
   if (branch != __pen_state.watch) return;
   if (__pen_state.n_seen++) return;
@@ -15,20 +15,22 @@ static void record_operands(uint32_t branch, uint64_t a, uint64_t b, uint32_t ta
   __pen_state.seen[2] = !taken;
 }
 
-/* Where `a` lies: `gap` numbers below b, or above it. `beyond` is how far the operands are from being numbers, 0 if both are;
- * `to_equal` is the distance to a == b, the gap itself unless something leads there better. */
+/* The position of `a` relative to `b`. */
 struct offset {
-  int is_below;
-  uint64_t gap, beyond, to_equal;
+  int is_below;      /* a < b */
+  uint64_t gap;      /* the number of numbers between them */
+  uint64_t beyond;   /* the distance of the operands to being numbers, 0 if both are */
+  uint64_t to_equal; /* the distance to a == b: the gap, unless the condition has a better one */
 };
 
+/* The distance to one side of b. */
 static uint64_t to_side(const struct offset *offset, enum pen_side side) {
   if (side == PEN_EQUAL) return offset->to_equal;
   if (offset->gap && offset->is_below == (side == PEN_BELOW)) return offset->gap - 1;
   return add_sat(offset->gap, PEN_OTHER_SIDE);
 }
 
-/* `seen` of a and b as pen_state has it. */
+/* All sides of a comparison, whose operands are shown as in pen_state.seen. */
 static void on_sides(const uint8_t *sides, uint32_t taken, const struct offset *offset, uint64_t a, uint64_t b) {
   for (uint32_t side = PEN_BELOW; side < PEN_SIDES; side++) {
     const uint8_t *action = sides + side;
@@ -47,7 +49,7 @@ static int is_less(uint32_t predicate, uint64_t a, uint64_t b) {
   return IS_UNSIGNED(predicate) ? a < b : (int64_t)a < (int64_t)b;
 }
 
-/* The site of `actions` has its comparison in the bytes behind; `predicate` and operands as for __pen_icmp. */
+/* The comparison of the two-way site with these action bytes. Predicate and operands as for __pen_icmp. */
 static void sides_of_icmp(const uint8_t *actions, uint32_t taken, uint32_t predicate, uint64_t a, uint64_t b) {
   int less = is_less(predicate, a, b);
   uint64_t gap = less ? b - a : a - b;
@@ -77,8 +79,8 @@ static void sides_of_fcmp32(const uint8_t *actions, uint32_t taken, float a, flo
   on_sides(actions + TWO_WAY, taken, &offset, widened_float(a), widened_float(b));
 }
 
-/* Like __pen_on_icmp, for a site whose comparison `a op b` is not the one that leads to the other outcome; __pen_sides tells
- * of that one. */
+/* Like __pen_on_icmp, for a site whose comparison in the source has other operands than the one that leads to the other
+ * outcome. __pen_sides handles the comparison of the source. */
 SLOW void on_other_icmp(const uint8_t *actions, uint32_t taken, uint32_t predicate, uint64_t a, uint64_t b) {
   struct pen_pair p = icmp(predicate, a, b);
   __pen_take(actions, taken, taken ? p.to_true : p.to_false);
@@ -92,8 +94,8 @@ KEEPS_REGISTERS void __pen_on_other_icmp(const uint8_t *actions, uint32_t taken,
   other_branch_missed(actions, taken, exact_icmp(predicate, a, b, !taken));
 }
 
-/* The comparison with the bytes `sides`, operands as for __pen_icmp; `to_equal` is the distance to a == b that the condition
- * has by what is behind it, 0 where that is the operands. Other distances are those of the operands. */
+/* The comparison with the action bytes `sides`; predicate and operands as for __pen_icmp. `to_equal` is the distance to a
+ * == b by the comparisons behind the operands, or 0 if there are none; the other distances are those of the operands. */
 KEEPS_REGISTERS void __pen_sides(const uint8_t *sides, uint32_t taken, uint32_t predicate, uint64_t a, uint64_t b,
                                  uint64_t to_equal) {
   if (__pen_state.metric == PEN_ULP) return;
@@ -103,21 +105,22 @@ KEEPS_REGISTERS void __pen_sides(const uint8_t *sides, uint32_t taken, uint32_t 
   on_sides(sides, taken, &offset, a, b);
 }
 
-/* A float of 80 bits: its fraction, and in 16 bits exponent and sign. */
+/* A float of 80 bits. */
 struct float80 {
   uint64_t fraction;
-  uint32_t upper;
+  uint32_t upper; /* 16 bits: sign and exponent */
 };
 
-/* Its place on the line of its floats, both zeros at 0; the bit before the fraction's point follows from the exponent. */
+/* Its position on the ULP line, both zeros at 0. The leading bit of the significand is left out: the exponent determines it. */
 static __int128 position_of_80(struct float80 x) {
   __int128 magnitude = (__int128)(x.upper & 0x7fff) << 63 | (x.fraction & INT64_MAX);
   return x.upper & 0x8000 ? -magnitude : magnitude;
 }
 
+/* At most MAX_DISTANCE. */
 static uint64_t clamped_distance(unsigned __int128 n) { return n > MAX_DISTANCE ? MAX_DISTANCE : (uint64_t)n; }
 
-/* How many floats beyond infinity. */
+/* The number of floats from infinity to this NaN; 0 for a number. */
 static uint64_t beyond_infinity_of_80(__int128 position) {
   const __int128 infinity = (__int128)0x7fff << 63;
   __int128 magnitude = position < 0 ? -position : position;
@@ -128,7 +131,7 @@ static uint64_t double_bits_of_80(struct float80 x) {
   return as_bits(point_of_wide((uint64_t)x.upper << 48 | x.fraction >> 16, 80).value);
 }
 
-/* A comparison of floats of 80 bits. */
+/* Like __pen_sides, for floats of 80 bits. */
 KEEPS_REGISTERS void __pen_sides80(const uint8_t *sides, uint32_t taken, uint64_t fraction_a, uint32_t upper_a,
                                    uint64_t fraction_b, uint32_t upper_b) {
   if (__pen_state.metric == PEN_ULP) return;

@@ -1,8 +1,9 @@
-//! The pen ABI: what a target file holds and what the fuzzer reads and writes there.
+//! The pen ABI: the tables and the state of a target file, which the fuzzer reads and writes.
 //!
-//! A mirror of `runtime/pen.h`, which is the definition. Pointers are to memory of the loaded target file; every `n_…`
-//! is the length of the array behind the pointer of the same name. `dlsym(handle, TABLES_SYMBOL)` gives the [`Tables`];
-//! compare [`Tables::version`] with [`VERSION`] before reading anything else.
+//! A mirror of `runtime/pen.h`, which is the definition; a test compares every number and every layout. Pointers are to
+//! memory of the loaded target file. A field `n_…` is the length of the array behind the pointer of the same name.
+//! `dlsym(handle, TABLES_SYMBOL)` returns a pointer to [`Tables`]; compare [`Tables::version`] with [`VERSION`] before
+//! reading anything else.
 
 pub mod operation;
 #[cfg(test)]
@@ -10,44 +11,47 @@ mod tests;
 
 use std::ffi::{c_char, c_void};
 
-/// The version that this mirror describes.
+/// The version of the ABI that this module describes.
 pub const VERSION: u32 = 3;
 
-/// The one symbol that a target file exports for the fuzzer.
+/// The symbol that a target file exports for the fuzzer. It names the [`Tables`].
 pub const TABLES_SYMBOL: &std::ffi::CStr = c"__pen_tables";
 
-/// Bits of the action byte of a branch, written by the fuzzer (the objective), read by the hook at the site.
+/// Bits of the action byte of a branch. The fuzzer writes the byte, the hook at the site obeys it.
 pub mod action {
-    /// Taking this branch sets its outcome byte and raises `hits`.
+    /// Taking this branch sets its byte in [`State::outcomes`](super::State::outcomes) and increments
+    /// [`State::hits`](super::State::hits).
     pub const RECORD: u8 = 0x01;
-    /// This branch is wanted: `r` becomes its branch distance, which is 0 when it is taken.
+    /// This branch is wanted: `r` becomes its branch distance, 0 if it is taken.
     pub const WANT: u8 = 0x02;
-    /// `best[]` of this branch keeps the smallest branch distance seen.
+    /// [`State::best`](super::State::best) of this branch keeps the smallest branch distance of all evaluations.
     pub const TRACK: u8 = 0x04;
     /// A sibling of this branch is wanted or tracked: taking this branch computes the sibling's distance.
     pub const NEAR: u8 = 0x08;
-    /// On every branch of a site: its passes are compared with [`State::path`](super::State::path), and `r` says how far the
-    /// run is from taking it (path reachability: ME, Sect. 4.4.1).
+    /// On every branch of a site: each pass of the site is compared with the next step of
+    /// [`State::path`](super::State::path), and `r` is the distance to the rest of the path (path reachability: ME,
+    /// Sect. 4.4.1).
     pub const STEP: u8 = 0x10;
-    /// With [`WANT`]: `r = min(r, d)`, the closest of all passes of the site in one evaluation.
+    /// With [`WANT`]: `r = min(r, d)`, the smallest distance of all passes of the site in one evaluation.
     pub const MIN: u8 = 0x20;
-    /// This branch leads to the wanted one: missing it makes `r = min(r, lead[branch] + d)`, with the distance squeezed into
-    /// [`LEAD_BITS`](super::LEAD_BITS).
+    /// This branch leads to the wanted one: if it is not taken, `r = min(r, lead[branch] + d')`, where `d'` is the distance
+    /// `d` compressed into [`LEAD_BITS`](super::LEAD_BITS). In the metric [`ULP`](super::metric::ULP) only.
     pub const LEAD: u8 = 0x40;
-    /// First byte of a site: some byte of the site is not zero.
+    /// In the first byte of a site: some byte of the site is not zero. Without it the hook ignores the site.
     pub const ARMED: u8 = 0x80;
 }
 
-/// Bits of `r` below the level of a branch with [`action::LEAD`]; the levels are at 2^63 and above.
+/// Bits of `r` below the level of a branch with [`action::LEAD`]. Levels are 2^63 and above, distances to a branch with
+/// [`action::WANT`] and [`action::MIN`] are below 2^63.
 pub const LEAD_BITS: u32 = 54;
 
-/// How branch distances are measured. Both are compared as unsigned 64-bit integers.
+/// The measure of branch distances. In each metric they are compared as unsigned 64-bit integers.
 pub mod metric {
-    /// Exact: integer difference; for floats the number of floats between.
+    /// Exact: the difference of integers; of floats the number of floats between them.
     pub const ULP: u32 = 0;
-    /// `CoverMe`, Def. 4.1: (a - b)² and epsilon in double precision; a value is the bits of a double >= 0.
+    /// CoverMe, Def. 4.1: `(a - b)^2` and epsilon in double precision, as the bits of a double >= 0.
     pub const SQUARED: u32 = 1;
-    /// As [`ULP`]; armed sites look at the comparison sites behind them too (boundary values: ME, Sect. 4.4.2).
+    /// As [`ULP`], and an armed two-way site evaluates its comparison site, too (boundary values: ME, Sect. 4.4.2).
     pub const BOUNDARY: u32 = 2;
 }
 
@@ -59,7 +63,7 @@ pub mod kind {
     pub const F32: u32 = 1;
     /// `double`
     pub const F64: u32 = 2;
-    /// Signed integers by width.
+    /// 8 bits, signed.
     pub const I8: u32 = 3;
     /// 16 bits, signed.
     pub const I16: u32 = 4;
@@ -67,7 +71,7 @@ pub mod kind {
     pub const I32: u32 = 5;
     /// 64 bits, signed.
     pub const I64: u32 = 6;
-    /// Unsigned integers by width.
+    /// 8 bits, unsigned.
     pub const U8: u32 = 7;
     /// 16 bits, unsigned.
     pub const U16: u32 = 8;
@@ -75,19 +79,18 @@ pub mod kind {
     pub const U32: u32 = 9;
     /// 64 bits, unsigned.
     pub const U64: u32 = 10;
-    /// One byte in the input; its lowest bit is the value.
+    /// One byte in the input, whose lowest bit is the value.
     pub const BOOL: u32 = 11;
     /// No value; results only.
     pub const VOID: u32 = 12;
-    /// A pointer to a structure without pointers, which the callee fills in; nothing of it is in the input. Parameters
-    /// only.
+    /// A pointer to a structure without pointers, which the callee writes; it takes no input bytes. Parameters only.
     pub const OUTPUT: u32 = 13;
 }
 
 /// Size and alignment of the cells of a call's output area, in bytes: see [`Function::call`].
 pub const CELL_BYTES: usize = 16;
 
-/// The comparison behind a site: `llvm::CmpInst::Predicate`.
+/// The predicate of a comparison: the numbers of `llvm::CmpInst::Predicate`.
 pub mod predicate {
     /// Floats: never.
     pub const FCMP_FALSE: u8 = 0;
@@ -149,15 +152,15 @@ pub mod site_kind {
     pub const BRANCH: u8 = 0;
     /// A `switch`.
     pub const SWITCH: u8 = 1;
-    /// A `select` (a branch-free conditional).
+    /// A `select`: a conditional without a branch in the code.
     pub const SELECT: u8 = 2;
-    /// The comparison `a op b` of the two-way site directly before it; branches as in [`side`](super::side).
+    /// The comparison `a op b` of the two-way site directly before it; its branches are [`side`](super::side).
     pub const COMPARISON: u8 = 3;
-    /// A floating-point operation; branches as in [`exception`](super::exception). Only with `-fpen-exceptions`.
+    /// A floating-point operation; its branches are [`exception`](super::exception). Only with `-fpen-exceptions`.
     pub const OPERATION: u8 = 4;
 }
 
-/// Branches of a comparison: where `a` lies beside `b`, on the line of its type.
+/// The branches of a comparison: the position of `a` relative to `b` among the numbers of their type.
 pub mod side {
     /// `a` is the number next below `b`.
     pub const BELOW: usize = 0;
@@ -165,11 +168,11 @@ pub mod side {
     pub const EQUAL: usize = 1;
     /// `a` is the number next above `b`.
     pub const ABOVE: usize = 2;
-    /// What is added to the distance to `BELOW` or `ABOVE` where `a` does not lie on that side.
+    /// Added to the distance to `BELOW` or `ABOVE` while `a` is not on that side of `b`.
     pub const OTHER: u64 = 1 << 62;
 }
 
-/// Branches of an operation: the exceptions that it raises for operands which are finite.
+/// The branches of an operation: the exceptions that it raises for finite operands.
 pub mod exception {
     /// The result is too large.
     pub const OVERFLOW: usize = 0;
@@ -183,21 +186,21 @@ pub mod exception {
     pub const INEXACT: usize = 4;
 }
 
-/// Beside the operation in [`Traced::what`].
+/// Flags and fields of [`Traced::what`], above the number of the operation in the lowest 8 bits.
 pub mod operation_flag {
-    /// Operands and result are `float`; the operand of `TO_…`, the result of `FROM_…`.
+    /// Operands and result are `float`; of `TO_…` the operand, of `FROM_…` the result.
     pub const SINGLE: u32 = 0x100;
     /// The first operand is a constant; shifted by 1 the second, by 2 the third.
     pub const CONSTANT: u32 = 0x200;
-    /// From this bit on, in 8 bits: the width of the integer that is converted to or from.
+    /// From this bit on, in 8 bits: the width of the integer that is converted to or from; 0 if there is none.
     pub const INTEGER_SHIFT: u32 = 16;
     /// From this bit on: the site's [`possible`](super::Site::possible).
     pub const POSSIBLE_SHIFT: u32 = 24;
 }
 
-/// What stands behind the condition of a site.
+/// The operands of the comparison that is the condition of a site.
 pub mod operand {
-    /// No comparison found: outcomes, but no distance.
+    /// There is no comparison: the site has outcomes, but no distances.
     pub const NONE: u8 = 0;
     /// A comparison of `float`s.
     pub const F32: u8 = 1;
@@ -207,7 +210,7 @@ pub mod operand {
     pub const INT: u8 = 3;
     /// A comparison of pointers.
     pub const POINTER: u8 = 4;
-    /// And, or, phi of several comparisons.
+    /// The condition is an and, or, or phi of several comparisons.
     pub const MANY: u8 = 5;
 }
 
@@ -217,45 +220,45 @@ pub mod stop {
     pub const FUEL: u32 = 1;
     /// The target ends the process; [`exit_status`](super::State::exit_status) holds its status.
     pub const EXIT: u32 = 2;
-    /// The run is off the path that is wanted.
+    /// The run has left the wanted path for good.
     pub const STRAYED: u32 = 3;
 }
 
-/// [`Site::predicate`] when there is not just one comparison.
+/// [`Site::predicate`] of a condition that is none or more than one comparison.
 pub const NO_PREDICATE: u8 = 255;
 
-/// A parameter. Values lie in the input at `offset`, little-endian, without padding, in parameter order.
+/// A parameter. The values of an input are little-endian, without padding, in the order of the parameters.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Param {
-    /// Name; empty when the source gives none.
+    /// Name; empty if the source gives none.
     pub name: *const c_char,
     /// Type as C writes it, for example `const double *`.
     pub type_name: *const c_char,
-    /// One of [`kind`], of the value or of what is pointed to.
+    /// One of [`kind`], of the value or of what the parameter points to.
     pub kind: u32,
     /// 1: the callee gets the address of one such value and may write to it.
     pub pointer: u32,
     /// Bytes from the start of the input.
     pub offset: u32,
-    /// Bytes; of an output those of the structure.
+    /// Bytes; of [`kind::OUTPUT`] those of the structure.
     pub size: u32,
-    /// Bytes from the start of the output area to what the pointer points to, a multiple of 16; 0 if it is none.
+    /// Of a pointer: bytes from the start of the output area, a multiple of [`CELL_BYTES`]; else 0.
     pub cell: u32,
     /// Padding.
     pub unused: u32,
 }
 
-/// What follows a branch (or a function's entry) before any other site is passed.
+/// What control can reach from a branch, or from the entry of a function, before it passes another conditional.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Edges {
-    /// Sites reached, as indices into the function's own sites. Comparisons and operations are passed, and stand here beside
-    /// the sites that end the way.
+    /// Sites, as indices into the function's own sites: the conditionals reached, and the comparisons and operations before
+    /// them.
     pub next: *const u32,
-    /// Functions called on the way; null for one that is not instrumented.
+    /// Functions called; null for one that is not instrumented.
     pub calls: *const *const Function,
-    /// Lines of the function's own file with code on the way, ascending.
+    /// Lines with code, of the function's own file, ascending.
     pub lines: *const u32,
     /// Length of `next`.
     pub n_next: u32,
@@ -267,7 +270,7 @@ pub struct Edges {
     pub unused: u32,
 }
 
-/// One `case` of a `switch`.
+/// One label of a `switch`.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Case {
@@ -279,13 +282,13 @@ pub struct Case {
     pub unused: u32,
 }
 
-/// One conditional. The sites of one function are consecutive.
+/// One conditional, comparison or operation. The sites of one function are consecutive, in the order of the code.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Site {
-    /// The function it stands in.
+    /// The function that contains the site.
     pub function: *const Function,
-    /// Source file: directory and name joined unless absolute.
+    /// Source file: directory and name joined unless the name is absolute.
     pub file: *const c_char,
     /// `n_branches` action bytes: `[0]` true, `[1]` false; or one per destination of a `switch`.
     pub actions: *mut u8,
@@ -311,7 +314,7 @@ pub struct Site {
     pub operand: u8,
     /// Bits of an integer operand; of an operation those of its floats.
     pub width: u8,
-    /// Bit per branch: 0 when it is known at compile time that it cannot be taken.
+    /// One bit per branch: 0 if the compiler can exclude the branch.
     pub possible: u32,
     /// One of [`operation`].
     pub operation: u32,
@@ -319,15 +322,15 @@ pub struct Site {
     pub unused: u32,
 }
 
-/// One floating-point operation of a run, for those who compute it again.
+/// One executed floating-point operation. The fuzzer repeats the computation in higher precision.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Traced {
     /// Action bytes of its site.
     pub actions: *const u8,
-    /// Bits of doubles, also of floats; of an integer its value.
+    /// Of `double` and `float` the bits of a double; of an integer its value.
     pub operands: [u64; 3],
-    /// The same.
+    /// Likewise.
     pub result: u64,
     /// One of [`operation`] in the lowest 8 bits, and bits of [`operation_flag`].
     pub what: u32,
@@ -341,16 +344,16 @@ pub struct Traced {
 pub struct Function {
     /// Name as in the source.
     pub name: *const c_char,
-    /// Name as the linker sees it.
+    /// Name in the object file.
     pub symbol: *const c_char,
     /// Source file.
     pub file: *const c_char,
-    /// Where its code is.
+    /// Address of its code.
     pub address: *mut c_void,
-    /// Calls the function with the arguments at the first pointer (`input_size` bytes). The second points to
-    /// `output_size` bytes, aligned to 16: the result goes to the first 8, what a parameter points to lives at its `cell`
-    /// during and after the call, in a whole number of cells of [`CELL_BYTES`]. Before the call a cell is zero but for the value
-    /// from the input. `None` when a parameter is not supported.
+    /// Calls the function. The first pointer is to the arguments (`input_size` bytes), the second to the output area
+    /// (`output_size` bytes, aligned to [`CELL_BYTES`]). After the call the result is in the first 8 bytes. What a parameter
+    /// points to is at its `cell` during and after the call, in a whole number of cells; before the call these cells hold the
+    /// value from the input, and zeros behind it. `None` if a parameter is not supported.
     pub call: Option<unsafe extern "C-unwind" fn(*const u8, *mut u8)>,
     /// `n_params` entries.
     pub params: *const Param,
@@ -358,9 +361,9 @@ pub struct Function {
     pub sites: *const Site,
     /// One entry: what follows the function's entry.
     pub entry: *const Edges,
-    /// Floating-point constants in the body, as bits of doubles, without repetition.
+    /// Floating-point constants in the body, as bits of doubles, each once.
     pub floats: *const u64,
-    /// Integer constants in comparisons, switches and arithmetic, sign-extended, without repetition.
+    /// Integer constants in comparisons, switches and arithmetic, sign-extended, each once.
     pub integers: *const i64,
     /// Result type as C writes it.
     pub result_type: *const c_char,
@@ -372,7 +375,7 @@ pub struct Function {
     pub n_floats: u32,
     /// Length of `integers`.
     pub n_integers: u32,
-    /// One of [`kind`]; `UNSUPPORTED` when the result is not a scalar.
+    /// One of [`kind`]; [`kind::UNSUPPORTED`] if the result is not a scalar.
     pub result_kind: u32,
     /// Bytes of all parameters.
     pub input_size: u32,
@@ -380,23 +383,23 @@ pub struct Function {
     pub line: u32,
     /// 1: not visible to other translation units.
     pub is_static: u32,
-    /// Bytes of the result and of all that parameters point to, a multiple of 16.
+    /// Bytes of the output area, a multiple of [`CELL_BYTES`].
     pub output_size: u32,
     /// Padding.
     pub unused: u32,
 }
 
-/// Mutable state, one per target file.
+/// The mutable state, one per target file.
 #[repr(C)]
 #[derive(Debug)]
 pub struct State {
     /// Value of the representing function, in the metric's representation.
     pub r: u64,
-    /// Back edges and non-leaf calls left; at zero `stop` is called.
+    /// Back edges and entries of non-leaf functions left; at zero `stop` is called.
     pub fuel: i64,
     /// One of [`metric`].
     pub metric: u32,
-    /// Recorded branches taken since the fuzzer last cleared it.
+    /// Branches with [`action::RECORD`] taken since the fuzzer last cleared it.
     pub hits: u32,
     /// Entries in `improved` since the fuzzer last cleared it.
     pub n_improved: u32,
@@ -406,75 +409,79 @@ pub struct State {
     pub outcomes: *mut u8,
     /// One per branch; null: nothing is tracked.
     pub best: *mut u64,
-    /// Branches whose `best` shrank; needs room for one per branch.
+    /// Branches whose `best` became smaller, each once; needs room for one entry per branch.
     pub improved: *mut u32,
-    /// `SanCov` map, one saturating counter per guard, guard 0 unused; null: off.
+    /// SanCov map, one saturating counter per guard, guard 0 unused; null: off.
     pub coverage: *mut u8,
-    /// Ends the evaluation and does not return; `None` outside the fuzzer. Gets one of [`stop`] and a code address.
+    /// Ends the evaluation and does not return. `None` outside the fuzzer. The arguments are one of [`stop`] and a code
+    /// address.
     pub stop: Option<unsafe extern "C-unwind" fn(u32, *mut c_void)>,
-    /// What the target gave to `exit`, set before `stop` is called with [`stop::EXIT`].
+    /// The argument of `exit`, set before `stop` is called with [`stop::EXIT`].
     pub exit_status: i64,
-    /// One per branch: the value of `r` where a branch with [`action::LEAD`] is missed by nothing; null: no LEAD.
+    /// One per branch: `r` at distance 0 from a branch with [`action::LEAD`]; null: there is none.
     pub lead: *const u64,
-    /// `n_path` branches of sites with [`action::STEP`] in the order of their passes; the last may be [`END`].
+    /// The path: branches of sites with [`action::STEP`], in the order of their passes. Within a segment the passes are
+    /// contiguous; before a segment there may be any others. The last step may be [`END`].
     pub path: *const u32,
-    /// How many steps still match when the step at this place does not; [`STRAYED`] when none ever will.
+    /// For each step: the number of steps that still match when it does not (the failure function of Knuth, Morris and Pratt
+    /// within the segment), or [`STRAYED`].
     pub back: *const u32,
     /// Length of `path` and `back`.
     pub n_path: u32,
-    /// Steps matched so far, or [`STRAYED`]; to be cleared before a run.
+    /// Steps matched so far, or [`STRAYED`] and above; the fuzzer clears it before a run.
     pub path_at: u32,
-    /// Bits of `r` below the number of steps that are missing, 16 to 54.
+    /// Bits of `r` below the number of missing steps, 16 to 54.
     pub path_bits: u32,
-    /// A branch of a comparison or an operation whose operands go to `seen` when it is first taken.
+    /// A branch of a comparison or an operation: `seen` keeps its operands at the first time it is taken.
     pub watch: u32,
-    /// Operands and result; of floats as bits of doubles.
+    /// Operands and result, floats as bits of doubles. The result of a comparison, in `seen[2]`, is whether the condition
+    /// holds.
     pub seen: [u64; 4],
     /// Times that `watch` was taken since the fuzzer last cleared it.
     pub n_seen: u64,
-    /// Where armed operations are written; null: nowhere.
+    /// Where armed operations are written in order; null: nowhere.
     pub trace: *mut Traced,
-    /// Entries in `trace`.
+    /// Operations since the fuzzer last cleared it, those beyond the room included.
     pub n_trace: u32,
     /// Entries that fit in `trace`.
     pub trace_room: u32,
-    /// Branches that passes of sites with [`action::STEP`] took, in order, as far as there is room; null: not noted.
+    /// The branches taken by the passes of sites with [`action::STEP`], in order; null: they are not written.
     pub passes: *mut u32,
-    /// Such passes; to be cleared before a run.
+    /// Such passes since the fuzzer last cleared it, those beyond the room included.
     pub n_passes: u32,
     /// Entries that fit in `passes`.
     pub passes_room: u32,
 }
 
-/// The last step of a path after which no pass of a site with [`action::STEP`] may follow.
+/// The last step of a path after which no site with [`action::STEP`] may be passed.
 pub const END: u32 = u32::MAX;
 
-/// In [`State::back`]: the run is off the path for good. [`State::path_at`] counts on from here; at the largest number the run
-/// is ended.
+/// In [`State::back`]: the run has left the path for good. [`State::path_at`] counts the passes from here; at the largest
+/// number the run is ended with [`stop::STRAYED`].
 pub const STRAYED: u32 = u32::MAX - 32;
 
-/// What [`TABLES_SYMBOL`] names.
+/// The tables of a target file: what [`TABLES_SYMBOL`] names.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Tables {
-    /// Compare with [`VERSION`] first.
+    /// The version of the ABI. Compare it with [`VERSION`] first.
     pub version: u32,
-    /// `SanCov` guards; the map needs one more byte.
+    /// SanCov guards; the map needs one byte more.
     pub n_guards: u32,
     /// The mutable state.
     pub state: *mut State,
     /// First site.
     pub sites: *const Site,
-    /// Behind the last site.
+    /// One past the last site.
     pub sites_end: *const Site,
     /// First function.
     pub functions: *const Function,
-    /// Behind the last function.
+    /// One past the last function.
     pub functions_end: *const Function,
-    /// First action byte; a branch's number is the offset of its byte from here.
+    /// First action byte. The number of a branch is the offset of its byte from here.
     pub actions: *mut u8,
-    /// Behind the last action byte.
+    /// One past the last action byte.
     pub actions_end: *mut u8,
-    /// 0: SanCov callbacks are skipped; without effect if the clang that compiled the target cannot gate them.
+    /// 0: SanCov callbacks are skipped. Without effect if the clang that compiled the target cannot gate them.
     pub sancov_gate: *mut u64,
 }

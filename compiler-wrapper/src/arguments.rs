@@ -1,17 +1,18 @@
-//! Reads a compiler command line: what it asks for, and which arguments go on to clang.
+//! Reads a compiler command line: the action that it requests, and the arguments that are passed to clang.
 //!
-//! Only what decides between querying, compiling and linking is understood here; everything else is clang's business.
+//! Only the options that decide between a query, compiling and linking are interpreted here. All others are passed on in
+//! their order.
 
 use crate::{Error, response};
 
-/// What a command line asks for.
+/// What a command line requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Nothing is generated (`--version`, `-E`, `-print-…`, `-M`): goes to clang unchanged.
+    /// Generates no code (`--version`, `-E`, `-print-…`, `-M`): clang gets the line unchanged.
     Query,
     /// Stops before linking (`-c`, `-S`).
     Compile,
-    /// Joins objects into one object (`-r`), without runtime.
+    /// Joins objects into one object (`-r`), without the runtime.
     Relocatable,
     /// Links a program, as a dual file.
     Program,
@@ -26,21 +27,21 @@ pub(crate) enum Action {
 #[expect(clippy::struct_excessive_bools, reason = "each is one independent option")]
 pub(crate) struct Arguments {
     pub(crate) action: Action,
-    /// For clang, without what the wrapper decides itself (`-pie`, `-flto`, a plain `-g`).
+    /// The arguments for clang, without those that the wrapper decides itself (`-pie`, `-flto`, a plain `-g`).
     pub(crate) args: Vec<String>,
-    /// Undefined symbols of a shared library are errors.
+    /// Undefined symbols of a shared library are errors (`-Wl,-z,defs`).
     pub(crate) no_undefined: bool,
-    /// The user's own start files: `-nostdlib` or `-nostartfiles`.
+    /// The user links start files of their own: `-nostdlib` or `-nostartfiles`.
     pub(crate) no_start_files: bool,
-    /// No C library: `-nostdlib`, `-nodefaultlibs` or `-nolibc`.
+    /// No C library is linked: `-nostdlib`, `-nodefaultlibs` or `-nolibc`.
     pub(crate) no_libc: bool,
-    /// The user chose the entry point.
+    /// The user sets the entry point (`-e`).
     pub(crate) entry: bool,
     /// Unreferenced sections are dropped (`--gc-sections`).
     pub(crate) drops_sections: bool,
-    /// Floating-point operations become sites, too.
+    /// Floating-point operations become sites, too ([`EXCEPTIONS`]).
     pub(crate) exceptions: bool,
-    /// The options that decide where start files are looked for.
+    /// The options that determine where clang finds start files.
     pub(crate) search: Vec<String>,
 }
 
@@ -107,10 +108,10 @@ const WITH_VALUE: &[&str] = &[
     "-dependency-file",
 ];
 
-/// pen-cc's own option: a site for every floating-point operation, for its exceptions.
+/// pen-cc's own option: makes every floating-point operation a site, with a branch for each exception.
 pub const EXCEPTIONS: &str = "-fpen-exceptions";
 
-/// The first argument decides alone.
+/// Internal tools of clang, if one of these is the first argument.
 const TOOL_MODES: &[&str] = &["-cc1", "-cc1as", "-cc1gen-reproducer"];
 
 /// Options after which clang generates no code.
@@ -136,8 +137,8 @@ fn is_query(arg: &str) -> bool {
     QUERIES.contains(&arg) || PREFIXES.iter().any(|prefix| arg.starts_with(prefix))
 }
 
-/// Options that the wrapper replaces by its own: position independence is always on, a dual file is not a PIE, the
-/// hooks need code generation before linking, and a plain `-g` is added to every line.
+/// Options that the wrapper replaces by its own: code is always position-independent, a dual file is not a PIE, the hooks
+/// need code generation before linking, and every line gets a plain `-g`.
 fn is_replaced(arg: &str) -> bool {
     const EXACT: &[&str] = &[
         "-g",
@@ -152,14 +153,15 @@ fn is_replaced(arg: &str) -> bool {
     EXACT.contains(&arg) || arg.starts_with("-flto=") || arg.starts_with("-flto-")
 }
 
-/// A sanitizer with a runtime library, which clang links into programs only.
+/// Sanitizers with a runtime library, which clang links into programs only.
 fn needs_sanitizer_runtime(arg: &str) -> bool {
     arg.starts_with("-fsanitize=") && !is_replaced(arg)
 }
 
-/// Whether clang itself refuses the line, and [`ClangWrapper`](libafl_cc::ClangWrapper) does not: the value of the last option
-/// is missing, so the option would take what the wrapper adds behind it; or an option is one of `ClangWrapper`'s own.
-fn is_refused_by_clang(args: &[String]) -> bool {
+/// Whether clang rejects the line, and [`ClangWrapper`](libafl_cc::ClangWrapper) would not: the last option has no value, so
+/// it would take the wrapper's next argument for it; or an option is one of `ClangWrapper`'s own. clang gets such a line
+/// unchanged and prints the error.
+fn is_rejected_by_clang(args: &[String]) -> bool {
     let mut rest = args.iter();
     while let Some(arg) = rest.next() {
         if arg.starts_with("--libafl") || (WITH_VALUE.contains(&arg.as_str()) && rest.next().is_none()) {
@@ -169,7 +171,7 @@ fn is_refused_by_clang(args: &[String]) -> bool {
     false
 }
 
-/// What the options so far have asked for.
+/// What the options have requested so far.
 #[derive(Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one independent option")]
 struct Seen {
@@ -197,7 +199,7 @@ impl Seen {
             }
             _ if needs_sanitizer_runtime(arg) => self.sanitizer = true,
             _ if is_query(arg) => self.query = true,
-            // A library is an input, although a strange one when alone.
+            // A library is an input, also if there is no other.
             _ if arg.starts_with("-l") || arg == "-" || !arg.starts_with('-') => self.inputs += 1,
             _ => {}
         }
@@ -217,9 +219,12 @@ impl Seen {
         } else if self.shared {
             Action::Library
         } else if self.static_program {
-            Action::PlainProgram("-static makes a program that no other program can load")
+            Action::PlainProgram("-static links a program that no other program can load; link without it")
         } else if self.sanitizer && !self.traps {
-            Action::PlainProgram("a sanitizer's runtime must be linked into the program that starts")
+            Action::PlainProgram(
+                "the runtime of a sanitizer works only in the program that starts; link without -fsanitize, or with \
+                 -fsanitize-trap",
+            )
         } else {
             Action::Program
         })
@@ -233,7 +238,7 @@ impl Arguments {
             return Ok(Self::new(Action::Query, args.to_vec()));
         }
         let args = response::expand(args)?;
-        if is_refused_by_clang(&args) {
+        if is_rejected_by_clang(&args) {
             return Ok(Self::new(Action::Query, args));
         }
         let mut seen = Seen::default();
@@ -241,7 +246,7 @@ impl Arguments {
         let mut rest = args.iter();
         while let Some(arg) = rest.next() {
             if WITH_VALUE.contains(&arg.as_str()) {
-                // Joining `-l x` would hide it; as a separate pair it is an input all the same.
+                // A library is an input in this form, too.
                 seen.inputs += usize::from(arg == "-l");
                 line.pair(arg, rest.next());
             } else {
@@ -273,7 +278,7 @@ impl Arguments {
     fn single(&mut self, arg: &str) -> Result<(), Error> {
         match arg {
             "-m32" | "-mx32" => {
-                let reason = "targets are 64-bit programs; build without it";
+                let reason = "targets are 64-bit programs; compile without it";
                 return Err(Error::Unsupported { option: arg.to_owned(), reason });
             }
             "-nostdlib" | "--no-standard-libraries" => (self.no_start_files, self.no_libc) = (true, true),
@@ -293,7 +298,7 @@ impl Arguments {
         if is_replaced(arg) {
             return Ok(());
         }
-        // ClangWrapper looks for the language as an argument of its own.
+        // ClangWrapper recognises `-x` only as a separate argument.
         match arg.strip_prefix("-x").filter(|language| !language.is_empty()) {
             Some(language) => self.args.extend(["-x".to_owned(), language.to_owned()]),
             None => self.args.push(arg.to_owned()),
@@ -327,7 +332,7 @@ impl Arguments {
             _ => {}
         }
         match value {
-            // ClangWrapper takes `-o` apart as a path with a file name; joined it is left alone.
+            // ClangWrapper interprets a separate `-o` as a path with a file name. It passes the joined form on.
             Some(value) if option == "-o" && !value.is_empty() => self.args.push(format!("-o{value}")),
             _ => self.args.extend([Some(option.to_owned()), value.cloned()].into_iter().flatten()),
         }
@@ -385,14 +390,14 @@ mod tests {
     }
 
     #[test]
-    fn our_own_option_does_not_reach_clang() {
+    fn pen_ccs_own_option_does_not_reach_clang() {
         let line = read("-fpen-exceptions -c x.c");
         assert!(line.exceptions && line.args == ["-c", "x.c"], "{line:?}");
         assert!(!read("-c x.c").exceptions);
     }
 
     #[test]
-    fn linker_options_are_understood_in_every_spelling() {
+    fn linker_options_are_read_in_every_spelling() {
         assert!(read("-Wl,-z,defs x.o").no_undefined);
         assert!(read("-z defs x.o").no_undefined);
         assert!(read("-Wl,--as-needed,--no-undefined x.o").no_undefined);
@@ -402,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn what_clang_refuses_is_passed_on_unchanged() {
+    fn what_clang_rejects_is_passed_on_unchanged() {
         for text in ["-c x.c -o", "-g -c x.c -Xclang", "x.c --libafl", "-c x.c -g --libafl-no-link"] {
             let line = read(text);
             assert_eq!((line.action, line.args.join(" ").as_str()), (Action::Query, text), "pen-cc {text}");

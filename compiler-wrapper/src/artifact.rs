@@ -1,7 +1,7 @@
 //! The pass plugin and the runtime objects: embedded at build time, written to a cache directory at first use.
 //!
-//! A file's name carries a hash of its content and appears by rename, so installed copies of different versions and
-//! concurrent builds share one directory without ever seeing half a file.
+//! The name of a file contains a hash of its content, and the file appears by a rename. So installations of different
+//! versions and concurrent builds share one directory, and never read an incomplete file.
 
 use std::{
     env, fs, io,
@@ -15,14 +15,14 @@ use crate::Error;
 
 include!(concat!(env!("OUT_DIR"), "/llvm.rs"));
 
-/// A file that travels inside the program.
+/// A file that is embedded into the program.
 pub(crate) struct Artifact {
     name: &'static str,
     bytes: &'static [u8],
 }
 
 impl Artifact {
-    /// Where the file lies on disk; writes it if it is not there yet.
+    /// The path of the file in the cache directory. Writes the file if it is missing.
     pub(crate) fn path(&self) -> Result<PathBuf, Error> {
         let directory = cache_directory()?;
         let path = directory.join(self.name);
@@ -48,23 +48,24 @@ impl Artifact {
     }
 }
 
-/// A name for what instrumented code is made of: the plugin's and the runtime's names carry hashes of their contents.
+/// Identifies the instrumentation: the names of the plugin and of the runtime, which contain hashes of their contents.
 pub(crate) fn fingerprint() -> String {
     format!("{} {}", PLUGIN.name, RUNTIME.name)
 }
 
 /// `$XDG_CACHE_HOME/penfuzz`, else `~/.cache/penfuzz`, else a directory of this user among the temporary files.
 ///
-/// An explicit `XDG_CACHE_HOME` is final; a home directory that cannot be written (as in package builds) is passed over.
+/// If `XDG_CACHE_HOME` is set, no other directory is tried. A home directory that cannot be written, as in package builds, is
+/// skipped.
 ///
 /// # Errors
-/// When none of them can be written.
+/// If none of them can be written, or if the directory belongs to another user.
 pub fn cache_directory() -> Result<PathBuf, Error> {
     let usable = |path: PathBuf| match create_private(&path) {
         Ok(()) => Ok(path),
         Err(source) => Err(Error::Cache { path, source }),
     };
-    // The specification says that a relative path is to be ignored.
+    // The XDG specification requires that a relative path is ignored.
     if let Some(cache) = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute()) {
         return usable(cache.join("penfuzz"));
     }
@@ -76,7 +77,7 @@ pub fn cache_directory() -> Result<PathBuf, Error> {
     usable(env::temp_dir().join(format!("penfuzz-{}", user())))
 }
 
-/// Creates the directory; refuses one of another user, because clang loads and runs what lies there.
+/// Creates the directory. It is an error if it belongs to another user, because clang loads and runs the plugin from there.
 fn create_private(path: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
     let owner = path.metadata()?.uid();
@@ -86,7 +87,7 @@ fn create_private(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The user's number: the owner of the process directory.
+/// The user id of this process: the owner of `/proc/self`.
 fn user() -> u32 {
     fs::metadata("/proc/self").map_or(u32::MAX, |process| process.uid())
 }

@@ -1,7 +1,7 @@
-//! Builds clang's command line over `libafl_cc`'s [`ClangWrapper`].
+//! Builds clang's command line with `libafl_cc`'s [`ClangWrapper`].
 //!
-//! The pass runs at the start of clang's pipeline and the user's own `-O` level applies afterwards: later the branches
-//! of small float functions are already selects and there is nothing left to hook.
+//! The pass runs at the start of clang's pipeline, and the user's `-O` level applies afterwards. At the end of the pipeline
+//! the branches of small float functions are selects already, and no site would be left.
 
 use std::{env, path::PathBuf, process::Command};
 
@@ -13,24 +13,24 @@ use crate::{
     artifact, bitcode, link,
 };
 
-/// Options between these marks may be without effect (a pass on an assembler file, a library when compiling) and are
-/// not warned about; the user's own still are.
+/// clang does not warn about unused options between these two, such as a pass for an assembler file or a library while
+/// compiling. The user's options are outside, so that clang warns about them as usual.
 pub(crate) const NO_WARNING: [&str; 2] = ["--start-no-unused-arguments", "--end-no-unused-arguments"];
 
-/// What [`ClangWrapper`] adds to every line and a drop-in compiler must not: instrumented code computes what the plain
-/// code computes, and a missing library is missing.
+/// Options that [`ClangWrapper`] adds to every line, and a drop-in compiler must not: they change what the program computes,
+/// and they hide that a library is missing.
 const FORCED: [&str; 2] = ["-DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION=1", "-lrt"];
 
 /// A command ready to run.
 pub(crate) struct Invocation {
     /// Program and arguments.
     pub(crate) command: Vec<String>,
-    /// What the user should know.
+    /// Notes for the user.
     pub(crate) notes: Vec<String>,
 }
 
 impl Invocation {
-    /// What pen-cc runs for these arguments (without the program's name), with or without `SanCov`.
+    /// The command for these arguments of pen-cc (without the program's name), with or without SanCov.
     pub(crate) fn new(args: &[String], language: Language, san_cov: bool) -> Result<Self, Error> {
         let clang = find_clang(language)?.to_string_lossy().into_owned();
         let line = Arguments::read(args)?;
@@ -40,7 +40,7 @@ impl Invocation {
         }
         let mut notes = Vec::new();
         if let Action::PlainProgram(reason) = line.action {
-            notes.push(format!("this program runs but penfuzz cannot load it: {reason}"));
+            notes.push(format!("penfuzz cannot load this program, although it runs: {reason}"));
         }
         let linking = link::Linking::new(&line, &clang)?;
         let own = [compile_args(&line, san_cov)?, linking.after].concat();
@@ -49,7 +49,7 @@ impl Invocation {
     }
 }
 
-/// The options that instrument, or none for bitcode that carries the instrumentation already.
+/// The options that instrument. None for bitcode that is instrumented already.
 fn compile_args(line: &Arguments, san_cov: bool) -> Result<Vec<String>, Error> {
     let mut args = vec!["-fPIC".to_owned()];
     if bitcode::is_instrumented(&line.args)? {
@@ -58,7 +58,7 @@ fn compile_args(line: &Arguments, san_cov: bool) -> Result<Vec<String>, Error> {
     let plugin = artifact::PLUGIN.path()?.display().to_string();
     args.push(format!("-fpass-plugin={plugin}"));
     if line.exceptions {
-        // Options of a pass plugin are known to clang only when it is loaded as a plugin of clang, too.
+        // clang accepts the options of a pass plugin only if it loads it as a plugin of clang, too.
         args.extend(["-Xclang", "-load", "-Xclang", &plugin, "-mllvm", "-pen-exceptions"].map(str::to_owned));
     }
     if !san_cov {
@@ -71,7 +71,7 @@ fn compile_args(line: &Arguments, san_cov: bool) -> Result<Vec<String>, Error> {
     Ok(args)
 }
 
-/// `before` the user's arguments, `after` them the wrapper's own.
+/// The command: `before`, the user's arguments, and `after`.
 fn wrap(
     clang: &str,
     language: Language,
@@ -95,13 +95,13 @@ fn wrap(
         .add_args(before)
         .parse_args(&marked)
         .map_err(failed)?
-        // Its idea of linking brings -lm, -ldl and -lrt, which would hide a library that the user forgot.
+        // It would link -lm, -ldl and -lrt, and so hide that the user forgot one of them.
         .linking(false);
     let command = wrapper.add_cc_args(after).add_cc_arg(NO_WARNING[1]).command().map_err(failed)?;
     Ok(without_forced(command))
 }
 
-/// Drops what [`ClangWrapper`] added behind the user's arguments.
+/// Drops [`FORCED`] where [`ClangWrapper`] has added it: behind the user's arguments.
 fn without_forced(command: Vec<String>) -> Vec<String> {
     let mut ours = false;
     command
@@ -113,10 +113,10 @@ fn without_forced(command: Vec<String>) -> Vec<String> {
         .collect()
 }
 
-/// The clang to run: the one of the build, or another of the same LLVM chosen by the environment.
+/// The clang to run: that of the build, or the one that `PEN_CC_CLANG` (`PEN_CC_CLANGXX`) names.
 ///
 /// # Errors
-/// The environment names a program that is no clang of that LLVM.
+/// If the variable names a program that cannot be run, or that is not a clang of LLVM version [`LLVM_MAJOR`].
 pub fn find_clang(language: Language) -> Result<PathBuf, Error> {
     let (variable, built_in) = match language {
         Language::C => ("PEN_CC_CLANG", artifact::CLANG),

@@ -1,4 +1,4 @@
-//! Compiling from a program instead of a command line.
+//! Compilation from a Rust program instead of a command line.
 
 use std::{
     path::{Path, PathBuf},
@@ -7,9 +7,9 @@ use std::{
 
 use crate::{Error, Language, clang::Invocation, exit_status};
 
-/// One compilation with the instrumentation, whose messages are captured.
+/// One compilation with instrumentation. The compiler's messages are captured.
 ///
-/// Without further flags the sources are compiled and linked, with the mathematics library, into a dual file.
+/// Without further flags, the sources are compiled and linked with the mathematics library into a dual file.
 ///
 /// ```no_run
 /// use penfuzz_cc::Compile;
@@ -19,18 +19,18 @@ use crate::{Error, Language, clang::Invocation, exit_status};
 /// ```
 #[derive(Debug, Clone)]
 pub struct Compile {
-    /// C or C++; by default C++ if any source is C++ by its name.
+    /// C or C++. `None`: C++ if the name of any source is that of C++ ([`Language::of`]).
     pub language: Option<Language>,
     /// Sources, bitcode, objects and libraries, in the order of the command line.
     pub sources: Vec<PathBuf>,
     /// The file to write.
     pub output: PathBuf,
-    /// Further options, given before the sources.
+    /// Options before the sources.
     pub flags: Vec<String>,
-    /// Options behind the sources, where libraries belong.
+    /// Options behind the sources, where libraries must be. By default `-lm`.
     pub libraries: Vec<String>,
-    /// Whether `SanCov` counts edges too, as pen-cc has it; other tools and LibAFL's map observers need it, penfuzz's own
-    /// searches do not, and it costs up to a fifth of an evaluation.
+    /// Whether SanCov counts edges, too, as with pen-cc; by default on. Other tools and LibAFL's map observers need it,
+    /// penfuzz's own searches do not. It costs up to a fifth of an evaluation.
     pub san_cov: bool,
 }
 
@@ -76,21 +76,21 @@ impl Compile {
         self
     }
 
-    /// Adds (as is the default) or leaves out the counters of `SanCov`.
+    /// Turns the counters of SanCov on (the default) or off.
     #[must_use]
     pub fn san_cov(mut self, on: bool) -> Self {
         self.san_cov = on;
         self
     }
 
-    /// Sets the language instead of telling it from the sources' names.
+    /// Sets the language instead of deriving it from the names of the sources.
     #[must_use]
     pub fn language(mut self, language: Language) -> Self {
         self.language = Some(language);
         self
     }
 
-    /// The arguments of pen-cc that mean the same, but for [`Compile::san_cov`].
+    /// The arguments of pen-cc for this compilation. They do not contain [`Compile::san_cov`].
     #[must_use]
     pub fn args(&self) -> Vec<String> {
         let mut args = self.flags.clone();
@@ -104,7 +104,7 @@ impl Compile {
     /// Compiles; returns the compiler's warnings.
     ///
     /// # Errors
-    /// [`Error::Compiler`] with the compiler's own messages when it refuses the source, otherwise why it could not run.
+    /// [`Error::Compiler`] with the compiler's messages if it rejects the source; else why it could not be run.
     pub fn run(&self) -> Result<String, Error> {
         if self.sources.is_empty() {
             return Err(Error::NoInput);
@@ -129,7 +129,7 @@ impl Compile {
     }
 }
 
-/// A path that cannot be taken for an option or a response file.
+/// A path as an argument that is neither an option nor a response file.
 fn as_argument(path: &Path) -> String {
     let text = path.to_string_lossy().into_owned();
     if text.starts_with(['-', '@']) { format!("./{text}") } else { text }

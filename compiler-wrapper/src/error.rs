@@ -1,33 +1,33 @@
-//! What can go wrong before or while clang runs.
+//! Errors before and while clang runs. A message names what failed and where, and what the user can do.
 
 use std::{fmt, io, path::PathBuf};
 
-/// Why a compilation did not happen or failed.
+/// Why a compilation was not started, or failed.
 #[derive(Debug)]
 pub enum Error {
     /// The command line names nothing to compile or link.
     NoInput,
-    /// An option that cannot work with targets.
+    /// An option or an argument that pen-cc cannot process.
     Unsupported {
-        /// The option as given.
+        /// The option as the user wrote it.
         option: String,
-        /// Why, and what to do instead.
+        /// The reason, and what the user can do instead.
         reason: &'static str,
     },
     /// The compiler could not be started.
     NoClang {
         /// The compiler that was tried.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The chosen clang is of another LLVM than the pass plugin.
+    /// The clang that an environment variable names is of another LLVM version than the pass plugin.
     WrongClang {
-        /// The environment variable that chose it.
+        /// The environment variable.
         variable: &'static str,
-        /// The chosen compiler.
+        /// The compiler.
         path: PathBuf,
-        /// Its major version, if it told one.
+        /// Its major version, if it printed one.
         found: Option<u32>,
         /// The major version of the pass plugin.
         wanted: u32,
@@ -36,24 +36,24 @@ pub enum Error {
     Cache {
         /// The directory or file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// A response file (`@file`) could not be read.
     Response {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The compiler ran and failed (only from [`crate::Compile`]; the command line tools pass clang's messages through).
+    /// The compiler ran and failed. Only from [`crate::Compile`]: the command line tools show clang's messages directly.
     Compiler {
         /// Its exit status, as a shell reports it.
         status: i32,
-        /// What it wrote to standard error.
+        /// Its standard error.
         stderr: String,
     },
-    /// `libafl_cc` refused the command line.
+    /// `libafl_cc` rejected the command line.
     Wrapper(String),
 }
 
@@ -69,10 +69,15 @@ impl std::error::Error for Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoInput => write!(f, "no input files"),
+            Self::NoInput => write!(f, "no input files: name a source, an object or a library"),
             Self::Unsupported { option, reason } => write!(f, "{option} is not supported: {reason}"),
             Self::NoClang { path, source } => {
-                write!(f, "cannot run {}: {source} (install clang with ./setup)", path.display())
+                write!(
+                    f,
+                    "cannot run {}: {source} (install it, or set PEN_CC_CLANG, for C++ PEN_CC_CLANGXX, to a clang of LLVM {})",
+                    path.display(),
+                    crate::LLVM_MAJOR
+                )
             }
             Self::WrongClang { variable, path, found, wanted } => {
                 let (path, found) =
@@ -91,12 +96,12 @@ impl fmt::Display for Error {
                 )
             }
             Self::Response { path, source } => {
-                write!(f, "cannot read response file {}: {source}", path.display())
+                write!(f, "cannot read response file {}: {source} (it must be a text file in UTF-8)", path.display())
             }
             Self::Compiler { status, stderr } => {
                 write!(f, "the compiler failed with status {status}\n{stderr}")
             }
-            Self::Wrapper(message) => write!(f, "{message}"),
+            Self::Wrapper(message) => write!(f, "cannot use this command line: {message}"),
         }
     }
 }

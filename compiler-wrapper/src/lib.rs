@@ -1,17 +1,18 @@
-//! penfuzz's compiler wrapper: clang, made to report how far every conditional is from taking its other way.
+//! penfuzz's compiler wrapper: clang with a pass by which each conditional computes its branch distance.
 //!
-//! `pen-cc` and `pen-cxx` are drop-in replacements for `CC` and `CXX`. They compile with the pen pass (`pass/pen.cc`) and
-//! link the runtime (`runtime/pen.c`), and what they link as a program is a *dual file*: it runs as before, and penfuzz
-//! loads it. [`abi`] describes what such a file holds.
+//! The branch distance is 0 if a branch is taken, else positive and smaller the closer the operands are to taking it. penfuzz
+//! minimizes it. `pen-cc` and `pen-cxx` are drop-in replacements for `CC` and `CXX`. They compile with the pen pass
+//! (`pass/pen.cc`) and link the runtime (`runtime/pen.c`). What they link as a program is a *dual file*: it runs as before,
+//! and penfuzz can load it. [`abi`] describes its tables. [`Compile`] does the same from Rust.
 //!
-//! | the command line asks to | what happens |
+//! | request of the command line | effect |
 //! | --- | --- |
-//! | query, preprocess, list dependencies, check syntax | clang, unchanged |
-//! | compile (`-c`, `-S`) | the pass and `SanCov` are added, position-independent code, debug information |
-//! | link a program | a dual file |
-//! | link a shared library | the runtime goes in; each shared object has its own |
-//! | link with `-static` or a sanitizer | an ordinary program with the runtime, and a note |
-//! | link partially (`-r`) | no runtime yet |
+//! | query, preprocess, list dependencies, check syntax | clang runs, with the same arguments |
+//! | compile (`-c`, `-S`) | with the pass, SanCov, position-independent code, and debug information |
+//! | link a program | the result is a dual file |
+//! | link a shared library | the runtime is linked, too; each shared object has its own |
+//! | link with `-static` or a sanitizer | the result is an ordinary program with the runtime; a note explains why |
+//! | link partially (`-r`) | the runtime is not linked |
 
 pub mod abi;
 mod arguments;
@@ -39,7 +40,7 @@ pub use clang::find_clang;
 pub use compile::Compile;
 pub use error::Error;
 
-/// The language that the compiler is called for; it decides between `clang` and `clang++`.
+/// The language of the sources: `clang` compiles C, `clang++` compiles and links C++.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Language {
     /// C
@@ -49,7 +50,7 @@ pub enum Language {
 }
 
 impl Language {
-    /// The language of a source file by its name; C if the name does not say C++.
+    /// The language of a source file by its extension; C if it is none of C++.
     #[must_use]
     pub fn of(source: &Path) -> Self {
         match source.extension().and_then(|extension| extension.to_str()) {
@@ -59,12 +60,12 @@ impl Language {
     }
 }
 
-/// Does what `pen-cc` (or `pen-cxx`) does with these arguments, the program's name not among them.
+/// Runs `pen-cc` (or `pen-cxx`) with these arguments, without the program's name.
 ///
-/// Returns the compiler's exit code; 128 + the signal's number if a signal ended it. Messages go to standard error.
+/// Returns the compiler's exit code, or 128 + the number of the signal that ended it. Messages go to standard error.
 ///
 /// # Errors
-/// When the compiler could not be run at all.
+/// If the command line is unusable, or the compiler cannot be run.
 pub fn run(args: &[String], language: Language) -> Result<i32, Error> {
     let clang::Invocation { command, notes } = clang::Invocation::new(args, language, true)?;
     for note in notes {
@@ -85,7 +86,7 @@ pub fn read_arguments(args: &[String]) -> Result<Vec<String>, Error> {
     Ok(arguments::Arguments::read(args)?.args)
 }
 
-/// The body of the command line tools; a program name that ends in `++` means C++ whatever `language` says.
+/// The main function of the command line tools. If the program's name ends in `++`, the language is C++.
 #[must_use]
 pub fn main(language: Language) -> ExitCode {
     let plus = env::args_os().next().is_some_and(|name| name.as_encoded_bytes().ends_with(b"++"));
@@ -94,7 +95,7 @@ pub fn main(language: Language) -> ExitCode {
     let outcome = args
         .map_err(|arg| Error::Unsupported {
             option: arg.to_string_lossy().into_owned(),
-            reason: "the argument is not valid UTF-8; rename the file",
+            reason: "an argument must be valid UTF-8; rename the file",
         })
         .and_then(|args| run(&args, language));
     match outcome {
@@ -106,7 +107,7 @@ pub fn main(language: Language) -> ExitCode {
     }
 }
 
-/// Changes whenever instrumented code would: a hash over the plugin and the runtime.
+/// Identifies the instrumentation: it changes whenever the pass or the runtime changes. Contains hashes of both.
 #[must_use]
 pub fn fingerprint() -> String {
     artifact::fingerprint()

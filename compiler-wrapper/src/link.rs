@@ -1,9 +1,9 @@
 //! The dual file: one file that runs as a program and loads as a shared object.
 //!
-//! glibc refuses to load a position-independent executable, and the kernel asks of a program only an entry point and an
-//! interpreter. So programs are linked with `-shared`, get their `.interp` section from the runtime object, and
-//! start at the `_start` of `Scrt1.o`. The rest of the options gives such a file a program's habits: its own symbols
-//! come first, and an undefined one is an error of the link.
+//! glibc does not load position-independent executables. The kernel needs only an entry point and an interpreter to run a
+//! file. So programs are linked with `-shared`, have an `.interp` section from the runtime object, and start at `_start` of
+//! `Scrt1.o`. Further options make the file behave like a program: its own symbols come first, and an undefined symbol is
+//! an error of the link.
 
 use std::process::Command;
 
@@ -13,10 +13,10 @@ use crate::{
     artifact,
 };
 
-/// Calls that end the process go to the runtime, which ends only the evaluation when the fuzzer asks for it.
+/// Redirects calls that end the process to the runtime, which ends only the evaluation while a fuzzer runs the target.
 const WRAPPED_EXITS: &str = "-Wl,--wrap=exit,--wrap=_exit,--wrap=_Exit,--wrap=quick_exit";
 
-/// What a link adds around the user's arguments.
+/// The arguments that linking adds before and behind the user's.
 #[derive(Debug, Default)]
 pub(crate) struct Linking {
     /// Start files come first, so that `main` may also come from a static library.
@@ -34,7 +34,7 @@ impl Linking {
             Action::Query | Action::Compile | Action::Relocatable => {}
         }
         if matches!(line.action, Action::Program | Action::Library | Action::Relocatable) {
-            // The SanCov option would bring a sanitizer's runtime; the callbacks are in ours.
+            // The SanCov option would link a sanitizer's runtime; pen's runtime has the callbacks.
             linking.add(&["-fno-sanitize-link-runtime"]);
         }
         Ok(linking)
@@ -56,7 +56,7 @@ impl Linking {
     }
 
     fn library(&mut self, line: &Arguments) -> Result<(), Error> {
-        // Functions only: data that C++ keeps once per process (inline variables, type information) stays one.
+        // Functions only: data of which C++ has one per process (inline variables, type information) must stay one.
         self.add(&["-Wl,-Bsymbolic-functions"]);
         if line.no_undefined {
             self.add(&["-Wl,-z,defs"]);
@@ -66,24 +66,24 @@ impl Linking {
 
     fn runtime(&mut self, line: &Arguments, object: &artifact::Artifact) -> Result<(), Error> {
         if line.args.iter().any(|arg| arg == "-x") {
-            // The object must not be read in the language of the sources before it.
+            // The language of the sources before it must not apply to the object.
             self.add(&["-x", "none"]);
         }
         self.after.push(object.path()?.to_string_lossy().into_owned());
         self.add(&[WRAPPED_EXITS]);
         if line.drops_sections && !line.args.iter().any(|arg| arg == "-fuse-ld=gold") {
-            // The tables are reached through the section's bounds only.
+            // The tables are referenced by the bounds of their sections only.
             self.add(&["-Wl,-z,nostart-stop-gc"]);
         }
         if line.no_libc {
-            // The runtime itself needs a C library where the user links none.
+            // The runtime needs a C library even if the user links none.
             self.add(&["-Wl,--push-state,--as-needed,-lc,--pop-state"]);
         }
         Ok(())
     }
 }
 
-/// Where clang keeps the start file of position-independent programs.
+/// The path of the start file of position-independent programs.
 fn start_file(line: &Arguments, clang: &str) -> Result<String, Error> {
     let answer = Command::new(clang)
         .args(&line.search)

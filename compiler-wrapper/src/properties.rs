@@ -1,4 +1,4 @@
-//! Properties of the command line: what must hold of every line, also of one that nobody would write.
+//! Property tests of command lines and response files, with generated lines that are mostly unusual.
 
 use std::{fs, path::PathBuf};
 
@@ -11,13 +11,13 @@ use crate::{
     response,
 };
 
-/// Cases of one property: all of them together take less than two seconds.
+/// The configuration for this number of cases. All properties together take less than two seconds.
 fn cases(cases: u32) -> ProptestConfig {
-    // A failure prints its smallest line, which belongs into a test of its own; no file is written for it.
+    // A failure prints a minimal line, which can become a test of its own. No file is written.
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// Options that mean something to pen-cc, or begin like one that does.
+/// Options that pen-cc interprets, and arguments that are similar to them.
 const KNOWN: &[&str] = &[
     "-c",
     "-S",
@@ -80,7 +80,7 @@ fn any_argument() -> impl Strategy<Value = String> {
     ]
 }
 
-/// An option that the compiler gets as it stands, with its value.
+/// An option that clang gets unchanged, with its value.
 fn plain_option() -> impl Strategy<Value = Vec<String>> {
     const SINGLE: &[&str] =
         &["-O2", "-Wall", "-std=c11", "-fno-math-errno", "-DX=\"a b\"", "-Iinclude", "-MD", "-pipe", "-v", "-g3"];
@@ -94,7 +94,7 @@ fn plain_option() -> impl Strategy<Value = Vec<String>> {
     ]
 }
 
-/// An option that pen-cc decides itself, or writes in another way, and what becomes of it.
+/// An option that pen-cc replaces or rewrites, and what clang gets instead.
 fn changed_option() -> impl Strategy<Value = (Vec<String>, Vec<String>)> {
     const CHANGED: &[(&[&str], &[&str])] = &[
         (&["-g"], &[]),
@@ -110,7 +110,7 @@ fn changed_option() -> impl Strategy<Value = (Vec<String>, Vec<String>)> {
     select(CHANGED).prop_map(move |(given, passed)| (owned(given), owned(passed)))
 }
 
-/// A line that compiles, and what of it the compiler gets.
+/// A line that compiles, and the arguments that clang gets for it.
 fn compile_line() -> impl Strategy<Value = (Vec<String>, Vec<String>)> {
     let same = |words: Vec<String>| (words.clone(), words);
     let option = prop_oneof![3 => plain_option().prop_map(same), 1 => changed_option()];
@@ -122,7 +122,7 @@ fn compile_line() -> impl Strategy<Value = (Vec<String>, Vec<String>)> {
     })
 }
 
-/// A word as a response file has it: a backslash before every character, or in quotes.
+/// A word in a response file: with a backslash before every character, or in quotes.
 fn written(word: &str, quote: Option<char>) -> String {
     let Some(quote) = quote else {
         return if word.is_empty() { "''".to_owned() } else { word.chars().flat_map(|c| ['\\', c]).collect() };
@@ -132,7 +132,7 @@ fn written(word: &str, quote: Option<char>) -> String {
     format!("{quote}{escaped}{quote}")
 }
 
-/// Words, each with the way in which it is written and the white space behind it.
+/// Words, each with its quote and the white space that follows it.
 fn words() -> impl Strategy<Value = Vec<(String, Option<char>, &'static str)>> {
     let quote = select(&[None, Some('"'), Some('\'')][..]);
     vec((any::<String>(), quote, select(&[" ", "\n", "\t \r\n", "\u{2003}"][..])), 0..12)

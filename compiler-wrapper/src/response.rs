@@ -1,13 +1,13 @@
-//! Response files: `@file` stands for the arguments written in that file, as GCC and clang read them.
+//! Response files: an argument `@file` is replaced by the arguments in that file, as in GCC and clang.
 
 use std::{fs, path::Path};
 
 use crate::Error;
 
-/// How deep response files may name response files, so that one that names itself ends.
+/// How deep response files may be nested, so that the expansion of a file that names itself ends.
 const DEPTH: u32 = 16;
 
-/// The arguments with every response file replaced by its content. As in GCC, an `@file` that does not exist stays.
+/// The arguments with each response file replaced by its content. As in GCC, `@file` stays if the file does not exist.
 pub(crate) fn expand(args: &[String]) -> Result<Vec<String>, Error> {
     let mut expanded = Vec::with_capacity(args.len());
     expand_into(&mut expanded, args, DEPTH)?;
@@ -28,7 +28,7 @@ fn expand_into(expanded: &mut Vec<String>, args: &[String], depth: u32) -> Resul
     Ok(())
 }
 
-/// Splits at white space; quotes of both kinds group, a backslash takes the next character as it is.
+/// Splits at white space. Single and double quotes group; a backslash makes the next character literal, also in quotes.
 pub(crate) fn split(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -1,8 +1,8 @@
-//! Targets for aarch64: the pass emits, and the runtime computes, what they do on x86-64.
+//! Targets for aarch64: results and distances are the same as on x86-64.
 //!
-//! Cross-compiled by the clang of pen-cc and run by qemu. A target is loaded by `aarch64/driver.c`, which prints distances for
-//! the same inputs on both machines. Needs an aarch64 C library, its linker and qemu-user (`./setup --peers`). Without them
-//! the tests pass and say why they did nothing, unless `CI` or `PENFUZZ_ALL_PEERS` is set.
+//! The clang of pen-cc cross-compiles the targets, and qemu runs them. `aarch64/driver.c` loads a target and prints distances
+//! for the same inputs on both machines. The tests need an aarch64 C library, its linker and qemu-user (`./setup --peers`).
+//! If these are missing they pass and print why they did nothing, unless `CI` or `PENFUZZ_ALL_PEERS` is set.
 
 mod common;
 
@@ -20,7 +20,7 @@ use common::{CC, Dir, PROGRAM};
 
 const TARGET: &str = "--target=aarch64-linux-gnu";
 const QEMU: &str = "qemu-aarch64";
-/// Contraction into fused operations and the sign of `char` are choices of the machine; everything else must be equal.
+/// Contraction into fused operations and the signedness of `char` differ by default; everything else must be equal.
 const SAME_MEANING: &str = "-w -g -ffp-contract=off -fsigned-char";
 
 /// The cross tools.
@@ -34,7 +34,7 @@ impl Aarch64 {
     /// The tools, or `None` after a message.
     ///
     /// # Panics
-    /// When they are missing although this is a machine that must have them.
+    /// If they are missing and `CI` or `PENFUZZ_ALL_PEERS` is set.
     fn find() -> Option<&'static Self> {
         static FOUND: OnceLock<Result<Aarch64, String>> = OnceLock::new();
         if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
@@ -65,7 +65,7 @@ impl Aarch64 {
         let dir = Dir::new().file("x.c", "#include <stdio.h>\nint main(void) { puts(\"runs\"); }\n");
         let compiled = dir.run(&tools.clang, &format!("{TARGET} x.c -o x"));
         let runs = compiled.status.success() && tools.run(&dir, "x", &[]).stdout == b"runs\n";
-        if runs { Ok(tools) } else { Err(dir.story("no program for aarch64 can be built and run", &compiled)) }
+        if runs { Ok(tools) } else { Err(dir.report("no program for aarch64 can be built and run", &compiled)) }
     }
 
     fn run(&self, dir: &Dir, program: &str, args: &[&str]) -> Output {
@@ -74,14 +74,14 @@ impl Aarch64 {
         command.output().unwrap_or_else(|e| panic!("{QEMU}: {e}"))
     }
 
-    /// The runtime, compiled with the options of `build.rs`.
+    /// Compiles the runtime with the options of `build.rs`.
     fn runtime(&self, dir: &Dir) {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("runtime/pen.c");
         let options = "-O2 -fPIC -fvisibility=hidden -Wall -Werror -c -o pen.o";
         dir.quietly(&self.clang, &format!("{TARGET} {options} {}", source.display()));
     }
 
-    /// Links as pen-cc does, but with the runtime of this machine, which pen-cc does not have.
+    /// Links with pen-cc's command, but with a runtime for this machine: pen-cc has that of its own machine only.
     fn link(dir: &Dir, object: &str, output: &str) {
         let shown = dir.run(CC, &format!("{TARGET} -### {object} -lm -o {output}"));
         let text = String::from_utf8_lossy(&shown.stderr);
@@ -89,12 +89,12 @@ impl Aarch64 {
         let line = text.lines().last().unwrap_or_default();
         let mut arguments: Vec<&str> = line.split('"').skip(1).step_by(2).collect();
         let runtimes: Vec<_> = arguments.iter_mut().filter(|argument| is_runtime(argument)).collect();
-        assert_eq!(runtimes.len(), 1, "{}", dir.story("one runtime is linked", &shown));
+        assert_eq!(runtimes.len(), 1, "{}", dir.report("one runtime is linked", &shown));
         for runtime in runtimes {
             *runtime = "pen.o";
         }
         let linked = dir.command(arguments[0]).args(&arguments[1..]).output().expect("the linker runs");
-        assert!(linked.status.success(), "{}", dir.story("the target is linked", &linked));
+        assert!(linked.status.success(), "{}", dir.report("the target is linked", &linked));
     }
 
     /// Builds the target `name`.aarch64 of a source.
@@ -125,13 +125,13 @@ fn driver_source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/aarch64/driver.c")
 }
 
-/// The driver's lines; it has checked what must hold on each machine.
+/// The lines of the driver, which succeeds only if what must hold on each machine holds.
 fn checked(dir: &Dir, output: &Output) -> String {
-    assert!(output.status.success(), "{}", dir.story("the driver found nothing wrong", output));
+    assert!(output.status.success(), "{}", dir.report("the driver found nothing wrong", output));
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// A file of the fixtures that the tests of the fuzzer use as well.
+/// A fixture that the tests of the fuzzer use, too.
 fn fixture(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests").join(name);
     fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
@@ -157,7 +157,7 @@ fn predicates() -> String {
     text
 }
 
-/// A source, and the functions that differ between the machines with the reason.
+/// A source, its levels of optimization, and the functions that differ between the machines, with the reason.
 struct Source {
     name: &'static str,
     text: String,
@@ -250,9 +250,9 @@ fn a_dual_file_runs() {
     tools.runtime(&dir);
     Aarch64::build(&dir, "x.c", "-O2");
     let output = tools.run(&dir, "x.c.aarch64", &["argument"]);
-    assert_eq!(output.status.code(), Some(3), "{}", dir.story("its own exit status", &output));
-    assert_eq!(output.stdout, b"begin errno argument value 0 atexit end", "{}", dir.story("its output", &output));
+    assert_eq!(output.status.code(), Some(3), "{}", dir.report("its own exit status", &output));
+    assert_eq!(output.stdout, b"begin errno argument value 0 atexit end", "{}", dir.report("its output", &output));
     Aarch64::build(&dir, "y.c", "-O2");
     let output = tools.run(&dir, "y.c.aarch64", &[]);
-    assert_eq!(output.status.code(), Some(2), "{}", dir.story("functions without main", &output));
+    assert_eq!(output.status.code(), Some(2), "{}", dir.report("functions without main", &output));
 }

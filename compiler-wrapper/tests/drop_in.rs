@@ -1,4 +1,4 @@
-//! pen-cc takes the place of `cc` in a build: same options, same answers, no word more.
+//! pen-cc as the compiler of a build: the options and the output of clang, and no messages of its own.
 
 mod common;
 
@@ -30,8 +30,8 @@ fn queries_are_answered_by_clang() {
         "-v -E x.c",
     ] {
         let (ours, its) = (dir.run(CC, line), dir.run(&clang, line));
-        assert_eq!(ours.status, its.status, "{}", dir.story(line, &ours));
-        assert_eq!(ours.stdout, its.stdout, "{}", dir.story(line, &ours));
+        assert_eq!(ours.status, its.status, "{}", dir.report(line, &ours));
+        assert_eq!(ours.stdout, its.stdout, "{}", dir.report(line, &ours));
     }
 }
 
@@ -45,7 +45,7 @@ fn every_level_of_optimization_builds_a_working_program() {
     }
 }
 
-/// Every line succeeds without a warning, although `-Werror` turns each into an error.
+/// Every line succeeds, although `-Werror` turns each warning into an error.
 #[test]
 fn compiling_is_silent_in_every_form() {
     let dir = Dir::new()
@@ -139,14 +139,14 @@ fn a_source_may_come_from_standard_input() {
         std::io::Write::write_all(&mut input, b"int main(void) { return 7; }\n").expect("pen-cc reads its input");
         drop(input);
         let output = child.wait_with_output().expect("pen-cc ends");
-        assert!(output.status.success() && output.stderr.is_empty(), "{}", dir.story(line, &output));
+        assert!(output.status.success() && output.stderr.is_empty(), "{}", dir.report(line, &output));
     }
     assert_eq!(dir.program("x", &[]).1, 7);
 }
 
-/// `AC_CHECK_FUNC`, `AC_CHECK_LIB` and `CMake`'s checks ask by linking.
+/// `AC_CHECK_FUNC`, `AC_CHECK_LIB` and `CMake`'s checks test whether a program links.
 #[test]
-fn what_is_missing_does_not_link() {
+fn a_missing_function_or_library_is_an_error_of_the_link() {
     let call = |name: &str| format!("char {name}();\nint main(void) {{ return {name}(); }}\n");
     let dir = Dir::new()
         .file("missing.c", &call("no_such_function"))
@@ -165,38 +165,38 @@ fn what_is_missing_does_not_link() {
         ("--no-such-option printf.c -o x", false),
     ] {
         let output = dir.run(CC, line);
-        assert_eq!(output.status.success(), links, "{}", dir.story(line, &output));
+        assert_eq!(output.status.success(), links, "{}", dir.report(line, &output));
     }
 }
 
 #[test]
-fn the_programs_own_meaning_is_kept() {
+fn code_for_fuzzing_is_left_out() {
     let dir = Dir::new().file(
         "x.c",
         "int main(void) {\n#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION\nreturn 1;\n#else\nreturn 0;\n#endif\n}\n",
     );
     dir.quietly(CC, "x.c -o x");
-    assert_eq!(dir.program("x", &[]).1, 0, "code for fuzzing only is left out");
+    assert_eq!(dir.program("x", &[]).1, 0, "the macro is not defined");
     dir.quietly(CC, "-DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION x.c -o x");
-    assert_eq!(dir.program("x", &[]).1, 1, "unless asked for");
+    assert_eq!(dir.program("x", &[]).1, 1, "the user defines it");
 }
 
 #[test]
-fn errors_are_clangs_or_one_sentence() {
+fn errors_are_those_of_clang_or_one_sentence() {
     let dir = Dir::new().file("bad.c", "int x = ;\n").file("x.c", FUNCTION).file("file", "");
     let output = dir.run(CC, "-c bad.c");
     assert_eq!(output.status.code(), Some(1));
     assert!(
         String::from_utf8_lossy(&output.stderr).starts_with("bad.c:1:9: error:"),
         "{}",
-        dir.story("clang's", &output)
+        dir.report("clang's", &output)
     );
 
     for line in ["-c x.c -o", "-c x.c --libafl"] {
         let (ours, its) = (dir.run(CC, line), dir.run(&clang(), line));
         let text = String::from_utf8_lossy(&ours.stderr);
-        assert_eq!((ours.status.code(), &ours.stderr), (Some(1), &its.stderr), "{}", dir.story("clang's", &ours));
-        assert!(text.contains("error: "), "{}", dir.story("clang's", &ours));
+        assert_eq!((ours.status.code(), &ours.stderr), (Some(1), &its.stderr), "{}", dir.report("clang's", &ours));
+        assert!(text.contains("error: "), "{}", dir.report("clang's", &ours));
     }
 
     let blocked = dir.path("file").display().to_string();
@@ -211,13 +211,13 @@ fn errors_are_clangs_or_one_sentence() {
         let output = dir.command(CC).env(variable, value).args(line.split_whitespace()).output().expect("pen-cc runs");
         let text = String::from_utf8_lossy(&output.stderr);
         let sentence = text.strip_prefix("pen-cc: error: ").unwrap_or_default();
-        assert!(sentence.starts_with(expected) && text.lines().count() == 1, "{}", dir.story(expected, &output));
-        assert_eq!(output.status.code(), Some(1), "{}", dir.story(expected, &output));
+        assert!(sentence.starts_with(expected) && text.lines().count() == 1, "{}", dir.report(expected, &output));
+        assert_eq!(output.status.code(), Some(1), "{}", dir.report(expected, &output));
     }
 }
 
 #[test]
-fn a_home_that_cannot_be_written_is_passed_over() {
+fn a_home_directory_that_cannot_be_written_is_skipped() {
     let dir = Dir::new().file("x.c", FUNCTION).file("home", "");
     let temporary = dir.path("");
     let output = dir
@@ -228,5 +228,5 @@ fn a_home_that_cannot_be_written_is_passed_over() {
         .args(["-c", "x.c"])
         .output()
         .expect("pen-cc runs");
-    assert!(output.status.success() && output.stderr.is_empty(), "{}", dir.story("the fallback", &output));
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", dir.report("the fallback", &output));
 }

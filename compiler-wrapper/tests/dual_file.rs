@@ -1,4 +1,4 @@
-//! What pen-cc links: a file that runs and loads, with the tables that penfuzz reads.
+//! The dual file: what pen-cc links runs as a program, and can be loaded with the tables that penfuzz reads.
 
 mod common;
 
@@ -36,7 +36,7 @@ fn functions_without_main_load() {
     let dir = Dir::new().file("x.c", ABOVE);
     dir.quietly(CC, "x.c -o x");
     assert_eq!(functions(&dir.load("x")), ["above"]);
-    assert_eq!(dir.program("x", &[]).1, 2, "run as a program it only says what it is");
+    assert_eq!(dir.program("x", &[]).1, 2, "run as a program it only prints a message");
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_shared_library_has_its_own_runtime() {
 }
 
 #[test]
-fn what_cxx_keeps_once_is_one_across_files() {
+fn variables_and_types_of_cxx_are_unique_across_files() {
     let shared = "#include <stdexcept>\n\
         inline int &count() { static int value = 0; return value; }\n\
         struct Refused : std::runtime_error { using std::runtime_error::runtime_error; };\n\
@@ -91,7 +91,11 @@ fn what_cxx_keeps_once_is_one_across_files() {
         );
     dir.quietly(CXX, "-Werror -shared x.cpp -o libx.so");
     dir.quietly(CXX, "-Werror m.cpp -L. -lx -Wl,-rpath,$ORIGIN -o x");
-    assert_eq!(dir.program("x", &[]).1, 12, "caught by its type, and counted twice in one variable");
+    assert_eq!(
+        dir.program("x", &[]).1,
+        12,
+        "the exception is caught by its type, and both files count in one variable"
+    );
 }
 
 #[test]
@@ -101,7 +105,7 @@ fn bitcode_is_instrumented_once() {
     let direct = dir.load("direct");
     dir.quietly(CC, "-O2 -c -emit-llvm x.c -o ours.bc");
     dir.quietly(CC, "-O2 -S -emit-llvm x.c -o ours.ll");
-    // Options between clang's own stages, so this bitcode is plain.
+    // clang itself, so that this bitcode is not instrumented.
     let clang = dir.quietly(CC, "-print-prog-name=clang").trim().to_owned();
     dir.quietly(&clang, "-g -O0 -Xclang -disable-O0-optnone -c -emit-llvm x.c -o plain.bc");
     dir.quietly(&clang, "-g -O0 -Xclang -disable-O0-optnone -S -emit-llvm x.c -o plain.ll");
@@ -160,10 +164,10 @@ fn exit_in_any_form_ends_the_program() {
 }
 
 #[test]
-fn static_programs_are_plain_and_say_so() {
+fn static_programs_are_ordinary_and_a_note_explains_it() {
     let dir = Dir::new().file("x.c", PROGRAM);
     let output = dir.run(CC, "-static -Werror x.c -o x");
-    assert!(output.status.success(), "{}", dir.story("-static", &output));
+    assert!(output.status.success(), "{}", dir.report("-static", &output));
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(text.starts_with("pen-cc: note: ") && text.lines().count() == 1, "{text}");
     assert_eq!(dir.program("x", &["a"]).1, 3);

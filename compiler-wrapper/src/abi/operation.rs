@@ -1,6 +1,6 @@
-//! What an operation computes.
+//! What a floating-point operation computes: one of these is [`Site::operation`](super::Site::operation).
 
-/// The site is none.
+/// The site is not an operation.
 pub const NO_OPERATION: u32 = 0;
 /// `a + b`.
 pub const ADD: u32 = 1;
@@ -114,5 +114,5 @@ pub const ROUND_TO_ZERO: u32 = 54;
 pub const ROUND: u32 = 55;
 /// `rint(a)`.
 pub const RINT: u32 = 56;
-/// How many there are.
+/// The number of operations, [`NO_OPERATION`] included.
 pub const OPERATIONS: u32 = 57;

@@ -2,7 +2,7 @@ use std::{collections::BTreeSet, fmt::Write, fs, iter, mem::offset_of, process::
 
 use super::*;
 
-/// Lines of "what number", once as C text that prints them and once as Rust computes them.
+/// Lines of a name and a number: as C code that prints them, and as Rust computes them.
 #[derive(Default)]
 struct Layout {
     c: String,

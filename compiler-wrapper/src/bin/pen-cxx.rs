@@ -1,6 +1,6 @@
 //! The C++ compiler of penfuzz targets: `CXX=pen-cxx`.
 //!
-//! Cargo allows no `+` in the name of a program; a link named `pen-c++` to either program works as well.
+//! Cargo allows no `+` in the name of a program. A link named `pen-c++` to either program is a C++ compiler, too.
 
 use std::process::ExitCode;
 

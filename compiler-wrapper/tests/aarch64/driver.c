@@ -1,9 +1,10 @@
-/* Loads a target and prints what its functions return and how far its branches are, for inputs that are the same on every
- * machine. What must hold on each machine by itself is checked here; what must be equal on all is for the reader of the output.
+/* Loads a target and prints the results of its functions and the distances of their branches, for inputs that are the same on
+ * every machine. It checks what must hold on one machine by itself; the test compares the output of two machines.
  *
  * usage: driver TARGET          every function, one line for each input
- *        driver TARGET flags    operations: a function NAME with one of them, and flags_NAME which asks the hardware
- */
+ *        driver TARGET flags    every function NAME with one operation, against flags_NAME, which reads the hardware's flags
+ *
+ * Exit status: 1 if a check failed. */
 #include "../../runtime/pen.h"
 
 #include <dlfcn.h>
@@ -107,7 +108,7 @@ static void arm_site(const struct pen_site *site, uint32_t wanted, uint8_t actio
   for (uint32_t i = 0; i < site->n_branches; i++) site->actions[i] = i == wanted ? action : PEN_NEAR;
   site->actions[0] |= PEN_ARMED;
   if (site->kind != PEN_COMPARISON) return;
-  site->actions[-2] |= PEN_NEAR | PEN_ARMED; /* the two-way site before it, whose hook looks at the comparison */
+  site->actions[-2] |= PEN_NEAR | PEN_ARMED; /* the two-way site before it, whose hook evaluates the comparison */
   site->actions[-1] |= PEN_NEAR;
 }
 
@@ -120,8 +121,8 @@ static void stop(uint32_t reason, void *place) {
   longjmp(stopped, (int)reason);
 }
 
-/* One call, which ends when FUEL is used up; `out` is zeroed before it. The value of the representing function, starting from
- * UINT64_MAX. */
+/* One call, which ends if FUEL is used up. `out` is zero before it. Returns the value of the representing function, which is
+ * UINT64_MAX before the call. */
 static uint64_t run(const struct pen_function *f, const uint8_t *in, uint8_t *out, uint32_t metric) {
   memset(out, 0, f->output_size);
   memset(tables->state->outcomes, 0, (size_t)(tables->actions_end - tables->actions));
@@ -142,14 +143,15 @@ static int is_nan_result(const struct pen_function *f, const uint8_t *out) {
   return f->result_kind == PEN_F64 ? isnan(x) : f->result_kind == PEN_F32 && isnan(single);
 }
 
-/* NaN is one value: which one an invalid operation gives depends on the machine. */
+/* NaN counts as one value: the bits of the NaN of an invalid operation depend on the machine. */
 static void print_output(const struct pen_function *f, const uint8_t *out) {
   uint32_t from = is_nan_result(f, out) ? PEN_CELL_BYTES : 0;
   if (from) printf(" nan");
   for (uint32_t i = from; i < f->output_size; i++) printf(i % 8 ? "%02x" : " %02x", out[i]);
 }
 
-/* Wanted in this metric: r is 0 if and only if the branch is taken, and the result is what it is without hooks at work. */
+/* Arms a branch with PEN_WANT in this metric. Then r is 0 if and only if the branch is taken, and the result is that of
+ * unarmed hooks. */
 static void want(const struct pen_function *f, int input, const struct pen_site *site, uint32_t branch, uint32_t metric,
                  const uint8_t *in, const uint8_t *expected) {
   uint8_t out[MAX_BYTES] __attribute__((aligned(16)));
@@ -205,7 +207,7 @@ static int operands_are_finite(const struct pen_function *f, const uint8_t *in) 
   return 1;
 }
 
-/* The exceptions that the hook takes are those that the hardware raises. */
+/* The hook takes the branches of the exceptions that the hardware raises. */
 static void compare_with_flags(const struct pen_function *f, const struct pen_function *flags) {
   uint8_t in[MAX_BYTES] = {0}, out[MAX_BYTES] __attribute__((aligned(16)));
   const struct pen_site *site = f->sites;

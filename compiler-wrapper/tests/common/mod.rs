@@ -1,4 +1,4 @@
-//! A directory with sources, and pen-cc run in it.
+//! A temporary directory with sources, in which tests run pen-cc.
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
@@ -10,16 +10,17 @@ use std::{
 
 use tempfile::TempDir;
 
-/// Which tool to run.
+/// `pen-cc`.
 pub const CC: &str = env!("CARGO_BIN_EXE_pen-cc");
-/// The tool for C++.
+/// `pen-cxx`.
 pub const CXX: &str = env!("CARGO_BIN_EXE_pen-cxx");
 
-/// The clang that pen-cc runs, which answers the queries.
+/// The clang that pen-cc runs.
 pub fn clang() -> String {
     let output = Dir::new().run(CC, "--version");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let directory = text.lines().find_map(|line| line.strip_prefix("InstalledDir: ")).expect("clang says where it is");
+    let directory =
+        text.lines().find_map(|line| line.strip_prefix("InstalledDir: ")).expect("clang prints its directory");
     format!("{directory}/clang")
 }
 
@@ -43,7 +44,7 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// A temporary directory; a failed expectation prints its listing.
+/// A temporary directory. A failed expectation prints its files.
 pub struct Dir(TempDir);
 
 impl Dir {
@@ -79,11 +80,11 @@ impl Dir {
         self.command(tool).args(line.split_whitespace()).output().unwrap_or_else(|e| panic!("{tool}: {e}"))
     }
 
-    /// Runs `tool`, which must succeed without a word on standard error; returns standard output.
+    /// Runs `tool`, which must succeed and write nothing to standard error. Returns standard output.
     pub fn quietly(&self, tool: &str, line: &str) -> String {
         let output = self.run(tool, line);
         let text = self.success(&output, &format!("{tool} {line}"));
-        assert!(output.stderr.is_empty(), "{}", self.story(&format!("{tool} {line}: silence expected"), &output));
+        assert!(output.stderr.is_empty(), "{}", self.report(&format!("{tool} {line}: no message expected"), &output));
         text
     }
 
@@ -91,17 +92,17 @@ impl Dir {
     pub fn program(&self, name: &str, args: &[&str]) -> (String, i32) {
         let output = self.command(self.path(name)).args(args).output().unwrap_or_else(|e| panic!("./{name}: {e}"));
         let code = output.status.code();
-        let code = code.unwrap_or_else(|| panic!("{}", self.story(&format!("./{name} was killed"), &output)));
+        let code = code.unwrap_or_else(|| panic!("{}", self.report(&format!("./{name} was killed"), &output)));
         (String::from_utf8_lossy(&output.stdout).into_owned(), code)
     }
 
     fn success(&self, output: &Output, what: &str) -> String {
-        assert!(output.status.success(), "{}", self.story(&format!("{what}: success expected"), output));
+        assert!(output.status.success(), "{}", self.report(&format!("{what}: success expected"), output));
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Everything there is to know of a failure.
-    pub fn story(&self, what: &str, output: &Output) -> String {
+    /// A text for a failed expectation: the status, the files and both streams.
+    pub fn report(&self, what: &str, output: &Output) -> String {
         let listing: Vec<_> = fs::read_dir(self.0.path())
             .map(|entries| entries.flatten().map(|entry| entry.file_name()).collect())
             .unwrap_or_default();
@@ -114,13 +115,13 @@ impl Dir {
         )
     }
 
-    /// Loads a file built here as penfuzz does and returns what its tables say.
+    /// Loads a file built here as penfuzz does, and reads its tables.
     pub fn load(&self, name: &str) -> Loaded {
         Loaded::open(&self.path(name))
     }
 }
 
-/// What the tables of a loaded file say.
+/// The contents of the tables of a loaded file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Loaded {
     /// Names of the instrumented functions.
@@ -155,7 +156,7 @@ impl Loaded {
             let mut functions: Vec<String> = (0..count).map(name).collect();
             functions.sort();
             let count = tables.sites_end.offset_from(tables.sites).unsigned_abs();
-            // Comparisons have a record of their own behind that of their conditional.
+            // Comparisons have records of their own.
             let is_conditional = |i: &usize| (*tables.sites.add(*i)).kind <= abi::site_kind::SELECT;
             let sites = (0..count).filter(is_conditional).count();
             Self { functions, sites, guards: tables.n_guards }
