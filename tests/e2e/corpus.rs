@@ -159,9 +159,9 @@ fn other_functions_are_not_merged() {
 fn plain_files_are_merged_for_a_target() {
     let dir = Dir::new();
     let target = dir.file(
-        "fatal_inputs.c",
+        "deadly.c",
         "#include <signal.h>
-         int fatal_inputs(double x) {
+         int deadly(double x) {
            if (x == 1.0) raise(SIGKILL);
            if (x == 2.0) return 2;
            return 0;
@@ -172,7 +172,7 @@ fn plain_files_are_merged_for_a_target() {
     }
     dir.penfuzz("merge plain -o out").exits(1).says("say with --target what the inputs are for");
     let run = dir.penfuzz("merge plain -o out --target").arg(&target).exits(3);
-    run.expect(dir.files("out/crashes").len() == 1, "the fatal_inputs input in crashes/");
+    run.expect(dir.files("out/crashes").len() == 1, "the deadly input in crashes/");
     run.expect(dir.files("out/queue").len() + dir.files("out/pending").len() == 2, "two inputs cover the rest");
     run.expect(open_branches(&dir.report("out")).is_empty(), "all branches covered");
     let resumed = dir.penfuzz("-o out").arg(&target).exits(3);
@@ -205,14 +205,14 @@ fn a_simple_input_fails_at_the_same_place() {
     run.expect(run.stdout.contains("SIGSEGV") && run.stdout.contains("segv.c:"), "what happens and where");
 }
 
-/// Candidates on the way are fatal_inputs too, but in another way than the input.
+/// Candidates on the way are deadly too, but in another way than the input.
 #[test]
 fn a_deadly_input_becomes_simple() {
     let dir = Dir::new();
     let target = dir.file(
-        "fatal_inputs.c",
+        "deadly.c",
         "#include <signal.h>
-         int fatal_inputs(double x) {
+         int deadly(double x) {
            if (x < 0.0) raise(SIGTERM);
            if (x > 10.0) raise(SIGKILL);
            return 0;
@@ -224,5 +224,5 @@ fn a_deadly_input_becomes_simple() {
     run.expect(run.stdout.contains("kills the process: SIGKILL"), "what it does");
     let returning = dir.file("fine", 7.123_456_f64.to_le_bytes());
     dir.penfuzz("tmin -o fine.min").arg(&target).arg(&returning).exits(0);
-    run.expect(dir.files(".")["fine.min"] == 0.0f64.to_le_bytes(), "0 past fatal_inputs candidates");
+    run.expect(dir.files(".")["fine.min"] == 0.0f64.to_le_bytes(), "0 past deadly candidates");
 }

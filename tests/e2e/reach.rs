@@ -233,8 +233,8 @@ fn a_function_that_ends_the_process_is_told() {
            return 0;
          }",
     );
-    let (fatal_inputs, beside) = (line_of(&file, "x > 50"), line_of(&file, "x > 49"));
-    let run = dir.penfuzz("reach dies.c --path").arg(format!("{fatal_inputs}:T")).exits(1);
+    let (deadly, beside) = (line_of(&file, "x > 50"), line_of(&file, "x > 49"));
+    let run = dir.penfuzz("reach dies.c --path").arg(format!("{deadly}:T")).exits(1);
     run.says("the function ended the process").says("what it did there is not known");
-    dir.penfuzz("reach dies.c --path").arg(format!("{fatal_inputs}:F,{beside}:T")).exits(0);
+    dir.penfuzz("reach dies.c --path").arg(format!("{deadly}:F,{beside}:T")).exits(0);
 }

@@ -165,7 +165,7 @@ const DEADLY: &str = "#include <signal.h>
 #[test]
 fn a_death_while_shrinking_is_harmless() {
     let dir = Dir::new();
-    let target = dir.file("fatal_inputs.c", DEADLY);
+    let target = dir.file("deadly.c", DEADLY);
     dir.file("seeds/one", [1.234_567f64.to_le_bytes(), 3.75f64.to_le_bytes()].concat());
     dir.file("seeds/two", [(-1.234_567f64).to_le_bytes(), 0.75f64.to_le_bytes()].concat());
     let run = dir.fuzz(&target, "--search havoc --max-evals 2 -i seeds").exits(0);

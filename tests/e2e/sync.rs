@@ -88,16 +88,16 @@ fn a_file_is_no_corpus() {
 fn an_input_that_kills_workers_is_not_imported_for_ever() {
     let dir = Dir::new();
     dir.file(
-        "fatal_inputs.c",
+        "deadly.c",
         "#include <signal.h>
          #include <unistd.h>
-         int fatal_inputs(unsigned a, unsigned b) {
+         int deadly(unsigned a, unsigned b) {
              if (a * 2654435761u == 12345u && b == 77777) kill(getpid(), SIGKILL);
              return a == b + 1;
          }",
     );
     let a = 12345_u32.wrapping_mul(244_002_641).to_le_bytes();
     settled(&dir, "corpus/a", &[a, 77777_u32.to_le_bytes()].concat());
-    let run = dir.fuzz("fatal_inputs.c", "--search random --max-time 4s --sync corpus -q").exits(3);
+    let run = dir.fuzz("deadly.c", "--search random --max-time 4s --sync corpus -q").exits(3);
     run.expect(dir.report("out").stop_reason == "max-time", "a campaign that lives on");
 }

@@ -199,9 +199,9 @@ fn nothing_failed() {
 fn deadly_inputs_are_one_entry() {
     let dir = Dir::new();
     let target = dir.file(
-        "fatal_inputs.c",
+        "deadly.c",
         "#include <signal.h>
-         int fatal_inputs(double x) { if (x == 123.25) raise(SIGKILL); return x > 1.0; }",
+         int deadly(double x) { if (x == 123.25) raise(SIGKILL); return x > 1.0; }",
     );
     for (out, seed) in [("a", 1), ("b", 2)] {
         dir.penfuzz(&format!("-o {out} --seed {seed}")).arg(&target).exits(3);
