@@ -190,7 +190,7 @@ static uint64_t to_underflow(const struct operation *op) {
 /* ---- domains and poles ------------------------------------------------------------------------------------------- */
 
 /* The distance to the first float below `bound`. */
-static uint64_t below(int64_t position, int64_t bound) { return position < bound ? 0 : (uint64_t)(position - bound) + 1; }
+static uint64_t below(int64_t position, int64_t bound) { return position < bound ? 0 : ulps_between(position, bound) + 1; }
 
 /* The distance to the nearest integer up to `last`, which is 0 or -1. */
 static uint64_t to_integers(struct format f, uint64_t bits, int last) {
@@ -252,7 +252,7 @@ static uint64_t to_out_of_range(const struct operation *op) {
   int finer = op->in.fraction - (bits - 1); /* -2^(bits - 1) - 1 if that is a float, else the next float below it */
   int64_t under = is_signed ? -above - (finer > 0 ? INT64_C(1) << finer : 1) : -power_of_two(op->in, 0);
   if (position >= above || position <= under) return 0;
-  return smaller((uint64_t)(above - position), (uint64_t)(position - under));
+  return smaller(ulps_between(position, above), ulps_between(position, under));
 }
 
 static uint64_t to_invalid(const struct operation *op) {

@@ -1,6 +1,6 @@
 //! Targets for aarch64: results and distances are the same as on x86-64.
 //!
-//! The clang of pen-cc cross-compiles the targets, and qemu runs them. `aarch64/driver.c` loads a target and prints distances
+//! The clang of pen-cc cross-compiles the targets, and qemu runs them. `driver/driver.c` loads a target and prints distances
 //! for the same inputs on both machines. The tests need an aarch64 C library, its linker and qemu-user (`./setup --peers`).
 //! If these are missing they pass and print why they did nothing, unless `CI` or `PENFUZZ_ALL_PEERS` is set.
 
@@ -11,12 +11,12 @@ use std::{
     env,
     fmt::Write as _,
     fs,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Command, Output},
     sync::OnceLock,
 };
 
-use common::{CC, Dir, PROGRAM};
+use common::{CC, Dir, PROGRAM, fixture};
 
 const TARGET: &str = "--target=aarch64-linux-gnu";
 const QEMU: &str = "qemu-aarch64";
@@ -76,37 +76,20 @@ impl Aarch64 {
 
     /// Compiles the runtime with the options of `build.rs`.
     fn runtime(&self, dir: &Dir) {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("runtime/pen.c");
         let options = "-O2 -fPIC -fvisibility=hidden -Wall -Werror -c -o pen.o";
-        dir.quietly(&self.clang, &format!("{TARGET} {options} {}", source.display()));
-    }
-
-    /// Links with pen-cc's command, but with a runtime for this machine: pen-cc has that of its own machine only.
-    fn link(dir: &Dir, object: &str, output: &str) {
-        let shown = dir.run(CC, &format!("{TARGET} -### {object} -lm -o {output}"));
-        let text = String::from_utf8_lossy(&shown.stderr);
-        // The last line is the linker's, each argument in quotes.
-        let line = text.lines().last().unwrap_or_default();
-        let mut arguments: Vec<&str> = line.split('"').skip(1).step_by(2).collect();
-        let runtimes: Vec<_> = arguments.iter_mut().filter(|argument| is_runtime(argument)).collect();
-        assert_eq!(runtimes.len(), 1, "{}", dir.report("one runtime is linked", &shown));
-        for runtime in runtimes {
-            *runtime = "pen.o";
-        }
-        let linked = dir.command(arguments[0]).args(&arguments[1..]).output().expect("the linker runs");
-        assert!(linked.status.success(), "{}", dir.report("the target is linked", &linked));
+        dir.quietly(&self.clang, &format!("{TARGET} {options} {}", common::runtime().display()));
     }
 
     /// Builds the target `name`.aarch64 of a source.
     fn build(dir: &Dir, name: &str, options: &str) {
         dir.quietly(CC, &format!("{TARGET} {options} -c {name} -o {name}.o"));
-        Self::link(dir, &format!("{name}.o"), &format!("{name}.aarch64"));
+        common::link_with(dir, "pen.o", TARGET, &format!("{name}.o"), &format!("{name}.aarch64"));
     }
 
     fn driver(&self, dir: &Dir) {
         dir.quietly(
             &self.clang,
-            &format!("{TARGET} -O1 -Wall {} -lm -ldl -o driver.aarch64", driver_source().display()),
+            &format!("{TARGET} -O1 -Wall {} -lm -ldl -o driver.aarch64", common::driver().display()),
         );
     }
 
@@ -115,26 +98,10 @@ impl Aarch64 {
     }
 }
 
-fn is_runtime(argument: &str) -> bool {
-    let path = Path::new(argument);
-    let is_ours = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"pen-"));
-    is_ours && path.extension().is_some_and(|extension| extension == "o")
-}
-
-fn driver_source() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/aarch64/driver.c")
-}
-
 /// The lines of the driver, which succeeds only if what must hold on each machine holds.
 fn checked(dir: &Dir, output: &Output) -> String {
     assert!(output.status.success(), "{}", dir.report("the driver found nothing wrong", output));
     String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-/// A fixture that the tests of the fuzzer use, too.
-fn fixture(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests").join(name);
-    fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
 /// Each predicate of LLVM alone in a function, as a branch and as a select.
@@ -217,7 +184,7 @@ fn distances_and_results_are_those_of_x86_64() {
     let dir = Dir::new();
     tools.runtime(&dir);
     tools.driver(&dir);
-    dir.quietly(&tools.clang, &format!("-O1 -Wall {} -lm -ldl -o driver.x86_64", driver_source().display()));
+    dir.quietly(&tools.clang, &format!("-O1 -Wall {} -lm -ldl -o driver.x86_64", common::driver().display()));
     for source in sources() {
         for level in source.levels {
             compare(tools, &dir, &source, level);

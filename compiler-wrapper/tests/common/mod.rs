@@ -24,6 +24,47 @@ pub fn clang() -> String {
     format!("{directory}/clang")
 }
 
+fn in_package(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// The source of the runtime.
+pub fn runtime() -> PathBuf {
+    in_package("runtime/pen.c")
+}
+
+/// The source of a program that loads a target and prints the distances of its branches.
+pub fn driver() -> PathBuf {
+    in_package("tests/driver/driver.c")
+}
+
+/// A fixture that the tests of the fuzzer use, too.
+pub fn fixture(name: &str) -> String {
+    let path = in_package("../tests").join(name);
+    fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// Links a target with pen-cc's command, but with another object as the runtime. pen-cc has one for its own machine only.
+pub fn link_with(dir: &Dir, runtime: &str, options: &str, object: &str, output: &str) {
+    let shown = dir.run(CC, &format!("{options} -### {object} -lm -o {output}"));
+    let text = String::from_utf8_lossy(&shown.stderr);
+    // The last line is the linker's, each argument in quotes.
+    let mut arguments: Vec<&str> = text.lines().last().unwrap_or_default().split('"').skip(1).step_by(2).collect();
+    let own: Vec<_> = arguments.iter_mut().filter(|argument| is_runtime(argument)).collect();
+    assert_eq!(own.len(), 1, "{}", dir.report("one runtime is linked", &shown));
+    for argument in own {
+        *argument = runtime;
+    }
+    let linked = dir.command(arguments[0]).args(&arguments[1..]).output().expect("the linker runs");
+    assert!(linked.status.success(), "{}", dir.report("the target is linked", &linked));
+}
+
+fn is_runtime(argument: &str) -> bool {
+    let path = Path::new(argument);
+    let is_ours = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"pen-"));
+    is_ours && path.extension().is_some_and(|extension| extension == "o")
+}
+
 /// A program with a site, a constructor, a destructor, unflushed output, arguments, environment and exit status.
 pub const PROGRAM: &str = r#"
 #include <errno.h>

@@ -248,7 +248,7 @@ int main(int argc, char **argv) {
     if (!f->call || f->is_static || f->input_size > MAX_BYTES || f->output_size > MAX_BYTES) continue;
     const struct pen_function *flags = argc > 2 ? function_named("flags_", f->name) : NULL;
     if (flags) compare_with_flags(f, flags);
-    else if (argc == 2) all_branches(f);
+    else if (argc == 2 && !strstr(f->name, "flags_")) all_branches(f); /* PEN_SQUARED raises inexact */
   }
   return failures != 0;
 }
