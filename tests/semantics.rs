@@ -1,4 +1,4 @@
-//! Instrumented code computes what plain code computes, and tells the truth about its branches.
+//! Instrumented code computes what plain code computes, and reports the branches that it takes.
 //!
 //! Every program here is built twice, by pen-cc and by the same clang without it, and the results are compared bit for
 //! bit: with nothing armed, and with every branch recorded, wanted and tracked in both metrics.

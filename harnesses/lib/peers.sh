@@ -38,6 +38,14 @@ check_peers() {
     check_honggfuzz
     check_libfuzzer
     check_aarch64
+    check_test_programs
+}
+
+# Programs that tests start. With CI set, a test that lacks one fails.
+check_test_programs() {
+    check_tool ip iproute2 "network namespaces (tests)"
+    check_tool mount mount "small file systems (tests)"
+    check_tool python3 python3 "Python (tests)"
 }
 
 # to_build WHAT FUNCTION: marks WHAT as missing; FUNCTION builds it.

@@ -22,6 +22,7 @@ pub mod dictionary;
 pub mod distance;
 pub mod evaluate;
 pub mod havoc;
+pub mod kick;
 mod kind;
 pub mod line;
 pub mod minimizer;

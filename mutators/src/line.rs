@@ -7,7 +7,7 @@
 //! -infinity, finite negative values, -0 directly below +0, finite positive values, +infinity, positive NaN (small
 //! payloads first). The order of integers is their numerical one.
 
-use crate::view::Kind;
+use crate::kind::Kind;
 
 /// The topmost bit of the kind.
 const fn sign_bit(kind: Kind) -> u64 {

@@ -1,4 +1,4 @@
-//! `penfuzz exceptions`: each kind of floating-point exception is found, told and confirmed.
+//! `penfuzz exceptions`: each kind of floating-point exception is found, reported and confirmed.
 
 use std::{collections::BTreeSet, process::Command};
 
@@ -118,7 +118,7 @@ fn a_report_written_again_keeps_the_finds() {
     let (_, all) = search(&dir, "silent", "", 0);
     let run = dir.penfuzz("report out").exits(0);
     run.expect(dir.report("out").exceptions == Some(all), "the same finds");
-    run.expect(run.stdout.contains("OVERFLOW"), "and they are told");
+    run.expect(run.stdout.contains("OVERFLOW"), "and they are listed");
 }
 
 #[test]

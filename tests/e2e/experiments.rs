@@ -1,4 +1,4 @@
-//! Experiments: real tools on real targets, killed, resumed and asked for the impossible.
+//! Experiments: real tools on real targets, killed, resumed, and given impossible settings.
 
 use std::{collections::BTreeMap, fs, path::Path};
 

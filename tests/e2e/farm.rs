@@ -58,7 +58,7 @@ fn two_clients_end_with_one_report() {
 fn what_one_client_is_given_the_other_knows() {
     let dir = Dir::new();
     let target = fixture("secrets.c");
-    // One client alone learns a secret; only its directory tells the next run.
+    // One client alone learns a secret; only its directory brings it to the next run.
     dir.file("seeds/one", secret(1111));
     dir.fuzz(&target, "--search random --max-evals 1000 -i seeds").exits(0);
     let mut running = farm(&dir, "");

@@ -45,7 +45,7 @@ fn every_path_of_the_paper_is_found_at_every_seed() {
             let answer = json(&run);
             let x = first_double(&answer);
             run.expect(inside(x, path), &format!("{x} takes {spec}"));
-            run.expect(answer["path"] == spec, "the recorded path is the one that was asked for");
+            run.expect(answer["path"] == spec, "the recorded path is the requested one");
         }
     }
 }
@@ -82,7 +82,7 @@ fn a_path_is_read_from_a_file_and_found_by_replay() {
     let path = path.trim_start_matches([' ', '=']);
     dir.file("spec", path.replace(',', "\n"));
     let answer = json(&reach(&dir, "loop", &["--path", "@spec", "--seed", "9", "--json"], 0));
-    assert_eq!(answer["path"], path, "the path that was asked for is taken");
+    assert_eq!(answer["path"], path, "the requested path is taken");
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn a_path_that_ends_in_a_crash_is_found_and_told() {
     let spec = format!("{}:F,{}:T", at("x > 100"), at("x > 50"));
     let dir = Dir::new();
     let run = reach(&dir, "crashes", &["--path", &spec], 3);
-    run.expect(run.stdout.contains("SIGABRT"), "the crash is told");
+    run.expect(run.stdout.contains("SIGABRT"), "the crash is reported");
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn a_search_begins_with_the_inputs_of_a_campaign() {
     assert!(answer["evaluations"].as_u64().is_some_and(|n| n <= kept), "one of {kept} kept inputs does it: {answer}");
 }
 
-/// What ends the process takes its evaluation along, so such an input cannot be believed; but it is told.
+/// What ends the process takes its evaluation along, so such an input is no answer; but it is reported.
 #[test]
 fn a_function_that_ends_the_process_is_told() {
     let dir = Dir::new();

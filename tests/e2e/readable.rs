@@ -139,7 +139,7 @@ fn the_closest_inputs_outlive_a_run() {
     let target = dir.file("open.c", OPEN);
     dir.fuzz(&target, "--max-evals 20000").exits(0);
     let first = uncovered(&dir.report("out"));
-    // Not an evaluation more: what the report tells comes from the files.
+    // Not an evaluation more: what the report contains comes from the files.
     let run = dir.fuzz(&target, "--max-evals 20000").exits(0);
     run.expect(uncovered(&dir.report("out")) == first, "the same distances and inputs");
 }

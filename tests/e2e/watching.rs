@@ -29,13 +29,13 @@ fn status(dir: &Dir) -> Value {
 fn the_status_of_a_running_campaign() {
     let dir = Dir::new();
     let running = searching(&dir, "");
-    let told = status(&dir);
+    let shown = status(&dir);
     let text = dir.penfuzz("status out").exits(0).stdout.clone();
     let pid = running.pid();
     running.signal(libc::SIGINT);
     running.wait();
-    assert_eq!((&told["life"], &told["status"]["pid"]), (&"running".into(), &pid.into()), "{told}");
-    assert_eq!(told["status"]["clients"][0]["state"], "searching", "{told}");
+    assert_eq!((&shown["life"], &shown["status"]["pid"]), (&"running".into(), &pid.into()), "{shown}");
+    assert_eq!(shown["status"]["clients"][0]["state"], "searching", "{shown}");
     assert!(text.starts_with(&format!("out: running (process {pid})\n")), "{text}");
 }
 
@@ -43,13 +43,13 @@ fn the_status_of_a_running_campaign() {
 fn the_status_of_a_finished_campaign() {
     let dir = Dir::new();
     dir.fuzz(quickstart("thermocouple.c"), "").exits(3);
-    let (told, report) = (status(&dir), dir.report("out"));
+    let (shown, report) = (status(&dir), dir.report("out"));
     assert_eq!(
-        (&told["life"], &told["status"]["stop_reason"]),
+        (&shown["life"], &shown["status"]["stop_reason"]),
         (&"finished".into(), &report.stop_reason.as_str().into())
     );
-    assert_eq!(told["status"]["evaluations"], report.evaluations, "{told}");
-    assert_eq!(told["status"]["branches"]["covered"], report.branches.covered, "{told}");
+    assert_eq!(shown["status"]["evaluations"], report.evaluations, "{shown}");
+    assert_eq!(shown["status"]["branches"]["covered"], report.branches.covered, "{shown}");
     let run = dir.penfuzz("status out").exits(0);
     run.expect(run.stdout.starts_with("out: finished (saturated)\n"), "how it ended");
     run.expect(run.stdout.contains("CRASH  SIGSEGV"), "the crash");
@@ -80,11 +80,11 @@ fn a_stopped_campaign_runs() {
     let dir = Dir::new();
     let running = searching(&dir, "");
     running.signal_group(libc::SIGSTOP);
-    let told = status(&dir);
+    let shown = status(&dir);
     running.signal_group(libc::SIGCONT);
     running.signal(libc::SIGINT);
     running.wait();
-    assert_eq!(told["life"], "running", "{told}");
+    assert_eq!(shown["life"], "running", "{shown}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What is told of an operation whose exception is watched: its operands and its result.
+//! What is reported of an operation whose exception is watched: its operands and its result.
 
 use penfuzz_cc::abi::exception;
 

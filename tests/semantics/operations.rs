@@ -146,8 +146,8 @@ impl<'a> Case<'a> {
         // SAFETY: the input is as large as the function table says, and one cell holds the result.
         unsafe { (self.flags)(x.as_ptr(), output.as_mut_ptr().cast()) };
         let loses = matches!(self.site.operation, operation::TO_SIGNED | operation::TO_UNSIGNED);
-        let told = if loses { 1 << exception::INVALID } else { self.site.possible };
-        if loses || all_finite(&self.twin.target, self.function, x) { output[0] as u32 & told } else { 0 }
+        let reported = if loses { 1 << exception::INVALID } else { self.site.possible };
+        if loses || all_finite(&self.twin.target, self.function, x) { output[0] as u32 & reported } else { 0 }
     }
 
     fn run(&mut self, x: &[u8]) {

@@ -68,7 +68,7 @@ fn input(arguments: &[f64], mode: u8) -> Vec<u8> {
     arguments.iter().flat_map(|a| a.to_le_bytes()).chain([mode]).collect()
 }
 
-/// Quotients by which the four modes are told apart: in units of the last place above the truncated quotient.
+/// Quotients by which the four modes differ: in units of the last place above the truncated quotient.
 fn quotients(divided: impl Fn(f64, f64) -> f64) -> [u64; 3] {
     [(1.0, 10.0), (1.0, 3.0), (-1.0, 3.0)].map(|(a, b)| {
         let truncated = if b > 5.0 { 0x3fb9_9999_9999_9999 } else { 0x3fd5_5555_5555_5555 };

@@ -10,9 +10,9 @@ use libafl_bolts::rands::Rand;
 
 use super::LocalMinimizer;
 use crate::{
-    basinhopping::kick,
     dictionary::Dictionary,
     evaluate::{RepresentingFunction, Stop},
+    kick::kick,
     view::Layout,
 };
 

@@ -1,0 +1,69 @@
+//! Kicks: the perturbation by which a search leaves a local minimum, or looks around a point.
+
+use libafl_bolts::rands::Rand;
+
+use crate::{
+    dictionary::Dictionary,
+    line,
+    moves::{At, random_candidate},
+    structured,
+    view::{Layout, Slot},
+};
+
+/// Replaces a random number of `x`, and with probability 1/3 each time a further one.
+///
+/// The new value is with probability 1/4 a [structured] value, with 1/4 a random step on the ULP line, and else a
+/// random candidate of the [moves](crate::moves). It may be NaN or infinite, and may equal the old one. Does nothing
+/// for an empty layout. Does not allocate.
+///
+/// # Panics
+/// If `x` is shorter than the layout.
+pub fn kick<R: Rand>(rng: &mut R, layout: &Layout, dictionary: &Dictionary, x: &mut [u8]) {
+    if layout.is_empty() {
+        return;
+    }
+    loop {
+        let index = rng.below_or_zero(layout.len());
+        let slot = layout.slots()[index];
+        let raw = match rng.below_or_zero(4) {
+            0 => structured::value(rng, slot.kind, dictionary),
+            1 => random_step(rng, slot, x),
+            _ => random_candidate(rng, &At::new(x, layout, index, dictionary)),
+        };
+        slot.set(x, raw);
+        if rng.below_or_zero(3) != 0 {
+            return;
+        }
+    }
+}
+
+/// Raw bits of the value some steps above or below the present one. Every binary magnitude of the number of steps is
+/// equally likely.
+fn random_step<R: Rand>(rng: &mut R, slot: Slot, x: &[u8]) -> u64 {
+    let steps = rng.next() >> (64 - slot.kind.bits()) >> rng.below_or_zero(slot.kind.bits() as usize);
+    let rising = rng.coinflip(0.5);
+    line::raw(slot.kind, line::step(slot.kind, slot.position(x), rising, steps.max(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use libafl_bolts::rands::StdRand;
+
+    use super::*;
+
+    #[test]
+    fn kicks_change_something_most_of_the_time() {
+        let (layout, dictionary) = (Layout::doubles(16), Dictionary::general());
+        let mut rng = StdRand::with_seed(1);
+        let changed = (0..1000)
+            .filter(|_| {
+                let mut x = [0; 16];
+                layout.set_reals(&mut x, &[1.25, -7.0]);
+                let before = x;
+                kick(&mut rng, &layout, &dictionary, &mut x);
+                x != before
+            })
+            .count();
+        assert!(changed > 900, "{changed}");
+    }
+}
