@@ -123,7 +123,32 @@ fn the_plugin_example_covers_a_function_with_stock_parts() {
         run(Command::new(programs().join("examples/plugin")).arg(root().join("harnesses/quickstart/triangle.c")));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(text.contains("classify_triangle: 30 of 30 branches covered"), "{text}");
-    let lines =
-        fs::read_to_string(root().join("fuzzer/examples/plugin.rs")).expect("the example's source").lines().count();
+    let lines = fs::read_to_string(root().join("fuzzer/engine/examples/plugin.rs"))
+        .expect("the example's source")
+        .lines()
+        .count();
     assert!(lines < 120, "the example has {lines} lines, it should stay below 120");
+}
+
+#[test]
+fn the_harness_example_adds_the_stage_to_a_stock_fuzzer_with_an_edge_map() {
+    let fixture = root().join("tests/fixtures/fuzzer_harness.c");
+    let output = run(Command::new(programs().join("examples/harness")).arg(fixture).arg("20000"));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.starts_with("6 of 6 branches covered") && text.contains("1 crashes"), "{text}");
+    // The edge map of libafl_targets alone keeps inputs as well: SanCov counts.
+    let fixture = root().join("tests/fixtures/fuzzer_harness.c");
+    let output = run(Command::new(programs().join("examples/harness")).arg(fixture).args(["2000", "map"]));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let kept =
+        text.split(", ").find_map(|part| part.strip_suffix(" inputs kept")).and_then(|n| n.parse::<usize>().ok());
+    assert!(kept.is_some_and(|n| n >= 2), "{text}");
+}
+
+#[test]
+fn the_goal_example_finds_an_input_that_runs_a_line() {
+    let quadratic = root().join("harnesses/quickstart/quadratic.c");
+    let output = run(Command::new(programs().join("examples/goal")).arg(quadratic).args(["quadratic_roots", "38"]));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.starts_with("quadratic_roots["), "{text}");
 }
