@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-use crate::support::{Dir, fixture, open_branches, pen_cc, quickstart};
+use crate::support::{Dir, fixture, open_branches, pen_cc, quickstart, skip};
 
 fn covers(target: &Path, arguments: &str, covered: usize, total: usize) {
     let dir = Dir::new();
@@ -147,7 +147,7 @@ fn clang() -> Option<PathBuf> {
 
 fn llvm_ir(flag: &str, file: &str) {
     let Some(clang) = clang() else {
-        eprintln!("skipped: there is no clang-{}", penfuzz_cc::LLVM_MAJOR);
+        skip(&format!("clang {}", penfuzz_cc::LLVM_MAJOR), "it is not in the PATH");
         return;
     };
     let dir = Dir::new();

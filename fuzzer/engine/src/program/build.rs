@@ -197,3 +197,28 @@ fn explain(source: &Path, what: &str, e: penfuzz_cc::Error) -> Error {
         other => Error::from_source(other),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use proptest::prelude::*;
+
+    use super::dependencies;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn any_text_is_read(rule in "(?s).{0,200}") {
+            prop_assert!(dependencies(&rule).iter().all(|file| !file.as_os_str().is_empty()));
+        }
+
+        #[test]
+        fn names_with_spaces_and_broken_lines_are_read_back(names in prop::collection::vec("[a-z./]{1,8}( [a-z./]{1,8})?", 0..6)) {
+            let list: Vec<String> = names.iter().map(|name| name.replace(' ', "\\ ")).collect();
+            let rule = format!("out.o: {}\n", list.join(" \\\n  "));
+            prop_assert_eq!(dependencies(&rule), names.iter().map(PathBuf::from).collect::<Vec<_>>());
+        }
+    }
+}
