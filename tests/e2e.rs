@@ -46,6 +46,8 @@ mod readable;
 mod resume;
 #[path = "e2e/rounding.rs"]
 mod rounding;
+#[path = "e2e/strangers.rs"]
+mod strangers;
 #[path = "e2e/suites.rs"]
 mod suites;
 #[path = "e2e/support.rs"]

@@ -1,0 +1,1 @@
+//! Directories that other people own or fill.

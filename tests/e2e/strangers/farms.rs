@@ -1,0 +1,1 @@
+//! Forged messages in a farm, from the same machine and from others.

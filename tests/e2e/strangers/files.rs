@@ -1,0 +1,1 @@
+//! Files that are no regular files, or endless, or huge.

@@ -1,0 +1,1 @@
+//! Hostile clients of the metrics server.

@@ -1,0 +1,1 @@
+//! Targets that attack the process that runs them.

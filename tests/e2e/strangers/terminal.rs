@@ -1,0 +1,1 @@
+//! Foreign text on terminals and pages, closed pipes, full devices.

@@ -1,0 +1,1 @@
+//! Campaigns of strangers, and the cache.
