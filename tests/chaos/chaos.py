@@ -12,12 +12,15 @@ import argparse
 import json
 import os
 import random
+import secrets
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from pathlib import Path
 
 import target
@@ -52,6 +55,18 @@ def processes(root: int) -> dict[int, str]:
     return {p: names[p] for p in below}
 
 
+def covered_in(report: dict) -> set:
+    """The branches that a report says were taken."""
+    taken = ("saturated", "covered", "covered_by_crash")
+    return {(s["line"], s["column"], b["outcome"]) for s in report["sites"] for b in s["branches"] if b["status"] in taken}
+
+
+def free_port() -> int:
+    with socket.socket() as any_port:
+        any_port.bind(("127.0.0.1", 0))
+        return any_port.getsockname()[1]
+
+
 def memory_mb(pids) -> float:
     """Private memory (RssAnon) of these processes together, in MB."""
     total = 0
@@ -81,7 +96,12 @@ class Farm:
         self.mounted = mount(self.disk)
         self.out = self.disk / "out"
         self.source = work / "ladder.c"
-        self.source.write_text(target.source(options.seed))
+        self.source.write_text(target.source(options.seed, hostile=options.hostile))
+        self.ports = [free_port(), free_port()] if options.hostile else None
+        self.scrapes: list[float] = []
+        secret = work / "secret"
+        secret.touch(0o600)
+        secret.write_text(secrets.token_hex(32))
         self.clock = work / "clock"
         self.clock.write_text("+0\n")
         self.log = open(work / "log", "ab")
@@ -108,6 +128,9 @@ class Farm:
     def start(self):
         command = [self.options.penfuzz, str(self.source), "--cores", self.options.cores, "-o", str(self.out)]
         command += ["--max-time", "100h", "--seed", str(self.options.seed), "--monitor", "lines"]
+        if self.ports:
+            command += ["--broker-port", str(self.ports[0]), "--broker-secret", str(self.work / "secret")]
+            command += ["--monitor", f"prometheus=127.0.0.1:{self.ports[1]}"]
         self.process = subprocess.Popen(
             command, env=self.environment(), stdout=self.log, stderr=self.log, start_new_session=True
         )
@@ -145,8 +168,44 @@ class Farm:
                     pass
         return found
 
+    def attack(self, seconds: float):
+        """Starts the attacker; `None` when nobody is to attack."""
+        if not self.ports:
+            return None
+        command = [sys.executable, Path(__file__).with_name("attacker.py"), "--seconds", str(seconds)]
+        command += ["--broker", str(self.ports[0]), "--metrics", str(self.ports[1]), "--seed", str(self.options.seed)]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+    def scrape(self):
+        """Reads the metrics, while others attack the port."""
+        began = time.monotonic()
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.ports[1]}/metrics", timeout=20) as answer:
+                if b"penfuzz" not in answer.read():
+                    raise Failure("the metrics are empty")
+        except OSError as error:
+            if self.process.poll() is None:
+                raise Failure(f"the metrics cannot be read: {error}") from None
+        self.scrapes.append(time.monotonic() - began)
+
+    def check_anew(self):
+        """Evaluates all kept inputs in a new campaign: what the report claims must be taken there too."""
+        seeds, out = self.work / "seeds", self.work / "anew"
+        seeds.mkdir()
+        for i, content in enumerate(self.files().values()):
+            (seeds / f"{i:06}").write_bytes(content)
+        command = [self.options.penfuzz, str(self.source), "-i", str(seeds), "-o", str(out), "--search", "random"]
+        done = subprocess.run([*command, "--max-evals", "1", "--quiet"], capture_output=True, text=True)
+        if done.returncode not in (0, 3):
+            raise Failure(f"the kept inputs cannot be evaluated anew: {done.stderr[-500:]}")
+        forged = self.covered - covered_in(json.loads((out / "report.json").read_text()))
+        if forged:
+            raise Failure(f"no kept input takes {sorted(forged)}")
+
     def look(self):
         self.alive()
+        if self.ports:
+            self.scrape()
         self.check_files()
 
     def check_files(self):
@@ -165,10 +224,7 @@ class Farm:
             report = json.loads((self.out / "report.json").read_text())
         except (OSError, ValueError):
             return None
-        taken = ("saturated", "covered", "covered_by_crash")
-        covered = {
-            (s["line"], s["column"], b["outcome"]) for s in report["sites"] for b in s["branches"] if b["status"] in taken
-        }
+        covered = covered_in(report)
         if not self.covered <= covered:
             raise Failure(f"the report has lost {sorted(self.covered - covered)}")
         self.covered = covered
@@ -360,8 +416,10 @@ def run(options) -> int:
     failures: list[str] = []
     end = time.monotonic() + options.minutes * 60
     farm.start()
+    attacker = None
     try:
         farm.wait_for_progress(60)
+        attacker = farm.attack(options.minutes * 60)
         while time.monotonic() < end:
             time.sleep(rng.uniform(1, options.pause))
             farm.look()
@@ -387,6 +445,7 @@ def run(options) -> int:
         report = farm.look_at_report()
         if report["branches"]["covered"] < farm.announced:
             raise Failure(f"{farm.announced} branches were announced, the report has {report['branches']['covered']}")
+        farm.check_anew()
     except Failure as failure:
         failures.append(str(failure))
     except OSError as error:
@@ -395,6 +454,9 @@ def run(options) -> int:
         left = farm.alive()
         for pid in left:
             os.kill(pid, signal.SIGKILL)
+        if attacker and failures:
+            attacker.kill()
+    attacks = attacker.communicate()[0] if attacker else None
     time.sleep(1)
     if shared_bytes(farm.seen):
         failures.append(f"{shared_bytes(farm.seen)} bytes of shared memory are left")
@@ -414,6 +476,8 @@ def run(options) -> int:
             "median": sorted(recoveries)[len(recoveries) // 2] if recoveries else None,
             "most": max(recoveries, default=None),
         },
+        "attacker": json.loads(attacks) if attacks else None,
+        "scrapes": {"number": len(farm.scrapes), "slowest_seconds": max(farm.scrapes, default=None)},
         "files": len(farm.known),
         "branches": {"announced": farm.announced, "in_report": len(farm.covered)},
         "memory_mb": {
@@ -455,6 +519,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--pause", type=float, default=8, help="longest pause between disturbances, in seconds")
     parser.add_argument("--limit-mb", type=float, default=1500, help="most memory of all processes together")
+    parser.add_argument("--hostile", action="store_true", help="attack the ports, with a hostile target")
     parser.add_argument("--work", default=None, help="where to work")
     return run(parser.parse_args())
 

@@ -111,7 +111,6 @@ fn a_killed_supervisor_leaves_nothing_and_is_resumed() {
     let mut running = farm(&dir, "-i seeds");
     running.until("the secret", || covered_by(&dir, "c1") == Some(5));
     let family: Vec<u32> = children(running.pid()).into_iter().map(|(pid, _)| pid).collect();
-    assert!(shared_memory_of(&family) > 0, "the clients share memory");
     running.signal(libc::SIGKILL);
     let _ = running.wait();
     dir.until_unlocked("out");
@@ -176,7 +175,7 @@ fn a_port_that_is_taken_is_told_at_once() {
     let dir = Dir::new();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("some port is free");
     let port = taken.local_addr().expect("it has an address").port();
-    let run = dir.fuzz(fixture("floats.c"), &format!("--cores 0 --broker-port {port}")).exits(1);
+    let run = dir.fuzz(fixture("floats.c"), &format!("--insecure --broker-port {port}")).exits(1);
     run.says(&format!("cannot listen on 127.0.0.1 port {port}")).says("give another --broker-port");
 }
 

@@ -7,7 +7,7 @@ use std::{
     fs::{self, File},
     io::{Read, Seek},
     os::unix::{
-        fs::FileExt,
+        fs::{FileExt, PermissionsExt},
         process::{CommandExt, ExitStatusExt},
     },
     path::{Path, PathBuf},
@@ -78,6 +78,13 @@ impl Dir {
         let path = self.path(name);
         fs::create_dir_all(path.parent().expect("a file lies in a directory")).expect("directories can be made");
         fs::write(&path, content).expect("a file in a temporary directory can be written");
+        path
+    }
+
+    /// Writes a file in it that only this user can read.
+    pub fn secret(&self, name: &str, content: &[u8]) -> PathBuf {
+        let path = self.file(name, content);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("the mode of an own file can be set");
         path
     }
 

@@ -161,21 +161,8 @@ pub struct Args {
     #[arg(long, value_parser = choices::scope())]
     scope: Option<ScopeKind>,
 
-    /// Run one client on each of these cores (0-3, or 0,2); clients share their finds [default: one client on any core].
-    #[arg(long, value_name = "LIST", value_parser = values::cores)]
-    cores: Option<Cores>,
-
-    /// Port of the broker, which passes finds between clients and machines [default: any free port].
-    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
-    broker_port: Option<u16>,
-
-    /// Address on which brokers of other machines can connect. They need no password: use a private network.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
-    broker_address: IpAddr,
-
-    /// Broker of another machine to exchange finds with; may be repeated.
-    #[arg(long = "remote-broker", value_name = "HOST:PORT", value_parser = values::host_and_port)]
-    remote_brokers: Vec<String>,
+    #[command(flatten)]
+    farm: FarmArgs,
 
     /// Corpus of another fuzzer (AFL++, libFuzzer) to import from while running; may be repeated.
     #[arg(long, value_name = "DIR")]
@@ -192,6 +179,47 @@ pub struct Args {
     /// Print no progress and no summary.
     #[arg(long, short)]
     pub(super) quiet: bool,
+}
+
+/// Several clients, and several machines.
+#[derive(Debug, Clone, clap::Args)]
+struct FarmArgs {
+    /// Run one client on each of these cores (0-3, or 0,2); clients share their finds [default: one client on any core].
+    #[arg(long, value_name = "LIST", value_parser = values::cores)]
+    cores: Option<Cores>,
+
+    /// Port on which brokers of other machines can connect; needs --broker-secret [default: none].
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    broker_port: Option<u16>,
+
+    /// Address on which brokers of other machines can connect.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    broker_address: IpAddr,
+
+    /// Broker of another machine to exchange finds with; may be repeated.
+    #[arg(long = "remote-broker", value_name = "HOST:PORT", value_parser = values::host_and_port)]
+    remote_brokers: Vec<String>,
+
+    /// File with 32 or more secret bytes, the same on all machines of the farm: it encrypts and authenticates their links.
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    broker_secret: Option<PathBuf>,
+
+    /// Connect to other machines without a secret: whoever reaches the port can take part, so only for networks of your own.
+    #[arg(long)]
+    insecure: bool,
+}
+
+impl FarmArgs {
+    fn to_options(&self) -> Farm {
+        Farm {
+            cores: self.cores.clone().map(|c| c.0).unwrap_or_default(),
+            broker_port: self.broker_port,
+            broker_address: self.broker_address,
+            remote_brokers: self.remote_brokers.clone(),
+            secret: self.broker_secret.clone(),
+            insecure: self.insecure,
+        }
+    }
 }
 
 fn minimizers() -> PossibleValuesParser {
@@ -253,12 +281,7 @@ pub(super) fn campaign(args: &Args, goals: Goals) -> Result<Finished, Error> {
         sync: args.sync.clone(),
         monitors: args.monitors.clone(),
         quiet: args.quiet,
-        farm: Farm {
-            cores: args.cores.clone().map(|c| c.0).unwrap_or_default(),
-            broker_port: args.broker_port,
-            broker_address: args.broker_address,
-            remote_brokers: args.remote_brokers.clone(),
-        },
+        farm: args.farm.to_options(),
     };
     campaign::run(&options)
 }

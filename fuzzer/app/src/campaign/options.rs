@@ -112,21 +112,34 @@ impl Options {
 pub struct Farm {
     /// One client per core, bound to it; empty for one client that is bound to none.
     pub cores: Vec<usize>,
-    /// The port that the broker listens on; any free one by default.
+    /// The port for brokers of other machines; by default none, or any free one if `broker_address` is not the loopback device.
     pub broker_port: Option<u16>,
     /// The address that other machines may connect to.
     pub broker_address: IpAddr,
     /// `HOST:PORT` of the brokers of other machines.
     pub remote_brokers: Vec<String>,
+    /// The file with the secret that all machines share.
+    pub secret: Option<PathBuf>,
+    /// Connect to other machines also without a secret.
+    pub insecure: bool,
 }
 
 impl Farm {
     /// Does the campaign need a broker: has it several clients, or is it connected to other machines?
     #[must_use]
     pub fn is_needed(&self) -> bool {
-        !self.cores.is_empty()
-            || !self.remote_brokers.is_empty()
-            || self.broker_port.is_some()
-            || !self.broker_address.is_loopback()
+        !self.cores.is_empty() || self.is_connected()
+    }
+
+    /// Is it connected to other machines?
+    #[must_use]
+    pub fn is_connected(&self) -> bool {
+        self.has_port() || !self.remote_brokers.is_empty()
+    }
+
+    /// May brokers of other machines connect?
+    #[must_use]
+    pub fn has_port(&self) -> bool {
+        self.broker_port.is_some() || !self.broker_address.is_loopback()
     }
 }

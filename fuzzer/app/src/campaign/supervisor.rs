@@ -138,6 +138,9 @@ impl<'a> Supervisor<'a> {
     }
 
     fn poll_clients(&mut self) -> Result<(), Error> {
+        for message in self.farm.as_mut().map(FarmProcesses::print_messages).into_iter().flatten() {
+            self.display.warn(&message);
+        }
         for i in 0..self.clients.len() {
             for message in self.clients[i].print_messages() {
                 self.display.warn(&message);
@@ -215,8 +218,12 @@ fn farm_clients(options: &Options, farm: &FarmProcesses) -> Result<Vec<Client>, 
         if options.farm.cores.is_empty() { vec![None] } else { options.farm.cores.iter().copied().map(Some).collect() };
     let client = |(number, core)| {
         let dir = farm.dir().join(cluster::client_name(number));
-        let member =
-            FarmMember { root: farm.dir().to_path_buf(), role: Role::of(number), broker_info: farm.broker_info() };
+        let member = FarmMember {
+            root: farm.dir().to_path_buf(),
+            role: Role::of(number),
+            broker_info: farm.broker_info(),
+            sockets: farm.sockets(),
+        };
         Client::new(ClientConfig { number, clients: cores.len(), dir: Some(dir), farm: Some(member) }, core)
     };
     cores.iter().copied().enumerate().map(client).collect()

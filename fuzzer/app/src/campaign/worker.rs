@@ -1,7 +1,13 @@
 //! The worker: loads the target, runs the stages until the end, writes the report.
 
 use core::sync::atomic::Ordering;
-use std::{os::unix::process::parent_id, path::PathBuf, sync::Arc, time::Instant};
+use std::{
+    os::unix::{net::UnixDatagram, process::parent_id},
+    path::PathBuf,
+    rc::Rc,
+    sync::Arc,
+    time::Instant,
+};
 
 use libafl::{
     HasMetadata, corpus::InMemoryCorpus, events::SimpleEventManager, inputs::BytesInput, monitors::NopMonitor,
@@ -24,7 +30,7 @@ use penfuzz_engine::{
 use penfuzz_mutators::{dictionary::Dictionary, havoc::numeric_mutations, view::Layout};
 
 use super::{
-    cluster::{self, BrokerInfo, Role, broker_client::BrokerClient},
+    cluster::{self, BrokerInfo, Role, broker_client::BrokerClient, sockets::Sockets},
     options::{Options, SearchKind},
     prepare::Prepared,
     worker::disk::Disk,
@@ -86,8 +92,10 @@ pub struct FarmMember {
     pub root: PathBuf,
     /// Its stages, if the search has roles.
     pub role: Role,
-    /// How the broker is reached.
+    /// Which broker runs.
     pub broker_info: &'static BrokerInfo,
+    /// The connections to it.
+    pub sockets: Rc<Sockets>,
 }
 
 /// Runs a worker of one client in this process, until the end of the campaign or until the worker is worn out. The program began
@@ -97,6 +105,8 @@ pub struct FarmMember {
 /// The function cannot be found or called, or files cannot be written.
 pub fn run(options: &Options, place: &ClientConfig, begun: Instant, shm: &'static WorkerShm) -> Result<End, Error> {
     disconnect_output()?;
+    // Before the target is loaded: it gets the socket of this client only.
+    let socket = place.farm.as_ref().and_then(|farm| farm.sockets.take_client_end(place.number));
     let prepared = Prepared::load(options)?;
     let dir = match (&place.farm, &place.dir) {
         (Some(_), Some(dir)) => dir.clone(),
@@ -113,7 +123,7 @@ pub fn run(options: &Options, place: &ClientConfig, begun: Instant, shm: &'stati
     if place.farm.is_none() {
         prepared.write_manifest(options, &dir)?;
     }
-    let campaign = Campaign::new(options, place, prepared, store, begun, shm)?;
+    let campaign = Campaign::new(options, place, prepared, store, socket, begun, shm)?;
     campaign.hold_target();
     campaign.run()
 }
@@ -142,8 +152,9 @@ fn disconnect_output() -> Result<(), Error> {
 struct Campaign<'a> {
     options: &'a Options,
     place: &'a ClientConfig,
-    broker_client: Option<BrokerClient>,
-    sent_generation: u64,
+    exchange: Option<share_finds::Exchange>,
+    /// The generation of the saturated set, and the faults, when finds were sent last.
+    sent: (u64, usize),
     scope: Scope,
     store: Store,
     hold: Sandbox,
@@ -170,6 +181,7 @@ impl<'a> Campaign<'a> {
         place: &'a ClientConfig,
         prepared: Prepared,
         mut store: Store,
+        socket: Option<UnixDatagram>,
         begun: Instant,
         shm: &'static WorkerShm,
     ) -> Result<Self, Error> {
@@ -200,16 +212,17 @@ impl<'a> Campaign<'a> {
         // The supervisor counts the evaluations of several clients.
         let most = options.max_evals.filter(|_| place.farm.is_none()).unwrap_or(u64::MAX);
         let clock = Clock::new(most, &shm.stop);
-        let broker_client = place.farm.as_ref().map(|farm| {
+        let exchange = place.farm.as_ref().zip(socket).map(|(farm, socket)| {
             let f = evaluator.function();
             let inputs = StableHash::new().text(&f.symbol).flag(f.has_rounding).count(evaluator.input_size()).finish();
-            BrokerClient::new(farm.broker_info, inputs, of_text(&fingerprint), &place.name())
+            let client = BrokerClient::new(farm.broker_info, socket, inputs, of_text(&fingerprint), &place.name());
+            share_finds::Exchange::new(client)
         });
         Ok(Self {
             options,
             place,
-            broker_client,
-            sent_generation: 0,
+            exchange,
+            sent: (0, 0),
             scope,
             store,
             hold,

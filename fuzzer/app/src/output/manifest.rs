@@ -121,6 +121,8 @@ impl Manifest {
                 broker_port: None,
                 broker_address: Ipv4Addr::LOCALHOST.into(),
                 remote_brokers: Vec::new(),
+                secret: None,
+                insecure: false,
             },
         }
     }

@@ -35,6 +35,9 @@ pub struct Spent {
     /// What other clients have spent, by client and branch.
     #[serde(default)]
     elsewhere: BTreeMap<u64, BTreeMap<u32, u64>>,
+    /// Per branch: what unverified clients claim to have spent, at most [`GIVE_UP_AFTER`]; empty for nothing.
+    #[serde(skip)]
+    doubts: Vec<u64>,
 }
 
 impl_serdeany!(Spent);
@@ -79,6 +82,21 @@ impl Spent {
         branches.iter().map(|(b, _)| *b as usize).filter(spent).collect()
     }
 
+    /// Notes that a client whose word does not count claims to have spent `evaluations` on a branch. Its turn comes later then;
+    /// it is not given up earlier.
+    pub fn doubt(&mut self, branch: usize, evaluations: u64) {
+        let n = self.evaluations.len();
+        if branch < n {
+            self.doubts.resize(n, 0);
+            self.doubts[branch] = self.doubts[branch].max(evaluations.min(GIVE_UP_AFTER));
+        }
+    }
+
+    /// What decides whose turn it is: the branch with the least is next.
+    fn priority(&self, branch: usize) -> u64 {
+        self.evaluations[branch] + self.doubts.get(branch).copied().unwrap_or(0)
+    }
+
     /// Evaluations that all clients together have spent on a branch, as far as their messages have arrived.
     fn in_all(&self, branch: usize) -> u64 {
         let others = self.elsewhere.values().filter_map(|of| of.get(&(branch as u32)));
@@ -94,7 +112,7 @@ impl Spent {
             saturation
                 .uncovered()
                 .filter(|b| saturation.is_given_up(*b) == given_up && saturation.is_site_reached(*b))
-                .min_by_key(|b| (self.evaluations[*b], (*b + n - from) % n))
+                .min_by_key(|b| (self.priority(*b), (*b + n - from) % n))
         };
         least(false).or_else(|| if again { least(true) } else { None })
     }

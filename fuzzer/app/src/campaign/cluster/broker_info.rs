@@ -1,4 +1,4 @@
-//! Memory that supervisor, broker and clients share: how the broker is reached, and the state of its links.
+//! Memory that supervisor, broker and clients share: which broker it is, and the state of its links.
 //!
 //! The supervisor writes the public port before the first fork; only the broker writes the rest. At most one broker lives.
 
@@ -30,10 +30,8 @@ pub struct PeerCell {
 #[repr(C)]
 #[derive(Debug)]
 pub struct BrokerInfo {
-    /// Incremented by every broker once it can be reached; 0 before the first.
+    /// Incremented by every broker once it reads messages; 0 before the first.
     generation: AtomicU32,
-    /// The port on the loopback device where clients attach.
-    port: AtomicU32,
     /// Counts the broker's polls of the clients, as a sign of life.
     pub beat: AtomicU64,
     /// The port where brokers of other machines may connect; 0 for none.
@@ -54,17 +52,15 @@ impl BrokerInfo {
         shared_memory::map().ok_or_else(|| Error::new("cannot share memory between the clients"))
     }
 
-    /// Publishes that a new broker can be reached at `port`.
-    pub fn announce(&self, port: u16) {
-        self.port.store(u32::from(port), Ordering::Relaxed);
+    /// Publishes that a new broker reads messages.
+    pub fn announce(&self) {
         self.generation.fetch_add(1, Ordering::Release);
     }
 
-    /// The generation of the broker and its port; `None` before the first.
+    /// The generation of the broker; 0 before the first.
     #[must_use]
-    pub fn broker(&self) -> Option<(u32, u16)> {
-        let generation = self.generation.load(Ordering::Acquire);
-        (generation > 0).then(|| (generation, self.port.load(Ordering::Relaxed) as u16))
+    pub fn generation(&self) -> u32 {
+        self.generation.load(Ordering::Acquire)
     }
 
     /// The cell of a peer, by its address: the one it had before, or a free one. `None` when all are used.

@@ -9,8 +9,7 @@ fn body() -> impl Strategy<Value = Body> {
     prop_oneof![
         vec(any::<u8>(), 0..64).prop_map(Body::Input),
         any::<u32>().prop_map(Body::GivenUp),
-        any::<u64>().prop_map(Body::Fault),
-        any::<u32>().prop_map(Body::CoveredByCrash),
+        (vec(any::<u8>(), 0..64), any::<bool>()).prop_map(|(bytes, is_costly)| Body::Failing { bytes, is_costly }),
         (any::<u64>(), vec(any::<(u32, u64)>(), 0..8)).prop_map(|(client, branches)| Body::Spent { client, branches }),
     ]
 }

@@ -1,12 +1,14 @@
 //! Several clients, and several machines.
 //!
 //! The supervisor starts one worker per core, each with shared memory and an output directory of its own (`DIR/c0`, `DIR/c1`, …)
-//! in AFL++'s layout, and a [`broker`]: LibAFL's LLMP, over which clients send each other what they find ([`message`]). Each
-//! client evaluates what it receives. The broker also has the links to brokers of other machines ([`peer_link`]). A
-//! [`reporter`] makes one report of all directories.
+//! in AFL++'s layout, and a [`broker`], over which clients send each other what they find ([`message`]). Each client evaluates
+//! what it receives. Broker and clients are connected by [`sockets`] that they inherit from the supervisor. The broker also has
+//! the links to brokers of other machines ([`peer_link`]), which are encrypted with a common [`secret`]. A [`reporter`] makes one
+//! report of all directories.
 //!
 //! LibAFL's `Launcher` is not used: it forks, binds and waits, which the supervisor has to do anyway, and it cannot replace a
-//! client that was killed (its respawner panics, and the launcher never ends).
+//! client that was killed (its respawner panics, and the launcher never ends). Its LLMP is not used either: clients attach to
+//! its broker over a TCP port of the loopback device, to which every user of the machine can connect.
 
 pub mod broker;
 pub mod broker_client;
@@ -17,7 +19,8 @@ mod message_props;
 pub mod peer_link;
 pub mod reporter;
 pub mod role;
-pub mod shmem;
+pub mod secret;
+pub mod sockets;
 
 use std::path::{Path, PathBuf};
 

@@ -1,40 +1,35 @@
 //! Links between the brokers of several machines.
 //!
-//! The protocol is LLMP's between brokers. LLMP's own implementation is not used: it does not reconnect a broken link, loses its
-//! position in the stream when a message arrives slowly, and would offer other machines the shared memory of this one. This
-//! implementation is a client of the broker. It notices a dead link within half a minute and connects again. Nothing is lost
-//! then: the broker sends a new client all messages, and the other broker drops those that it has.
+//! LLMP's links between brokers are not used: they have no authentication, do not reconnect, and lose their position in the stream
+//! when a message arrives slowly. A link here is an encrypted connection ([`Sealed`]) in a thread of its own. It notices that
+//! the other side is gone within half a minute, and connects again. Nothing is lost then: a broker sends all messages over a
+//! new link, and the other one drops those that it has.
 
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::{
-    collections::HashSet,
-    io::{self, Read, Write},
-    net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs},
+    collections::{HashSet, VecDeque},
+    io::{self, ErrorKind},
+    net::{IpAddr, Shutdown, TcpListener, TcpStream, ToSocketAddrs},
     os::fd::AsRawFd,
-    sync::mpsc::{Receiver, TryRecvError, channel},
+    sync::{
+        Arc, Mutex, PoisonError,
+        mpsc::{self, RecvTimeoutError, channel},
+    },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
-
-use libafl_bolts::{
-    ClientId,
-    llmp::{BrokerId, Flags, LlmpClient, Tag, TcpRequest, TcpResponse},
-    shmem::{ShMemDescription, ShMemProvider},
-};
-use penfuzz_engine::hash::of_bytes;
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{
     BrokerInfo,
     broker_info::PeerCell,
-    message::TAG,
-    shmem::{VanishingShMem, VanishingShMemProvider},
+    secret::{Sealed, Secret, Side},
 };
+use crate::campaign::worker_shm::WorkerShm;
 
 /// First and longest pause before the next attempt to connect.
 const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
 
-/// Time for connecting, and for each answer of the handshake.
+/// Time for connecting, for the handshake, and for the first message.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// TCP keep-alive: seconds of silence before the first probe, seconds between probes, and number of probes.
@@ -43,33 +38,123 @@ const KEEP_ALIVE: (i32, i32, i32) = (10, 5, 3);
 /// Milliseconds for which sent bytes may stay unconfirmed.
 const UNCONFIRMED: i32 = 25_000;
 
-/// Longest message that is received, in bytes.
-const LONGEST: u32 = 1 << 24;
-
-/// Pause between two polls of broker and link.
-const POLL_EVERY: Duration = Duration::from_millis(10);
+/// Time between two looks whether the other side is still there.
+const POLL_EVERY: Duration = Duration::from_millis(200);
 
 /// Machines that may be connected at once.
 const MOST_PEERS: usize = 64;
 
-/// LLMP's `TcpRemoteNewMessage`, whose members are private.
-#[derive(Serialize, Deserialize)]
-struct Message {
-    client_id: ClientId,
-    tag: Tag,
-    flags: Flags,
-    payload: Vec<u8>,
+/// Handshakes that may be under way at once. A further one ends the oldest, which is that of a stranger: between machines with the
+/// same secret a handshake takes milliseconds.
+const HANDSHAKES: usize = 64;
+
+/// What a link tells the broker.
+#[derive(Debug)]
+pub enum FromLink {
+    /// A new one; it wants all messages, at `to`.
+    Joined {
+        /// Its number.
+        id: u64,
+        /// For messages to it.
+        to: mpsc::Sender<Arc<[u8]>>,
+    },
+    /// A message has arrived.
+    Message {
+        /// The number of the link.
+        id: u64,
+        /// The message.
+        message: Vec<u8>,
+    },
+    /// It is broken.
+    Left {
+        /// Its number.
+        id: u64,
+    },
 }
 
-/// Keeps a link to the broker at `address`, for ever; `port` is the one of this machine's broker on the loopback device.
-pub fn connect(address: &str, port: u16, info: &'static BrokerInfo) {
-    let cell = info.peer(address);
+/// What all links of a broker share.
+pub struct Links {
+    info: &'static BrokerInfo,
+    to_broker: mpsc::Sender<FromLink>,
+    secret: Secret,
+    next_id: AtomicU64,
+    accepted: AtomicUsize,
+    /// Numbers and connections of the handshakes under way, the oldest first.
+    handshakes: Mutex<VecDeque<(u64, TcpStream)>>,
+    warnings: Mutex<Warnings>,
+}
+
+/// Messages to the user, each once.
+struct Warnings {
+    shm: &'static WorkerShm,
+    sent: HashSet<String>,
+}
+
+/// Warnings that are remembered: a network of strangers must not fill the memory.
+const WARNINGS: usize = 64;
+
+impl Links {
+    /// Links that bring messages `to_broker`; warnings to the user go to `shm`.
+    #[must_use]
+    pub fn new(
+        info: &'static BrokerInfo,
+        to_broker: mpsc::Sender<FromLink>,
+        secret: Secret,
+        shm: &'static WorkerShm,
+    ) -> Self {
+        Self {
+            info,
+            to_broker,
+            secret,
+            next_id: AtomicU64::new(0),
+            accepted: AtomicUsize::new(0),
+            handshakes: Mutex::default(),
+            warnings: Mutex::new(Warnings { shm, sent: HashSet::new() }),
+        }
+    }
+
+    fn warn(&self, message: &str) {
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        if warnings.sent.len() < WARNINGS && warnings.sent.insert(message.to_owned()) {
+            warnings.shm.warn(message);
+        }
+    }
+
+    /// Notes that a handshake begins; returns its number.
+    fn begin_handshake(&self, stream: &TcpStream) -> io::Result<u64> {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let mut all = self.handshakes.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push_back((id, stream.try_clone()?));
+        if all.len() > HANDSHAKES
+            && let Some((_, oldest)) = all.pop_front()
+        {
+            // Its thread notices that.
+            let _ = oldest.shutdown(Shutdown::Both);
+        }
+        Ok(id)
+    }
+
+    fn end_handshake(&self, id: u64) {
+        self.handshakes.lock().unwrap_or_else(PoisonError::into_inner).retain(|(other, _)| *other != id);
+    }
+}
+
+/// Keeps a link to the broker at `address`, for ever.
+pub fn connect(address: &str, links: &Links) {
+    let cell = links.info.peer(address);
     let mut pause = RETRY.0;
     loop {
-        let connected = open(address).and_then(|mut stream| greet(&mut stream).map(|()| stream));
-        if let Ok(stream) = connected {
-            pause = RETRY.0;
-            let _ = exchange(&stream, port, cell);
+        match open(address).and_then(|stream| greet(stream, Side::Connects, links)) {
+            Ok(link) => {
+                pause = RETRY.0;
+                exchange(link, links, cell);
+            }
+            Err(e) if matches!(e.kind(), ErrorKind::PermissionDenied | ErrorKind::UnexpectedEof) => {
+                links.warn(&format!(
+                    "the broker at {address} refuses the connection: is its --broker-secret the same? It is tried again"
+                ));
+            }
+            Err(_) => {}
         }
         thread::sleep(pause);
         pause = (pause * 2).min(RETRY.1);
@@ -77,24 +162,35 @@ pub fn connect(address: &str, port: u16, info: &'static BrokerInfo) {
 }
 
 /// Accepts links from other machines, for ever.
-pub fn accept(listener: &TcpListener, port: u16, info: &'static BrokerInfo) {
-    static LINKS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+pub fn accept(listener: &TcpListener, links: &Arc<Links>) {
     loop {
-        let Ok((mut stream, from)) = listener.accept() else {
+        let Ok((stream, from)) = listener.accept() else {
+            // No descriptor is free, for example.
             thread::sleep(RETRY.0);
             continue;
         };
-        if LINKS.load(Ordering::Relaxed) >= MOST_PEERS {
-            continue;
-        }
-        LINKS.fetch_add(1, Ordering::Relaxed);
+        let Ok(handshake) = links.begin_handshake(&stream) else { continue };
+        let links = Arc::clone(links);
         thread::spawn(move || {
-            if answer(&mut stream).is_ok() {
-                let _ = exchange(&stream, port, info.peer(&from.ip().to_string()));
+            let link = greet(stream, Side::Accepts, &links);
+            links.end_handshake(handshake);
+            match link {
+                Ok(link) => serve(link, from.ip(), &links),
+                Err(e) if e.kind() == ErrorKind::PermissionDenied => links.warn(&format!(
+                    "a connection from {} is refused: it has another --broker-secret, or is no penfuzz",
+                    from.ip()
+                )),
+                Err(_) => {}
             }
-            LINKS.fetch_sub(1, Ordering::Relaxed);
         });
     }
+}
+
+fn serve(link: Link, from: IpAddr, links: &Links) {
+    if links.accepted.fetch_add(1, Ordering::Relaxed) < MOST_PEERS {
+        exchange(link, links, links.info.peer(&from.to_string()));
+    }
+    links.accepted.fetch_sub(1, Ordering::Relaxed);
 }
 
 fn open(address: &str) -> io::Result<TcpStream> {
@@ -108,98 +204,64 @@ fn open(address: &str) -> io::Result<TcpStream> {
     Err(last)
 }
 
-/// The handshake of the side that connects.
-fn greet(stream: &mut TcpStream) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    let TcpResponse::BrokerConnectHello { .. } = receive(stream)? else {
-        return Err(io::Error::other("no broker"));
-    };
-    send(stream, &TcpRequest::RemoteBrokerHello { hostname: hostname() })?;
-    let TcpResponse::RemoteBrokerAccepted { .. } = receive(stream)? else {
-        return Err(io::Error::other("refused"));
-    };
-    Ok(())
+/// A connection on which the other side has shown that it has the secret.
+struct Link {
+    sealed: Sealed,
+    sender: super::secret::Sender,
+    receiver: super::secret::Receiver,
 }
 
-/// The handshake of the side that accepts. Only brokers are accepted: a client would use the shared memory of this machine.
-fn answer(stream: &mut TcpStream) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    let broker_shmem_description = ShMemDescription::from_string_and_size("", 0);
-    send(stream, &TcpResponse::BrokerConnectHello { broker_shmem_description, hostname: hostname() })?;
-    if let TcpRequest::RemoteBrokerHello { .. } = receive(stream)? {
-        return send(stream, &TcpResponse::RemoteBrokerAccepted { broker_id: BrokerId(1) });
-    }
-    send(stream, &TcpResponse::Error { description: "only brokers may connect here".to_owned() })?;
-    Err(io::Error::other("no broker"))
+/// The handshake, and an empty message both ways.
+fn greet(stream: TcpStream, side: Side, links: &Links) -> io::Result<Link> {
+    detect_death(&stream)?;
+    let sealed = Sealed::new(stream, side, &links.secret, PATIENCE)?;
+    let (mut sender, mut receiver) = (sealed.sender(), sealed.receiver());
+    sender.send(&[])?;
+    receiver.receive(Some(Instant::now() + PATIENCE))?;
+    Ok(Link { sealed, sender, receiver })
 }
 
-/// Sends messages both ways until the link breaks.
-fn exchange(stream: &TcpStream, port: u16, cell: Option<&PeerCell>) -> io::Result<()> {
-    detect_death(stream)?;
-    let provider = VanishingShMemProvider::new().map_err(io::Error::other)?;
-    let mut broker: LlmpClient<VanishingShMem, _> =
-        LlmpClient::create_attach_to_tcp(provider, port).map_err(io::Error::other)?;
-    if let Some(cell) = cell {
-        cell.state.store(2, Ordering::Relaxed);
-    }
-    let (arrived, incoming) = channel();
-    let mut reading = stream.try_clone()?;
-    let reader = thread::spawn(move || {
-        while let Ok(message) = receive::<Message>(&mut reading) {
-            if message.tag == TAG && arrived.send(message.payload).is_err() {
-                break;
-            }
+/// Exchanges messages until the link breaks.
+fn exchange(link: Link, links: &Links, cell: Option<&PeerCell>) {
+    let set = |state| {
+        if let Some(cell) = cell {
+            cell.state.store(state, Ordering::Relaxed);
         }
-    });
-    let end = forward(&mut broker, stream, &incoming, cell);
-    if let Some(cell) = cell {
-        cell.state.store(1, Ordering::Relaxed);
+    };
+    let Link { sealed, mut sender, mut receiver } = link;
+    let (to, outgoing) = channel();
+    let id = links.next_id.fetch_add(1, Ordering::Relaxed);
+    if links.to_broker.send(FromLink::Joined { id, to }).is_err() {
+        return;
     }
-    let _ = stream.shutdown(Shutdown::Both);
-    let _ = reader.join();
-    // The broker removes this client, and unmaps its page.
-    let _ = broker.sender_mut().send_exiting();
-    end
-}
-
-fn forward(
-    broker: &mut LlmpClient<VanishingShMem, VanishingShMemProvider>,
-    mut stream: &TcpStream,
-    incoming: &Receiver<Vec<u8>>,
-    cell: Option<&PeerCell>,
-) -> io::Result<()> {
-    // What came from the other side is not sent back.
-    let mut theirs = HashSet::new();
-    loop {
-        loop {
-            match incoming.try_recv() {
-                Ok(payload) => {
-                    theirs.insert(of_bytes(&payload));
-                    broker.send_buf(TAG, &payload).map_err(io::Error::other)?;
-                    if let Some(cell) = cell {
-                        cell.received.fetch_add(1, Ordering::Relaxed);
-                    }
+    set(2);
+    thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            while let Ok(message) = receiver.receive(None) {
+                if links.to_broker.send(FromLink::Message { id, message: message.to_vec() }).is_err() {
+                    return;
                 }
-                Err(TryRecvError::Empty) => break,
-                Err(TryRecvError::Disconnected) => return Err(io::Error::other("the link is broken")),
+                if let Some(cell) = cell {
+                    cell.received.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        });
+        while !reader.is_finished() {
+            match outgoing.recv_timeout(POLL_EVERY) {
+                Ok(message) if sender.send(&message).is_err() => break,
+                Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
             }
         }
-        let me = broker.sender().id();
-        while let Some((client_id, tag, flags, payload)) =
-            broker.receiver_mut().recv_buf_with_flags().map_err(io::Error::other)?
-        {
-            if client_id != me && tag == TAG && !theirs.contains(&of_bytes(payload)) {
-                send(&mut stream, &Message { client_id, tag, flags, payload: payload.to_vec() })?;
-            }
-        }
-        thread::sleep(POLL_EVERY);
-    }
+        let _ = sealed.stream().shutdown(Shutdown::Both);
+    });
+    set(1);
+    let _ = links.to_broker.send(FromLink::Left { id });
 }
 
 /// Makes the kernel close the link when the other side is gone without closing it.
 fn detect_death(stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    stream.set_read_timeout(None)?;
     let set = |level, name, value: i32| {
         // SAFETY: a system call on an open socket, with the address and size of a local variable.
         let done = unsafe {
@@ -212,28 +274,4 @@ fn detect_death(stream: &TcpStream) -> io::Result<()> {
     set(libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, KEEP_ALIVE.1)?;
     set(libc::IPPROTO_TCP, libc::TCP_KEEPCNT, KEEP_ALIVE.2)?;
     set(libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, UNCONFIRMED)
-}
-
-/// Sends a message: its length in four bytes, most significant first, then postcard.
-fn send<T: Serialize>(stream: &mut impl Write, message: &T) -> io::Result<()> {
-    let body = postcard::to_allocvec(message).map_err(io::Error::other)?;
-    let mut bytes = (body.len() as u32).to_be_bytes().to_vec();
-    bytes.extend(body);
-    stream.write_all(&bytes)
-}
-
-fn receive<T: DeserializeOwned>(stream: &mut impl Read) -> io::Result<T> {
-    let mut length = [0; 4];
-    stream.read_exact(&mut length)?;
-    let length = u32::from_be_bytes(length);
-    if length > LONGEST {
-        return Err(io::Error::other("the length of a message is too large"));
-    }
-    let mut body = vec![0; length as usize];
-    stream.read_exact(&mut body)?;
-    postcard::from_bytes(&body).map_err(io::Error::other)
-}
-
-fn hostname() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/hostname").map_or_else(|_| "unknown".to_owned(), |n| n.trim().to_owned())
 }

@@ -6,6 +6,8 @@ use std::{
     net::TcpListener,
     os::unix::process::ExitStatusExt,
     path::{Path, PathBuf},
+    process::ExitStatus,
+    rc::Rc,
     time::{Duration, Instant},
 };
 
@@ -15,10 +17,14 @@ use penfuzz_engine::{error::Error, executor::fault::signal_name};
 use crate::{
     campaign::{
         cluster::{
-            BrokerInfo, broker,
+            BrokerInfo,
+            broker::{self, Outside},
             reporter::{self, Totals},
+            secret::Secret,
+            sockets::Sockets,
         },
-        options::Options,
+        messages::Messages,
+        options::{Farm, Options},
         supervisor::{
             client::{self, Client},
             snapshots,
@@ -43,6 +49,9 @@ const REPORTS: (f64, f64) = (5.0, 120.0);
 /// Time for a reporter, which runs every input once more.
 const REPORT_TIME: Duration = Duration::from_mins(2);
 
+/// Attempts at the last report, when the process that writes it is killed.
+const REPORT_ATTEMPTS: u32 = 3;
+
 /// Pause between two polls of the last reporter.
 const POLL_EVERY: Duration = Duration::from_millis(1);
 
@@ -56,8 +65,12 @@ pub struct FarmProcesses {
     /// Locked as long as the campaign runs.
     _lock: File,
     broker_info: &'static BrokerInfo,
+    /// The connections between broker and clients; a new broker has the same ones.
+    sockets: Rc<Sockets>,
     public: Option<TcpListener>,
+    secret: Secret,
     broker: Broker,
+    broker_messages: Messages,
     reporter: Option<i32>,
     reporter_shm: &'static WorkerShm,
     next_report: f64,
@@ -68,6 +81,7 @@ struct Broker {
     restarts: u32,
     not_before: Instant,
     last_beat: (u64, Instant),
+    shm: &'static WorkerShm,
 }
 
 impl FarmProcesses {
@@ -77,6 +91,7 @@ impl FarmProcesses {
     /// There is no such function or core, the directory is in use, or the port is.
     pub fn new(options: &Options, begun: Instant) -> Result<Self, Error> {
         check_cores(&options.farm.cores)?;
+        let secret = read_secret(options)?;
         let public = open_port(options)?;
         let dir = probe(options)?;
         let lock = directory::lock(&dir, std::process::id())?;
@@ -84,13 +99,16 @@ impl FarmProcesses {
         if let Some(address) = public.as_ref().and_then(|p| p.local_addr().ok()) {
             broker_info.public_port.store(u32::from(address.port()), Ordering::Relaxed);
         }
-        let broker = Broker { pid: 0, restarts: 0, not_before: begun, last_beat: (0, begun) };
+        let broker = Broker { pid: 0, restarts: 0, not_before: begun, last_beat: (0, begun), shm: WorkerShm::map()? };
         Ok(Self {
             dir,
             _lock: lock,
             broker_info,
+            sockets: Rc::new(Sockets::new(options.farm.cores.len().max(1))?),
             public,
+            secret,
             broker,
+            broker_messages: Messages::default(),
             reporter: None,
             reporter_shm: WorkerShm::map()?,
             next_report: REPORTS.0,
@@ -105,6 +123,16 @@ impl FarmProcesses {
     /// The memory that the broker shares with the clients.
     pub fn broker_info(&self) -> &'static BrokerInfo {
         self.broker_info
+    }
+
+    /// The connections between broker and clients.
+    pub fn sockets(&self) -> Rc<Sockets> {
+        Rc::clone(&self.sockets)
+    }
+
+    /// Prints the new messages of the broker; returns them.
+    pub fn print_messages(&mut self) -> Vec<String> {
+        self.broker_messages.print(self.broker.shm)
     }
 
     /// The broker as it is shown.
@@ -153,21 +181,23 @@ impl FarmProcesses {
             return Ok(());
         }
         broker.last_beat.1 = now;
-        let (broker_info, remote) = (self.broker_info, &options.farm.remote_brokers);
+        let (broker_info, sockets, shm) = (self.broker_info, &self.sockets, broker.shm);
         let public = self.public.as_ref().and_then(|p| p.try_clone().ok());
+        let outside = Outside { public, remote: &options.farm.remote_brokers, secret: self.secret.clone(), shm };
         broker.pid = service::start("broker", move || {
             // A thread that panics would leave the broker without the link that it served: a new broker has all links.
             // SAFETY: ends the process.
             std::panic::set_hook(Box::new(|_| unsafe { libc::_exit(1) }));
-            broker::run(broker_info, public, remote).map(|_| ())
+            broker::run(broker_info, sockets.take_broker_ends(), outside).map(|_| ())
         })?;
         Ok(())
     }
 
     /// Starts a reporter.
     fn report(&self, options: &Options, totals: Totals) -> Result<i32, Error> {
-        let (dir, shm) = (self.dir.clone(), self.reporter_shm);
+        let (dir, shm, sockets) = (self.dir.clone(), self.reporter_shm, &self.sockets);
         service::start("report", move || {
+            sockets.close();
             client::work_and_exit(shm, || reporter::write(options, &dir, totals).map(|_| worker::End::Finished))
         })
     }
@@ -187,28 +217,48 @@ impl FarmProcesses {
         if let Some(pid) = self.reporter.take() {
             let _ = wait::wait_until(pid, Instant::now());
         }
-        let shm = self.reporter_shm;
-        shm.error.set("");
-        let pid = self.report(options, totals(clients, begun, stop))?;
         let deadline = Instant::now() + REPORT_TIME;
-        let status = wait::wait_with(pid, || {
-            if second_ctrl_c.poll() || Instant::now() >= deadline {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let is_over = |second: &mut SecondCtrlC| second.poll() || Instant::now() >= deadline;
+            let status = self.last_report(options, totals(clients, begun, stop), || is_over(second_ctrl_c))?;
+            match status.signal() {
+                // Not by this process, but by a user, or by the system when memory is short.
+                Some(_) if attempts < REPORT_ATTEMPTS && !is_over(second_ctrl_c) => {}
+                Some(signal) => return Err(self.no_report(signal)),
+                None if !status.success() || self.reporter_shm.error.get().is_some() => {
+                    return Err(client::failure(self.reporter_shm));
+                }
+                None => return Ok(self.dir.clone()),
+            }
+        }
+    }
+
+    /// Runs a reporter to its end, or until `is_over`.
+    fn last_report(
+        &self,
+        options: &Options,
+        totals: Totals,
+        mut is_over: impl FnMut() -> bool,
+    ) -> Result<ExitStatus, Error> {
+        self.reporter_shm.error.set("");
+        let pid = self.report(options, totals)?;
+        let ended = wait::wait_with(pid, || {
+            if is_over() {
                 wait::kill(pid);
             }
             POLL_EVERY
-        })
-        .status;
-        if let Some(signal) = status.signal() {
-            return Err(Error::new(format!(
-                "the process that writes the report was killed ({}); what was found is in {}, and the same command goes on",
-                signal_name(signal),
-                self.dir.display()
-            )));
-        }
-        if !status.success() || shm.error.get().is_some() {
-            return Err(client::failure(shm));
-        }
-        Ok(self.dir.clone())
+        });
+        Ok(ended.status)
+    }
+
+    fn no_report(&self, signal: i32) -> Error {
+        Error::new(format!(
+            "the process that writes the report was killed ({}); what was found is in {}, and the same command goes on",
+            signal_name(signal),
+            self.dir.display()
+        ))
     }
 
     /// Ends every process that is left.
@@ -244,11 +294,24 @@ fn check_cores(cores: &[usize]) -> Result<(), Error> {
     }
 }
 
+/// The secret that the machines share. Without one, only an explicit option lets them be connected.
+fn read_secret(options: &Options) -> Result<Secret, Error> {
+    match &options.farm {
+        Farm { secret: Some(path), .. } => Secret::read(path),
+        farm if farm.is_connected() && !farm.insecure => Err(Error::new(
+            "machines are connected with a common secret only: make one with `openssl rand -hex 32 > FILE; chmod 600 FILE`, \
+             copy it to all of them, and give --broker-secret FILE everywhere; --insecure does without, for a network where \
+             nobody else is",
+        )),
+        _ => Ok(Secret::none()),
+    }
+}
+
 /// Opens the port for brokers of other machines, if the options ask for one. The supervisor owns it, so that it stays open when
 /// a broker dies.
 fn open_port(options: &Options) -> Result<Option<TcpListener>, Error> {
     let farm = &options.farm;
-    if farm.broker_port.is_none() && farm.broker_address.is_loopback() {
+    if !farm.has_port() {
         return Ok(None);
     }
     let address = (farm.broker_address, farm.broker_port.unwrap_or(0));

@@ -110,7 +110,7 @@ impl Campaign<'_> {
 
     /// An input in the size that the function takes, so that what is kept is what was evaluated: cut, and continued with
     /// zeros unless the size is an argument. `None` for one that has killed workers.
-    fn fitted(&self, mut bytes: Vec<u8>, executor: &Executor) -> Option<Vec<u8>> {
+    pub(super) fn fitted(&self, mut bytes: Vec<u8>, executor: &Executor) -> Option<Vec<u8>> {
         let evaluator = executor.evaluator();
         let given = bytes.len().min(evaluator.input_size());
         bytes.resize(evaluator.input_size(), 0);
@@ -128,7 +128,7 @@ impl Campaign<'_> {
 
     /// Notes that a worker died under this input, so that it is not imported too often. In the size that the function takes.
     pub(super) fn note_death_under(&mut self, fatal_input: &[u8]) {
-        if self.imports.is_some() {
+        if self.imports.is_some() || self.exchange.is_some() {
             let fatal_inputs = &mut self.store.saved.fatal_inputs;
             fatal_inputs.truncate(DEATHS - 1);
             fatal_inputs.insert(0, of_bytes(fatal_input));

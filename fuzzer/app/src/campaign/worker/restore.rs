@@ -93,15 +93,35 @@ impl Campaign<'_> {
         evaluator: &mut Evaluator,
         state: &mut State,
     ) -> Result<(), Error> {
-        let patience = self.options.timeout * 2 + Duration::from_secs(1);
-        let taken = fatal_input::branches_taken(evaluator, &self.scope, bytes, patience)?;
+        let taken = self.run_again(bytes, evaluator)?.map(|(_, taken)| taken);
         if taken.is_none() && death.is_from_outside() {
             return Ok(());
         }
+        self.keep_death(death, bytes, &taken.unwrap_or_default(), evaluator, state)
+    }
+
+    /// Runs an input in a process of its own: how it kills that process, and the branches that it takes before; `None` when it
+    /// does not kill.
+    pub(super) fn run_again(
+        &self,
+        bytes: &[u8],
+        evaluator: &mut Evaluator,
+    ) -> Result<Option<(Death, Vec<u32>)>, Error> {
+        fatal_input::run_again(evaluator, &self.scope, bytes, self.options.timeout * 2 + Duration::from_secs(1))
+    }
+
+    /// Records the branches and the fault of an input that kills its process.
+    pub(super) fn keep_death(
+        &mut self,
+        death: Death,
+        bytes: &[u8],
+        taken: &[u32],
+        evaluator: &Evaluator,
+        state: &mut State,
+    ) -> Result<(), Error> {
         let saturation = state.metadata_mut::<Saturation>()?;
-        let taken = taken.unwrap_or_default();
         let new: Vec<u32> = taken.iter().copied().filter(|b| !saturation.is_covered(*b as usize)).collect();
-        saturation.cover(&taken, true);
+        saturation.cover(taken, true);
         let place = new.last().or(taken.last()).map_or_else(
             || "a run that could not be repeated".to_owned(),
             |last| {
