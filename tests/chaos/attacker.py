@@ -107,6 +107,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
+    # Loaded now: nobody may not read the library.
+    "localhost".encode("idna")
     if os.getuid() == 0:
         os.setgroups([])
         os.setgid(NOBODY)

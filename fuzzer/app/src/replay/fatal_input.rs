@@ -104,7 +104,7 @@ pub fn run_again(
         shared.cells()[n].store(1, Ordering::Relaxed);
         0
     })
-    .map_err(|_| Error::new("cannot start a process that runs a killing input again"))?;
+    .map_err(|e| Error::because("cannot start a process that runs a killing input again", e))?;
     let ended = wait::wait_until(child, Instant::now() + patience);
     let is_set = |i: &usize| shared.cells()[*i].load(Ordering::Relaxed) != 0;
     if is_set(&n) {

@@ -51,6 +51,7 @@ impl Campaign<'_> {
 
     /// Writes what is due, then updates the counters. When the disk fails, everything is kept in memory and tried again.
     pub(super) fn flush(&mut self, executor: &mut Executor, state: &State) -> Result<(), Error> {
+        self.hold.come_back();
         // What is only in the journal would be lost when the journal is emptied.
         self.note_finds(state, executor.evaluator().evaluations())?;
         let done = self.write_due(executor, state)?;
@@ -167,6 +168,7 @@ impl Campaign<'_> {
     }
 
     pub(super) fn finish(mut self, stop: StopReason, executor: &mut Executor, state: &State) -> Result<End, Error> {
+        self.hold.come_back();
         self.note_finds(state, executor.evaluator().evaluations())?;
         self.remember(executor, state)?;
         let mut done = self.write_finds().and_then(|()| self.store.save());

@@ -48,9 +48,11 @@ impl Campaign<'_> {
         streams::disconnect(&[libc::STDERR_FILENO])?;
         self.shm.searching.store(1, Ordering::Release);
         let lost = self.shm.finds();
-        finds::submit(kept, fuzzer, executor, state, manager)?;
-        finds::submit(lost, fuzzer, executor, state, manager)?;
-        finds::submit(self.inputs_of_other_clients(), fuzzer, executor, state, manager)?;
+        // Read before the target runs, which may change the directory of the process.
+        let of_others = self.inputs_of_other_clients();
+        for inputs in [kept, lost, of_others] {
+            finds::submit(inputs, fuzzer, executor, state, manager)?;
+        }
         for bytes in saved_state::restore(state, &self.store.saved)? {
             fuzzer.add_input(state, executor, manager, BytesInput::new(bytes))?;
         }

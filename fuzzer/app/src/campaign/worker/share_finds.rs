@@ -222,8 +222,12 @@ impl Campaign<'_> {
             return Ok(());
         }
         let Some(fitted) = self.fitted(bytes.clone(), executor) else { return Ok(()) };
-        let Some((death, taken)) = self.run_again(&fitted, executor.evaluator_mut())? else {
-            return self.use_failing(origin, bytes, fuzzer, executor, state, manager);
+        let (death, taken) = match self.run_again(&fitted, executor.evaluator_mut()) {
+            Ok(Some(death)) => death,
+            Ok(None) => return self.use_failing(origin, bytes, fuzzer, executor, state, manager),
+            // No room for a process: the target has left too much memory behind. The worker that replaces this one gets the
+            // message again.
+            Err(_) => return Ok(()),
         };
         if self.keeps(origin) {
             self.keep_death(death, &fitted, &taken, executor.evaluator(), state)
