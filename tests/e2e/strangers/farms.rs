@@ -241,3 +241,40 @@ fn a_silent_connection_is_closed() {
     assert_eq!(closed.expect("no time limit of ours passes"), 0, "closed without a word");
     end(running).expect(true, "an end");
 }
+
+#[test]
+fn a_second_ctrl_c_ends_a_farm_within_a_second_whatever_its_clients_do() {
+    let dir = Dir::new();
+    let mut running = farm(&dir, "out", "--cores 0-1").start();
+    running.until("a status", || is_running(&dir, "out"));
+    for (pid, name) in children(running.pid()) {
+        if name.starts_with("penfuzz c") {
+            // SAFETY: a plain system call on a process that our own child started.
+            unsafe { libc::kill(pid.cast_signed(), libc::SIGSTOP) };
+        }
+    }
+    running.signal(libc::SIGINT);
+    sleep(Duration::from_millis(300));
+    let begun = Instant::now();
+    running.signal(libc::SIGINT);
+    let run = running.wait();
+    run.says("interrupted twice");
+    run.expect(begun.elapsed() < Duration::from_secs(1), "an end within a second");
+}
+
+#[test]
+fn a_report_whose_process_is_killed_is_tried_again() {
+    let dir = Dir::new();
+    let mut running = farm(&dir, "out", "--cores 0").start();
+    running.until("a status", || is_running(&dir, "out"));
+    running.signal(libc::SIGINT);
+    let supervisor = running.pid();
+    let mut killed = None;
+    running.until("a process that writes the report", || {
+        killed = children(supervisor).into_iter().find(|(_, name)| name.starts_with("penfuzz rep")).map(|(pid, _)| pid);
+        killed.is_some()
+    });
+    // SAFETY: a plain system call on a process that our own child started.
+    unsafe { libc::kill(killed.map_or(0, u32::cast_signed), libc::SIGKILL) };
+    running.wait().expect(dir.report("out").stop_reason == "interrupted", "the last report");
+}
