@@ -1,8 +1,6 @@
 //! Names for addresses: function, file and line of the target, function and file of a library.
 
-use std::path::Path;
-
-use addr2line::demangle_auto;
+use std::{borrow::Cow, path::Path};
 
 use crate::{
     hash::{StableHash, of_text},
@@ -53,7 +51,7 @@ impl Symbols {
             return "outside the target's own code".to_owned();
         }
         // A function that is inlined into its thunk has only the thunk's symbol.
-        let name = self.symbol(offset).map(|n| demangle_auto(n.strip_prefix(THUNK).unwrap_or(n).into(), None));
+        let name = self.symbol(offset).map(|n| demangled(n.strip_prefix(THUNK).unwrap_or(n).into()));
         match (self.line(offset), name) {
             (Some((file, line)), name) => format!("{} ({file}:{line})", name.as_deref().unwrap_or("?")),
             (None, Some(name)) => name.into_owned(),
@@ -71,7 +69,7 @@ impl Symbols {
     #[must_use]
     pub fn thunk_of(&self, address: u64) -> Option<String> {
         let symbol = self.symbol(self.inside(address)?)?.strip_prefix(THUNK)?;
-        Some(demangle_auto(symbol.into(), None).into_owned())
+        Some(demangled(symbol.into()).into_owned())
     }
 
     /// The functions at an address of code, the innermost of those that are inlined there first. Nothing for code of penfuzz in
@@ -92,7 +90,7 @@ impl Symbols {
         let mut all = Vec::new();
         let Some(mut frames) = self.loader.as_ref().and_then(|l| l.find_frames(offset).ok()) else { return all };
         while let Ok(Some(frame)) = frames.next() {
-            let Some(name) = frame.function.as_ref().and_then(|f| f.demangle().ok()) else { continue };
+            let Some(name) = frame.function.as_ref().and_then(|f| f.raw_name().ok()).map(demangled) else { continue };
             if RUNTIME.iter().any(|r| name.starts_with(r)) {
                 continue;
             }
@@ -133,12 +131,45 @@ impl Symbols {
     }
 }
 
+/// The name in the source of a mangled name; any other name as it is. Without its prefix a name of C would be taken for the
+/// mangled name of a type: `d` for `double`, `i` for `int`.
+fn demangled(name: Cow<'_, str>) -> Cow<'_, str> {
+    // Of C++ and of older Rust; of newer Rust. Some systems put one more underscore before each name.
+    let is_mangled = ["_Z", "__Z", "_R", "__R"].iter().any(|prefix| name.starts_with(prefix));
+    if is_mangled { addr2line::demangle_auto(name, None) } else { name }
+}
+
 /// `function (file)` of code in a library that exports the function, else `file+0xoffset`.
 fn in_library(address: u64) -> Option<String> {
     let (base, path) = module_of(address)?;
     let file = path.file_name()?.to_string_lossy().into_owned();
     Some(match symbol_of(address) {
-        Some(name) => format!("{} ({file})", demangle_auto(name.into(), None)),
+        Some(name) => format!("{} ({file})", demangled(name.into())),
         None => format!("{file}+{:#x}", address - base),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_c_are_not_types() {
+        for name in ["d", "i", "x", "f", "St", "Sa", "PKc", "main", "__pen_call", "_Zzz", "_Rzz", ""] {
+            assert_eq!(demangled(name.into()), name);
+        }
+    }
+
+    #[test]
+    fn mangled_names_are_demangled() {
+        for (name, source) in [
+            ("_Z1fd", "f(double)"),
+            ("__Z1fd", "f(double)"),
+            ("_ZN3foo3barEv", "foo::bar()"),
+            ("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_fmt"),
+            ("_RNvC6_123foo3bar", "123foo::bar"),
+        ] {
+            assert_eq!(demangled(name.into()), source);
+        }
+    }
 }
