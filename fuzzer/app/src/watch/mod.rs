@@ -12,6 +12,7 @@
 //! | `prometheus=ADDRESS:PORT` | [`prometheus`], in a process of its own |
 
 pub mod dashboard;
+pub mod http;
 pub mod json;
 pub mod lines;
 pub mod prometheus;

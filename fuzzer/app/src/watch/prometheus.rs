@@ -1,8 +1,8 @@
 //! `--monitor prometheus=ADDRESS:PORT`: answers `GET /metrics` with the figures of `DIR/status.json`, in the text format of
 //! `OpenMetrics`, which Prometheus reads.
 //!
-//! The supervisor calls [`bind`], so that a port in use is an error at once. [`serve`] runs in a process of its own, since it
-//! starts threads.
+//! The supervisor calls [`bind`], so that a port in use is an error at once. [`serve`] runs in a process of its own: whoever reaches
+//! the port keeps that one busy at most.
 
 use std::{
     fmt,
@@ -18,9 +18,12 @@ use prometheus_client::{
     metrics::{MetricType, counter::ConstCounter, gauge::ConstGauge},
     registry::Registry,
 };
-use tiny_http::{Header, Method, Request, Response, Server};
 
-use super::{Client, Peer, Snapshot, read};
+use super::{
+    Client, Peer, Snapshot,
+    http::{self, Answer},
+    read,
+};
 
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -35,36 +38,24 @@ pub fn bind(address: SocketAddr) -> Result<TcpListener, Error> {
     })
 }
 
-/// Answers requests with the status in `dir`, until the listener fails.
+/// Answers requests with the status in `dir`, within the limits of [`http`].
 ///
 /// # Errors
-/// Why it failed.
-pub fn serve(listener: TcpListener, dir: &Path) -> Result<(), Error> {
-    let server = Server::from_listener(listener, None).map_err(|e| Error::because("cannot answer Prometheus", e))?;
-    for request in server.incoming_requests() {
-        let (status, body) = answer(&request, dir);
-        let kind = if status == 200 { CONTENT_TYPE } else { "text/plain; charset=utf-8" };
-        let mut response = Response::from_string(body).with_status_code(status);
-        if let Ok(header) = Header::from_bytes("Content-Type", kind) {
-            response.add_header(header);
-        }
-        // An error means that the client has closed the connection.
-        let _ = request.respond(response);
-    }
-    Ok(())
+/// When the listener cannot be polled.
+pub fn serve(listener: &TcpListener, dir: &Path) -> Result<(), Error> {
+    http::serve(listener, |path| page(path, dir))
 }
 
-fn answer(request: &Request, dir: &Path) -> (u16, String) {
-    let path = request.url().split('?').next().unwrap_or_default();
+fn page(path: &str, dir: &Path) -> Answer {
     if path != "/metrics" {
-        return (404, "there is nothing here but /metrics\n".to_owned());
-    }
-    if !matches!(request.method(), Method::Get | Method::Head) {
-        return (405, "/metrics can only be read\n".to_owned());
+        return Answer::sentence(404, "there is nothing here but /metrics");
     }
     match read(dir) {
-        Ok(snapshot) => metrics(snapshot).map_or_else(|e| (500, format!("{e}\n")), |text| (200, text)),
-        Err(e) => (503, format!("the campaign has no status yet ({})\n", plain(&e))),
+        Ok(snapshot) => metrics(snapshot).map_or_else(
+            |e| Answer::sentence(500, &e.to_string()),
+            |body| Answer { status: 200, kind: CONTENT_TYPE, body },
+        ),
+        Err(e) => Answer::sentence(503, &format!("the campaign has no status yet ({})", plain(&e))),
     }
 }
 

@@ -13,7 +13,7 @@ fn ask(dir: &Path, request: &str) -> String {
     let listener = bind(([127, 0, 0, 1], 0).into()).unwrap();
     let address = listener.local_addr().unwrap();
     let dir = dir.to_owned();
-    std::thread::spawn(move || serve(listener, &dir));
+    std::thread::spawn(move || serve(&listener, &dir));
     let mut stream = TcpStream::connect(address).unwrap();
     write!(stream, "{request} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
     let mut answer = String::new();

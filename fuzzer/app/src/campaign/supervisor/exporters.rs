@@ -44,7 +44,7 @@ impl Exporters {
             }
             let Ok(listener) = exporter.listener.try_clone() else { continue };
             let dir = dir.to_path_buf();
-            exporter.pid = service::start("metrics", move || prometheus::serve(listener, &dir))?;
+            exporter.pid = service::start("metrics", move || prometheus::serve(&listener, &dir))?;
         }
         Ok(())
     }
