@@ -1,5 +1,7 @@
 //! The `penfuzz` program.
 
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 mod cli;
 
 /// The target runs in this process and may be interrupted inside malloc, so Rust's heap must not be the C library's.

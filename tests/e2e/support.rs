@@ -270,6 +270,13 @@ impl<'a> Penfuzz<'a> {
     }
 }
 
+impl From<Penfuzz<'_>> for Command {
+    /// For tests with streams of their own.
+    fn from(penfuzz: Penfuzz<'_>) -> Self {
+        penfuzz.command
+    }
+}
+
 /// penfuzz, running.
 pub struct Running<'a> {
     dir: &'a Dir,

@@ -13,8 +13,12 @@
 //! | [`corpus`] | `cmin`, `merge`, `tmin`, `triage` |
 //! | [`reach`], [`exceptions`] | one input on request; floating-point exceptions |
 //! | [`suite`] | many functions, one table, gcov as referee |
+//! | [`console`] | standard output and standard error |
+
+#![warn(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod campaign;
+pub mod console;
 pub mod context;
 pub mod corpus;
 pub mod exceptions;

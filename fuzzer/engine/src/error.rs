@@ -16,7 +16,7 @@ pub type Source = Box<dyn StdError + Send + Sync>;
 pub struct Error {
     /// The whole sentence, without the error numbers of the system.
     message: String,
-    /// Output of another program (a compiler), shown unchanged before the message.
+    /// Output of another program (a compiler), shown before the message with its lines.
     detail: Option<String>,
     source: Option<Source>,
 }

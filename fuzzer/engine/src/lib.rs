@@ -11,6 +11,8 @@
 //!
 //! `examples/plugin.rs` builds a small fuzzer of these parts; `examples/goal.rs` adds a goal of its own.
 
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 pub mod error;
 pub mod executor;
 pub mod goals;

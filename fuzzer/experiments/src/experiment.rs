@@ -7,6 +7,7 @@ use std::{
 
 use penfuzz_app::{
     context::{Context, Result, bail},
+    errln,
     process::{interrupts, tree},
     suite::Suite,
 };
@@ -75,7 +76,7 @@ pub fn run(settings: &Settings) -> Result<Outcome> {
     let drawn = drawn(settings);
     let wanted = settings.draw.unwrap_or(drawn.len());
     if !settings.quiet {
-        eprintln!("penfuzz: preparing {wanted} functions for {} tools", installed.len());
+        errln!("penfuzz: preparing {wanted} functions for {} tools", installed.len());
     }
     let Prepared { ready, left_out } =
         prepare(&drawn, wanted, cores.len(), &archive.work().join("functions"), &settings.cache.join("referee"));
@@ -83,7 +84,7 @@ pub fn run(settings: &Settings) -> Result<Outcome> {
         bail!("interrupted before the first trial");
     }
     for (name, why) in left_out.iter().filter(|_| !settings.quiet) {
-        eprintln!("penfuzz: {name} is left out: {why}");
+        errln!("penfuzz: {name} is left out: {why}");
     }
     if ready.is_empty() {
         bail!("no function can be compared; the reasons are above");
@@ -163,7 +164,7 @@ fn choose(names: &[String]) -> Result<Chosen> {
         };
         let how = tool.how();
         if let Some(why) = &skipped {
-            eprintln!("penfuzz: {} is skipped: {why}", tool.name());
+            errln!("penfuzz: {} is skipped: {why}", tool.name());
         }
         let takes_part = skipped.is_none();
         chosen.infos.push(ToolInfo {

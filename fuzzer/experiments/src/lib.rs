@@ -10,6 +10,8 @@
 //! tool gets the same [`harness`], the same seeds and the same budget of CPU time, and its corpus is judged by the same
 //! [`referee`]. A trial is finished when its `trial.json` exists: an experiment that was killed continues with the others.
 
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 pub mod archive;
 pub mod corpus;
 pub mod experiment;

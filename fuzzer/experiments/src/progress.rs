@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use penfuzz_app::{console::shown, errln};
+
 use super::model::Trial;
 
 /// Time between two lines where they cannot be redrawn.
@@ -41,7 +43,7 @@ impl Progress {
             bar
         });
         if done > 0 && !quiet {
-            eprintln!("penfuzz: {done} of {total} trials are done already");
+            errln!("penfuzz: {done} of {total} trials are done already");
         }
         let now = Instant::now();
         Self { bar, quiet, total, state: Mutex::new(State { done, here: 0, begun: now, last_line: now }) }
@@ -50,7 +52,7 @@ impl Progress {
     /// A trial begins.
     pub fn begin(&self, tool: &str, function: &str) {
         if let Some(bar) = &self.bar {
-            bar.set_message(format!("{}  {tool} on {function}", self.left()));
+            bar.set_message(format!("{}  {tool} on {}", self.left(), shown(function)));
         }
     }
 
@@ -68,17 +70,17 @@ impl Progress {
         match &self.bar {
             Some(bar) => {
                 if let Some(error) = &trial.error {
-                    bar.println(format!("{} on {}: {error}", trial.tool, trial.function));
+                    bar.println(shown(&format!("{} on {}: {error}", trial.tool, trial.function)));
                 }
                 bar.set_position(done as u64);
             }
             None if self.quiet => {}
             None => {
                 if let Some(error) = &trial.error {
-                    eprintln!("{} on {}: {error}", trial.tool, trial.function);
+                    errln!("{} on {}: {error}", trial.tool, trial.function);
                 }
                 if is_time {
-                    eprintln!("{done}/{} trials, {}", self.total, self.left());
+                    errln!("{done}/{} trials, {}", self.total, self.left());
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use penfuzz_app::corpus::cmin;
+use penfuzz_app::{console, corpus::cmin, errln, outln};
 use penfuzz_engine::error::Error;
 
 use super::Outcome;
@@ -26,13 +26,13 @@ pub struct Args {
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let done = cmin::run(&args.dir, args.output.as_deref())?;
     if let Some(warning) = &done.warning {
-        eprintln!("penfuzz: {warning}");
+        errln!("penfuzz: {warning}");
     }
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&done).map_err(Error::from_source)?);
+        console::out_json(&serde_json::to_string_pretty(&done).map_err(Error::from_source)?);
         return Ok(Outcome::Fine);
     }
-    println!(
+    outln!(
         "{} of {} inputs suffice for the {} branches (of {}) that all of them cover",
         done.chosen.len(),
         done.inputs,
@@ -40,11 +40,11 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         done.total
     );
     if done.failing > 0 {
-        println!("{} inputs do not return and were left out", done.failing);
+        outln!("{} inputs do not return and were left out", done.failing);
     }
     match &done.output {
-        Some(out) => println!("written to {}", out.display()),
-        None => done.chosen.iter().for_each(|file| println!("  {file}")),
+        Some(out) => outln!("written to {}", out.display()),
+        None => done.chosen.iter().for_each(|file| outln!("  {file}")),
     }
     Ok(Outcome::Fine)
 }

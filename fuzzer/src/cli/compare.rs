@@ -6,7 +6,7 @@ use std::{
 };
 
 use clap::ValueEnum;
-use penfuzz_app::suite;
+use penfuzz_app::{console, errln, outln, suite};
 use penfuzz_engine::{
     error::{Error, at},
     program::build::cache_directory,
@@ -169,10 +169,10 @@ fn repeatable(arguments: impl Iterator<Item = String>) -> Vec<String> {
 pub(super) fn show(dir: &Path, experiment: &Experiment, trials: &[Trial], json: bool) -> Result<(), Error> {
     if json {
         let path = dir.join("summary.json");
-        print!("{}", std::fs::read_to_string(&path).map_err(|e| at(&path, &e).with_source(e))?);
+        console::out_json(&std::fs::read_to_string(&path).map_err(|e| at(&path, &e).with_source(e))?);
     } else {
-        print!("{}", penfuzz_experiments::report::headline(experiment, trials));
-        println!("{}: index.html, table.md, results.csv, summary.json, rerun.sh", dir.display());
+        console::out(&penfuzz_experiments::report::headline(experiment, trials));
+        outln!("{}: index.html, table.md, results.csv, summary.json, rerun.sh", dir.display());
     }
     Ok(())
 }
@@ -180,7 +180,7 @@ pub(super) fn show(dir: &Path, experiment: &Experiment, trials: &[Trial], json: 
 /// Runs the experiment.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     if args.list_tools {
-        print!("{}", tools::list());
+        console::out(&tools::list());
         return Ok(Outcome::Fine);
     }
     let settings = args.settings()?;
@@ -188,7 +188,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         && let Some(old) = penfuzz_app::output::directory::set_aside(&args.output, std::process::id())?
         && !args.quiet
     {
-        eprintln!("penfuzz: the previous experiment is kept in {}", old.display());
+        errln!("penfuzz: the previous experiment is kept in {}", old.display());
     }
     let outcome = penfuzz_experiments::experiment::run(&settings)?;
     let failed = outcome.trials.iter().filter(|t| t.error.is_some()).count();

@@ -6,7 +6,7 @@ use std::{
 };
 
 use penfuzz_app::{
-    exceptions,
+    console, exceptions,
     process::child::{self, Limit},
     replay::session::silence,
     report::{exceptions_text, json},
@@ -49,9 +49,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let mut done = fuzz::campaign(&args.fuzz, goals)?;
     exceptions::complete(&done.dir, &mut done.report)?;
     if args.fuzz.json {
-        print!("{}", json::to_string(&done.report));
+        console::out_json(&json::to_string(&done.report));
     } else if !args.fuzz.quiet {
-        print!("{}", exceptions_text::text(&done.report, &done.dir, args.underflow));
+        console::out(&exceptions_text::text(&done.report, &done.dir, args.underflow));
     }
     Ok(fuzz::outcome(&done))
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use penfuzz_app::console::{self, shown};
 use penfuzz_engine::{
     error::Error,
     program::{
@@ -32,9 +33,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let entries: Vec<_> =
         catalog(&target).into_iter().filter(|e| wanted.is_none_or(|w| e.name == w || e.symbol == w)).collect();
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&entries).map_err(Error::from_source)?);
+        console::out_json(&serde_json::to_string_pretty(&entries).map_err(Error::from_source)?);
     } else {
-        print!("{}", table(&entries));
+        console::out(&table(&entries));
     }
     Ok(Outcome::Fine)
 }
@@ -43,10 +44,10 @@ fn table(entries: &[Entry]) -> String {
     let mut out = String::from("branches  function\n");
     for e in entries {
         let linkage = if e.is_static { "static " } else { "" };
-        let _ = writeln!(out, "{:8}  {linkage}{}", e.branches, e.signature);
-        let _ = writeln!(out, "          {}:{}", e.file, e.line);
+        let _ = writeln!(out, "{:8}  {linkage}{}", e.branches, shown(&e.signature));
+        let _ = writeln!(out, "          {}:{}", shown(&e.file), e.line);
         if let Some(why) = &e.obstacle {
-            let _ = writeln!(out, "          cannot be called without a harness: {why}");
+            let _ = writeln!(out, "          cannot be called without a harness: {}", shown(why));
         }
     }
     out

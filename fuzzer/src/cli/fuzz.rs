@@ -9,6 +9,7 @@ use std::{
 use clap::builder::PossibleValuesParser;
 use penfuzz_app::{
     campaign::{self, Farm, Finished, Options, SearchKind},
+    console,
     report::{Report, json, summary},
     watch::Monitor,
 };
@@ -239,9 +240,9 @@ pub(super) fn run_for(
 ) -> Result<Outcome, Error> {
     let done = campaign(args, goals)?;
     if args.json {
-        print!("{}", json::to_string(&done.report));
+        console::out_json(&json::to_string(&done.report));
     } else if !args.quiet {
-        print!("{}", text(&done.report, &done.dir));
+        console::out(&text(&done.report, &done.dir));
     }
     Ok(outcome(&done))
 }

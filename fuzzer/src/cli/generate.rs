@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
-use penfuzz_app::{output::atomic, suite};
+use penfuzz_app::{outln, output::atomic, suite};
 use penfuzz_engine::error::{Error, at, failed};
 
 use super::Outcome;
@@ -35,9 +35,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     } else {
         atomic::write(&output, made.text.as_bytes()).map_err(Error::from_source)?;
     }
-    println!("{}: {} targets", output.display(), made.targets);
+    outln!("{}: {} targets", output.display(), made.targets);
     for (why, functions) in &made.left_out {
-        println!("  left out, {why}: {functions}");
+        outln!("  left out, {why}: {functions}");
     }
     Ok(Outcome::Fine)
 }

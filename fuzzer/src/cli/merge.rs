@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use penfuzz_app::{
     campaign::Options,
     corpus::merge::{self, Merger},
+    errln, outln,
     output::manifest::Manifest,
 };
 use penfuzz_engine::{
@@ -97,13 +98,18 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let given = args.options()?.map(|options| merge::given(&options)).transpose()?;
     let merger = Merger::new(&args.dirs, given)?;
     if let Some(warning) = merger.warning() {
-        eprintln!("penfuzz: {warning}");
+        errln!("penfuzz: {warning}");
     }
     let done = merger.write(&args.output)?;
-    println!(
+    outln!(
         "{} of {} inputs cover {} of {} branches; {} crashes and {} hangs at distinct places",
-        done.kept, done.inputs, done.covered, done.total, done.crashes, done.hangs
+        done.kept,
+        done.inputs,
+        done.covered,
+        done.total,
+        done.crashes,
+        done.hangs
     );
-    println!("written to {}", args.output.display());
+    outln!("written to {}", args.output.display());
     Ok(if done.crashes + done.hangs > 0 { Outcome::Found } else { Outcome::Fine })
 }

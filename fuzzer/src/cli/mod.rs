@@ -21,6 +21,7 @@ mod values;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use penfuzz_app::{console, errln};
 use penfuzz_engine::error::Error;
 
 /// How a command ended that succeeded.
@@ -85,7 +86,10 @@ enum Command {
 /// Parses the arguments, runs the command, and turns errors into a message and an exit status.
 #[must_use]
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) => return print_usage(&e),
+    };
     let outcome = match cli.command {
         Some(Command::Boundary(args)) => boundary::run(&args),
         Some(Command::Suite(args)) => suite::run(&args),
@@ -103,9 +107,21 @@ pub fn main() -> ExitCode {
         Some(Command::Triage(args)) => triage::run(&args),
         None => fuzz::run(&cli.fuzz),
     };
-    match outcome {
+    end(match outcome {
         Ok(Outcome::Fine) => ExitCode::SUCCESS,
         Ok(Outcome::Found) => ExitCode::from(3),
+        Err(e) => {
+            print_error(&e);
+            ExitCode::FAILURE
+        }
+    })
+}
+
+/// The exit status of a command, unless what it printed could not be written. A closed pipe changes nothing: a script that reads
+/// the first line only still sees whether crashes were found.
+fn end(code: ExitCode) -> ExitCode {
+    match console::finish() {
+        Ok(()) => code,
         Err(e) => {
             print_error(&e);
             ExitCode::FAILURE
@@ -113,13 +129,24 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// Prints help, the version, or what is wrong with the arguments. clap colours its text on a terminal, and quotes arguments as they
+/// are, which may be names of files that others gave them. So it parses the arguments once more, as they are shown.
+fn print_usage(e: &clap::Error) -> ExitCode {
+    let code = ExitCode::from(u8::try_from(e.exit_code()).unwrap_or(2));
+    let shown = std::env::args_os().map(|a| console::shown(&a.to_string_lossy()).into_owned());
+    match Cli::try_parse_from(shown) {
+        _ if !e.use_stderr() => console::note(e.print()),
+        // Where standard error fails, there is nowhere to say so.
+        Err(e) => drop(e.print()),
+        Ok(_) => console::err(&e.render().to_string()),
+    }
+    end(code)
+}
+
 /// Prints the details of an error, if it has some, then the error itself in one line.
 fn print_error(e: &Error) {
     if let Some(detail) = e.detail() {
-        eprint!("{detail}");
-        if !detail.ends_with('\n') {
-            eprintln!();
-        }
+        console::err(&format!("{}\n", detail.trim_end_matches('\n')));
     }
-    eprintln!("error: {}", e.to_string().trim_end());
+    errln!("error: {}", e.to_string().trim_end());
 }

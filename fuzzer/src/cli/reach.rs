@@ -11,6 +11,7 @@ use std::{
 use libafl_bolts::rands::StdRand;
 use penfuzz_app::{
     campaign::SearchKind,
+    console,
     corpus::directory,
     reach::{
         self, Options, Query,
@@ -195,7 +196,7 @@ fn draw(session: &mut ReplaySession, names: &Names, n: usize, seed: u64) {
     let (mut rng, dictionary) = (StdRand::with_seed(seed), Dictionary::general());
     let (mut known, mut x, counts) = (HashSet::new(), vec![0; layout.size()], names.branches());
     let mut draws = 0..n.saturating_mul(DRAWS);
-    while known.len() < n && !draws.is_empty() {
+    while known.len() < n && !draws.is_empty() && !console::has_failed() {
         let inputs: Vec<Vec<u8>> = draws
             .by_ref()
             .take(BATCH)
@@ -218,7 +219,7 @@ fn draw(session: &mut ReplaySession, names: &Names, n: usize, seed: u64) {
                 "steps": passes.len(),
                 "input": literal::hex(&input),
             });
-            println!("{line}");
+            console::out_json(&line.to_string());
             known.insert(passes);
         }
     }

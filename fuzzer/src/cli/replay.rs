@@ -8,6 +8,7 @@ use std::{
 
 use penfuzz_app::{
     campaign::outcome::{arguments, outcome_text},
+    errln, outln,
     reach::{self, spec::Names},
     report::literal,
 };
@@ -86,7 +87,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     for path in &args.inputs {
         hold.come_back();
         let bytes = std::fs::read(path).map_err(|e| failed(path, "cannot be read", e))?;
-        println!("{}", path.display());
+        outln!("{}", path.display());
         warn_of_mode(&evaluator, path, &bytes);
         if replay(&mut evaluator, &scope, &bytes, args.path) == RunStatus::Faulted {
             outcome = Outcome::Found;
@@ -102,7 +103,7 @@ pub(super) fn warn_of_mode(evaluator: &Evaluator, path: &Path, bytes: &[u8]) {
     let is_longer_by_one = bytes.len() == evaluator.input_size() + 1;
     if is_longer_by_one && !function.has_rounding && !function.is_harness() && bytes.last().is_some_and(|b| b & 3 != 0)
     {
-        eprintln!(
+        errln!(
             "penfuzz: the last byte of {} is not used; if it is a rounding mode, give --rounding all",
             path.display()
         );
@@ -112,13 +113,13 @@ pub(super) fn warn_of_mode(evaluator: &Evaluator, path: &Path, bytes: &[u8]) {
 fn replay(evaluator: &mut Evaluator, scope: &Scope, bytes: &[u8], path: bool) -> RunStatus {
     let function = evaluator.function().clone();
     for arg in arguments(&function, bytes) {
-        println!("  {:<12} = {}   ({})", arg.name, arg.hex, arg.decimal);
+        outln!("  {:<12} = {}   ({})", arg.name, arg.hex, arg.decimal);
     }
     let (ran, hits) =
         if path { print_path(evaluator, scope, bytes) } else { evaluator.record(&scope.requested, bytes) };
     for branch in hits {
         let site = &evaluator.target().sites[evaluator.target().site_of(branch as usize)];
-        println!(
+        outln!(
             "  {}:{}:{}  {}",
             site.file,
             site.line,
@@ -128,9 +129,9 @@ fn replay(evaluator: &mut Evaluator, scope: &Scope, bytes: &[u8], path: bool) ->
     }
     match evaluator.fault() {
         Some(fault) => {
-            println!("  {} in {}", fault.reason, fault.place);
+            outln!("  {} in {}", fault.reason, fault.place);
             for frame in &fault.stack {
-                println!("    {frame}");
+                outln!("    {frame}");
             }
         }
         None => print_result(evaluator),
@@ -143,19 +144,19 @@ fn print_path(evaluator: &mut Evaluator, scope: &Scope, bytes: &[u8]) -> (RunSta
     let target = Rc::clone(evaluator.target());
     let names = Names::new(&target, scope);
     let (ran, passes) = evaluator.passes(&names.branches(), bytes, reach::ROOM);
-    println!("  path         = {}", names.path(&passes.branches, usize::MAX));
+    outln!("  path         = {}", names.path(&passes.branches, usize::MAX));
     (ran, Vec::new())
 }
 
 fn print_result(evaluator: &Evaluator) {
     let function = evaluator.function();
     let show = |name: &str, kind: Kind, bits: u64| {
-        println!("  {name:<12} = {}   ({})", literal::c_literal(kind, bits), literal::decimal(kind, bits));
+        outln!("  {name:<12} = {}   ({})", literal::c_literal(kind, bits), literal::decimal(kind, bits));
     };
     let output = evaluator.output();
     match function.result_kind {
         Some(kind) => show("returned", kind, output[0] as u64 & kind.mask()),
-        None => println!("  returned"),
+        None => outln!("  returned"),
     }
     for p in function.parameters.iter().filter(|p| p.pointer && !function.is_harness()) {
         let first = p.cell / size_of::<u128>();
@@ -172,6 +173,6 @@ fn print_structure(name: &str, cells: &[u128], size: usize) {
     let words = cells.iter().flat_map(|c| [*c as u64, (*c >> 64) as u64]).take(size.div_ceil(8));
     for (i, word) in words.enumerate() {
         let label = format!("*{name}+{}", 8 * i);
-        println!("  {label:<12} = {word:#018x}   ({})", literal::decimal(Kind::F64, word));
+        outln!("  {label:<12} = {word:#018x}   ({})", literal::decimal(Kind::F64, word));
     }
 }

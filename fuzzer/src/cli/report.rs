@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use penfuzz_app::{
-    exceptions,
+    console, exceptions,
     report::{boundary, exceptions_text, json, summary, write_all},
 };
 use penfuzz_engine::{error::Error, saturation::Goals};
@@ -37,12 +37,12 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         write_all(&args.dir, &report).map_err(Error::from_source)?;
     }
     if args.json {
-        print!("{}", json::to_string(&report));
+        console::out_json(&json::to_string(&report));
     } else if report.exceptions.is_some() {
-        print!("{}", exceptions_text::text(&report, &args.dir, false));
+        console::out(&exceptions_text::text(&report, &args.dir, false));
     } else {
         let text = if report.goals == Goals::Boundaries { boundary::text } else { summary::text };
-        print!("{}", text(&report, &args.dir));
+        console::out(&text(&report, &args.dir));
     }
     Ok(Outcome::Fine)
 }

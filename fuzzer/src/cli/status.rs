@@ -2,13 +2,15 @@
 
 use std::{
     fmt::Write as _,
-    io::{IsTerminal, Write as _},
     path::{Path, PathBuf},
     thread::sleep,
     time::Duration,
 };
 
-use penfuzz_app::watch::status::{self, Life, Status};
+use penfuzz_app::{
+    console, errln,
+    watch::status::{self, Life, Status},
+};
 use penfuzz_engine::error::Error;
 use serde::Serialize;
 
@@ -49,7 +51,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         if let Some(e) = error {
             return Err(e);
         }
-        if !args.watch || !running {
+        if !args.watch || !running || console::has_failed() {
             return Ok(Outcome::Fine);
         }
         sleep(PRINT_EVERY);
@@ -67,7 +69,7 @@ fn read_all(args: &Args) -> Result<(String, bool, Option<Error>), Error> {
                 continue;
             }
             Err(e) => {
-                eprintln!("error: {e}");
+                errln!("error: {e}");
                 continue;
             }
         };
@@ -85,10 +87,12 @@ fn read_all(args: &Args) -> Result<(String, bool, Option<Error>), Error> {
 }
 
 fn show(args: &Args, text: &str) {
+    if args.json {
+        return text.lines().for_each(console::out_json);
+    }
     // On a terminal, --watch replaces the last print.
-    let clear = args.watch && !args.json && std::io::stdout().is_terminal();
-    let mut out = std::io::stdout().lock();
-    let text = format!("{}{text}", if clear { "\x1b[2J\x1b[H" } else { "" });
-    // A closed pipe is not an error of the status.
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    if args.watch {
+        console::clear();
+    }
+    console::out(text);
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{ValueEnum, builder::PossibleValuesParser};
 use penfuzz_app::{
     campaign::SearchKind,
+    console, errln,
     output::directory,
     suite::{self, Passed},
 };
@@ -101,7 +102,7 @@ fn make_room(args: &Args) -> Result<(), Error> {
     if !args.resume && args.output.join(suite::FILE).exists() {
         let old = directory::rename_aside(&args.output)?;
         if !args.quiet {
-            eprintln!("penfuzz: the results of the previous run are kept in {}", old.display());
+            errln!("penfuzz: the results of the previous run are kept in {}", old.display());
         }
     }
     Ok(())
@@ -136,11 +137,15 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     if args.exceptions {
         let table = suite::exceptions::Table::new(&loaded, &args.output, &report);
         table.write(&args.output)?;
-        print!("{}", if args.json { table.to_json() } else { table.text() });
+        if args.json {
+            console::out_json(&table.to_json());
+        } else {
+            console::out(&console::all_shown(&table).text());
+        }
     } else if args.json {
-        print!("{}", report.to_json());
+        console::out_json(&report.to_json());
     } else {
-        print!("{}", report.table());
+        console::out(&console::all_shown(&report).table());
     }
     if report.totals.failed > 0 {
         return Err(Error::new(format!("{} targets of the suite failed; see the table", report.totals.failed)));

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use penfuzz_app::{
     campaign::outcome::arguments,
     corpus::tmin,
+    outln,
     output::atomic,
     replay::session::{ReplaySession, Subject},
 };
@@ -67,15 +68,15 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let (before, after) = (arguments(function, &bytes), arguments(function, &done.bytes));
     let width = before.iter().map(|a| a.name.chars().count()).max().unwrap_or(0);
     for (title, list) in [("before", before), ("after", after)] {
-        println!("{title}");
+        outln!("{title}");
         for arg in list {
-            println!("  {:<width$} = {}   ({})", arg.name, arg.hex, arg.decimal);
+            outln!("  {:<width$} = {}   ({})", arg.name, arg.hex, arg.decimal);
         }
     }
     match &done.run.fault {
-        Some(fault) => println!("{} in {}", fault.reason, fault.place),
-        None => println!("takes the same {} branches", done.run.covers.len()),
+        Some(fault) => outln!("{} in {}", fault.reason, fault.place),
+        None => outln!("takes the same {} branches", done.run.covers.len()),
     }
-    println!("written to {}", out.display());
+    outln!("written to {}", out.display());
     Ok(Outcome::Fine)
 }

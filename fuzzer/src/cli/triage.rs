@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use penfuzz_app::{
+    console,
     corpus::triage::{self, FaultGroup},
+    errln, outln,
     report::format::{plural, seconds},
 };
 use penfuzz_engine::error::Error;
@@ -25,18 +27,19 @@ pub struct Args {
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let found = triage::run(&args.dir)?;
     if let Some(warning) = &found.warning {
-        eprintln!("penfuzz: {warning}");
+        errln!("penfuzz: {warning}");
     }
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&found).map_err(Error::from_source)?);
+        console::out_json(&serde_json::to_string_pretty(&found).map_err(Error::from_source)?);
     } else {
-        println!("{} ({}): {}", found.function, found.target, headline(&found.places));
+        outln!("{} ({}): {}", found.function, found.target, headline(&found.places));
         for (i, place) in found.places.iter().enumerate() {
             print_group(i + 1, place);
         }
         if !found.returning.is_empty() {
-            println!("\n{} inputs in crashes/ and hangs/ return when they are run again:", found.returning.len());
-            found.returning.iter().for_each(|file| println!("  {file}"));
+            outln!();
+            outln!("{} inputs in crashes/ and hangs/ return when they are run again:", found.returning.len());
+            found.returning.iter().for_each(|file| outln!("  {file}"));
         }
     }
     Ok(if found.places.is_empty() { Outcome::Fine } else { Outcome::Found })
@@ -55,14 +58,15 @@ fn headline(places: &[FaultGroup]) -> String {
 }
 
 fn print_group(number: usize, place: &FaultGroup) {
-    println!("\n{number}  {}  {} in {}", place.kind.to_uppercase(), place.reason, place.place);
+    outln!();
+    outln!("{number}  {}  {} in {}", place.kind.to_uppercase(), place.reason, place.place);
     let first = place.first_seconds.map_or_else(String::new, |s| format!(", the first after {}", seconds(s)));
     let clients = if place.clients.is_empty() { String::new() } else { format!(" of {}", place.clients.join(", ")) };
-    println!("   {}{clients}{first}", plural(place.inputs, "input"));
+    outln!("   {}{clients}{first}", plural(place.inputs, "input"));
     let width = place.args.iter().map(|a| a.name.chars().count()).max().unwrap_or(0);
     for arg in &place.args {
-        println!("   {:<width$} = {}   ({})", arg.name, arg.hex, arg.decimal);
+        outln!("   {:<width$} = {}   ({})", arg.name, arg.hex, arg.decimal);
     }
-    place.stack.iter().for_each(|frame| println!("     {frame}"));
-    println!("   {}", place.replay);
+    place.stack.iter().for_each(|frame| outln!("     {frame}"));
+    outln!("   {}", place.replay);
 }

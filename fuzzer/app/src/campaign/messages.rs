@@ -1,8 +1,7 @@
 //! Prints the messages of workers, which have no standard error of their own.
 
-use std::io::IsTerminal;
-
 use super::worker_shm::WorkerShm;
+use crate::console;
 
 /// Counts the messages of one client that were printed.
 #[derive(Debug, Default)]
@@ -15,9 +14,8 @@ impl Messages {
     pub fn print(&mut self, shm: &WorkerShm) -> Vec<String> {
         let (new, known) = shm.messages(self.known);
         self.known = known;
-        let clear = if std::io::stderr().is_terminal() && !new.is_empty() { "\r\x1b[K" } else { "" };
         for message in &new {
-            eprintln!("{clear}penfuzz: {message}");
+            console::err_over_status_line(&format!("penfuzz: {message}"));
         }
         new
     }

@@ -71,7 +71,7 @@ impl Prepared {
             && shm.directory.get().is_none()
             && let Some(old) = directory::set_aside(&dir, parent_id())?
         {
-            eprintln!("penfuzz: starting over; the old campaign is kept in {}", old.display());
+            crate::errln!("penfuzz: starting over; the old campaign is kept in {}", old.display());
         }
         if !is_farm && cluster::is_farm(&dir) {
             return Err(at(

@@ -118,7 +118,7 @@ pub fn run(options: &Options, place: &ClientConfig, begun: Instant, shm: &'stati
     let size = (!f.is_harness()).then(|| f.layout().size());
     let store = Store::open(&dir, lock, &prepared.fingerprint, size)?;
     for message in &store.messages {
-        eprintln!("penfuzz: {message}");
+        crate::errln!("penfuzz: {message}");
     }
     if place.farm.is_none() {
         prepared.write_manifest(options, &dir)?;
@@ -250,7 +250,7 @@ impl<'a> Campaign<'a> {
         if let Err(e) = self.hold.install()
             && is_first
         {
-            eprintln!(
+            crate::errln!(
                 "penfuzz: this system refuses a filter on system calls ({}); a target that starts processes or threads, \
                  closes files or sets signal handlers can disturb the campaign",
                 penfuzz_engine::error::plain(&e)

@@ -183,7 +183,10 @@ fn take_over(dir: &Path, path: &Path, seen: &str, campaign: u32) -> Result<Optio
     }
     let file = sign(file, campaign);
     fs::rename(&other, path).map_err(cannot)?;
-    eprintln!("penfuzz: the campaign that used {} is dead, but something it started lives; going on", dir.display());
+    crate::errln!(
+        "penfuzz: the campaign that used {} is dead, but something it started lives; going on",
+        dir.display()
+    );
     Ok(Some(file))
 }
 
@@ -192,7 +195,7 @@ fn without_locks(dir: &Path, file: File, e: &io::Error, owner: &str, campaign: u
     if Owner::parse(owner).is_some_and(|o| !o.is_dead() && !o.is_ours(campaign)) {
         return Err(in_use(dir, owner));
     }
-    eprintln!(
+    crate::errln!(
         "penfuzz: {} is on a file system without locks ({e}); make sure that no other campaign uses it",
         dir.display()
     );

@@ -10,6 +10,7 @@ use super::{
     summary, terminal,
     uncovered::{EQUAL, decimal_call, nearest},
 };
+use crate::console;
 
 /// Counts of comparisons and boundary values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -48,11 +49,19 @@ impl Tally {
 /// The text for the search in output directory `dir`. It shows source lines of the files that can be read.
 #[must_use]
 pub fn text(report: &Report, dir: &Path) -> String {
+    let report = &console::all_shown(report);
     let mut out = headline(report);
     terminal::list_faults(report, &mut out);
     let mut sources = Sources::default();
     for site in &report.sites {
-        let _ = writeln!(out, "\n{}:{}:{}  {}", site.file, site.line, site.column, sources.condition(site));
+        let _ = writeln!(
+            out,
+            "\n{}:{}:{}  {}",
+            site.file,
+            site.line,
+            site.column,
+            summary::excerpt(&sources.condition(site))
+        );
         for branch in &site.branches {
             let _ = writeln!(out, "  {:<5}  {}", branch.outcome, describe(report, site, branch));
         }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::arg::Arg;
 use super::model::{Parameter, Report, Signature};
+use crate::console::shown;
 
 /// A C identifier, or a piece of a file name: what is not a letter, a digit or `_` becomes `_`; at most 100
 /// characters (file names are limited to 255 bytes).
@@ -13,11 +14,23 @@ pub fn identifier(name: &str) -> String {
     name.chars().take(100).map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
 }
 
-/// Text for a comment: it cannot end the comment, nor leave its line.
+/// Text for a comment: it cannot end the comment, nor leave its line, nor change what the lines around it look like.
 #[must_use]
 pub fn comment(text: &str) -> String {
-    let one_line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    one_line.replace("*/", "* /").replace("/*", "/ *")
+    let text = shown(text).replace("*/", "* /").replace("/*", "/ *");
+    // `??/` is a backslash, and a backslash at the end, blanks behind it or not, joins the next line to this one.
+    let text = text.replace("??/", "? ?/");
+    match text.trim_end().strip_suffix('\\') {
+        Some(before) => format!("{before}\\u{{5c}}"),
+        None => text,
+    }
+}
+
+/// A number or an initializer of numbers for a program; `0` for a text that is neither, of a report that others wrote.
+#[must_use]
+pub fn numbers(text: &str) -> &str {
+    let fits = |c: char| c.is_ascii_hexdigit() || "xXpPuUlL+-., (){}".contains(c);
+    if !text.is_empty() && text.chars().all(fits) { text } else { "0" }
 }
 
 /// A C string literal with exactly these bytes.
@@ -117,8 +130,19 @@ mod tests {
     #[test]
     fn odd_characters_cannot_break_out() {
         assert_eq!(identifier("ns::f<double>"), "ns__f_double_");
-        assert_eq!(comment("a*/b\n/*c"), "a* /b / *c");
+        assert_eq!(comment("a*/b\n/*c"), "a* /b\\n/ *c");
+        assert_eq!(comment("a*??/\u{202e}\\"), "a*? ?/\\u{202e}\\u{5c}");
         assert_eq!(string("a\"b\\c?\né1"), r#""a\"b\\c\?\012\303\2511""#);
+    }
+
+    #[test]
+    fn numbers_are_numbers() {
+        for text in ["0x1.8p+1", "-0x0p+0f", "(-0x7fffffffffffffffLL - 1)", "0xffULL", "{0x01, 0x02}", "1"] {
+            assert_eq!(numbers(text), text);
+        }
+        for text in ["", "0; system(\"x\")", "0\n", "\u{1b}", "INFINITY"] {
+            assert_eq!(numbers(text), "0");
+        }
     }
 
     #[test]

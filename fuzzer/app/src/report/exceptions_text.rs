@@ -11,10 +11,12 @@ use super::{
     model::{Finding, Report},
     terminal,
 };
+use crate::console;
 
 /// The text for the campaign in output directory `dir`; `with_noise` lists underflows and inexact results one by one.
 #[must_use]
 pub fn text(report: &Report, dir: &Path, with_noise: bool) -> String {
+    let report = &console::all_shown(report);
     let Some(exceptions) = &report.exceptions else { return String::new() };
     let mut out = headline(report, exceptions);
     list_faults("CRASH", report, &report.crashes, &mut out);

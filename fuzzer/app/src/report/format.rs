@@ -5,6 +5,8 @@ use std::fmt;
 
 use askama::filters::Escaper;
 
+use crate::console::is_hidden;
+
 /// A share in percent, from 0 to 100; of nothing, 100.
 #[must_use]
 pub fn share(part: usize, total: usize) -> f64 {
@@ -71,14 +73,8 @@ pub fn plural(n: usize, word: &str) -> String {
     if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") }
 }
 
-/// The text on one line: control characters become blanks.
-#[must_use]
-pub fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
-}
-
 /// Text for HTML that is XML as well, in an element or between double quotes. XML allows no control characters but line
-/// break and tabulator: the others become blanks.
+/// break and tabulator: the others become blanks. Characters that would change the direction of text are shown as on the terminal.
 #[must_use]
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -99,7 +95,9 @@ impl Escaper for Xml {
                 '<' => dest.write_str("&lt;")?,
                 '>' => dest.write_str("&gt;")?,
                 '"' => dest.write_str("&quot;")?,
-                c if c.is_control() && c != '\n' && c != '\t' => dest.write_char(' ')?,
+                '\n' | '\t' => dest.write_char(c)?,
+                c if c.is_control() => dest.write_char(' ')?,
+                c if is_hidden(c) => write!(dest, "{}", c.escape_default())?,
                 c => dest.write_char(c)?,
             }
         }
@@ -115,7 +113,7 @@ pub fn markdown(text: &str) -> String {
         match c {
             '|' | '*' | '`' | '\\' => out.extend(['\\', c]),
             '<' => out.push_str("&lt;"),
-            c if c.is_control() => out.push(' '),
+            c if is_hidden(c) => out.extend(c.escape_default()),
             c => out.push(c),
         }
     }
@@ -158,7 +156,8 @@ mod tests {
     #[test]
     fn markup_is_escaped() {
         assert_eq!(escape("<a href=\"x\">&\u{1}\n"), "&lt;a href=&quot;x&quot;&gt;&amp; \n");
-        assert_eq!(markdown("a|b*c`d\\<e>\n"), "a\\|b\\*c\\`d\\\\&lt;e> ");
+        assert_eq!(escape("a\u{202e}\u{9b}b"), "a\\u{202e} b");
+        assert_eq!(markdown("a|b*c`d\\<e>\n"), "a\\|b\\*c\\`d\\\\&lt;e>\\n");
     }
 
     #[test]

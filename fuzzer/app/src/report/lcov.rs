@@ -3,12 +3,14 @@
 //! Counts are numbers of emitted tests that pass a branch, not of evaluations; a branch that only inputs outside the
 //! emitted tests pass (those that crash) counts 1. Only lines that hold a site, and the first line of the function
 //! under test, are known: the others have no `DA` record. For other functions in scope, the line of the first site is
-//! given as the line of the definition.
+//! given as the line of the definition. The format has no way to write a line break in a name: names are written as on the
+//! terminal.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::model::{Branch, Report, Site, Status};
+use crate::console::shown;
 
 /// The tracefile: one record per source file, files by name, lines ascending.
 #[must_use]
@@ -68,7 +70,7 @@ impl Record {
 
     fn call(&mut self, function: &str, line: u32, count: usize) {
         if line > 0 {
-            let known = self.functions.entry(one_line(function)).or_insert((line, 0));
+            let known = self.functions.entry(shown(function).into_owned()).or_insert((line, 0));
             known.1 = known.1.max(count);
         }
     }
@@ -91,7 +93,7 @@ impl Record {
     }
 
     fn print(&self, file: &str, out: &mut String) {
-        let _ = writeln!(out, "TN:penfuzz\nSF:{}", one_line(file));
+        let _ = writeln!(out, "TN:penfuzz\nSF:{}", shown(file));
         for (name, (line, _)) in &self.functions {
             let _ = writeln!(out, "FN:{line},{name}");
         }
@@ -122,11 +124,6 @@ fn print_block(line: u32, block: usize, counts: &[usize], out: &mut String) {
         let taken = if reached { count.to_string() } else { "-".to_owned() };
         let _ = writeln!(out, "BRDA:{line},{block},{branch},{taken}");
     }
-}
-
-/// The format has no way to write a line break.
-fn one_line(text: &str) -> String {
-    text.replace(['\n', '\r'], " ")
 }
 
 #[cfg(test)]
@@ -183,7 +180,7 @@ mod tests {
         report.sites[2].file = "/src/a\nb.h".to_owned();
         let text = tracefile(&report);
         assert!(!text.contains(":0,"), "{text}");
-        assert!(text.starts_with("TN:penfuzz\nSF:/src/a b.h\n"), "{text}");
+        assert!(text.starts_with("TN:penfuzz\nSF:/src/a\\nb.h\n"), "{text}");
         assert_eq!(text.matches("end_of_record").count(), 2);
     }
 }

@@ -12,6 +12,7 @@ use super::{
     uncovered::{closest_first, explain, left, legend},
     words::Words,
 };
+use crate::console;
 
 /// More tests than this are not listed; the test program has them all.
 const LISTED_TESTS: usize = 20;
@@ -21,6 +22,7 @@ const LISTED_BRANCHES: usize = 10;
 /// The text for the campaign in output directory `dir`. It shows source lines of the files that can be read.
 #[must_use]
 pub fn text(report: &Report, dir: &Path) -> String {
+    let report = &console::all_shown(report);
     let mut out = headline(report);
     terminal::list_faults(report, &mut out);
     list_tests(report, &mut out);
@@ -77,7 +79,7 @@ fn list_uncovered(report: &Report, out: &mut String) {
     let mut sources = Sources::default();
     for (site, branch) in open.iter().take(LISTED_BRANCHES) {
         let place = format!("{}:{}:{}", site.file, site.line, site.column);
-        let _ = writeln!(out, "  {place}  {}  {}", branch.outcome, sources.condition(site));
+        let _ = writeln!(out, "  {place}  {}  {}", branch.outcome, excerpt(&sources.condition(site)));
         let _ = writeln!(out, "      {}", explain(report, site, branch));
     }
     if open.len() > LISTED_BRANCHES {
@@ -86,6 +88,11 @@ fn list_uncovered(report: &Report, out: &mut String) {
     for line in legend(report) {
         let _ = writeln!(out, "  {line}");
     }
+}
+
+/// A source line as a part of a line on the terminal.
+pub(super) fn excerpt(line: &str) -> String {
+    console::shown(&line.replace('\t', " ")).into_owned()
 }
 
 /// The last section. A campaign for other goals than branches has no tracefile.

@@ -11,6 +11,7 @@ use super::{
     },
     *,
 };
+use crate::console;
 
 /// Writes the source and the program of the report, whose paths must lie in `dir`, and runs the command line
 /// that the program's header gives. What it prints.
@@ -207,9 +208,13 @@ fn hostile_names_stay_inside_their_comments_and_strings() {
     report.function = "clamp */ \"%s\\".to_owned();
     report.target = "\n#error".to_owned();
     report.tests[0].file = "queue/*/\n#error".to_owned();
+    report.tests[1].file = "queue/\u{1b}[31m*??/".to_owned();
     report.crashes[0].place = "*/ #error".to_owned();
+    report.crashes[0].file = "crashes/\u{9b}\u{202e}\r\\".to_owned();
+    let text = program(&report);
+    assert!(!text.contains(|c| console::is_hidden(c) && c != '\n') && !text.contains("\\\n"), "{text}");
     let printed = follow_the_header(dir.path(), &report, example::SOURCE);
-    assert!(printed.contains("clamp * / \"%s\\("), "{printed}");
+    assert!(printed.contains("clamp * / \"%s\\u{5c}("), "{printed}");
     report.signature.is_static = true;
     report.signature.file = "a\".c".to_owned();
     assert!(program(&report).contains("#error"), "a path that cannot be included must be said to be one");

@@ -21,7 +21,7 @@ pub(super) fn fetch(name: &str, script: Option<&Path>, sources: &Path, directory
         );
     };
     let script = directory.join(script);
-    eprintln!("suite {name}: fetching the sources with {}", script.display());
+    crate::errln!("suite {name}: fetching the sources with {}", script.display());
     if let Err(error) = run_script(&script, directory) {
         // The next run would take partial sources for complete ones.
         let _ = fs::remove_dir_all(sources);

@@ -147,7 +147,7 @@ impl<'a> Progress<'a> {
     fn finish(&self, index: usize, row: Row) {
         let mut rows = self.lock();
         if !self.quiet {
-            eprintln!("[{}/{}] {}", rows.len() + 1, self.total, row.progress());
+            crate::errln!("[{}/{}] {}", rows.len() + 1, self.total, row.progress());
         }
         rows.insert(index, row);
         // If writing still fails at the end, `save` reports it.

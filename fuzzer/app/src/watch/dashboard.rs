@@ -13,6 +13,7 @@ use std::{
 use screen::Screen;
 
 use super::{Snapshot, Watcher};
+use crate::{console, errln};
 
 /// Time between two pictures.
 const DRAW_EVERY: Duration = Duration::from_millis(250);
@@ -96,11 +97,12 @@ impl Watcher for Dashboard {
             return;
         }
         self.drawn = Some(at);
-        self.trail.note(now, at);
-        if let Err(e) = self.draw(now) {
+        let now = console::all_shown(now);
+        self.trail.note(&now, at);
+        if let Err(e) = self.draw(&now) {
             self.failed = true;
             self.end();
-            eprintln!("penfuzz: the terminal cannot show the dashboard ({e}); the campaign goes on without it");
+            errln!("penfuzz: the terminal cannot show the dashboard ({e}); the campaign goes on without it");
         }
     }
 

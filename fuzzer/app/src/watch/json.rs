@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::{Snapshot, Watcher};
+use crate::console;
 
 /// Time between two lines.
 const LINE_EVERY: Duration = Duration::from_secs(5);
@@ -42,7 +43,7 @@ impl Watcher for Json {
     fn end(&mut self) {
         if let Some(last) = self.last.take() {
             self.last_line = Instant::now();
-            eprintln!("{}", line(&last));
+            console::err_json(&line(&last));
         }
     }
 }

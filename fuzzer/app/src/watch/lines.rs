@@ -50,7 +50,7 @@ impl Watcher for Lines {
             bar.tick();
         } else if self.last_line.elapsed() >= LINE_EVERY {
             self.last_line = Instant::now();
-            eprintln!("{:>5} s  {}", self.begun.elapsed().as_secs(), line(now));
+            crate::errln!("{:>5} s  {}", self.begun.elapsed().as_secs(), line(now));
         }
     }
 

@@ -77,7 +77,7 @@ fn watcher(monitor: &Monitor) -> Box<dyn Watcher> {
         Monitor::Json => Box::new(json::Json::new()),
         Monitor::Dashboard if std::io::stderr().is_terminal() => Box::new(dashboard::Dashboard::new()),
         Monitor::Dashboard => {
-            eprintln!("penfuzz: standard error is no terminal, so there are lines instead of a dashboard");
+            crate::errln!("penfuzz: standard error is no terminal, so there are lines instead of a dashboard");
             Box::new(lines::Lines::new())
         }
         Monitor::Lines | Monitor::Prometheus(_) => Box::new(lines::Lines::new()),

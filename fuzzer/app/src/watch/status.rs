@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::{Client, Find, Snapshot, lines::short, seconds_since_1970};
 use crate::{
+    console::{all_shown, shown},
     output::{directory, manifest},
     report::{
         Finding, Report,
@@ -136,8 +137,14 @@ fn is_locked(dir: &Path) -> bool {
 /// The status as text, about 100 columns wide.
 #[must_use]
 pub fn text(status: &Status, dir: &Path) -> String {
+    let status = &Status {
+        status: all_shown(&status.status),
+        crashes: all_shown(&status.crashes),
+        hangs: all_shown(&status.hangs),
+        ..*status
+    };
     let s = &status.status;
-    let mut out = format!("{}: {}\n", dir.display(), life_text(status));
+    let mut out = format!("{}: {}\n", shown(&dir.to_string_lossy()), life_text(status));
     let _ = writeln!(out, "  {} ({}): {}", s.function, s.target, branches(s));
     let _ = writeln!(
         out,

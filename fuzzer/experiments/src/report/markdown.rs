@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 
-use penfuzz_app::report::format::{markdown, one_line, plural};
+use penfuzz_app::{
+    console::shown,
+    report::format::{markdown, plural},
+};
 
 use super::grid::Grid;
 use super::summary::Summary;
@@ -29,7 +32,7 @@ pub fn document(grid: &Grid, summary: &Summary) -> String {
     if !summary.errors.is_empty() {
         out.push_str("## Trials in which something went wrong\n\n");
         let line = |e: &super::summary::TrialError| {
-            format!("{}, {}, trial {}: {}", e.function, e.tool, e.trial, one_line(&e.error))
+            format!("{}, {}, trial {}: {}", e.function, e.tool, e.trial, shown(&e.error))
         };
         out.push_str(&list(&summary.errors.iter().map(line).collect::<Vec<_>>()));
     }

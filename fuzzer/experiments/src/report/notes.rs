@@ -1,6 +1,9 @@
 //! Notes for judging the figures: what is missing, what cannot be significant, how it was counted.
 
-use penfuzz_app::report::format::{one_line, p_value, plural};
+use penfuzz_app::{
+    console::shown,
+    report::format::{p_value, plural},
+};
 
 use super::grid::Grid;
 use super::summary::Summary;
@@ -32,7 +35,7 @@ pub fn limits(grid: &Grid, summary: &Summary) -> Vec<String> {
         out.push(format!("The means leave out {} whose branches no trial has counted.", plural(uncounted, "function")));
     }
     for (name, why) in &grid.experiment.left_out {
-        out.push(format!("{name} is left out: {}", one_line(why)));
+        out.push(format!("{} is left out: {}", shown(name), shown(why)));
     }
     out.extend(significance(grid, summary));
     let errors = summary.errors.len();

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use penfuzz_app::report::format::{one_line, shell_word};
+use penfuzz_app::{console::shown, report::format::shell_word};
 
 use crate::model::Experiment;
 
@@ -16,7 +16,7 @@ pub fn script(experiment: &Experiment) -> String {
     out.push_str("# Run it where the first one was run: names of files are relative to that directory.\n#\n");
     let m = &experiment.machine;
     let mut comment = |text: &str| {
-        let _ = writeln!(out, "# {}", one_line(text));
+        let _ = writeln!(out, "# {}", shown(text));
     };
     comment("The first one had these versions:");
     comment(&format!("  {}, {}", m.cpu, m.system));

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use askama::Template;
-use penfuzz_app::report::format::markdown;
+use penfuzz_app::{console, report::format::markdown};
 
 /// Rows of cells below a head: Markdown ([`Table::markdown`]), plain text ([`Table::plain`]) or, by its template, HTML. The first
 /// column is aligned to the left, the others to the right.
@@ -84,8 +84,10 @@ impl Table {
 
     /// For a terminal, columns two blanks apart.
     pub fn plain(&self) -> String {
+        let shown = |c: &Cell| Cell { text: console::shown(&c.text).into_owned(), ..c.clone() };
+        let rows: Vec<Vec<Cell>> = self.rows.iter().map(|r| r.iter().map(shown).collect()).collect();
         let head: Vec<Cell> = self.head.iter().map(|h| Cell::from(h.as_str())).collect();
-        let lines = || std::iter::once(&head).chain(&self.rows);
+        let lines = || std::iter::once(&head).chain(&rows);
         let width = |i: usize| lines().map(|l| l[i].text.chars().count()).max().unwrap_or(0);
         let widths: Vec<_> = (0..head.len()).map(width).collect();
         let mut out = String::new();

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use penfuzz_app::{
     campaign::outcome::{arguments, signature},
+    console, outln,
     output::atomic,
     reach::{Answer, Query, spec::Names},
     replay::session::ReplaySession,
@@ -95,7 +96,7 @@ pub(super) fn report_answer(
             deaths: answer.deaths,
         };
         let json = Json { missed: (answer.r != 0).then(|| self::missed(names, query, answer)), ..json };
-        println!("{}", serde_json::to_string_pretty(&json).unwrap_or_default());
+        console::out_json(&serde_json::to_string_pretty(&json).unwrap_or_default());
     }
     if let Some(missed) = missed {
         return Err(Error::new(failure(&missed, args, query, answer, &report, arguments.as_deref())));
@@ -123,22 +124,22 @@ fn result(session: &ReplaySession, answer: &Answer) -> Option<(Kind, u64)> {
 
 fn print_found(session: &ReplaySession, names: &Names, answer: &Answer, report: &Report, arguments: &[Arg]) {
     for arg in arguments {
-        println!("  {:<12} = {}   ({})", arg.name, arg.hex, arg.decimal);
+        outln!("  {:<12} = {}   ({})", arg.name, arg.hex, arg.decimal);
     }
-    println!("  call         = {}", c_text::call(report, arguments));
+    outln!("  call         = {}", c_text::call(report, arguments));
     match (fault(answer), result(session, answer)) {
-        (Some(fault), _) => println!("  then         : {fault}"),
+        (Some(fault), _) => outln!("  then         : {fault}"),
         (None, Some((kind, bits))) => {
-            println!("  returned     = {}   ({})", literal::c_literal(kind, bits), literal::decimal(kind, bits));
+            outln!("  returned     = {}   ({})", literal::c_literal(kind, bits), literal::decimal(kind, bits));
         }
-        (None, None) => println!("  returned"),
+        (None, None) => outln!("  returned"),
     }
     if let Some(run) = &answer.confirmed {
-        println!("  path         = {}", names.path(&run.passes, SHOWN));
-        println!("  {} branches taken, {} evaluations, {:.3} s", run.n_passes, answer.evaluations, answer.seconds);
+        outln!("  path         = {}", names.path(&run.passes, SHOWN));
+        outln!("  {} branches taken, {} evaluations, {:.3} s", run.n_passes, answer.evaluations, answer.seconds);
     }
     if answer.deaths > 0 {
-        println!("  on the way {}", deaths_text(answer.deaths));
+        outln!("  on the way {}", deaths_text(answer.deaths));
     }
 }
 

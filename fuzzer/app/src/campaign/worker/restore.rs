@@ -39,7 +39,7 @@ impl Campaign<'_> {
         if resumed && is_first {
             // The seeds of a resumed campaign are not tried: neither by this worker, nor by one that replaces it.
             self.shm.seeds_tried.store(u64::MAX, Ordering::Relaxed);
-            eprintln!(
+            crate::errln!(
                 "penfuzz: resuming {} with {} inputs after {count} evaluations",
                 self.store.dir().display(),
                 self.store.queue().len() + self.store.pending().len(),

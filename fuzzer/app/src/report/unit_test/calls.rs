@@ -8,7 +8,7 @@ use super::{
 };
 use crate::report::{
     arg::Arg,
-    c_text::{call, comment, directed_rounding, identifier, string, with_outputs},
+    c_text::{call, comment, directed_rounding, identifier, numbers, string, with_outputs},
     model::{Parameter, Report, Signature, Test},
     words::Words,
 };
@@ -81,7 +81,7 @@ fn shown_call(signature: &Signature, called: &str) -> String {
 
 /// The call and nothing else happens in the rounding mode: printing rounds too.
 fn rounded_call(signature: &Signature, called: &str, mode: &str) -> String {
-    let mode = comment(mode);
+    let mode = identifier(mode);
     let shown = show(&signature.result_kind, "result", "result");
     let result = match c_type(&signature.result_kind, &signature.result).filter(|_| !shown.is_empty()) {
         Some(result) => format!("{result} result = {called}"),
@@ -95,9 +95,9 @@ fn rounded_call(signature: &Signature, called: &str, mode: &str) -> String {
 fn initializer(report: &Report, parameter: &Parameter, arg: &Arg) -> (String, String) {
     let value = if arg.decimal.contains("nan") || arg.decimal.contains("inf") {
         let (kind, suffix) = if parameter.kind == "f32" { ("f32", "U") } else { ("f64", "ULL") };
-        format!("penfuzz_{kind}({}{suffix})", arg.bits)
+        format!("penfuzz_{kind}({}{suffix})", numbers(&arg.bits))
     } else {
-        arg.hex.clone()
+        numbers(&arg.hex).to_owned()
     };
     if includes_source(report) {
         let type_name = comment(&arg.type_name);
@@ -108,9 +108,9 @@ fn initializer(report: &Report, parameter: &Parameter, arg: &Arg) -> (String, St
 }
 
 fn bytes_call(report: &Report, number: usize, test: &Test) -> String {
-    let hex = test.args.first().map_or("{}", |arg| arg.hex.as_str());
+    let hex = test.args.first().map_or("{}", |arg| numbers(&arg.hex));
     // C has no empty initializer before C23.
-    let (hex, size) = if hex == "{}" { ("{0}", "0") } else { (hex, "sizeof data") };
+    let (hex, size) = if hex == "{}" || !hex.starts_with('{') { ("{0}", "0") } else { (hex, "sizeof data") };
     let title = string(&format!("{number}: {}", test.file));
     let called = show("i32", "result", &format!("{}(data, {size})", tested_name(report)));
     format!("    static const unsigned char data[] = {hex};\n    puts({title});\n{called}")

@@ -2,7 +2,7 @@
 
 use std::{
     io::{self, Stderr},
-    mem::MaybeUninit,
+    mem::{ManuallyDrop, MaybeUninit},
 };
 
 use ratatui::{
@@ -18,7 +18,9 @@ use ratatui::{
 
 /// The terminal while the dashboard uses it. Dropping it restores the terminal.
 pub struct Screen {
-    terminal: Terminal<CrosstermBackend<Stderr>>,
+    /// Not dropped: when the terminal has gone, ratatui's destructor prints that to standard error, which is this terminal, and
+    /// `eprintln!` panics there. The buffers, some 100 KiB for each size that the terminal has had, stay until the process ends.
+    terminal: ManuallyDrop<Terminal<CrosstermBackend<Stderr>>>,
     size: (u16, u16),
     _no_echo: Option<NoEcho>,
 }
@@ -33,7 +35,7 @@ impl Screen {
         execute!(io::stderr(), EnterAlternateScreen)?;
         let size = size();
         match terminal(size) {
-            Ok(terminal) => Ok(Self { terminal, size, _no_echo: no_echo }),
+            Ok(terminal) => Ok(Self { terminal: ManuallyDrop::new(terminal), size, _no_echo: no_echo }),
             Err(e) => {
                 let _ = execute!(io::stderr(), LeaveAlternateScreen, Show);
                 Err(e)
@@ -48,7 +50,7 @@ impl Screen {
     pub fn draw(&mut self, picture: impl FnOnce(&mut Frame)) -> io::Result<()> {
         let size = size();
         if size != self.size {
-            (self.terminal, self.size) = (terminal(size)?, size);
+            (self.terminal, self.size) = (ManuallyDrop::new(terminal(size)?), size);
         }
         self.terminal.draw(picture).map(drop)
     }
