@@ -106,19 +106,28 @@ impl Compile {
     /// # Errors
     /// [`Error::Compiler`] with the compiler's messages if it rejects the source; else why it could not be run.
     pub fn run(&self) -> Result<String, Error> {
-        if self.sources.is_empty() {
-            return Err(Error::NoInput);
-        }
-        let Invocation { command, .. } = Invocation::new(&self.args(), self.language_or_guess(), self.san_cov)?;
-        let output = Command::new(&command[0])
-            .args(&command[1..])
-            .output()
-            .map_err(|source| Error::NoClang { path: command[0].clone().into(), source })?;
+        let mut command = self.command()?;
+        let output =
+            command.output().map_err(|source| Error::NoClang { path: command.get_program().into(), source })?;
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         if output.status.success() {
             return Ok(stderr);
         }
         Err(Error::Compiler { status: exit_status(output.status), stderr })
+    }
+
+    /// The compiler's command, for a caller that runs it in its own way.
+    ///
+    /// # Errors
+    /// If there is nothing to compile, or the compiler or the plugin is missing.
+    pub fn command(&self) -> Result<Command, Error> {
+        if self.sources.is_empty() {
+            return Err(Error::NoInput);
+        }
+        let Invocation { command, .. } = Invocation::new(&self.args(), self.language_or_guess(), self.san_cov)?;
+        let mut ready = Command::new(&command[0]);
+        ready.args(&command[1..]);
+        Ok(ready)
     }
 
     fn language_or_guess(&self) -> Language {

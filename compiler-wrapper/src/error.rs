@@ -39,6 +39,13 @@ pub enum Error {
         /// The error of the operating system.
         source: io::Error,
     },
+    /// Others can write a directory from which code is loaded, or rename a directory above it.
+    Exposed {
+        /// The directory that they can write.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
     /// A response file (`@file`) could not be read.
     Response {
         /// The file.
@@ -92,6 +99,14 @@ impl fmt::Display for Error {
                 write!(
                     f,
                     "cannot write {}: {source} (set XDG_CACHE_HOME to a directory that can be written)",
+                    path.display()
+                )
+            }
+            Self::Exposed { path, mode } => {
+                write!(
+                    f,
+                    "other users can write {} (mode {mode:04o}), and what is loaded from there is run: remove it or its write \
+                     permissions, or set XDG_CACHE_HOME and XDG_STATE_HOME to directories that only you can write",
                     path.display()
                 )
             }

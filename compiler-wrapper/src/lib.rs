@@ -20,6 +20,7 @@ mod artifact;
 mod bitcode;
 mod clang;
 mod compile;
+mod directories;
 mod error;
 mod link;
 #[cfg(test)]
@@ -35,9 +36,10 @@ use std::{
 };
 
 pub use arguments::EXCEPTIONS as EXCEPTIONS_FLAG;
-pub use artifact::{LLVM_MAJOR, cache_directory};
+pub use artifact::LLVM_MAJOR;
 pub use clang::find_clang;
 pub use compile::Compile;
+pub use directories::{cache_directory, is_private_file, private_directory, state_directory, user};
 pub use error::Error;
 
 /// The language of the sources: `clang` compiles C, `clang++` compiles and links C++.
@@ -113,6 +115,8 @@ pub fn fingerprint() -> String {
     artifact::fingerprint()
 }
 
-fn exit_status(status: ExitStatus) -> i32 {
+/// The exit status as a shell reports it: 128 + the number of the signal, if one ended the process.
+#[must_use]
+pub fn exit_status(status: ExitStatus) -> i32 {
     status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1)
 }

@@ -95,6 +95,8 @@ impl Dir {
             .current_dir(self.0.path())
             // Shared, so that each fixture is compiled once.
             .env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"))
+            // With the key that marks campaigns as the user's own.
+            .env("XDG_STATE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("state"))
             .env_remove("PEN_CC_CLANG")
             .env_remove("PEN_CC_CLANGXX")
             .env_remove("RUST_BACKTRACE")
@@ -209,6 +211,18 @@ impl<'a> Penfuzz<'a> {
     /// An environment variable.
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
+        self
+    }
+
+    /// With this umask.
+    pub fn umask(mut self, mask: libc::mode_t) -> Self {
+        // SAFETY: umask may be called between fork and exec.
+        unsafe {
+            self.command.pre_exec(move || {
+                libc::umask(mask);
+                Ok(())
+            });
+        }
         self
     }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use penfuzz_app::{console, corpus::cmin, errln, outln};
 use penfuzz_engine::error::Error;
 
-use super::Outcome;
+use super::{Outcome, values::TrustArgs};
 
 /// Arguments.
 #[derive(Debug, clap::Args)]
@@ -17,6 +17,9 @@ pub struct Args {
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 
+    #[command(flatten)]
+    trust: TrustArgs,
+
     /// Print the result as JSON.
     #[arg(long)]
     json: bool,
@@ -24,7 +27,7 @@ pub struct Args {
 
 /// Chooses the inputs and prints or writes them.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
-    let done = cmin::run(&args.dir, args.output.as_deref())?;
+    let done = cmin::run(&args.dir, args.output.as_deref(), args.trust.trust)?;
     if let Some(warning) = &done.warning {
         errln!("penfuzz: {warning}");
     }

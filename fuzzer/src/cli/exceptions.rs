@@ -7,6 +7,7 @@ use std::{
 
 use penfuzz_app::{
     console, exceptions,
+    output::trust::Trusted,
     process::child::{self, Limit},
     replay::session::silence,
     report::{exceptions_text, json},
@@ -47,7 +48,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     }
     let goals = if args.inexact { Goals::InexactToo } else { Goals::Exceptions };
     let mut done = fuzz::campaign(&args.fuzz, goals)?;
-    exceptions::complete(&done.dir, &mut done.report)?;
+    // This process has just run it.
+    let campaign = Trusted::read(&done.dir, true)?;
+    exceptions::complete(&done.dir, &campaign, &mut done.report)?;
     if args.fuzz.json {
         console::out_json(&json::to_string(&done.report));
     } else if !args.fuzz.quiet {

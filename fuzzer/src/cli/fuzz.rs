@@ -10,6 +10,7 @@ use clap::builder::PossibleValuesParser;
 use penfuzz_app::{
     campaign::{self, Farm, Finished, Options, SearchKind},
     console,
+    process::build::build,
     report::{Report, json, summary},
     watch::Monitor,
 };
@@ -18,7 +19,7 @@ use penfuzz_engine::{
     executor::evaluator::DEFAULT_FUEL,
     program::{
         Rounding,
-        build::{self, Recipe},
+        build::Recipe,
         kind::{TargetKind, classify},
     },
     saturation::{Goals, ScopeKind},
@@ -96,7 +97,7 @@ impl TargetArgs {
             san_cov: false,
             exceptions: goals.are_exceptions(),
         };
-        Ok(Linked { file: build::build(&recipe)?, sources: recipe.sources })
+        Ok(Linked { file: build(&recipe)?, sources: recipe.sources })
     }
 }
 

@@ -15,7 +15,7 @@ use penfuzz_engine::{
     saturation::{Goals, ScopeKind},
 };
 
-use super::{Outcome, choices, fuzz::TargetArgs};
+use super::{Outcome, choices, fuzz::TargetArgs, values::TrustArgs};
 
 /// Arguments.
 #[derive(Debug, clap::Args)]
@@ -55,6 +55,9 @@ pub struct Args {
     /// Functions whose branches are goals, with --target [default: function; for LLVMFuzzerTestOneInput: all].
     #[arg(long, value_parser = choices::scope(), requires = "target")]
     scope: Option<ScopeKind>,
+
+    #[command(flatten)]
+    trust: TrustArgs,
 }
 
 impl Args {
@@ -96,7 +99,7 @@ impl Args {
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     penfuzz_app::corpus::directory::refuse_used(&args.output)?;
     let given = args.options()?.map(|options| merge::given(&options)).transpose()?;
-    let merger = Merger::new(&args.dirs, given)?;
+    let merger = Merger::new(&args.dirs, given, args.trust.trust)?;
     if let Some(warning) = merger.warning() {
         errln!("penfuzz: {warning}");
     }

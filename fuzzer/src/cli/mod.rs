@@ -21,7 +21,7 @@ mod values;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use penfuzz_app::{console, errln};
+use penfuzz_app::{console, errln, output::trust::Untrusted};
 use penfuzz_engine::error::Error;
 
 /// How a command ended that succeeded.
@@ -90,6 +90,7 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(e) => return print_usage(&e),
     };
+    close_to_others();
     let outcome = match cli.command {
         Some(Command::Boundary(args)) => boundary::run(&args),
         Some(Command::Suite(args)) => suite::run(&args),
@@ -112,7 +113,7 @@ pub fn main() -> ExitCode {
         Ok(Outcome::Found) => ExitCode::from(3),
         Err(e) => {
             print_error(&e);
-            ExitCode::FAILURE
+            if Untrusted::is_cause_of(&e) { ExitCode::from(2) } else { ExitCode::FAILURE }
         }
     })
 }
@@ -141,6 +142,16 @@ fn print_usage(e: &clap::Error) -> ExitCode {
         Ok(_) => console::err(&e.render().to_string()),
     }
     end(code)
+}
+
+/// Others must not write what penfuzz makes, above all not what it runs later, whatever the umask is. Compilers and workers inherit
+/// this.
+fn close_to_others() {
+    // SAFETY: umask only replaces a number of this process.
+    unsafe {
+        let before = libc::umask(libc::S_IWGRP | libc::S_IWOTH);
+        libc::umask(before | libc::S_IWGRP | libc::S_IWOTH);
+    }
 }
 
 /// Prints the details of an error, if it has some, then the error itself in one line.

@@ -4,18 +4,22 @@ use std::path::PathBuf;
 
 use penfuzz_app::{
     console, exceptions,
-    report::{boundary, exceptions_text, json, summary, write_all},
+    output::trust::{Trusted, Untrusted},
+    report::{Report, boundary, exceptions_text, json, summary, write_all},
 };
 use penfuzz_engine::{error::Error, saturation::Goals};
 use penfuzz_experiments::{self, archive};
 
-use super::Outcome;
+use super::{Outcome, values::TrustArgs};
 
 /// Arguments.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Output directory of a campaign or an experiment.
     dir: PathBuf,
+
+    #[command(flatten)]
+    trust: TrustArgs,
 
     /// Print report.json (or summary.json of an experiment) on standard output instead of the summary.
     #[arg(long)]
@@ -32,7 +36,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     }
     let mut report = json::read(&args.dir.join(json::FILE)).map_err(Error::from_source)?;
     if report.goals.are_exceptions() && report.exceptions.is_none() {
-        exceptions::complete(&args.dir, &mut report)?;
+        examine(args, &mut report)?;
     } else {
         write_all(&args.dir, &report).map_err(Error::from_source)?;
     }
@@ -45,4 +49,17 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         console::out(&text(&report, &args.dir));
     }
     Ok(Outcome::Fine)
+}
+
+/// Adds the examination of the finds to the report of a campaign that ended before it. Only this runs the target: without
+/// trust the reports are written without it.
+fn examine(args: &Args, report: &mut Report) -> Result<(), Error> {
+    match Trusted::read(&args.dir, args.trust.trust) {
+        Ok(campaign) => exceptions::complete(&args.dir, &campaign, report),
+        Err(e) if Untrusted::is_cause_of(&e) => {
+            eprintln!("penfuzz: the finds are not examined: {e}");
+            write_all(&args.dir, report).map_err(Error::from_source)
+        }
+        Err(e) => Err(e),
+    }
 }

@@ -10,13 +10,16 @@ use penfuzz_app::{
 };
 use penfuzz_engine::error::Error;
 
-use super::Outcome;
+use super::{Outcome, values::TrustArgs};
 
 /// Arguments.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Output directory of a campaign or a farm, running or not. It is not changed.
     dir: PathBuf,
+
+    #[command(flatten)]
+    trust: TrustArgs,
 
     /// Print the result as JSON.
     #[arg(long)]
@@ -25,7 +28,7 @@ pub struct Args {
 
 /// Prints the crashes and hangs; the exit status is 3 when there are some.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
-    let found = triage::run(&args.dir)?;
+    let found = triage::run(&args.dir, args.trust.trust)?;
     if let Some(warning) = &found.warning {
         errln!("penfuzz: {warning}");
     }

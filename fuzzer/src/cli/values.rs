@@ -1,8 +1,16 @@
-//! Parsers of option values that clap has none for: times, amounts of memory, cores, addresses, monitors.
+//! Option values that clap has no parser for: times, amounts of memory, cores, addresses, monitors; and an option that commands share.
 
 use std::time::Duration;
 
 use penfuzz_app::watch::Monitor;
+
+/// The user's consent to run what a campaign directory names; shared by the commands that read one.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub struct TrustArgs {
+    /// Compile, load and run what the directory names, although this user's penfuzz has not written it.
+    #[arg(long)]
+    pub trust: bool,
+}
 
 /// A time with its unit: `500ms`, `30s`, `5m`, `2h`, `1d`; a bare number is seconds.
 ///

@@ -75,6 +75,7 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
     let tests = tests(&shrunk, &function, &order);
     let (total, covered, saturated, given_up) = from.saturation.counts();
     let seconds = rounded(from.saved.seconds, 1e6);
+    let sites = sites(evaluator, from, &order, &tests, &shrunk);
     Report {
         schema: report::SCHEMA,
         target: from.options.target.display().to_string(),
@@ -92,7 +93,8 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
         seconds,
         evaluations_per_second: if seconds > 0.0 { rounded(evaluations as f64 / seconds, 10.0) } else { 0.0 },
         stop_reason: from.stop.name().to_owned(),
-        sites: sites(evaluator, from, &order, &tests, &shrunk),
+        source_hashes: report::source_hashes(&sites),
+        sites,
         tests,
         crashes: findings(from, &function, FaultKind::Crash, &shrunk),
         hangs: findings(from, &function, FaultKind::Hang, &shrunk),

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::directory::{self, Input, KEPT};
 use crate::{
-    output::{atomic, manifest, recovery::id_of},
+    output::{atomic, recovery::id_of, trust::Trusted},
     replay::session::ReplaySession,
     shrink::cover::{self, Kept},
 };
@@ -37,17 +37,18 @@ pub struct Minimized {
     pub warning: Option<String>,
 }
 
-/// Chooses among the inputs in `queue/` and `pending/` of all clients in `dir`, and writes the chosen ones into `out`.
+/// Chooses among the inputs in `queue/` and `pending/` of all clients in `dir`, and writes the chosen ones into `out`. With
+/// `is_trusted` the campaign may be one that is not known to be this user's.
 ///
 /// # Errors
-/// When `dir` is no directory of a campaign, `out` is not empty, or the target cannot be loaded.
-pub fn run(dir: &Path, out: Option<&Path>) -> Result<Minimized, Error> {
-    let manifest = manifest::read(dir)?;
+/// When `dir` is no directory of a campaign or is not trusted, `out` is not empty, or the target cannot be loaded.
+pub fn run(dir: &Path, out: Option<&Path>, is_trusted: bool) -> Result<Minimized, Error> {
+    let campaign = Trusted::read(dir, is_trusted)?;
     if let Some(out) = out {
         directory::refuse_used(out)?;
     }
     let inputs = directory::inputs(&directory::clients(dir)?, &KEPT)?;
-    let mut session = ReplaySession::of(&manifest)?;
+    let mut session = ReplaySession::of(&campaign)?;
     let bytes: Vec<&[u8]> = inputs.iter().map(|i| i.bytes.as_slice()).collect();
     let runs = session.evaluate(&bytes)?;
     let failing = runs.iter().filter(|r| r.fault.is_some()).count();
@@ -68,7 +69,7 @@ pub fn run(dir: &Path, out: Option<&Path>) -> Result<Minimized, Error> {
         total: session.n_goals(),
         chosen: chosen.into_iter().map(|k| k.file).collect(),
         output: out.map(Path::to_path_buf),
-        warning: session.change_since(&manifest),
+        warning: session.change_since(campaign.manifest()),
     })
 }
 

@@ -23,6 +23,7 @@ use crate::{
         directory::lock,
         manifest::{self, Manifest},
         store::{SavedState, Store},
+        trust::Trusted,
     },
     replay::session::{ReplaySession, Run},
     report,
@@ -80,11 +81,12 @@ pub struct Merger {
 
 impl Merger {
     /// Reads the directories `dirs`. The target is `given`, with its manifest, or that of the first
-    /// campaign.
+    /// campaign, which with `is_trusted` may be one that is not known to be this user's.
     ///
     /// # Errors
-    /// When a directory cannot be read, campaigns are not of the same function and target, or there is no target.
-    pub fn new(dirs: &[PathBuf], given: Option<(Manifest, ReplaySession)>) -> Result<Self, Error> {
+    /// When a directory cannot be read, campaigns are not of the same function and target, there is no target, or its campaign is
+    /// not trusted.
+    pub fn new(dirs: &[PathBuf], given: Option<(Manifest, ReplaySession)>, is_trusted: bool) -> Result<Self, Error> {
         let sources = dirs.iter().map(|d| Source::read(d)).collect::<Result<Vec<_>, _>>()?;
         let mut campaigns = sources.iter().filter_map(|s| Some((s.dir.as_path(), s.manifest.as_ref()?)));
         let (name, manifest, session) = match (given, campaigns.next()) {
@@ -93,7 +95,10 @@ impl Merger {
                 refuse_other((&name, &manifest), first.into_iter())?;
                 (name, manifest, session)
             }
-            (None, Some((dir, manifest))) => (dir.to_path_buf(), manifest.clone(), ReplaySession::of(manifest)?),
+            (None, Some((dir, _))) => {
+                let campaign = Trusted::read(dir, is_trusted)?;
+                (dir.to_path_buf(), campaign.manifest().clone(), ReplaySession::of(&campaign)?)
+            }
             (None, None) => {
                 return Err(Error::new(
                     "none of the directories is that of a campaign; say with --target what the inputs are for",

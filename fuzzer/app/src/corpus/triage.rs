@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::directory::{self, Client, FAILING, Input};
 use crate::{
     campaign::outcome::arguments,
-    output::manifest::{self, Manifest},
+    output::{manifest::Manifest, trust::Trusted},
     replay::session::ReplaySession,
     report::{Arg, format::shell_word},
 };
@@ -64,18 +64,19 @@ pub struct FaultGroup {
     is_cheap: bool,
 }
 
-/// Reads the campaign or farm in `dir`.
+/// Reads the campaign or farm in `dir`; with `is_trusted` one that is not known to be this user's.
 ///
 /// # Errors
-/// When it is none, or cannot be read.
-pub fn run(dir: &Path) -> Result<Triage, Error> {
-    let manifest = manifest::read(dir)?;
+/// When it is none, cannot be read, or is not trusted.
+pub fn run(dir: &Path, is_trusted: bool) -> Result<Triage, Error> {
+    let campaign = Trusted::read(dir, is_trusted)?;
+    let manifest = campaign.manifest();
     let clients = directory::clients(dir)?;
     let inputs = directory::inputs(&clients, &FAILING)?;
     let mut notes: Vec<Option<Fault>> = inputs.iter().map(|i| noted(&clients, i)).collect();
-    let (session, warning) = match ReplaySession::of(&manifest) {
+    let (session, warning) = match ReplaySession::of(&campaign) {
         Ok(session) => {
-            let change = session.change_since(&manifest);
+            let change = session.change_since(manifest);
             (Some(session), change)
         }
         Err(e) => (None, Some(format!("nothing is run again and no arguments are shown: {e}"))),
@@ -103,7 +104,7 @@ pub fn run(dir: &Path) -> Result<Triage, Error> {
         if let (Some(session), Some(input)) = (&session, found) {
             place.args = arguments(session.evaluator.function(), &input.bytes);
         }
-        place.replay = replay(&manifest, &dir.join(&place.file));
+        place.replay = replay(manifest, &dir.join(&place.file));
     }
     triage.places.sort_by(|a, b| a.kind.cmp(b.kind).then(time_of(a).total_cmp(&time_of(b))));
     Ok(triage)

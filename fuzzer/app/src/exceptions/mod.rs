@@ -17,7 +17,7 @@ mod precise;
 pub mod shown;
 pub mod work;
 
-use std::path::Path;
+use std::path::{Component, Path};
 
 use penfuzz_cc::abi::site_kind;
 use penfuzz_engine::{
@@ -29,7 +29,7 @@ pub use self::job::class;
 use self::job::{Job, Observed};
 use crate::{
     campaign::outcome::arguments,
-    output::manifest,
+    output::{regular, trust::Trusted},
     replay::session::ReplaySession,
     report::{
         Arg, Exception, Exceptions, Find, Report, Shown,
@@ -38,23 +38,22 @@ use crate::{
     },
 };
 
-/// Examines the finds of the campaign in `dir` and writes its reports again with them.
+/// Examines the finds of `campaign` in `dir` and writes its reports again with them.
 ///
 /// # Errors
 /// When the target cannot be loaded any more, or the reports not be written.
-pub fn complete(dir: &Path, report: &mut Report) -> Result<(), Error> {
-    report.exceptions = Some(examine(dir, report)?);
+pub fn complete(dir: &Path, campaign: &Trusted, report: &mut Report) -> Result<(), Error> {
+    report.exceptions = Some(examine(dir, campaign, report)?);
     write_all(dir, report).map_err(Error::from_source)
 }
 
-/// The finds of the campaign in `dir`, which `report` is about.
+/// The finds of `campaign` in `dir`, which `report` is about.
 ///
 /// # Errors
 /// When the target cannot be loaded any more, or the system has no process to spare.
-pub fn examine(dir: &Path, report: &Report) -> Result<Exceptions, Error> {
-    let manifest = manifest::read(dir)?;
-    let mut session = ReplaySession::of(&manifest)?;
-    if let Some(change) = session.change_since(&manifest) {
+pub fn examine(dir: &Path, campaign: &Trusted, report: &Report) -> Result<Exceptions, Error> {
+    let mut session = ReplaySession::of(campaign)?;
+    if let Some(change) = session.change_since(campaign.manifest()) {
         return Err(at(dir, format!("{change}; run it again with --fresh")));
     }
     let jobs = jobs(&mut session, dir, report)?;
@@ -89,7 +88,7 @@ fn jobs(session: &mut ReplaySession, dir: &Path, report: &Report) -> Result<Vec<
     let function = session.evaluator.function().clone();
     let mut inputs: Vec<Vec<u8>> = report.tests.iter().map(|t| bytes_of(&function, &t.args)).collect();
     let faults = report.crashes.iter().chain(&report.hangs);
-    inputs.extend(faults.filter_map(|f| std::fs::read(dir.join(&f.file)).ok()));
+    inputs.extend(faults.filter_map(|f| input_of(dir, &f.file)));
     let runs = session.evaluate(&inputs.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
     let mut jobs: Vec<Job> = Vec::new();
     for b in (0..session.scope.requested.len()).filter(|b| session.scope.requested[*b]) {
@@ -106,6 +105,18 @@ fn jobs(session: &mut ReplaySession, dir: &Path, report: &Report) -> Result<Vec<
         }
     }
     Ok(jobs)
+}
+
+/// Bytes of an input that are read at most.
+const LARGEST_INPUT: u64 = 1 << 24;
+
+/// An input that the report names. Its bytes are shown as arguments, and the report may be a stranger's, so only a file in the
+/// directory of the campaign is read.
+fn input_of(dir: &Path, file: &str) -> Option<Vec<u8>> {
+    let is_below = Path::new(file).components().all(|part| matches!(part, Component::Normal(_)));
+    let path = dir.join(file);
+    let is_inside = || Some(path.canonicalize().ok()?.starts_with(dir.canonicalize().ok()?));
+    if is_below && is_inside()? { regular::read(&path, LARGEST_INPUT).ok() } else { None }
 }
 
 /// The input that these arguments were read from, see [`arguments`].
@@ -163,4 +174,24 @@ fn numbers(site: &Site, observed: &Observed) -> (Vec<Number>, Option<Number>) {
     let (operands, result) = job::kinds(site);
     let all = operands.iter().zip(values).map(|(kind, bits)| number(*kind, bits)).collect();
     (all, Some(number(result, values[job::RESULT])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_inputs_in_the_directory_are_read() {
+        let top = tempfile::tempdir().unwrap();
+        let dir = top.path().join("out");
+        std::fs::create_dir_all(dir.join("crashes")).unwrap();
+        std::fs::write(dir.join("crashes/id:000000"), [7]).unwrap();
+        let secret = top.path().join("secret");
+        std::fs::write(&secret, [8]).unwrap();
+        std::os::unix::fs::symlink(&secret, dir.join("crashes/link")).unwrap();
+        assert_eq!(input_of(&dir, "crashes/id:000000"), Some(vec![7]));
+        for file in [secret.to_str().unwrap(), "../secret", "crashes/../../secret", "crashes/link", "crashes/none"] {
+            assert_eq!(input_of(&dir, file), None, "{file}");
+        }
+    }
 }

@@ -18,11 +18,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     campaign::{Farm, Options, SearchKind},
-    output::atomic,
+    output::{atomic, regular, trust},
 };
 
 /// The file in the output directory.
 pub const FILE: &str = "campaign.json";
+
+/// Bytes that are read of it at most; flags are a few kilobytes.
+const LARGEST: u64 = 1 << 24;
 
 /// Version of the file.
 pub const SCHEMA: u32 = 1;
@@ -134,30 +137,37 @@ impl Manifest {
         Limits { timeout, fuel: self.fuel, memory: self.memory_limit }
     }
 
-    /// Writes it into `dir`, unless the same is there already.
+    /// Writes it into `dir` with the tag of this user ([`trust`]), unless the same is there already.
     ///
     /// # Errors
     /// Those of the file system.
     pub fn write(&self, dir: &Path) -> Result<(), Error> {
-        if read(dir).is_ok_and(|m| m == *self) {
+        let text = trust::signed(self)?;
+        if read_bytes(dir).is_ok_and(|found| found == text) {
             return Ok(());
         }
-        let text = serde_json::to_vec_pretty(self).map_err(|e| Error::because(FILE, e))?;
         atomic::write(&dir.join(FILE), &text).map_err(Error::from_source)
     }
 }
 
-/// Reads it from `dir`.
+/// Reads it from `dir`, to show what it says. Whoever loads or compiles its target needs [`trust::Trusted`].
 ///
 /// # Errors
 /// When there is none, or none of this version.
 pub fn read(dir: &Path) -> Result<Manifest, Error> {
+    parse(&read_bytes(dir)?, &dir.join(FILE))
+}
+
+/// The bytes of `campaign.json` in `dir`.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn read_bytes(dir: &Path) -> Result<Vec<u8>, Error> {
     let path = dir.join(FILE);
-    let bytes = std::fs::read(&path).map_err(|e| {
+    regular::read(&path, LARGEST).map_err(|e| {
         let message = format!("is no output directory of penfuzz ({FILE} cannot be read: {})", plain(&e));
         at(dir, message).with_source(e)
-    })?;
-    parse(&bytes, &path)
+    })
 }
 
 /// Reads the content of the `campaign.json` at `path`.

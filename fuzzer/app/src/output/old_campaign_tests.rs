@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{directory::lock, manifest, store::Store};
+use super::{directory::lock, manifest, store::Store, trust::Trusted};
 use crate::replay::session::ReplaySession;
 
 fn top() -> PathBuf {
@@ -32,7 +32,7 @@ fn a_campaign_of_an_older_version_is_resumed() {
     copy(&top().join("tests/fixtures/old-campaign"), dir.path());
     let mut manifest = manifest::read(dir.path()).unwrap();
     manifest.sources = vec![top().join(&manifest.sources[0])];
-    let session = ReplaySession::of(&manifest).unwrap();
+    let session = ReplaySession::of(&Trusted::own(manifest.clone())).unwrap();
     assert_eq!(session.fingerprint, manifest.fingerprint, "the same target has the same fingerprint");
     assert_eq!(session.change_since(&manifest), None);
 

@@ -6,7 +6,7 @@
 
 use std::sync::{
     Once,
-    atomic::{AtomicBool, AtomicUsize, Ordering},
+    atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering},
 };
 
 use signal_hook::low_level;
@@ -15,6 +15,8 @@ use signal_hook::low_level;
 pub const SIGNALS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
+/// The last signal while a [`Watch`] lived; 0 before the first.
+static LAST: AtomicI32 = AtomicI32::new(0);
 static CTRL_C: AtomicUsize = AtomicUsize::new(0);
 /// Watches that live.
 static WATCHES: AtomicUsize = AtomicUsize::new(0);
@@ -24,6 +26,14 @@ static INSTALLED: Once = Once::new();
 #[must_use]
 pub fn requested() -> bool {
     REQUESTED.load(Ordering::Relaxed)
+}
+
+/// If [`requested`], ends this process by the last signal, as if it had not been watched: for work that has nothing to save.
+pub fn end_if_requested() {
+    let signal = LAST.load(Ordering::Relaxed);
+    if requested() && signal != 0 {
+        let _ = low_level::emulate_default_handler(signal);
+    }
 }
 
 /// How many SIGINT have come while a [`Watch`] lived. The other signals are not counted: a terminal that closes sends SIGHUP
@@ -83,6 +93,7 @@ fn on_signal(signal: libc::c_int) {
         let _ = low_level::emulate_default_handler(signal);
         return;
     }
+    LAST.store(signal, Ordering::Relaxed);
     REQUESTED.store(true, Ordering::Relaxed);
     if signal == libc::SIGINT {
         CTRL_C.fetch_add(1, Ordering::Relaxed);

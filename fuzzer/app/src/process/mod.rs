@@ -2,6 +2,7 @@
 //!
 //! Every fork of this program is made by [`fork::fork`], and every wait for a child by [`wait`].
 
+pub mod build;
 pub mod child;
 pub mod fork;
 pub mod interrupts;

@@ -14,18 +14,15 @@ use penfuzz_engine::{
         evaluator::{Limits, RunStatus},
         guard,
     },
-    program::{
-        Rounding, Target,
-        build::{self, Recipe},
-        select,
-    },
+    program::{Rounding, Target, build::Recipe, select},
     saturation::{Goals, Scope, ScopeKind},
 };
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    output::{fingerprint, manifest::Manifest},
+    output::{fingerprint, manifest::Manifest, trust::Trusted},
     process::{
+        build::build,
         child::{self, Ending, Limit},
         streams,
     },
@@ -88,11 +85,13 @@ impl ReplaySession {
         Ok(Self { evaluator, scope, fingerprint, linked: linked.to_path_buf(), timeout: subject.limits.timeout })
     }
 
-    /// The target of a campaign, linked again when the file in the cache is gone.
+    /// The target of a campaign, linked again when the file in the cache is gone. Loading it runs code, and so may compiling it:
+    /// the campaign must be one that the user trusts.
     ///
     /// # Errors
     /// When there is neither the linked file nor its sources, or one cannot be used.
-    pub fn of(manifest: &Manifest) -> Result<Self, Error> {
+    pub fn of(campaign: &Trusted) -> Result<Self, Error> {
+        let manifest = campaign.manifest();
         let subject = Subject {
             name: Path::new(&manifest.target),
             function: Some(&manifest.symbol),
@@ -114,7 +113,7 @@ impl ReplaySession {
             san_cov: false,
             exceptions: manifest.goals.are_exceptions(),
         };
-        Self::load(&build::build(&recipe)?, subject)
+        Self::load(&build(&recipe)?, subject)
     }
 
     /// The warning when the target is not that of the campaign any more.

@@ -46,13 +46,13 @@ impl Tally {
     }
 }
 
-/// The text for the search in output directory `dir`. It shows source lines of the files that can be read.
+/// The text for the search in output directory `dir`. It shows source lines of the files that are what they were when the report was made.
 #[must_use]
 pub fn text(report: &Report, dir: &Path) -> String {
     let report = &console::all_shown(report);
     let mut out = headline(report);
     terminal::list_faults(report, &mut out);
-    let mut sources = Sources::default();
+    let mut sources = Sources::of(report);
     for site in &report.sites {
         let _ = writeln!(
             out,

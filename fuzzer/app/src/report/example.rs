@@ -1,6 +1,8 @@
 //! A handmade report on a small function, for the tests of the formats: 8 branches by gcc's and clang's count, 7
 //! covered (one of them only by an input that aborts), 1 given up.
 
+use std::collections::BTreeMap;
+
 use penfuzz_mutators::view::Kind;
 
 use super::{
@@ -58,6 +60,7 @@ pub fn report() -> Report {
             args: args(1.0, 7),
         }],
         hangs: Vec::new(),
+        source_hashes: BTreeMap::new(),
         exceptions: None,
     }
 }

@@ -94,13 +94,13 @@ impl Page<'_> {
     }
 }
 
-/// The whole page. It shows source lines of the files that can be read.
+/// The whole page. It shows source lines of the files that are what they were when the report was made.
 ///
 /// # Panics
 /// Never: memory takes every page.
 #[must_use]
 pub fn page(report: &Report, history: &History) -> String {
-    let mut sources = Sources::default();
+    let mut sources = Sources::of(report);
     let page = Page {
         title: format!("{} ({})", report.function, report.target),
         refresh: is_running(report).then_some(REFRESH),

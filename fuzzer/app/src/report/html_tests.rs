@@ -3,7 +3,7 @@
 use penfuzz_engine::saturation::Goals;
 
 use super::*;
-use crate::report::{Branches, example, history::Curve};
+use crate::report::{Branches, example, history::Curve, source_hashes};
 
 fn history() -> History {
     let curve = |client: &str, most: f64| Curve {
@@ -28,6 +28,7 @@ fn with_source() -> (tempfile::TempDir, Report) {
     for site in &mut report.sites {
         site.file = path.display().to_string();
     }
+    report.source_hashes = source_hashes(&report.sites);
     (dir, report)
 }
 
@@ -55,6 +56,7 @@ fn names_and_sources_cannot_break_the_page() {
     let bad = "</code><script> & \"x\" ' \u{1}";
     std::fs::write(dir.path().join("clamp.c"), example::SOURCE.replace("x < 0.5", "x < 0.5 && \"<script>\u{1}\""))
         .unwrap();
+    report.source_hashes = source_hashes(&report.sites);
     (report.function, report.target, report.stop_reason) = (bad.to_owned(), bad.to_owned(), bad.to_owned());
     (report.crashes[0].reason, report.crashes[0].place) = (bad.to_owned(), bad.to_owned());
     report.sites[3].branches[0].outcome = bad.to_owned();

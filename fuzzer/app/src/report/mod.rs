@@ -44,6 +44,7 @@ use crate::output::atomic;
 pub use arg::{Arg, Operand, ROUNDING_MODE};
 pub use exceptions::{Exception, Exceptions, Find, Shown};
 pub use model::*;
+pub use sources::source_hashes;
 
 /// Writes every report of a campaign into its output directory, each file durably and as a whole. Creates the directories
 /// when they are missing.

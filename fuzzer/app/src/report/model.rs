@@ -1,6 +1,8 @@
 //! The outcome of a campaign in one type. Every report (JSON, lcov, unit tests, the page, the text on the terminal) is derived
 //! from [`Report`], and `report.json` is its serialization (schema 1).
 
+use std::collections::BTreeMap;
+
 use penfuzz_engine::{program::Rounding, saturation::Goals};
 use serde::{Deserialize, Serialize};
 
@@ -65,6 +67,11 @@ pub struct Report {
     pub crashes: Vec<Finding>,
     /// One entry per distinct place.
     pub hangs: Vec<Finding>,
+    /// The hash of each source file of the sites, as it was when this report was made, in 16 hexadecimal digits:
+    /// [`hash::of_bytes`](penfuzz_engine::hash::of_bytes). Pages and texts show lines of these files only, and only as
+    /// long as they have this content.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub source_hashes: BTreeMap<String, String>,
     /// Floating-point exceptions in detail; only in campaigns that search for them, at their end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exceptions: Option<Exceptions>,

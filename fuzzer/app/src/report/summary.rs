@@ -76,7 +76,7 @@ fn list_uncovered(report: &Report, out: &mut String) {
         return;
     }
     let _ = writeln!(out, "\nNot covered ({}), closest first", open.len());
-    let mut sources = Sources::default();
+    let mut sources = Sources::of(report);
     for (site, branch) in open.iter().take(LISTED_BRANCHES) {
         let place = format!("{}:{}:{}", site.file, site.line, site.column);
         let _ = writeln!(out, "  {place}  {}  {}", branch.outcome, excerpt(&sources.condition(site)));

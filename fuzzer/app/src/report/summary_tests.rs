@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::{
-    super::{example, model::Status},
+    super::{example, model::Status, source_hashes},
     *,
 };
 
@@ -45,6 +45,7 @@ fn source_lines_are_shown() {
     for site in &mut report.sites {
         site.file = file.to_string_lossy().into_owned();
     }
+    report.source_hashes = source_hashes(&report.sites);
     let mut out = String::new();
     list_uncovered(&report, &mut out);
     assert!(out.contains("clamp.c:9:19  true  if (x != x && n == 8)\n"), "{out}");

@@ -25,7 +25,7 @@ use std::{
 
 use penfuzz_engine::program::{
     Target,
-    build::{Recipe, build},
+    build::Recipe,
     catalog::{Entry, catalog},
 };
 
@@ -34,7 +34,10 @@ use super::{
     files::find,
     recipe::Generate,
 };
-use crate::context::{Context, Result, bail};
+use crate::{
+    context::{Context, Result, bail},
+    process::build::build,
+};
 
 /// The result of a recipe.
 #[derive(Debug, Clone, PartialEq, Eq)]

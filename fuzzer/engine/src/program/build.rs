@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     fs,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     sync::{
         Mutex, PoisonError,
@@ -10,9 +11,10 @@ use std::{
     },
 };
 
-use penfuzz_cc::{Compile, Language};
+use penfuzz_cc::{Compile, Language, is_private_file};
 
-use super::kind::absolute;
+pub use super::compiler::Stop;
+use super::{compiler, kind::absolute};
 use crate::{
     error::{Error, at, failed},
     hash::StableHash,
@@ -48,10 +50,24 @@ const DEFAULT_LEVEL: &str = "-O2";
 /// Builds, or finds in the cache, the target file of a recipe.
 ///
 /// # Errors
-/// When a source cannot be compiled (with the compiler's own words) or the cache not be written.
+/// When a source cannot be compiled (with the compiler's own words), or the cache cannot be written, or others can write it.
 pub fn build(recipe: &Recipe) -> Result<PathBuf, Error> {
+    build_with(recipe, None)
+}
+
+/// As [`build`], but ends the compilers, and removes what they have written so far, as soon as `stop` returns true. Each compiler
+/// runs in a process group of its own, so that a signal from the terminal reaches the caller alone, which makes `stop`
+/// return true.
+///
+/// # Errors
+/// Those of [`build`], and when it was stopped.
+pub fn build_until(recipe: &Recipe, stop: &Stop) -> Result<PathBuf, Error> {
+    build_with(recipe, Some(stop))
+}
+
+fn build_with(recipe: &Recipe, stop: Option<&Stop>) -> Result<PathBuf, Error> {
     let cache = cache_directory()?.join("targets");
-    fs::create_dir_all(&cache).map_err(|e| failed(&cache, "cannot be created as cache", e))?;
+    penfuzz_cc::private_directory(&cache).map_err(Error::from_source)?;
     let mut flags = recipe.flags.clone();
     if !flags.iter().any(|f| f.starts_with("-O")) {
         flags.insert(0, DEFAULT_LEVEL.to_owned());
@@ -59,11 +75,40 @@ pub fn build(recipe: &Recipe) -> Result<PathBuf, Error> {
     if recipe.exceptions {
         flags.push(penfuzz_cc::EXCEPTIONS_FLAG.to_owned());
     }
-    let mut objects = objects(&recipe.sources, &flags, recipe.san_cov, &cache)?;
+    let place = Place { cache, stop };
+    let mut objects = objects(&recipe.sources, &flags, recipe.san_cov, &place)?;
     // In the same order whichever source is under test: the functions of a library then share one target file.
     objects.sort();
     let objects: Vec<_> = objects.into_iter().map(|(_, object)| object).collect();
-    link(recipe, &objects, &cache)
+    link(recipe, &objects, &place)
+}
+
+/// Where a build writes, and what ends it early.
+struct Place<'a> {
+    cache: PathBuf,
+    stop: Option<&'a Stop<'a>>,
+}
+
+impl Place<'_> {
+    /// A directory for one compilation, which nobody else can read; it is removed when it is dropped.
+    fn temporary(&self) -> Result<tempfile::TempDir, Error> {
+        tempfile::tempdir_in(&self.cache).map_err(|e| failed(&self.cache, "cannot be written", e))
+    }
+
+    /// Runs the compiler on `source`, with its messages in the directory `temporary`.
+    fn run(&self, compile: &Compile, temporary: &Path, source: &Path, what: &str) -> Result<(), Error> {
+        compiler::run(compile, &temporary.join("messages"), self.stop).map_err(|e| match e {
+            penfuzz_cc::Error::Compiler { stderr, .. } => at(source, what).with_detail(stderr),
+            other => Error::from_source(other),
+        })
+    }
+}
+
+/// Moves a finished file into the cache. Its mode does not depend on the umask: what others can write is not used ([`is_private_file`]).
+fn keep(new: &Path, file: &Path) -> Result<(), Error> {
+    fs::set_permissions(new, fs::Permissions::from_mode(0o755))
+        .and_then(|()| fs::rename(new, file))
+        .map_err(|e| failed(file, "cannot be written", e))
 }
 
 /// Each source by its absolute path, and its object. Several are compiled at the same time.
@@ -71,7 +116,7 @@ fn objects(
     sources: &[PathBuf],
     flags: &[String],
     san_cov: bool,
-    cache: &Path,
+    place: &Place,
 ) -> Result<Vec<(PathBuf, PathBuf)>, Error> {
     let sources = sources.iter().map(|s| absolute(s)).collect::<Result<Vec<_>, _>>()?;
     let stamps = Stamps::default();
@@ -81,7 +126,7 @@ fn objects(
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(source) = sources.get(index) else { break };
-            let object = object(source, flags, san_cov, cache, &stamps).map(|object| (source.clone(), object));
+            let object = object(source, flags, san_cov, place, &stamps).map(|object| (source.clone(), object));
             // After a failure nothing more is begun.
             if object.is_err() {
                 next.store(sources.len(), Ordering::Relaxed);
@@ -123,30 +168,32 @@ fn key(parts: &[&str]) -> String {
 }
 
 /// Compiles one source, unless it and all it includes are as they were.
-fn object(source: &Path, flags: &[String], san_cov: bool, cache: &Path, known: &Stamps) -> Result<PathBuf, Error> {
+fn object(source: &Path, flags: &[String], san_cov: bool, place: &Place, known: &Stamps) -> Result<PathBuf, Error> {
     let stem = source.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
     let stem: String = stem.chars().filter(|c| c.is_alphanumeric() || *c == '_').collect();
     let name = format!(
         "{stem}-{}",
         key(&[&source.to_string_lossy(), &flags.join("\u{1}"), if san_cov { "SanCov" } else { "" }])
     );
-    let (object, stamps) = (cache.join(format!("{name}.o")), cache.join(format!("{name}.stamps")));
-    if object.exists() && fs::read_to_string(&stamps).is_ok_and(|text| text.lines().all(|l| known.is_unchanged(l))) {
+    let (object, stamps) = (place.cache.join(format!("{name}.o")), place.cache.join(format!("{name}.stamps")));
+    if is_private_file(&object)
+        && fs::read_to_string(&stamps).is_ok_and(|text| text.lines().all(|l| known.is_unchanged(l)))
+    {
         return Ok(object);
     }
-    let temporary = tempfile::tempdir_in(cache).map_err(|e| failed(cache, "cannot be written", e))?;
+    let temporary = place.temporary()?;
     let (new, deps) = (temporary.path().join("out.o"), temporary.path().join("out.d"));
     let mut compile = Compile::new(&new).source(source).flags(flags.iter().cloned()).flag("-c").san_cov(san_cov);
     compile.libraries.clear();
     if is_text(source) {
         compile = compile.flags(["-MD".to_owned(), "-MF".to_owned(), deps.to_string_lossy().into_owned()]);
     }
-    compile.run().map_err(|e| explain(source, "does not compile", e))?;
+    place.run(&compile, temporary.path(), source, "does not compile")?;
     let mut files = dependencies(&fs::read_to_string(&deps).unwrap_or_default());
     files.push(source.to_path_buf());
     let text: Vec<String> = files.iter().map(|f| stamp(f)).collect();
     // The object first: stamps without it would be believed.
-    fs::rename(&new, &object).map_err(|e| failed(&object, "cannot be written", e))?;
+    keep(&new, &object)?;
     fs::write(&stamps, text.join("\n")).map_err(|e| failed(&stamps, "cannot be written", e))?;
     Ok(object)
 }
@@ -172,30 +219,23 @@ fn dependencies(rule: &str) -> Vec<PathBuf> {
     marked.split_whitespace().map(|f| PathBuf::from(f.replace('\u{1}', " "))).collect()
 }
 
-fn link(recipe: &Recipe, objects: &[PathBuf], cache: &Path) -> Result<PathBuf, Error> {
+fn link(recipe: &Recipe, objects: &[PathBuf], place: &Place) -> Result<PathBuf, Error> {
     let contents: Vec<String> = objects.iter().map(|o| stamp(o)).collect();
     let names = contents.join("\u{1}");
-    let linked = cache.join(format!("{}.pen", key(&[&names, &recipe.libs.join("\u{1}")])));
-    if linked.exists() {
+    let linked = place.cache.join(format!("{}.pen", key(&[&names, &recipe.libs.join("\u{1}")])));
+    if is_private_file(&linked) {
         return Ok(linked);
     }
-    let temporary = tempfile::tempdir_in(cache).map_err(|e| failed(cache, "cannot be written", e))?;
+    let temporary = place.temporary()?;
     let new = temporary.path().join("out.pen");
     let mut compile = Compile::new(&new).sources(objects.iter().cloned());
     if recipe.sources.iter().any(|s| Language::of(s) == Language::Cxx) {
         compile = compile.language(Language::Cxx);
     }
     compile.libraries.splice(0..0, recipe.libs.iter().cloned());
-    compile.run().map_err(|e| explain(&recipe.sources[0], "does not link", e))?;
-    fs::rename(&new, &linked).map_err(|e| failed(&linked, "cannot be written", e))?;
+    place.run(&compile, temporary.path(), &recipe.sources[0], "does not link")?;
+    keep(&new, &linked)?;
     Ok(linked)
-}
-
-fn explain(source: &Path, what: &str, e: penfuzz_cc::Error) -> Error {
-    match e {
-        penfuzz_cc::Error::Compiler { stderr, .. } => at(source, what).with_detail(stderr),
-        other => Error::from_source(other),
-    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 pub mod build;
 pub mod catalog;
+mod compiler;
 pub mod function;
 pub mod harvest;
 pub mod kind;

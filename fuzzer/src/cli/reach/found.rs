@@ -218,6 +218,7 @@ fn report(args: &Args, linked: &Linked, session: &ReplaySession, answer: &Answer
         rounding: args.target.rounding,
         goals: Goals::Branches,
         branches: Branches { total: session.n_goals(), covered: taken.len(), ..Branches::default() },
+        source_hashes: std::collections::BTreeMap::new(),
         exceptions: None,
         evaluations: answer.evaluations,
         seconds: (answer.seconds * 1e6).round() / 1e6,

@@ -18,7 +18,7 @@ const MOST: usize = 3000;
 
 type SitesOfLine<'a> = BTreeMap<usize, Vec<&'a Site>>;
 
-/// The source files that can be read, as far as there is room.
+/// The source files that are what they were when the report was made, as far as there is room.
 pub struct Listing<'a> {
     pub files: Vec<File<'a>>,
     /// Lines are left out because there are more than [`MOST`].

@@ -3,10 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use super::{file_name, includes_source};
-use crate::report::{
-    c_text::{identifier, is_cxx, is_source},
-    format::shell_word,
-    model::Report,
+use crate::{
+    output::regular,
+    report::{
+        c_text::{identifier, is_cxx, is_source},
+        format::shell_word,
+        model::Report,
+    },
 };
 
 /// `gcc … && ./test_f && gcov …`. The program is compiled apart from the sources, so that flags meant for these (include
@@ -49,12 +52,16 @@ fn same_file(a: &Path, b: &Path) -> bool {
     a == b || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
+/// Bytes of a source file that are read at most. The name may be a stranger's, as all of a report.
+const LARGEST: u64 = 1 << 25;
+
 /// Does the file seem to define `main`? A wrong yes does no harm: the name is changed everywhere.
 #[must_use]
 pub fn defines_main(source: &Path) -> bool {
-    let Ok(text) = std::fs::read_to_string(source) else {
+    let Ok(bytes) = regular::read(source, LARGEST) else {
         return false;
     };
+    let text = String::from_utf8_lossy(&bytes);
     text.match_indices("main").any(|(at, _)| {
         let before = text[..at].chars().next_back();
         text[at + 4..].trim_start().starts_with('(') && !before.is_some_and(|c| c.is_alphanumeric() || c == '_')
