@@ -44,6 +44,14 @@ fn edit(dir: &Dir, file: &str, change: impl FnOnce(&mut Value)) {
     fs::write(path, json.to_string()).expect("the file can be written");
 }
 
+/// Makes the campaign one on a library that a stranger has linked.
+fn plant(dir: &Dir, library: &Path) {
+    edit(dir, "out/campaign.json", |json| {
+        json["linked"] = json!(library);
+        json["sources"] = json!([]);
+    });
+}
+
 /// The commands that run the target which `campaign.json` names.
 const COMMANDS: [&str; 3] = ["triage out", "cmin out", "merge out -o merged"];
 
@@ -52,9 +60,9 @@ fn expect_consent_is_needed(dir: &Dir, named: &[&str]) {
     for command in COMMANDS {
         let run = dir.penfuzz(command).exits(2);
         run.says("--trust").says("belongs to you").expect(run.stderr.lines().count() == 1, "one sentence");
-        named.iter().for_each(|text| {
+        for text in named {
             run.says(text);
-        });
+        }
         run.expect(!dir.path(TRACE).exists() && !dir.path("merged").exists(), "nothing runs, nothing is written");
     }
     for command in COMMANDS {
@@ -71,7 +79,7 @@ fn a_strangers_library_is_not_loaded() {
     let dir = Dir::new();
     campaign(&dir);
     let library = trap(&dir);
-    edit(&dir, "out/campaign.json", |json| json["linked"] = json!(library));
+    plant(&dir, &library);
     expect_consent_is_needed(&dir, &["trap.so", "would be loaded"]);
 }
 
@@ -85,6 +93,20 @@ fn a_strangers_flags_do_not_reach_the_compiler() {
         json["flags"] = json!([flag]);
     });
     expect_consent_is_needed(&dir, &[&flag, "floats.c", "would be compiled"]);
+}
+
+/// The user names the target, so nothing that the directory names is used.
+#[test]
+fn a_target_on_the_command_line_needs_no_consent() {
+    let dir = Dir::new();
+    campaign(&dir);
+    let library = trap(&dir);
+    plant(&dir, &library);
+    dir.penfuzz("merge out -o merged --target").arg(fixture("floats.c")).exits(0);
+    dir.penfuzz("cmin merged").exits(0);
+    dir.fuzz(fixture("floats.c"), "").exits(0);
+    dir.penfuzz("cmin out").exits(0);
+    assert!(!dir.path(TRACE).exists(), "the stranger's library is not loaded");
 }
 
 /// The usual way: no consent is needed for one's own campaign, also after it was moved, and after the cache was emptied.
@@ -174,7 +196,7 @@ fn a_report_runs_nothing() {
     let dir = Dir::new();
     dir.penfuzz("exceptions -o out").arg(fixture("floats.c")).run();
     let library = trap(&dir);
-    edit(&dir, "out/campaign.json", |json| json["linked"] = json!(library));
+    plant(&dir, &library);
     edit(&dir, "out/report.json", |json| {
         json.as_object_mut().expect("an object").remove("exceptions").expect("the examination");
     });
@@ -236,8 +258,13 @@ fn a_target_that_others_could_write_is_compiled_again() {
     let target = with_extension(&own_cache(&dir).join("targets"), "pen");
     fs::copy(trap(&dir), &target).expect("the target can be replaced");
     set_mode(&target, 0o666);
+    let again = || dir.penfuzz("cmin out").env("XDG_CACHE_HOME", dir.path("cache"));
+    again().exits(0);
     with_cache(&dir).exits(0);
     assert!(!dir.path(TRACE).exists(), "the planted target is not loaded");
+    // The directory of one's own campaign, in a cache that others can write.
+    set_mode(&dir.path("cache/penfuzz/targets"), 0o777);
+    again().exits(1).says("other users can write");
 }
 
 /// What is run later must not depend on the umask.

@@ -10,7 +10,7 @@ use std::{
 use penfuzz_engine::{
     error::{Error, at, plain},
     executor::evaluator::Limits,
-    program::Rounding,
+    program::{Rounding, build},
     saturation::{Goals, ScopeKind},
     stages::paper,
 };
@@ -128,6 +128,13 @@ impl Manifest {
                 insecure: false,
             },
         }
+    }
+
+    /// Is the linked file loaded as it is? Otherwise it is linked again from its sources, because it is gone or others can write
+    /// it. A file that the user linked is always loaded as it is.
+    #[must_use]
+    pub fn is_linked(&self) -> bool {
+        self.sources.is_empty() || build::is_usable(&self.linked)
     }
 
     /// Limits of one evaluation.

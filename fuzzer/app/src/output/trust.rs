@@ -99,7 +99,7 @@ impl Untrusted {
 
 /// The code that a session on this campaign runs. Strings are quoted with escapes: they are a stranger's.
 fn what_would_run(manifest: &Manifest) -> String {
-    if manifest.linked.exists() || manifest.sources.is_empty() {
+    if manifest.is_linked() {
         return format!("{:?} would be loaded and run", manifest.linked.to_string_lossy());
     }
     let mut text = format!("{:?} would be compiled", manifest.sources);

@@ -85,7 +85,7 @@ impl ReplaySession {
         Ok(Self { evaluator, scope, fingerprint, linked: linked.to_path_buf(), timeout: subject.limits.timeout })
     }
 
-    /// The target of a campaign, linked again when the file in the cache is gone. Loading it runs code, and so may compiling it:
+    /// The target of a campaign, linked again when the file in the cache is gone or others can write it. Loading it runs code, and so may compiling it:
     /// the campaign must be one that the user trusts.
     ///
     /// # Errors
@@ -100,11 +100,11 @@ impl ReplaySession {
             scope: Some(manifest.scope),
             limits: manifest.limits(),
         };
-        if manifest.linked.exists() {
-            return Self::load(&manifest.linked, subject);
-        }
-        if manifest.sources.is_empty() {
+        if manifest.sources.is_empty() && !manifest.linked.exists() {
             return Err(at(&manifest.linked, "is the target of this campaign and is gone; link it again with pen-cc"));
+        }
+        if manifest.is_linked() {
+            return Self::load(&manifest.linked, subject);
         }
         let recipe = Recipe {
             sources: manifest.sources.clone(),

@@ -65,6 +65,15 @@ pub fn build_until(recipe: &Recipe, stop: &Stop) -> Result<PathBuf, Error> {
     build_with(recipe, Some(stop))
 }
 
+/// Can a target that [`build`] linked earlier be loaded as it is? Not when it is gone, or when others can write the file or the
+/// cache that it lies in: then it must be built again.
+#[must_use]
+pub fn is_usable(linked: &Path) -> bool {
+    // `targets`, and the cache directory.
+    let directories = || linked.ancestors().skip(1).take(2);
+    is_private_file(linked) && directories().all(|directory| penfuzz_cc::private_directory(directory).is_ok())
+}
+
 fn build_with(recipe: &Recipe, stop: Option<&Stop>) -> Result<PathBuf, Error> {
     let cache = cache_directory()?.join("targets");
     penfuzz_cc::private_directory(&cache).map_err(Error::from_source)?;
