@@ -151,23 +151,12 @@ static void hookTwoWay(Context &X, const Site &S, Site &Comparison, Instruction 
   if (Comparison.Possible) hookComparison(X, Comparison, Compared, Busy, Taken, SamePair, Actions);
 }
 
-static Constant *casesOf(Context &X, const Site &S, SwitchInst *Sw) {
-  std::vector<Constant *> Items;
-  for (auto [Arm, Branch] : zip_equal(Sw->cases(), S.CaseBranches)) {
-    Record R(X.C, FIELD(pen_case, value, Arm.getCaseValue()->getSExtValue()), FIELD(pen_case, branch, Branch),
-             FIELD(pen_case, unused, 0));
-    Items.push_back(R.Init);
-  }
-  return X.array(Items);
-}
-
 static void hookSwitch(Context &X, Site &S, SwitchInst *Sw, GlobalVariable *Actions) {
   Constant *Action = actionsOf(X, S, Actions);
-  S.Cases = casesOf(X, S, Sw);
   IRBuilder<> B(whenArmed(X, Sw, Action));
   B.SetCurrentDebugLocation(Sw->getDebugLoc());
   Value *V = B.CreateSExt(Sw->getCondition(), X.I64);
-  X.call(B, X.Switch, {Action, V, S.Cases, X.u32(Sw->getNumCases()), X.u32(S.Branches)});
+  X.call(B, X.Switch, {Action, V, makeCases(X, S, Sw)});
 }
 
 // Endless loops and runaway recursion end when the fuel is used up. A counter, so that every run ends at the same place.

@@ -36,7 +36,7 @@ struct Site {
   llvm::SmallVector<unsigned, 4> CaseBranches; // branch number by case, switch only
   unsigned FirstAction = 0;        // index into the function's action bytes
   llvm::DebugLoc Where;
-  llvm::Constant *Cases = nullptr; // array of struct pen_case, switch only
+  llvm::GlobalVariable *Cases = nullptr; // array of struct pen_case, switch only
   uint32_t Possible = ~0u;         // bit per branch
   std::string Name;                // of an operation
   unsigned Operation = PEN_NO_OPERATION; // enum pen_operation
@@ -163,6 +163,13 @@ llvm::Constant *actionsOf(Context &X, const Site &S, llvm::GlobalVariable *Actio
 // hook.cc: puts the hooks and the fuel counters of the plan into its function.
 void instrument(Context &X, FunctionPlan &Plan, llvm::GlobalVariable *Actions);
 
+// cases.cc: emits the cases of a switch, leaves them in the site, and returns its struct pen_switch.
+llvm::Constant *makeCases(Context &X, Site &S, llvm::SwitchInst *Sw);
+
+// tables.cc: a variable in a section. It shares the function's comdat, so that it is dropped when the linker drops one of
+// several copies.
+llvm::GlobalVariable *placed(Context &X, llvm::Function &F, llvm::Constant *Init, llvm::StringRef Name, llvm::StringRef Section,
+                             llvm::GlobalValue::LinkageTypes Linkage, bool Constant);
 // tables.cc: the records of the function and its sites, and their action bytes.
 llvm::GlobalVariable *makeActions(Context &X, const FunctionPlan &Plan);
 void makeRecords(Context &X, const FunctionPlan &Plan, llvm::ArrayRef<ComparedOperands> Compared, llvm::GlobalVariable *Actions,

@@ -23,11 +23,27 @@ static bool isInSource(const Instruction &I) {
   return L && L.getLine() != 0;
 }
 
+using Blocks = SmallPtrSet<BasicBlock *, 16>;
+
 // `default: case 3:` is one destination with two labels. clang puts an empty block of its own at the first label.
-static BasicBlock *destinationOf(const SwitchInst &Sw, BasicBlock *To) {
+static BasicBlock *destinationOf(const Blocks &Successors, BasicBlock *To) {
   auto *Br = dyn_cast<BranchInst>(To->getTerminator());
   bool Empty = Br && Br->isUnconditional() && Br == &*To->getFirstNonPHIOrDbg();
-  return Empty && is_contained(successors(&Sw), Br->getSuccessor(0)) ? Br->getSuccessor(0) : To;
+  return Empty && Successors.contains(Br->getSuccessor(0)) ? Br->getSuccessor(0) : To;
+}
+
+// Numbers the destinations of a switch, that of the default first. Generated code has switches of thousands of cases.
+static void findDestinations(Site &S, SwitchInst &Sw) {
+  Blocks Successors(succ_begin(&Sw), succ_end(&Sw));
+  DenseMap<BasicBlock *, unsigned> Number;
+  auto NumberOf = [&](BasicBlock *To) {
+    auto [Found, IsNew] = Number.try_emplace(destinationOf(Successors, To), S.To.size());
+    if (IsNew) S.To.push_back(Found->first);
+    return Found->second;
+  };
+  NumberOf(Sw.getDefaultDest());
+  for (auto &Case : Sw.cases()) S.CaseBranches.push_back(NumberOf(Case.getCaseSuccessor()));
+  S.Branches = S.To.size();
 }
 
 static std::optional<Site> siteAt(Instruction &I) {
@@ -49,13 +65,7 @@ static std::optional<Site> siteAt(Instruction &I) {
   if (auto *Sw = dyn_cast<SwitchInst>(&I)) {
     S.K = Kind::Switch;
     if (isa<Constant>(Sw->getCondition()) || Sw->getCondition()->getType()->getIntegerBitWidth() > 64) return std::nullopt;
-    S.To.push_back(destinationOf(*Sw, Sw->getDefaultDest()));
-    for (auto &Case : Sw->cases()) {
-      BasicBlock *To = destinationOf(*Sw, Case.getCaseSuccessor());
-      if (!is_contained(S.To, To)) S.To.push_back(To);
-      S.CaseBranches.push_back(find(S.To, To) - S.To.begin());
-    }
-    S.Branches = S.To.size();
+    findDestinations(S, *Sw);
     if (S.Branches < 2) return std::nullopt;
     return S;
   }

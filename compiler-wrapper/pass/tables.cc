@@ -32,9 +32,8 @@ static std::string pathOf(const DIFile *F) {
   return std::string(Path);
 }
 
-// A variable in a section. It shares the function's comdat, so that it is dropped when the linker drops one of several copies.
-static GlobalVariable *placed(Context &X, Function &F, Constant *Init, StringRef Name, StringRef Section,
-                              GlobalValue::LinkageTypes Linkage, bool Constant) {
+GlobalVariable *placed(Context &X, Function &F, Constant *Init, StringRef Name, StringRef Section,
+                       GlobalValue::LinkageTypes Linkage, bool Constant) {
   auto *G = new GlobalVariable(X.M, Init->getType(), Constant, Linkage, Init, Name);
   G->setSection(Section);
   if (F.hasComdat()) G->setComdat(F.getComdat());
@@ -123,14 +122,13 @@ static auto siteRecord(Context &X, const FunctionPlan &Plan, unsigned I, const C
                        GlobalVariable *Actions, Constant *Owner, StructType *FT) {
   const Site &S = Plan.Sites[I];
   Place P = placeOf(Plan, S.Where);
-  unsigned Cases = 0;
-  if (S.Cases) Cases = cast<ArrayType>(cast<GlobalVariable>(S.Cases)->getValueType())->getNumElements();
+  unsigned Cases = S.Cases ? cast<ArrayType>(S.Cases->getValueType())->getNumElements() : 0;
   return Record(X.C,
                 FIELD(pen_site, function, Owner),
                 FIELD(pen_site, file, X.text(P.File)),
                 FIELD(pen_site, actions, actionsOf(X, S, Actions)),
                 FIELD(pen_site, edges, edgesOf(X, Plan.BranchEdges[I], FT)),
-                FIELD(pen_site, cases, S.Cases ? S.Cases : X.null()),
+                FIELD(pen_site, cases, S.Cases ? static_cast<Constant *>(S.Cases) : X.null()),
                 FIELD(pen_site, name, X.text(S.Name)),
                 FIELD(pen_site, line, P.Line),
                 FIELD(pen_site, column, P.Column),

@@ -43,8 +43,7 @@ KEEPS_REGISTERS void __pen_on_icmp(const uint8_t *actions, uint32_t taken, uint3
 KEEPS_REGISTERS void __pen_on_fcmp64(const uint8_t *actions, uint32_t taken, uint32_t predicate, double a, double b);
 KEEPS_REGISTERS void __pen_on_fcmp32(const uint8_t *actions, uint32_t taken, uint32_t predicate, float a, float b);
 KEEPS_REGISTERS void __pen_on_other_icmp(const uint8_t *actions, uint32_t taken, uint32_t predicate, uint64_t a, uint64_t b);
-KEEPS_REGISTERS void __pen_switch(const uint8_t *actions, int64_t value, const struct pen_case *cases, uint32_t n_cases,
-                                  uint32_t n_branches);
+KEEPS_REGISTERS void __pen_switch(const uint8_t *actions, int64_t value, const struct pen_switch *table);
 
 /* An armed comparison, an armed operation. */
 KEEPS_REGISTERS void __pen_sides(const uint8_t *sides, uint32_t taken, uint32_t predicate, uint64_t a, uint64_t b,

@@ -112,11 +112,10 @@ INLINE int follows_path(const uint8_t *actions, uint32_t taken) {
 }
 
 /* In pen.c. */
-static uint64_t to_branch(const struct pen_case *cases, uint32_t n_cases, uint32_t branch, int64_t value);
+static uint64_t to_branch(const struct pen_switch *s, uint32_t branch, int64_t value);
 
 /* A pass of a switch. */
-SLOW void step_switch(const uint8_t *actions, uint32_t taken, int64_t value, const struct pen_case *cases, uint32_t n_cases,
-                      uint32_t n_branches) {
+SLOW void step_switch(const uint8_t *actions, uint32_t taken, int64_t value, const struct pen_switch *s) {
   uint32_t first = branch_of(actions), at = __pen_state.path_at;
   note_pass(first + taken);
   if (at >= __pen_state.n_path) {
@@ -125,11 +124,11 @@ SLOW void step_switch(const uint8_t *actions, uint32_t taken, int64_t value, con
   }
   uint32_t wanted = __pen_state.path[at];
   uint64_t d = path_mask();
-  if (wanted >= first && wanted < first + n_branches && wanted != first + taken)
-    d = compressed(to_branch(cases, n_cases, wanted - first, value), __pen_state.path_bits);
+  if (wanted >= first && wanted < first + s->n_branches && wanted != first + taken)
+    d = compressed(to_branch(s, wanted - first, value), __pen_state.path_bits);
   else if (wanted != first + taken)
-    for (uint32_t branch = 0; branch < n_branches; branch++)
+    for (uint32_t branch = 0; branch < s->n_branches; branch++)
       if (branch != taken && actions[branch] & PEN_LEAD)
-        d = smaller(d, lead_distance(actions + branch, to_branch(cases, n_cases, branch, value)));
+        d = smaller(d, lead_distance(actions + branch, to_branch(s, branch, value)));
   match_pass(first + taken, d);
 }

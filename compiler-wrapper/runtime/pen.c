@@ -25,6 +25,7 @@ HIDDEN uint64_t __sancov_should_track __attribute__((section("__sancov_gate")));
 extern WEAK_HIDDEN const struct pen_site __start_pen_sites[], __stop_pen_sites[];
 extern WEAK_HIDDEN const struct pen_function __start_pen_functions[], __stop_pen_functions[];
 extern WEAK_HIDDEN uint8_t __start_pen_actions[], __stop_pen_actions[];
+extern WEAK_HIDDEN const struct pen_case __start_pen_cases[], __stop_pen_cases[];
 
 __attribute__((visibility("default"), used)) struct pen_tables __pen_tables = {
     .version = PEN_ABI_VERSION,
@@ -35,6 +36,8 @@ __attribute__((visibility("default"), used)) struct pen_tables __pen_tables = {
     .functions_end = __stop_pen_functions,
     .actions = __start_pen_actions,
     .actions_end = __stop_pen_actions,
+    .cases = __start_pen_cases,
+    .cases_end = __stop_pen_cases,
     .sancov_gate = &__sancov_should_track,
 };
 
@@ -65,21 +68,25 @@ static void update_lead(uint64_t d, uint32_t branch) {
   __pen_state.last_branch = branch;
 }
 
+/* A branch or a case, by its number in `improved`, for which this run is the closest so far. */
+static void list_improved(uint32_t number) {
+  if (__pen_state.is_improved[number]) return;
+  __pen_state.is_improved[number] = 1;
+  __pen_state.improved[__pen_state.n_improved++] = number;
+}
+
 /* For a branch with PEN_TRACK at the distance d. */
 static void track_best(uint64_t d, uint32_t branch) {
   if (!__pen_state.best || d >= __pen_state.best[branch]) return;
   __pen_state.best[branch] = d;
-  uint32_t n = __pen_state.n_improved;
-  for (uint32_t i = 0; i < n; i++)
-    if (__pen_state.improved[i] == branch) return;
-  __pen_state.improved[n] = branch;
-  __pen_state.n_improved = n + 1;
+  list_improved(branch);
 }
 
 static void branch_taken(const uint8_t *action) {
   uint32_t branch = branch_of(action);
-  if (*action & PEN_RECORD && __pen_state.outcomes) {
+  if (*action & PEN_RECORD && __pen_state.outcomes && !__pen_state.outcomes[branch]) {
     __pen_state.outcomes[branch] = 1;
+    if (__pen_state.taken) __pen_state.taken[__pen_state.hits] = branch;
     __pen_state.hits++;
   }
   if (*action & PEN_WANT) set_r(*action, 0, branch);
@@ -180,47 +187,7 @@ static uint64_t distance_in_metric(uint64_t d) {
 #include "exact.h"
 #include "sides.c"
 
-/* Whether the value leads to another destination than the default. */
-static int has_case(const struct pen_case *cases, uint32_t n_cases, int64_t value) {
-  for (uint32_t i = 0; i < n_cases; i++)
-    if (cases[i].value == value) return cases[i].branch != 0;
-  return 0;
-}
-
-/* The distance to the default destination: that to the nearest value without a case, above or below. */
-static uint64_t to_default(const struct pen_case *cases, uint32_t n_cases, int64_t value) {
-  uint64_t step = 1;
-  while (step <= n_cases && has_case(cases, n_cases, (int64_t)((uint64_t)value + step)) &&
-         has_case(cases, n_cases, (int64_t)((uint64_t)value - step)))
-    step++;
-  return __pen_state.metric == PEN_SQUARED ? squared((double)step, 0) : step;
-}
-
-/* The distance to the nearest value whose case leads to `branch`. */
-static uint64_t to_case(const struct pen_case *cases, uint32_t n_cases, uint32_t branch, int64_t value) {
-  uint64_t best = MAX_DISTANCE;
-  for (uint32_t i = 0; i < n_cases; i++)
-    if (cases[i].branch == branch) best = smaller(best, integers(EQUAL, (uint64_t)value, (uint64_t)cases[i].value, 1).to_true);
-  return best;
-}
-
-static uint64_t to_branch(const struct pen_case *cases, uint32_t n_cases, uint32_t branch, int64_t value) {
-  return branch == 0 ? to_default(cases, n_cases, value) : to_case(cases, n_cases, branch, value);
-}
-
-/* A switch: one action byte per destination, of which the first is that of the default. */
-KEEPS_REGISTERS void __pen_switch(const uint8_t *actions, int64_t value, const struct pen_case *cases, uint32_t n_cases,
-                         uint32_t n_branches) {
-  uint32_t taken = 0;
-  for (uint32_t i = 0; i < n_cases; i++)
-    if (cases[i].value == value) taken = cases[i].branch;
-  branch_taken(actions + taken);
-  if (actions[taken] & PEN_STEP) step_switch(actions, taken, value, cases, n_cases, n_branches);
-  if (!(actions[taken] & PEN_NEAR)) return;
-  for (uint32_t branch = 0; branch < n_branches; branch++)
-    if (branch != taken && actions[branch] & (PEN_WANT | PEN_TRACK | PEN_LEAD))
-      branch_missed(actions + branch, to_branch(cases, n_cases, branch, value));
-}
+#include "switch.c"
 
 #include "operation.c"
 

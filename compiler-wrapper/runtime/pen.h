@@ -9,17 +9,19 @@
 
 #include <stdint.h>
 
-#define PEN_ABI_VERSION 3u
+#define PEN_ABI_VERSION 4u
 
 /* The bits of an action byte. There is one byte per branch: the fuzzer writes it, the hook obeys it.
  *
  * The hook loads the first byte of its site only. PEN_ARMED must be set there if any byte of the site is not zero. A site whose
  * first byte is zero costs one load and one branch that is not taken. */
 enum pen_action {
-  PEN_RECORD = 0x01, /* taking this branch sets its outcome byte and increments `hits` */
+  PEN_RECORD = 0x01, /* taking this branch sets its outcome byte, and appends the branch to `taken` unless the byte was set */
   PEN_WANT = 0x02,   /* this branch is wanted: r becomes its branch distance, 0 if it is taken */
-  PEN_TRACK = 0x04,  /* best[] of this branch keeps the smallest branch distance of all evaluations */
-  PEN_NEAR = 0x08,   /* a sibling of this branch is wanted or tracked: taking this branch computes the sibling's distance */
+  PEN_TRACK = 0x04,  /* best[] of this branch keeps the smallest branch distance of all evaluations; of a switch, see PEN_NEAR */
+  PEN_NEAR = 0x08,   /* a sibling of this branch is wanted or tracked: taking this branch computes the sibling's distance. Of a
+                        switch, in its first byte only: some branch is tracked, and the cases next to the operand note it in
+                        near[]. So a pass costs the same with one case as with thousands */
   PEN_STEP = 0x10,   /* on every branch of a site: each pass of the site is compared with the next step of `path`, and r is the
                         distance to the rest of the path (path reachability: ME, Sect. 4.4.1) */
   PEN_MIN = 0x20,    /* with PEN_WANT: r = min(r, d), the smallest distance of all passes of the site in one evaluation */
@@ -264,9 +266,29 @@ struct pen_edges {
 
 /* One label of a switch. */
 struct pen_case {
-  int64_t value;   /* sign-extended */
-  uint32_t branch; /* index among the branches of the site */
+  int64_t value;       /* sign-extended */
+  uint32_t branch;     /* index among the branches of the site */
+  uint32_t to_default; /* from `value` to the nearest value that leads to the default destination; 0 if this one does */
+};
+
+/* The cases of a switch, in two orders. The cases with branch b are by_branch[first[b]] to by_branch[first[b + 1] - 1].
+ * A value v between those of the first and the last case is sought in cases[bucket[i]] to cases[bucket[i + 1]], where i is the
+ * distance from the first value to v, shifted right by `shift`: there are about as many buckets as cases. */
+struct pen_switch {
+  const struct pen_case *cases;     /* by rising value, in section "pen_cases" */
+  const struct pen_case *by_branch; /* by rising branch, then by rising value */
+  const uint32_t *first;            /* n_branches + 1 */
+  const uint32_t *bucket;
+  uint32_t n_cases;
+  uint32_t n_branches;
+  uint32_t shift;
   uint32_t unused;
+};
+
+/* The operand of a switch that came closest to a case. */
+struct pen_near {
+  uint64_t gap;    /* numbers from the operand to the value of the case; UINT64_MAX: there was none */
+  int64_t operand; /* sign-extended */
 };
 
 /* One per site, in section "pen_sites". The sites of one function are consecutive, in the order of the IR. */
@@ -275,7 +297,7 @@ struct pen_site {
   const char *file;                /* as in the debug information; directory and name joined unless the name is absolute */
   uint8_t *actions;                /* n_branches bytes in section "pen_actions": [0] true, [1] false; or one per destination */
   const struct pen_edges *edges;   /* n_branches */
-  const struct pen_case *cases;    /* n_cases, of a switch only; branch 0 is the default destination */
+  const struct pen_case *cases;    /* n_cases, of a switch only, by rising value; branch 0 is the default destination */
   const char *name;                /* of an operation, as C writes it: "*", "log", "(int)"; else "" */
   uint32_t line;                   /* from 1 */
   uint32_t column;                 /* from 1 */
@@ -333,12 +355,13 @@ struct pen_state {
   uint64_t r;           /* value of the representing function, in the metric's representation */
   int64_t fuel;         /* back edges and entries of non-leaf functions left; at zero `stop` is called */
   uint32_t metric;      /* enum pen_metric */
-  uint32_t hits;        /* branches with PEN_RECORD taken since the fuzzer last cleared it */
+  uint32_t hits;        /* entries in taken[] since the fuzzer last cleared it */
   uint32_t n_improved;  /* entries in improved[] since the fuzzer last cleared it */
   uint32_t last_branch; /* the branch that last changed r */
   uint8_t *outcomes;    /* one per branch; null: nothing is recorded */
   uint64_t *best;       /* one per branch; null: nothing is tracked */
-  uint32_t *improved;   /* branches whose best[] became smaller since then, each once; needs room for one entry per branch */
+  uint32_t *improved;   /* branches whose best[] became smaller since then, and cases whose near[] did (their numbers plus the
+                           number of branches), each once; needs room for one entry for each */
   uint8_t *coverage;    /* SanCov map, one saturating counter per guard, guard 0 unused; null: off */
   /* Ends the evaluation and does not return. Null outside the fuzzer. `reason` is enum pen_stop, `place` a code address. */
   void (*stop)(uint32_t reason, void *place);
@@ -364,6 +387,13 @@ struct pen_state {
   uint32_t *passes;     /* the branches taken by the passes of sites with PEN_STEP, in order; null: they are not written */
   uint32_t n_passes;    /* such passes since the fuzzer last cleared it, those beyond the room included */
   uint32_t passes_room; /* entries that fit in `passes` */
+  uint32_t *taken;      /* branches with PEN_RECORD whose outcome byte was set since the fuzzer cleared `hits` and that byte; needs
+                           room for one entry per branch; null: they are not listed */
+  uint8_t *is_improved; /* one per branch and one per case: whether it is in improved[]; the fuzzer clears it with the list */
+  struct pen_near *near; /* one per case; null: nothing is tracked at switches */
+  const uint32_t *measured; /* the branches of switches with PEN_WANT or PEN_LEAD, ascending; null: the hook looks for them */
+  uint32_t n_measured;
+  uint32_t unused;
 };
 
 /* The last step of a path after which no site with PEN_STEP may be passed. */
@@ -384,6 +414,7 @@ struct pen_tables {
   const struct pen_site *sites, *sites_end;
   const struct pen_function *functions, *functions_end;
   uint8_t *actions, *actions_end; /* the number of a branch is the offset of its byte from `actions` */
+  const struct pen_case *cases, *cases_end; /* the number of a case is its offset from `cases` */
   uint64_t *sancov_gate;          /* 0: SanCov callbacks are skipped; without effect if the target's clang cannot gate them */
 };
 

@@ -12,21 +12,24 @@ mod tests;
 use std::ffi::{c_char, c_void};
 
 /// The version of the ABI that this module describes.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// The symbol that a target file exports for the fuzzer. It names the [`Tables`].
 pub const TABLES_SYMBOL: &std::ffi::CStr = c"__pen_tables";
 
 /// Bits of the action byte of a branch. The fuzzer writes the byte, the hook at the site obeys it.
 pub mod action {
-    /// Taking this branch sets its byte in [`State::outcomes`](super::State::outcomes) and increments
-    /// [`State::hits`](super::State::hits).
+    /// Taking this branch sets its byte in [`State::outcomes`](super::State::outcomes), and appends the branch to
+    /// [`State::taken`](super::State::taken) unless the byte was set.
     pub const RECORD: u8 = 0x01;
     /// This branch is wanted: `r` becomes its branch distance, 0 if it is taken.
     pub const WANT: u8 = 0x02;
-    /// [`State::best`](super::State::best) of this branch keeps the smallest branch distance of all evaluations.
+    /// [`State::best`](super::State::best) of this branch keeps the smallest branch distance of all evaluations; of a `switch`, see
+    /// [`NEAR`].
     pub const TRACK: u8 = 0x04;
-    /// A sibling of this branch is wanted or tracked: taking this branch computes the sibling's distance.
+    /// A sibling of this branch is wanted or tracked: taking this branch computes the sibling's distance. Of a `switch`, in its first
+    /// byte only: some branch is tracked, and the cases next to the operand note it in [`State::near`](super::State::near). So
+    /// a pass costs the same with one case as with thousands.
     pub const NEAR: u8 = 0x08;
     /// On every branch of a site: each pass of the site is compared with the next step of
     /// [`State::path`](super::State::path), and `r` is the distance to the rest of the path (path reachability: ME,
@@ -278,8 +281,40 @@ pub struct Case {
     pub value: i64,
     /// Index among the branches of the site; 0 is the default destination.
     pub branch: u32,
+    /// From `value` to the nearest value that leads to the default destination; 0 if this one does.
+    pub to_default: u32,
+}
+
+/// The cases of a `switch` in two orders, as the hook searches them.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Switch {
+    /// By rising value.
+    pub cases: *const Case,
+    /// By rising branch, then by rising value.
+    pub by_branch: *const Case,
+    /// For each branch its first case in `by_branch`, and the end.
+    pub first: *const u32,
+    /// For each range of values its first case in `cases`, and the end.
+    pub bucket: *const u32,
+    /// Number of cases.
+    pub n_cases: u32,
+    /// Number of branches.
+    pub n_branches: u32,
+    /// A value lies in the range whose number is its distance from the first value, shifted right by this.
+    pub shift: u32,
     /// Padding.
     pub unused: u32,
+}
+
+/// The operand of a `switch` that came closest to a case.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Near {
+    /// Numbers from the operand to the value of the case; `u64::MAX`: there was none.
+    pub gap: u64,
+    /// Sign-extended.
+    pub operand: i64,
 }
 
 /// One conditional, comparison or operation. The sites of one function are consecutive, in the order of the code.
@@ -294,7 +329,7 @@ pub struct Site {
     pub actions: *mut u8,
     /// `n_branches` entries.
     pub edges: *const Edges,
-    /// `n_cases` entries, `switch` only.
+    /// `n_cases` entries by rising value, `switch` only.
     pub cases: *const Case,
     /// Of an operation, as C writes it: `*`, `log`, `(int)`; else empty.
     pub name: *const c_char,
@@ -399,7 +434,7 @@ pub struct State {
     pub fuel: i64,
     /// One of [`metric`].
     pub metric: u32,
-    /// Branches with [`action::RECORD`] taken since the fuzzer last cleared it.
+    /// Entries in `taken` since the fuzzer last cleared it.
     pub hits: u32,
     /// Entries in `improved` since the fuzzer last cleared it.
     pub n_improved: u32,
@@ -409,7 +444,8 @@ pub struct State {
     pub outcomes: *mut u8,
     /// One per branch; null: nothing is tracked.
     pub best: *mut u64,
-    /// Branches whose `best` became smaller, each once; needs room for one entry per branch.
+    /// Branches whose `best` became smaller, and cases whose `near` did (their numbers plus the number of branches), each once;
+    /// needs room for one entry for each.
     pub improved: *mut u32,
     /// SanCov map, one saturating counter per guard, guard 0 unused; null: off.
     pub coverage: *mut u8,
@@ -451,6 +487,19 @@ pub struct State {
     pub n_passes: u32,
     /// Entries that fit in `passes`.
     pub passes_room: u32,
+    /// Branches with [`action::RECORD`] whose outcome byte was set since the fuzzer cleared `hits` and that byte; needs room for one
+    /// entry per branch; null: they are not listed.
+    pub taken: *mut u32,
+    /// One per branch and one per case: whether it is in `improved`; the fuzzer clears it with the list.
+    pub is_improved: *mut u8,
+    /// One per case; null: nothing is tracked at switches.
+    pub near: *mut Near,
+    /// The branches of switches with [`action::WANT`] or [`action::LEAD`], ascending; null: the hook looks for them.
+    pub measured: *const u32,
+    /// Length of `measured`.
+    pub n_measured: u32,
+    /// Padding.
+    pub unused: u32,
 }
 
 /// The last step of a path after which no site with [`action::STEP`] may be passed.
@@ -482,6 +531,10 @@ pub struct Tables {
     pub actions: *mut u8,
     /// One past the last action byte.
     pub actions_end: *mut u8,
+    /// First case. The number of a case is its offset from here.
+    pub cases: *const Case,
+    /// One past the last case.
+    pub cases_end: *const Case,
     /// 0: SanCov callbacks are skipped. Without effect if the clang that compiled the target cannot gate them.
     pub sancov_gate: *mut u64,
 }

@@ -29,7 +29,10 @@ fn structures(layout: &mut Layout) {
         "unused" unused);
     structure!(layout, "pen_edges", Edges, "next" next "calls" calls "lines" lines "n_next" n_next "n_calls" n_calls
         "n_lines" n_lines "unused" unused);
-    structure!(layout, "pen_case", Case, "value" value "branch" branch "unused" unused);
+    structure!(layout, "pen_case", Case, "value" value "branch" branch "to_default" to_default);
+    structure!(layout, "pen_switch", Switch, "cases" cases "by_branch" by_branch "first" first "bucket" bucket
+        "n_cases" n_cases "n_branches" n_branches "shift" shift "unused" unused);
+    structure!(layout, "pen_near", Near, "gap" gap "operand" operand);
     structure!(layout, "pen_site", Site,
         "function" function "file" file "actions" actions "edges" edges "cases" cases "name" name "line" line "column" column
         "n_branches" n_branches "n_cases" n_cases "kind" kind "predicate" predicate "operand" operand "width" width
@@ -45,11 +48,12 @@ fn structures(layout: &mut Layout) {
         "outcomes" outcomes "best" best "improved" improved "coverage" coverage "stop" stop
         "exit_status" exit_status "lead" lead "path" path "back" back "n_path" n_path "path_at" path_at
         "path_bits" path_bits "watch" watch "seen" seen "n_seen" n_seen "trace" trace "n_trace" n_trace
-        "trace_room" trace_room "passes" passes "n_passes" n_passes "passes_room" passes_room);
+        "trace_room" trace_room "passes" passes "n_passes" n_passes "passes_room" passes_room
+        "taken" taken "is_improved" is_improved "near" near "measured" measured "n_measured" n_measured "unused" unused);
     structure!(layout, "pen_tables", Tables,
         "version" version "n_guards" n_guards "state" state "sites" sites "sites_end" sites_end
         "functions" functions "functions_end" functions_end "actions" actions "actions_end" actions_end
-        "sancov_gate" sancov_gate);
+        "cases" cases "cases_end" cases_end "sancov_gate" sancov_gate);
 }
 
 fn constants(layout: &mut Layout) {

@@ -2,7 +2,7 @@
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use penfuzz_app::campaign::SearchKind;
-use penfuzz_engine::{program::Rounding, saturation::ScopeKind};
+use penfuzz_engine::{executor::sandbox::Allow, program::Rounding, saturation::ScopeKind};
 
 /// A value, its name on the command line, and its help text.
 type Choice<T> = (T, &'static str, &'static str);
@@ -29,6 +29,13 @@ const SCOPES: &[Choice<ScopeKind>] = &[
 /// Values of `--scope`.
 pub fn scope() -> impl TypedValueParser<Value = ScopeKind> {
     parser(SCOPES)
+}
+
+const ALLOWED: &[Choice<Allow>] = &[(Allow::Network, "network", "Open sockets: connect, bind, send")];
+
+/// Values of `--allow`.
+pub fn allow() -> impl TypedValueParser<Value = Allow> {
+    parser(ALLOWED)
 }
 
 const SEARCHES: &[Choice<SearchKind>] = &[

@@ -16,7 +16,7 @@ use penfuzz_app::{
 };
 use penfuzz_engine::{
     error::Error,
-    executor::evaluator::DEFAULT_FUEL,
+    executor::{evaluator::DEFAULT_FUEL, sandbox::Allow},
     program::{
         Rounding,
         build::Recipe,
@@ -142,6 +142,10 @@ pub struct Args {
     /// Memory limit of the target (512M, 2G).
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = values::memory)]
     memory_limit: u64,
+
+    /// What the target may do that the sandbox refuses by default; may be repeated, or a list.
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = choices::allow())]
+    allow: Vec<Allow>,
 
     /// Search strategy.
     #[arg(long, value_parser = choices::search(), default_value = "targeted")]
@@ -273,6 +277,7 @@ pub(super) fn campaign(args: &Args, goals: Goals) -> Result<Finished, Error> {
         timeout: args.timeout,
         fuel: args.fuel,
         memory_limit: args.memory_limit,
+        allow: args.allow.clone(),
         search: args.search,
         minimizer: args.minimizer.clone(),
         n_start: args.n_start,

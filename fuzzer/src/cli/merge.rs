@@ -89,6 +89,7 @@ impl Args {
             timeout: limits.timeout.as_secs_f64(),
             fuel: limits.fuel,
             memory_limit: limits.memory,
+            allow: Vec::new(),
             fingerprint: String::new(),
         };
         Ok(Some(Options { function: self.function.clone(), scope: self.scope, ..nothing.options() }))

@@ -3,7 +3,7 @@
 use std::{net::IpAddr, path::PathBuf, time::Duration};
 
 use penfuzz_engine::{
-    executor::evaluator::Limits,
+    executor::{evaluator::Limits, sandbox::Allow},
     program::Rounding,
     saturation::{Goals, ScopeKind},
 };
@@ -75,6 +75,8 @@ pub struct Options {
     pub fuel: i64,
     /// Memory that the target may use, in bytes.
     pub memory_limit: u64,
+    /// What the target may do that the sandbox refuses by default.
+    pub allow: Vec<Allow>,
     /// Which search.
     pub search: SearchKind,
     /// Local minimizer; by default the search's own.

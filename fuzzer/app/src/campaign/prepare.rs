@@ -41,7 +41,7 @@ impl Prepared {
     /// # Errors
     /// When it cannot be loaded, or there is no such function, or it cannot be called.
     pub fn load(options: &Options) -> Result<Self, Error> {
-        let mut hold = Sandbox::before_loading();
+        let mut hold = Sandbox::before_loading().allowing(&options.allow);
         let target = Target::load(&options.linked)?.named(&options.target);
         hold.loaded();
         let target = Rc::new(if options.rounding.is_nearest() { target } else { target.with_rounding() });

@@ -29,11 +29,8 @@ pub fn restore<S: HasMetadata>(state: &mut S, saved: &SavedState) -> Result<Vec<
     places.0.extend(saved.faults.values().map(|f| f.key));
     let saturation = state.metadata_mut::<Saturation>()?;
     saturation.cover(&valid(&saved.by_crash), true);
-    let mut promoted = Vec::new();
-    for branch in valid(&saved.given_up) {
-        promoted.extend(saturation.give_up(branch as usize).into_iter().map(|p| p.bytes));
-    }
-    Ok(promoted)
+    let given_up: Vec<usize> = valid(&saved.given_up).into_iter().map(|b| b as usize).collect();
+    Ok(saturation.give_up_all(&given_up).into_iter().map(|p| p.bytes).collect())
 }
 
 /// Copies the same from the state to `saved`.

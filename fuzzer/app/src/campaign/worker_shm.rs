@@ -28,6 +28,8 @@ const TEXT_ROOM: usize = 4096;
 const FINDS_ROOM: usize = 4 << 20;
 /// Room for inputs that killed workers and are not on disk yet, in bytes.
 const FATAL_INPUTS_ROOM: usize = 1 << 20;
+/// The longest campaign, in seconds: 100 years. What is read from the shared memory is clipped to it.
+const LONGEST: f64 = 100.0 * 366.0 * 86400.0;
 /// Messages that wait to be printed; older ones are overwritten.
 const MESSAGES: usize = 8;
 
@@ -92,19 +94,59 @@ pub struct Text {
 impl Text {
     /// Replaces the text; what is too long is cut.
     pub fn set(&self, text: &str) {
-        let length = text.len().min(TEXT_ROOM);
+        let length = text.floor_char_boundary(TEXT_ROOM);
         let fits = self.bytes.write(0, &text.as_bytes()[..length]);
         debug_assert!(fits, "cut to the room");
         self.length.store(length as u64, Ordering::Release);
     }
 
-    /// The text, unless it is empty.
+    /// The text; none if it is empty, or if something else than [`Text::set`] has written there.
     #[must_use]
     pub fn get(&self) -> Option<String> {
-        let n = self.length.load(Ordering::Acquire) as usize;
-        (n > 0).then(|| String::from_utf8_lossy(&self.bytes.read(n)).into_owned())
+        let n = self.length.load(Ordering::Acquire);
+        let is_text = |text: &String| text.chars().all(|c| c == '\n' || !c.is_control());
+        let bytes = (1..=TEXT_ROOM as u64).contains(&n).then(|| self.bytes.read(n as usize))?;
+        String::from_utf8(bytes).ok().filter(is_text)
     }
 }
+
+/// Bytes of a page. On a machine with larger pages a text cannot be sealed, and is an ordinary one.
+const PAGE: usize = 4096;
+
+/// A text that only one process writes, once, and before the target can have run in it.
+///
+/// It has pages of its own. The supervisor opens what it is given here: a target that writes to all memory it can write to must
+/// not choose it.
+#[repr(C, align(4096))]
+#[derive(Debug)]
+pub struct SealedText(Text);
+
+impl SealedText {
+    /// Writes the text, and makes its pages read-only for this process.
+    pub fn set(&self, text: &str) {
+        if self.get().as_deref() == Some(text) {
+            self.seal();
+            return;
+        }
+        self.0.set(text);
+        self.seal();
+    }
+
+    fn seal(&self) {
+        let first = core::ptr::from_ref(self).cast_mut().cast();
+        // SAFETY: whole pages that hold nothing else. This process only reads them from now on; others have protections of
+        // their own. On an error they stay as they are.
+        unsafe { libc::mprotect(first, size_of::<Self>(), libc::PROT_READ) };
+    }
+
+    /// As [`Text::get`].
+    #[must_use]
+    pub fn get(&self) -> Option<String> {
+        self.0.get()
+    }
+}
+
+const _: () = assert!(size_of::<SealedText>() % PAGE == 0 && align_of::<SealedText>() == PAGE);
 
 /// How a worker ended, as a number in [`WorkerShm::end`]. Its exit status is of no use for that: the target may exit with any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,7 +215,7 @@ pub struct WorkerShm {
     /// Seconds of search before this run, as bits.
     seconds_before: AtomicU64,
     /// The output directory, once the worker holds its lock.
-    pub directory: Text,
+    pub directory: SealedText,
     /// Why the worker failed.
     pub error: Text,
 }
@@ -205,8 +247,10 @@ impl WorkerShm {
         match self.search_began.load(Ordering::Acquire) {
             0 => 0.0,
             n => {
-                f64::from_bits(self.seconds_before.load(Ordering::Relaxed)) + begun.elapsed().as_secs_f64()
-                    - (n - 1) as f64 * 1e-9
+                let before = f64::from_bits(self.seconds_before.load(Ordering::Relaxed));
+                let seconds = before + begun.elapsed().as_secs_f64() - (n - 1) as f64 * 1e-9;
+                // The target may have written any number; one that is none counts as the time of this run.
+                if seconds.is_finite() { seconds.clamp(0.0, LONGEST) } else { begun.elapsed().as_secs_f64() }
             }
         }
     }
@@ -270,7 +314,7 @@ impl WorkerShm {
     pub fn warn(&self, message: &str) {
         let n = self.sent.load(Ordering::Relaxed);
         self.messages[n as usize % MESSAGES].set(message);
-        self.sent.store(n + 1, Ordering::Release);
+        self.sent.store(n.wrapping_add(1), Ordering::Release);
     }
 
     /// The messages after the first `known`, as far as they have not been overwritten, and how many there were in all.
@@ -343,6 +387,34 @@ mod tests {
         assert_eq!(shm.finds(), [b"abc".to_vec(), b"d".to_vec()]);
         shm.forget_finds();
         assert!(shm.finds().is_empty());
+    }
+
+    #[test]
+    fn what_a_target_wrote_is_no_text_and_no_time() {
+        let shm = memory();
+        shm.warn("one");
+        shm.directory.set("out");
+        let first: *mut u8 = core::ptr::from_ref(shm).cast_mut().cast();
+        let sealed = core::ptr::from_ref(&shm.directory) as usize - first as usize;
+        for i in (0..size_of::<WorkerShm>()).filter(|i| !(sealed..sealed + size_of::<SealedText>()).contains(i)) {
+            // SAFETY: within the mapping, of which only the sealed pages cannot be written.
+            unsafe { first.add(i).write_volatile(0xff) };
+        }
+        assert_eq!(shm.directory.get().as_deref(), Some("out"), "the pages are read-only");
+        assert_eq!((shm.error.get(), shm.messages(0).0, shm.stop_reason()), (None, Vec::new(), StopReason::None));
+        let seconds = shm.seconds(Instant::now());
+        assert!((0.0..=LONGEST).contains(&seconds), "{seconds}");
+        assert!(shm.finds().is_empty() && shm.fatal_inputs().is_empty() && !shm.note_fatal_input(1));
+        shm.warn("two");
+    }
+
+    #[test]
+    fn a_text_that_is_too_long_is_cut_between_characters() {
+        let shm = memory();
+        shm.error.set(&"ä".repeat(TEXT_ROOM));
+        assert_eq!(shm.error.get().map(|t| t.len()), Some(TEXT_ROOM));
+        shm.error.set(&format!("x{}", "ä".repeat(TEXT_ROOM)));
+        assert_eq!(shm.error.get().map(|t| t.len()), Some(TEXT_ROOM - 1));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::{
 
 use penfuzz_engine::{
     error::{Error, at, plain},
-    executor::evaluator::Limits,
+    executor::{evaluator::Limits, sandbox::Allow},
     program::{Rounding, build},
     saturation::{Goals, ScopeKind},
     stages::paper,
@@ -62,6 +62,9 @@ pub struct Manifest {
     pub fuel: i64,
     /// Memory that the target may use, in bytes.
     pub memory_limit: u64,
+    /// What the target may do that the sandbox refuses by default.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<Allow>,
     /// See [`super::fingerprint::fingerprint`].
     pub fingerprint: String,
 }
@@ -86,6 +89,7 @@ impl Manifest {
             timeout: options.timeout.as_secs_f64(),
             fuel: options.fuel,
             memory_limit: options.memory_limit,
+            allow: options.allow.clone(),
             fingerprint: fingerprint.to_owned(),
         }
     }
@@ -109,6 +113,7 @@ impl Manifest {
             timeout: self.limits().timeout,
             fuel: self.fuel,
             memory_limit: self.memory_limit,
+            allow: self.allow.clone(),
             search: SearchKind::Targeted,
             minimizer: None,
             n_start: paper::N_START,

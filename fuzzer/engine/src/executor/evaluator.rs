@@ -5,6 +5,7 @@
 
 mod arming;
 mod memory;
+mod near;
 mod path;
 mod trace;
 mod watch;
@@ -28,7 +29,12 @@ use crate::{
 
 pub use super::limits::{DEFAULT_FUEL, DEFAULT_MEMORY, Limits};
 
-pub use self::{arming::metric_of, path::Passes, watch::Seen};
+use self::{arming::Armed, near::Near};
+pub use self::{
+    arming::{Changes, metric_of},
+    path::Passes,
+    watch::Seen,
+};
 
 /// Where finds are noted at once, so that they are known even when the process dies before it has saved them.
 #[derive(Debug, Clone, Copy)]
@@ -63,6 +69,8 @@ pub struct Evaluator {
     /// Result and pointees of the call, 16-byte cells.
     output: Cells,
     outcomes: Vec<u8>,
+    /// The branches whose byte in `outcomes` is set.
+    taken: Vec<u32>,
     best: Vec<u64>,
     lead: Vec<u64>,
     /// Steps of a path and what to fall back to; empty where none is wanted.
@@ -70,7 +78,12 @@ pub struct Evaluator {
     back: Vec<u32>,
     /// Per branch: the count of evaluations when it was first seen taken; 0 for never.
     taken_at: Vec<u64>,
+    /// Branches, and then cases, that the last run came closer to.
     improved: Vec<u32>,
+    is_improved: Vec<u8>,
+    /// Operands of switches, by case.
+    near: Near,
+    /// One input for each branch and case.
     closest: Vec<u8>,
     r0: u64,
     faults: FaultReader,
@@ -82,8 +95,7 @@ pub struct Evaluator {
     /// Allocated by [`Box`], freed in `drop`: a box that moves may not be written through a pointer taken before.
     own_count: *mut u64,
     journal: Option<Journal>,
-    /// Branches whose outcome is recorded now, to find hits without looking at all.
-    recorded: Vec<u32>,
+    armed: Armed,
     /// The sites that objectives arm: a large library has thousands that are never goals.
     sites: Vec<usize>,
     /// Does `SanCov` count edges somewhere?
@@ -116,7 +128,7 @@ impl Evaluator {
                 f.name
             )));
         }
-        let n = target.n_branches;
+        let (n, n_remembered) = (target.n_branches, target.n_branches + target.to_default.len());
         let input_size = f.layout().size();
         let mut me = Self {
             state: target.state(),
@@ -130,13 +142,16 @@ impl Evaluator {
             own_input: vec![0; input_size.max(1)],
             output: Cells::new(f.output_size)?,
             outcomes: vec![0; n],
+            taken: vec![0; n],
             best: vec![u64::MAX; n],
             lead: vec![u64::MAX; n],
             path: Vec::new(),
             back: Vec::new(),
             taken_at: vec![0; n],
-            improved: vec![0; n],
-            closest: vec![0; n * input_size],
+            improved: vec![0; n_remembered],
+            is_improved: vec![0; n_remembered],
+            near: Near::new(&target),
+            closest: vec![0; n_remembered * input_size],
             r0: u64::MAX,
             faults: FaultReader::new(&target.path, target.base(), limits),
             known_faults: HashSet::new(),
@@ -144,7 +159,7 @@ impl Evaluator {
             count: core::ptr::null_mut(),
             own_count: Box::into_raw(Box::new(0)),
             journal: None,
-            recorded: Vec::with_capacity(n),
+            armed: Armed::new(target.sites.len()),
             sites: (0..target.sites.len()).collect(),
             counts_edges: false,
             target,
@@ -166,6 +181,12 @@ impl Evaluator {
             state.outcomes = self.outcomes.as_mut_ptr();
             state.best = self.best.as_mut_ptr();
             state.improved = self.improved.as_mut_ptr();
+            state.is_improved = self.is_improved.as_mut_ptr();
+            state.near = self.near.as_mut_ptr();
+            state.taken = self.taken.as_mut_ptr();
+            // An evaluator that is gone may have left entries in lists of its own.
+            state.hits = 0;
+            state.n_improved = 0;
             state.coverage = core::ptr::null_mut();
             state.lead = self.lead.as_ptr();
             state.stop = Some(guard::guard_stop);
@@ -250,7 +271,7 @@ impl Evaluator {
     fn run_thunk(&mut self, call: Call) -> RunStatus {
         // SAFETY: the state is the target's own and nothing else borrows it; `output` has a cell per parameter and result.
         let returned = unsafe {
-            *self.count += 1;
+            *self.count = (*self.count).wrapping_add(1);
             (*self.state).r = self.r0;
             (*self.state).fuel = self.fuel_cap;
             (*self.state).path_at = 0;
@@ -328,7 +349,7 @@ impl Evaluator {
             match self.entry {
                 Entry::Thunk(call) => return self.run_thunk(call),
                 Entry::Rounded(call) | Entry::Unflagged(call) => {
-                    *self.count += 1;
+                    *self.count = (*self.count).wrapping_add(1);
                     (*self.state).r = self.r0;
                     (*self.state).fuel = self.fuel_cap;
                     (*self.state).path_at = 0;
@@ -337,7 +358,7 @@ impl Evaluator {
                     returned = guard::call_rounded(call, self.input, self.output.as_mut_ptr().cast(), mode);
                 }
                 Entry::Harness(harness) => {
-                    *self.count += 1;
+                    *self.count = (*self.count).wrapping_add(1);
                     (*self.state).r = self.r0;
                     (*self.state).fuel = self.fuel_cap;
                     (*self.state).path_at = 0;
@@ -387,15 +408,21 @@ impl Evaluator {
     pub fn take_hits(&mut self, into: &mut Vec<u32>) {
         into.clear();
         let now = self.evaluations();
-        for b in &self.recorded {
-            if core::mem::take(&mut self.outcomes[*b as usize]) != 0 {
+        // SAFETY: as in `run`.
+        let n = unsafe { core::mem::take(&mut (*self.state).hits) } as usize;
+        // The target could have written any number; then all of the list is looked at.
+        for b in &self.taken[..n.min(self.taken.len())] {
+            let Some(outcome) = self.outcomes.get_mut(*b as usize) else { continue };
+            *outcome = 0;
+            // SAFETY: there are `n_branches` action bytes.
+            let is_recorded = unsafe { self.target.actions().add(*b as usize).read() } & action::RECORD != 0;
+            if is_recorded {
                 into.push(*b);
                 let first = &mut self.taken_at[*b as usize];
                 *first = if *first == 0 { now } else { *first };
             }
         }
-        // SAFETY: as in `run`.
-        unsafe { (*self.state).hits = 0 };
+        into.sort_unstable();
     }
 
     #[inline]
@@ -406,8 +433,12 @@ impl Evaluator {
 
     #[cold]
     fn remember_closest(&mut self) {
-        for i in 0..self.n_improved() as usize {
-            let at = self.improved[i] as usize * self.input_size;
+        for i in 0..(self.n_improved() as usize).min(self.improved.len()) {
+            let number = self.improved[i] as usize;
+            let Some(listed) = self.is_improved.get_mut(number) else { continue };
+            *listed = 0;
+            self.near.note(number.wrapping_sub(self.taken.len()));
+            let at = number * self.input_size;
             // SAFETY: `input` holds `input_size` bytes and is not part of `closest`.
             let x = unsafe { core::slice::from_raw_parts(self.input, self.input_size) };
             self.closest[at..at + self.input_size].copy_from_slice(x);

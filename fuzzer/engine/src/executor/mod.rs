@@ -14,7 +14,7 @@ mod stack;
 pub mod symbols;
 pub mod trap;
 
-pub use evaluator::Evaluator;
+pub use evaluator::{Changes, Evaluator};
 pub use fault::{Fault, FaultKind};
 pub use observer::PenObserver;
 pub use pen::{HasEvaluator, PenExecutor};

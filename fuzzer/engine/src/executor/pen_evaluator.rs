@@ -1,6 +1,11 @@
 //! What goals and stages need of an evaluator, whatever runs the target behind it.
 
-use super::{Evaluator, evaluator::RunStatus};
+use penfuzz_cc::abi::action;
+
+use super::{
+    Evaluator,
+    evaluator::{Changes, RunStatus},
+};
 
 /// Evaluates the representing function `FOO_R` of one function under test (`CoverMe`, Sect. 3.2), and records its branches.
 ///
@@ -33,6 +38,21 @@ pub trait PenEvaluator {
     /// Sets the action byte of every branch in scope: bits of [`penfuzz_cc::abi::action`] but NEAR and ARMED, which follow from
     /// the others.
     fn arm(&mut self, action_of: impl FnMut(usize) -> u8);
+
+    /// Arms what is open and a goal: `action_of` gives the actions of a branch that is open, and 0 of any other; `goal` are branches
+    /// with actions besides. `changes` lists every branch for which `action_of` changed, so that an implementation may write
+    /// only the bytes that differ. Without `tracks`, [`penfuzz_cc::abi::action::TRACK`] has no effect.
+    fn arm_changed(
+        &mut self,
+        _changes: Changes<'_>,
+        action_of: impl Fn(usize) -> u8,
+        goal: &[(usize, u8)],
+        tracks: bool,
+    ) {
+        let shown = if tracks { u8::MAX } else { !action::TRACK };
+        let besides = |b: usize| goal.iter().filter(|g| g.0 == b).fold(0, |all, g| all | g.1);
+        self.arm(|b| (action_of(b) & shown) | besides(b));
+    }
 
     /// Stops recording, wanting and tracking these branches.
     fn disarm(&mut self, branches: &[u32]);
@@ -118,6 +138,16 @@ impl PenEvaluator for Evaluator {
 
     fn arm(&mut self, action_of: impl FnMut(usize) -> u8) {
         Self::arm(self, action_of);
+    }
+
+    fn arm_changed(
+        &mut self,
+        changes: Changes<'_>,
+        action_of: impl Fn(usize) -> u8,
+        goal: &[(usize, u8)],
+        tracks: bool,
+    ) {
+        Self::arm_changed(self, changes, action_of, goal, tracks);
     }
 
     fn disarm(&mut self, branches: &[u32]) {

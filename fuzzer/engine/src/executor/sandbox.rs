@@ -11,20 +11,31 @@ use std::{
     os::fd::{AsRawFd, RawFd},
 };
 
+use serde::{Deserialize, Serialize};
+
 use super::signals::signal_name;
 
 unsafe extern "C" {
     static mut sandbox_files: [u64; FILES / 64];
-    fn sandbox_install() -> i32;
+    fn sandbox_install(allow_network: i32) -> i32;
     fn guard_restore_environment();
 }
 
 /// Descriptors below this can be kept open.
 const FILES: usize = 1024;
 
+/// What a target may do that is refused by default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Allow {
+    /// Open and use sockets.
+    Network,
+}
+
 /// What the filter needs to know of the process, and the directory it works in.
 #[derive(Debug)]
 pub struct Sandbox {
+    allowed: Vec<Allow>,
     before: BTreeSet<RawFd>,
     of_target: BTreeSet<RawFd>,
     home: Option<File>,
@@ -34,7 +45,13 @@ impl Sandbox {
     /// Looks at the process before the target is loaded.
     #[must_use]
     pub fn before_loading() -> Self {
-        Self { before: open_files(), of_target: BTreeSet::new(), home: File::open(".").ok() }
+        Self { allowed: Vec::new(), before: open_files(), of_target: BTreeSet::new(), home: File::open(".").ok() }
+    }
+
+    /// Lets the target do this as well.
+    #[must_use]
+    pub fn allowing(self, allowed: &[Allow]) -> Self {
+        Self { allowed: allowed.to_vec(), ..self }
     }
 
     /// The target is loaded: files that its constructors opened are its own.
@@ -59,7 +76,7 @@ impl Sandbox {
             }
         }
         // SAFETY: adds a filter to this thread; the handler of its signal belongs to the guard.
-        match unsafe { sandbox_install() } {
+        match unsafe { sandbox_install(self.allowed.contains(&Allow::Network).into()) } {
             0 => Ok(()),
             e => Err(io::Error::from_raw_os_error(e)),
         }

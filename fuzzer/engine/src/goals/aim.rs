@@ -2,8 +2,11 @@
 
 use penfuzz_cc::abi::{action, metric};
 
-use super::{Goal, record_if_new};
-use crate::saturation::Saturation;
+use super::{Goal, arm_open, open_action};
+use crate::{executor::PenEvaluator, saturation::Saturation};
+
+/// The actions of the target branch.
+pub(super) const WANTED: u8 = action::WANT | action::MIN;
 
 /// The target branch; `None` only records and remembers.
 #[derive(Debug, Clone, Copy)]
@@ -20,9 +23,12 @@ impl Goal for Aim {
     }
 
     fn action(&self, saturation: &Saturation, branch: usize) -> u8 {
-        let record = record_if_new(saturation, branch);
-        let track = if record != 0 && !saturation.is_covered(branch) { action::TRACK } else { 0 };
-        let want = if Some(branch) == self.0 { action::WANT | action::MIN } else { 0 };
-        record | track | want
+        open_action(saturation, branch) | if Some(branch) == self.0 { WANTED } else { 0 }
+    }
+
+    fn arm<V: PenEvaluator>(&self, evaluator: &mut V, saturation: &Saturation) {
+        evaluator.set_metric(self.metric(), self.r0());
+        let wanted = self.0.map(|b| (b, WANTED));
+        arm_open(evaluator, saturation, wanted.as_slice(), true);
     }
 }

@@ -9,7 +9,7 @@
 
 use penfuzz_cc::abi::{LEAD_BITS, action, metric};
 
-use super::{Aim, Goal};
+use super::{Aim, Goal, aim::WANTED, arm_open};
 use crate::{executor::PenEvaluator, saturation::Saturation};
 
 /// Lowest value of `r` where the target's site was not reached.
@@ -21,7 +21,7 @@ const HIGHEST_LEVEL: u32 = (1 << (63 - LEAD_BITS)) - 2;
 /// One branch by the approach level: its own distance where its site is reached, else level and distance of the branch that leads there.
 #[derive(Debug, Clone)]
 pub struct Approach {
-    aim: Aim,
+    target: usize,
     /// Branches that lead to the target, ascending, with the value of `r` at distance 0.
     leads: Vec<(usize, u64)>,
 }
@@ -32,7 +32,7 @@ impl Approach {
     pub fn new(target: usize, saturation: &Saturation) -> Self {
         let base = |level: u32| NOT_REACHED | u64::from(level.min(HIGHEST_LEVEL)) << LEAD_BITS;
         let leads = saturation.leads(target).into_iter().map(|(b, level)| (b, base(level))).collect();
-        Self { aim: Aim(Some(target)), leads }
+        Self { target, leads }
     }
 }
 
@@ -47,12 +47,14 @@ impl Goal for Approach {
 
     fn action(&self, saturation: &Saturation, branch: usize) -> u8 {
         let lead = if self.leads.binary_search_by_key(&branch, |l| l.0).is_ok() { action::LEAD } else { 0 };
-        self.aim.action(saturation, branch) | lead
+        Aim(Some(self.target)).action(saturation, branch) | lead
     }
 
     fn arm<V: PenEvaluator>(&self, evaluator: &mut V, saturation: &Saturation) {
         evaluator.set_metric(self.metric(), self.r0());
         evaluator.set_leads(self.leads.iter().copied());
-        evaluator.arm(|b| self.action(saturation, b));
+        let leads = self.leads.iter().map(|l| (l.0, action::LEAD));
+        let goal: Vec<_> = leads.chain([(self.target, WANTED)]).collect();
+        arm_open(evaluator, saturation, &goal, true);
     }
 }

@@ -35,6 +35,18 @@ pub trait Goal {
     }
 }
 
+/// Arms every goal that is open: it is recorded, and with `tracks` the closest input to it is saved. `goal` are branches with
+/// actions besides. What that costs does not depend on the number of open branches.
+fn arm_open<V: PenEvaluator>(evaluator: &mut V, saturation: &Saturation, goal: &[(usize, u8)], tracks: bool) {
+    evaluator.arm_changed(saturation.changes(), |b| open_action(saturation, b), goal, tracks);
+}
+
+/// [`action::RECORD`] for a goal that no returning input has taken, and [`action::TRACK`] if none at all has.
+fn open_action(saturation: &Saturation, branch: usize) -> u8 {
+    let record = record_if_new(saturation, branch);
+    record | if record != 0 && !saturation.is_covered(branch) { action::TRACK } else { 0 }
+}
+
 /// [`action::RECORD`] for a goal that no returning input has taken.
 fn record_if_new(saturation: &Saturation, branch: usize) -> u8 {
     let new = saturation.is_goal(branch) && (!saturation.is_covered(branch) || saturation.is_covered_by_crash(branch));

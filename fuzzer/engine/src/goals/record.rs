@@ -2,8 +2,8 @@
 
 use penfuzz_cc::abi::metric;
 
-use super::{Goal, record_if_new};
-use crate::saturation::Saturation;
+use super::{Goal, arm_open, record_if_new};
+use crate::{executor::PenEvaluator, saturation::Saturation};
 
 /// Records every goal that is not covered yet (or only by a crash).
 #[derive(Debug, Clone, Copy)]
@@ -20,5 +20,10 @@ impl Goal for Record {
 
     fn action(&self, saturation: &Saturation, branch: usize) -> u8 {
         record_if_new(saturation, branch)
+    }
+
+    fn arm<V: PenEvaluator>(&self, evaluator: &mut V, saturation: &Saturation) {
+        evaluator.set_metric(self.metric(), self.r0());
+        arm_open(evaluator, saturation, &[], false);
     }
 }

@@ -53,7 +53,9 @@ pub struct Site {
     pub first_branch: usize,
     /// Number of branches.
     pub n_branches: usize,
-    /// Cases of a switch: value and branch within the site.
+    /// Number of its first case among those of the target; the others follow.
+    pub first_case: usize,
+    /// Cases of a switch by rising value: value and branch within the site.
     pub cases: Vec<(i64, usize)>,
     /// What follows each branch.
     pub edges: Vec<Edges>,
@@ -86,6 +88,8 @@ pub struct Target {
     pub sites: Vec<Site>,
     /// Branches of all sites; a branch is a number below this.
     pub n_branches: usize,
+    /// For each case of a switch, the distance from its value to the nearest one that leads to the default; 0 if this one does.
+    pub to_default: Vec<u32>,
     /// `SanCov` guards.
     pub n_guards: usize,
     tables: *const abi::Tables,
@@ -290,6 +294,7 @@ struct Reader<'a> {
     functions: &'a [abi::Function],
     sites: &'a [abi::Site],
     first_action: *const u8,
+    cases: &'a [abi::Case],
     n_branches: usize,
     n_guards: usize,
 }
@@ -338,6 +343,7 @@ impl Reader<'_> {
                 functions: between(tables.functions, tables.functions_end),
                 sites: between(tables.sites, tables.sites_end),
                 first_action: tables.actions,
+                cases: between(tables.cases, tables.cases_end),
                 n_branches: between(tables.actions.cast_const(), tables.actions_end.cast_const()).len(),
                 n_guards: tables.n_guards as usize,
             }
@@ -363,6 +369,7 @@ impl Reader<'_> {
             functions,
             sites,
             n_branches: self.n_branches,
+            to_default: self.cases.iter().map(|c| c.to_default).collect(),
             n_guards: self.n_guards,
             tables,
         }
@@ -371,6 +378,11 @@ impl Reader<'_> {
     fn function_index(&self, f: *const abi::Function) -> Option<usize> {
         let i = (f as usize).checked_sub(self.functions.as_ptr() as usize)? / size_of::<abi::Function>();
         (i < self.functions.len()).then_some(i)
+    }
+
+    /// The number of a case; 0 for none.
+    fn case_index(&self, first: *const abi::Case) -> usize {
+        (first as usize).saturating_sub(self.cases.as_ptr() as usize) / size_of::<abi::Case>()
     }
 
     unsafe fn edges(&self, e: &abi::Edges, sites: *const abi::Site) -> Edges {
@@ -403,6 +415,7 @@ impl Reader<'_> {
                 operation: s.operation,
                 first_branch: s.actions.cast_const().offset_from(self.first_action) as usize,
                 n_branches: s.n_branches as usize,
+                first_case: self.case_index(s.cases),
                 cases: array(s.cases, s.n_cases).iter().map(|c| (c.value, c.branch as usize)).collect(),
                 edges: array(s.edges, s.n_branches).iter().map(|e| self.edges(e, owner.sites)).collect(),
             }

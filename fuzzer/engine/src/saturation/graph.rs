@@ -1,5 +1,7 @@
 //! The descendant relation between branches (CoverMe, Def. 3.2), condensed to its strongly connected components.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::Scope;
@@ -44,26 +46,53 @@ impl BranchGraph {
     }
 }
 
-/// For each branch the number of sites on the shortest way from it to the site of `target`; `u32::MAX` where none leads.
-/// `before` has, for each branch, those that it can follow directly.
-#[must_use]
-pub fn levels(before: &[Vec<u32>], target: u32) -> Vec<u32> {
-    let mut levels = vec![u32::MAX; before.len()];
-    let mut ring = before[target as usize].clone();
-    let mut level = 0;
-    while !ring.is_empty() {
-        let mut further = Vec::new();
-        for b in ring {
-            // A branch is in the ring once for each way to it; only the first counts, or the rings grow without bounds.
-            if levels[b as usize] == u32::MAX {
-                levels[b as usize] = level;
-                further.extend_from_slice(&before[b as usize]);
+/// The branches from which ways lead to the site of a target, with the number of sites on the shortest way between them.
+#[derive(Debug)]
+pub struct Levels {
+    /// Ascending by branch.
+    branches: Vec<(u32, u32)>,
+}
+
+impl Levels {
+    /// `before` has, for each branch, those that it can follow directly, and `siblings` the branches of its site. The levels
+    /// end before the one with which there would be more than `most` branches.
+    #[must_use]
+    pub fn new(before: &[Vec<u32>], siblings: &[(u32, u32)], target: u32, most: usize) -> Self {
+        let mut branches: Vec<(u32, u32)> = Vec::new();
+        let mut seen = HashSet::new();
+        // What leads to a site leads to each of its branches alike: one of them stands for all.
+        let mut sites = HashSet::from([siblings[target as usize].0]);
+        let mut ring = vec![target];
+        for level in 0.. {
+            let complete = branches.len();
+            let mut further = Vec::new();
+            for b in ring.iter().flat_map(|of_site| &before[*of_site as usize]) {
+                if !seen.insert(*b) {
+                    continue;
+                }
+                branches.push((*b, level));
+                if sites.insert(siblings[*b as usize].0) {
+                    further.push(*b);
+                }
+                if branches.len() > most {
+                    branches.truncate(complete);
+                    branches.sort_unstable();
+                    return Self { branches };
+                }
             }
+            if further.is_empty() {
+                break;
+            }
+            ring = further;
         }
-        ring = further;
-        level += 1;
+        branches.sort_unstable();
+        Self { branches }
     }
-    levels
+
+    /// The same, for each site by itself.
+    pub fn by_site(&self, siblings: &[(u32, u32)]) -> impl Iterator<Item = &[(u32, u32)]> {
+        self.branches.chunk_by(|a, b| siblings[a.0 as usize] == siblings[b.0 as usize])
+    }
 }
 
 fn successors(target: &Target, scope: &Scope, edges: &Edges) -> Vec<u32> {

@@ -1,9 +1,19 @@
 //! Covered, given up, saturated: the state of every branch, kept up to date at each find.
 
+use core::sync::atomic::{AtomicU64, Ordering};
+
 use libafl_bolts::impl_serdeany;
 use serde::{Deserialize, Serialize};
 
-use super::graph::{BranchGraph, components, levels};
+use super::graph::{BranchGraph, Levels, components};
+use crate::executor::Changes;
+
+/// Branches that are looked at for those that lead to a target: a bound on what one attempt at a branch costs before its first
+/// evaluation.
+const MOST_LEVELS: usize = 4096;
+
+/// Branches of one site that lead to a target: of a switch with more, the nearest.
+const MOST_LEADS: usize = 16;
 
 /// An input that covers a new branch without saturating one yet: a start point that is not in the corpus.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -12,6 +22,23 @@ pub struct Pending {
     pub bytes: Vec<u8>,
     /// The branches it was the first to cover.
     pub covers: Vec<u32>,
+}
+
+/// The number of a list of changes: each set has one of its own in this process, copies too.
+#[derive(Debug)]
+struct Identity(u64);
+
+impl Default for Identity {
+    fn default() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+impl Clone for Identity {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
 }
 
 /// State of all branches; metadata of the LibAFL state.
@@ -24,6 +51,8 @@ pub struct Saturation {
     goals: Vec<u32>,
     covered: Vec<bool>,
     by_crash: Vec<bool>,
+    /// For the first branch of each site: one of its branches is covered.
+    reached: Vec<bool>,
     given_up: Vec<bool>,
     saturated: Vec<bool>,
     /// Inputs that wait for their branches to become saturated.
@@ -37,6 +66,16 @@ pub struct Saturation {
     waiting: Vec<u32>,
     predecessors: Vec<Vec<u32>>,
     members: Vec<Vec<u32>>,
+    #[serde(skip)]
+    identity: Identity,
+    /// Branches that were covered, covered by an input that returns, or given up, in order.
+    #[serde(skip)]
+    changes: Vec<u32>,
+    /// Goals that are neither covered nor given up.
+    n_open: usize,
+    /// Goals before this place in `goals` are covered.
+    uncovered_from: usize,
+    has_goals: bool,
 }
 
 impl_serdeany!(Saturation);
@@ -46,7 +85,7 @@ impl Saturation {
     #[must_use]
     pub fn new(graph: BranchGraph) -> Self {
         let n = graph.next.len();
-        let goals = (0..n as u32).filter(|b| graph.goal[*b as usize]).collect();
+        let goals: Vec<u32> = (0..n as u32).filter(|b| graph.goal[*b as usize]).collect();
         let mut before = vec![Vec::new(); n];
         for (branch, next) in graph.next.iter().enumerate().filter(|(b, _)| graph.goal[*b]) {
             for to in next {
@@ -55,10 +94,13 @@ impl Saturation {
         }
         let mut set = Self {
             before,
+            n_open: goals.len(),
+            has_goals: goals.iter().any(|b| graph.requested[*b as usize]),
             goals,
             graph,
             covered: vec![false; n],
             by_crash: vec![false; n],
+            reached: vec![false; n],
             given_up: vec![false; n],
             saturated: vec![false; n],
             pending: Vec::new(),
@@ -68,6 +110,9 @@ impl Saturation {
             waiting: Vec::new(),
             predecessors: Vec::new(),
             members: Vec::new(),
+            identity: Identity::default(),
+            changes: Vec::new(),
+            uncovered_from: 0,
         };
         set.rebuild();
         set
@@ -124,26 +169,45 @@ impl Saturation {
 
     /// The branches that lead directly to the site of `branch`.
     #[must_use]
-    pub fn parents(&self, branch: usize) -> Vec<usize> {
-        self.before[branch].iter().map(|b| *b as usize).collect()
+    pub fn parents(&self, branch: usize) -> &[u32] {
+        &self.before[branch]
+    }
+
+    /// The branches whose state has changed since the set was made.
+    #[must_use]
+    pub fn changes(&self) -> Changes<'_> {
+        Changes { identity: self.identity.0, branches: &self.changes }
+    }
+
+    /// The branches of comparisons and operations whose site `branch` leads to directly.
+    pub fn passed_behind(&self, branch: usize) -> impl Iterator<Item = usize> + '_ {
+        self.graph.next[branch].iter().map(|b| *b as usize).filter(|b| self.graph.passed[*b])
     }
 
     /// The branches that decide on the way to the site of `target`, ascending, with the number of sites that are left on
     /// the shortest way from each: those that are nearer than a branch of the same site.
     #[must_use]
     pub fn leads(&self, target: usize) -> Vec<(usize, u32)> {
-        let levels = levels(&self.before, target as u32);
+        let levels = Levels::new(&self.before, &self.graph.siblings, target as u32, MOST_LEVELS);
         let site = self.siblings(target);
-        let nearer = |b: &usize| {
-            let level = levels[*b];
-            !site.contains(b) && level != u32::MAX && self.siblings(*b).any(|s| levels[s] > level)
-        };
-        self.goals().filter(nearer).map(|b| (b, levels[b])).collect()
+        let mut leads = Vec::new();
+        for of_site in levels.by_site(&self.graph.siblings).filter(|s| !site.contains(&(s[0].0 as usize))) {
+            let all = self.siblings(of_site[0].0 as usize).len();
+            let furthest = if of_site.len() < all { u32::MAX } else { of_site.iter().map(|b| b.1).max().unwrap_or(0) };
+            let mut nearer: Vec<_> = of_site.iter().filter(|b| b.1 < furthest).map(|b| (b.0 as usize, b.1)).collect();
+            if nearer.len() > MOST_LEADS {
+                nearer.sort_by_key(|b| (b.1, b.0));
+                nearer.truncate(MOST_LEADS);
+                nearer.sort_unstable();
+            }
+            leads.append(&mut nearer);
+        }
+        leads
     }
 
     /// Goals that are not covered.
     pub fn uncovered(&self) -> impl Iterator<Item = usize> + '_ {
-        self.goals().filter(|b| !self.covered[*b])
+        self.goals[self.uncovered_from..].iter().map(|b| *b as usize).filter(|b| !self.covered[*b])
     }
 
     fn goals(&self) -> impl Iterator<Item = usize> + '_ {
@@ -166,7 +230,7 @@ impl Saturation {
     #[must_use]
     pub fn is_site_reached(&self, branch: usize) -> bool {
         if !self.graph.passed[branch] {
-            return self.siblings(branch).any(|b| self.covered[b]);
+            return self.reached[self.graph.siblings[branch].0 as usize];
         }
         let before = &self.before[branch];
         before.is_empty() || before.iter().any(|b| self.covered[*b as usize])
@@ -183,13 +247,13 @@ impl Saturation {
     /// Is any branch requested? Those that only lead to requested ones are not worth a search.
     #[must_use]
     pub fn has_goals(&self) -> bool {
-        self.goals().any(|b| self.graph.requested[b])
+        self.has_goals
     }
 
     /// Is there nothing left to search for?
     #[must_use]
     pub fn is_done(&self) -> bool {
-        !self.has_goals() || self.uncovered().all(|b| self.given_up[b])
+        !self.has_goals || self.n_open == 0
     }
 
     /// Notes branches that an input took; returns the number of branches that became saturated.
@@ -203,18 +267,26 @@ impl Saturation {
             if self.covered[branch] {
                 if !crashed && core::mem::take(&mut self.by_crash[branch]) {
                     self.generation += 1;
+                    self.changes.push(branch as u32);
                 }
                 continue;
             }
             self.generation += 1;
             self.covered[branch] = true;
+            self.reached[self.graph.siblings[branch].0 as usize] = true;
             self.by_crash[branch] = crashed;
+            self.changes.push(branch as u32);
             if core::mem::take(&mut self.given_up[branch]) {
                 revived.push(branch);
+            } else {
+                self.n_open -= 1;
             }
             if revived.is_empty() {
                 gained += self.close(branch);
             }
+        }
+        while self.goals.get(self.uncovered_from).is_some_and(|b| self.covered[*b as usize]) {
+            self.uncovered_from += 1;
         }
         if revived.is_empty() {
             return gained;
@@ -227,11 +299,22 @@ impl Saturation {
 
     /// Gives a branch up; returns the pending inputs that saturate a branch now that it counts as saturated.
     pub fn give_up(&mut self, branch: usize) -> Vec<Pending> {
-        if self.covered[branch] || self.given_up[branch] {
+        self.give_up_all(&[branch])
+    }
+
+    /// Gives several branches up at once: what follows from it is computed once.
+    pub fn give_up_all(&mut self, branches: &[usize]) -> Vec<Pending> {
+        let before = self.changes.len();
+        for branch in branches.iter().copied() {
+            if !self.covered[branch] && !core::mem::replace(&mut self.given_up[branch], true) {
+                self.n_open -= usize::from(self.graph.goal[branch]);
+                self.changes.push(branch as u32);
+            }
+        }
+        if self.changes.len() == before {
             return Vec::new();
         }
-        self.given_up[branch] = true;
-        self.generation += 1;
+        self.generation += (self.changes.len() - before) as u64;
         self.rebuild();
         self.promote()
     }

@@ -27,6 +27,7 @@ use super::{
     budget::{GIVE_UP_AFTER, Spent},
     budgeted::BudgetedFunction,
     finds::{give_up, known_input, submit},
+    queue::Queue,
     share::Shares,
     start::Start,
 };
@@ -63,6 +64,7 @@ pub struct BasinhoppingStage<R = StdRand> {
     clock: Clock,
     again: bool,
     share: (usize, usize),
+    queue: Queue,
     x: Vec<u8>,
 }
 
@@ -89,6 +91,7 @@ impl<R: Rand + 'static> BasinhoppingStage<R> {
             clock,
             again: false,
             share: (0, 1),
+            queue: Queue::default(),
             x,
         })
     }
@@ -150,7 +153,9 @@ impl<R: Rand + 'static> BasinhoppingStage<R> {
         if parents.is_empty() {
             return Ok((Vec::new(), 0));
         }
-        let parent = parents[state.rand_mut().below_or_zero(parents.len())];
+        let n_parents = parents.len();
+        let pick = state.rand_mut().below_or_zero(n_parents);
+        let parent = state.metadata::<Saturation>()?.parents(target)[pick] as usize;
         Aim(Some(parent)).arm(executor.evaluator_mut(), state.metadata::<Saturation>()?);
         let mut function = BudgetedFunction::new(executor.evaluator_mut(), &self.clock, budget, None);
         // Solved or not, the best point is in `x`.
@@ -176,7 +181,7 @@ where
         }
         let saturation = state.metadata::<Saturation>()?;
         let from = saturation.first_of_share(self.share.0, self.share.1);
-        let target = state.metadata::<Spent>()?.next_target(saturation, self.again, from);
+        let target = self.queue.next(state.metadata::<Spent>()?, saturation, self.again, from);
         match target {
             Some(target) => self.attempt(target, fuzzer, executor, state, manager),
             None if saturation.is_done() && !self.again => Ok(()),
@@ -217,7 +222,7 @@ impl<R: Rand + 'static> BasinhoppingStage<R> {
         }
         state.metadata_or_insert_with(Shares::default).note_minimization(budget - left, n_finds);
         if state.metadata_mut::<Spent>()?.note(target, budget - left) {
-            give_up(target, fuzzer, executor, state, manager)?;
+            give_up(&[target], fuzzer, executor, state, manager)?;
         }
         Ok(())
     }
@@ -293,10 +298,7 @@ impl<R: Rand + 'static> BasinhoppingStage<R> {
         spent.exploring += EXPLORING_TURN;
         if spent.exploring > GIVE_UP_AFTER / 10 && !state.metadata::<Saturation>()?.is_done() {
             let behind: Vec<usize> = state.metadata::<Saturation>()?.uncovered().collect();
-            for branch in behind {
-                give_up(branch, fuzzer, executor, state, manager)?;
-            }
-            return Ok(());
+            return give_up(&behind, fuzzer, executor, state, manager);
         }
         Aim(None).arm(executor.evaluator_mut(), state.metadata::<Saturation>()?);
         let evaluator = executor.evaluator_mut();

@@ -93,7 +93,7 @@ impl Spent {
     }
 
     /// What decides whose turn it is: the branch with the least is next.
-    fn priority(&self, branch: usize) -> u64 {
+    pub(super) fn priority(&self, branch: usize) -> u64 {
         self.evaluations[branch] + self.doubts.get(branch).copied().unwrap_or(0)
     }
 
@@ -101,20 +101,6 @@ impl Spent {
     fn in_all(&self, branch: usize) -> u64 {
         let others = self.elsewhere.values().filter_map(|of| of.get(&(branch as u32)));
         self.evaluations[branch] + others.sum::<u64>()
-    }
-
-    /// The open branch on which least was spent, among those whose site is reached; of several, the first from branch `from`
-    /// on. `again` admits those that were given up, when no other is left.
-    #[must_use]
-    pub fn next_target(&self, saturation: &Saturation, again: bool, from: usize) -> Option<usize> {
-        let n = saturation.len();
-        let least = |given_up: bool| {
-            saturation
-                .uncovered()
-                .filter(|b| saturation.is_given_up(*b) == given_up && saturation.is_site_reached(*b))
-                .min_by_key(|b| (self.priority(*b), (*b + n - from) % n))
-        };
-        least(false).or_else(|| if again { least(true) } else { None })
     }
 
     /// Attempts that every open branch has had.

@@ -33,12 +33,12 @@ where
     Ok(())
 }
 
-/// Gives a branch up, and moves the pending inputs that thereby saturate a branch into the corpus.
+/// Gives branches up, and moves the pending inputs that thereby saturate a branch into the corpus.
 ///
 /// # Errors
 /// What LibAFL answers.
 pub fn give_up<E, EM, S, Z>(
-    branch: usize,
+    branches: &[usize],
     fuzzer: &mut Z,
     executor: &mut E,
     state: &mut S,
@@ -49,7 +49,7 @@ where
     S: HasMetadata,
     Z: LibaflEvaluator<E, EM, BytesInput, S>,
 {
-    let ready = state.metadata_mut::<Saturation>()?.give_up(branch);
+    let ready = state.metadata_mut::<Saturation>()?.give_up_all(branches);
     for pending in ready {
         fuzzer.add_input(state, executor, manager, BytesInput::new(pending.bytes))?;
     }

@@ -7,6 +7,7 @@ pub mod clock;
 pub mod finds;
 pub mod havoc;
 pub mod paper;
+mod queue;
 pub mod sampling;
 mod share;
 mod start;

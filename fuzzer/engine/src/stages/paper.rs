@@ -106,10 +106,7 @@ where
         starts.0 += 1;
         if starts.0 > self.n_start {
             let open: Vec<usize> = state.metadata::<Saturation>()?.uncovered().collect();
-            for branch in open {
-                give_up(branch, fuzzer, executor, state, manager)?;
-            }
-            return Ok(());
+            return give_up(&open, fuzzer, executor, state, manager);
         }
         random::fill(state.rand_mut(), &self.layout, &mut self.x);
         Pens.arm(executor.evaluator_mut(), state.metadata::<Saturation>()?);
@@ -123,7 +120,7 @@ where
         let finds = core::mem::take(&mut function.finds);
         submit(finds, fuzzer, executor, state, manager)?;
         if let Some(branch) = infeasible {
-            give_up(branch, fuzzer, executor, state, manager)?;
+            give_up(&[branch], fuzzer, executor, state, manager)?;
         }
         Ok(())
     }

@@ -239,7 +239,8 @@ impl Client {
                 "one worker after the other is killed ({how}), without a new evaluation; giving up"
             ))));
         }
-        let found = [&shm.covered, &shm.crashes, &shm.hangs].iter().map(|c| c.load(Ordering::Relaxed)).sum();
+        let found = [&shm.covered, &shm.crashes, &shm.hangs].map(|c| c.load(Ordering::Relaxed));
+        let found = found.into_iter().fold(0, u64::saturating_add);
         self.fruitless = if found > self.best { 0 } else { self.fruitless + 1 };
         self.best = self.best.max(found);
         self.restarts += 1;
@@ -259,6 +260,7 @@ pub(super) fn work_and_exit(
     shm: &'static WorkerShm,
     work: impl FnOnce() -> Result<worker::End, Error>,
 ) -> Result<(), Error> {
+    service::close_listeners();
     std::panic::set_hook(Box::new(move |info| {
         shm.error.set(&format!("penfuzz failed in a way it should not ({info}); please report it"));
         exit(shm, WorkerEnd::Failed)

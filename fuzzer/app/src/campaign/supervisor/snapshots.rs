@@ -25,6 +25,9 @@ const RATE_OVER: Duration = Duration::from_secs(5);
 /// Time between two counts from which rates are computed.
 const RATE_EVERY: Duration = Duration::from_millis(250);
 
+/// Clips figures of the shared memory, so that sums of them fit: a thousand years of a thousand million evaluations a second.
+const LARGEST_FIGURE: u64 = 1 << 55;
+
 /// Finds and messages that are remembered, the newest.
 const REMEMBERED: usize = 20;
 
@@ -61,18 +64,21 @@ impl Figures {
     #[must_use]
     fn of_shm(shm: &WorkerShm, begun: Instant, pid: u32) -> Self {
         let get = |cell: &AtomicU64| cell.load(Ordering::Relaxed);
-        let count = |cell: &AtomicU64| get(cell) as usize;
+        // The target may have written any number: a count is at most what a campaign can reach.
+        let figure = |cell: &AtomicU64| get(cell).min(LARGEST_FIGURE);
+        let total = figure(&shm.total);
+        let count = |cell: &AtomicU64| figure(cell).min(total) as usize;
         let searching = shm.searching.load(Ordering::Acquire) != 0;
         Self {
             client: Client {
                 pid,
                 state: if searching && pid != 0 { "searching" } else { "starting" }.to_owned(),
-                evaluations: get(&shm.evaluations),
-                covered: get(&shm.covered),
-                saturated: get(&shm.saturated),
-                kept: get(&shm.kept),
-                crashes: get(&shm.crashes),
-                hangs: get(&shm.hangs),
+                evaluations: figure(&shm.evaluations),
+                covered: figure(&shm.covered).min(total),
+                saturated: figure(&shm.saturated).min(total),
+                kept: figure(&shm.kept),
+                crashes: figure(&shm.crashes),
+                hangs: figure(&shm.hangs),
                 ..Client::default()
             },
             branches: Branches {

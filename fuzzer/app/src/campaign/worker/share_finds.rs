@@ -259,11 +259,9 @@ fn give_up<Z>(
 where
     Z: libafl::Evaluator<Executor, Manager, BytesInput, State>,
 {
-    for branch in branches {
-        let saturation = state.metadata::<Saturation>()?;
-        if *branch < saturation.len() && saturation.is_goal(*branch) {
-            finds::give_up(*branch, fuzzer, executor, state, manager)?;
-        }
-    }
+    let saturation = state.metadata::<Saturation>()?;
+    let open: Vec<usize> =
+        branches.iter().copied().filter(|b| *b < saturation.len() && saturation.is_goal(*b)).collect();
+    finds::give_up(&open, fuzzer, executor, state, manager)?;
     Ok(())
 }

@@ -1,10 +1,58 @@
 //! The evaluator's side of an objective: metric, `r` before a run, and the action bytes of the sites in scope.
+//!
+//! A search changes its goal every few hundred evaluations, and a change may not cost as much as there are open branches. So the
+//! evaluator knows which bytes it has written, and [`Evaluator::arm_changed`] writes only those that differ.
 
 use std::rc::Rc;
 
 use penfuzz_cc::abi::{action, metric, site_kind};
 
 use super::{Evaluator, RunStatus};
+
+/// The actions that need the distance of a branch.
+const MEASURED: u8 = action::WANT | action::TRACK | action::LEAD;
+
+/// The actions of a branch at a switch whose distance `r` depends on.
+const IN_R: u8 = action::WANT | action::LEAD;
+
+/// The changes of what is open, as a list that only grows: branches whose action may have changed, in order.
+#[derive(Debug, Clone, Copy)]
+pub struct Changes<'a> {
+    /// A number of its own for each such list in this process.
+    pub identity: u64,
+    /// The branches.
+    pub branches: &'a [u32],
+}
+
+/// The bytes that are written.
+#[derive(Debug)]
+pub(super) struct Armed {
+    /// Per site, of switches only: branches with an action, and with [`action::TRACK`].
+    tallies: Vec<(u32, u32)>,
+    /// The branches of switches with an action of [`IN_R`], ascending.
+    measured: Vec<u32>,
+    /// Comparisons with an action.
+    comparisons: usize,
+    base: Option<Base>,
+    /// Branches whose bytes differ from the base.
+    different: Vec<u32>,
+}
+
+/// What all branches have but those in [`Armed::different`].
+#[derive(Debug, Clone, Copy)]
+struct Base {
+    /// Of the list of changes.
+    identity: u64,
+    /// Changes that are written.
+    written: usize,
+    tracks: bool,
+}
+
+impl Armed {
+    pub(super) fn new(n_sites: usize) -> Self {
+        Self { tallies: vec![(0, 0); n_sites], measured: Vec::new(), comparisons: 0, base: None, different: Vec::new() }
+    }
+}
 
 impl Evaluator {
     /// The metric that is set, one of [`metric`].
@@ -37,28 +85,77 @@ impl Evaluator {
     /// Sets the action byte of every branch in scope; `action_of` gives it without [`action::NEAR`] and [`action::ARMED`], which follow
     /// from the others.
     pub fn arm(&mut self, mut action_of: impl FnMut(usize) -> u8) {
-        self.recorded.clear();
+        self.armed.base = None;
+        self.armed.different.clear();
+        self.armed.measured.clear();
+        self.armed.comparisons = 0;
         let target = Rc::clone(&self.target);
         // SAFETY: `actions` are `n_branches` bytes of the target, read only while it runs.
         let actions = unsafe { core::slice::from_raw_parts_mut(target.actions(), target.n_branches) };
-        let mut any_comparison = false;
-        for site in self.sites.iter().map(|s| &target.sites[*s]) {
+        for (number, site) in self.sites.iter().map(|s| (*s, &target.sites[*s])) {
             let bytes = &mut actions[site.branches()];
             for (i, byte) in bytes.iter_mut().enumerate() {
                 *byte = action_of(site.first_branch + i);
-                if *byte & action::RECORD != 0 {
-                    self.recorded.push((site.first_branch + i) as u32);
-                }
             }
-            arm_site(bytes);
+            if site.kind == site_kind::SWITCH {
+                self.armed.arm_switch(number, site.first_branch, bytes);
+            } else {
+                arm_site(bytes);
+            }
             if site.kind == site_kind::COMPARISON && bytes[0] != 0 {
-                any_comparison = true;
+                self.armed.comparisons += 1;
                 open_gate(actions, site.first_branch);
             }
         }
-        if self.metric() != metric::SQUARED {
-            // SAFETY: as in `run`.
-            unsafe { (*self.state).metric = if any_comparison { metric::BOUNDARY } else { metric::ULP } };
+        self.bytes_are_written(true);
+    }
+
+    /// Arms what is open and a goal: `action_of` gives the actions of a branch that is open, and 0 of any other; `goal` are branches with
+    /// actions besides. Only the bytes are written that differ from the last call with the same `changes`, whose list must
+    /// have every branch since then for which `action_of` changed. Without `tracks`, [`action::TRACK`] has no effect until the
+    /// next call.
+    pub fn arm_changed(
+        &mut self,
+        changes: Changes<'_>,
+        action_of: impl Fn(usize) -> u8,
+        goal: &[(usize, u8)],
+        tracks: bool,
+    ) {
+        match self.armed.base.filter(|b| b.identity == changes.identity && (b.tracks || !tracks)) {
+            None => {
+                let shown = if tracks { u8::MAX } else { !action::TRACK };
+                self.arm(|b| action_of(b) & shown);
+                self.armed.base = Some(Base { identity: changes.identity, written: changes.branches.len(), tracks });
+            }
+            Some(base) => {
+                let shown = if base.tracks { u8::MAX } else { !action::TRACK };
+                let different = core::mem::take(&mut self.armed.different);
+                for b in different.iter().chain(&changes.branches[base.written..]) {
+                    self.set_byte(*b as usize, action_of(*b as usize) & shown);
+                }
+                self.armed.different = different;
+                self.armed.different.clear();
+                self.armed.base = Some(Base { written: changes.branches.len(), ..base });
+            }
+        }
+        for (branch, actions) in goal {
+            self.set_byte(*branch, action_of(*branch) | actions);
+            self.armed.different.push(*branch as u32);
+        }
+        self.bytes_are_written(tracks);
+    }
+
+    /// Tells the runtime what follows from the bytes.
+    fn bytes_are_written(&mut self, tracks: bool) {
+        // SAFETY: as in `run`; the list is replaced only before this is called.
+        unsafe {
+            let state = &mut *self.state;
+            state.measured = self.armed.measured.as_ptr();
+            state.n_measured = self.armed.measured.len() as u32;
+            state.best = if tracks { self.best.as_mut_ptr() } else { core::ptr::null_mut() };
+            if state.metric != metric::SQUARED {
+                state.metric = if self.armed.comparisons > 0 { metric::BOUNDARY } else { metric::ULP };
+            }
         }
     }
 
@@ -74,24 +171,87 @@ impl Evaluator {
 
     /// Stops recording, wanting and tracking these branches, without looking at the others.
     pub fn disarm(&mut self, branches: &[u32]) {
+        for b in branches {
+            self.set_byte(*b as usize, 0);
+            self.armed.different.push(*b);
+        }
+        // SAFETY: as in `bytes_are_written`.
+        unsafe {
+            (*self.state).measured = self.armed.measured.as_ptr();
+            (*self.state).n_measured = self.armed.measured.len() as u32;
+        }
+    }
+
+    /// Replaces the actions of one branch, at a cost that does not depend on the number of branches of its site.
+    fn set_byte(&mut self, branch: usize, byte: u8) {
         let target = Rc::clone(&self.target);
+        let number = target.site_of(branch);
+        let site = &target.sites[number];
         // SAFETY: as in `arm`.
         let actions = unsafe { core::slice::from_raw_parts_mut(target.actions(), target.n_branches) };
-        for b in branches {
-            let site = &target.sites[target.site_of(*b as usize)];
-            actions[*b as usize] = 0;
-            arm_site(&mut actions[site.branches()]);
-            if site.kind == site_kind::COMPARISON && actions[site.first_branch] != 0 {
+        if site.kind == site_kind::SWITCH {
+            self.armed.set_at_switch(number, site.first_branch, &mut actions[site.branches()], branch, byte);
+            return;
+        }
+        let was_armed = actions[site.first_branch] != 0;
+        actions[branch] = byte;
+        arm_site(&mut actions[site.branches()]);
+        if site.kind == site_kind::COMPARISON {
+            let is_armed = actions[site.first_branch] != 0;
+            self.armed.comparisons = self.armed.comparisons + usize::from(is_armed) - usize::from(was_armed);
+            arm_site(&mut actions[target.sites[number - 1].branches()]);
+            if is_armed {
                 open_gate(actions, site.first_branch);
             }
+        } else if let Some(next) = target.sites.get(number + 1)
+            && next.kind == site_kind::COMPARISON
+            && actions[next.first_branch] != 0
+        {
+            open_gate(actions, next.first_branch);
         }
-        self.recorded.retain(|b| !branches.contains(b));
     }
 }
 
-/// Completes the bytes of one site: who has a wanted or tracked sibling, and whether the hook must look at all.
+impl Armed {
+    /// Completes the bytes of switch `number`, all of which are new.
+    fn arm_switch(&mut self, number: usize, first: usize, bytes: &mut [u8]) {
+        let has = |actions: u8| move |b: &&u8| **b & actions != 0;
+        let count = |actions: u8| bytes.iter().filter(has(actions)).count() as u32;
+        self.tallies[number] = (count(u8::MAX), count(action::TRACK));
+        let in_r = bytes.iter().enumerate().filter(|(_, b)| **b & IN_R != 0).map(|(i, _)| (first + i) as u32);
+        self.measured.extend(in_r);
+        self.complete_switch(number, bytes);
+    }
+
+    fn set_at_switch(&mut self, number: usize, first: usize, bytes: &mut [u8], branch: usize, byte: u8) {
+        let (busy, tracked) = &mut self.tallies[number];
+        let own = &mut bytes[branch - first];
+        let before = *own & !(action::NEAR | action::ARMED);
+        *busy = *busy + u32::from(byte != 0) - u32::from(before != 0);
+        *tracked = *tracked + u32::from(byte & action::TRACK != 0) - u32::from(before & action::TRACK != 0);
+        *own = byte;
+        match (before & IN_R != 0, byte & IN_R != 0, self.measured.binary_search(&(branch as u32))) {
+            (false, true, Err(at)) => self.measured.insert(at, branch as u32),
+            (true, false, Ok(at)) => {
+                self.measured.remove(at);
+            }
+            _ => {}
+        }
+        self.complete_switch(number, bytes);
+    }
+
+    /// The first byte of a switch is that of the whole.
+    fn complete_switch(&self, number: usize, bytes: &mut [u8]) {
+        let (busy, tracked) = self.tallies[number];
+        let flag = |on: bool, flag: u8| if on { flag } else { 0 };
+        let own = bytes[0] & !(action::NEAR | action::ARMED);
+        bytes[0] = own | flag(busy > 0, action::ARMED) | flag(tracked > 0, action::NEAR);
+    }
+}
+
+/// Completes the bytes of one site with two ways, of a comparison or an operation: who has a wanted or tracked sibling, and
+/// whether the hook must look at all.
 fn arm_site(bytes: &mut [u8]) {
-    const MEASURED: u8 = action::WANT | action::TRACK | action::LEAD;
     let goals = bytes.iter().filter(|b| **b & MEASURED != 0).count();
     let mut any = 0;
     for byte in bytes.iter_mut() {

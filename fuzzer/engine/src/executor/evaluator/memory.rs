@@ -1,6 +1,8 @@
 //! What an evaluator remembers beyond a run: finds for the supervisor, the inputs that came closest, and when branches were
 //! first taken.
 
+use penfuzz_cc::abi::site_kind;
+
 use super::Evaluator;
 
 impl Evaluator {
@@ -11,7 +13,8 @@ impl Evaluator {
         // SAFETY: `used` and `bytes` are good by the contract of `show_to_supervisor`; the room is checked.
         unsafe {
             let used = journal.used.read() as usize;
-            if used + HEAD + x.len() > journal.room {
+            // The target may have written any number there.
+            if journal.room.checked_sub(used).is_none_or(|left| left < HEAD + x.len()) {
                 return;
             }
             let at = journal.bytes.add(used);
@@ -25,9 +28,29 @@ impl Evaluator {
     /// The smallest distance to a tracked branch and the input that got there.
     #[must_use]
     pub fn closest(&self, branch: usize) -> Option<(u64, &[u8])> {
-        let d = self.best[branch];
-        let at = branch * self.input_size;
-        (d != u64::MAX).then(|| (d, &self.closest[at..at + self.input_size]))
+        let own = Some((self.best[branch], branch)).filter(|(d, _)| *d != u64::MAX);
+        let (d, number) = match (own, self.closest_at_switch(branch)) {
+            (Some(own), Some(near)) => {
+                if near.0 < own.0 {
+                    near
+                } else {
+                    own
+                }
+            }
+            (own, near) => own.or(near)?,
+        };
+        let at = number * self.input_size;
+        Some((d, &self.closest[at..at + self.input_size]))
+    }
+
+    /// The smallest distance of an operand of the switch of `branch`, and the number of its input.
+    fn closest_at_switch(&self, branch: usize) -> Option<(u64, usize)> {
+        let site = &self.target.sites[self.target.site_of(branch)];
+        if site.kind != site_kind::SWITCH {
+            return None;
+        }
+        let (distance, case) = self.near.closest(&self.target, site, branch)?;
+        Some((distance, self.target.n_branches + case))
     }
 
     /// Notes an input that came close to a branch in an earlier part of the campaign; a closer one is kept.
@@ -50,10 +73,5 @@ impl Evaluator {
         for (own, earlier) in self.taken_at.iter_mut().zip(taken_at) {
             *own = *earlier;
         }
-    }
-
-    /// Forgets the closest input of a branch, so that another way there is saved.
-    pub fn forget_closest(&mut self, branch: usize) {
-        self.best[branch] = u64::MAX;
     }
 }
