@@ -19,6 +19,8 @@ mod paths;
 mod predicates;
 #[path = "semantics/rounding.rs"]
 mod rounding;
+#[path = "semantics/switches.rs"]
+mod switches;
 #[allow(dead_code, reason = "shared with the benchmark, which uses another part of it")]
 #[path = "semantics/twin.rs"]
 mod twin;

@@ -14,6 +14,8 @@ open, and runs each search on them. BRANCHES are 10, 100, ... 100000 by default.
   --kind NAME      only this kind, several times for several
   --search NAME    only this search, likewise; by default targeted and structured
   --seconds N      by which the longer campaign is longer, 3 by default
+  --level=-O2      optimizes; by default -O0, because clang's optimizer takes time that is
+                   quadratic in the number of cases (12 s for 10,000)
   --limit PERCENT  exit status 1 if a rate is so much below the highest of its line
 
 Each rate is the difference between a campaign of one second and a longer one, so that
@@ -108,11 +110,12 @@ def rate(target, search, seconds, out):
 
 
 def main():
-    parser = argparse.ArgumentParser(usage=__doc__)
+    parser = argparse.ArgumentParser(usage="%(prog)s [option]... [BRANCHES]...", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("branches", nargs="*", type=int, default=[10, 100, 1000, 10_000, 100_000])
     parser.add_argument("--kind", action="append", choices=KINDS)
     parser.add_argument("--search", action="append")
     parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--level", default="-O0")
     parser.add_argument("--limit", type=float)
     asked = parser.parse_args()
     slow = False
@@ -124,7 +127,7 @@ def main():
                 source, target = Path(directory) / "subject.c", Path(directory) / "subject"
                 source.write_text(KINDS[kind](n))
                 begun = time.monotonic()
-                subprocess.run([compiler(), "-O2", str(source), "-o", str(target)], check=True)
+                subprocess.run([compiler(), asked.level, str(source), "-o", str(target)], check=True)
                 times.append(time.monotonic() - begun)
                 for search, found in rates.items():
                     found.append(rate(target, search, asked.seconds, Path(directory)))
