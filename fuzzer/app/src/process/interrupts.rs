@@ -180,8 +180,20 @@ mod tests {
         }
     }
 
+    /// In a process of its own: the handlers are installed once per process, and other tests compile, which installs them.
     #[test]
     fn an_ignored_hangup_stays_ignored_and_the_others_do_not() {
+        let module = module_path!().split_once("::").unwrap().1;
+        let status = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--ignored", "--exact", &format!("{module}::signals_that_were_ignored")])
+            .status()
+            .unwrap();
+        assert!(status.success(), "{status}");
+    }
+
+    #[test]
+    #[ignore = "run by another test"]
+    fn signals_that_were_ignored() {
         let status = status_of(|| {
             for signal in SIGNALS {
                 // SAFETY: installs no handler.
