@@ -146,7 +146,7 @@ impl SealedText {
     }
 }
 
-const _: () = assert!(size_of::<SealedText>() % PAGE == 0 && align_of::<SealedText>() == PAGE);
+const _: () = assert!(size_of::<SealedText>().is_multiple_of(PAGE) && align_of::<SealedText>() == PAGE);
 
 /// How a worker ended, as a number in [`WorkerShm::end`]. Its exit status is of no use for that: the target may exit with any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -190,8 +190,6 @@ pub struct WorkerShm {
     pub input_size: AtomicU64,
     /// The input under evaluation.
     pub input: Room<INPUT_ROOM>,
-    /// The generation of the broker, and in the lower half the number that it gave to the client; 0 for none.
-    pub llmp_id: AtomicU64,
     /// How the worker ended; a [`WorkerEnd`].
     pub end: AtomicU32,
     /// Seeds tried in this run, counted before each is.

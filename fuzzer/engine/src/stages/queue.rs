@@ -32,8 +32,7 @@ impl Queue {
         self.follow(spent, saturation, from);
         while let Some(entry) = self.open.first().copied() {
             let branch = entry.2 as usize;
-            if !saturation.is_covered(branch) && !saturation.is_given_up(branch) && entry.0 == spent.priority(branch)
-            {
+            if !saturation.is_covered(branch) && !saturation.is_given_up(branch) && entry.0 == spent.priority(branch) {
                 return Some(branch);
             }
             self.open.remove(&entry);
