@@ -3,6 +3,7 @@
 //! | room | holds |
 //! | --- | --- |
 //! | [`process`] | child processes, process trees, signals, shared memory |
+//! | [`files`] | how files are opened that somebody else may have put there |
 //! | [`output`] | the output directory: durable files, lock, manifest, recovery, AFL++'s files |
 //! | [`report`] | what a campaign found, as JSON, lcov, HTML, C tests and text |
 //! | [`shrink`] | few tests with simple arguments |
@@ -22,6 +23,7 @@ pub mod console;
 pub mod context;
 pub mod corpus;
 pub mod exceptions;
+pub mod files;
 pub mod output;
 pub mod process;
 pub mod reach;
