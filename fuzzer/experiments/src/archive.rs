@@ -15,6 +15,7 @@ use std::{
 
 use penfuzz_app::{
     context::{Context, Result},
+    files::foreign,
     output::{atomic, directory},
 };
 use penfuzz_engine::error::{Error, at};
@@ -119,7 +120,8 @@ fn place(dir: &Path, function: &str, tool: &str, number: u32) -> PathBuf {
 }
 
 fn find(dir: &Path, function: &str, tool: &str, number: u32) -> Option<Trial> {
-    let bytes = fs::read(place(dir, function, tool, number).join(TRIAL)).ok()?;
+    let path = place(dir, function, tool, number).join(TRIAL);
+    let bytes = foreign::read_own(&path, foreign::LONGEST_TEXT).ok()?;
     serde_json::from_slice::<Trial>(&bytes).ok().filter(|t| t.schema == SCHEMA)
 }
 
@@ -142,7 +144,8 @@ pub fn read_experiment(dir: &Path) -> Result<Option<Experiment>> {
     if !path.exists() {
         return Ok(None);
     }
-    let bytes = fs::read(&path).context(|| format!("cannot read {}", path.display()))?;
+    let bytes =
+        foreign::read_own(&path, foreign::LONGEST_TEXT).context(|| format!("cannot read {}", path.display()))?;
     let experiment = serde_json::from_slice(&bytes)
         .context(|| format!("{} is no description of an experiment of this version", path.display()))?;
     Ok(Some(experiment))

@@ -1,8 +1,8 @@
 //! `penfuzz generate RECIPE.toml`: generates a suite from the functions of a library.
 
-use std::{fs, path::PathBuf};
+use std::path::PathBuf;
 
-use penfuzz_app::{outln, output::atomic, suite};
+use penfuzz_app::{files::foreign, outln, output::atomic, suite};
 use penfuzz_engine::error::{Error, at, failed};
 
 use super::Outcome;
@@ -27,7 +27,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let made = suite::generate(&args.recipe)?;
     let output = args.output.clone().unwrap_or_else(|| args.recipe.with_file_name("suite.toml"));
     if args.check {
-        let there = fs::read_to_string(&output).map_err(|e| failed(&output, "cannot be read", e))?;
+        let there = foreign::read_text(&output).map_err(|e| failed(&output, "cannot be read", e))?;
         if there != made.text {
             let recipe = args.recipe.display();
             return Err(at(&output, format!("is not what {recipe} gives; run penfuzz generate without --check")));

@@ -13,6 +13,7 @@ use penfuzz_app::{
     campaign::SearchKind,
     console,
     corpus::directory,
+    files::foreign,
     reach::{
         self, Options, Query,
         lines::{Executed, executed},
@@ -174,7 +175,7 @@ fn paths(args: &Args, session: &ReplaySession, names: &Names) -> Result<Vec<Vec<
     }
     let spec = args.wanted.path.as_deref().unwrap_or_default();
     let text = match spec.strip_prefix('@') {
-        Some(file) => std::fs::read_to_string(file).map_err(|e| failed(Path::new(file), "cannot be read", e))?,
+        Some(file) => foreign::read_text(Path::new(file)).map_err(|e| failed(Path::new(file), "cannot be read", e))?,
         None => spec.to_owned(),
     };
     let steps = names.parse(&text)?;

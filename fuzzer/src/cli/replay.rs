@@ -8,7 +8,9 @@ use std::{
 
 use penfuzz_app::{
     campaign::outcome::{arguments, outcome_text},
-    errln, outln,
+    errln,
+    files::foreign,
+    outln,
     reach::{self, spec::Names},
     report::literal,
 };
@@ -86,7 +88,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let mut outcome = Outcome::Fine;
     for path in &args.inputs {
         hold.come_back();
-        let bytes = std::fs::read(path).map_err(|e| failed(path, "cannot be read", e))?;
+        let bytes = foreign::read(path, foreign::LONGEST_INPUT).map_err(|e| failed(path, "cannot be read", e))?;
         outln!("{}", path.display());
         warn_of_mode(&evaluator, path, &bytes);
         if replay(&mut evaluator, &scope, &bytes, args.path) == RunStatus::Faulted {

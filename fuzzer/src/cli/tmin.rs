@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use penfuzz_app::{
     campaign::outcome::arguments,
     corpus::tmin,
+    files::foreign,
     outln,
     output::atomic,
     replay::session::{ReplaySession, Subject},
@@ -45,7 +46,8 @@ pub struct Args {
 /// Simplifies the input, writes it and prints both. A failing input still fails afterwards; that is not a finding of this
 /// command, so the exit status is 0.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
-    let bytes = std::fs::read(&args.input).map_err(|e| failed(&args.input, "cannot be read", e))?;
+    let bytes =
+        foreign::read(&args.input, foreign::LONGEST_INPUT).map_err(|e| failed(&args.input, "cannot be read", e))?;
     let linked = args.target.link(Goals::Branches)?;
     let subject = Subject {
         name: args.target.path()?,

@@ -17,6 +17,7 @@ use super::{cluster, options::Options, worker_shm::WorkerShm};
 use crate::output::{
     directory, fingerprint,
     manifest::{self, Manifest},
+    store,
 };
 
 /// A target that is ready for a campaign.
@@ -56,7 +57,7 @@ impl Prepared {
     /// the first worker, which finds no directory in `shm`. `is_farm` when there are several clients.
     ///
     /// # Errors
-    /// When the directory holds something else, or is in use.
+    /// When the directory holds something else, or is in use, or its name is not UTF-8.
     pub fn choose_directory(
         &self,
         options: &Options,
@@ -66,7 +67,11 @@ impl Prepared {
     ) -> Result<PathBuf, Error> {
         let f = &self.target.functions[self.function];
         let dir = dir.map_or_else(|| fingerprint::default_directory(options, &f.name), Path::to_path_buf);
-        directory::refuse_foreign(&dir, &directory::CAMPAIGN_MARKS)?;
+        if dir.to_str().is_none() {
+            // The supervisor gets it as text.
+            return Err(at(&dir, "is no name in UTF-8; give another -o"));
+        }
+        directory::refuse_without_campaign(&dir)?;
         if options.fresh
             && shm.directory.get().is_none()
             && let Some(old) = directory::set_aside(&dir, parent_id())?
@@ -87,8 +92,10 @@ impl Prepared {
     /// # Errors
     /// Those of the file system; when the directory is that of another campaign.
     pub fn write_manifest(&self, options: &Options, dir: &Path) -> Result<(), Error> {
-        if let Ok(there) = manifest::read(dir)
-            && let Some(conflict) = fingerprint::conflict(&there.fingerprint, &self.fingerprint)
+        let there =
+            manifest::read(dir).map_or_else(|_| store::peek_state(dir).map(|s| s.fingerprint), |m| Some(m.fingerprint));
+        if let Some(there) = there.filter(|there| !there.is_empty())
+            && let Some(conflict) = fingerprint::conflict(&there, &self.fingerprint)
         {
             return Err(at(dir, conflict));
         }

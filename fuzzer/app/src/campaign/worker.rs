@@ -18,7 +18,7 @@ use libafl_bolts::{
     tuples::{Handled, Merge, tuple_list},
 };
 use penfuzz_engine::{
-    error::Error,
+    error::{Error, failed},
     executor::{Evaluator, HasEvaluator, PenExecutor, guard, sandbox::Sandbox},
     hash::{StableHash, of_text},
     program::harvest,
@@ -37,6 +37,7 @@ use super::{
     worker_shm::{INPUT_ROOM, StopReason, WorkerShm},
 };
 use crate::{
+    files::own,
     output::{afl_files, directory, store::Store},
     process::streams,
     shrink::Shrinker,
@@ -112,16 +113,20 @@ pub fn run(options: &Options, place: &ClientConfig, begun: Instant, shm: &'stati
         (Some(_), Some(dir)) => dir.clone(),
         _ => prepared.choose_directory(options, place.dir.as_deref(), false, shm)?,
     };
+    if place.farm.is_some() {
+        own::check_directory(&dir).map_err(|e| failed(&dir, "cannot be used as directory", e))?;
+    }
     let lock = directory::lock(&dir, parent_id())?;
+    if place.farm.is_none() {
+        // First of all files: by it the directory is recognised when the campaign is killed.
+        prepared.write_manifest(options, &dir)?;
+    }
     shm.directory.set(&dir.to_string_lossy());
     let f = &prepared.target.functions[prepared.function];
     let size = (!f.is_harness()).then(|| f.layout().size());
     let store = Store::open(&dir, lock, &prepared.fingerprint, size)?;
     for message in &store.messages {
         crate::errln!("penfuzz: {message}");
-    }
-    if place.farm.is_none() {
-        prepared.write_manifest(options, &dir)?;
     }
     let campaign = Campaign::new(options, place, prepared, store, socket, begun, shm)?;
     campaign.hold_target();

@@ -7,7 +7,10 @@ use std::{
 
 use penfuzz_engine::error::{Error, at, failed};
 
-use crate::output::store::{self, SavedState};
+use crate::{
+    files::{foreign, inputs::InputReader},
+    output::store::{self, SavedState},
+};
 
 /// Inputs that return lie here.
 pub const KEPT: [&str; 2] = ["queue", "pending"];
@@ -87,31 +90,35 @@ pub fn clients(dir: &Path) -> Result<Vec<Client>, Error> {
 }
 
 /// The inputs in `folders` of all `clients`, client by client, each folder in the order of names. Empty files, and files of
-/// names that AFL++ would not give, are left alone; so is what vanishes while it is read.
+/// names that AFL++ would not give, are left alone; so is what vanishes while it is read. Files longer than 1 MiB, pipes and devices
+/// are left out with a warning.
 ///
 /// # Errors
 /// When a directory or a file cannot be read.
 pub fn inputs(clients: &[Client], folders: &[&str]) -> Result<Vec<Input>, Error> {
-    let mut all = Vec::new();
+    let (mut all, mut reader) = (Vec::new(), InputReader::whole());
     for client in clients {
         for folder in folders {
             let dir = client.dir.join(folder);
             let prefix = if client.name.is_empty() { String::new() } else { format!("{}/", client.name) };
             if dir.is_dir() {
-                read(&dir, &format!("{prefix}{folder}/"), |n| n.starts_with("id:") || n.starts_with("id_"), &mut all)?;
+                let is_input = |n: &str| n.starts_with("id:") || n.starts_with("id_");
+                read(&dir, &format!("{prefix}{folder}/"), is_input, &mut reader, &mut all)?;
             }
         }
     }
+    warn(&reader);
     Ok(all)
 }
 
-/// Every file of a plain directory of inputs, but hidden ones.
+/// Every file of a plain directory of inputs, but hidden ones, and those that [`inputs`] leaves out.
 ///
 /// # Errors
 /// When the directory or a file cannot be read.
 pub fn plain_inputs(dir: &Path) -> Result<Vec<Input>, Error> {
-    let mut all = Vec::new();
-    read(dir, "", |n| !n.starts_with('.'), &mut all)?;
+    let (mut all, mut reader) = (Vec::new(), InputReader::whole());
+    read(dir, "", |n| !n.starts_with('.'), &mut reader, &mut all)?;
+    warn(&reader);
     Ok(all)
 }
 
@@ -131,27 +138,32 @@ pub fn refuse_used(dir: &Path) -> Result<(), Error> {
 }
 
 fn entries(dir: &Path) -> Result<Vec<String>, Error> {
-    let list = fs::read_dir(dir).map_err(|e| failed(dir, "cannot be read", e))?;
-    let mut names: Vec<String> = list.flatten().filter_map(|e| e.file_name().into_string().ok()).collect();
-    names.sort();
-    Ok(names)
+    let names = foreign::names(dir).map_err(|e| failed(dir, "cannot be read", e))?;
+    Ok(names.into_iter().filter_map(|name| name.into_string().ok()).collect())
 }
 
-fn read(dir: &Path, prefix: &str, is_wanted: impl Fn(&str) -> bool, into: &mut Vec<Input>) -> Result<(), Error> {
+fn read(
+    dir: &Path,
+    prefix: &str,
+    is_wanted: impl Fn(&str) -> bool,
+    reader: &mut InputReader,
+    into: &mut Vec<Input>,
+) -> Result<(), Error> {
     for name in entries(dir)?.into_iter().filter(|n| is_wanted(n)) {
         let path = dir.join(&name);
-        if !path.is_file() {
-            continue;
-        }
-        match fs::read(&path) {
-            Ok(bytes) if bytes.is_empty() => {}
-            Ok(bytes) => into.push(Input { file: format!("{prefix}{name}"), bytes }),
-            // A running campaign moves files from pending/ to queue/.
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
-            Err(e) => return Err(failed(&path, "cannot be read", e)),
+        if let Some(bytes) = reader.read(&path).map_err(|e| failed(&path, "cannot be read", e))?
+            && !bytes.is_empty()
+        {
+            into.push(Input { file: format!("{prefix}{name}"), bytes });
         }
     }
     Ok(())
+}
+
+fn warn(reader: &InputReader) {
+    if let Some(message) = reader.message() {
+        eprintln!("penfuzz: {message}");
+    }
 }
 
 #[cfg(test)]

@@ -121,9 +121,15 @@ impl Merger {
     /// When `out` is not empty or cannot be written.
     pub fn write(mut self, out: &Path) -> Result<Merged, Error> {
         directory::refuse_used(out)?;
+        let linked = &self.session.linked;
+        self.manifest.linked = std::path::absolute(linked).unwrap_or_else(|_| linked.clone());
+        self.manifest.fingerprint.clone_from(&self.session.fingerprint);
         let finds = evaluate(&mut self.session, &self.sources)?;
         let target = self.session.evaluator.target();
-        let mut store = Store::open(out, lock(out, std::process::id())?, &self.session.fingerprint, None)?;
+        let lock = lock(out, std::process::id())?;
+        // Before all other files: by it the directory is recognised.
+        self.manifest.write(out)?;
+        let mut store = Store::open(out, lock, &self.session.fingerprint, None)?;
         store.saved = SavedState {
             fingerprint: store.saved.fingerprint.clone(),
             version: store.saved.version,
@@ -135,15 +141,12 @@ impl Merger {
         let (total, covered, ..) = saturation.counts();
         let merged = Merged { inputs: finds.len(), kept, covered, total, crashes: files.crashes, hangs: files.hangs };
         drop(finds);
-        self.describe(&store, &saturation)?;
+        self.report(&store, &saturation)?;
         Ok(merged)
     }
 
-    /// Writes `campaign.json` and the reports.
-    fn describe(mut self, store: &Store, saturation: &Saturation) -> Result<(), Error> {
-        self.manifest.linked = std::path::absolute(&self.session.linked).unwrap_or(self.session.linked);
-        self.manifest.fingerprint.clone_from(&self.session.fingerprint);
-        self.manifest.write(store.dir())?;
+    /// Writes the reports.
+    fn report(mut self, store: &Store, saturation: &Saturation) -> Result<(), Error> {
         let evaluator = &mut self.session.evaluator;
         saved_state::restore_progress(evaluator, &store.saved);
         let spent = Spent::known(store.saved.spent.clone(), store.saved.attempts.clone());

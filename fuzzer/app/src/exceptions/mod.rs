@@ -29,7 +29,8 @@ pub use self::job::class;
 use self::job::{Job, Observed};
 use crate::{
     campaign::outcome::arguments,
-    output::{regular, trust::Trusted},
+    files::foreign,
+    output::trust::Trusted,
     replay::session::ReplaySession,
     report::{
         Arg, Exception, Exceptions, Find, Report, Shown,
@@ -116,7 +117,7 @@ fn input_of(dir: &Path, file: &str) -> Option<Vec<u8>> {
     let is_below = Path::new(file).components().all(|part| matches!(part, Component::Normal(_)));
     let path = dir.join(file);
     let is_inside = || Some(path.canonicalize().ok()?.starts_with(dir.canonicalize().ok()?));
-    if is_below && is_inside()? { regular::read(&path, LARGEST_INPUT).ok() } else { None }
+    if is_below && is_inside()? { foreign::read_own(&path, LARGEST_INPUT).ok() } else { None }
 }
 
 /// The input that these arguments were read from, see [`arguments`].

@@ -6,17 +6,23 @@
 
 use std::{
     fmt::Write as _,
-    fs::{self, File, OpenOptions},
+    fs::File,
     io::{self, Read as _, Seek as _, SeekFrom, Write as _},
     path::Path,
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use crate::output::atomic;
+use crate::{
+    files::{foreign, own},
+    output::atomic,
+};
 
 /// Seconds between two lines of `plot_data`: the shortest and the longest pause. In between, a line comes after a sixtieth
 /// of the time so far, so that a week is 0.9 MB (calculated).
 const LINE_EVERY: (f64, f64) = (5.0, 60.0);
+
+/// Bytes of a `fuzzer_stats`: some thirty lines.
+const LONGEST: u64 = 1 << 16;
 
 /// Seconds that `execs_ps_last_min` is the mean of.
 const LAST_MINUTE: f64 = 60.0;
@@ -85,7 +91,8 @@ impl Statistics {
             let text = format!("# environment variables:\n# command line:\n{}\n", line.join(" "));
             let _ = atomic::write(&dir.join("fuzzer_setup"), text.as_bytes());
         }
-        let before = fs::read_to_string(dir.join("fuzzer_stats")).unwrap_or_default();
+        let before = foreign::read_own(&dir.join("fuzzer_stats"), LONGEST).unwrap_or_default();
+        let before = String::from_utf8_lossy(&before);
         let last = ["last_find", "last_crash", "last_hang"].map(|key| number(&before, key));
         Self { last, ..Self::default() }
     }
@@ -194,7 +201,7 @@ fn banner(target: &Path) -> String {
 }
 
 fn append_plot(dir: &Path, m: &Moment) -> io::Result<()> {
-    let mut file = OpenOptions::new().create(true).read(true).append(true).open(dir.join("plot_data"))?;
+    let mut file = own::append(&dir.join("plot_data"))?;
     let mut text = String::new();
     if file.metadata()?.len() == 0 {
         text.push_str(
@@ -231,6 +238,8 @@ fn ends_a_line(file: &mut File) -> io::Result<bool> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     const EARLY: Moment = Moment {

@@ -49,6 +49,19 @@ pub fn write_group(files: &[(PathBuf, &[u8])]) -> io::Result<()> {
     done
 }
 
+/// Replaces the file at `path` by `bytes` at once, but not durably: for files that are of no use after a crash of the machine.
+///
+/// # Errors
+/// As for [`write`].
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let (temporary, mut file) = create_temporary(directory_of(path)).map_err(|e| explain(e, path))?;
+    let done = file.write_all(bytes).and_then(|()| fs::rename(&temporary, path));
+    if done.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    done.map_err(|e| explain(e, path))
+}
+
 fn fill_and_rename_group(files: &[(PathBuf, &[u8])], temporaries: &mut Vec<PathBuf>) -> io::Result<()> {
     let mut open = Vec::with_capacity(files.len());
     for (path, bytes) in files {
@@ -76,7 +89,8 @@ fn fill_and_rename(mut file: File, temporary: &Path, path: &Path, bytes: &[u8]) 
     File::open(directory_of(path))?.sync_all()
 }
 
-/// The process number makes names unique on one machine, `create_new` everywhere else.
+/// The process number makes names unique on one machine, `create_new` everywhere else. It makes a new file or fails (`O_EXCL`), so a
+/// symbolic link of a name that can be guessed is not followed.
 fn create_temporary(directory: &Path) -> io::Result<(PathBuf, File)> {
     loop {
         let mut name = OsString::from(TEMPORARY_PREFIX);
@@ -105,7 +119,8 @@ struct Unwritten {
     source: io::Error,
 }
 
-fn explain(source: io::Error, path: &Path) -> io::Error {
+/// The error with the file that cannot be written.
+pub(super) fn explain(source: io::Error, path: &Path) -> io::Error {
     io::Error::new(source.kind(), Unwritten { path: path.to_path_buf(), source })
 }
 

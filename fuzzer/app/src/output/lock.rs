@@ -16,7 +16,13 @@ use std::{
 use penfuzz_engine::error::{Error, at, failed};
 
 use super::layout::LOCK;
-use crate::output::atomic::TEMPORARY_PREFIX;
+use crate::{
+    files::{foreign, own, unfit},
+    output::atomic::TEMPORARY_PREFIX,
+};
+
+/// Bytes of a lock file: a few lines of numbers.
+const LONGEST: u64 = 4096;
 
 /// Time for a process that is being killed to be gone: a worker dies a little later than its supervisor.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -115,8 +121,11 @@ pub fn lock(dir: &Path, campaign: u32) -> Result<File, Error> {
     let path = dir.join(LOCK);
     let deadline = Instant::now() + PATIENCE;
     loop {
-        let file = open(&path).map_err(|e| failed(dir, "cannot be written as output directory", e))?;
-        let owner = || fs::read_to_string(&path).unwrap_or_default();
+        let file = own::open(&path).map_err(|e| match unfit(&e) {
+            Some(_) => failed(&path, "cannot be used as lock", e),
+            None => failed(dir, "cannot be written as output directory", e),
+        })?;
+        let owner = || text(&path).unwrap_or_default();
         match file.try_lock() {
             // Another one may have taken over since the file was opened.
             Ok(()) if !is_at(&file, &path) => {}
@@ -138,13 +147,20 @@ pub fn lock(dir: &Path, campaign: u32) -> Result<File, Error> {
     }
 }
 
-fn open(path: &Path) -> io::Result<File> {
-    File::options().create(true).truncate(false).read(true).write(true).open(path)
+/// The content of a lock file.
+fn text(path: &Path) -> Option<String> {
+    String::from_utf8(foreign::read_own(path, LONGEST).ok()?).ok()
+}
+
+/// Does the directory have a lock file that names its owners, whether they live or not?
+#[must_use]
+pub fn is_signed(dir: &Path) -> bool {
+    text(&dir.join(LOCK)).and_then(|text| Owner::parse(&text)).is_some()
 }
 
 fn is_at(file: &File, path: &Path) -> bool {
     let same = |a: fs::Metadata, b: fs::Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
-    file.metadata().is_ok_and(|a| fs::metadata(path).is_ok_and(|b| same(a, b)))
+    file.metadata().is_ok_and(|a| fs::symlink_metadata(path).is_ok_and(|b| same(a, b)))
 }
 
 /// Writes who we are. A full disk must not leave an empty file, so it is cut only afterwards.
@@ -173,11 +189,11 @@ fn take_over(dir: &Path, path: &Path, seen: &str, campaign: u32) -> Result<Optio
         |e: io::Error| failed(dir, "is locked by what a dead campaign left running, and cannot be taken over", e);
     let directory = File::open(dir).map_err(cannot)?;
     directory.lock().map_err(cannot)?;
-    if fs::read_to_string(path).is_ok_and(|now| now != seen) {
+    if text(path).is_some_and(|now| now != seen) {
         return Ok(None);
     }
     let other = dir.join(format!("{TEMPORARY_PREFIX}{}-lock", std::process::id()));
-    let file = open(&other).map_err(cannot)?;
+    let file = own::open(&other).map_err(cannot)?;
     if file.try_lock().is_err() {
         return Ok(None);
     }
@@ -240,7 +256,7 @@ mod tests {
     #[test]
     fn a_lock_of_the_dead_is_taken_over_by_one_of_many() {
         let dir = tempfile::tempdir().unwrap();
-        let orphan = open(&dir.path().join(LOCK)).unwrap();
+        let orphan = own::open(&dir.path().join(LOCK)).unwrap();
         dead(dir.path());
         orphan.try_lock().unwrap();
         let locks: Vec<_> = std::thread::scope(|scope| {
@@ -258,7 +274,7 @@ mod tests {
         let path = dir.path().join(LOCK);
         let e = io::Error::from(io::ErrorKind::Unsupported);
         let owner = Owner { processes: vec![Process::of(1).unwrap()], system: system() }.text();
-        assert!(without_locks(dir.path(), open(&path).unwrap(), &e, &owner, PARENT).is_err());
-        assert!(without_locks(dir.path(), open(&path).unwrap(), &e, &dead(dir.path()).text(), PARENT).is_ok());
+        assert!(without_locks(dir.path(), own::open(&path).unwrap(), &e, &owner, PARENT).is_err());
+        assert!(without_locks(dir.path(), own::open(&path).unwrap(), &e, &dead(dir.path()).text(), PARENT).is_ok());
     }
 }

@@ -18,17 +18,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     campaign::{Farm, Options, SearchKind},
-    output::{atomic, regular, trust},
+    files::foreign,
+    output::{atomic, trust},
 };
 
 /// The file in the output directory.
 pub const FILE: &str = "campaign.json";
 
-/// Bytes that are read of it at most; flags are a few kilobytes.
-const LARGEST: u64 = 1 << 24;
-
 /// Version of the file.
 pub const SCHEMA: u32 = 1;
+
+/// Seconds that `--timeout` can be: from 1 ms to ten years.
+const TIMEOUTS: core::ops::RangeInclusive<f64> = 0.001..=315_360_000.0;
+
+/// Bytes that `--memory-limit` is at least.
+const LEAST_MEMORY: u64 = 16 << 20;
 
 /// Target, function and limits of a campaign. Paths are absolute.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -149,6 +153,20 @@ impl Manifest {
         Limits { timeout, fuel: self.fuel, memory: self.memory_limit }
     }
 
+    /// Why no campaign can have written this: the command line refuses these values.
+    fn nonsense(&self) -> Option<String> {
+        let is_timeout = TIMEOUTS.contains(&self.timeout);
+        match () {
+            () if self.symbol.is_empty() => Some("it names no function".to_owned()),
+            () if !is_timeout => Some(format!("its timeout is {} s, not 1 ms to ten years", self.timeout)),
+            () if self.fuel < 1 => Some(format!("its fuel is {}, not at least 1", self.fuel)),
+            () if self.memory_limit < LEAST_MEMORY => {
+                Some(format!("its memory limit is {} bytes, not at least 16 MiB", self.memory_limit))
+            }
+            () => None,
+        }
+    }
+
     /// Writes it into `dir` with the tag of this user ([`trust`]), unless the same is there already.
     ///
     /// # Errors
@@ -165,7 +183,7 @@ impl Manifest {
 /// Reads it from `dir`, to show what it says. Whoever loads or compiles its target needs [`trust::Trusted`].
 ///
 /// # Errors
-/// When there is none, or none of this version.
+/// When there is none, or none of this version, or none that a campaign could have written.
 pub fn read(dir: &Path) -> Result<Manifest, Error> {
     parse(&read_bytes(dir)?, &dir.join(FILE))
 }
@@ -176,7 +194,7 @@ pub fn read(dir: &Path) -> Result<Manifest, Error> {
 /// When it cannot be read.
 pub fn read_bytes(dir: &Path) -> Result<Vec<u8>, Error> {
     let path = dir.join(FILE);
-    regular::read(&path, LARGEST).map_err(|e| {
+    foreign::read_own(&path, foreign::LONGEST_TEXT).map_err(|e| {
         let message = format!("is no output directory of penfuzz ({FILE} cannot be read: {})", plain(&e));
         at(dir, message).with_source(e)
     })
@@ -185,10 +203,13 @@ pub fn read_bytes(dir: &Path) -> Result<Vec<u8>, Error> {
 /// Reads the content of the `campaign.json` at `path`.
 ///
 /// # Errors
-/// When it is none of this version.
+/// When it is none of this version, or none that a campaign could have written.
 pub fn parse(bytes: &[u8], path: &Path) -> Result<Manifest, Error> {
     match serde_json::from_slice::<Manifest>(bytes) {
-        Ok(manifest) if manifest.schema == SCHEMA => Ok(manifest),
+        Ok(manifest) if manifest.schema == SCHEMA => match manifest.nonsense() {
+            None => Ok(manifest),
+            Some(what) => Err(at(path, format!("cannot be used: {what}"))),
+        },
         Ok(manifest) => Err(at(path, format!("is of version {} instead of {SCHEMA}", manifest.schema))),
         Err(e) => Err(at(path, format!("cannot be understood: {e}")).with_source(e)),
     }

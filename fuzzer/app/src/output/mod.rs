@@ -13,7 +13,6 @@ mod old_campaign_tests;
 #[cfg(test)]
 pub(crate) mod props;
 pub mod recovery;
-pub(crate) mod regular;
 pub mod state;
 pub mod store;
 pub mod trust;

@@ -11,11 +11,11 @@ use std::{
 
 use penfuzz_engine::error::{Error, failed};
 
-use super::lock::is_running;
-use crate::output::atomic::TEMPORARY_PREFIX;
-
-/// Where files go that are no inputs, under the name of their directory.
-pub const ASIDE: &str = "set-aside";
+use super::{layout::ASIDE, lock::is_running};
+use crate::{
+    files::{foreign, own},
+    output::atomic::TEMPORARY_PREFIX,
+};
 
 /// The names and bytes of inputs.
 pub type Inputs = Vec<(String, Vec<u8>)>;
@@ -38,7 +38,8 @@ impl<'a> Leftovers<'a> {
     }
 
     /// The inputs of a directory in the order of their names. AFL++ keeps files of its own there (`.state/`, `README.txt`):
-    /// directories, hidden files and this name are left alone, other foreign files are set aside.
+    /// directories, hidden files and this name are left alone. All else that is no input is set aside unread: pipes, devices,
+    /// symbolic links, files that are longer than an input.
     ///
     /// # Errors
     /// When the directory cannot be listed.
@@ -47,10 +48,10 @@ impl<'a> Leftovers<'a> {
         let mut inputs = Vec::new();
         for name in names(&dir)? {
             let path = dir.join(&name);
-            if name.starts_with('.') || name == "README.txt" || !path.is_file() {
+            if name.starts_with('.') || name == "README.txt" || is_directory(&path) {
                 continue;
             }
-            match fs::read(&path) {
+            match foreign::read_own(&path, self.longest()) {
                 Ok(bytes) if id_of(&name).is_some() && self.is_sound(&bytes) => inputs.push((name, bytes)),
                 _ => self.set_aside(folder, &name),
             }
@@ -59,16 +60,23 @@ impl<'a> Leftovers<'a> {
         Ok(inputs)
     }
 
+    /// Bytes that an input has at most.
+    fn longest(&self) -> u64 {
+        self.size.map_or(foreign::LONGEST_INPUT, |size| size as u64)
+    }
+
     fn is_sound(&self, bytes: &[u8]) -> bool {
         !bytes.is_empty() && self.size.is_none_or(|size| bytes.len() == size)
     }
 
     fn set_aside(&mut self, folder: &str, name: &str) {
-        let to = self.dir.join(ASIDE).join(folder);
-        let free = |path: &PathBuf| !path.exists();
+        let aside = self.dir.join(ASIDE);
+        let to = aside.join(folder);
+        let free = |path: &PathBuf| fs::symlink_metadata(path).is_err();
         let path =
             (0..u32::MAX).map(|i| to.join(if i == 0 { name.to_owned() } else { format!("{name}.{i}") })).find(free);
-        let moved = fs::create_dir_all(&to)
+        let moved = own::make_directory(&aside)
+            .and_then(|()| own::make_directory(&to))
             .and_then(|()| path.map_or(Ok(()), |path| fs::rename(self.dir.join(folder).join(name), path)));
         // On a full disk they stay where they are, and are not read.
         *(if moved.is_ok() { &mut self.n_aside } else { &mut self.n_stuck }) += 1;
@@ -102,12 +110,17 @@ impl<'a> Leftovers<'a> {
     }
 }
 
-/// The inputs in a directory that may be in use, in the order of their names.
+/// Is it a directory, and no link to one?
+fn is_directory(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|about| about.is_dir())
+}
+
+/// The inputs in a directory that may be in use, in the order of their names; at most 1 MiB each.
 #[must_use]
 pub fn peek(dir: &Path) -> Inputs {
     let input = |name: String| {
         id_of(&name)?;
-        let bytes = fs::read(dir.join(&name)).ok().filter(|bytes| !bytes.is_empty())?;
+        let bytes = foreign::read_own(&dir.join(&name), foreign::LONGEST_INPUT).ok().filter(|b| !b.is_empty())?;
         Some((name, bytes))
     };
     let mut inputs: Inputs = names(dir).unwrap_or_default().into_iter().filter_map(input).collect();
@@ -122,8 +135,7 @@ fn writer_of(name: &str) -> Option<u32> {
 
 fn names(dir: &Path) -> Result<Vec<String>, Error> {
     let unreadable = |e| failed(dir, "cannot be listed", e);
-    let entries = fs::read_dir(dir).map_err(unreadable)?.collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
-    Ok(entries.iter().map(|e| e.file_name().to_string_lossy().into_owned()).collect())
+    Ok(foreign::names(dir).map_err(unreadable)?.iter().map(|name| name.to_string_lossy().into_owned()).collect())
 }
 
 /// The number in a name.

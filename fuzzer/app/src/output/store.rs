@@ -39,7 +39,7 @@ use penfuzz_engine::{
 
 use super::{
     atomic, fingerprint,
-    layout::{DIRECTORIES, FAULTS},
+    layout::{ASIDE, DIRECTORIES, FAULTS, TESTS},
     manifest,
     recovery::{self, Inputs, Leftovers},
     state,
@@ -48,6 +48,7 @@ pub use super::{
     layout::STATE,
     state::{SavedState, VERSION, peek_state},
 };
+use crate::files::own;
 
 /// The inputs and the state of one campaign, in memory and on disk.
 ///
@@ -87,7 +88,11 @@ impl Store {
     pub fn open(dir: &Path, lock: File, fingerprint: &str, size: Option<usize>) -> Result<Self, Error> {
         for d in DIRECTORIES {
             let path = dir.join(d);
-            fs::create_dir_all(&path).map_err(|e| failed(&path, "cannot be created", e))?;
+            own::make_directory(&path).map_err(|e| failed(&path, "cannot be used as directory", e))?;
+        }
+        for d in [TESTS, ASIDE] {
+            let path = dir.join(d);
+            own::check_directory(&path).map_err(|e| failed(&path, "cannot be used as directory", e))?;
         }
         let mut messages = Vec::new();
         let mut saved = state::read(dir, &mut messages);
@@ -145,7 +150,7 @@ impl Store {
         // Names are written before the state.
         let figures = |key| names().filter_map(move |name| recovery::figure(name, key)).max().unwrap_or(0);
         let (evaluations, seconds) = (figures("execs"), figures("time") as f64 / 1e3);
-        self.saved.evaluations = self.saved.evaluations.max(evaluations).min(u64::MAX / 2);
+        self.saved.evaluations = self.saved.evaluations.max(evaluations).min(state::MOST_EVALUATIONS);
         self.saved.seconds = self.saved.seconds.max(seconds);
         let n_faults = self.saved.faults.len();
         for (file, bytes) in core::mem::take(&mut self.unlisted) {
@@ -301,6 +306,9 @@ impl Store {
     /// # Errors
     /// Those of the file system; what could not be written is still to be written.
     pub fn flush(&mut self) -> io::Result<()> {
+        if !self.unwritten.is_empty() {
+            self.check_directories()?;
+        }
         let files: Vec<_> =
             self.unwritten.iter().map(|(file, bytes)| (self.dir.join(file), bytes.as_slice())).collect();
         if atomic::write_group(&files).is_ok() {
@@ -332,6 +340,26 @@ impl Store {
         Ok(())
     }
 
+    /// Fails when somebody has replaced a directory of inputs by a link to another.
+    fn check_directories(&self) -> io::Result<()> {
+        for d in DIRECTORIES {
+            let path = self.dir.join(d);
+            own::check_directory(&path).map_err(|e| atomic::explain(e, &path))?;
+        }
+        Ok(())
+    }
+
+    /// Looks which finds are on the disk.
+    #[must_use]
+    pub fn losses(&self) -> Losses {
+        let inputs = [("queue", &self.queue), ("pending", &self.pending)];
+        let names = inputs.iter().flat_map(|(dir, all)| all.iter().map(move |(name, _)| format!("{dir}/{name}")));
+        let files: Vec<String> = names.chain(self.fault_inputs.keys().cloned()).collect();
+        let unwritten = self.unwritten.len();
+        let on_disk = files.iter().filter(|file| self.dir.join(file).exists()).count();
+        Losses { unwritten, missing: files.len().saturating_sub(on_disk + unwritten), on_disk }
+    }
+
     fn new_name(&mut self, milliseconds: u64, evaluations: u64, op: &str) -> String {
         let name = format!("id:{:06},time:{milliseconds},execs:{evaluations},op:{op}", self.next_id);
         self.next_id = self.next_id.saturating_add(1);
@@ -346,6 +374,17 @@ impl Store {
         }
         bytes
     }
+}
+
+/// Which finds are on the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Losses {
+    /// Never written.
+    pub unwritten: usize,
+    /// Written, but somebody has removed their files.
+    pub missing: usize,
+    /// Written.
+    pub on_disk: usize,
 }
 
 /// Files on the disk.

@@ -7,6 +7,8 @@ use std::{
     path::Path,
 };
 
+use crate::files::foreign;
+
 /// The file that each client appends to.
 const FILE: &str = "plot_data";
 
@@ -61,7 +63,7 @@ pub fn read(dir: &Path) -> History {
 /// Reads the `plot_data` at `path`, that of a client; `None` when there is none.
 #[must_use]
 pub fn curve(path: &Path, client: &str) -> Option<Curve> {
-    let file = File::open(path).ok()?;
+    let file = foreign::open_own(path).ok()?;
     let lines = lines(&file).ok()?;
     let (time, covered) = columns(lines.first()?)?;
     let mut points: Vec<(f64, f64)> = lines.iter().filter_map(|l| point(l, time, covered)).collect();

@@ -1,13 +1,16 @@
 //! `report.json`: the [`Report`] itself, schema 1. Keys come in the order of the fields of the type, so two equal
 //! reports are two equal files.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
 use serde::Deserialize;
 
-use super::model::{Report, SCHEMA};
+use super::{
+    model::{Report, SCHEMA},
+    nonsense::nonsense,
+};
+use crate::files::foreign;
 
 pub use super::files::JSON as FILE;
 
@@ -37,9 +40,9 @@ struct Version {
 /// Reads a report back.
 ///
 /// # Errors
-/// The file cannot be read, is of another schema or is not a report; the message names the file and has a hint what to do.
+/// The file cannot be read, is of another schema, or is not a report that a campaign could have written; the message names the file and has a hint what to do.
 pub fn read(path: &Path) -> io::Result<Report> {
-    let text = fs::read_to_string(path).map_err(|error| {
+    let text = foreign::read_text(path).map_err(|error| {
         let advice = if error.kind() == io::ErrorKind::NotFound {
             "; is this the output directory of a penfuzz run (option -o)?"
         } else {
@@ -64,7 +67,13 @@ pub fn parse(text: &str, path: &Path) -> io::Result<Report> {
             version.schema
         )));
     }
-    serde_json::from_str(text).map_err(damaged)
+    let report = serde_json::from_str(text).map_err(damaged)?;
+    match nonsense(&report) {
+        None => Ok(report),
+        Some(what) => {
+            Err(invalid(format!("not a report that penfuzz wrote: {what}; run the campaign again to write a new one")))
+        }
+    }
 }
 
 #[cfg(test)]

@@ -27,6 +27,7 @@ pub mod json;
 pub mod lcov;
 pub mod literal;
 mod model;
+mod nonsense;
 mod sources;
 pub mod summary;
 pub mod svg;
@@ -39,7 +40,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use crate::output::atomic;
+use crate::{files::own, output::atomic};
 
 pub use arg::{Arg, Operand, ROUNDING_MODE};
 pub use exceptions::{Exception, Exceptions, Find, Shown};
@@ -53,7 +54,8 @@ pub use sources::source_hashes;
 /// Those of the file system, with the path and what was tried.
 pub fn write_all(dir: &Path, report: &Report) -> io::Result<()> {
     let tests = dir.join(files::TESTS);
-    fs::create_dir_all(&tests)
+    fs::create_dir_all(dir)
+        .and_then(|()| own::make_directory(&tests))
         .map_err(|e| io::Error::new(e.kind(), format!("cannot create {}: {e}", tests.display())))?;
     atomic::write(&tests.join(unit_test::file_name(report)), unit_test::program(report).as_bytes())?;
     if report.goals.are_branches() {

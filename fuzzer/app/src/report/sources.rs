@@ -13,7 +13,7 @@ use std::{
 use penfuzz_engine::hash;
 
 use super::model::{Report, Site};
-use crate::output::regular;
+use crate::files::foreign;
 
 /// Characters of a source line that are shown.
 const LINE_WIDTH: usize = 60;
@@ -39,7 +39,7 @@ impl<'a> Sources<'a> {
         let hashes = self.hashes;
         let read = || {
             let expected = hashes.get(file)?;
-            let bytes = regular::read(Path::new(file), LARGEST).ok()?;
+            let bytes = foreign::read(Path::new(file), LARGEST).ok()?;
             (hash_of(&bytes) == *expected).then(|| String::from_utf8_lossy(&bytes).into_owned())
         };
         self.texts.entry(file).or_insert_with(read).as_deref()
@@ -62,7 +62,7 @@ pub fn source_hashes(sites: &[Site]) -> BTreeMap<String, String> {
     let mut files: Vec<&str> = sites.iter().map(|site| site.file.as_str()).collect();
     files.sort_unstable();
     files.dedup();
-    let hash = |file: &str| Some((file.to_owned(), hash_of(&regular::read(Path::new(file), LARGEST).ok()?)));
+    let hash = |file: &str| Some((file.to_owned(), hash_of(&foreign::read(Path::new(file), LARGEST).ok()?)));
     files.into_iter().filter_map(hash).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     ffi::OsString,
-    fs::{self, File},
+    fs,
     os::unix::process::ExitStatusExt,
     path::{Path, PathBuf},
     process::{Command, ExitStatus, Stdio},
@@ -14,6 +14,7 @@ use penfuzz_engine::program::Rounding;
 use super::config::{Suite, TargetSpec};
 use crate::{
     context::{Context, Result, bail},
+    files::{foreign, own},
     process::{interrupts, wait},
     report::{Report, json},
 };
@@ -88,8 +89,9 @@ pub(super) fn run_program(
 ) -> Result<Report> {
     fs::create_dir_all(out).context(|| format!("cannot create {}", out.display()))?;
     let log = out.join(format!("{}.log", target.name));
-    let log_file = File::create(&log).context(|| format!("cannot write {}", log.display()))?;
+    let log_file = own::create(&log).context(|| format!("cannot write {}", log.display()))?;
     let directory = out.join(&target.name);
+    own::check_directory(&directory).context(|| format!("cannot use {}", directory.display()))?;
     let child = Command::new(program)
         .args(arguments(suite, &directory, passed, target))
         .stdin(Stdio::null())
@@ -98,7 +100,7 @@ pub(super) fn run_program(
         .spawn()
         .context(|| format!("cannot start {}", program.display()))?;
     let status = wait_for(child.id().cast_signed());
-    let text = fs::read(&log).unwrap_or_default();
+    let text = foreign::read_own(&log, foreign::LONGEST_TEXT).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     if text.is_empty() {
         let _ = fs::remove_file(&log);

@@ -22,7 +22,6 @@
 
 use std::{
     collections::BTreeSet,
-    fs,
     path::{Component, Path, PathBuf},
 };
 
@@ -33,7 +32,10 @@ use super::{
     files::{fetch, find},
     recipe::Generate,
 };
-use crate::context::{Context, Result, bail};
+use crate::{
+    context::{Context, Result, bail},
+    files::foreign,
+};
 
 /// A suite as its file describes it, with the sources fetched.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -180,7 +182,7 @@ pub fn keep_only(suites: &mut [Suite], patterns: &[String]) -> Result<()> {
 /// The file cannot be read or is contradictory, the fetch script fails, or a file is missing. The message names it and has a
 /// hint what to do.
 pub fn load(path: &Path) -> Result<Suite> {
-    let text = fs::read_to_string(path).context(|| format!("cannot read the suite {}", path.display()))?;
+    let text = foreign::read_text(path).context(|| format!("cannot read the suite {}", path.display()))?;
     let mut suite = parse(&text, path)?;
     provide(&mut suite, path)?;
     for target in &suite.targets {

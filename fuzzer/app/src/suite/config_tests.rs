@@ -1,6 +1,6 @@
 //! Suites in temporary directories.
 
-use std::os::unix::fs::PermissionsExt;
+use std::{fs, os::unix::fs::PermissionsExt};
 
 use super::*;
 

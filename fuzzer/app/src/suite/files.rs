@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::context::{Context, Result, bail};
+use crate::files::walk;
 
 /// Runs the fetch script of the suite `name`, from its file `path`, in `directory`, to make the directory `sources`.
 ///
@@ -57,11 +58,7 @@ pub(super) fn find(directory: &Path, patterns: &[String], file: &Path, what: &st
     let mut files = BTreeSet::new();
     for pattern in patterns {
         let (removes, plain) = pattern.strip_prefix('!').map_or((false, pattern.as_str()), |p| (true, p));
-        // The directory itself may hold characters that mean something in a pattern.
-        let whole = format!("{}/{plain}", glob::Pattern::escape(&directory.to_string_lossy()));
-        let found =
-            glob::glob(&whole).context(|| format!("{}: `{what}` pattern {pattern:?} is malformed", file.display()))?;
-        let found: Vec<_> = found.filter_map(std::result::Result::ok).filter(|f| f.is_file()).collect();
+        let found = matching(directory, plain, || format!("{}: `{what}` pattern {pattern:?}", file.display()))?;
         if found.is_empty() {
             let directory = directory.display();
             bail!("{}: `{what}` {pattern:?} matches no file in {directory}; correct or delete it", file.display());
@@ -75,4 +72,61 @@ pub(super) fn find(directory: &Path, patterns: &[String], file: &Path, what: &st
         }
     }
     Ok(files.into_iter().collect())
+}
+
+/// The files below `directory` that match one pattern; `name` names it in messages.
+fn matching(directory: &Path, pattern: &str, name: impl Fn() -> String) -> Result<Vec<PathBuf>> {
+    if pattern.contains("**") {
+        return matching_at_any_depth(directory, pattern, name);
+    }
+    // The directory itself may hold characters that mean something in a pattern.
+    let whole = format!("{}/{pattern}", glob::Pattern::escape(&directory.to_string_lossy()));
+    let found = glob::glob(&whole).context(|| format!("{} is malformed", name()))?;
+    Ok(found.filter_map(std::result::Result::ok).filter(|f| f.is_file()).collect())
+}
+
+/// The same for a pattern with `**`: the walk of the crate glob follows symbolic links in a circle up to forty times, and with two
+/// of them in one directory that has no end.
+fn matching_at_any_depth(directory: &Path, pattern: &str, name: impl Fn() -> String) -> Result<Vec<PathBuf>> {
+    const OPTIONS: glob::MatchOptions = glob::MatchOptions {
+        case_sensitive: true,
+        require_literal_separator: true,
+        require_literal_leading_dot: false,
+    };
+    let parts: Vec<&str> = pattern.split('/').collect();
+    let (plain, rest) = parts.split_at(parts.iter().position(|p| p.contains(['*', '?', '['])).unwrap_or(0));
+    let rest = glob::Pattern::new(&rest.join("/")).context(|| format!("{} is malformed", name()))?;
+    let top = plain.iter().fold(directory.to_path_buf(), |dir, part| dir.join(part));
+    let files = walk::files_below(&top).context(|| format!("{} cannot be searched in {}", name(), top.display()))?;
+    Ok(files.into_iter().filter(|f| rest.matches_path_with(f, OPTIONS)).map(|f| top.join(f)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_pattern_of_any_depth_ends_in_a_circle_of_links() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::create_dir_all(at("src/a/b")).unwrap();
+        for file in ["src/x.c", "src/a/y.c", "src/a/b/z.c", "src/a/b/z.h", "other.c"] {
+            fs::write(at(file), "").unwrap();
+        }
+        for link in ["src/up", "src/a/up", "src/a/b/up", "src/a/b/up2"] {
+            symlink(dir.path(), at(link)).unwrap();
+        }
+        let found = |pattern: &str| {
+            let found = find(dir.path(), &[pattern.to_owned()], Path::new("s.toml"), "support").unwrap();
+            let relative = |f: &PathBuf| f.strip_prefix(dir.path()).unwrap().to_string_lossy().into_owned();
+            found.iter().map(relative).collect::<Vec<_>>()
+        };
+        // `up` leads to the top, which is above every directory but not above `src` when the walk begins there.
+        assert!(found("**/*.c").iter().all(|f| !f.contains("up")), "{:?}", found("**/*.c"));
+        assert_eq!(found("**/*.c"), ["other.c", "src/a/b/z.c", "src/a/y.c", "src/x.c"]);
+        assert_eq!(found("src/*.c"), ["src/x.c"]);
+        assert!(found("src/a/**/*.c").contains(&"src/a/b/z.c".to_owned()));
+    }
 }

@@ -19,7 +19,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write,
-    fs,
     path::{Path, PathBuf},
 };
 
@@ -36,6 +35,7 @@ use super::{
 };
 use crate::{
     context::{Context, Result, bail},
+    files::foreign,
     process::build::build,
 };
 
@@ -55,7 +55,7 @@ pub struct Generated {
 /// # Errors
 /// The recipe cannot be read or is contradictory, or the sources cannot be fetched, compiled or linked.
 pub fn generate(path: &Path) -> Result<Generated> {
-    let text = fs::read_to_string(path).context(|| format!("cannot read the recipe {}", path.display()))?;
+    let text = foreign::read_text(path).context(|| format!("cannot read the recipe {}", path.display()))?;
     let mut suite: Suite = toml::from_str(&text).context(|| format!("{} is not a recipe", path.display()))?;
     let Some(rules) = suite.generate.take() else {
         bail!("{}: a recipe needs a [generate] table with `files`", path.display());

@@ -1,3 +1,5 @@
+use std::fs;
+
 use super::*;
 
 const RECIPE: &str = r#"# About the suite.

@@ -9,6 +9,7 @@ use std::time::SystemTime;
 use penfuzz_engine::hash::StableHash;
 
 use crate::context::{Context, Result, bail};
+use crate::files::foreign;
 use crate::report::c_text::is_cxx;
 use crate::report::unit_test;
 
@@ -73,7 +74,8 @@ impl Compiler {
     /// It does not compile, or the cache cannot be written to.
     pub fn cached(&self, source: &Path, flags: &[String], options: &[&str], cache: &Path) -> Result<PathBuf> {
         fs::create_dir_all(cache).context(|| format!("cannot create {}", cache.display()))?;
-        let content = fs::read(source).context(|| format!("cannot read {}", source.display()))?;
+        let content =
+            foreign::read(source, foreign::LONGEST_TEXT).context(|| format!("cannot read {}", source.display()))?;
         let mut hash = self.hash();
         hash.bytes(source.as_os_str().as_encoded_bytes()).texts(flags).texts(options).bytes(&content);
         let stem = format!("{:016x}", hash.finish());
@@ -133,7 +135,7 @@ pub fn gcc_version() -> &'static str {
 /// compiled again.
 fn is_fresh(object: &Path, needs: &Path) -> bool {
     let modified = |path: &Path| -> Option<SystemTime> { fs::metadata(path).ok()?.modified().ok() };
-    let (Some(made), Ok(text)) = (modified(object), fs::read_to_string(needs)) else {
+    let (Some(made), Ok(text)) = (modified(object), foreign::read_text(needs)) else {
         return false;
     };
     let Some((_, files)) = text.split_once(':') else {

@@ -3,9 +3,7 @@
 use std::{
     collections::{BTreeMap, HashSet, VecDeque},
     ffi::{OsStr, OsString},
-    fs::{self, File},
-    io::{self, Read},
-    os::unix::fs::OpenOptionsExt,
+    fs, io,
     path::PathBuf,
     time::{Duration, SystemTime},
 };
@@ -16,13 +14,14 @@ use super::{
     root::{SyncSource, is_gone, source_of},
     stamp::Stamp,
 };
+use crate::files::{
+    foreign::{self, LONGEST_INPUT},
+    unfit,
+};
 
 /// Inputs of one poll, and bytes of them.
 const MOST_INPUTS: usize = 2000;
 const MOST_BYTES: usize = 4 << 20;
-
-/// Bytes of one input; AFL++ takes as many (`MAX_FILE`).
-const LONGEST_INPUT: u64 = 1 << 20;
 
 /// Names that one listing takes up: the next one comes when they are worked off, so that memory stays small.
 const MOST_NAMES: usize = 50_000;
@@ -189,16 +188,16 @@ impl Folder {
             return Ok(Reading::NotYet(stamp));
         }
         // It might have become a pipe in the meantime.
-        let file = match File::options().read(true).custom_flags(libc::O_NONBLOCK).open(&path) {
+        let file = match foreign::open(&path) {
             Ok(file) => file,
             Err(e) if is_gone(&e) => return Ok(Reading::Gone),
+            Err(e) if unfit(&e).is_some() => return Ok(Reading::Never),
             Err(e) => return Err(e),
         };
-        if !file.metadata()?.is_file() {
-            return Ok(Reading::Never);
-        }
-        let mut bytes = Vec::with_capacity(stamp.size as usize);
-        (&file).take(LONGEST_INPUT).read_to_end(&mut bytes)?;
+        let bytes = match foreign::read_all(&file, LONGEST_INPUT) {
+            Err(e) if unfit(&e).is_some() => return Ok(Reading::TooLong),
+            read => read?,
+        };
         let after = Stamp::of(&file.metadata()?)?;
         Ok(if after == stamp && bytes.len() as u64 == stamp.size {
             Reading::Ready(bytes)

@@ -8,7 +8,7 @@ use std::{
 use penfuzz_engine::saturation::Goals;
 use serde::{Deserialize, Serialize};
 
-use crate::{output::atomic::TEMPORARY_PREFIX, report::Branches};
+use crate::{files::foreign, output::atomic, report::Branches};
 
 /// The file in the output directory.
 pub const FILE: &str = "status.json";
@@ -151,13 +151,8 @@ pub fn seconds_since_1970() -> u64 {
 /// # Errors
 /// Those of the file system.
 pub fn write(dir: &Path, snapshot: &Snapshot) -> std::io::Result<()> {
-    let temporary = dir.join(format!("{TEMPORARY_PREFIX}status-{}", std::process::id()));
     let text = serde_json::to_vec_pretty(snapshot).map_err(std::io::Error::other)?;
-    let done = std::fs::write(&temporary, text).and_then(|()| std::fs::rename(&temporary, dir.join(FILE)));
-    if done.is_err() {
-        let _ = std::fs::remove_file(&temporary);
-    }
-    done
+    atomic::replace(&dir.join(FILE), &text)
 }
 
 /// Reads the status of a campaign.
@@ -165,7 +160,7 @@ pub fn write(dir: &Path, snapshot: &Snapshot) -> std::io::Result<()> {
 /// # Errors
 /// Those of the file system, and when the file has another version.
 pub fn read(dir: &Path) -> std::io::Result<Snapshot> {
-    let bytes = std::fs::read(dir.join(FILE))?;
+    let bytes = foreign::read_own(&dir.join(FILE), foreign::LONGEST_TEXT)?;
     let snapshot: Snapshot = serde_json::from_slice(&bytes).map_err(std::io::Error::other)?;
     if snapshot.schema == SCHEMA {
         Ok(snapshot)

@@ -1,10 +1,6 @@
 //! The status of a campaign from the files in its output directory: is it running, has it finished, was it killed?
 
-use std::{
-    fmt::Write,
-    fs::{File, TryLockError},
-    path::Path,
-};
+use std::{fmt::Write, fs::TryLockError, path::Path};
 
 use penfuzz_engine::error::Error;
 use serde::Serialize;
@@ -12,6 +8,7 @@ use serde::Serialize;
 use super::{Client, Find, Snapshot, lines::short, seconds_since_1970};
 use crate::{
     console::{all_shown, shown},
+    files::foreign,
     output::{directory, manifest},
     report::{
         Finding, Report,
@@ -131,7 +128,8 @@ fn exists(pid: u32) -> bool {
 
 /// Has a campaign locked its directory?
 fn is_locked(dir: &Path) -> bool {
-    File::open(dir.join(directory::LOCK)).is_ok_and(|f| matches!(f.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    foreign::open_own(&dir.join(directory::LOCK))
+        .is_ok_and(|f| matches!(f.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
 /// The status as text, about 100 columns wide.

@@ -12,6 +12,7 @@ use penfuzz_engine::{error::Error, executor::HasEvaluator, hash::of_bytes, stage
 use super::{Campaign, Executor, Manager, State};
 use crate::{
     campaign::worker_shm::WorkerShm,
+    output::state::MOST_FATAL_INPUTS,
     sync::{Import, Importer},
 };
 
@@ -20,9 +21,6 @@ const SLICE: Duration = Duration::from_millis(100);
 
 /// Deaths of workers under one input after which it is not imported again. One may be chance: another process killed the worker.
 const TOO_MANY_DEATHS: usize = 2;
-
-/// Deaths that are saved.
-const DEATHS: usize = 1000;
 
 /// Inputs of other fuzzers that are not evaluated yet.
 pub(super) struct Imports {
@@ -130,7 +128,7 @@ impl Campaign<'_> {
     pub(super) fn note_death_under(&mut self, fatal_input: &[u8]) {
         if self.imports.is_some() || self.exchange.is_some() {
             let fatal_inputs = &mut self.store.saved.fatal_inputs;
-            fatal_inputs.truncate(DEATHS - 1);
+            fatal_inputs.truncate(MOST_FATAL_INPUTS - 1);
             fatal_inputs.insert(0, of_bytes(fatal_input));
         }
     }

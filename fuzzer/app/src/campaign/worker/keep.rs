@@ -55,7 +55,8 @@ impl Campaign<'_> {
         // What is only in the journal would be lost when the journal is emptied.
         self.note_finds(state, executor.evaluator().evaluations())?;
         let done = self.write_due(executor, state)?;
-        self.disk.note(&done, self.store.unwritten(), self.shm);
+        let missing = if done.is_ok() && self.disk.is_failing() { self.store.losses().missing } else { 0 };
+        self.disk.note(&done, self.store.unwritten(), missing, self.shm);
         self.update_counters(state.metadata::<Saturation>()?);
         Ok(())
     }
@@ -178,7 +179,7 @@ impl Campaign<'_> {
         self.update_counters(state.metadata::<Saturation>()?);
         match done {
             Ok(()) => Ok(End::Finished),
-            Err(e) => Err(disk::lost(self.store.dir(), &e, self.store.unwritten())),
+            Err(e) => Err(disk::lost(self.store.dir(), &e, self.store.losses())),
         }
     }
 

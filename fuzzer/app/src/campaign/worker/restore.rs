@@ -14,6 +14,7 @@ use penfuzz_engine::{
 use super::{Campaign, Executor, Manager, State};
 use crate::{
     campaign::saved_state,
+    files::{foreign, inputs::InputReader},
     process::streams,
     replay::fatal_input::{self, Death},
 };
@@ -35,7 +36,8 @@ impl Campaign<'_> {
         let kept: Vec<Vec<u8>> =
             self.store.queue().iter().chain(self.store.pending()).map(|(_, bytes)| bytes.clone()).collect();
         let is_first = self.shm.searching.load(Ordering::Relaxed) == 0;
-        let seeds = if resumed && is_first { Vec::new() } else { self.seeds()? };
+        let size = executor.evaluator().input_size();
+        let seeds = if resumed && is_first { Vec::new() } else { self.seeds(size, is_first)? };
         if resumed && is_first {
             // The seeds of a resumed campaign are not tried: neither by this worker, nor by one that replaces it.
             self.shm.seeds_tried.store(u64::MAX, Ordering::Relaxed);
@@ -140,17 +142,19 @@ impl Campaign<'_> {
         Ok(())
     }
 
-    fn seeds(&self) -> Result<Vec<Vec<u8>>, Error> {
+    /// The seeds in the order of their names, each as far as the target uses it. What is no input is left out; only the first worker
+    /// warns about it.
+    fn seeds(&self, size: usize, is_first: bool) -> Result<Vec<Vec<u8>>, Error> {
         let Some(dir) = &self.options.seeds else { return Ok(Vec::new()) };
         let unreadable = |p: &Path, e: io::Error| penfuzz_engine::error::failed(p, "cannot be read as seeds", e);
-        let mut files = Vec::new();
-        for entry in std::fs::read_dir(dir).map_err(|e| unreadable(dir, e))? {
-            let path = entry.map_err(|e| unreadable(dir, e))?.path();
-            if path.is_file() {
-                files.push(path);
-            }
+        let (mut seeds, mut reader) = (Vec::new(), InputReader::of_size(size));
+        for name in foreign::names(dir).map_err(|e| unreadable(dir, e))? {
+            let path = dir.join(name);
+            seeds.extend(reader.read(&path).map_err(|e| unreadable(&path, e))?);
         }
-        files.sort();
-        files.iter().map(|p| std::fs::read(p).map_err(|e| unreadable(p, e))).collect()
+        if let Some(message) = reader.message().filter(|_| is_first) {
+            eprintln!("penfuzz: {message}");
+        }
+        Ok(seeds)
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{file_name, includes_source};
 use crate::{
-    output::regular,
+    files::foreign,
     report::{
         c_text::{identifier, is_cxx, is_source},
         format::shell_word,
@@ -58,7 +58,7 @@ const LARGEST: u64 = 1 << 25;
 /// Does the file seem to define `main`? A wrong yes does no harm: the name is changed everywhere.
 #[must_use]
 pub fn defines_main(source: &Path) -> bool {
-    let Ok(bytes) = regular::read(source, LARGEST) else {
+    let Ok(bytes) = foreign::read(source, LARGEST) else {
         return false;
     };
     let text = String::from_utf8_lossy(&bytes);
