@@ -32,7 +32,7 @@ pub fn document(grid: &Grid, summary: &Summary) -> String {
     if !summary.errors.is_empty() {
         out.push_str("## Trials in which something went wrong\n\n");
         let line = |e: &super::summary::TrialError| {
-            format!("{}, {}, trial {}: {}", e.function, e.tool, e.trial, shown(&e.error))
+            format!("{}, {}, trial {}: {}", e.function, e.tool, e.trial, shown(&e.error.replace('\n', " ")))
         };
         out.push_str(&list(&summary.errors.iter().map(line).collect::<Vec<_>>()));
     }

@@ -35,7 +35,7 @@ pub fn limits(grid: &Grid, summary: &Summary) -> Vec<String> {
         out.push(format!("The means leave out {} whose branches no trial has counted.", plural(uncounted, "function")));
     }
     for (name, why) in &grid.experiment.left_out {
-        out.push(format!("{} is left out: {}", shown(name), shown(why)));
+        out.push(format!("{} is left out: {}", shown(name), shown(&why.replace('\n', " "))));
     }
     out.extend(significance(grid, summary));
     let errors = summary.errors.len();
