@@ -117,7 +117,7 @@ pub fn finish(mut command: Command, what: impl Fn() -> String) -> Result<Vec<u8>
     }
     let messages = String::from_utf8_lossy(&output.stderr);
     let shown: Vec<_> = messages.lines().take(SHOWN_LINES).collect();
-    bail!("{}: {}", what(), shown.join("\n"))
+    bail!("{}: {}", what(), shown.join("; "))
 }
 
 /// The first line of `gcc --version`; empty when there is no gcc.
