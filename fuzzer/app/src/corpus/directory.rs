@@ -162,7 +162,7 @@ fn read(
 
 fn warn(reader: &InputReader) {
     if let Some(message) = reader.message() {
-        eprintln!("penfuzz: {message}");
+        crate::errln!("penfuzz: {message}");
     }
 }
 

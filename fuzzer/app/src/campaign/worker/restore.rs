@@ -153,7 +153,7 @@ impl Campaign<'_> {
             seeds.extend(reader.read(&path).map_err(|e| unreadable(&path, e))?);
         }
         if let Some(message) = reader.message().filter(|_| is_first) {
-            eprintln!("penfuzz: {message}");
+            crate::errln!("penfuzz: {message}");
         }
         Ok(seeds)
     }
