@@ -155,8 +155,8 @@ fn an_evaluation_costs_the_same_with_thousands_of_open_branches() {
     let dir = Dir::new();
     // Each campaign is measured from its first evaluation on.
     let seconds = |name: &str, cases: usize| {
-        let target = dir.file(format!("{name}.c"), switch(cases));
-        let run = dir.penfuzz("--max-evals 200000 --max-time 50s").arg("-o").arg(dir.path(name)).arg(target).exits(0);
+        let target = dir.file(&format!("{name}.c"), switch(cases));
+        let run = dir.penfuzz("--max-evals 200000 --max-time 50s").arg("-o").arg(dir.path(name)).arg(&target).exits(0);
         let report = dir.report(name);
         run.expect(report.evaluations >= 200_000, "all evaluations are made in time");
         report.seconds
