@@ -57,7 +57,7 @@ fn examine(args: &Args, report: &mut Report) -> Result<(), Error> {
     match Trusted::read(&args.dir, args.trust.trust) {
         Ok(campaign) => exceptions::complete(&args.dir, &campaign, report),
         Err(e) if Untrusted::is_cause_of(&e) => {
-            eprintln!("penfuzz: the finds are not examined: {e}");
+            penfuzz_app::errln!("penfuzz: the finds are not examined: {e}");
             write_all(&args.dir, report).map_err(Error::from_source)
         }
         Err(e) => Err(e),

@@ -9,7 +9,7 @@ fn source(dir: &Dir, text: &str) -> PathBuf {
     dir.file("target.c", text)
 }
 
-const OPENS_A_SOCKET: &str = r#"
+const OPENS_A_SOCKET: &str = r"
 #include <errno.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -20,7 +20,7 @@ int reaches(int x) {
   close(s);
   return x;
 }
-"#;
+";
 
 #[test]
 fn a_target_opens_no_socket_unless_it_is_allowed_to() {
@@ -46,7 +46,7 @@ fn what_a_campaign_allows_is_in_its_manifest() {
 #[test]
 fn a_target_makes_no_ring_of_system_calls() {
     let dir = Dir::new();
-    let text = r#"
+    let text = r"
 #include <errno.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -54,7 +54,7 @@ int rings(int x) {
   if (syscall(SYS_io_uring_setup, 1, (void *)0) < 0 && errno == EPERM) return x;
   return -1;
 }
-"#;
+";
     let run = dir.fuzz(source(&dir, text), "--max-evals 1000").exits(0);
     let open = open_branches(&dir.report("out"));
     run.expect(open == ["6 false", "6 false"], &format!("EPERM at every call, open are {open:?}"));
@@ -63,7 +63,7 @@ int rings(int x) {
 #[test]
 fn a_target_cannot_ignore_or_block_a_hangup_of_its_worker() {
     let dir = Dir::new();
-    let text = r#"
+    let text = r"
 #include <signal.h>
 int hides(int x) {
   sigset_t now, hup;
@@ -73,7 +73,7 @@ int hides(int x) {
   sigprocmask(SIG_BLOCK, 0, &now);
   return sigismember(&now, SIGHUP) ? x : -x;
 }
-"#;
+";
     let run = dir.fuzz(source(&dir, text), "--max-evals 1000").exits(0);
     let open = open_branches(&dir.report("out"));
     run.expect(open == ["9 true"], &format!("SIGHUP is never blocked, open are {open:?}"));

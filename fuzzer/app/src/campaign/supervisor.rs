@@ -44,6 +44,10 @@ pub struct Finished {
     pub dir: PathBuf,
 }
 
+/// Time for a client to end once it is asked to: for its last evaluations, its files, and the report of one that is alone. What
+/// still holds it up then, a file system that does not answer for example, holds it up for ever.
+const ENDING_TIME: Duration = Duration::from_mins(5);
+
 /// Longest pause between two polls of the clients.
 const POLL_EVERY: Duration = Duration::from_millis(50);
 
@@ -69,6 +73,8 @@ struct Supervisor<'a> {
     exporters: Exporters,
     display: Display,
     stop: StopReason,
+    /// When the clients must have ended.
+    deadline: Option<Instant>,
     second_ctrl_c: SecondCtrlC,
     /// The error of the first client that failed.
     failure: Option<Error>,
@@ -95,6 +101,7 @@ impl<'a> Supervisor<'a> {
             exporters,
             display,
             stop: StopReason::None,
+            deadline: None,
             second_ctrl_c: SecondCtrlC::default(),
             failure: None,
         })
@@ -168,6 +175,17 @@ impl<'a> Supervisor<'a> {
     }
 
     fn check_limits(&mut self) {
+        if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            for client in self.clients.iter_mut().filter(|c| !c.has_ended()) {
+                client.abandon();
+                self.failure.get_or_insert_with(|| {
+                    Error::new(format!(
+                        "{} did not end in time and was killed; what it had written is kept, and the same command goes on",
+                        client.place.name()
+                    ))
+                });
+            }
+        }
         if self.options.max_time.is_some_and(|t| self.begun.elapsed() >= t) {
             self.stop_all(StopReason::MaxTime);
         }
@@ -190,6 +208,7 @@ impl<'a> Supervisor<'a> {
     fn stop_all(&mut self, reason: StopReason) {
         if self.stop == StopReason::None {
             self.stop = reason;
+            self.deadline = Some(Instant::now() + self.options.timeout * 4 + ENDING_TIME);
         }
         for client in &self.clients {
             client.stop(self.stop);

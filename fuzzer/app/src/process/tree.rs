@@ -1,6 +1,6 @@
 //! A tool as a tree of processes: started on one core, limited in CPU time, ended with all its descendants.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use libafl_bolts::core_affinity;
 
+use crate::files::own;
 use crate::process::{
     fork, interrupts,
     wait::{self, kill, signal},
@@ -45,7 +46,7 @@ pub struct Ended {
 /// # Errors
 /// It cannot be started, or `log` cannot be written.
 pub fn run(mut command: Command, core: usize, limits: Limits, log: &Path) -> io::Result<Ended> {
-    let log = OpenOptions::new().create(true).append(true).open(log)?;
+    let log = own::append(log)?;
     command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
     let parent = std::process::id();
     // SAFETY: `prepare` makes only calls that are allowed between fork and exec.

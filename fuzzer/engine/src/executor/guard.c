@@ -28,13 +28,17 @@
 /* Refused threads and processes leave something of the C library behind, a stack of 8 MiB of addresses for instance. */
 #define REFUSALS_PER_PROCESS 1000
 
+/* The process is replaced when it has mapped this many times the memory that it may use: the kernel refuses to fork a process that
+ * has mapped more than the machine has, even if it uses little of it. */
+#define MAPPED_FACTOR 4
+
 struct guard_end guard_end;
 volatile uint32_t guard_worn_out;    /* half of the memory is used, or the target was interrupted anywhere: replace the process */
 
 static volatile sig_atomic_t in_handler;
 static volatile uint64_t ticked_evaluation;
 static volatile uint32_t ticks, ticks_allowed;
-static volatile uint64_t pages_allowed = UINT64_MAX;
+static volatile uint64_t pages_allowed = UINT64_MAX, mapped_allowed = UINT64_MAX;
 static int statm = -1;
 static int installed;
 static timer_t timer;
@@ -65,15 +69,20 @@ static __attribute__((noreturn)) void leave(void) {
   guard_resume();
 }
 
-/* Resident pages, the second number of /proc/self/statm. */
-static uint64_t resident_pages(void) {
+/* Pages of this process. */
+struct memory {
+  uint64_t mapped, resident;
+};
+
+/* The first two numbers of /proc/self/statm. */
+static struct memory memory_used(void) {
   char text[64];
   ssize_t n = statm < 0 ? -1 : pread(statm, text, sizeof text, 0);
+  uint64_t numbers[2] = {0, 0};
   ssize_t i = 0;
-  uint64_t pages = 0;
-  while (i < n && text[i] != ' ') i++;
-  for (i++; i < n && text[i] >= '0' && text[i] <= '9'; i++) pages = pages * 10 + (uint64_t)(text[i] - '0');
-  return pages;
+  for (int k = 0; k < 2; k++, i++)
+    for (; i < n && text[i] >= '0' && text[i] <= '9'; i++) numbers[k] = numbers[k] * 10 + (uint64_t)(text[i] - '0');
+  return (struct memory){numbers[0], numbers[1]};
 }
 
 static int overdue(void) {
@@ -87,9 +96,9 @@ static int overdue(void) {
 
 /* At each tick: GUARD_STOP_MEMORY when the limit is passed. */
 static uint32_t check_memory(void) {
-  uint64_t pages = resident_pages();
-  if (pages > pages_allowed / 2) guard_worn_out = 1;
-  return pages > pages_allowed ? GUARD_STOP_MEMORY : 0;
+  struct memory used = memory_used();
+  if (used.resident > pages_allowed / 2 || used.mapped > mapped_allowed) guard_worn_out = 1;
+  return used.resident > pages_allowed ? GUARD_STOP_MEMORY : 0;
 }
 
 /* What a call through a wild pointer has left: the unwinder finds no caller of an address without code. */
@@ -190,7 +199,10 @@ void guard_forget(void) { installed = 0; }
 int guard_install(uint64_t timeout_ns, uint64_t tick_ns, uint64_t memory) {
   static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS, SIGALRM};
   if (statm < 0) statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-  pages_allowed = resident_pages() + memory / (uint64_t)sysconf(_SC_PAGESIZE);
+  struct memory used = memory_used();
+  uint64_t pages = memory / (uint64_t)sysconf(_SC_PAGESIZE);
+  pages_allowed = used.resident + pages;
+  mapped_allowed = used.mapped + MAPPED_FACTOR * pages;
   guard_worn_out = 0;
   ticks_allowed = (uint32_t)((timeout_ns + tick_ns - 1) / tick_ns) + 1; /* the first tick may come at once */
   if (installed) return 0;

@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 pub use broker_info::BrokerInfo;
 pub use role::Role;
 
-use crate::output::store;
+use crate::{files::foreign, output::store};
 
 /// Name of the client with this number, and of its directory.
 #[must_use]
@@ -38,11 +38,10 @@ pub fn client_name(number: usize) -> String {
 /// The directories of the clients of all runs so far, by name. `dir` itself is one of them if a single client used it before.
 #[must_use]
 pub fn client_directories(dir: &Path) -> Vec<PathBuf> {
-    let mut all: Vec<PathBuf> = std::fs::read_dir(dir)
+    let mut all: Vec<PathBuf> = foreign::names(dir)
+        .unwrap_or_default()
         .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
+        .map(|name| dir.join(name))
         .filter(|path| is_client_name(path) && path.join("queue").is_dir())
         .collect();
     all.sort();

@@ -16,6 +16,7 @@ use penfuzz_engine::{
 use super::client_directories;
 use crate::{
     campaign::{options::Options, outcome, prepare::Prepared, saved_state, worker_shm::StopReason},
+    files::foreign,
     output::{
         recovery::{self, Inputs},
         store::{self, SavedState},
@@ -99,7 +100,8 @@ fn merge(dir: &Path, fingerprint: &str, totals: Totals) -> Merged {
         let prefix = client.strip_prefix(dir).map(PathBuf::from).unwrap_or_default();
         let below = |file: &str| prefix.join(file).to_string_lossy().into_owned();
         inputs.extend(its_inputs.into_iter().map(|(file, bytes)| (below(&file), bytes)));
-        let read = |file: &String| Some((below(file), std::fs::read(client.join(file)).ok()?));
+        let read =
+            |file: &String| Some((below(file), foreign::read_own(&client.join(file), foreign::LONGEST_INPUT).ok()?));
         fault_inputs.extend(one.faults.keys().filter_map(read));
         all.add(&one);
         for (file, fault) in one.faults {

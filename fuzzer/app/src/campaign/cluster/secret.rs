@@ -7,7 +7,7 @@
 use std::{
     io::{self, ErrorKind, Read, Write},
     net::TcpStream,
-    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    os::unix::fs::MetadataExt,
     path::Path,
     sync::Arc,
     time::{Duration, Instant},
@@ -18,6 +18,7 @@ use penfuzz_engine::error::{Error, at, failed};
 use snow::{Builder, HandshakeState, StatelessTransportState};
 
 use super::sockets::LONGEST;
+use crate::files::foreign;
 
 /// The handshake: pattern, key exchange, cipher and hash.
 const PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
@@ -25,7 +26,7 @@ const PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
 /// What both sides must agree on besides the secret: the version of our messages.
 const PROLOGUE: &[u8] = b"penfuzz broker 2";
 
-/// Length of a secret in bytes. It must be as hard to guess as the key that is made of it: who takes part in a handshake can try
+/// Shortest secret and longest file, in bytes. It must be as hard to guess as the key that is made of it: who takes part in a handshake can try
 /// guesses as fast as a computer hashes.
 const LENGTH: (u64, u64) = (32, 4096);
 
@@ -52,35 +53,27 @@ impl Secret {
         Self([0; 32])
     }
 
-    /// Reads the secret in the file at `path`: 32 to 4096 bytes without the white space at the end, which an editor may add. The
-    /// file must be a regular one that other users cannot read.
+    /// Reads the secret in the file at `path`: at least 32 bytes without the white space at the end, which an editor may add, and at
+    /// most 4096 with it. The file must be a regular one that other users cannot read.
     ///
     /// # Errors
     /// When it is not.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let cannot = |e| failed(path, "cannot be read as the secret of the farm", e);
-        let mut options = std::fs::File::options();
-        // A FIFO is not waited for.
-        let file = options.read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(cannot)?;
-        let about = file.metadata().map_err(cannot)?;
-        if !about.is_file() {
-            return Err(at(path, "is not a regular file: the secret of the farm must be one"));
-        }
-        if about.mode() & 0o077 != 0 {
+        let file = foreign::open(path).map_err(cannot)?;
+        if file.metadata().map_err(cannot)?.mode() & 0o077 != 0 {
             return Err(at(path, "can be read or written by other users, so it is no secret: chmod 600 it"));
         }
-        let mut bytes = Vec::new();
-        file.take(LENGTH.1 + 1).read_to_end(&mut bytes).map_err(cannot)?;
+        let bytes = foreign::read_all(&file, LENGTH.1).map_err(cannot)?;
         let bytes = bytes.trim_ascii_end();
-        if !(LENGTH.0..=LENGTH.1).contains(&(bytes.len() as u64)) {
+        if (bytes.len() as u64) < LENGTH.0 {
             return Err(at(
                 path,
                 format!(
-                    "has {} bytes; the secret of the farm has {} to {}: openssl rand -hex 32 > FILE, the same file on every \
+                    "has {} bytes; the secret of the farm has at least {}: openssl rand -hex 32 > FILE, the same file on every \
                      machine",
                     bytes.len(),
-                    LENGTH.0,
-                    LENGTH.1
+                    LENGTH.0
                 ),
             ));
         }

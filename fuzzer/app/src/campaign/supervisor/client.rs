@@ -167,6 +167,13 @@ impl Client {
         Ok(())
     }
 
+    /// Gives up on a worker that does not end.
+    pub fn abandon(&mut self) {
+        wait::kill(self.pid);
+        let _ = wait::wait_until(self.pid, Instant::now());
+        (self.pid, self.has_ended) = (0, true);
+    }
+
     /// Polls the worker, and replaces it when it has ended.
     ///
     /// # Errors
