@@ -1,16 +1,17 @@
-//! Half a minute of `tests/chaos/chaos.py`; the run of half an hour is started by hand.
+//! Half a minute of `tests/chaos/chaos.py`, and less of it with an attacker and a hostile target; the long runs are started by hand.
 
 use std::{path::Path, process::Command};
 
 use crate::support::skip;
 
-#[test]
-fn a_disturbed_farm_recovers_and_loses_nothing() {
+fn disturb(arguments: &str) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/chaos/chaos.py");
     let work = tempfile::tempdir().expect("a temporary directory can be made");
     let run = Command::new("python3")
+        .arg("-B")
         .arg(script)
-        .args(["--minutes", "0.5", "--pause", "2", "--seed", "7", "--penfuzz", env!("CARGO_BIN_EXE_penfuzz"), "--work"])
+        .args(arguments.split_whitespace())
+        .args(["--pause", "2", "--penfuzz", env!("CARGO_BIN_EXE_penfuzz"), "--work"])
         .arg(work.path())
         .output();
     match run {
@@ -21,4 +22,14 @@ fn a_disturbed_farm_recovers_and_loses_nothing() {
             assert!(text.contains("back after"), "something was disturbed:\n{text}");
         }
     }
+}
+
+#[test]
+fn a_disturbed_farm_recovers_and_loses_nothing() {
+    disturb("--minutes 0.5 --seed 7");
+}
+
+#[test]
+fn an_attacked_farm_with_a_hostile_target_loses_nothing_and_believes_nothing() {
+    disturb("--minutes 0.3 --seed 8 --hostile");
 }

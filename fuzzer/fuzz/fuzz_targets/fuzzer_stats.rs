@@ -1,0 +1,13 @@
+//! `fuzzer_stats`: no bytes panic, and a figure is what its line says.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use penfuzz_app::output::afl_files;
+
+fuzz_target!(|bytes: &[u8]| {
+    let text = String::from_utf8_lossy(bytes);
+    for key in ["last_find", "last_crash", "last_hang", "execs_done"] {
+        let number = afl_files::number(&text, key);
+        assert!(number == 0 || text.contains(&number.to_string()));
+    }
+});
