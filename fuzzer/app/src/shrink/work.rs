@@ -6,7 +6,7 @@ use std::{collections::HashSet, time::Duration};
 
 use penfuzz_cc::abi::{action, metric};
 use penfuzz_engine::{
-    executor::{Evaluator, evaluator::RunStatus},
+    executor::{Changes, Evaluator, evaluator::RunStatus},
     stages::budgeted,
 };
 use penfuzz_mutators::{
@@ -244,7 +244,10 @@ impl Work<'_> {
             return;
         }
         let Closest { distance, mut bytes } = closest;
-        self.arm(|b| if b == branch as usize { action::WANT | action::MIN } else { 0 });
+        // One branch after the other: what that costs must not depend on their number.
+        self.evaluator.set_metric(metric::ULP, u64::MAX);
+        let nothing_is_open = Changes { identity: u64::MAX, branches: &[] };
+        self.evaluator.arm_changed(nothing_is_open, |_| 0, &[(branch as usize, action::WANT | action::MIN)], true);
         let changed = self
             .simplify(&mut bytes, EACH, |evaluator, ran, _| ran == RunStatus::Returned && evaluator.r() == distance);
         if changed {
