@@ -79,4 +79,11 @@ impl Evaluator {
             *own = *earlier;
         }
     }
+
+    /// Forgets the closest input of a branch, so that another way there is saved. At a switch, those that are noted at its other
+    /// cases stay.
+    pub fn forget_closest(&mut self, branch: usize) {
+        self.best[branch] = u64::MAX;
+        self.near.forget(branch);
+    }
 }

@@ -51,6 +51,15 @@ impl Near {
         }
     }
 
+    /// Forgets the operands at the cases of a branch.
+    pub(super) fn forget(&mut self, branch: usize) {
+        for case in &self.cases[self.first[branch] as usize..self.first[branch + 1] as usize] {
+            let case = *case as usize;
+            self.operands[case] = abi::Near { gap: u64::MAX, operand: 0 };
+            self.known[case / 64] &= !(1 << (case % 64));
+        }
+    }
+
     /// The smallest distance of an operand to a branch of the switch `site`, and the case at which it is noted.
     pub(super) fn closest(&self, target: &Target, site: &Site, branch: usize) -> Option<(u64, usize)> {
         if branch == site.first_branch {
