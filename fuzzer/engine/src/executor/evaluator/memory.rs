@@ -62,11 +62,6 @@ impl Evaluator {
         }
     }
 
-    /// Forgets the closest input of a branch of a comparison, so that another way there is saved.
-    pub fn forget_closest(&mut self, branch: usize) {
-        self.best[branch] = u64::MAX;
-    }
-
     /// The count of evaluations at which each branch was first seen taken; 0 for never.
     #[must_use]
     pub fn taken_at(&self) -> &[u64] {
