@@ -71,10 +71,12 @@ impl Near {
 
     fn closest_to_case(&self, site: &Site, case: usize) -> Option<(u64, usize)> {
         let value = site.cases[case - site.first_case].0;
-        let below = self.last_known(site.first_case, case + 1);
-        let above = self.first_known(case, site.first_case + site.cases.len());
+        let own = self.last_known(case, case + 1);
+        // Its own operand is the closest on either side up to the next cases, but may be further than those at these cases.
+        let below = self.last_known(site.first_case, case);
+        let above = self.first_known(case + 1, site.first_case + site.cases.len());
         let distance = |c: usize| (self.operands[c].operand.abs_diff(value).clamp(1, LARGEST), c);
-        below.into_iter().chain(above).map(distance).min()
+        own.into_iter().chain(below).chain(above).map(distance).min()
     }
 
     /// While the default is not taken, each operand is that of a case.
@@ -86,7 +88,10 @@ impl Near {
 
     /// The last case with an operand in `from..to`.
     fn last_known(&self, from: usize, to: usize) -> Option<usize> {
-        let mut word = to.checked_sub(1)? / 64;
+        if to <= from {
+            return None;
+        }
+        let mut word = (to - 1) / 64;
         let mut bits = self.known[word] & (u64::MAX >> (63 - (to - 1) % 64));
         while bits == 0 {
             if word * 64 <= from {
