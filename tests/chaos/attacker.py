@@ -92,7 +92,7 @@ def listening() -> list[int]:
     """The TCP ports of this machine on which somebody listens."""
     ports = []
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        with open(table, encoding="ascii") as lines:
+        with open(table, encoding="utf-8") as lines:
             for line in list(lines)[1:]:
                 fields = line.split()
                 if fields[3] == "0A":

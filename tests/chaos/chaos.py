@@ -158,9 +158,9 @@ class Farm:
         except (OSError, ValueError):
             return {}
 
-    def files(self) -> dict[str, bytes]:
+    def files(self, folders=KEPT) -> dict[str, bytes]:
         found = {}
-        for folder in KEPT:
+        for folder in folders:
             for path in self.out.glob(f"c*/{folder}/id:*"):
                 try:
                     found[str(path.relative_to(self.out))] = path.read_bytes()
@@ -192,7 +192,7 @@ class Farm:
         """Evaluates all kept inputs in a new campaign: what the report claims must be taken there too."""
         seeds, out = self.work / "seeds", self.work / "anew"
         seeds.mkdir()
-        for i, content in enumerate(self.files().values()):
+        for i, content in enumerate(self.files((*KEPT, "pending")).values()):
             (seeds / f"{i:06}").write_bytes(content)
         command = [self.options.penfuzz, str(self.source), "-i", str(seeds), "-o", str(out), "--search", "random"]
         done = subprocess.run([*command, "--max-evals", "1", "--quiet"], capture_output=True, text=True)

@@ -194,7 +194,7 @@ struct FarmArgs {
     #[arg(long, value_name = "LIST", value_parser = values::cores)]
     cores: Option<Cores>,
 
-    /// Port on which brokers of other machines can connect; needs --broker-secret [default: none].
+    /// Port on which brokers of other machines can connect, with the same secret [default: none].
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     broker_port: Option<u16>,
 

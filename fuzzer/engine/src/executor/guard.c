@@ -28,8 +28,8 @@
 /* Refused threads and processes leave something of the C library behind, a stack of 8 MiB of addresses for instance. */
 #define REFUSALS_PER_PROCESS 1000
 
-/* The process is replaced when it has mapped this many times the memory that it may use: the kernel refuses to fork a process that
- * has mapped more than the machine has, even if it uses little of it. */
+/* An evaluation may map this many times the memory that it may use. The kernel refuses to fork a process that has mapped more than the
+ * machine has, even if it uses little of it. */
 #define MAPPED_FACTOR 4
 
 struct guard_end guard_end;
@@ -97,8 +97,8 @@ static int overdue(void) {
 /* At each tick: GUARD_STOP_MEMORY when the limit is passed. */
 static uint32_t check_memory(void) {
   struct memory used = memory_used();
-  if (used.resident > pages_allowed / 2 || used.mapped > mapped_allowed) guard_worn_out = 1;
-  return used.resident > pages_allowed ? GUARD_STOP_MEMORY : 0;
+  if (used.resident > pages_allowed / 2 || used.mapped > mapped_allowed / 2) guard_worn_out = 1;
+  return used.resident > pages_allowed || used.mapped > mapped_allowed ? GUARD_STOP_MEMORY : 0;
 }
 
 /* What a call through a wild pointer has left: the unwinder finds no caller of an address without code. */
@@ -202,7 +202,7 @@ int guard_install(uint64_t timeout_ns, uint64_t tick_ns, uint64_t memory) {
   struct memory used = memory_used();
   uint64_t pages = memory / (uint64_t)sysconf(_SC_PAGESIZE);
   pages_allowed = used.resident + pages;
-  mapped_allowed = used.mapped + MAPPED_FACTOR * pages;
+  mapped_allowed = 2 * used.mapped + MAPPED_FACTOR * pages;
   guard_worn_out = 0;
   ticks_allowed = (uint32_t)((timeout_ns + tick_ns - 1) / tick_ns) + 1; /* the first tick may come at once */
   if (installed) return 0;

@@ -97,7 +97,8 @@ impl Campaign<'_> {
         evaluator: &mut Evaluator,
         state: &mut State,
     ) -> Result<(), Error> {
-        let taken = self.run_again(bytes, evaluator)?.map(|(_, taken)| taken);
+        // Where there is no room for a process, the branches stay unknown.
+        let taken = self.run_again(bytes, evaluator).ok().flatten().map(|(_, taken)| taken);
         if taken.is_none() && death.is_from_outside() {
             return Ok(());
         }
