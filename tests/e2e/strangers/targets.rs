@@ -4,7 +4,7 @@ use std::{fmt::Write, net::TcpListener, path::PathBuf};
 
 use crate::support::{Dir, children, open_branches};
 
-/// Compiles nothing: a C file in the directory.
+/// The target as a C file in the directory.
 fn source(dir: &Dir, text: &str) -> PathBuf {
     dir.file("target.c", text)
 }
