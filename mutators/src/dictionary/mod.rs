@@ -8,6 +8,8 @@
 mod derive;
 mod special;
 
+use std::collections::HashSet;
+
 use libafl_bolts::rands::Rand;
 
 use crate::view::Kind;
@@ -32,8 +34,7 @@ impl Dictionary {
     /// bits.
     ///
     /// A constant gives itself, its negative and its neighbours in each kind; an integer is interpreted as described
-    /// above. NaN, infinities and signed zeros are constants like others. Takes time quadratic in the number of values,
-    /// once per target.
+    /// above. NaN, infinities and signed zeros are constants like others.
     #[must_use]
     pub fn new(floats: &[u64], integers: &[i64]) -> Self {
         let lists = Kind::ALL.iter().map(|&kind| List::new(kind, floats, integers)).collect();
@@ -85,22 +86,24 @@ impl Default for Dictionary {
 impl List {
     /// The values of one kind.
     fn new(kind: Kind, floats: &[u64], integers: &[i64]) -> Self {
-        let mut harvested = Vec::new();
-        derive::harvest(kind, floats, integers, &mut |raw| {
-            push_new(&mut harvested, raw & kind.mask());
-        });
-        let mut special = Vec::new();
-        special::values(kind, &mut |raw| push_new(&mut special, raw & kind.mask()));
-        Self { harvested, special }
+        Self {
+            harvested: each_once(kind, |emit| derive::harvest(kind, floats, integers, emit)),
+            special: each_once(kind, |emit| special::values(kind, emit)),
+        }
     }
 }
 
-/// Appends `raw` unless the list contains it. Linear, so a list takes quadratic time; it has at most a few thousand
-/// values.
-fn push_new(list: &mut Vec<u64>, raw: u64) {
-    if !list.contains(&raw) {
-        list.push(raw);
-    }
+/// What `values` emits, cut to the kind's width, in the order of the first occurrences. Generated code has tens of thousands of
+/// constants, so repetitions are not searched for in the list.
+fn each_once(kind: Kind, values: impl FnOnce(&mut dyn FnMut(u64))) -> Vec<u64> {
+    let (mut list, mut known) = (Vec::new(), HashSet::new());
+    values(&mut |raw| {
+        let raw = raw & kind.mask();
+        if known.insert(raw) {
+            list.push(raw);
+        }
+    });
+    list
 }
 
 #[cfg(test)]
