@@ -170,6 +170,8 @@ pub struct WorkerShm {
     pub stop: AtomicU32,
     /// 1 once the target is loaded and the search has begun.
     pub searching: AtomicU32,
+    /// 1 while the worker writes reports, which may take long without an evaluation.
+    pub reporting: AtomicU32,
     /// Calls of the representing function over the whole campaign. Written by the evaluator without atomics.
     pub evaluations: AtomicU64,
     /// Goals.

@@ -31,6 +31,9 @@ const HOPELESS_IN_FARM: u32 = 30;
 /// What each such death adds to the pause before the next worker, and the longest pause.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 
+/// Time without an evaluation while a worker writes reports.
+const REPORT_TIME: Duration = Duration::from_mins(2);
+
 /// Deaths in a row without a new find before the campaign ends with what it has.
 const FRUITLESS: u32 = 200;
 
@@ -154,6 +157,7 @@ impl Client {
     /// When the system has no room for a process.
     pub fn start(&mut self, options: &Options, begun: Instant) -> Result<(), Error> {
         self.evaluations_before = self.shm().evaluations.load(Ordering::Relaxed);
+        self.shm().reporting.store(0, Ordering::Relaxed);
         (self.last_count, self.last_change) = (u64::MAX, Instant::now());
         (self.is_stuck, self.was_stopped, self.stopped) = (false, false, Stopped::default());
         let (place, core, shm) = (self.place.clone(), self.core, self.shm);
@@ -216,7 +220,8 @@ impl Client {
     /// Kills a worker that makes no progress: not even the alarm ends the evaluation.
     fn check_progress(&mut self, options: &Options) {
         let count = self.shm().evaluations.load(Ordering::Relaxed);
-        let patience = options.timeout * 4 + Duration::from_secs(5);
+        let is_reporting = self.shm().reporting.load(Ordering::Relaxed) != 0;
+        let patience = options.timeout * 4 + if is_reporting { REPORT_TIME } else { Duration::from_secs(5) };
         if count != self.last_count {
             (self.last_count, self.last_change) = (count, Instant::now());
             self.stopped.has_progressed();

@@ -205,8 +205,11 @@ impl Campaign<'_> {
             scope: &self.scope,
             stop,
         };
+        self.shm.reporting.store(1, Ordering::Relaxed);
         let report = outcome::report(executor.evaluator_mut(), &sources, &mut self.shrinker);
         self.hold.come_back();
-        Ok(report::write_all(self.store.dir(), &report))
+        let written = report::write_all(self.store.dir(), &report);
+        self.shm.reporting.store(0, Ordering::Relaxed);
+        Ok(written)
     }
 }
