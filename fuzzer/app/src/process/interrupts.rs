@@ -123,6 +123,11 @@ mod tests {
     /// run in other threads, do not count in the child.
     fn status_of(work: impl FnOnce() -> i32) -> ExitStatus {
         let child = fork::fork(|| {
+            // The tests may run under nohup, or in the background of a script: then another test has installed no handler for it.
+            for signal in SIGNALS.into_iter().filter(|s| is_ignored(*s)) {
+                // SAFETY: as in `install`.
+                let _ = unsafe { low_level::register(signal, move || on_signal(signal)) };
+            }
             WATCHES.store(0, Ordering::Relaxed);
             REQUESTED.store(false, Ordering::Relaxed);
             CTRL_C.store(0, Ordering::Relaxed);
