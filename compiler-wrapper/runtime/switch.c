@@ -1,8 +1,8 @@
 /* Switches: which case an operand takes, how far it is from others, and which cases it is closest to. Part of pen.c.
  *
- * What a pass costs does not grow with the number of cases: the operand is sought in a bucket of the sorted cases, and only the
- * cases on either side of it are told apart from the rest. For a case further away, the fuzzer takes the operand that was noted
- * at the nearest case that has one. */
+ * What a pass costs does not grow with the number of cases: the hook looks for the operand in a bucket of the sorted
+ * cases, and notes it only at the case below it and the case above it. For a case further away, the fuzzer uses the operand that
+ * was noted at the nearest case that has one. */
 
 /* The number of the first case whose value is not below `value`; n_cases if there is none. */
 static uint32_t case_at(const struct pen_switch *s, int64_t value) {

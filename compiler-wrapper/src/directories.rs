@@ -1,6 +1,6 @@
 //! The directories of this user in which penfuzz keeps files between runs: clang loads the plugin from one of them, and penfuzz
-//! loads and runs what it compiled into it. Whoever can write there can run code as this user, so a directory that others
-//! can write is refused.
+//! loads and runs what it compiled into it. A user who can write there can run code as this user, so a directory that
+//! others can write is refused.
 
 use std::{
     env, fs, io,

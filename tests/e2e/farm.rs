@@ -1,4 +1,4 @@
-//! Several clients: they share what they find, and whoever is killed is replaced.
+//! Several clients: they share what they find, and a killed process is replaced.
 
 use std::{
     fs,

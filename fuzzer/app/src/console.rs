@@ -87,7 +87,8 @@ fn lines(text: &str) -> Cow<'_, str> {
     replaced(text, |c| is_hidden(c) && !matches!(c, '\n' | '\t'), |c, out| out.extend(c.escape_default()))
 }
 
-/// The same JSON with hidden characters as `\uXXXX`: outside of strings JSON has none but line breaks.
+/// The same JSON with hidden characters as escapes of JSON, a `\u` and four digits each: outside of strings it has none but line
+/// breaks.
 fn json(text: &str) -> Cow<'_, str> {
     let escape = |c: char, out: &mut String| {
         for unit in c.encode_utf16(&mut [0; 2]) {

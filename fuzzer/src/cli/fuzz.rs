@@ -210,7 +210,7 @@ struct FarmArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     broker_secret: Option<PathBuf>,
 
-    /// Connect to other machines without a secret: whoever reaches the port can take part, so only for networks of your own.
+    /// Connect to other machines without a secret: any process that reaches the port can take part. For private networks only.
     #[arg(long)]
     insecure: bool,
 }

@@ -14,7 +14,7 @@ use std::{
 
 use super::unfit::Unfit;
 
-/// Bytes of an input, whoever found it; AFL++ takes as many (`MAX_FILE`). The arguments of a function have at most 4 KiB.
+/// Longest input in bytes, found by penfuzz or by another program. AFL++ has the same limit (`MAX_FILE`). The arguments of a function have at most 4 KiB.
 pub const LONGEST_INPUT: u64 = 1 << 20;
 
 /// Bytes of any other file: reports, states, suites, sources, paths of branches.

@@ -180,7 +180,7 @@ impl Manifest {
     }
 }
 
-/// Reads it from `dir`, to show what it says. Whoever loads or compiles its target needs [`trust::Trusted`].
+/// Reads it from `dir`, to show what it says. Code that loads or compiles its target needs [`trust::Trusted`].
 ///
 /// # Errors
 /// When there is none, or none of this version, or none that a campaign could have written.

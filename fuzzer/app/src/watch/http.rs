@@ -1,4 +1,4 @@
-//! A server of one page over HTTP/1.1 for clients that may be hostile: whoever reaches the port.
+//! A server of one page over HTTP/1.1. Any process that reaches the port is a client, so clients may be hostile.
 //!
 //! Requests are parsed by httparse, the parser of hyper. hyper itself would not bound more than is bounded here: the number of
 //! connections and the whole time of each are the business of its user, and it needs an asynchronous runtime.

@@ -1,8 +1,8 @@
 //! `--monitor prometheus=ADDRESS:PORT`: answers `GET /metrics` with the figures of `DIR/status.json`, in the text format of
 //! `OpenMetrics`, which Prometheus reads.
 //!
-//! The supervisor calls [`bind`], so that a port in use is an error at once. [`serve`] runs in a process of its own: whoever reaches
-//! the port keeps that one busy at most.
+//! The supervisor calls [`bind`], so that a port in use is an error at once. [`serve`] runs in a process of its own: a
+//! hostile client can keep only that process busy.
 
 use std::{
     fmt,

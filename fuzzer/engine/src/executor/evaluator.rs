@@ -425,33 +425,6 @@ impl Evaluator {
         into.sort_unstable();
     }
 
-    #[inline]
-    fn n_improved(&self) -> u32 {
-        // SAFETY: as in `run`.
-        unsafe { (*self.state).n_improved }
-    }
-
-    #[cold]
-    fn remember_closest(&mut self) {
-        for i in 0..(self.n_improved() as usize).min(self.improved.len()) {
-            let number = self.improved[i] as usize;
-            let Some(listed) = self.is_improved.get_mut(number) else { continue };
-            *listed = 0;
-            self.near.note(number.wrapping_sub(self.taken.len()));
-            let at = number * self.input_size;
-            // SAFETY: `input` holds `input_size` bytes and is not part of `closest`.
-            let x = unsafe { core::slice::from_raw_parts(self.input, self.input_size) };
-            self.closest[at..at + self.input_size].copy_from_slice(x);
-        }
-        // SAFETY: as in `run`.
-        unsafe { (*self.state).n_improved = 0 };
-    }
-
-    /// Is the fault of the last run at a place not met before? Each place answers yes once.
-    pub fn is_new_fault(&mut self) -> bool {
-        self.fault_key().is_some_and(|key| self.known_faults.insert(key))
-    }
-
     /// The place of the fault of the last run, see [`Fault::key`].
     #[must_use]
     pub fn fault_key(&self) -> Option<u64> {

@@ -231,7 +231,7 @@ pub fn symbol_of(address: u64) -> Option<String> {
     }
 }
 
-/// Does the file read the floating-point exception flags, or change the environment for whoever computes next? Both take a
+/// Does the file read the floating-point exception flags, or change the environment of later computations? Both take a
 /// function of the C library, or an instruction that sets the control word of SSE.
 fn uses_environment(path: &Path) -> bool {
     const READ_OR_CHANGE: [&[u8]; 11] = [

@@ -75,7 +75,7 @@ impl Shares {
         self.ahead = 0;
     }
 
-    /// Whoever makes them, evaluations are the clock of both.
+    /// Both fade with all evaluations, those of minimization and those of havoc.
     fn fade(&mut self, evaluations: u64) {
         self.minimization.fade(evaluations);
         self.havoc.fade(evaluations);

@@ -1,5 +1,5 @@
-//! What an evaluator remembers beyond a run: finds for the supervisor, the inputs that came closest, and when branches were
-//! first taken.
+//! What an evaluator remembers beyond a run: finds for the supervisor, places of faults, the inputs that came closest, and when
+//! branches were first taken.
 
 use penfuzz_cc::abi::site_kind;
 
@@ -23,6 +23,35 @@ impl Evaluator {
             // Last: a death in between leaves no half of an entry.
             journal.used.write((used + HEAD + x.len()) as u64);
         }
+    }
+
+    /// Is the fault of the last run at a place not met before? Each place answers yes once.
+    pub fn is_new_fault(&mut self) -> bool {
+        self.fault_key().is_some_and(|key| self.known_faults.insert(key))
+    }
+
+    /// Branches and cases that the last run came closer to than any before.
+    #[inline]
+    pub(super) fn n_improved(&self) -> u32 {
+        // SAFETY: as in `Evaluator::run`.
+        unsafe { (*self.state).n_improved }
+    }
+
+    /// Copies the input of the last run to each branch or case that it came closest to.
+    #[cold]
+    pub(super) fn remember_closest(&mut self) {
+        for i in 0..(self.n_improved() as usize).min(self.improved.len()) {
+            let number = self.improved[i] as usize;
+            let Some(listed) = self.is_improved.get_mut(number) else { continue };
+            *listed = 0;
+            self.near.note(number.wrapping_sub(self.taken.len()));
+            let at = number * self.input_size;
+            // SAFETY: `input` holds `input_size` bytes and is not part of `closest`.
+            let x = unsafe { core::slice::from_raw_parts(self.input, self.input_size) };
+            self.closest[at..at + self.input_size].copy_from_slice(x);
+        }
+        // SAFETY: as in `Evaluator::run`.
+        unsafe { (*self.state).n_improved = 0 };
     }
 
     /// The smallest distance to a tracked branch and the input that got there.
