@@ -7,19 +7,22 @@ Generates functions with that many branches that no input takes, so that they st
 open, and runs each search on them. BRANCHES are 10, 100, ... 100000 by default.
 
   switch   one switch, whose cases are even numbers side by side; its operand is odd
-  sparse   the same with numbers that are far apart, among which the compiler searches
+  sparse   the same with numbers that are far apart: clang compares them one after the other
+           at -O0, and searches among them from -O1 on
   table    a jump through a table to one comparison each, of an odd with an even number
   tree     the same behind nested comparisons, as many as the tree is deep
 
   --kind NAME      only this kind, several times for several
   --search NAME    only this search, likewise; by default targeted and structured
   --seconds N      by which the longer campaign is longer, 3 by default
+  --after N        the seconds of the shorter campaign, 1 by default; more where branches are
+                   found in the first seconds, since a find costs more than an evaluation
   --level=-O2      optimizes; by default -O0, because clang's optimizer takes time that is
                    quadratic in the number of cases (12 s for 10,000)
   --limit PERCENT  exit status 1 if a rate is so much below the highest of its line
 
-Each rate is the difference between a campaign of one second and a longer one, so that
-loading does not count. On x86-64 only.
+Each rate is the difference between a short campaign and a longer one, so that loading
+does not count. On x86-64 only.
 
 environment: PENFUZZ  the program; by default the release build, else from PATH
              PEN_CC   the compiler; by default beside PENFUZZ
@@ -94,10 +97,10 @@ def tree(n):
 KINDS = {"switch": dense, "sparse": sparse, "table": table, "tree": tree}
 
 
-def rate(target, search, seconds, out):
+def rate(target, search, after, seconds, out):
     """Evaluations per second between two campaigns of different length, with the same seed."""
     counts = []
-    for i, limit in enumerate((1.0, 1.0 + seconds)):
+    for i, limit in enumerate((after, after + seconds)):
         directory = out / f"{search}-{i}"
         command = [program(), str(target), "--search", search, "--seed", "1", "--max-time", f"{limit}s", "--quiet"]
         done = subprocess.run(command + ["-o", str(directory)], capture_output=True, text=True)
@@ -115,6 +118,7 @@ def main():
     parser.add_argument("--kind", action="append", choices=KINDS)
     parser.add_argument("--search", action="append")
     parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--after", type=float, default=1)
     parser.add_argument("--level", default="-O0")
     parser.add_argument("--limit", type=float)
     asked = parser.parse_args()
@@ -130,7 +134,7 @@ def main():
                 subprocess.run([compiler(), asked.level, str(source), "-o", str(target)], check=True)
                 times.append(time.monotonic() - begun)
                 for search, found in rates.items():
-                    found.append(rate(target, search, asked.seconds, Path(directory)))
+                    found.append(rate(target, search, asked.after, asked.seconds, Path(directory)))
         print(f"{kind:10} {'branches':>12}" + "".join(f"{n:>12,}" for n in asked.branches))
         print(f"{'':10} {'compile, s':>12}" + "".join(f"{t:>12.1f}" for t in times))
         for search, found in rates.items():

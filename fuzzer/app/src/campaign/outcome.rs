@@ -1,6 +1,10 @@
 //! Makes the [`Report`] of a campaign from its state.
 
-use std::{collections::BTreeMap, rc::Rc, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap},
+    rc::Rc,
+    time::Duration,
+};
 
 use penfuzz_cc::abi::site_kind;
 use penfuzz_engine::{
@@ -110,8 +114,9 @@ fn rounded(x: f64, per_unit: f64) -> f64 {
 fn rerun(evaluator: &mut Evaluator, from: &Sources) -> Vec<Kept> {
     let mut runs = Vec::new();
     let count = evaluator.evaluations();
+    evaluator.arm_records(&from.scope.requested);
     for (file, bytes) in from.inputs {
-        let (ran, covers) = evaluator.record(&from.scope.requested, bytes);
+        let (ran, covers) = evaluator.run_recorded(bytes);
         if ran == RunStatus::Returned {
             runs.push(Kept { file: file.clone(), bytes: bytes.clone(), covers });
         }
@@ -199,12 +204,14 @@ fn sites(
     shrunk: &Shrunk,
 ) -> Vec<report::Site> {
     let target = Rc::clone(evaluator.target());
+    let first_tests = first_tests(tests);
     order
         .sites
         .iter()
         .enumerate()
         .map(|(i, (s, asked))| {
             let site = &target.sites[*s];
+            let outcomes = outcome_texts(site);
             report::Site {
                 function: target.functions[site.function].name.clone(),
                 file: site.file.clone(),
@@ -217,9 +224,10 @@ fn sites(
                     .iter()
                     .enumerate()
                     .map(|(j, k)| {
-                        let outcome = outcome_text(site, *k);
-                        let branch = branch(evaluator, from, site.first_branch + k, outcome, tests, shrunk, (i, j));
-                        report::Branch { met: met(evaluator, site, *k, shrunk), ..branch }
+                        let test = first_tests.get(&(i, j)).copied();
+                        let branch = branch(evaluator, from, site.first_branch + k, test, shrunk);
+                        let outcome = outcomes[*k].clone();
+                        report::Branch { outcome, met: met(evaluator, site, *k, shrunk), ..branch }
                     })
                     .collect(),
                 distance_unit: unit_text(site.predicate).to_owned(),
@@ -228,14 +236,24 @@ fn sites(
         .collect()
 }
 
+/// The first test of each place that a test covers.
+fn first_tests(tests: &[Test]) -> HashMap<(usize, usize), &Test> {
+    let mut first = HashMap::new();
+    for test in tests {
+        for place in &test.covers {
+            first.entry(*place).or_insert(test);
+        }
+    }
+    first
+}
+
+/// What the report states of one branch, without the name of its outcome and the operands that a run met. `test` takes it.
 fn branch(
     evaluator: &Evaluator,
     from: &Sources,
     branch: usize,
-    outcome: String,
-    tests: &[Test],
+    test: Option<&Test>,
     shrunk: &Shrunk,
-    place: (usize, usize),
 ) -> report::Branch {
     let set = from.saturation;
     let function = evaluator.function();
@@ -251,9 +269,9 @@ fn branch(
     let covered = set.is_covered(branch);
     let closest = shrunk.closest.get(&(branch as u32)).filter(|_| !covered);
     let best_input = closest.map(|c| arguments(function, &c.bytes));
-    let covering = tests.iter().find(|t| covered && t.covers.contains(&place)).map(|t| t.args.clone());
+    let covering = test.filter(|_| covered).map(|t| t.args.clone());
     report::Branch {
-        outcome,
+        outcome: String::new(),
         status,
         evaluations: from.spent.and_then(|s| s.evaluations.get(branch).copied()).unwrap_or(0),
         covered_at: Some(evaluator.taken_at()[branch]).filter(|at| covered && *at > 0),
@@ -307,7 +325,24 @@ pub fn outcome_text(site: &Site, k: usize) -> String {
     if k == 0 {
         return "default".to_owned();
     }
-    let values: Vec<String> = site.cases.iter().filter(|(_, b)| *b == k).map(|(v, _)| v.to_string()).collect();
+    case_text(site.cases.iter().filter(|(_, b)| *b == k).map(|(v, _)| *v))
+}
+
+/// The names of all branches of a site, in an order of growth that is linear also for a `switch`.
+fn outcome_texts(site: &Site) -> Vec<String> {
+    if site.kind != site_kind::SWITCH {
+        return (0..site.n_branches).map(|k| outcome_text(site, k)).collect();
+    }
+    let mut values = vec![Vec::new(); site.n_branches];
+    for (value, k) in &site.cases {
+        values[*k].push(*value);
+    }
+    let text = |(k, values)| if k == 0 { "default".to_owned() } else { case_text(values) };
+    values.into_iter().enumerate().map(text).collect()
+}
+
+fn case_text(values: impl IntoIterator<Item = i64>) -> String {
+    let values: Vec<String> = values.into_iter().map(|v| v.to_string()).collect();
     format!("case {}", values.join(", "))
 }
 

@@ -174,6 +174,8 @@ struct Campaign<'a> {
     synced_generation: u64,
     state_written: f64,
     report_written: f64,
+    /// When the next report of the running campaign may be written, in seconds.
+    report_due: f64,
     shrinker: Shrinker,
     disk: Disk,
     imports: Option<import::Imports>,
@@ -242,6 +244,7 @@ impl<'a> Campaign<'a> {
             synced_generation: 0,
             state_written: 0.0,
             report_written: 0.0,
+            report_due: 0.0,
             shrinker: Shrinker::default(),
             disk: Disk::default(),
             imports,

@@ -56,8 +56,9 @@ pub fn write(options: &Options, dir: &Path, totals: Totals) -> Result<Report, Er
     evaluator.set_scope(&scope.sites);
     // The clients have warned if the system refuses it.
     let _ = hold.install();
+    evaluator.arm_records(&scope.branches);
     for (_, bytes) in &merged.inputs {
-        let (ran, hits) = evaluator.record(&scope.branches, bytes);
+        let (ran, hits) = evaluator.run_recorded(bytes);
         if ran == RunStatus::Returned {
             saturation.cover(&hits, false);
         }

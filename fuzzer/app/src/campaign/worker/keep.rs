@@ -29,6 +29,10 @@ const STATE_EVERY: f64 = 5.0;
 /// The same for the state after a worker was killed: what is not saved when the next one dies is lost.
 const STATE_AFTER_DEATH: f64 = 0.2;
 
+/// The time between two reports of a running campaign in units of the time that a report takes: where thousands of branches are
+/// covered, that is seconds.
+const REPORT_PAUSE: f64 = 20.0;
+
 impl Campaign<'_> {
     /// Notes new finds; when it is time, writes them to the disk and then updates the counters in the shared memory.
     pub(super) fn sync(&mut self, executor: &mut Executor, state: &State) -> Result<(), Error> {
@@ -192,7 +196,9 @@ impl Campaign<'_> {
     ) -> Result<io::Result<()>, Error> {
         self.write_afl(stop, executor.evaluator().evaluations(), state)?;
         let saturation = state.metadata::<Saturation>()?;
-        if self.place.farm.is_some() {
+        let begun = self.shm.seconds(self.begun);
+        let is_early = stop == StopReason::None && begun < self.report_due && !self.disk.is_failing();
+        if self.place.farm.is_some() || is_early {
             return Ok(Ok(()));
         }
         let sources = outcome::Sources {
@@ -210,6 +216,8 @@ impl Campaign<'_> {
         self.hold.come_back();
         let written = report::write_all(self.store.dir(), &report);
         self.shm.reporting.store(0, Ordering::Relaxed);
+        let ended = self.shm.seconds(self.begun);
+        self.report_due = ended + REPORT_PAUSE * (ended - begun);
         Ok(written)
     }
 }

@@ -161,8 +161,18 @@ impl Evaluator {
 
     /// Runs one input and returns those of these `branches` that it takes; there is one flag per branch of the target.
     pub fn record(&mut self, branches: &[bool], bytes: &[u8]) -> (RunStatus, Vec<u32>) {
+        self.arm_records(branches);
+        self.run_recorded(bytes)
+    }
+
+    /// Records these `branches` from now on and nothing else; there is one flag per branch of the target.
+    pub fn arm_records(&mut self, branches: &[bool]) {
         self.set_metric(metric::ULP, u64::MAX);
         self.arm(|b| if branches[b] { action::RECORD } else { 0 });
+    }
+
+    /// Runs one input and returns the recorded branches that it takes.
+    pub fn run_recorded(&mut self, bytes: &[u8]) -> (RunStatus, Vec<u32>) {
         let ran = self.run(bytes);
         let mut hits = Vec::new();
         self.take_hits(&mut hits);
