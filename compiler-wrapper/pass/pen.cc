@@ -25,6 +25,7 @@
 #include "hook.cc"
 #include "operation.cc"
 #include "plan.cc"
+#include "references.cc"
 #include "shadow.cc"
 #include "signature.cc"
 #include "straighten.cc"
@@ -34,7 +35,7 @@ using namespace llvm;
 
 namespace pen {
 
-static bool isInstrumented(const Function &F) {
+bool isInstrumented(const Function &F) {
   return !F.isDeclaration() && !F.hasAvailableExternallyLinkage() && !F.hasFnAttribute(Attribute::Naked) &&
          !F.hasFnAttribute(Attribute::NoSanitizeCoverage) && !F.hasFnAttribute(Attribute::DisableSanitizerInstrumentation) &&
          !F.getName().starts_with("__pen_") && !F.getName().starts_with("_GLOBAL__sub_I_") &&
@@ -69,6 +70,7 @@ public:
       straighten(*F);
       if (WithExceptions) splitMultiplyAdds(*F);
       Plans.push_back(planOf(*F));
+      Plans.back().Uses = referencesOf(*F);
       promote(*F, FAM);
       keepNoReturnCallsApart(*F);
       makeShadow(X, *F);
@@ -81,6 +83,7 @@ public:
       makeRecords(X, Plan, Compared, Actions, Used);
       FAM.invalidate(*Plan.F, PreservedAnalyses::none());
     }
+    makeVariableRecords(X, functionRecordType(X), Used);
     dropUnusedShadows(X);
     appendToCompilerUsed(M, Used);
     return PreservedAnalyses::none();

@@ -58,12 +58,19 @@ struct Edges {
   std::vector<unsigned> Lines; // ascending
 };
 
+// Functions and variables that a function or an initial value refers to.
+struct References {
+  std::vector<llvm::Function *> Functions;
+  std::vector<llvm::GlobalVariable *> Variables;
+};
+
 // What is read from a function before it is instrumented.
 struct FunctionPlan {
   llvm::Function *F = nullptr;
   std::vector<Site> Sites;
   std::vector<std::vector<Edges>> BranchEdges; // per site, per branch
   Edges Entry;
+  References Uses;
   std::vector<llvm::BasicBlock *> LoopHeaders;
   bool BurnsFuelAtEntry = false;
   llvm::SmallVector<std::string, 4> ParameterNames;
@@ -174,6 +181,20 @@ llvm::GlobalVariable *placed(Context &X, llvm::Function &F, llvm::Constant *Init
 llvm::GlobalVariable *makeActions(Context &X, const FunctionPlan &Plan);
 void makeRecords(Context &X, const FunctionPlan &Plan, llvm::ArrayRef<ComparedOperands> Compared, llvm::GlobalVariable *Actions,
                  llvm::SmallVectorImpl<llvm::GlobalValue *> &Used);
+
+// pen.cc: whether the pass puts hooks into F and gives it a record.
+bool isInstrumented(const llvm::Function &F);
+
+// tables.cc: the record of a function, its type, and a path as in the debug information.
+llvm::Constant *functionRecordOf(Context &X, llvm::Function &F, llvm::StructType *T);
+llvm::StructType *functionRecordType(Context &X);
+std::string pathOf(const llvm::DIFile *F);
+
+// references.cc: what a function refers to, read before it is instrumented; a struct pen_references; and the records of the
+// variables of the module.
+References referencesOf(const llvm::Function &F);
+llvm::Constant *makeReferences(Context &X, const References &R, llvm::StructType *FunctionType);
+void makeVariableRecords(Context &X, llvm::StructType *FunctionType, llvm::SmallVectorImpl<llvm::GlobalValue *> &Used);
 
 // signature.cc: the parameters as C declares them, and the thunk that decodes an input and calls the function.
 struct Parameter {

@@ -24,7 +24,7 @@ Constant *Context::array(ArrayRef<Constant *> Items) {
   return new GlobalVariable(M, A, true, GlobalValue::PrivateLinkage, ConstantArray::get(A, Items), "__pen_data");
 }
 
-static std::string pathOf(const DIFile *F) {
+std::string pathOf(const DIFile *F) {
   if (!F) return "";
   if (sys::path::is_absolute(F->getFilename()) || F->getDirectory().empty()) return F->getFilename().str();
   SmallString<256> Path(F->getDirectory());
@@ -54,9 +54,9 @@ GlobalVariable *makeActions(Context &X, const FunctionPlan &Plan) {
 static std::string recordName(const Function &F) { return ("__pen_function." + F.getName()).str(); }
 
 // The record of a function. For a function that is defined elsewhere, a weak reference: null if it is not instrumented there.
-static Constant *recordOf(Context &X, Function &F, StructType *T) {
+Constant *functionRecordOf(Context &X, Function &F, StructType *T) {
   if (GlobalVariable *Known = X.M.getNamedGlobal(recordName(F))) return Known;
-  bool IsElsewhere = F.isDeclaration() || F.hasAvailableExternallyLinkage();
+  bool IsElsewhere = !isInstrumented(F);
   auto Linkage = IsElsewhere ? GlobalValue::ExternalWeakLinkage : GlobalValue::ExternalLinkage;
   auto *G = new GlobalVariable(X.M, T, false, Linkage, nullptr, recordName(F));
   G->setVisibility(GlobalValue::HiddenVisibility);
@@ -68,7 +68,7 @@ static Constant *edgesOf(Context &X, ArrayRef<Edges> All, StructType *FunctionTy
   for (const Edges &E : All) {
     std::vector<Constant *> Next, Calls, Lines;
     for (unsigned N : E.Next) Next.push_back(X.u32(N));
-    for (Function *F : E.Calls) Calls.push_back(recordOf(X, *F, FunctionType));
+    for (Function *F : E.Calls) Calls.push_back(functionRecordOf(X, *F, FunctionType));
     for (unsigned L : E.Lines) Lines.push_back(X.u32(L));
     Record R(X.C,
              FIELD(pen_edges, next, X.array(Next)),
@@ -161,6 +161,7 @@ static auto functionRecord(Context &X, const FunctionPlan &Plan, Constant *Sites
                 FIELD(pen_function, floats, numbersOf(X, Plan.Floats)),
                 FIELD(pen_function, integers, numbersOf(X, Plan.Integers)),
                 FIELD(pen_function, result_type, X.text(S.ResultType)),
+                FIELD(pen_function, references, makeReferences(X, Plan.Uses, FT)),
                 FIELD(pen_function, n_params, S.Parameters.size()),
                 FIELD(pen_function, n_sites, Plan.Sites.size()),
                 FIELD(pen_function, n_floats, Plan.Floats.size()),
@@ -176,11 +177,13 @@ static auto functionRecord(Context &X, const FunctionPlan &Plan, Constant *Sites
 using FunctionRecord =
     decltype(functionRecord(std::declval<Context &>(), std::declval<const FunctionPlan &>(), nullptr, nullptr));
 
+StructType *functionRecordType(Context &X) { return FunctionRecord::type(X.C); }
+
 void makeRecords(Context &X, const FunctionPlan &Plan, ArrayRef<ComparedOperands> Compared, GlobalVariable *Actions,
                  SmallVectorImpl<GlobalValue *> &Used) {
   Function &F = *Plan.F;
   StructType *FT = FunctionRecord::type(X.C);
-  auto *Own = cast<GlobalVariable>(recordOf(X, F, FT));
+  auto *Own = cast<GlobalVariable>(functionRecordOf(X, F, FT));
   Constant *Sites = X.null();
   if (!Plan.Sites.empty()) {
     std::vector<Constant *> Items;

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define PEN_ABI_VERSION 4u
+#define PEN_ABI_VERSION 5u
 
 /* The bits of an action byte. There is one byte per branch: the fuzzer writes it, the hook obeys it.
  *
@@ -251,6 +251,35 @@ struct pen_param {
 
 struct pen_site;
 struct pen_function;
+struct pen_variable;
+
+/* What a function, or the initial value of a variable, refers to: functions, and variables that are not constants of the same
+ * translation unit. A record is null if what the name stands for is not instrumented. */
+struct pen_references {
+  const struct pen_function *const *functions;
+  const char *const *function_names;           /* as in the object file; n_functions */
+  const struct pen_variable *const *variables;
+  const char *const *variable_names;           /* likewise; n_variables */
+  uint32_t n_functions;
+  uint32_t n_variables;
+};
+
+enum pen_variable_flag {
+  PEN_VARIABLE_CONSTANT = 1,    /* never written; it may hold addresses of others */
+  PEN_VARIABLE_THREAD_LOCAL = 2 /* its address is null: it has one in each thread */
+};
+
+/* One per defined variable with static storage duration that is written or is visible to other translation units, in section
+ * "pen_variables". */
+struct pen_variable {
+  const char *name; /* as in the source */
+  const char *file;
+  void *address;
+  const struct pen_references *references; /* one: those of the initial value */
+  uint64_t size;                           /* bytes */
+  uint32_t line;
+  uint32_t flags;                          /* enum pen_variable_flag */
+};
 
 /* What control can reach from a branch, or from the entry of a function, before it passes another conditional. */
 struct pen_edges {
@@ -338,6 +367,7 @@ struct pen_function {
   const uint64_t *floats;        /* floating-point constants in the body, as bits of doubles, each once */
   const int64_t *integers;       /* integer constants in comparisons, switches and arithmetic, sign-extended, each once */
   const char *result_type;       /* as C writes it */
+  const struct pen_references *references; /* one */
   uint32_t n_params;
   uint32_t n_sites;
   uint32_t n_floats;

@@ -27,6 +27,7 @@ import target
 
 KEPT = ("queue", "crashes", "hangs")
 DISK_MB = 48
+INSIDE = "PENFUZZ_CHAOS_INSIDE"  # set once in a namespace of its own
 
 
 class Failure(Exception):
@@ -521,7 +522,26 @@ def main() -> int:
     parser.add_argument("--limit-mb", type=float, default=1500, help="most memory of all processes together")
     parser.add_argument("--hostile", action="store_true", help="attack the ports, with a hostile target")
     parser.add_argument("--work", default=None, help="where to work")
-    return run(parser.parse_args())
+    options = parser.parse_args()
+    if options.hostile:
+        enter_namespace()
+    return run(options)
+
+
+def enter_namespace():
+    """Goes on in a namespace of processes of its own: the hostile target tries to signal all processes that it sees."""
+    if os.environ.get(INSIDE):
+        return
+    command = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]
+    for rights in ([], ["--user", "--map-root-user"]):
+        try:
+            made = subprocess.run([*command, *rights, "true"], capture_output=True)
+        except FileNotFoundError:
+            break
+        if made.returncode == 0:
+            os.environ[INSIDE] = "1"
+            os.execvp(command[0], [*command, *rights, sys.executable, "-B", *sys.argv])
+    sys.exit("chaos.py: --hostile needs `unshare --pid`, so that a target that breaks out harms no other program")
 
 
 if __name__ == "__main__":

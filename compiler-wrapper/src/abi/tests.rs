@@ -40,9 +40,14 @@ fn structures(layout: &mut Layout) {
     structure!(layout, "pen_traced", Traced, "actions" actions "operands" operands "result" result "what" what "unused" unused);
     structure!(layout, "pen_function", Function,
         "name" name "symbol" symbol "file" file "address" address "call" call "params" params "sites" sites
-        "entry" entry "floats" floats "integers" integers "result_type" result_type "n_params" n_params
+        "entry" entry "floats" floats "integers" integers "result_type" result_type "references" references "n_params" n_params
         "n_sites" n_sites "n_floats" n_floats "n_integers" n_integers "result_kind" result_kind
         "input_size" input_size "line" line "is_static" is_static "output_size" output_size "unused" unused);
+    structure!(layout, "pen_references", References,
+        "functions" functions "function_names" function_names "variables" variables "variable_names" variable_names
+        "n_functions" n_functions "n_variables" n_variables);
+    structure!(layout, "pen_variable", Variable,
+        "name" name "file" file "address" address "references" references "size" size "line" line "flags" flags);
     structure!(layout, "pen_state", State,
         "r" r "fuel" fuel "metric" metric "hits" hits "n_improved" n_improved "last_branch" last_branch
         "outcomes" outcomes "best" best "improved" improved "coverage" coverage "stop" stop
@@ -110,6 +115,8 @@ fn constants(layout: &mut Layout) {
         ("PEN_STOP_EXIT", stop::EXIT),
         ("PEN_STOP_STRAYED", stop::STRAYED),
         ("PEN_CELL_BYTES", CELL_BYTES as u32),
+        ("PEN_VARIABLE_CONSTANT", variable_flag::CONSTANT),
+        ("PEN_VARIABLE_THREAD_LOCAL", variable_flag::THREAD_LOCAL),
         ("PEN_SINGLE", operation_flag::SINGLE),
         ("PEN_CONSTANT", operation_flag::CONSTANT),
         ("PEN_INTEGER_SHIFT", operation_flag::INTEGER_SHIFT),

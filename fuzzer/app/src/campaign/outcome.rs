@@ -9,7 +9,7 @@ use std::{
 use penfuzz_cc::abi::site_kind;
 use penfuzz_engine::{
     executor::{Evaluator, FaultKind, evaluator::RunStatus},
-    program::{Function, Site},
+    program::{Function, Site, state::Variable},
     saturation::{Saturation, Scope},
     stages::budget::Spent,
 };
@@ -17,7 +17,7 @@ use penfuzz_engine::{
 use super::{operands::met, options::Options, worker_shm::StopReason};
 use crate::{
     output::store::SavedState,
-    report::{self, Arg, Branches, Finding, Report, Signature, Status, Test, literal},
+    report::{self, Arg, Branches, Finding, Report, SharedVariable, Signature, Status, Test, literal},
     shrink::{Closest, Failing, Finds, Shrinker, Shrunk, cover::Kept},
 };
 
@@ -103,7 +103,16 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
         crashes: findings(from, &function, FaultKind::Crash, &shrunk),
         hangs: findings(from, &function, FaultKind::Hang, &shrunk),
         exceptions: None,
+        shared_state: shared_state(evaluator),
     }
+}
+
+/// The state that evaluations share, for a report.
+#[must_use]
+pub fn shared_state(evaluator: &Evaluator) -> Vec<SharedVariable> {
+    let shown =
+        |v: &Variable| SharedVariable { name: v.name.clone(), file: v.file.clone(), line: v.line, size: v.size };
+    evaluator.shared().variables().iter().map(shown).collect()
 }
 
 /// Rounds to a fraction of a unit: further digits mean nothing, and JSON readers differ in the last one.

@@ -61,6 +61,7 @@ pub fn report() -> Report {
         }],
         hangs: Vec::new(),
         source_hashes: BTreeMap::new(),
+        shared_state: Vec::new(),
         exceptions: None,
     }
 }

@@ -75,6 +75,23 @@ pub struct Report {
     /// Floating-point exceptions in detail; only in campaigns that search for them, at their end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exceptions: Option<Exceptions>,
+    /// Variables with static storage duration that the function can reach. Each evaluation begins with the values that they had when
+    /// the target was loaded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared_state: Vec<SharedVariable>,
+}
+
+/// A variable that keeps its value between two calls.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharedVariable {
+    /// Name in the source.
+    pub name: String,
+    /// Source file.
+    pub file: String,
+    /// Line of its definition; 0 if unknown.
+    pub line: u32,
+    /// Bytes.
+    pub size: u64,
 }
 
 /// A C prototype.

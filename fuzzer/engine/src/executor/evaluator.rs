@@ -24,6 +24,7 @@ use crate::{
     program::{
         Function, Target,
         function::{Call, Entry},
+        state::SharedState,
     },
 };
 
@@ -68,6 +69,8 @@ pub struct Evaluator {
     own_input: Vec<u8>,
     /// Result and pointees of the call, 16-byte cells.
     output: Cells,
+    /// What a run could leave for the next one.
+    shared: SharedState,
     outcomes: Vec<u8>,
     /// The branches whose byte in `outcomes` is set.
     taken: Vec<u32>,
@@ -141,6 +144,7 @@ impl Evaluator {
             input: core::ptr::null_mut(),
             own_input: vec![0; input_size.max(1)],
             output: Cells::new(f.output_size)?,
+            shared: SharedState::of(&target, f),
             outcomes: vec![0; n],
             taken: vec![0; n],
             best: vec![u64::MAX; n],
@@ -234,6 +238,12 @@ impl Evaluator {
         self.function
     }
 
+    /// What the runs share, and each finds as it was after loading.
+    #[must_use]
+    pub fn shared(&self) -> &SharedState {
+        &self.shared
+    }
+
     /// Bytes of an input.
     #[must_use]
     pub fn input_size(&self) -> usize {
@@ -269,6 +279,7 @@ impl Evaluator {
     /// The function at the point that `input` holds. Only what every evaluation needs is inline here.
     #[inline]
     fn run_thunk(&mut self, call: Call) -> RunStatus {
+        self.shared.restore();
         // SAFETY: the state is the target's own and nothing else borrows it; `output` has a cell per parameter and result.
         let returned = unsafe {
             *self.count = (*self.count).wrapping_add(1);
@@ -349,6 +360,7 @@ impl Evaluator {
             match self.entry {
                 Entry::Thunk(call) => return self.run_thunk(call),
                 Entry::Rounded(call) | Entry::Unflagged(call) => {
+                    self.shared.restore();
                     *self.count = (*self.count).wrapping_add(1);
                     (*self.state).r = self.r0;
                     (*self.state).fuel = self.fuel_cap;
@@ -358,6 +370,7 @@ impl Evaluator {
                     returned = guard::call_rounded(call, self.input, self.output.as_mut_ptr().cast(), mode);
                 }
                 Entry::Harness(harness) => {
+                    self.shared.restore();
                     *self.count = (*self.count).wrapping_add(1);
                     (*self.state).r = self.r0;
                     (*self.state).fuel = self.fuel_cap;

@@ -12,7 +12,8 @@ enum sandbox_refusal {
   SANDBOX_THREAD,      /* a thread */
   SANDBOX_PROGRAM,     /* another program in place of this one */
   SANDBOX_SIGNAL,      /* a signal to another process; `detail` is its number */
-  SANDBOX_STOP         /* a stop of the own process; `detail` is the signal's number */
+  SANDBOX_STOP,        /* a stop of the own process; `detail` is the signal's number */
+  SANDBOX_END          /* the end of the process, past the C library's functions; `detail` is the status */
 };
 
 struct sandbox_answer {

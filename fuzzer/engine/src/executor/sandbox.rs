@@ -112,6 +112,11 @@ pub fn refusal(refused: u64) -> String {
         2 => "starts a thread, which is refused".to_owned(),
         3 => "starts another program, which is refused".to_owned(),
         4 => format!("sends {} to another process, which is refused", signal_name(detail)),
+        6 => "ends the process".to_owned(),
         _ => format!("stops its process ({}), which is refused", signal_name(detail)),
     }
 }
+
+#[cfg(test)]
+#[path = "sandbox_tests.rs"]
+mod tests;

@@ -95,6 +95,7 @@ pub struct Function {
     pub has_rounding: bool,
     /// Its file reads the floating-point exception flags, or changes the environment.
     pub uses_environment: bool,
+    pub(super) record: *const abi::Function,
     pub(super) address: *const c_void,
     pub(super) call: Option<Call>,
 }
@@ -170,6 +171,7 @@ impl Function {
             integers: Vec::new(),
             has_rounding: false,
             uses_environment: false,
+            record: core::ptr::null(),
             address: core::ptr::null(),
             call: None,
         }

@@ -447,6 +447,7 @@ impl Reader<'_> {
                 integers: array(f.integers, f.n_integers).to_vec(),
                 has_rounding: false,
                 uses_environment: false,
+                record: core::ptr::from_ref(f),
                 address: f.address,
                 call: f.call,
             }

@@ -9,6 +9,7 @@ pub mod kind;
 pub mod load;
 pub mod rounding;
 pub mod select;
+pub mod state;
 
 pub use function::{Function, Parameter};
 pub use load::{Edges, Site, Target};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use penfuzz_app::{
-    campaign::outcome::{arguments, signature},
+    campaign::outcome::{arguments, shared_state, signature},
     console, outln,
     output::atomic,
     reach::{Answer, Query, spec::Names},
@@ -220,6 +220,7 @@ fn report(args: &Args, linked: &Linked, session: &ReplaySession, answer: &Answer
         branches: Branches { total: session.n_goals(), covered: taken.len(), ..Branches::default() },
         source_hashes: std::collections::BTreeMap::new(),
         exceptions: None,
+        shared_state: shared_state(&session.evaluator),
         evaluations: answer.evaluations,
         seconds: (answer.seconds * 1e6).round() / 1e6,
         evaluations_per_second: (answer.evaluations as f64 / answer.seconds.max(1e-6)).round(),

@@ -1,0 +1,129 @@
+//! State that a call leaves behind does not reach the next evaluation.
+
+use std::{path::Path, process::Command};
+
+use crate::support::{Dir, is_covered, pen_cc};
+
+/// Branches that a campaign covers, and all of them, for a C text.
+fn covered(text: &str, arguments: &str) -> (usize, usize) {
+    let dir = Dir::new();
+    let file = dir.file("subject.c", text);
+    covered_in(&dir, &file, arguments)
+}
+
+fn covered_in(dir: &Dir, target: &Path, arguments: &str) -> (usize, usize) {
+    dir.fuzz(target, &format!("--max-evals 200000 {arguments}")).exits(0);
+    let report = dir.report("out");
+    let taken = report.sites.iter().flat_map(|s| &s.branches).filter(|b| is_covered(b)).count();
+    assert_eq!(taken, report.branches.covered, "the branches and their number");
+    (report.branches.covered, report.branches.total)
+}
+
+/// In a fresh process `calls` is 1.
+#[test]
+fn a_counter_of_calls_is_1_in_each_evaluation() {
+    let text = "static int calls;
+                int subject(double x) { calls++; if (calls > 5 && x > 3) return 1; return 0; }";
+    assert_eq!(covered(text, ""), (1, 4));
+}
+
+#[test]
+fn a_function_static_variable_is_restored() {
+    let text = "double subject(double u) {
+                  static double state = 1.0;
+                  if (state > 100.0) return -1.0;
+                  state += u > 0.0 ? u : 0.0;
+                  if (state > 100.0) return 1.0;
+                  return state;
+                }";
+    assert_eq!(covered(text, ""), (5, 6));
+}
+
+/// The first call is the one that a test makes: the loop that fills the table runs, and `if (!ready)` is never false.
+#[test]
+fn a_table_that_is_filled_lazily_is_filled_in_each_evaluation() {
+    let text = "static int table[16], ready;
+                int subject(int x) {
+                  if (!ready) { for (int i = 0; i < 16; i++) table[i] = i * i; ready = 1; }
+                  return table[x & 15] == 49;
+                }";
+    assert_eq!(covered(text, ""), (3, 4));
+}
+
+#[test]
+fn thread_local_variables_are_restored() {
+    let text = "static _Thread_local int calls = 3;
+                int subject(int x) { if (++calls > 4) return x; return 0; }";
+    assert_eq!(covered(text, ""), (1, 2));
+}
+
+/// The variable is only reached through a table of functions, of which one gets its address from another variable.
+#[test]
+fn variables_behind_pointers_are_restored() {
+    let text = "static int hidden;
+                static int *const address = &hidden;
+                static int count(int x) { return (*address)++ + x * 0; }
+                static int (*const table[])(int) = {count};
+                int subject(unsigned n, int x) { if (table[n % 1](x) > 0) return 1; return 0; }";
+    assert_eq!(covered(text, ""), (1, 2));
+}
+
+/// What a constructor has stored in a pointer is followed, too.
+#[test]
+fn variables_that_a_constructor_stored_are_restored() {
+    let text = "static int hidden; static int *pointer;
+                __attribute__((constructor)) static void prepare(void) { pointer = &hidden; hidden = 7; }
+                int subject(int x) { if (++*pointer != 8) return x; return 0; }";
+    assert_eq!(covered(text, ""), (1, 2));
+}
+
+#[test]
+fn cxx_objects_of_functions_and_templates_are_restored() {
+    let dir = Dir::new();
+    let text = "struct counter { int n = 5; int next() { return ++n; } };
+                template <typename T> counter &shared() { static counter it; return it; }
+                static counter global;
+                extern \"C\" int subject(int x) {
+                  if (shared<int>().next() > 6) return 1;
+                  if (global.next() > 6) return 2;
+                  return x;
+                }";
+    let file = dir.file("subject.cc", text);
+    assert_eq!(covered_in(&dir, &file, "-f subject"), (2, 4));
+}
+
+/// Another translation unit, and one that pen-cc did not compile: of that nothing is known but the file's sections.
+#[test]
+fn variables_of_other_objects_are_restored() {
+    for compiler in [pen_cc(), "cc".into()] {
+        let dir = Dir::new();
+        dir.file("other.c", "static long calls; int more(int x) { return ++calls > 1 ? x : 0; }\n");
+        dir.file("subject.c", "int more(int); int subject(int x) { if (more(x) == 77) return 1; return 0; }\n");
+        dir.other(
+            Command::new(compiler)
+                .args(["-c", "-fPIC", "-g", "-O1", "other.c", "-o", "other.o"])
+                .current_dir(dir.path("")),
+        );
+        let link = ["-g", "subject.c", "other.o", "-o", "subject"];
+        dir.other(Command::new(pen_cc()).args(link).current_dir(dir.path("")));
+        assert_eq!(covered_in(&dir, &dir.path("subject"), "-f subject --scope function").0, 1);
+    }
+}
+
+/// Without state there is nothing to restore, and the report says which there is.
+#[test]
+fn the_report_lists_the_state() {
+    let dir = Dir::new();
+    let file = dir.file(
+        "subject.c",
+        "static int unused; static const int table[] = {1, 2};
+         static double last[3]; int touch(void) { return unused++; }
+         double subject(double x) { last[1] = x; return x > last[2] ? table[0] : table[1]; }
+         double pure(double x) { return x > 2.0 ? table[0] : 0.0; }",
+    );
+    dir.penfuzz("-f subject --max-evals 1000 -o with").arg(&file).exits(0);
+    let listed: Vec<_> = dir.report("with").shared_state.iter().map(|v| (v.name.clone(), v.size, v.line)).collect();
+    assert_eq!(listed, [("last".to_owned(), 24, 2)]);
+    dir.penfuzz("-f pure --max-evals 1000 -o without").arg(&file).exits(0);
+    assert!(dir.report("without").shared_state.is_empty());
+}
