@@ -212,3 +212,18 @@ fn a_constructor_that_forks() {
     let run = dir.fuzz(&file, "--function hostile --max-time 20s").exits(0);
     expect_covered(&run, &dir.report("out"));
 }
+
+/// What replays the inputs of a campaign is as safe from the target as the campaign.
+#[test]
+fn other_commands_refuse_the_same() {
+    let dir = Dir::new();
+    let file = target(&dir, "", "kill(getppid(), SIGTERM);", "alarm(1);");
+    dir.fuzz(&file, "--max-time 20s").exits(3);
+    let again = dir.penfuzz("triage out").exits(0);
+    again.says("sends SIGTERM to another process");
+    dir.penfuzz("cmin out -o min").exits(0);
+    let crash = dir.files("out/crashes").into_keys().next().expect("the crash was kept");
+    let line = line_of(&file, "kill(getppid()");
+    dir.penfuzz("tmin").arg(&file).arg(dir.path("out/crashes").join(crash)).exits(0);
+    dir.penfuzz("reach --max-evals 2000000").arg(&file).args(&format!("--path {}:T", line - 1)).exits(0);
+}

@@ -13,6 +13,7 @@ use penfuzz_engine::{
         Evaluator, Fault,
         evaluator::{Limits, RunStatus},
         guard,
+        sandbox::Allow,
     },
     program::{Rounding, Target, build::Recipe, select},
     saturation::{Goals, Scope, ScopeKind},
@@ -104,7 +105,7 @@ impl ReplaySession {
             return Err(at(&manifest.linked, "is the target of this campaign and is gone; link it again with pen-cc"));
         }
         if manifest.is_linked() {
-            return Self::load(&manifest.linked, subject);
+            return Self::load(&manifest.linked, subject).map(|session| session.allowing(&manifest.allow));
         }
         let recipe = Recipe {
             sources: manifest.sources.clone(),
@@ -113,7 +114,12 @@ impl ReplaySession {
             san_cov: false,
             exceptions: manifest.goals.are_exceptions(),
         };
-        Self::load(&build(&recipe)?, subject)
+        Self::load(&build(&recipe)?, subject).map(|session| session.allowing(&manifest.allow))
+    }
+
+    fn allowing(mut self, allowed: &[Allow]) -> Self {
+        self.evaluator.allow(allowed);
+        self
     }
 
     /// The warning when the target is not that of the campaign any more.

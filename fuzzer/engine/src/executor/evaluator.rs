@@ -7,10 +7,11 @@ mod arming;
 mod memory;
 mod near;
 mod path;
+mod processes;
 mod trace;
 mod watch;
 
-use std::{collections::HashSet, rc::Rc, time::Duration};
+use std::{collections::HashSet, rc::Rc};
 
 use penfuzz_cc::abi::{self, action};
 
@@ -18,6 +19,7 @@ use super::{
     cells::Cells,
     fault::{Fault, FaultReader},
     guard::{self, End},
+    sandbox::Allow,
 };
 use crate::{
     error::Error,
@@ -63,6 +65,7 @@ pub struct Evaluator {
     /// Fuel of an evaluation that may be cut short, at most `fuel`.
     fuel_cap: i64,
     memory: u64,
+    allowed: Vec<Allow>,
     input_size: usize,
     /// Where the point under evaluation lies; a supervisor may watch it.
     input: *mut u8,
@@ -140,6 +143,7 @@ impl Evaluator {
             fuel: limits.fuel,
             fuel_cap: limits.fuel,
             memory: limits.memory,
+            allowed: Vec::new(),
             input_size,
             input: core::ptr::null_mut(),
             own_input: vec![0; input_size.max(1)],
@@ -195,29 +199,6 @@ impl Evaluator {
             state.lead = self.lead.as_ptr();
             state.stop = Some(guard::guard_stop);
         }
-    }
-
-    /// Lets points be written to `input`, evaluations be counted at `count` and finds be noted in `journal` instead, so that
-    /// another process can see the point that killed this one, and what was found before.
-    ///
-    /// # Safety
-    /// `input` must have room for [`Evaluator::input_size`] bytes, and all be good as long as this evaluator is used.
-    pub unsafe fn show_to_supervisor(&mut self, input: *mut u8, count: *mut u64, journal: Journal) {
-        self.input = input;
-        self.count = count;
-        self.journal = Some(journal);
-    }
-
-    /// For a child process that was forked off: what it evaluates is not seen, counted or noted by anybody else, and may take
-    /// `timeout`.
-    ///
-    /// # Errors
-    /// When the guard cannot be installed.
-    pub fn on_its_own(&mut self, timeout: Duration) -> Result<(), Error> {
-        self.input = self.own_input.as_mut_ptr();
-        self.count = self.own_count;
-        self.journal = None;
-        guard::install_in_child(timeout, self.memory)
     }
 
     /// The target.

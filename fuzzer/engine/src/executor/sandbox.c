@@ -322,6 +322,9 @@ static const uint32_t trapped[] = {
 /* Calls that are not in the list are let pass before an argument is looked at: the kernel remembers those and runs the filter
  * for them no more. */
 int sandbox_install(int allow_network) {
+  /* A second filter would ask for another number. A forked process has its parent's. */
+  static int is_installed;
+  if (is_installed) return 0;
   static struct sock_filter code[FIXED + N_TRAPPED + TAIL];
   const size_t n_trapped = allow_network ? N_TRAPPED - N_NETWORK : N_TRAPPED;
   _Static_assert(N_TRAPPED + TAIL < 256, "a jump of the filter goes 255 instructions far at most");
@@ -342,5 +345,7 @@ int sandbox_install(int allow_network) {
   code[n++] = (struct sock_filter)RETURN(SECCOMP_RET_ALLOW);
   struct sock_fprog program = {(unsigned short)n, code};
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) return errno;
-  return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) ? errno : 0;
+  if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program)) return errno;
+  is_installed = 1;
+  return 0;
 }

@@ -39,7 +39,8 @@ uint64_t sandbox_mask(void);
 /* Files that the target cannot close, one bit for each descriptor below 1024. */
 extern uint64_t sandbox_files[16];
 
-/* Installs the filter for the calling thread and what it forks; `allow_network` leaves sockets alone. Returns 0 or an errno. */
+/* Installs the filter for the calling thread and what it forks; `allow_network` leaves sockets alone. Does
+ * nothing when there is one. Returns 0 or an errno. */
 int sandbox_install(int allow_network);
 
 #endif

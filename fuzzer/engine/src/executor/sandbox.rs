@@ -82,6 +82,14 @@ impl Sandbox {
         }
     }
 
+    /// For a child process that only evaluates: keeps all open files open but the standard streams, and does nothing when the child
+    /// has inherited a filter. On an error the target is not contained.
+    pub(super) fn install_in_child(allowed: &[Allow]) {
+        let none = BTreeSet::new();
+        let all = Self { allowed: allowed.to_vec(), before: none.clone(), of_target: none, home: None };
+        let _ = all.install();
+    }
+
     /// Returns to the directory of the start, from which the paths of the campaign are seen, and to the floating-point
     /// environment of the start: the target may have left both.
     pub fn come_back(&self) {
