@@ -42,11 +42,12 @@ pub struct Args {
 
 /// Runs the campaign, examines its finds by replay, and prints them.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
+    let goals = if args.inexact { Goals::InexactToo } else { Goals::Exceptions };
+    args.fuzz.ci.expect_usable(args.fuzz.output.as_deref(), goals)?;
     let target = args.fuzz.target.path()?;
     if classify(target)? == TargetKind::Linked {
         expect_operations(target)?;
     }
-    let goals = if args.inexact { Goals::InexactToo } else { Goals::Exceptions };
     let mut done = fuzz::campaign(&args.fuzz, goals)?;
     // This process has just run it.
     let campaign = Trusted::read(&done.dir, true)?;
@@ -56,7 +57,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     } else if !args.fuzz.quiet {
         console::out(&exceptions_text::text(&done.report, &done.dir, args.underflow));
     }
-    Ok(fuzz::outcome(&done))
+    fuzz::outcome(&args.fuzz, &done)
 }
 
 /// Time limit for loading a target, constructors included.

@@ -11,7 +11,7 @@ use penfuzz_app::{
     campaign::{self, Farm, Finished, Options, SearchKind},
     console,
     process::build::build,
-    report::{Report, json, summary},
+    report::{Report, format::share, json, junit::Campaign, summary},
     watch::Monitor,
 };
 use penfuzz_engine::{
@@ -29,6 +29,7 @@ use penfuzz_mutators::minimizer::MINIMIZERS;
 
 use super::{
     Outcome, choices,
+    ci::CiArgs,
     values::{self, Cores},
 };
 
@@ -109,7 +110,7 @@ pub struct Args {
 
     /// Output directory [default: penfuzz-out/TARGET.FUNCTION].
     #[arg(short, long, value_name = "DIR")]
-    output: Option<PathBuf>,
+    pub(super) output: Option<PathBuf>,
 
     /// Directory of seed inputs: raw bytes of the arguments, in order.
     #[arg(short, long, value_name = "SEEDS")]
@@ -178,6 +179,9 @@ pub struct Args {
     #[arg(long = "monitor", value_name = "KIND", value_parser = values::monitor)]
     monitors: Vec<Monitor>,
 
+    #[command(flatten)]
+    pub(super) ci: CiArgs,
+
     /// Print report.json on standard output instead of the summary.
     #[arg(long)]
     pub(super) json: bool,
@@ -243,19 +247,23 @@ pub(super) fn run_for(
     goals: Goals,
     text: impl FnOnce(&Report, &Path) -> String,
 ) -> Result<Outcome, Error> {
+    args.ci.expect_usable(args.output.as_deref(), goals)?;
     let done = campaign(args, goals)?;
     if args.json {
         console::out_json(&json::to_string(&done.report));
     } else if !args.quiet {
         console::out(&text(&done.report, &done.dir));
     }
-    Ok(outcome(&done))
+    outcome(args, &done)
 }
 
-/// Crashes and hangs make the exit status.
-pub(super) fn outcome(done: &Finished) -> Outcome {
-    let found = !done.report.crashes.is_empty() || !done.report.hangs.is_empty();
-    if found { Outcome::Found } else { Outcome::Fine }
+/// Writes the files for continuous integration. Coverage, crashes and hangs make the exit status.
+pub(super) fn outcome(args: &Args, done: &Finished) -> Result<Outcome, Error> {
+    let report = &done.report;
+    args.ci.write(&report.target, &[Campaign { name: &report.function, outcome: Ok(report) }])?;
+    let found = !report.crashes.is_empty() || !report.hangs.is_empty();
+    let covered = share(report.branches.covered, report.branches.total);
+    Ok(args.ci.outcome(covered, if found { Outcome::Found } else { Outcome::Fine }))
 }
 
 /// Runs a campaign that searches for `goals`.

@@ -2,6 +2,7 @@
 
 mod boundary;
 mod choices;
+mod ci;
 mod cmin;
 mod compare;
 mod exceptions;
@@ -21,7 +22,10 @@ mod values;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use penfuzz_app::{console, errln, output::trust::Untrusted};
+use penfuzz_app::{
+    console, errln,
+    output::{destination::Unusable, trust::Untrusted},
+};
 use penfuzz_engine::error::Error;
 
 /// How a command ended that succeeded.
@@ -31,6 +35,8 @@ enum Outcome {
     Fine,
     /// Crashes or hangs were found: exit status 3.
     Found,
+    /// Less is covered than `--fail-under` demands, with or without crashes and hangs: exit status 4.
+    Below,
 }
 
 #[derive(Debug, Parser)]
@@ -41,7 +47,7 @@ enum Outcome {
     long_about = "Covers the branches of numeric C and C++ code. For each branch that no input takes yet, penfuzz minimizes the distance of its condition; ordinary mutation runs beside it.\n\nTARGET is a C or C++ source file, LLVM bitcode, or a file linked by pen-cc. No harness is needed.",
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
-    after_help = "Exit status: 0 finished; 1 failed; 2 invalid arguments; 3 finished, with crashes or hangs found."
+    after_help = "Exit status: 0 finished; 1 failed; 2 invalid arguments; 3 finished, with crashes or hangs found; 4 finished, and less is covered than --fail-under demands (also when crashes or hangs were found)."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -111,9 +117,10 @@ pub fn main() -> ExitCode {
     end(match outcome {
         Ok(Outcome::Fine) => ExitCode::SUCCESS,
         Ok(Outcome::Found) => ExitCode::from(3),
+        Ok(Outcome::Below) => ExitCode::from(4),
         Err(e) => {
             print_error(&e);
-            if Untrusted::is_cause_of(&e) { ExitCode::from(2) } else { ExitCode::FAILURE }
+            if Untrusted::is_cause_of(&e) || Unusable::is_cause_of(&e) { ExitCode::from(2) } else { ExitCode::FAILURE }
         }
     })
 }

@@ -1,21 +1,23 @@
 //! `penfuzz suite SUITE.toml`: runs many targets and prints one table.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{ValueEnum, builder::PossibleValuesParser};
 use penfuzz_app::{
     campaign::SearchKind,
     console, errln,
     output::directory,
-    suite::{self, Passed},
+    report::{Report, json, junit::Campaign},
+    suite::{self, Passed, Row},
 };
 use penfuzz_engine::{
     error::Error,
     program::{Rounding, build::cache_directory},
+    saturation::Goals,
 };
 use penfuzz_mutators::minimizer::MINIMIZERS;
 
-use super::{Outcome, choices, values};
+use super::{Outcome, choices, ci::CiArgs, values};
 
 /// Tools that count branches besides penfuzz itself.
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -83,6 +85,9 @@ pub struct Args {
     #[arg(long)]
     resume: bool,
 
+    #[command(flatten)]
+    ci: CiArgs,
+
     /// Print suite.json (or exceptions.json) on standard output instead of the table.
     #[arg(long)]
     json: bool,
@@ -110,6 +115,8 @@ fn make_room(args: &Args) -> Result<(), Error> {
 
 /// Runs the suite.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
+    let goals = if args.exceptions { Goals::Exceptions } else { Goals::Branches };
+    args.ci.expect_usable(Some(&args.output), goals)?;
     let mut loaded = suite::load(&args.suite)?;
     if !args.only.is_empty() {
         suite::keep_only(std::slice::from_mut(&mut loaded), &args.only)?;
@@ -147,8 +154,28 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     } else {
         console::out(&console::all_shown(&report).table());
     }
+    if args.ci.has_files() {
+        let reports: Vec<_> = report.targets.iter().map(|row| read(&args.output, row)).collect();
+        let campaigns: Vec<_> = report
+            .targets
+            .iter()
+            .zip(&reports)
+            .map(|(row, read)| Campaign { name: &row.name, outcome: read.as_ref().map_err(String::as_str) })
+            .collect();
+        args.ci.write(&report.name, &campaigns)?;
+    }
     if report.totals.failed > 0 {
         return Err(Error::new(format!("{} targets of the suite failed; see the table", report.totals.failed)));
     }
-    Ok(if report.has_findings() { Outcome::Found } else { Outcome::Fine })
+    Ok(args.ci.outcome(report.mean_coverage, if report.has_findings() { Outcome::Found } else { Outcome::Fine }))
+}
+
+/// The report of a target, or why there is none.
+fn read(out: &Path, row: &Row) -> Result<Report, String> {
+    match &row.error {
+        // A referee's error alone leaves the report of the campaign valid.
+        Some(error) if row.has_failed() => return Err(error.clone()),
+        _ => {}
+    }
+    json::read(&out.join(&row.name).join(json::FILE)).map_err(|e| e.to_string())
 }

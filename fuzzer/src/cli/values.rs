@@ -39,6 +39,16 @@ fn usage(text: &str) -> String {
     format!("`{text}` is not a time; write for example 500ms, 30s, 5m or 2h")
 }
 
+/// A share in percent, from 0 to 100: `90`, `87.5`, `90%`.
+///
+/// # Errors
+/// The value is not one; the message has an example.
+pub fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>().ok();
+    let usage = || format!("`{text}` is not a share in percent, from 0 to 100; write for example 90 or 87.5");
+    number.filter(|n| (0.0..=100.0).contains(n)).ok_or_else(usage)
+}
+
 /// An amount of memory: `512M`, `2G`, or bytes.
 ///
 /// # Errors
@@ -125,6 +135,17 @@ mod tests {
     fn absurd_durations_are_refused() {
         for text in ["", "s", "-1s", "0", "1x", "nan", "inf", "1e99"] {
             assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn shares_are_from_0_to_100() {
+        assert_eq!(
+            (percent("90"), percent("87.5%"), percent("0"), percent("100")),
+            (Ok(90.0), Ok(87.5), Ok(0.0), Ok(100.0))
+        );
+        for text in ["", "%", "-1", "100.1", "nan", "inf", "9x", "0.9.1"] {
+            assert!(percent(text).is_err(), "{text}");
         }
     }
 

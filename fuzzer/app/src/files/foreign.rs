@@ -101,7 +101,7 @@ pub fn names(dir: &Path) -> io::Result<Vec<OsString>> {
     Ok(names)
 }
 
-pub(super) fn check(about: &Metadata) -> io::Result<()> {
+pub(crate) fn check(about: &Metadata) -> io::Result<()> {
     let found = about.file_type();
     match () {
         () if found.is_file() => Ok(()),

@@ -31,6 +31,15 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     done.map_err(|e| explain(e, path))
 }
 
+/// Can a file be made beside `path`? Makes a temporary one there and deletes it.
+///
+/// # Errors
+/// Those of the file system, without the path.
+pub fn try_directory_of(path: &Path) -> io::Result<()> {
+    let (temporary, _) = create_temporary(directory_of(path))?;
+    fs::remove_file(temporary)
+}
+
 /// Replaces several files by new content, durably. All are written before the first is flushed, so a group costs little more
 /// than one file.
 ///

@@ -22,7 +22,7 @@ pub const ASIDE: &str = "set-aside";
 pub const TESTS: &str = "tests";
 
 /// All other files that a campaign makes in its output directory.
-pub const FILES: [&str; 11] = [
+pub const FILES: [&str; 12] = [
     LOCK,
     STATE,
     STATE_ASIDE,
@@ -31,6 +31,7 @@ pub const FILES: [&str; 11] = [
     "report.json",
     "report.html",
     "coverage.lcov",
+    "coverage.xml",
     "fuzzer_setup",
     "fuzzer_stats",
     "plot_data",

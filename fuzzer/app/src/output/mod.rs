@@ -2,6 +2,7 @@
 
 pub mod afl_files;
 pub mod atomic;
+pub mod destination;
 pub mod directory;
 pub mod fingerprint;
 pub mod layout;

@@ -11,6 +11,8 @@ pub const JSON: &str = "report.json";
 pub const HTML: &str = "report.html";
 /// Branch coverage for other tools; campaigns for other goals have none.
 pub const LCOV: &str = "coverage.lcov";
+/// The same as Cobertura writes it, for services that do not read the other format.
+pub const COBERTURA: &str = "coverage.xml";
 /// The directory of the test program.
 pub const TESTS: &str = "tests";
 

@@ -73,8 +73,9 @@ pub fn plural(n: usize, word: &str) -> String {
     if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") }
 }
 
-/// Text for HTML that is XML as well, in an element or between double quotes. XML allows no control characters but line
-/// break and tabulator: the others become blanks. Characters that would change the direction of text are shown as on the terminal.
+/// Text for XML and for HTML that is XML as well, in an element or between double quotes. XML allows no control characters but line
+/// break and tabulator, and neither U+FFFE nor U+FFFF: these become blanks. Characters that would change the direction of text are
+/// shown as on the terminal.
 #[must_use]
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -96,13 +97,31 @@ impl Escaper for Xml {
                 '>' => dest.write_str("&gt;")?,
                 '"' => dest.write_str("&quot;")?,
                 '\n' | '\t' => dest.write_char(c)?,
-                c if c.is_control() => dest.write_char(' ')?,
+                c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => dest.write_char(' ')?,
                 c if is_hidden(c) => write!(dest, "{}", c.escape_default())?,
                 c => dest.write_char(c)?,
             }
         }
         Ok(())
     }
+}
+
+/// A path as part of an address: RFC 3986, unreserved characters and `/` as they are, the others as `%` and two digits.
+#[must_use]
+pub fn uri(path: &str) -> String {
+    let mut out = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.extend(['%', digit(byte >> 4), digit(byte & 15)]);
+        }
+    }
+    out
+}
+
+fn digit(value: u8) -> char {
+    char::from_digit(u32::from(value), 16).unwrap_or('0').to_ascii_uppercase()
 }
 
 /// Text in a cell of a Markdown table: it neither ends the cell nor marks anything up.

@@ -15,6 +15,15 @@ use crate::console::shown;
 /// The tracefile: one record per source file, files by name, lines ascending.
 #[must_use]
 pub fn tracefile(report: &Report) -> String {
+    let mut out = String::new();
+    for (file, record) in &records(report) {
+        record.print(file, &mut out);
+    }
+    out
+}
+
+/// The counts of each source file, which other formats write as well.
+pub(super) fn records(report: &Report) -> BTreeMap<&str, Record> {
     let mut files: BTreeMap<&str, Record> = BTreeMap::new();
     let signature = &report.signature;
     if !signature.file.is_empty() {
@@ -25,11 +34,7 @@ pub fn tracefile(report: &Report) -> String {
     for (site, counts) in report.sites.iter().zip(&taken).filter(|(site, _)| !site.file.is_empty()) {
         files.entry(&site.file).or_default().add(site, counts);
     }
-    let mut out = String::new();
-    for (file, record) in &files {
-        record.print(file, &mut out);
-    }
-    out
+    files
 }
 
 /// For each branch of each site, the number of emitted tests that pass it; at least 1 when it is covered.
@@ -53,13 +58,13 @@ fn taken_by_tests(report: &Report) -> Vec<Vec<usize>> {
 
 /// The record of one source file.
 #[derive(Default)]
-struct Record {
-    /// Name to line and count of calls.
-    functions: BTreeMap<String, (u32, usize)>,
+pub(super) struct Record {
+    /// Name, as it is shown, to line and count of calls.
+    pub functions: BTreeMap<String, (u32, usize)>,
     /// Line to one entry per site on it, each the counts of its branches.
-    branches: BTreeMap<u32, Vec<Vec<usize>>>,
+    pub branches: BTreeMap<u32, Vec<Vec<usize>>>,
     /// Line to count.
-    lines: BTreeMap<u32, usize>,
+    pub lines: BTreeMap<u32, usize>,
 }
 
 impl Record {

@@ -5,8 +5,11 @@
 //! | --- | --- | --- |
 //! | `report.json` | [`json`] | programs; everything else can be derived from it |
 //! | `coverage.lcov` | [`lcov`] | `genhtml`, editors, coverage services; of campaigns for branches only |
+//! | `coverage.xml` | [`cobertura`] | continuous integration: GitLab, Jenkins, Azure; of campaigns for branches only |
 //! | `report.html` | [`html`] | people with a browser, also while the campaign runs |
 //! | `tests/test_FUNCTION.c` | [`unit_test`] | a C compiler; gcov |
+//! | `--junit FILE` | [`junit`] | continuous integration: tests, crashes and hangs |
+//! | `--sarif FILE` | [`sarif`] | GitHub's code scanning, editors: crashes, hangs, exceptions, unreached branches |
 //! | (terminal) | [`summary`], [`boundary`], [`exceptions_text`] | people |
 //!
 //! Imports run one way: texts and pages import the parts they share (`terminal`, `uncovered`, `sources`, `files`), these import
@@ -15,6 +18,7 @@
 mod arg;
 pub mod boundary;
 pub mod c_text;
+pub mod cobertura;
 #[cfg(any(test, feature = "test-support"))]
 pub mod example;
 pub mod exceptions;
@@ -24,10 +28,13 @@ pub mod format;
 pub mod history;
 pub mod html;
 pub mod json;
+pub mod junit;
 pub mod lcov;
 pub mod literal;
 mod model;
 mod nonsense;
+pub mod sarif;
+pub mod source_root;
 mod sources;
 pub mod summary;
 pub mod svg;
@@ -60,6 +67,8 @@ pub fn write_all(dir: &Path, report: &Report) -> io::Result<()> {
     atomic::write(&tests.join(unit_test::file_name(report)), unit_test::program(report).as_bytes())?;
     if report.goals.are_branches() {
         atomic::write(&dir.join(files::LCOV), lcov::tracefile(report).as_bytes())?;
+        let cobertura = cobertura::document(report, &source_root::SourceRoot::current());
+        atomic::write(&dir.join(files::COBERTURA), cobertura.as_bytes())?;
     }
     atomic::write(&dir.join(files::HTML), html::page(report, &history::read(dir)).as_bytes())?;
     // Last: a program that sees a new report.json finds the other files of the same state.
@@ -78,9 +87,9 @@ mod tests {
             write_all(&out, &example::report()).unwrap();
         }
         assert_eq!(json::read(&out.join("report.json")).unwrap(), example::report());
-        for file in ["coverage.lcov", "report.html", "tests/test_clamp.c"] {
+        for file in ["coverage.lcov", "coverage.xml", "report.html", "tests/test_clamp.c"] {
             assert!(out.join(file).is_file(), "{file} is missing");
         }
-        assert_eq!(fs::read_dir(&out).unwrap().count(), 4, "no temporary file may be left");
+        assert_eq!(fs::read_dir(&out).unwrap().count(), 5, "no temporary file may be left");
     }
 }

@@ -45,15 +45,34 @@ impl<'a> Sources<'a> {
         self.texts.entry(file).or_insert_with(read).as_deref()
     }
 
+    /// A line of a file, from 1, without the blanks around it; `None` when it is not known or empty.
+    pub fn line(&mut self, file: &'a str, line: u32) -> Option<&str> {
+        let text = self.text(file)?.lines().nth((line as usize).checked_sub(1)?)?;
+        Some(text.trim()).filter(|l| !l.is_empty())
+    }
+
     /// The source line of a site, cut after 60 characters; without its source, the kind of condition and its predicate.
     pub fn condition(&mut self, site: &'a Site) -> String {
-        let line = self.text(&site.file).and_then(|t| t.lines().nth((site.line as usize).checked_sub(1)?));
-        match line.map(str::trim).filter(|l| !l.is_empty()) {
-            Some(line) if line.chars().count() > LINE_WIDTH => line.chars().take(LINE_WIDTH - 1).chain(['…']).collect(),
-            Some(line) => line.to_owned(),
+        match self.line(&site.file, site.line) {
+            Some(line) => cut(line),
             None => format!("{} {}", site.kind, site.predicate).trim_end().to_owned(),
         }
     }
+}
+
+/// A source line, cut after 60 characters.
+pub(super) fn cut(line: &str) -> String {
+    if line.chars().count() > LINE_WIDTH {
+        return line.chars().take(LINE_WIDTH - 1).chain(['…']).collect();
+    }
+    line.to_owned()
+}
+
+/// File and line of a frame, `function (file:line)`; `None` for a frame of a library.
+pub(super) fn place(frame: &str) -> Option<(&str, u32)> {
+    let (_, inside) = frame.strip_suffix(')')?.rsplit_once(" (")?;
+    let (file, line) = inside.rsplit_once(':')?;
+    Some((file, line.parse().ok().filter(|line| *line > 0)?))
 }
 
 /// The hashes of the source files of these sites, for [`Report::source_hashes`]; files that cannot be read have none.
@@ -95,6 +114,14 @@ mod tests {
         std::fs::write(&file, "another text").unwrap();
         assert!(!shown(&report), "it has changed");
         assert_eq!(Sources::of(&report).condition(&report.sites[0]), "branch <");
+    }
+
+    #[test]
+    fn places_are_read_from_frames() {
+        assert_eq!(place("f(int) const (/src/a.c:12)"), Some(("/src/a.c", 12)));
+        for frame in ["libm.so.6+0x1", "f (a.c:0)", "f (a.c)", "f", "f (a.c:x)", ""] {
+            assert_eq!(place(frame), None, "{frame}");
+        }
     }
 
     #[test]

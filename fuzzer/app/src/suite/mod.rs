@@ -5,8 +5,8 @@
 //!                                   |                                              |
 //!                                   +----------- table <-------- referee (gcov) <--+
 //! ```
-//! Each target runs in a process of its own, so a target that ends its process costs one row and not the suite. `suite.json` is
-//! written again after every target: when the suite is killed, the finished targets are in it.
+//! Each target runs in a process of its own, so a target that ends its process costs one row and not the suite. `suite.json` and
+//! the page `report.html` are written again after every target: when the suite is killed, the finished targets are in it.
 
 pub mod child;
 pub mod config;
@@ -16,6 +16,7 @@ pub mod gcov;
 pub mod generate;
 pub mod object;
 pub mod outcome;
+pub mod page;
 pub mod recipe;
 pub mod referee;
 mod schedule;

@@ -141,7 +141,8 @@ impl Row {
     }
 
     /// The target itself failed (not only its referee): nothing was evaluated.
-    fn has_failed(&self) -> bool {
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
         self.error.is_some() && self.evaluations == 0 && self.branches.total == 0
     }
 }

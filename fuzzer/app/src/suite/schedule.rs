@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{
         Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -17,6 +17,7 @@ use super::{
     child::{Passed, run_child},
     config::{Suite, TargetSpec},
     outcome::{Row, SuiteReport},
+    page,
     referee::{self, differences, judge},
 };
 use crate::{
@@ -126,7 +127,8 @@ struct Progress<'a> {
     name: &'a str,
     total: usize,
     quiet: bool,
-    file: PathBuf,
+    /// Output directory.
+    out: PathBuf,
     start: Instant,
     /// By the target's index in the suite.
     rows: Mutex<BTreeMap<usize, Row>>,
@@ -138,7 +140,7 @@ impl<'a> Progress<'a> {
             name: &suite.name,
             total: suite.targets.len(),
             quiet: options.quiet,
-            file: options.out.join(FILE),
+            out: options.out.clone(),
             start: Instant::now(),
             rows: Mutex::default(),
         }
@@ -151,12 +153,19 @@ impl<'a> Progress<'a> {
         }
         rows.insert(index, row);
         // If writing still fails at the end, `save` reports it.
-        let _ = write(&self.file, &self.report(&rows));
+        let _ = self.write(&self.report(&rows));
+    }
+
+    fn write(&self, report: &SuiteReport) -> Result<()> {
+        atomic::write(&self.out.join(page::FILE), page::page(report, self.total).as_bytes())
+            // Last: a program that sees a new suite.json finds the page of the same state.
+            .and_then(|()| atomic::write(&self.out.join(FILE), report.to_json().as_bytes()))
+            .map_err(Error::from_source)
     }
 
     fn save(&self) -> Result<SuiteReport> {
         let report = self.report(&self.lock());
-        write(&self.file, &report)?;
+        self.write(&report)?;
         Ok(report)
     }
 
@@ -169,10 +178,6 @@ impl<'a> Progress<'a> {
         let rows = rows.values().cloned().collect();
         SuiteReport::new(self.name, rows, self.start.elapsed().as_secs_f64(), interrupts::requested())
     }
-}
-
-fn write(path: &Path, report: &SuiteReport) -> Result<()> {
-    atomic::write(path, report.to_json().as_bytes()).map_err(Error::from_source)
 }
 
 #[cfg(test)]

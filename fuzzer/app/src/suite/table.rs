@@ -63,9 +63,10 @@ impl SuiteReport {
         out
     }
 
-    fn feet(&self, columns: &Columns) -> String {
+    /// The sums as a row.
+    pub(super) fn total_row(&self) -> Row {
         let t = &self.totals;
-        let total = Row {
+        Row {
             name: "total".to_owned(),
             goals: Goals::Branches,
             branches: t.branches,
@@ -80,8 +81,12 @@ impl SuiteReport {
             function: String::new(),
             tests: t.tests,
             differences: Vec::new(),
-        };
-        let mut out = columns.row(&total);
+        }
+    }
+
+    fn feet(&self, columns: &Columns) -> String {
+        let t = &self.totals;
+        let mut out = columns.row(&self.total_row());
         let _ = writeln!(
             out,
             "{}: mean branch coverage {:.2} % over {} functions{}, in {}{}",

@@ -1,0 +1,89 @@
+//! Options for continuous integration, shared by the commands that run campaigns.
+
+use std::path::{Path, PathBuf};
+
+use penfuzz_app::{
+    errln,
+    output::destination::{Destination, Unusable},
+    report::{
+        junit::{self, Campaign},
+        sarif,
+        source_root::SourceRoot,
+    },
+};
+use penfuzz_engine::{error::Error, saturation::Goals};
+
+use super::{Outcome, values};
+
+/// Options for continuous integration.
+#[derive(Debug, Clone, clap::Args)]
+pub struct CiArgs {
+    /// Exit with status 4 when less than this share of the branches is covered; of a suite, the mean over its functions.
+    #[arg(long, value_name = "PERCENT", value_parser = values::percent)]
+    fail_under: Option<f64>,
+
+    /// The file of `JUnit`.
+    #[arg(
+        long,
+        value_name = "FILE",
+        help = "Write the emitted tests, crashes and hangs as JUnit XML; an existing file is replaced"
+    )]
+    junit: Option<PathBuf>,
+
+    /// Write crashes, hangs, exceptions and unreached branches as SARIF 2.1.0; an existing file is replaced.
+    #[arg(long, value_name = "FILE")]
+    sarif: Option<PathBuf>,
+}
+
+impl CiArgs {
+    /// Finds out before a campaign what would prevent its files from being written at its end.
+    ///
+    /// # Errors
+    /// With the source [`Unusable`]: a file cannot be written; `--fail-under` without branches as goals.
+    pub fn expect_usable(&self, output: Option<&Path>, goals: Goals) -> Result<(), Error> {
+        if self.fail_under.is_some() && !goals.are_branches() {
+            let why = format!("--fail-under is about branches, and this command searches for {}", goals.name());
+            return Err(Error::from_source(Unusable(why)));
+        }
+        for (option, path) in [("--junit", &self.junit), ("--sarif", &self.sarif)] {
+            if let Some(path) = path {
+                Destination::check(option, path, output)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Are there files to write?
+    pub fn has_files(&self) -> bool {
+        self.junit.is_some() || self.sarif.is_some()
+    }
+
+    /// Writes the files on these campaigns; `name` is that of the suite, or of the target.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn write(&self, name: &str, campaigns: &[Campaign]) -> Result<(), Error> {
+        let root = SourceRoot::current();
+        if let Some(path) = &self.junit {
+            Destination::check("--junit", path, None)?.write(&junit::document(name, campaigns, &root))?;
+        }
+        if let Some(path) = &self.sarif {
+            let reports: Vec<_> = campaigns.iter().filter_map(|c| c.outcome.ok()).collect();
+            Destination::check("--sarif", path, None)?.write(&sarif::document(&reports, &root))?;
+        }
+        Ok(())
+    }
+
+    /// How a command ends whose campaigns covered this share in percent. Too little coverage outweighs crashes and hangs.
+    pub fn outcome(&self, covered: f64, otherwise: Outcome) -> Outcome {
+        match self.fail_under {
+            Some(least) if covered < least => {
+                // Rounded down: 89.996 is below 90 and must not read as 90.00.
+                let shown = (covered * 100.0).floor() / 100.0;
+                errln!("penfuzz: branch coverage {shown:.2} % is below --fail-under {least}");
+                Outcome::Below
+            }
+            _ => otherwise,
+        }
+    }
+}
