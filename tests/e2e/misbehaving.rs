@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use penfuzz_app::report::{Finding, Report};
+use penfuzz_app::report::{End, Finding, Report};
 
 use crate::support::{Dir, Run, fixture, line_of, open_branches};
 
@@ -114,18 +114,19 @@ fn abort() {
     .check();
 }
 
+/// An exit is a normal end.
 #[test]
 fn exit_call() {
-    Fault {
-        file: "exit_call.c",
-        function: "exit_call",
-        folder: "crashes",
-        reason: "exit(7)",
-        at: &["exit(7);"],
-        open: &[],
-        arguments: "",
-    }
-    .check();
+    let dir = Dir::new();
+    let run = dir.fuzz(fixture("exit_call.c"), "").exits(0);
+    let report = dir.report("out");
+    let ends: Vec<_> = report.tests.iter().filter_map(|t| t.ends).collect();
+    run.expect(ends == [End::Exit(7)], &format!("one test that ends by exit(7), are {ends:?}"));
+    run.expect(report.crashes.is_empty() && open_branches(&report).is_empty(), "no crash, and every branch covered");
+    let kept = report.tests.iter().find(|t| t.ends.is_some()).map(|t| t.file.clone()).unwrap_or_default();
+    run.expect(kept.starts_with("queue/"), &format!("the input is kept, is {kept}"));
+    let replayed = dir.penfuzz("replay").arg(fixture("exit_call.c")).arg(dir.path("out").join(kept)).exits(0);
+    replayed.expect(replayed.stdout.contains("  exit(7)\n"), "what the input does");
 }
 
 #[test]

@@ -164,6 +164,10 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = paper::N_ITER)]
     n_iter: u32,
 
+    /// Floats that a result of the emitted tests may be away from the campaign's; 0 means that all bits are equal.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    ulp: u64,
+
     /// Functions whose branches are goals [default: function; for LLVMFuzzerTestOneInput: all].
     #[arg(long, value_parser = choices::scope())]
     scope: Option<ScopeKind>,
@@ -291,6 +295,7 @@ pub(super) fn campaign(args: &Args, goals: Goals) -> Result<Finished, Error> {
         n_start: args.n_start,
         n_iter: args.n_iter,
         rounding: args.target.rounding,
+        ulp: args.ulp,
         goals,
         scope: args.scope,
         sync: args.sync.clone(),

@@ -130,6 +130,9 @@ fn replay(evaluator: &mut Evaluator, scope: &Scope, bytes: &[u8], path: bool) ->
         );
     }
     match evaluator.fault() {
+        None if evaluator.exit_status().is_some() => {
+            outln!("  exit({})", evaluator.exit_status().unwrap_or_default());
+        }
         Some(fault) => {
             outln!("  {} in {}", fault.reason, fault.place);
             for frame in &fault.stack {

@@ -10,6 +10,7 @@ pub mod operands;
 mod options;
 pub mod outcome;
 pub mod prepare;
+mod results;
 pub mod saved_state;
 pub mod supervisor;
 pub mod worker;

@@ -87,6 +87,8 @@ pub struct Options {
     pub n_iter: u32,
     /// Rounding modes that the function is called in.
     pub rounding: Rounding,
+    /// Floats that the results of a test may be away from those of the campaign.
+    pub ulp: u64,
     /// What is searched for.
     pub goals: Goals,
     /// Whose branches are goals.

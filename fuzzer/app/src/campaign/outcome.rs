@@ -14,7 +14,7 @@ use penfuzz_engine::{
     stages::budget::Spent,
 };
 
-use super::{operands::met, options::Options, worker_shm::StopReason};
+use super::{operands::met, options::Options, results, worker_shm::StopReason};
 use crate::{
     output::store::SavedState,
     report::{self, Arg, Branches, Finding, Report, SharedVariable, Signature, Status, Test, literal},
@@ -72,12 +72,17 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
     let function = evaluator.function().clone();
     let evaluations = from.saved.evaluations;
     let kept = rerun(evaluator, from);
+    let any = kept.first().cloned();
     let finds = finds(evaluator, from, kept);
     let time = if from.stop == StopReason::None { TIME_RUNNING } else { TIME_AT_END };
-    let shrunk = shrinker.shrink(evaluator, &finds, time);
+    let mut shrunk = shrinker.shrink(evaluator, &finds, time);
     let order = source_order(evaluator, from.scope);
-    let tests = tests(&shrunk, &function, &order);
     let (total, covered, saturated, given_up) = from.saturation.counts();
+    if total == 0 && shrunk.tests.is_empty() {
+        // No branch chooses among the inputs of a function without one.
+        shrunk.tests.extend(any);
+    }
+    let tests = tests(evaluator, from, &shrunk, &order);
     let seconds = rounded(from.saved.seconds, 1e6);
     let sites = sites(evaluator, from, &order, &tests, &shrunk);
     Report {
@@ -92,7 +97,15 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
         search: from.options.search.name().to_owned(),
         rounding: from.options.rounding,
         goals: from.options.goals,
-        branches: Branches { total, covered, saturated, given_up, proved_unreachable: 0 },
+        ulp: from.options.ulp,
+        branches: Branches {
+            total,
+            covered,
+            covered_by_crash_only: from.saturation.covered_by_crash_only(),
+            saturated,
+            given_up,
+            proved_unreachable: 0,
+        },
         evaluations,
         seconds,
         evaluations_per_second: if seconds > 0.0 { rounded(evaluations as f64 / seconds, 10.0) } else { 0.0 },
@@ -171,13 +184,19 @@ fn finds(evaluator: &Evaluator, from: &Sources, kept: Vec<Kept>) -> Finds {
     Finds { kept, goals: from.scope.requested.clone(), closest: closest.collect(), faults: faults.collect(), uncovered }
 }
 
-fn tests(shrunk: &Shrunk, function: &Function, order: &Order) -> Vec<Test> {
+/// The emitted tests with what the function does for each: two more evaluations, which are not counted.
+fn tests(evaluator: &mut Evaluator, from: &Sources, shrunk: &Shrunk, order: &Order) -> Vec<Test> {
+    let count = evaluator.evaluations();
+    evaluator.arm_records(&from.scope.requested);
     let test = |kept: &Kept| Test {
         file: kept.file.clone(),
-        args: arguments(function, &kept.bytes),
+        args: arguments(evaluator.function(), &kept.bytes),
         covers: kept.covers.iter().filter_map(|b| order.place.get(b).copied()).collect(),
+        ..results::of(evaluator, &kept.bytes)
     };
-    shrunk.tests.iter().map(test).collect()
+    let tests = shrunk.tests.iter().map(test).collect();
+    evaluator.set_evaluations(count);
+    tests
 }
 
 /// The prototype of a function for a report.

@@ -123,6 +123,7 @@ impl Manifest {
             n_start: paper::N_START,
             n_iter: paper::N_ITER,
             rounding: self.rounding,
+            ulp: 0,
             goals: self.goals,
             scope: Some(self.scope),
             sync: Vec::new(),

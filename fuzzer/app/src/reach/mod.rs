@@ -97,6 +97,8 @@ pub struct Confirmed {
     pub n_passes: usize,
     /// How it failed; `None` when it returned.
     pub fault: Option<Fault>,
+    /// The exit status, when it ended by `exit`.
+    pub exit: Option<u8>,
     /// The result as raw bits, when it returned.
     pub result: u64,
 }
@@ -299,7 +301,7 @@ fn record(evaluator: &mut Evaluator, counts: &[bool], bytes: &[u8], room: usize)
     let (ran, passes) = evaluator.passes(counts, bytes, room);
     let fault = if ran == RunStatus::Faulted { evaluator.fault() } else { None };
     let result = evaluator.output()[0] as u64;
-    Confirmed { passes: passes.branches, n_passes: passes.n, fault, result }
+    Confirmed { passes: passes.branches, n_passes: passes.n, fault, exit: evaluator.exit_status(), result }
 }
 
 /// A simpler input that takes the path and returns.

@@ -1,5 +1,5 @@
-//! A handmade report on a small function, for the tests of the formats: 8 branches by gcc's and clang's count, 7
-//! covered (one of them only by an input that aborts), 1 given up.
+//! A handmade report on a small function, for the tests of the formats: 8 branches by gcc's and clang's count, 6
+//! covered, 1 taken only by an input that aborts, 1 given up.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,15 @@ pub fn report() -> Report {
         search: "targeted".to_owned(),
         rounding: penfuzz_engine::program::Rounding::Nearest,
         goals: penfuzz_engine::saturation::Goals::Branches,
-        branches: Branches { total: 8, covered: 7, saturated: 6, given_up: 1, proved_unreachable: 0 },
+        ulp: 0,
+        branches: Branches {
+            total: 8,
+            covered: 6,
+            covered_by_crash_only: 1,
+            saturated: 6,
+            given_up: 1,
+            proved_unreachable: 0,
+        },
         evaluations: 123_456,
         seconds: 0.25,
         evaluations_per_second: 493_824.0,
@@ -138,6 +146,7 @@ fn tests() -> Vec<Test> {
         file: format!("queue/id:{id:06}"),
         args,
         covers: covers.to_vec(),
+        ..Test::default()
     };
     vec![
         test(0, args(0.25, 0), &[(0, 0)]),

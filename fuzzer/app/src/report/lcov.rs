@@ -1,7 +1,8 @@
 //! `coverage.lcov`: a tracefile of the branches in scope, for `genhtml --branch-coverage`, editors and services.
 //!
-//! Counts are numbers of emitted tests that pass a branch, not of evaluations; a branch that only inputs outside the
-//! emitted tests pass (those that crash) counts 1. Only lines that hold a site, and the first line of the function
+//! Counts are numbers of emitted tests that pass a branch, not of evaluations; a covered branch counts at least 1. A branch that
+//! only inputs that crash or hang take is not covered: it counts 0, and a comment behind its record (a line that begins with
+//! `#`, which readers skip) names it, as `# only by inputs that crash: BRDA:LINE,BLOCK,BRANCH`. Only lines that hold a site, and the first line of the function
 //! under test, are known: the others have no `DA` record. For other functions in scope, the line of the first site is
 //! given as the line of the definition. The format has no way to write a line break in a name: names are written as on the
 //! terminal.
@@ -27,20 +28,19 @@ pub(super) fn records(report: &Report) -> BTreeMap<&str, Record> {
     let mut files: BTreeMap<&str, Record> = BTreeMap::new();
     let signature = &report.signature;
     if !signature.file.is_empty() {
-        let called = report.tests.len().max(usize::from(!report.crashes.is_empty()));
-        files.entry(&signature.file).or_default().enter(&report.function, signature.line, called);
+        files.entry(&signature.file).or_default().enter(&report.function, signature.line, report.tests.len());
     }
     let taken = taken_by_tests(report);
     for (site, counts) in report.sites.iter().zip(&taken).filter(|(site, _)| !site.file.is_empty()) {
-        files.entry(&site.file).or_default().add(site, counts);
+        let crash_only = site.branches.iter().map(|b| b.status == Status::CoveredByCrash).collect();
+        files.entry(&site.file).or_default().add(site, counts, crash_only);
     }
     files
 }
 
 /// For each branch of each site, the number of emitted tests that pass it; at least 1 when it is covered.
 fn taken_by_tests(report: &Report) -> Vec<Vec<usize>> {
-    let covered =
-        |b: &Branch| usize::from(matches!(b.status, Status::Covered | Status::Saturated | Status::CoveredByCrash));
+    let covered = |b: &Branch| usize::from(matches!(b.status, Status::Covered | Status::Saturated));
     let floor = |site: &Site| site.branches.iter().map(covered).collect::<Vec<_>>();
     let mut counts: Vec<_> = report.sites.iter().map(|s| vec![0; s.branches.len()]).collect();
     for &(site, branch) in report.tests.iter().flat_map(|t| &t.covers) {
@@ -63,6 +63,8 @@ pub(super) struct Record {
     pub functions: BTreeMap<String, (u32, usize)>,
     /// Line to one entry per site on it, each the counts of its branches.
     pub branches: BTreeMap<u32, Vec<Vec<usize>>>,
+    /// The same, with a flag for each branch: only inputs that crash take it.
+    crash_only: BTreeMap<u32, Vec<Vec<bool>>>,
     /// Line to count.
     pub lines: BTreeMap<u32, usize>,
 }
@@ -80,12 +82,13 @@ impl Record {
         }
     }
 
-    fn add(&mut self, site: &Site, counts: &[usize]) {
+    fn add(&mut self, site: &Site, counts: &[usize], crash_only: Vec<bool>) {
         let passes: usize = counts.iter().sum();
         self.call(&site.function, site.line, passes);
         self.pass(site.line, passes);
         if site.line > 0 {
             self.branches.entry(site.line).or_default().push(counts.to_vec());
+            self.crash_only.entry(site.line).or_default().push(crash_only);
         }
     }
 
@@ -114,6 +117,13 @@ impl Record {
         }
         let all = || self.branches.values().flatten().flatten();
         let _ = writeln!(out, "BRF:{}\nBRH:{}", all().count(), all().filter(|count| **count > 0).count());
+        for (line, blocks) in &self.crash_only {
+            for (block, flags) in blocks.iter().enumerate() {
+                for branch in (0..flags.len()).filter(|k| flags[*k]) {
+                    let _ = writeln!(out, "# only by inputs that crash: BRDA:{line},{block},{branch}");
+                }
+            }
+        }
         for (line, count) in &self.lines {
             let _ = writeln!(out, "DA:{line},{count}");
         }
@@ -147,17 +157,18 @@ mod tests {
         FNH:1
         BRDA:5,0,0,1
         BRDA:5,0,1,2
-        BRDA:7,0,0,1
+        BRDA:7,0,0,0
         BRDA:7,0,1,2
         BRDA:9,0,0,1
         BRDA:9,0,1,1
         BRDA:9,1,0,0
         BRDA:9,1,1,1
         BRF:8
-        BRH:7
+        BRH:6
+        # only by inputs that crash: BRDA:7,0,0
         DA:3,3
         DA:5,3
-        DA:7,3
+        DA:7,2
         DA:9,2
         LF:4
         LH:4

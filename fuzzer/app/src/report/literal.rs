@@ -87,6 +87,21 @@ pub fn bytes(name: &str, data: &[u8]) -> Arg {
     }
 }
 
+/// A structure of unknown members as one argument: `hex` is a C array initializer of 64-bit words, `bits` the words in hex,
+/// `decimal` their number.
+#[must_use]
+pub fn words(name: &str, type_name: &str, words: &[u64]) -> Arg {
+    let items: Vec<_> = words.iter().map(|w| format!("{w:#x}ULL")).collect();
+    let digits: Vec<_> = words.iter().map(|w| format!("{w:#018x}")).collect();
+    Arg {
+        name: name.to_owned(),
+        type_name: type_name.to_owned(),
+        hex: format!("{{{}}}", items.join(", ")),
+        decimal: format!("{} words", words.len()),
+        bits: digits.join(" "),
+    }
+}
+
 /// A C literal that reproduces every bit of the value.
 #[must_use]
 pub fn c_literal(kind: Kind, bits: u64) -> String {

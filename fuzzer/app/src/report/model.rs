@@ -47,6 +47,9 @@ pub struct Report {
     /// The kind of goals.
     #[serde(default, skip_serializing_if = "Goals::are_branches")]
     pub goals: Goals,
+    /// How far a float may be from the one that a test expects, in floats between them (`--ulp`).
+    #[serde(default, skip_serializing_if = "is_zero_u64")]
+    pub ulp: u64,
     /// Branch counts.
     pub branches: Branches,
     /// Calls of the representing function.
@@ -138,6 +141,11 @@ fn is_zero(n: &usize) -> bool {
     *n == 0
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero_u64(n: &u64) -> bool {
+    *n == 0
+}
+
 impl Parameter {
     /// The callee fills it in: tests have no argument for it.
     #[must_use]
@@ -157,8 +165,11 @@ impl Parameter {
 pub struct Branches {
     /// All branches of all sites in scope, or the other goals of the campaign ([`Report::goals`]).
     pub total: usize,
-    /// Passed by some evaluation.
+    /// Taken by an input that ends normally: the function returns or calls `exit`. The emitted tests take all of them.
     pub covered: usize,
+    /// Taken only by inputs that crash or hang; not among `covered`.
+    #[serde(default)]
+    pub covered_by_crash_only: usize,
     /// Covered, and every descendant too (or given up): `CoverMe`, Def. 3.2.
     pub saturated: usize,
     /// Not covered after their search budget was spent.
@@ -254,8 +265,9 @@ pub enum Status {
     Uncovered,
 }
 
-/// One emitted test.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// One emitted test. The test program expects the results that are known; one that differs between two runs of the campaign's
+/// process is not.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Test {
     /// The kept input it was simplified from: a file in `queue/` (or `pending/`), relative to the output directory.
     pub file: String,
@@ -263,6 +275,26 @@ pub struct Test {
     pub args: Vec<Arg>,
     /// The branches it covers, as indices `[site, branch]` into `sites`.
     pub covers: Vec<(usize, usize)>,
+    /// How it ends the process; `None` when the function returns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends: Option<End>,
+    /// What the function returned: a scalar.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Arg>,
+    /// What it left behind its pointers, by the names of the parameters. A structure is one number of 64 bits after the other.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<Arg>,
+    /// `errno` behind the call, where the call set it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errno: Option<i32>,
+}
+
+/// A normal end of a test other than a return, which ends the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// By `exit`, `_exit`, `_Exit` or `quick_exit`; with the exit status that the parent process sees.
+    Exit(u8),
 }
 
 /// A crash or a hang.
@@ -270,7 +302,7 @@ pub struct Test {
 pub struct Finding {
     /// The input that found it: a file in `crashes/` or `hangs/`, relative to the output directory.
     pub file: String,
-    /// The fault: `SIGSEGV at 0x0`, `SIGABRT`, `exit(3)`, `out of fuel`, `no answer after 1 s`.
+    /// The fault: `SIGSEGV at 0x0`, `SIGABRT`, `out of fuel`, `no answer after 1 s`.
     pub reason: String,
     /// Where: `function (file:line)`, or `module+0xoffset`.
     pub place: String,

@@ -20,6 +20,7 @@ fn counts(report: &Report) -> Option<String> {
     let b = &report.branches;
     for (name, n) in [
         ("covered", b.covered),
+        ("covered_by_crash_only", b.covered_by_crash_only),
         ("saturated", b.saturated),
         ("given_up", b.given_up),
         ("proved_unreachable", b.proved_unreachable),

@@ -33,6 +33,9 @@ pub(super) fn stop_reason(report: &Report) -> String {
         "saturated" if report.branches.covered >= report.branches.total => {
             format!("every {} is {}", words.goal, words.done)
         }
+        "saturated" if report.branches.covered + report.branches.covered_by_crash_only >= report.branches.total => {
+            format!("every {} is {}, some only by inputs that crash", words.goal, words.done)
+        }
         "saturated" => format!("every {} is {} or given up", words.goal, words.done),
         "max-time" => "time limit (--max-time)".to_owned(),
         "max-evals" => "limit of evaluations (--max-evals)".to_owned(),
@@ -78,6 +81,8 @@ mod tests {
         assert_eq!(stop_reason(&report), "every branch is covered or given up");
         report.branches.covered = report.branches.total;
         assert_eq!(stop_reason(&report), "every branch is covered");
+        report.branches.covered -= report.branches.covered_by_crash_only;
+        assert_eq!(stop_reason(&report), "every branch is covered, some only by inputs that crash");
         report.branches = Branches::default();
         assert_eq!(stop_reason(&report), "nothing to search for");
         report.stop_reason = "interrupted".to_owned();

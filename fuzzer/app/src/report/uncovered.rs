@@ -21,9 +21,17 @@ pub(super) fn closest_first(report: &Report) -> Vec<(&Site, &Branch)> {
     open
 }
 
-/// `4 not covered: the search gave them up`, for the end of a headline; `None` when all is covered.
+/// `1 covered only by inputs that crash; 4 not covered: the search gave them up`, for the end of a headline; `None` when all is
+/// covered.
 pub(super) fn left(branches: &Branches, words: &Words) -> Option<String> {
-    let left = branches.total.saturating_sub(branches.covered);
+    let crash = (branches.covered_by_crash_only > 0)
+        .then(|| format!("{} {} only by inputs that crash", branches.covered_by_crash_only, words.done));
+    let parts: Vec<_> = crash.into_iter().chain(not_taken(branches, words)).collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+fn not_taken(branches: &Branches, words: &Words) -> Option<String> {
+    let left = branches.total.saturating_sub(branches.covered + branches.covered_by_crash_only);
     let given_up = branches.given_up.min(left);
     let what = match (left, given_up) {
         (0, _) => return None,
@@ -133,5 +141,10 @@ mod tests {
         assert_eq!(of(4, 4, Goals::Branches).unwrap(), "4 not covered: the search gave them up");
         assert_eq!(of(5, 2, Goals::Exceptions).unwrap(), "3 not raised: the search gave up 2, 1 still open");
         assert_eq!(of(7, 0, Goals::Boundaries).unwrap(), "1 not met: still open");
+        let crashed = Branches { total: 8, covered: 5, covered_by_crash_only: 2, ..Branches::default() };
+        let words = Words::of(Goals::Branches);
+        assert_eq!(left(&crashed, &words).unwrap(), "2 covered only by inputs that crash; 1 not covered: still open");
+        let all = Branches { covered: 6, ..crashed };
+        assert_eq!(left(&all, &words).unwrap(), "2 covered only by inputs that crash");
     }
 }

@@ -10,7 +10,18 @@
 //! A test whose arguments include a directed rounding mode calls the function in it and restores the default one before
 //! it prints anything.
 //!
-//! Inputs that crash or hang are listed in a comment at the end and not called.
+//! It is a regression test: it expects the results of the campaign ([`Test::result`], [`Test::outputs`], [`Test::errno`]), right or
+//! wrong. Floats are compared by their bits, or within [`Report::ulp`] floats of each other; a NaN equals every NaN. The exit
+//! status is 1 when an expectation fails.
+//!
+//! A test that ends the process by `exit` runs in a forked child, whose exit status is checked. gcov counts its branches:
+//! `exit` writes the counts itself, and the program has an `_exit` that calls `__gcov_dump`, which must be linked explicitly
+//! (`-u`), because a weak reference takes nothing out of an archive. Inputs that crash are expected failures: they run in a child,
+//! too, and must end by the same signal. gcov does not count theirs: a process that dies of a signal writes no counts, and those
+//! of a function that is left in the middle would make gcov infer wrong counts for other branches. So gcov's count is that of
+//! [`Branches::covered`](super::Branches::covered), without what only crashes cover.
+//!
+//! Hangs are listed in a comment at the end and not called, and so are crashes that end by no signal.
 
 mod calls;
 mod command;
@@ -51,33 +62,66 @@ pub fn includes_source(report: &Report) -> bool {
 pub fn program(report: &Report) -> String {
     let mut out = header(report);
     out.push_str(&prologue(report));
-    out.push('\n');
-    out.push_str(calls::HELPERS);
+    let _ = write!(out, "\n#define PENFUZZ_ULP {}ULL\n{}", report.ulp, calls::HELPERS);
+    if has_children(report) {
+        let _ = write!(out, "\n{}", calls::CHILDREN);
+    }
+    if has_exits(report) {
+        out.push_str(calls::EXITS);
+    }
     out.push_str("\nint main(void)\n{\n");
     for (index, test) in report.tests.iter().enumerate() {
         out.push_str(&calls::block(report, index + 1, test));
     }
+    let failing = report.crashes.iter().filter(|c| calls::is_expected(c));
+    for (index, finding) in failing.enumerate() {
+        out.push_str(&calls::failing_block(report, report.tests.len() + index + 1, finding));
+    }
     if report.tests.is_empty() {
         out.push_str("  puts(\"no test was emitted\");\n");
     }
-    out.push_str("  return 0;\n}\n");
-    for (title, findings) in [("Crashes", &report.crashes), ("Hangs", &report.hangs)] {
-        out.push_str(&not_called(report, title, findings));
-    }
+    out.push_str("  if (penfuzz_failures) printf(\"%d checks FAILED\\n\", penfuzz_failures);\n");
+    out.push_str("  return penfuzz_failures != 0;\n}\n");
+    let others: Vec<_> = report.crashes.iter().filter(|c| !calls::is_expected(c)).collect();
+    out.push_str(&not_called(report, "Crashes", &others));
+    out.push_str(&not_called(report, "Hangs", &report.hangs.iter().collect::<Vec<_>>()));
     out
+}
+
+/// Does a test end the process by `exit`?
+fn has_exits(report: &Report) -> bool {
+    report.tests.iter().any(|t| t.ends.is_some())
+}
+
+/// Does a call happen in a child process?
+fn has_children(report: &Report) -> bool {
+    has_exits(report) || report.crashes.iter().any(calls::is_expected)
+}
+
+/// Options of the linker, as gcc takes them, without which gcov loses what the program counts in children.
+#[must_use]
+pub fn coverage_options(report: &Report) -> &'static [&'static str] {
+    if has_children(report) { &["-Wl,-u,__gcov_dump,-u,__gcov_reset"] } else { &[] }
 }
 
 fn header(report: &Report) -> String {
     let (b, words) = (&report.branches, Words::of(report.goals));
+    let crash_only = match b.covered_by_crash_only {
+        0 => String::new(),
+        n => format!(
+            "\n * Only inputs that crash {} {n} more. They are at the end, as expected failures, and gcov does not count them.",
+            if report.goals.are_branches() { "cover" } else { words.done }
+        ),
+    };
     format!(
-        "/* Tests of {} ({}:{}), emitted by penfuzz (search {}, seed {}).\n * {} {} {} of {} {}. Build, run and \
-         see gcov's count:\n *\n *   {}\n */\n",
+        "/* Tests of {} ({}:{}), emitted by penfuzz (search {}, seed {}).\n * They {} {} of {} {}. Build, run and \
+         see gcov's count:\n *\n *   {}\n *{crash_only}\n * These are regression tests: they expect what the function did when \
+         penfuzz ran it, right or wrong.\n */\n",
         comment(&report.function),
         comment(&report.signature.file),
         report.signature.line,
         comment(&report.search),
         report.seed,
-        if report.crashes.is_empty() { "They" } else { "They and the crashes at the end" },
         words.done,
         b.covered,
         b.total,
@@ -92,7 +136,7 @@ pub fn is_byte_harness(report: &Report) -> bool {
     report.function == BYTE_HARNESS
 }
 
-fn not_called(report: &Report, title: &str, findings: &[Finding]) -> String {
+fn not_called(report: &Report, title: &str, findings: &[&Finding]) -> String {
     if findings.is_empty() {
         return String::new();
     }

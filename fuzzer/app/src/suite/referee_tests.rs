@@ -63,7 +63,7 @@ fn exceptions_of_cxx_are_no_branches() {
     );
     let (dir, mut report, file) = example_in(&source, "clamp.cc");
     report.signature.symbol = "_Z5clampdiPd".to_owned();
-    report.tests.push(crate::report::Test { file: String::new(), args: example::args(1.0, 7), covers: vec![] });
+    report.tests.push(crate::report::Test { args: example::args(1.0, 7), ..crate::report::Test::default() });
     let referee = judged(dir.path(), &report, &file, &[]).unwrap().referee;
     assert_eq!((referee.total, referee.covered), (8, 7));
 }

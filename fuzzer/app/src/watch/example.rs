@@ -35,7 +35,7 @@ pub fn farm() -> Snapshot {
         seconds_of_run: 65.5,
         stop_reason: "running".to_owned(),
         goals: penfuzz_engine::saturation::Goals::Branches,
-        branches: Branches { total: 20, covered: 17, saturated: 12, given_up: 1, proved_unreachable: 0 },
+        branches: Branches { total: 20, covered: 17, saturated: 12, given_up: 1, ..Branches::default() },
         evaluations: 123_456_789,
         evaluations_per_second: 654_321.0,
         kept: 15,

@@ -111,7 +111,7 @@ pub struct Evaluator {
 /// How one evaluation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunStatus {
-    /// The function returned.
+    /// The function returned, or ended the process by `exit`, which is a normal end too ([`Evaluator::exit_status`]).
     Returned,
     /// It did not; [`Evaluator::fault`] has the details.
     Faulted,
@@ -289,7 +289,19 @@ impl Evaluator {
         if self.has_stopped(abi::stop::STRAYED) {
             self.last_end = None;
         }
-        if self.last_end.is_some() { RunStatus::Faulted } else { RunStatus::Returned }
+        if self.last_end.is_some() && !self.has_stopped(abi::stop::EXIT) {
+            RunStatus::Faulted
+        } else {
+            RunStatus::Returned
+        }
+    }
+
+    /// The exit status of the last run, as the parent of the process would see it, when it ended by `exit`, `_exit`, `_Exit` or
+    /// `quick_exit`; `None` when the function returned or failed. Such a run has no result.
+    #[must_use]
+    pub fn exit_status(&self) -> Option<u8> {
+        // SAFETY: as in `run`.
+        self.has_stopped(abi::stop::EXIT).then(|| unsafe { (*self.state).exit_status } as u8)
     }
 
     fn is_cut_short(&self) -> bool {
@@ -422,15 +434,17 @@ impl Evaluator {
     /// The place of the fault of the last run, see [`Fault::key`].
     #[must_use]
     pub fn fault_key(&self) -> Option<u64> {
-        self.last_end.as_ref().map(|end| self.faults.key(end))
+        self.last_fault().map(|end| self.faults.key(end))
     }
 
     /// The fault of the last run.
     #[must_use]
     pub fn fault(&self) -> Option<Fault> {
-        // SAFETY: as in `run`.
-        let status = unsafe { (*self.state).exit_status };
-        self.last_end.as_ref().map(|end| self.faults.read(end, status))
+        self.last_fault().map(|end| self.faults.read(end))
+    }
+
+    fn last_fault(&self) -> Option<&End> {
+        self.last_end.as_ref().filter(|end| end.stop != abi::stop::EXIT)
     }
 
     /// Bytes that the last run left as result (first cell) and behind pointers (see [`crate::program::Parameter::cell`]).

@@ -24,7 +24,7 @@ pub use super::signals::signal_name;
 /// The directories in which findings lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FaultKind {
-    /// A signal, an abort, an exit.
+    /// A signal, an abort, an end of the process that cannot be intercepted.
     Crash,
     /// Fuel spent, or the alarm.
     Hang,
@@ -37,7 +37,7 @@ pub struct Fault {
     pub kind: FaultKind,
     /// Equal for faults at the same place.
     pub key: u64,
-    /// `SIGSEGV at address 0x0`, `exit(3)`, `out of fuel after …`.
+    /// `SIGSEGV at address 0x0`, `out of fuel after …`.
     pub reason: String,
     /// `function (file:line)`, or `module+0xoffset`.
     pub place: String,
@@ -60,7 +60,7 @@ struct FaultKey {
     callers: [u64; CALLERS],
 }
 
-/// Programs that abort or exit do so in one function for all their errors (an error handler, `assert`'s helper): its callers
+/// Programs that abort do so in one function for all their errors (an error handler, `assert`'s helper): its callers
 /// distinguish the errors.
 const CALLERS: usize = 2;
 
@@ -111,12 +111,12 @@ impl FaultReader {
 
     /// The fault in full: this looks up names.
     #[must_use]
-    pub fn read(&self, end: &End, exit_status: i64) -> Fault {
+    pub fn read(&self, end: &End) -> Fault {
         let (place, stack) = self.describe(end);
         Fault {
             kind: Self::kind(end),
             key: self.key(end),
-            reason: self.reason(end, exit_status),
+            reason: self.reason(end),
             place,
             stack,
             is_cheap: end.signal != libc::SIGALRM && end.stop != guard::STOP_MEMORY,
@@ -145,11 +145,7 @@ impl FaultReader {
         let anywhere = end.signal == libc::SIGALRM || end.stop == guard::STOP_MEMORY || is_overflow(end);
         let offset = if anywhere { self.symbols.function_of(address) } else { address };
         let mut callers = [0; CALLERS];
-        let skipped = match (end.signal, end.stop) {
-            (libc::SIGABRT, _) => 1,
-            (_, abi::stop::EXIT) => self.frames_of_runtime(end) + 1,
-            _ => usize::MAX,
-        };
+        let skipped = if end.signal == libc::SIGABRT { 1 } else { usize::MAX };
         for (caller, address) in callers.iter_mut().zip(self.addresses_in_target(end).skip(skipped)) {
             *caller = address;
         }
@@ -161,14 +157,9 @@ impl FaultReader {
         end.frames().filter_map(|f| self.symbols.inside(f.wrapping_sub(1)))
     }
 
-    /// Frames of the target between what stopped it and the code that called for it.
-    fn frames_of_runtime(&self, end: &End) -> usize {
-        end.frames().filter(|f| self.symbols.inside(*f).is_some()).take_while(|f| *f != end.place).count()
-    }
-
     /// The innermost address that lies in the target file, as an offset into it; 0 when there is none.
     fn address_in_target(&self, end: &End) -> u64 {
-        if matches!(end.stop, abi::stop::FUEL | abi::stop::EXIT) {
+        if end.stop == abi::stop::FUEL {
             return self.symbols.inside(end.place).map_or(0, |a| a - 1);
         }
         let called_from = || self.symbols.inside(end.caller.wrapping_sub(1)).filter(|_| module_of(end.place).is_none());
@@ -176,11 +167,10 @@ impl FaultReader {
         place.or_else(|| self.addresses_in_target(end).next()).or_else(called_from).unwrap_or(0)
     }
 
-    fn reason(&self, end: &End, exit_status: i64) -> String {
+    fn reason(&self, end: &End) -> String {
         match end.stop {
             abi::stop::FUEL => return format!("no end after {} loop iterations and calls", self.limits.fuel),
             guard::STOP_MEMORY => return format!("more than {} MiB of memory", self.limits.memory >> 20),
-            abi::stop::EXIT => return format!("exit({exit_status})"),
             guard::STOP_REFUSED => return sandbox::refusal(end.address),
             _ => {}
         }
@@ -192,7 +182,7 @@ impl FaultReader {
         }
     }
 
-    /// The place, and for an abort or an exit its callers.
+    /// The place, and for an abort its callers.
     fn location(&self, end: &End) -> String {
         let mut location = self.symbols.describe(self.address_in_target(end));
         for caller in self.place(end).callers.into_iter().filter(|c| *c != 0 && !self.symbols.is_thunk(*c)) {

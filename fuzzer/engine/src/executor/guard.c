@@ -187,7 +187,7 @@ void guard_stop(uint32_t reason, void *place) {
   memset(&guard_end, 0, sizeof guard_end);
   guard_end.stop = reason;
   guard_end.place = (uint64_t)(uintptr_t)place;
-  if (reason != PEN_STOP_STRAYED && (reason != PEN_STOP_FUEL || guard_traces_fuel)) note_frames();
+  if (reason == PEN_STOP_FUEL && guard_traces_fuel) note_frames();
   leave();
 }
 

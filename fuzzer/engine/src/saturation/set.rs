@@ -236,12 +236,20 @@ impl Saturation {
         before.is_empty() || before.iter().any(|b| self.covered[*b as usize])
     }
 
-    /// Counts of the requested branches: all, covered, saturated, given up.
+    /// Counts of the requested branches: all, covered by an input that ends normally, saturated, given up.
     #[must_use]
     pub fn counts(&self) -> (usize, usize, usize, usize) {
         let requested = || self.goals().filter(|b| self.graph.requested[*b]);
         let count = |v: &[bool]| requested().filter(|b| v[*b]).count();
-        (requested().count(), count(&self.covered), count(&self.saturated), count(&self.given_up))
+        let covered = count(&self.covered) - self.covered_by_crash_only();
+        (requested().count(), covered, count(&self.saturated), count(&self.given_up))
+    }
+
+    /// The number of requested branches that only crashing or hanging inputs took. They are not in the covered ones of
+    /// [`Saturation::counts`], and are no longer searched for.
+    #[must_use]
+    pub fn covered_by_crash_only(&self) -> usize {
+        self.goals().filter(|b| self.graph.requested[*b] && self.covered[*b] && self.by_crash[*b]).count()
     }
 
     /// Is any branch requested? Those that only lead to requested ones are not worth a search.

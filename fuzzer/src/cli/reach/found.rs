@@ -8,7 +8,7 @@ use penfuzz_app::{
     output::atomic,
     reach::{Answer, Query, spec::Names},
     replay::session::ReplaySession,
-    report::{Arg, Branches, Report, SCHEMA, Test, c_text, literal, unit_test},
+    report::{Arg, Branches, End, Report, SCHEMA, Test, c_text, literal, unit_test},
 };
 use penfuzz_engine::{
     error::{Error, failed},
@@ -117,7 +117,7 @@ fn fault(answer: &Answer) -> Option<String> {
 }
 
 fn result(session: &ReplaySession, answer: &Answer) -> Option<(Kind, u64)> {
-    let run = answer.confirmed.as_ref().filter(|c| c.fault.is_none())?;
+    let run = answer.confirmed.as_ref().filter(|c| c.fault.is_none() && c.exit.is_none())?;
     let kind = session.evaluator.function().result_kind?;
     Some((kind, run.result & kind.mask()))
 }
@@ -132,7 +132,10 @@ fn print_found(session: &ReplaySession, names: &Names, answer: &Answer, report: 
         (None, Some((kind, bits))) => {
             outln!("  returned     = {}   ({})", literal::c_literal(kind, bits), literal::decimal(kind, bits));
         }
-        (None, None) => outln!("  returned"),
+        (None, None) => match answer.confirmed.as_ref().and_then(|c| c.exit) {
+            Some(status) => outln!("  then         : exit({status})"),
+            None => outln!("  returned"),
+        },
     }
     if let Some(run) = &answer.confirmed {
         outln!("  path         = {}", names.path(&run.passes, SHOWN));
@@ -204,6 +207,8 @@ fn report(args: &Args, linked: &Linked, session: &ReplaySession, answer: &Answer
         file: INPUT.to_owned(),
         args: arguments(function, bytes),
         covers: vec![(0, 0); taken.len()],
+        ends: answer.confirmed.as_ref().and_then(|c| c.exit).map(End::Exit),
+        ..Test::default()
     });
     Ok(Report {
         schema: SCHEMA,
@@ -217,6 +222,7 @@ fn report(args: &Args, linked: &Linked, session: &ReplaySession, answer: &Answer
         search: args.search.name().to_owned(),
         rounding: args.target.rounding,
         goals: Goals::Branches,
+        ulp: 0,
         branches: Branches { total: session.n_goals(), covered: taken.len(), ..Branches::default() },
         source_hashes: std::collections::BTreeMap::new(),
         exceptions: None,

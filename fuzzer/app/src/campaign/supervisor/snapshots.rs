@@ -86,7 +86,7 @@ impl Figures {
                 covered: count(&shm.covered),
                 saturated: count(&shm.saturated),
                 given_up: count(&shm.given_up),
-                proved_unreachable: 0,
+                ..Branches::default()
             },
             seconds: shm.seconds(begun),
         }

@@ -11,10 +11,11 @@ use libafl::{
 };
 use penfuzz_engine::{
     error::Error,
-    executor::{Fault, HasEvaluator, guard},
+    executor::{Fault, HasEvaluator, evaluator::RunStatus, guard},
     saturation::Saturation,
     stages::budget::Spent,
 };
+use penfuzz_mutators::view::Kind;
 
 use super::{Campaign, End, Executor, State, import};
 use crate::{
@@ -125,6 +126,28 @@ impl Campaign<'_> {
         Ok(())
     }
 
+    /// Keeps an input of a function without branches, so that it has a test, too: 1 for the first argument, 2 for the second, and so
+    /// on, since equal arguments would not show an exchange of two. An earlier worker that died may have died of it.
+    fn keep_any(&mut self, executor: &mut Executor) {
+        if !self.store.queue().is_empty() || self.store.saved.workers > 1 {
+            return;
+        }
+        let evaluator = executor.evaluator_mut();
+        let mut x = vec![0; evaluator.input_size()];
+        let is_number = |kind| !matches!(kind, Kind::Rounding | Kind::Bool);
+        for (i, slot) in self.layout.slots().iter().enumerate().filter(|(_, slot)| is_number(slot.kind)) {
+            slot.set_real(&mut x, (i + 1) as f64);
+        }
+        let ran = evaluator.run(&x);
+        let (ms, evaluations) = ((self.shm.seconds(self.begun) * 1e3) as u64, evaluator.evaluations());
+        match evaluator.fault().filter(|_| ran == RunStatus::Faulted) {
+            Some(fault) => {
+                self.store.keep_fault(&x, &fault, ms);
+            }
+            None => self.store.keep(&x, ms, evaluations, self.options.search.name()),
+        }
+    }
+
     fn update_counters(&self, saturation: &Saturation) {
         let (total, covered, saturated, given_up) = saturation.counts();
         let files = self.store.counts();
@@ -175,6 +198,9 @@ impl Campaign<'_> {
     pub(super) fn finish(mut self, stop: StopReason, executor: &mut Executor, state: &State) -> Result<End, Error> {
         self.hold.come_back();
         self.note_finds(state, executor.evaluator().evaluations())?;
+        if !state.metadata::<Saturation>()?.has_goals() {
+            self.keep_any(executor);
+        }
         self.remember(executor, state)?;
         let mut done = self.write_finds().and_then(|()| self.store.save());
         if done.is_ok() {

@@ -48,7 +48,7 @@ pub struct Line {
 pub struct Mark {
     /// The first of its condition: conditions of one line stand apart.
     pub begins_site: bool,
-    /// `yes` or `no`.
+    /// `yes`, `no`, or `crash` when only inputs that crash take it.
     pub class: &'static str,
     pub name: String,
     /// Shown when the pointer is over it.
@@ -95,7 +95,7 @@ fn line(report: &Report, number: usize, text: &str, sites: &[&Site], follows_gap
     let (mut all, mut open) = (0, 0);
     for branch in sites.iter().flat_map(|s| &s.branches) {
         all += 1;
-        open += usize::from(branch.is_open());
+        open += usize::from(branch.is_open() || branch.status == Status::CoveredByCrash);
     }
     let class = match open {
         _ if all == 0 => "",
@@ -115,9 +115,10 @@ fn mark(report: &Report, site: &Site, branch: &Branch, begins_site: bool) -> Mar
     };
     let (class, state) = if branch.is_open() {
         ("no", explain(report, site, branch))
+    } else if branch.status == Status::CoveredByCrash {
+        ("crash", format!("{} only by inputs that crash", Words::of(report.goals).done))
     } else {
-        let by = if branch.status == Status::CoveredByCrash { " by a crash" } else { "" };
-        ("yes", format!("{}{by}", Words::of(report.goals).done))
+        ("yes", Words::of(report.goals).done.to_owned())
     };
     let explanation = format!("column {}, {}: {state}", site.column, branch.outcome);
     Mark { begins_site, class, name: name.to_owned(), explanation }

@@ -1,4 +1,4 @@
-//! The body of the program: one block per test, with the variables, the call and what it prints.
+//! The body of the program: one block per test, with the variables, the call and what it checks.
 
 use std::fmt::Write;
 
@@ -9,45 +9,108 @@ use super::{
 use crate::report::{
     arg::Arg,
     c_text::{call, comment, directed_rounding, identifier, numbers, string, with_outputs},
-    model::{Parameter, Report, Signature, Test},
+    model::{End, Finding, Parameter, Report, Test},
     words::Words,
 };
 
-/// Functions that print values in hex and in decimal, with as many digits as it takes to read them back.
+/// Functions that print values in hex and in decimal, with as many digits as it takes to read them back, and compare them with
+/// what is expected.
 pub(super) const HELPERS: &str = include_str!("helpers.c");
 
-fn show(kind: &str, label: &str, value: &str) -> String {
-    let helper = match kind {
-        "f32" | "f64" => "float",
-        "i8" | "i16" | "i32" | "i64" => "signed",
-        "u8" | "u16" | "u32" | "u64" | "bool" => "unsigned",
+/// Functions that run a call in a child process and check how it ends.
+pub(super) const CHILDREN: &str = include_str!("children.c");
+
+/// An `_exit` that writes gcov's counts.
+pub(super) const EXITS: &str = include_str!("exits.c");
+
+/// The signals by which an emitted test may expect to die. A fault of memory is undefined behaviour: another compiler's program
+/// may go on, so that only the others must occur again.
+const SIGNALS: [(&str, bool); 6] =
+    [("SIGABRT", true), ("SIGFPE", true), ("SIGILL", true), ("SIGTRAP", true), ("SIGBUS", false), ("SIGSEGV", false)];
+
+/// How a call is expected to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    Return,
+    Exit(u8),
+    Signal { name: &'static str, must: bool },
+}
+
+/// The signal that ends a call with these arguments, and whether it must occur again; `None` for a crash that no test program can
+/// expect, as one of too much memory.
+fn signal(finding: &Finding) -> Option<(&'static str, bool)> {
+    SIGNALS.into_iter().find(|(name, _)| finding.reason.contains(name) && !finding.args.is_empty())
+}
+
+/// Is the crash an expected failure, with a block of its own?
+pub(super) fn is_expected(finding: &Finding) -> bool {
+    signal(finding).is_some()
+}
+
+/// A statement that shows a value and compares it with the expected one, if it is known; empty for a value that is no scalar.
+fn check(kind: &str, label: &str, value: &str, expected: Option<&Arg>) -> String {
+    let (shown, checked) = match kind {
+        "f32" => ("float", "f32"),
+        "f64" => ("float", "f64"),
+        "i8" | "i16" | "i32" | "i64" => ("signed", "signed"),
+        "u8" | "u16" | "u32" | "u64" | "bool" => ("unsigned", "unsigned"),
         _ => return String::new(),
     };
-    format!("    penfuzz_show_{helper}({}, {value});\n", string(label))
+    match expected {
+        Some(arg) => format!("    penfuzz_check_{checked}({}, {value}, {});\n", string(label), number(kind, arg)),
+        None => format!("    penfuzz_show_{shown}({}, {value});\n", string(label)),
+    }
+}
+
+/// The number of an argument or result as an expression.
+fn number(kind: &str, arg: &Arg) -> String {
+    if arg.decimal.contains("nan") || arg.decimal.contains("inf") {
+        let (kind, suffix) = if kind == "f32" { ("f32", "U") } else { ("f64", "ULL") };
+        return format!("penfuzz_{kind}({}{suffix})", numbers(&arg.bits));
+    }
+    numbers(&arg.hex).to_owned()
 }
 
 /// One test as a block of `main`. Arguments go through variables: a call with constants could be evaluated by
 /// the compiler.
 pub(super) fn block(report: &Report, number: usize, test: &Test) -> String {
     let words = Words::of(report.goals);
-    let mut out =
-        format!("  {{ /* {}, {} {}: {} */\n", comment(&test.file), words.goals, words.done, test.covers.len());
-    if is_byte_harness(report) {
-        out.push_str(&bytes_call(report, number, test));
-    } else {
-        out.push_str(&typed_call(report, number, test));
-    }
-    out.push_str("  }\n");
-    out
+    let title = format!("{}, {} {}: {}", comment(&test.file), words.goals, words.done, test.covers.len());
+    let ending = test.ends.map_or(Ending::Return, |End::Exit(status)| Ending::Exit(status));
+    in_braces(report, &title, number, test, ending)
 }
 
-fn typed_call(report: &Report, number: usize, test: &Test) -> String {
+/// An input that crashes, as an expected failure.
+pub(super) fn failing_block(report: &Report, number: usize, finding: &Finding) -> String {
+    let Some((name, must)) = signal(finding) else { return String::new() };
+    let title = format!(
+        "{}, an expected failure: {} in {}",
+        comment(&finding.file),
+        comment(&finding.reason),
+        comment(&finding.place)
+    );
+    let test = Test { file: finding.file.clone(), args: finding.args.clone(), ..Test::default() };
+    in_braces(report, &title, number, &test, Ending::Signal { name, must })
+}
+
+fn in_braces(report: &Report, title: &str, number: usize, test: &Test, ending: Ending) -> String {
+    let body = if is_byte_harness(report) {
+        bytes_call(report, number, test, ending)
+    } else {
+        typed_call(report, number, test, ending)
+    };
+    format!("  {{ /* {title} */\n{body}  }}\n")
+}
+
+fn typed_call(report: &Report, number: usize, test: &Test, ending: Ending) -> String {
     let (mut out, mut after, mut passed) = (String::new(), String::new(), Vec::new());
+    let expected = |name: &str| test.outputs.iter().find(|o| o.name == name);
     for (i, (parameter, arg)) in with_outputs(&report.signature, &test.args).enumerate() {
         let Some(parameter) = parameter else { continue };
         let Some(arg) = arg else {
             let variable = format!("out{}_{}", i + 1, identifier(&parameter.name));
             out.push_str(&output(report, parameter, &variable));
+            after.push_str(&check_structure(&parameter.name, &variable, expected(&parameter.name)));
             passed.push(format!("&{variable}"));
             continue;
         };
@@ -57,7 +120,8 @@ fn typed_call(report: &Report, number: usize, test: &Test) -> String {
             let shown = comment(&format!("*{} = {}", arg.name, arg.decimal));
             let n = cell_values(&parameter.kind);
             let _ = writeln!(out, "    {type_name} {variable}[{n}] = {{{value}}}; /* {shown} */");
-            after.push_str(&show(&parameter.kind, &format!("*{}", arg.name), &format!("{variable}[0]")));
+            let (label, left) = (format!("*{}", arg.name), format!("{variable}[0]"));
+            after.push_str(&check(&parameter.kind, &label, &left, expected(&parameter.name)));
         } else {
             let shown = comment(&format!("{} = {}", arg.name, arg.decimal));
             let _ = writeln!(out, "    {type_name} {variable} = {value}; /* {shown} */");
@@ -65,40 +129,87 @@ fn typed_call(report: &Report, number: usize, test: &Test) -> String {
         passed.push(variable);
     }
     let title = format!("{number}: {}", call(report, &test.args));
-    let _ = writeln!(out, "    puts({});", string(&title));
     let called = format!("{}({})", tested_name(report), passed.join(", "));
-    out.push_str(&match directed_rounding(&test.args) {
-        Some(mode) => rounded_call(&report.signature, &called, mode),
-        None => shown_call(&report.signature, &called),
-    });
-    out + &after
+    let mode = directed_rounding(&test.args);
+    format!("{out}    puts({});\n{}", string(&title), ended_call(report, test, &called, mode, ending, &after))
 }
 
-fn shown_call(signature: &Signature, called: &str) -> String {
-    let shown = show(&signature.result_kind, "result", called);
-    if shown.is_empty() { format!("    (void){called};\n") } else { shown }
+fn check_structure(name: &str, variable: &str, expected: Option<&Arg>) -> String {
+    let Some(arg) = expected else { return String::new() };
+    let words = numbers(&arg.hex);
+    if !words.starts_with('{') {
+        return String::new();
+    }
+    let n = arg.bits.split(' ').count();
+    let label = string(&format!("*{name}"));
+    format!(
+        "    {{\n      static const unsigned long long expected[] = {words};\n      penfuzz_check_words({label}, \
+         &{variable}, expected, {n});\n    }}\n"
+    )
 }
 
-/// The call and nothing else happens in the rounding mode: printing rounds too.
-fn rounded_call(signature: &Signature, called: &str, mode: &str) -> String {
-    let mode = identifier(mode);
-    let shown = show(&signature.result_kind, "result", "result");
-    let result = match c_type(&signature.result_kind, &signature.result).filter(|_| !shown.is_empty()) {
-        Some(result) => format!("{result} result = {called}"),
+/// The call, and what must hold afterwards: in this process if it returns, else in a child.
+fn ended_call(report: &Report, test: &Test, called: &str, mode: Option<&str>, ending: Ending, after: &str) -> String {
+    let check_end = match ending {
+        Ending::Return => return returning_call(report, test, called, mode) + after,
+        Ending::Exit(status) => format!("penfuzz_check_exit({status})"),
+        Ending::Signal { name, must } => format!("penfuzz_check_signal({name}, {})", i32::from(must)),
+    };
+    let mode = mode.map_or(String::new(), |mode| format!("      fesetround({});\n", identifier(mode)));
+    format!(
+        "    if (penfuzz_in_child()) {{\n{mode}      (void){called};\n      penfuzz_returned();\n    }}\n    {check_end};\n"
+    )
+}
+
+/// In a directed rounding mode, the call and nothing else happens in it: printing rounds too. `errno` is read before anything else
+/// can set it.
+fn returning_call(report: &Report, test: &Test, called: &str, mode: Option<&str>) -> String {
+    let (kind, type_name) = if is_byte_harness(report) {
+        ("i32", "int")
+    } else {
+        (report.signature.result_kind.as_str(), report.signature.result.as_str())
+    };
+    let result = test.result.as_ref();
+    if mode.is_none() && test.errno.is_none() {
+        let checked = check(kind, "result", called, result);
+        return if checked.is_empty() { format!("    (void){called};\n") } else { checked };
+    }
+    let checked = check(kind, "result", "result", result);
+    let mut out = String::new();
+    if test.errno.is_some() {
+        out.push_str("    int error;\n");
+    }
+    let statement = match c_type(kind, type_name).filter(|_| !checked.is_empty()) {
+        Some(result) => {
+            let _ = writeln!(out, "    {result} result;");
+            format!("result = {called}")
+        }
         None => format!("(void){called}"),
     };
-    format!("    fesetround({mode});\n    {result};\n    fesetround(FE_TONEAREST);\n{shown}")
+    if test.errno.is_some() {
+        out.push_str("    errno = 0;\n");
+    }
+    if let Some(mode) = mode {
+        let _ = writeln!(out, "    fesetround({});", identifier(mode));
+    }
+    let _ = writeln!(out, "    {statement};");
+    if test.errno.is_some() {
+        out.push_str("    error = errno;\n");
+    }
+    if mode.is_some() {
+        out.push_str("    fesetround(FE_TONEAREST);\n");
+    }
+    out.push_str(&checked);
+    if let Some(errno) = test.errno {
+        let _ = writeln!(out, "    penfuzz_check_signed(\"errno\", error, {errno});");
+    }
+    out
 }
 
 /// Type and value of the variable for an argument. When the source is included, the types must be the project's
 /// own: `long *` and `long long *` are different types.
 fn initializer(report: &Report, parameter: &Parameter, arg: &Arg) -> (String, String) {
-    let value = if arg.decimal.contains("nan") || arg.decimal.contains("inf") {
-        let (kind, suffix) = if parameter.kind == "f32" { ("f32", "U") } else { ("f64", "ULL") };
-        format!("penfuzz_{kind}({}{suffix})", numbers(&arg.bits))
-    } else {
-        numbers(&arg.hex).to_owned()
-    };
+    let value = number(&parameter.kind, arg);
     if includes_source(report) {
         let type_name = comment(&arg.type_name);
         let cast = format!("({type_name}){value}");
@@ -107,11 +218,12 @@ fn initializer(report: &Report, parameter: &Parameter, arg: &Arg) -> (String, St
     (c_type(&parameter.kind, &parameter.type_name).unwrap_or("void *").to_owned(), value)
 }
 
-fn bytes_call(report: &Report, number: usize, test: &Test) -> String {
+fn bytes_call(report: &Report, number: usize, test: &Test, ending: Ending) -> String {
     let hex = test.args.first().map_or("{}", |arg| numbers(&arg.hex));
     // C has no empty initializer before C23.
     let (hex, size) = if hex == "{}" || !hex.starts_with('{') { ("{0}", "0") } else { (hex, "sizeof data") };
     let title = string(&format!("{number}: {}", test.file));
-    let called = show("i32", "result", &format!("{}(data, {size})", tested_name(report)));
-    format!("    static const unsigned char data[] = {hex};\n    puts({title});\n{called}")
+    let called = format!("{}(data, {size})", tested_name(report));
+    let ended = ended_call(report, test, &called, None, ending, "");
+    format!("    static const unsigned char data[] = {hex};\n    puts({title});\n{ended}")
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{file_name, includes_source};
+use super::{coverage_options, file_name, includes_source};
 use crate::{
     files::foreign,
     report::{
@@ -37,7 +37,9 @@ pub(super) fn command_line(report: &Report) -> String {
     if sources.iter().any(|s| defines_main(s)) {
         words.push("-Dmain=program_main".to_owned());
     }
-    words.extend(["-O0".to_owned(), "--coverage".to_owned(), first]);
+    words.extend(["-O0".to_owned(), "--coverage".to_owned()]);
+    words.extend(coverage_options(report).iter().map(|o| (*o).to_owned()));
+    words.push(first);
     words.extend(sources.iter().map(|s| shell_word(&s.to_string_lossy())));
     words.extend(libs.iter().map(|l| shell_word(l)));
     format!("{before}gcc {} -o {program} && ./{program} && gcov -b *.gcda", words.join(" "))

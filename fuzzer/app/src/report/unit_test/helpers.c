@@ -1,5 +1,7 @@
 #define PENFUZZ_HELPER static __attribute__((unused))
 
+static int penfuzz_failures;
+
 PENFUZZ_HELPER double penfuzz_f64(unsigned long long bits)
 {
   union { unsigned long long bits; double value; } both;
@@ -28,4 +30,85 @@ PENFUZZ_HELPER void penfuzz_show_signed(const char *name, long long value)
 PENFUZZ_HELPER void penfuzz_show_unsigned(const char *name, unsigned long long value)
 {
   printf("  %s = 0x%llx (%llu)\n", name, value, value);
+}
+
+/* The place of a float among all floats of its type in order, by its bits; neighbours are 1 apart, -0 and 0 too. */
+PENFUZZ_HELPER unsigned long long penfuzz_place(unsigned long long bits, unsigned long long sign)
+{
+  return bits & sign ? sign - 1 - (bits - sign) : sign + bits;
+}
+
+/* Are two places at most PENFUZZ_ULP apart, and both or none that of an infinity? */
+PENFUZZ_HELPER int penfuzz_near(unsigned long long a, unsigned long long b, int infinite)
+{
+  return a == b || (!infinite && (a > b ? a - b : b - a) <= PENFUZZ_ULP);
+}
+
+PENFUZZ_HELPER int penfuzz_equal_f64(double a, double b)
+{
+  union { double value; unsigned long long bits; } x, y;
+  const unsigned long long sign = 1ULL << 63;
+  if (a != a || b != b) return a != a && b != b;
+  x.value = a;
+  y.value = b;
+  return penfuzz_near(penfuzz_place(x.bits, sign), penfuzz_place(y.bits, sign), a - a != 0 || b - b != 0);
+}
+
+PENFUZZ_HELPER int penfuzz_equal_f32(float a, float b)
+{
+  union { float value; unsigned bits; } x, y;
+  const unsigned long long sign = 1ULL << 31;
+  if (a != a || b != b) return a != a && b != b;
+  x.value = a;
+  y.value = b;
+  return penfuzz_near(penfuzz_place(x.bits, sign), penfuzz_place(y.bits, sign), a - a != 0 || b - b != 0);
+}
+
+PENFUZZ_HELPER void penfuzz_check_f64(const char *name, double value, double expected)
+{
+  penfuzz_show_float(name, value);
+  if (penfuzz_equal_f64(value, expected)) return;
+  penfuzz_failures++;
+  printf("  FAILED: %s is not %a (%.17g)\n", name, expected, expected);
+}
+
+PENFUZZ_HELPER void penfuzz_check_f32(const char *name, float value, float expected)
+{
+  penfuzz_show_float(name, value);
+  if (penfuzz_equal_f32(value, expected)) return;
+  penfuzz_failures++;
+  printf("  FAILED: %s is not %a (%.9g)\n", name, (double)expected, (double)expected);
+}
+
+PENFUZZ_HELPER void penfuzz_check_signed(const char *name, long long value, long long expected)
+{
+  penfuzz_show_signed(name, value);
+  if (value == expected) return;
+  penfuzz_failures++;
+  printf("  FAILED: %s is not %lld\n", name, expected);
+}
+
+PENFUZZ_HELPER void penfuzz_check_unsigned(const char *name, unsigned long long value, unsigned long long expected)
+{
+  penfuzz_show_unsigned(name, value);
+  if (value == expected) return;
+  penfuzz_failures++;
+  printf("  FAILED: %s is not %llu\n", name, expected);
+}
+
+/* A structure, by words of 64 bits; two that are NaN as doubles are equal. */
+PENFUZZ_HELPER void penfuzz_check_words(const char *name, const void *value, const unsigned long long *expected, int n)
+{
+  int i;
+  for (i = 0; i < n; i++) {
+    unsigned long long word;
+    double a, b;
+    __builtin_memcpy(&word, (const char *)value + 8 * i, 8);
+    a = penfuzz_f64(word);
+    b = penfuzz_f64(expected[i]);
+    if (word == expected[i] || (a != a && b != b)) continue;
+    penfuzz_failures++;
+    printf("  FAILED: %s is 0x%llx (%.17g as a double) at byte %d, not 0x%llx (%.17g)\n", name, word, a, 8 * i,
+           expected[i], b);
+  }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{command::absolute, includes_source, is_byte_harness};
+use super::{command::absolute, has_children, has_exits, includes_source, is_byte_harness};
 use crate::report::{
     c_text::{callable, comment, directed_rounding, identifier, is_source, string},
     model::{Parameter, Report},
@@ -33,9 +33,23 @@ pub fn prologue(report: &Report) -> String {
     )
 }
 
-/// The header for rounding modes, if a test sets one.
-fn environment(report: &Report) -> &'static str {
-    if report.tests.iter().any(|t| directed_rounding(&t.args).is_some()) { "#include <fenv.h>\n" } else { "" }
+/// The headers that only some programs need: for rounding modes, `errno`, and child processes. A library under test may have
+/// headers of its own by these names.
+fn environment(report: &Report) -> String {
+    let mut headers = Vec::new();
+    if report.tests.iter().any(|t| t.errno.is_some()) {
+        headers.push("errno.h");
+    }
+    if report.tests.iter().any(|t| directed_rounding(&t.args).is_some()) {
+        headers.push("fenv.h");
+    }
+    if has_children(report) {
+        headers.extend(["signal.h", "stdlib.h", "sys/wait.h", "unistd.h"]);
+    }
+    if has_exits(report) {
+        headers.push("sys/syscall.h");
+    }
+    headers.iter().map(|h| format!("#include <{h}>\n")).collect()
 }
 
 fn declaration(report: &Report) -> String {

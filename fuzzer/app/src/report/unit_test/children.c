@@ -1,0 +1,73 @@
+/* Calls that end the process happen in a child of this one. */
+#ifdef __cplusplus
+#define PENFUZZ_C extern "C"
+#define PENFUZZ_NOTHROW noexcept
+#else
+#define PENFUZZ_C extern
+#define PENFUZZ_NOTHROW
+#endif
+
+/* gcov's counters, if they are linked: a child begins with none, and what it has counted is written before it ends. */
+PENFUZZ_C void __gcov_dump(void) __attribute__((weak));
+PENFUZZ_C void __gcov_reset(void) __attribute__((weak));
+
+static int penfuzz_child;
+
+static void penfuzz_write_counts(void)
+{
+  if (__gcov_dump) __gcov_dump();
+}
+
+/* 1 in the child, which must end within a minute. */
+PENFUZZ_HELPER int penfuzz_in_child(void)
+{
+  fflush(NULL);
+  penfuzz_child = (int)fork();
+  if (penfuzz_child < 0) {
+    perror("fork");
+    exit(2);
+  }
+  if (penfuzz_child > 0) return 0;
+  if (__gcov_reset) __gcov_reset();
+#if (defined __STDC_VERSION__ && __STDC_VERSION__ >= 201112L) || (defined __cplusplus && __cplusplus >= 201103L)
+  at_quick_exit(penfuzz_write_counts);
+#endif
+  alarm(60);
+  return 1;
+}
+
+/* In the child: the call came back, and should not have. */
+PENFUZZ_HELPER void penfuzz_returned(void)
+{
+  puts("  FAILED: it returned");
+  fflush(NULL);
+  raise(SIGKILL);
+}
+
+PENFUZZ_HELPER int penfuzz_end_of_child(void)
+{
+  int status = 0;
+  if (waitpid(penfuzz_child, &status, 0) < 0) perror("waitpid");
+  if (WIFSIGNALED(status))
+    printf("  ended by signal %d\n", WTERMSIG(status));
+  else
+    printf("  exit status = %d\n", WEXITSTATUS(status));
+  return status;
+}
+
+PENFUZZ_HELPER void penfuzz_check_exit(int expected)
+{
+  int status = penfuzz_end_of_child();
+  if (WIFEXITED(status) && WEXITSTATUS(status) == expected) return;
+  penfuzz_failures++;
+  printf("  FAILED: no exit with status %d\n", expected);
+}
+
+/* Without `must`, another end is reported and is no failure. */
+PENFUZZ_HELPER void penfuzz_check_signal(int expected, int must)
+{
+  int status = penfuzz_end_of_child();
+  if (WIFSIGNALED(status) && WTERMSIG(status) == expected) return;
+  penfuzz_failures += must;
+  printf("  %s: no end by signal %d\n", must ? "FAILED" : "not reproduced by this compiler", expected);
+}

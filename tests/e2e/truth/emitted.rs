@@ -1,0 +1,197 @@
+//! The emitted test program, built by the command in its first lines, and counted by gcov.
+
+use std::{fs, process::Command};
+
+use penfuzz_app::report::{End, Report};
+
+use crate::support::{Dir, Run, open_branches};
+
+/// What the program's own command prints, and its exit status. It is run where the program lies.
+fn follow_the_header(dir: &Dir, name: &str) -> (String, Option<i32>) {
+    let text = fs::read_to_string(dir.path("out/tests").join(name)).expect("there is a test program");
+    let command = text.lines().find_map(|l| l.strip_prefix(" *   ")).expect("its head has a command");
+    let run = Command::new("sh").args(["-c", command]).current_dir(dir.path("out/tests")).output().expect("sh runs");
+    let printed = format!("{}{}", String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
+    (format!("{command}\n{printed}"), run.status.code())
+}
+
+/// gcov's figures of the line `of … Taken at least once`: as many branches as the report has, and as many taken as it claims.
+fn expect_same_count(run: &Run, report: &Report, printed: &str) {
+    let (covered, total) = (report.branches.covered, report.branches.total);
+    let expected = format!("Taken at least once:{:.2}% of {total}", 100.0 * covered as f64 / total as f64);
+    run.expect(printed.contains(&expected), &format!("`{expected}` in what gcov prints:\n{printed}"));
+    run.expect(!printed.contains("FAILED"), &format!("no failed check in\n{printed}"));
+}
+
+/// Fuzzes a source, whose emitted program must build, succeed, and take what the report claims.
+fn claims_hold(name: &str, source: &str, arguments: &str, status: i32) -> (Report, String) {
+    let dir = Dir::new();
+    let target = dir.file(name, source);
+    let run = dir.fuzz(target, arguments).exits(status);
+    let report = dir.report("out");
+    let program = penfuzz_app::report::unit_test::file_name(&report);
+    let (printed, ended) = follow_the_header(&dir, &program);
+    run.expect(ended == Some(0), &format!("the command to succeed:\n{printed}"));
+    expect_same_count(&run, &report, &printed);
+    (report, printed)
+}
+
+fn ends(report: &Report) -> Vec<u8> {
+    let mut all: Vec<_> = report.tests.iter().filter_map(|t| t.ends).map(|End::Exit(status)| status).collect();
+    all.sort_unstable();
+    all
+}
+
+/// Each of the four calls ends a path; one status is larger than a parent sees.
+const EXITS: &str = "#include <stdlib.h>
+#include <unistd.h>
+int checked(int n, double x) {
+  if (n < 0) exit(2);
+  if (n == 77) _exit(3);
+  if (n == 78) quick_exit(4);
+  if (x == 12.5) { if (n > 1000) _Exit(5 + 256); return 1; }
+  return 0;
+}
+";
+
+#[test]
+fn paths_that_end_in_exit_are_tests() {
+    let (report, printed) = claims_hold("exits.c", EXITS, "", 0);
+    assert_eq!((report.branches.covered, report.branches.total), (10, 10), "{printed}");
+    assert_eq!(ends(&report), [2, 3, 4, 5], "{printed}");
+    assert!(report.crashes.is_empty(), "an exit is no crash");
+    assert!(printed.contains("exit status = 3"), "{printed}");
+}
+
+#[test]
+fn a_static_function_that_exits_is_counted() {
+    let source = EXITS.replace("int checked", "static int checked") + "int main(void) { return checked(0, 0); }\n";
+    let (report, printed) = claims_hold("exits.c", &source, "--function checked", 0);
+    assert_eq!((report.branches.covered, ends(&report)), (10, vec![2, 3, 4, 5]), "{printed}");
+}
+
+#[test]
+fn a_cxx_function_that_exits_is_counted() {
+    let source = EXITS.replace("int checked", "namespace n { int checked") + "}\n";
+    let (report, printed) = claims_hold("exits.cc", &source, "", 0);
+    assert_eq!((report.branches.covered, ends(&report)), (10, vec![2, 3, 4, 5]), "{printed}");
+}
+
+/// An exit status that the campaign did not see is a failed check.
+#[test]
+fn another_exit_status_fails() {
+    let dir = Dir::new();
+    let target = dir.file("exits.c", EXITS);
+    let run = dir.fuzz(&target, "").exits(0);
+    dir.file("exits.c", EXITS.replace("exit(2)", "exit(6)"));
+    let (printed, status) = follow_the_header(&dir, "test_checked.c");
+    run.expect(status == Some(1), &format!("exit status 1:\n{printed}"));
+    run.expect(printed.contains("exit status = 6\n  FAILED: no exit with status 2"), &format!("why in\n{printed}"));
+}
+
+/// What only inputs that crash take is a figure of its own, in every report.
+#[test]
+fn covered_only_by_a_crash_is_kept_apart() {
+    let source = "#include <stdlib.h>
+int divided(int a, int b) {
+  if (a == 4711) { if (b > 100) abort(); return b; }
+  volatile int zero = b;
+  if (b == 0) return a / zero;
+  return 1;
+}
+";
+    let (report, printed) = claims_hold("crash.c", source, "", 3);
+    let b = report.branches;
+    assert_eq!((b.total, b.covered, b.covered_by_crash_only), (6, 4, 2), "{printed}");
+    assert!(open_branches(&report).is_empty(), "nothing else is open");
+    assert!(printed.contains("ended by signal 6") && printed.contains("ended by signal 8"), "{printed}");
+}
+
+#[test]
+fn every_report_names_what_only_crashes_cover() {
+    let dir = Dir::new();
+    let target = dir.file("a.c", "#include <stdlib.h>\nint f(int n) { if (n == 9) abort(); return n; }\n");
+    let run = dir.fuzz(&target, "").exits(3);
+    let headline = "1 of 2 branches covered (50.0 %); 1 covered only by inputs that crash\n";
+    run.expect(run.stdout.contains(headline), &format!("`{headline}`"));
+    let text = |name: &str| String::from_utf8(dir.files("out")[name].clone()).expect("reports are text");
+    let json = text("report.json");
+    run.expect(json.contains("\"covered_by_crash_only\": 1"), &format!("the figure in {json}"));
+    let lcov = text("coverage.lcov");
+    let named = "BRDA:2,0,0,0\nBRDA:2,0,1,1\nBRF:2\nBRH:1\n# only by inputs that crash: BRDA:2,0,0\n";
+    run.expect(lcov.contains(named), &format!("the branch in {lcov}"));
+    let page = text("report.html");
+    run.expect(page.contains("1 covered only by inputs that crash") && page.contains("<b class=\"crash\""), &page);
+}
+
+/// One kept input, with its result.
+#[test]
+fn a_function_without_branches_has_a_test() {
+    let dir = Dir::new();
+    let target = dir.file("minus.c", "double minus(double a, double b) { return a - b; }\n");
+    let run = dir.fuzz(&target, "").exits(0);
+    let report = dir.report("out");
+    run.expect(report.tests.len() == 1 && report.tests[0].file.starts_with("queue/"), "one test of a kept input");
+    let (printed, status) = follow_the_header(&dir, "test_minus.c");
+    run.expect(status == Some(0) && printed.contains("result = -0x1p+0 (-1)"), &format!("its result in\n{printed}"));
+    dir.file("minus.c", "double minus(double a, double b) { return b - a; }\n");
+    let (printed, status) = follow_the_header(&dir, "test_minus.c");
+    run.expect(status == Some(1) && printed.contains("FAILED: result is not -0x1p+0 (-1)"), &printed);
+}
+
+/// Results, outputs and errno that another version of the function gets wrong.
+#[test]
+fn results_are_checked_by_their_bits() {
+    let source = "#include <errno.h>
+#include <math.h>
+struct pair { double value; int n; };
+double f(double x, float *half, struct pair *out) {
+  *half = (float)x / 2;
+  out->value = -x;
+  out->n = 3;
+  if (x != x) return x;
+  if (x > 1e300) { errno = ERANGE; return INFINITY; }
+  if (x == 0) return -0.0;
+  return x;
+}
+";
+    let (report, printed) = claims_hold("f.c", source, "", 0);
+    assert!(report.tests.iter().any(|t| t.errno == Some(libc::ERANGE)), "{:#?}", report.tests);
+    assert!(printed.contains("errno = 0x22 (34)"), "{printed}");
+    let dir = Dir::new();
+    let target = dir.file("f.c", source);
+    let run = dir.fuzz(&target, "").exits(0);
+    for (old, new, message) in [
+        ("return -0.0", "return 0.0", "FAILED: result is not -0x0p+0"),
+        ("return INFINITY", "return 1e308", "FAILED: result is not inf"),
+        ("if (x != x) return x", "if (x != x) return 1", "FAILED: result is not"),
+        ("ERANGE", "EDOM", "FAILED: errno is not 34"),
+        ("/ 2", "/ 4", "FAILED: *half is not"),
+        ("out->n = 3", "out->n = 4", "FAILED: *out is 0x4"),
+    ] {
+        dir.file("f.c", source.replace(old, new));
+        let (printed, status) = follow_the_header(&dir, "test_f.c");
+        run.expect(status == Some(1) && printed.contains(message), &format!("{new}: `{message}` in\n{printed}"));
+    }
+}
+
+/// `--ulp` allows as many floats between, and no infinity for a number.
+#[test]
+fn a_tolerance_is_in_floats() {
+    let source = "#include <math.h>\ndouble f(double x) { return x > 1 ? nextafter(3, 3) : INFINITY; }\n";
+    for (ulp, steps, fails) in [(2, 2, false), (2, 3, true), (0, 1, true)] {
+        let dir = Dir::new();
+        let target = dir.file("f.c", source);
+        let run = dir.fuzz(&target, &format!("--ulp {ulp}")).exits(0);
+        let other = "nextafter(".repeat(steps) + "3" + &", 4)".repeat(steps);
+        dir.file("f.c", source.replace("nextafter(3, 3)", &other));
+        let (printed, status) = follow_the_header(&dir, "test_f.c");
+        run.expect(status == Some(i32::from(fails)), &format!("--ulp {ulp}, {steps} floats away:\n{printed}"));
+    }
+    let dir = Dir::new();
+    let target = dir.file("f.c", source);
+    let run = dir.fuzz(&target, "--ulp 4").exits(0);
+    dir.file("f.c", source.replace("INFINITY", "1.7976931348623157e308"));
+    let (printed, status) = follow_the_header(&dir, "test_f.c");
+    run.expect(status == Some(1), &format!("an infinity is no number:\n{printed}"));
+}
