@@ -95,7 +95,7 @@ fn has_exits(report: &Report) -> bool {
 
 /// Does a call happen in a child process?
 fn has_children(report: &Report) -> bool {
-    has_exits(report) || report.crashes.iter().any(calls::is_expected)
+    has_exits(report) || !report.shared_state.is_empty() || report.crashes.iter().any(calls::is_expected)
 }
 
 /// Options of the linker, as gcc takes them, without which gcov loses what the program counts in children.

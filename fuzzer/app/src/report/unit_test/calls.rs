@@ -77,7 +77,13 @@ pub(super) fn block(report: &Report, number: usize, test: &Test) -> String {
     let words = Words::of(report.goals);
     let title = format!("{}, {} {}: {}", comment(&test.file), words.goals, words.done, test.covers.len());
     let ending = test.ends.map_or(Ending::Return, |End::Exit(status)| Ending::Exit(status));
-    in_braces(report, &title, number, test, ending)
+    let block = in_braces(report, &title, number, test, ending);
+    if ending == Ending::Return && !report.shared_state.is_empty() { in_own_process(&block) } else { block }
+}
+
+/// A test of a function that keeps values between two calls begins with those of a fresh process.
+fn in_own_process(block: &str) -> String {
+    format!("  if (penfuzz_in_child()) {{\n{block}    penfuzz_end_child();\n  }}\n  penfuzz_check_child();\n")
 }
 
 /// An input that crashes, as an expected failure.

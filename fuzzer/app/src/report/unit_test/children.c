@@ -29,6 +29,7 @@ PENFUZZ_HELPER int penfuzz_in_child(void)
   }
   if (penfuzz_child > 0) return 0;
   if (__gcov_reset) __gcov_reset();
+  penfuzz_failures = 0;
 #if (defined __STDC_VERSION__ && __STDC_VERSION__ >= 201112L) || (defined __cplusplus && __cplusplus >= 201103L)
   at_quick_exit(penfuzz_write_counts);
 #endif
@@ -70,4 +71,24 @@ PENFUZZ_HELPER void penfuzz_check_signal(int expected, int must)
   if (WIFSIGNALED(status) && WTERMSIG(status) == expected) return;
   penfuzz_failures += must;
   printf("  %s: no end by signal %d\n", must ? "FAILED" : "not reproduced by this compiler", expected);
+}
+
+/* In the child: all is checked. */
+PENFUZZ_HELPER void penfuzz_end_child(void)
+{
+  fflush(NULL);
+  penfuzz_write_counts();
+  _Exit(penfuzz_failures < 255 ? penfuzz_failures : 255);
+}
+
+PENFUZZ_HELPER void penfuzz_check_child(void)
+{
+  int status = 0;
+  if (waitpid(penfuzz_child, &status, 0) < 0) perror("waitpid");
+  if (WIFEXITED(status)) {
+    penfuzz_failures += WEXITSTATUS(status);
+    return;
+  }
+  penfuzz_failures++;
+  printf("  FAILED: ended by signal %d\n", WTERMSIG(status));
 }
