@@ -120,15 +120,27 @@ impl Llvm {
             .is_ok_and(|output| output.status.success())
     }
 
+    /// Whether this clang can count conditions as they are written, `!` included, without MC/DC's limits (LLVM 19 and newer).
+    fn counts_conditions(&self, out: &Path) -> bool {
+        Command::new(&self.clang)
+            .args(["-Xclang", "-fprofile-instrument=clang", "-Xclang", "-fcoverage-mcdc"])
+            .args(["-Xclang", "-fmcdc-max-conditions=0", "-x", "c", "-c", "/dev/null", "-o"])
+            .arg(out.join("probe.o"))
+            .output()
+            .is_ok_and(|output| output.status.success())
+    }
+
     fn constants(&self, out: &Path) -> String {
         let (clang, clangxx) = (self.clang.to_string_lossy(), self.clangxx.to_string_lossy());
         format!(
             "/// LLVM's major version that the pass was built for.\npub const LLVM_MAJOR: u32 = {};\n\
              pub(crate) const CLANG: &str = {clang:?};\n\
              pub(crate) const CLANGXX: &str = {clangxx:?};\n\
-             pub(crate) const GATES_CALLBACKS: bool = {};\n",
+             pub(crate) const GATES_CALLBACKS: bool = {};\n\
+             pub(crate) const COUNTS_CONDITIONS: bool = {};\n",
             self.major,
             self.gates_callbacks(out),
+            self.counts_conditions(out),
         )
     }
 }

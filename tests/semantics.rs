@@ -13,6 +13,8 @@ mod fdlibm;
 mod operands;
 #[path = "semantics/operations.rs"]
 mod operations;
+#[path = "semantics/outcomes.rs"]
+mod outcomes;
 #[path = "semantics/paths.rs"]
 mod paths;
 #[path = "semantics/predicates.rs"]

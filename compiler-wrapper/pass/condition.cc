@@ -277,14 +277,21 @@ private:
     if (N > 8 || Depth >= MaxDepth) return nullptr;
     IRBuilder<> AtMerge(Phi);
     PHINode *Way = AtMerge.CreatePHI(X.I32, N);
-    for (unsigned I = 0; I < N; I++) Way->addIncoming(X.u32(I), Phi->getIncomingBlock(I));
+    // The ways on which the phi has the same value, such as those behind the branch on the last operand of `a && b`, are one.
+    auto FirstLike = [&](unsigned I) { return Phi->getBasicBlockIndex(firstWayWith(Phi, Phi->getIncomingValue(I))); };
+    for (unsigned I = 0; I < N; I++) Way->addIncoming(X.u32(FirstLike(I)), Phi->getIncomingBlock(I));
     Value *Pair = nullptr;
     for (unsigned I = 0; I < N; I++) {
+      if (FirstLike(I) != int(I)) continue;
       Value *One = traceIncoming(Phi, I);
       if (!One) return nullptr;
       Pair = Pair ? B.CreateSelect(B.CreateICmpEQ(Way, X.u32(I)), One, Pair) : One;
     }
     return Pair;
+  }
+
+  static BasicBlock *firstWayWith(PHINode *Phi, Value *V) {
+    return Phi->getIncomingBlock(find(Phi->incoming_values(), V) - Phi->incoming_values().begin());
   }
 
   // The pair of the value that comes from the I-th block; null if it cannot be traced.
@@ -323,8 +330,9 @@ private:
     IRBuilder<> AtMerge(Phi);
     PHINode *Copy = AtMerge.CreatePHI(V->getType(), Phi->getNumIncomingValues());
     for (unsigned I = 0; I < Phi->getNumIncomingValues(); I++) {
-      // A block with several edges to the phi must have the same value on each.
-      bool Same = Phi->getIncomingBlock(I) == Phi->getIncomingBlock(Way);
+      // A block with several edges to the phi must have the same value on each. V is computed before the value of the phi.
+      bool Same = Phi->getIncomingBlock(I) == Phi->getIncomingBlock(Way) ||
+                  Phi->getIncomingValue(I) == Phi->getIncomingValue(Way);
       Copy->addIncoming(Same ? V : Constant::getNullValue(V->getType()), Phi->getIncomingBlock(I));
     }
     return Copy;

@@ -22,6 +22,7 @@
 #include "cases.cc"
 #include "composed.cc"
 #include "condition.cc"
+#include "counters.cc"
 #include "hook.cc"
 #include "operation.cc"
 #include "plan.cc"
@@ -59,6 +60,7 @@ class PenPass : public PassInfoMixin<PenPass> {
 public:
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {
     if (M.getNamedGlobal("__pen_state")) return PreservedAnalyses::all(); // bitcode that is instrumented already
+    dropCounters(M);
     auto &FAM = MAM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
     std::vector<Function *> Functions;
     for (Function &F : M)

@@ -3,6 +3,7 @@
 
 #include "record.h"
 
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/IRBuilder.h"
@@ -134,6 +135,20 @@ private:
 
 // plan.cc: reads the sites, branch graph, loop headers, parameter names and constants of F, and changes nothing.
 FunctionPlan planOf(llvm::Function &F);
+
+// counters.cc: drops the counters of clang.
+void dropCounters(llvm::Module &M);
+// Whether each label of a switch in F leads to a block of its own, or to the same block as the labels beside it.
+bool hasBlocksOfLabels(const llvm::Function &F);
+
+// plan.cc: the successors of a block, and all blocks of F, without those that a constant condition excludes.
+llvm::SmallVector<llvm::BasicBlock *, 4> liveSuccessors(llvm::BasicBlock &BB);
+llvm::SmallPtrSet<llvm::BasicBlock *, 16> liveBlocks(llvm::Function &F);
+
+// straighten.cc: redirects control past repeated branches.
+bool straighten(llvm::Function &F);
+// Whether V merges truth values of which each has decided a branch before.
+bool isDecided(llvm::Value *V);
 
 // condition.cc: emits code for the distances of the i1 value `Condition` to true and to false.
 llvm::Value *emitPair(Context &X, llvm::IRBuilder<> &B, llvm::Value *Condition);

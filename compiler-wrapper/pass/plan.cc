@@ -25,8 +25,10 @@ static bool isInSource(const Instruction &I) {
 
 using Blocks = SmallPtrSet<BasicBlock *, 16>;
 
-// `default: case 3:` is one destination with two labels. clang puts an empty block of its own at the first label.
+// `default: case 3:` is one destination with two labels. Without counters, clang puts an empty block of its own at the first
+// label.
 static BasicBlock *destinationOf(const Blocks &Successors, BasicBlock *To) {
+  if (hasBlocksOfLabels(*To->getParent())) return To;
   auto *Br = dyn_cast<BranchInst>(To->getTerminator());
   bool Empty = Br && Br->isUnconditional() && Br == &*To->getFirstNonPHIOrDbg();
   return Empty && Successors.contains(Br->getSuccessor(0)) ? Br->getSuccessor(0) : To;
@@ -60,6 +62,7 @@ static std::optional<Site> siteAt(Instruction &I) {
   if (auto *Sel = dyn_cast<SelectInst>(&I)) {
     S.K = Kind::Select;
     if (!Sel->getCondition()->getType()->isIntegerTy(1) || isa<Constant>(Sel->getCondition())) return std::nullopt;
+    if (isDecided(Sel->getCondition())) return std::nullopt; // `a && b ? 1 : 2`: its operands are sites
     return S;
   }
   if (auto *Sw = dyn_cast<SwitchInst>(&I)) {
@@ -131,7 +134,7 @@ private:
 };
 
 // The successors of a block, without those that a constant condition (`sizeof(x) == 4 ? a : b`) excludes.
-static SmallVector<BasicBlock *, 4> liveSuccessors(BasicBlock &BB) {
+SmallVector<BasicBlock *, 4> liveSuccessors(BasicBlock &BB) {
   Instruction *End = BB.getTerminator();
   if (auto *Br = dyn_cast<BranchInst>(End); Br && Br->isConditional())
     if (auto *Known = dyn_cast<ConstantInt>(Br->getCondition())) return {Br->getSuccessor(Known->isZero() ? 1 : 0)};
@@ -140,7 +143,7 @@ static SmallVector<BasicBlock *, 4> liveSuccessors(BasicBlock &BB) {
   return SmallVector<BasicBlock *, 4>(successors(&BB));
 }
 
-static SmallPtrSet<BasicBlock *, 16> liveBlocks(Function &F) {
+SmallPtrSet<BasicBlock *, 16> liveBlocks(Function &F) {
   SmallPtrSet<BasicBlock *, 16> Live{&F.getEntryBlock()};
   SmallVector<BasicBlock *, 8> Work{&F.getEntryBlock()};
   while (!Work.empty())

@@ -41,6 +41,8 @@ pub(crate) struct Arguments {
     pub(crate) drops_sections: bool,
     /// Floating-point operations become sites, too ([`EXCEPTIONS`]).
     pub(crate) exceptions: bool,
+    /// clang's own counters are the user's: coverage or profile-guided optimization.
+    pub(crate) counters: bool,
     /// The options that determine where clang finds start files.
     pub(crate) search: Vec<String>,
 }
@@ -151,6 +153,13 @@ fn is_replaced(arg: &str) -> bool {
         "-fsanitize=fuzzer-no-link",
     ];
     EXACT.contains(&arg) || arg.starts_with("-flto=") || arg.starts_with("-flto-")
+}
+
+/// Options by which clang counts for the user, or reads what it counted.
+fn is_about_counters(arg: &str) -> bool {
+    const PREFIXES: &[&str] =
+        &["-fprofile-instr", "-fprofile-generate", "-fprofile-use", "-fcs-profile-generate", "-fcoverage-m"];
+    PREFIXES.iter().any(|prefix| arg.starts_with(prefix))
 }
 
 /// Sanitizers with a runtime library, which clang links into programs only.
@@ -271,6 +280,7 @@ impl Arguments {
             entry: false,
             drops_sections: false,
             exceptions: false,
+            counters: false,
             search: Vec::new(),
         }
     }
@@ -286,6 +296,7 @@ impl Arguments {
                 self.exceptions = true;
                 return Ok(());
             }
+            _ if is_about_counters(arg) => self.counters = true,
             "-nostartfiles" => self.no_start_files = true,
             "-nodefaultlibs" | "-nolibc" => self.no_libc = true,
             _ if arg.starts_with("--sysroot=") || arg.starts_with("-B") => self.search.push(arg.to_owned()),
@@ -394,6 +405,18 @@ mod tests {
         let line = read("-fpen-exceptions -c x.c");
         assert!(line.exceptions && line.args == ["-c", "x.c"], "{line:?}");
         assert!(!read("-c x.c").exceptions);
+    }
+
+    #[test]
+    fn clangs_counters_may_be_the_users() {
+        for text in
+            ["-fprofile-instr-generate -fcoverage-mapping -c x.c", "-fprofile-use=x -c x.c", "-fprofile-generate x.c"]
+        {
+            assert!(read(text).counters, "pen-cc {text}");
+        }
+        for text in ["--coverage -c x.c", "-fprofile-arcs -ftest-coverage -c x.c", "-c x.c"] {
+            assert!(!read(text).counters, "pen-cc {text}");
+        }
     }
 
     #[test]

@@ -21,6 +21,14 @@ pub(crate) const NO_WARNING: [&str; 2] = ["--start-no-unused-arguments", "--end-
 /// and they hide that a library is missing.
 const FORCED: [&str; 2] = ["-DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION=1", "-lrt"];
 
+/// Makes clang count for coverage: it then emits a branch for each conditional that gcov and llvm-cov count. The pass drops the
+/// counters (`pass/counters.cc`).
+const COUNTERS: [&str; 2] = ["-Xclang", "-fprofile-instrument=clang"];
+
+/// Makes clang branch on `!n` itself instead of on `n` with exchanged destinations, as MC/DC needs it. With conditions up to
+/// none, there are no counters of MC/DC, and no warnings about conditions that it does not support.
+const NEGATIONS: [&str; 4] = ["-Xclang", "-fcoverage-mcdc", "-Xclang", "-fmcdc-max-conditions=0"];
+
 /// A command ready to run.
 pub(crate) struct Invocation {
     /// Program and arguments.
@@ -57,10 +65,21 @@ fn compile_args(line: &Arguments, san_cov: bool) -> Result<Vec<String>, Error> {
     }
     let plugin = artifact::PLUGIN.path()?.display().to_string();
     args.push(format!("-fpass-plugin={plugin}"));
+    let mut options = Vec::new();
     if line.exceptions {
-        // clang accepts the options of a pass plugin only if it loads it as a plugin of clang, too.
-        args.extend(["-Xclang", "-load", "-Xclang", &plugin, "-mllvm", "-pen-exceptions"].map(str::to_owned));
+        options.extend(["-mllvm", "-pen-exceptions"]);
     }
+    if line.counters {
+        options.extend(["-mllvm", "-pen-keeps-counters"]);
+    } else {
+        options.extend(COUNTERS);
+        options.extend(artifact::COUNTS_CONDITIONS.then_some(NEGATIONS).into_iter().flatten());
+    }
+    if options.contains(&"-mllvm") {
+        // clang accepts the options of a pass plugin only if it loads it as a plugin of clang, too.
+        args.extend(["-Xclang", "-load", "-Xclang", &plugin].map(str::to_owned));
+    }
+    args.extend(options.into_iter().map(str::to_owned));
     if !san_cov {
         return Ok(args);
     }

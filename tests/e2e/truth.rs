@@ -1,8 +1,11 @@
-//! What penfuzz claims is so outside penfuzz: each evaluation is as the first one, other compilers build the emitted tests, which take
-//! what is claimed, gcov counts the same, and the files for other programs are what their formats ask for.
+//! What penfuzz claims is so outside penfuzz: each evaluation is as the first one, outcomes mean what the source says, other compilers
+//! build the emitted tests, which take what is claimed, gcov counts the same, and the files for other programs are what their
+//! formats ask for.
 
 #[path = "truth/ci.rs"]
 mod ci;
+#[path = "truth/conditions.rs"]
+mod conditions;
 #[path = "truth/emitted.rs"]
 mod emitted;
 #[path = "truth/state.rs"]

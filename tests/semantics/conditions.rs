@@ -42,9 +42,9 @@ fn distances() -> Vec<Far> {
         far("either_nonzero", &[&l(0), &l(-2)], 0, TRUE, 2),
         far("either_nonzero", &[&l(0), &l(0)], 0, FALSE, 1),
         far("either_nonzero_wide", &[&l(0), &l(0)], 0, FALSE, 1),
-        // The compiler turns `!(x == 3.5)` around: the site is `x == 3.5`.
-        far("not_equal", &[&d(3.5)], 0, FALSE, 1),
-        far("not_equal", &[&d(3.5f64.next_up().next_up())], 0, TRUE, 2),
+        // The outcomes are those of `!(x == 3.5)`, as it is written.
+        far("not_equal", &[&d(3.5)], 0, TRUE, 1),
+        far("not_equal", &[&d(3.5f64.next_up().next_up())], 0, FALSE, 2),
         // `a > 1 && b < 2` kept in a variable.
         far("both_in_variable", &[&d(0.5), &d(0.0)], 0, TRUE, ulps(0.5, 1.0) + 1),
         far("both_in_variable", &[&d(2.0), &d(3.0)], 1, TRUE, ulps(2.0, 3.0) + 1),
@@ -63,14 +63,19 @@ fn distances() -> Vec<Far> {
         // -1, 0 or 1, which are as close to each other as integers can be, on either side of 0.
         far("sorted", &[&i(-5), &i(5)], 0, TRUE, 1),
         // The callee's comparison, where the caller has none.
-        far("asked", &[&d(124.5)], 0, TRUE, ulps(123.5, 123.4375)),
-        far("asked", &[&d(124.4375)], 0, FALSE, 1),
+        far("asked", &[&d(124.5)], 0, FALSE, ulps(123.5, 123.4375)),
+        far("asked", &[&d(124.4375)], 0, TRUE, 1),
         far("classes", &[&d(f64::MAX), &[0; 4]], 0, TRUE, 1),
         far("classes", &[&d(f64::NEG_INFINITY), &[0; 4]], 0, FALSE, 1),
         far("classes", &[&d(1.0), &1u32.to_le_bytes()], 1, TRUE, (1 << 23) - 1),
         far("classes", &[&d(1.0), &(1u32 << 31 | 1 << 23).to_le_bytes()], 1, FALSE, 1),
-        // Decided by `a == 1`, a site of its own; any `b` is closer than that.
-        far("earlier", &[&d(2.0), &d(4.0)], 1, TRUE, u64::MAX - 1),
+        // Decided by `a > 1`, a site of its own; any `b` is closer than that.
+        far("both_in_variable", &[&d(0.5), &d(0.0)], 2, TRUE, u64::MAX - 1),
+        far("both_in_variable", &[&d(2.0), &d(3.0)], 2, TRUE, ulps(2.0, 3.0) + 1),
+        far("both_in_variable", &[&d(2.0), &d(1.5)], 2, FALSE, ulps(1.5, 2.0)),
+        // The last operand is a site although its value is not branched on.
+        far("as_value", &[&i(5), &i(0), &i(0)], 2, TRUE, 1),
+        far("as_value", &[&i(5), &i(0), &i(7)], 2, FALSE, 7),
         far("earlier", &[&d(1.0), &d(4.0f64.next_up())], 1, TRUE, 1),
         far("bit_set", &[&i(6)], 0, TRUE, 1),
         far("accumulated", &[&d(0.0), &d(1.0)], 0, TRUE, ulps(0.0, 1.0) + 1),

@@ -211,7 +211,7 @@ impl Pair {
 }
 
 /// The clang that pen-cc runs.
-fn clang() -> PathBuf {
+pub fn clang() -> PathBuf {
     std::env::var_os("PEN_CC_CLANG").map_or_else(|| format!("clang-{}", penfuzz_cc::LLVM_MAJOR).into(), PathBuf::from)
 }
 
