@@ -60,5 +60,7 @@ mod sync;
 mod targets;
 #[path = "e2e/triage.rs"]
 mod triage;
+#[path = "e2e/truth.rs"]
+mod truth;
 #[path = "e2e/watching.rs"]
 mod watching;

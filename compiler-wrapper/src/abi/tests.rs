@@ -110,6 +110,7 @@ fn constants(layout: &mut Layout) {
         ("PEN_STOP_EXIT", stop::EXIT),
         ("PEN_STOP_STRAYED", stop::STRAYED),
         ("PEN_CELL_BYTES", CELL_BYTES as u32),
+        ("PEN_STRIDE_BYTES", STRIDE_BYTES as u32),
         ("PEN_SINGLE", operation_flag::SINGLE),
         ("PEN_CONSTANT", operation_flag::CONSTANT),
         ("PEN_INTEGER_SHIFT", operation_flag::INTEGER_SHIFT),

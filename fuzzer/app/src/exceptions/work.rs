@@ -152,6 +152,6 @@ fn observe_run(evaluator: &mut Evaluator, branch: usize, bytes: Vec<u8>) -> Obse
     let seen = evaluator.seen().map(|s| (s.values, s.times));
     evaluator.watch(None);
     let words = |cells: &[u128]| cells.iter().flat_map(|c| [*c as u64, (*c >> 64) as u64]).collect();
-    let output = (ran == RunStatus::Returned).then(|| words(evaluator.output()));
+    let output = (ran == RunStatus::Returned).then(|| words(&evaluator.output()));
     Observed { bytes, seen, output, judged: None }
 }

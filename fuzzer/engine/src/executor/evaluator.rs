@@ -7,6 +7,7 @@ mod arming;
 mod memory;
 mod near;
 mod path;
+mod placement;
 mod trace;
 mod watch;
 
@@ -66,7 +67,7 @@ pub struct Evaluator {
     /// Where the point under evaluation lies; a supervisor may watch it.
     input: *mut u8,
     own_input: Vec<u8>,
-    /// Result and pointees of the call, 16-byte cells.
+    /// Result and pointees of the call.
     output: Cells,
     outcomes: Vec<u8>,
     /// The branches whose byte in `outcomes` is set.
@@ -140,7 +141,7 @@ impl Evaluator {
             input_size,
             input: core::ptr::null_mut(),
             own_input: vec![0; input_size.max(1)],
-            output: Cells::new(f.output_size)?,
+            output: Cells::new(f)?,
             outcomes: vec![0; n],
             taken: vec![0; n],
             best: vec![u64::MAX; n],
@@ -269,7 +270,7 @@ impl Evaluator {
     /// The function at the point that `input` holds. Only what every evaluation needs is inline here.
     #[inline]
     fn run_thunk(&mut self, call: Call) -> RunStatus {
-        // SAFETY: the state is the target's own and nothing else borrows it; `output` has a cell per parameter and result.
+        // SAFETY: the state is the target's own and nothing else borrows it; `output` has a block per parameter and a cell for the result.
         let returned = unsafe {
             *self.count = (*self.count).wrapping_add(1);
             (*self.state).r = self.r0;
@@ -436,13 +437,7 @@ impl Evaluator {
     pub fn fault(&self) -> Option<Fault> {
         // SAFETY: as in `run`.
         let status = unsafe { (*self.state).exit_status };
-        self.last_end.as_ref().map(|end| self.faults.read(end, status))
-    }
-
-    /// Bytes that the last run left as result (first cell) and behind pointers (see [`crate::program::Parameter::cell`]).
-    #[must_use]
-    pub fn output(&self) -> &[u128] {
-        self.output.as_slice()
+        self.last_end.as_ref().map(|end| self.described(self.faults.read(end, status), end))
     }
 
     /// Counts edges by `SanCov` from now on, for a map observer of LibAFL: one saturating counter of 8 bits per guard of the target

@@ -182,6 +182,9 @@ impl FaultReader {
             guard::STOP_MEMORY => return format!("more than {} MiB of memory", self.limits.memory >> 20),
             abi::stop::EXIT => return format!("exit({exit_status})"),
             guard::STOP_REFUSED => return sandbox::refusal(end.address),
+            guard::STOP_PLACEMENT => {
+                return "takes other branches when what its arguments point to lies elsewhere".to_owned();
+            }
             _ => {}
         }
         match end.signal {
