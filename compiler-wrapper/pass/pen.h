@@ -223,6 +223,7 @@ struct Signature {
   std::string ResultType;
   unsigned ResultKind = PEN_UNSUPPORTED;
   unsigned InputSize = 0, OutputSize = PEN_CELL_BYTES; // the result has the first cell
+  unsigned Blocks = 0;                                 // behind pointers, one each
   bool Supported = true;
 };
 Signature signatureOf(llvm::Function &F, llvm::ArrayRef<std::string> Names);

@@ -233,9 +233,13 @@ enum pen_operand {
   PEN_OP_MANY /* the condition is an and, or, or phi of several comparisons */
 };
 
-/* Size and alignment of a cell of a call's output area. The first cell holds the result, the following ones what parameters
- * point to. */
+/* Alignment of a call's output area, and size of its first cell, which holds the result. The block behind a pointer to a number
+ * has this size and alignment as well; one of a structure has the structure's. */
 #define PEN_CELL_BYTES 16
+
+/* The block behind the nth pointer, from 1, ends n times so many bytes behind the start of the output area. So each can lie in
+ * pages of its own, with pages between that cannot be touched, whatever the size of a page is. */
+#define PEN_STRIDE_BYTES 0x100000
 
 /* A parameter. The values of an input are little-endian, without padding, in the order of the parameters. */
 struct pen_param {
@@ -245,7 +249,7 @@ struct pen_param {
   uint32_t pointer;  /* 1: the callee gets the address of one such value and may write to it */
   uint32_t offset;   /* bytes from the start of the input */
   uint32_t size;     /* bytes; of PEN_OUTPUT those of the structure */
-  uint32_t cell;     /* of a pointer: bytes from the start of the output area, a multiple of PEN_CELL_BYTES; else 0 */
+  uint32_t cell;     /* of a pointer: bytes from the start of the output area to its block; else 0 */
   uint32_t unused;
 };
 
@@ -357,9 +361,9 @@ struct pen_function {
   const char *file;
   void *address;
   /* Calls the function with the arguments at `in` (input_size bytes). `out` has output_size bytes and is aligned to
-   * PEN_CELL_BYTES. The result is in out[0..8] after the call. What a parameter points to is at out + cell during and after the
-   * call, in a whole number of cells; before the call these cells hold the value from the input, and zeros behind it. Null if a
-   * parameter is not supported (PEN_UNSUPPORTED). */
+   * PEN_CELL_BYTES; only the first cell and the blocks of it are used. The result is in out[0..8] after the call. What a parameter
+   * points to is the block at out + cell, of PEN_CELL_BYTES or the size of the structure. When the function is called, the
+   * block holds the value from the input, and zeros behind it. Null if a parameter is not supported (PEN_UNSUPPORTED). */
   void (*call)(const uint8_t *in, uint8_t *out);
   const struct pen_param *params;
   const struct pen_site *sites;

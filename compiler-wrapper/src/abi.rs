@@ -93,8 +93,12 @@ pub mod kind {
     pub const OUTPUT: u32 = 13;
 }
 
-/// Size and alignment of the cells of a call's output area, in bytes: see [`Function::call`].
+/// Alignment of a call's output area, and size of its first cell, which holds the result, in bytes; also size and alignment
+/// of the block behind a pointer to a number: see [`Function::call`].
 pub const CELL_BYTES: usize = 16;
+
+/// The block behind the nth pointer, from 1, ends n times so many bytes behind the start of the output area.
+pub const STRIDE_BYTES: usize = 0x10_0000;
 
 /// The predicate of a comparison: the numbers of `llvm::CmpInst::Predicate`.
 pub mod predicate {
@@ -249,7 +253,7 @@ pub struct Param {
     pub offset: u32,
     /// Bytes; of [`kind::OUTPUT`] those of the structure.
     pub size: u32,
-    /// Of a pointer: bytes from the start of the output area, a multiple of [`CELL_BYTES`]; else 0.
+    /// Of a pointer: bytes from the start of the output area to its block; else 0.
     pub cell: u32,
     /// Padding.
     pub unused: u32,
@@ -392,9 +396,10 @@ pub struct Function {
     /// Address of its code.
     pub address: *mut c_void,
     /// Calls the function. The first pointer is to the arguments (`input_size` bytes), the second to the output area
-    /// (`output_size` bytes, aligned to [`CELL_BYTES`]). After the call the result is in the first 8 bytes. What a parameter
-    /// points to is at its `cell` during and after the call, in a whole number of cells; before the call these cells hold the
-    /// value from the input, and zeros behind it. `None` if a parameter is not supported.
+    /// (`output_size` bytes, aligned to [`CELL_BYTES`], of which only the first cell and the blocks are used). After the call the
+    /// result is in the first 8 bytes. What a parameter points to is the block at its `cell`, of [`CELL_BYTES`] or the size
+    /// of the structure. When the function is called, the block holds the value from the input, and zeros behind it.
+    /// `None` if a parameter is not supported.
     pub call: Option<unsafe extern "C-unwind" fn(*const u8, *mut u8)>,
     /// `n_params` entries.
     pub params: *const Param,

@@ -2,6 +2,8 @@
 //! build the emitted tests, which take what is claimed, gcov counts the same, and the files for other programs are what their
 //! formats ask for.
 
+#[path = "truth/arguments.rs"]
+mod arguments;
 #[path = "truth/ci.rs"]
 mod ci;
 #[path = "truth/conditions.rs"]

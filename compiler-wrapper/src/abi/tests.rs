@@ -117,6 +117,7 @@ fn constants(layout: &mut Layout) {
         ("PEN_CELL_BYTES", CELL_BYTES as u32),
         ("PEN_VARIABLE_CONSTANT", variable_flag::CONSTANT),
         ("PEN_VARIABLE_THREAD_LOCAL", variable_flag::THREAD_LOCAL),
+        ("PEN_STRIDE_BYTES", STRIDE_BYTES as u32),
         ("PEN_SINGLE", operation_flag::SINGLE),
         ("PEN_CONSTANT", operation_flag::CONSTANT),
         ("PEN_INTEGER_SHIFT", operation_flag::INTEGER_SHIFT),

@@ -20,6 +20,7 @@
 #define FLAG_INPUTS 2000
 #define FUEL 2000 /* loop iterations and calls */
 #define MAX_BYTES 1024
+#define MAX_POINTERS 16
 
 static const struct pen_tables *tables;
 static int failures;
@@ -121,15 +122,36 @@ static void stop(uint32_t reason, void *place) {
   longjmp(stopped, (int)reason);
 }
 
-/* One call, which ends if FUEL is used up. `out` is zero before it. Returns the value of the representing function, which is
- * UINT64_MAX before the call. */
+static uint32_t block_bytes(const struct pen_param *p) { return p->kind == PEN_OUTPUT ? p->size : PEN_CELL_BYTES; }
+
+/* Bytes of the result and of all blocks. */
+static uint32_t all_output_bytes(const struct pen_function *f) {
+  uint32_t bytes = PEN_CELL_BYTES;
+  for (uint32_t i = 0; i < f->n_params; i++)
+    if (f->params[i].pointer) bytes += (block_bytes(&f->params[i]) + PEN_CELL_BYTES - 1) / PEN_CELL_BYTES * PEN_CELL_BYTES;
+  return bytes;
+}
+
+/* One call, which ends if FUEL is used up. `out` gets all_output_bytes: the result, and behind it the blocks of the
+ * parameters. Returns the value of the representing function, which is UINT64_MAX before the call. */
 static uint64_t run(const struct pen_function *f, const uint8_t *in, uint8_t *out, uint32_t metric) {
-  memset(out, 0, f->output_size);
+  static uint8_t *area;
+  uint32_t at = PEN_CELL_BYTES;
+  if (!area) area = aligned_alloc(PEN_CELL_BYTES, MAX_POINTERS * (size_t)PEN_STRIDE_BYTES);
+  memset(area, 0, PEN_CELL_BYTES);
+  memset(out, 0, all_output_bytes(f));
   memset(tables->state->outcomes, 0, (size_t)(tables->actions_end - tables->actions));
   tables->state->metric = metric;
   tables->state->r = UINT64_MAX;
   tables->state->fuel = FUEL;
-  if (!setjmp(stopped)) f->call(in, out);
+  if (!setjmp(stopped)) f->call(in, area);
+  memcpy(out, area, PEN_CELL_BYTES);
+  for (uint32_t i = 0; i < f->n_params; i++) {
+    const struct pen_param *p = &f->params[i];
+    if (!p->pointer) continue;
+    memcpy(out + at, area + p->cell, block_bytes(p));
+    at += (block_bytes(p) + PEN_CELL_BYTES - 1) / PEN_CELL_BYTES * PEN_CELL_BYTES;
+  }
   return tables->state->r;
 }
 
@@ -147,7 +169,7 @@ static int is_nan_result(const struct pen_function *f, const uint8_t *out) {
 static void print_output(const struct pen_function *f, const uint8_t *out) {
   uint32_t from = is_nan_result(f, out) ? PEN_CELL_BYTES : 0;
   if (from) printf(" nan");
-  for (uint32_t i = from; i < f->output_size; i++) printf(i % 8 ? "%02x" : " %02x", out[i]);
+  for (uint32_t i = from, end = all_output_bytes(f); i < end; i++) printf(i % 8 ? "%02x" : " %02x", out[i]);
 }
 
 /* Arms a branch with PEN_WANT in this metric. Then r is 0 if and only if the branch is taken, and the result is that of
@@ -160,7 +182,7 @@ static void want(const struct pen_function *f, int input, const struct pen_site 
   uint64_t r = run(f, in, out, metric);
   int taken = tables->state->outcomes[site->actions + branch - tables->actions];
   if ((r == 0) != taken) fail(f, input, "r is 0 for a branch that is not taken, or not 0 for one that is");
-  if (memcmp(out, expected, f->output_size) != 0) fail(f, input, "an armed hook changed the result");
+  if (memcmp(out, expected, all_output_bytes(f)) != 0) fail(f, input, "an armed hook changed the result");
   printf(" %" PRIx64, r);
 }
 
@@ -245,7 +267,9 @@ int main(int argc, char **argv) {
   tables->state->stop = stop;
   tables->state->outcomes = calloc((size_t)(tables->actions_end - tables->actions) + 1, 1);
   for (const struct pen_function *f = tables->functions; f < tables->functions_end; f++) {
-    if (!f->call || f->is_static || f->input_size > MAX_BYTES || f->output_size > MAX_BYTES) continue;
+    if (!f->call || f->is_static || f->input_size > MAX_BYTES || all_output_bytes(f) > MAX_BYTES ||
+        f->output_size > MAX_POINTERS * (size_t)PEN_STRIDE_BYTES)
+      continue;
     const struct pen_function *flags = argc > 2 ? function_named("flags_", f->name) : NULL;
     if (flags) compare_with_flags(f, flags);
     else if (argc == 2 && !strstr(f->name, "flags_")) all_branches(f); /* PEN_SQUARED raises inexact */

@@ -44,7 +44,8 @@ fn call(evaluator: &mut Evaluator, bytes: &[u8]) -> Seen {
     let errno = unsafe { libc::__errno_location().read() };
     let (returned, exit) = (ran == RunStatus::Returned, evaluator.exit_status());
     let function = evaluator.function();
-    let (result, outputs) = (result(function, evaluator.output()), outputs(function, evaluator.output()));
+    let output = evaluator.output();
+    let (result, outputs) = (result(function, &output), outputs(function, &output));
     Seen { returned, exit, errno, result, outputs }
 }
 

@@ -34,7 +34,7 @@ pub fn examine(evaluator: &mut Evaluator, found: &job::Job, of: &job::Observed, 
     let is_it =
         |s: &Traced| s.actions == actions && s.operands == values[..job::RESULT] && s.result == values[job::RESULT];
     let at = steps.iter().position(is_it)?;
-    judge(&steps, at, &shown::floats(evaluator.function(), evaluator.output()))
+    judge(&steps, at, &shown::floats(evaluator.function(), &evaluator.output()))
 }
 
 /// Judges the exception that step number `at` raised in a run that gave these `outputs`, of type `double` or

@@ -108,6 +108,7 @@ mod tests {
             pointer,
             offset: 0,
             cell: 16,
+            place: 16,
             output_size: 0,
         };
         Function::without_code(result, vec![parameter], Edges::default())

@@ -7,6 +7,7 @@ mod arming;
 mod memory;
 mod near;
 mod path;
+mod placement;
 mod processes;
 mod trace;
 mod watch;
@@ -70,7 +71,7 @@ pub struct Evaluator {
     /// Where the point under evaluation lies; a supervisor may watch it.
     input: *mut u8,
     own_input: Vec<u8>,
-    /// Result and pointees of the call, 16-byte cells.
+    /// Result and pointees of the call.
     output: Cells,
     /// What a run could leave for the next one.
     shared: SharedState,
@@ -147,7 +148,7 @@ impl Evaluator {
             input_size,
             input: core::ptr::null_mut(),
             own_input: vec![0; input_size.max(1)],
-            output: Cells::new(f.output_size)?,
+            output: Cells::new(f)?,
             shared: SharedState::of(&target, f),
             outcomes: vec![0; n],
             taken: vec![0; n],
@@ -261,7 +262,7 @@ impl Evaluator {
     #[inline]
     fn run_thunk(&mut self, call: Call) -> RunStatus {
         self.shared.restore();
-        // SAFETY: the state is the target's own and nothing else borrows it; `output` has a cell per parameter and result.
+        // SAFETY: the state is the target's own and nothing else borrows it; `output` has a block per parameter and a cell for the result.
         let returned = unsafe {
             *self.count = (*self.count).wrapping_add(1);
             (*self.state).r = self.r0;
@@ -440,17 +441,11 @@ impl Evaluator {
     /// The fault of the last run.
     #[must_use]
     pub fn fault(&self) -> Option<Fault> {
-        self.last_fault().map(|end| self.faults.read(end))
+        self.last_fault().map(|end| self.described(self.faults.read(end), end))
     }
 
     fn last_fault(&self) -> Option<&End> {
         self.last_end.as_ref().filter(|end| end.stop != abi::stop::EXIT)
-    }
-
-    /// Bytes that the last run left as result (first cell) and behind pointers (see [`crate::program::Parameter::cell`]).
-    #[must_use]
-    pub fn output(&self) -> &[u128] {
-        self.output.as_slice()
     }
 
     /// Counts edges by `SanCov` from now on, for a map observer of LibAFL: one saturating counter of 8 bits per guard of the target

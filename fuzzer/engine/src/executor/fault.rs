@@ -172,6 +172,9 @@ impl FaultReader {
             abi::stop::FUEL => return format!("no end after {} loop iterations and calls", self.limits.fuel),
             guard::STOP_MEMORY => return format!("more than {} MiB of memory", self.limits.memory >> 20),
             guard::STOP_REFUSED => return sandbox::refusal(end.address),
+            guard::STOP_PLACEMENT => {
+                return "takes other branches when what its arguments point to lies elsewhere".to_owned();
+            }
             _ => {}
         }
         match end.signal {

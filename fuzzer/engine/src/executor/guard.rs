@@ -32,7 +32,17 @@ pub struct End {
     frames: [*mut c_void; MAX_FRAMES],
 }
 
+/// [`End::stop`] of a run that takes other branches when what its arguments point to lies elsewhere.
+pub const STOP_PLACEMENT: u32 = 102;
+
 impl End {
+    /// A run that is stopped for `stop` after it has returned, in the function at `place`.
+    #[must_use]
+    pub const fn afterwards(stop: u32, place: u64) -> Self {
+        let frames = [core::ptr::null_mut(); MAX_FRAMES];
+        Self { signal: 0, stop, address: 0, place, stack: 0, caller: 0, n_frames: 0, unused: 0, frames }
+    }
+
     /// Return addresses, innermost first; the handler's own frames come before those of the target.
     pub fn frames(&self) -> impl Iterator<Item = u64> + '_ {
         self.frames[..self.n_frames as usize].iter().map(|f| *f as u64)

@@ -86,10 +86,14 @@ where
 {
     fn run_target(&mut self, _fuzzer: &mut Z, state: &mut S, _mgr: &mut EM, input: &I) -> Result<ExitKind, Error> {
         *state.executions_mut() += 1;
-        let ran = self.run(&input.target_bytes());
+        let bytes = input.target_bytes();
+        let mut ran = self.run(&bytes);
         self.hits.clear();
         if self.evaluator.has_hits() {
             self.evaluator.take_hits(&mut self.hits);
+            if ran == RunStatus::Returned {
+                ran = self.evaluator.check_other_placements(&bytes, &self.hits);
+            }
         }
         let fault = if ran == RunStatus::Faulted { self.evaluator.fault() } else { None };
         let kind = match fault.as_ref().map(|f| f.kind) {

@@ -18,8 +18,10 @@ pub struct Parameter {
     pub pointer: bool,
     /// Place in the input, in bytes.
     pub offset: usize,
-    /// Place in the output area of what the pointer points to, in bytes, a multiple of 16.
+    /// Place of what the pointer points to in [`crate::executor::Evaluator::output`], in bytes, a multiple of 16.
     pub cell: usize,
+    /// Place of the same in the output area of the thunk: bytes from its start.
+    pub place: usize,
     /// Bytes of a structure that the callee fills in, of which nothing is in the input; 0 for any other parameter.
     pub output_size: usize,
 }
@@ -29,6 +31,12 @@ impl Parameter {
     #[must_use]
     pub fn is_output(&self) -> bool {
         self.output_size > 0
+    }
+
+    /// Bytes of the memory that the callee gets the address of: a whole cell for a number.
+    #[must_use]
+    pub fn block_size(&self) -> usize {
+        if self.is_output() { self.output_size } else { abi::CELL_BYTES }
     }
 
     /// The type of the value: what is pointed to for a pointer, without qualifiers.
@@ -81,7 +89,7 @@ pub struct Function {
     pub parameters: Vec<Parameter>,
     /// Bytes of the arguments in an input.
     pub input_size: usize,
-    /// Bytes of the result and of what parameters point to, a multiple of 16.
+    /// Bytes of the output area of the thunk.
     pub output_size: usize,
     /// Indices of its sites in [`super::Target::sites`].
     pub sites: core::ops::Range<usize>,
@@ -96,7 +104,7 @@ pub struct Function {
     /// Its file reads the floating-point exception flags, or changes the environment.
     pub uses_environment: bool,
     pub(super) record: *const abi::Function,
-    pub(super) address: *const c_void,
+    pub(crate) address: *const c_void,
     pub(super) call: Option<Call>,
 }
 

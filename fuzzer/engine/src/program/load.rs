@@ -438,7 +438,7 @@ impl Reader<'_> {
                 is_static: f.is_static != 0,
                 result_type: text(f.result_type),
                 result_kind: kind_of(f.result_kind),
-                parameters: array(f.params, f.n_params).iter().enumerate().map(|(i, p)| parameter(i, p)).collect(),
+                parameters: parameters(array(f.params, f.n_params)),
                 input_size: f.input_size as usize,
                 output_size: f.output_size as usize,
                 sites: first..first + f.n_sites as usize,
@@ -455,6 +455,18 @@ impl Reader<'_> {
     }
 }
 
+unsafe fn parameters(all: &[abi::Param]) -> Vec<Parameter> {
+    // SAFETY: strings of the loaded file.
+    let mut all: Vec<_> = all.iter().enumerate().map(|(i, p)| unsafe { parameter(i, p) }).collect();
+    // The first cell has the result.
+    let mut cell = abi::CELL_BYTES;
+    for p in all.iter_mut().filter(|p| p.pointer) {
+        p.cell = cell;
+        cell += p.block_size().next_multiple_of(abi::CELL_BYTES);
+    }
+    all
+}
+
 unsafe fn parameter(index: usize, p: &abi::Param) -> Parameter {
     // SAFETY: strings of the loaded file.
     let (name, type_name) = unsafe { (text(p.name), text(p.type_name)) };
@@ -464,7 +476,8 @@ unsafe fn parameter(index: usize, p: &abi::Param) -> Parameter {
         kind: kind_of(p.kind),
         pointer: p.pointer != 0,
         offset: p.offset as usize,
-        cell: p.cell as usize,
+        cell: 0,
+        place: p.cell as usize,
         output_size: if p.kind == abi::kind::OUTPUT { p.size as usize } else { 0 },
     }
 }

@@ -171,12 +171,9 @@ impl Evaluator {
         self.arm(|b| if branches[b] { action::RECORD } else { 0 });
     }
 
-    /// Runs one input and returns the recorded branches that it takes.
+    /// Runs one input and returns the recorded branches that it takes, see [`Evaluator::run_apart`].
     pub fn run_recorded(&mut self, bytes: &[u8]) -> (RunStatus, Vec<u32>) {
-        let ran = self.run(bytes);
-        let mut hits = Vec::new();
-        self.take_hits(&mut hits);
-        (ran, hits)
+        self.run_apart(bytes)
     }
 
     /// Stops recording, wanting and tracking these branches, without looking at the others.

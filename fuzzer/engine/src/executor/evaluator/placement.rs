@@ -1,0 +1,75 @@
+//! Where the memory that arguments point to lies during a run, and what comes of it.
+//!
+//! A search runs with blocks at the end of their pages, which shows accesses behind them. Accesses before them reach the rest
+//! of the page and go unnoticed, so what counts is run again with blocks at the start of their pages.
+
+use super::{Evaluator, RunStatus};
+use crate::executor::{
+    fault::Fault,
+    guard::{self, End},
+};
+
+impl Evaluator {
+    /// Runs one input with blocks at the end of their pages, and again with blocks at the start. Returns the recorded branches
+    /// that it takes. An input that fails or takes other branches then has failed: an emitted test, with blocks in yet another
+    /// place, might take any branches.
+    pub fn run_apart(&mut self, bytes: &[u8]) -> (RunStatus, Vec<u32>) {
+        let (ran, hits) = self.run_at(None, bytes);
+        let ran = if ran == RunStatus::Returned { self.check_other_placements(bytes, &hits) } else { ran };
+        (ran, hits)
+    }
+
+    /// Runs an input again that has returned and taken `hits`, in each other placement; the actions must be the same. That does
+    /// not count as evaluations, and costs nothing for a function without pointers.
+    pub(in crate::executor) fn check_other_placements(&mut self, bytes: &[u8], hits: &[u32]) -> RunStatus {
+        let count = self.evaluations();
+        let fails =
+            (0..self.output.other_placements()).any(|i| self.check_placement(i, bytes, hits) == RunStatus::Faulted);
+        self.set_evaluations(count);
+        if fails { RunStatus::Faulted } else { RunStatus::Returned }
+    }
+
+    fn check_placement(&mut self, other: usize, bytes: &[u8], hits: &[u32]) -> RunStatus {
+        let first = self.run_at(Some(other), bytes);
+        if first.0 == RunStatus::Returned && first.1 == hits {
+            return RunStatus::Returned;
+        }
+        let end = self.last_end;
+        if end.is_some_and(|end| self.output.describe(end.address).is_some()) {
+            return RunStatus::Faulted;
+        }
+        // A function whose result depends on earlier calls may differ as well: only what differs each time is due to the placement.
+        let as_before = self.run_at(None, bytes) == (RunStatus::Returned, hits.to_vec());
+        if !as_before || self.run_at(Some(other), bytes) != first {
+            self.last_end = None;
+            return RunStatus::Returned;
+        }
+        self.last_end = end.or(Some(End::afterwards(guard::STOP_PLACEMENT, self.function().address as u64 + 1)));
+        RunStatus::Faulted
+    }
+
+    fn run_at(&mut self, other: Option<usize>, bytes: &[u8]) -> (RunStatus, Vec<u32>) {
+        self.output.place(other);
+        let ran = self.run(bytes);
+        self.output.place(None);
+        let mut hits = Vec::new();
+        self.take_hits(&mut hits);
+        (ran, hits)
+    }
+
+    /// Bytes that the last run left as result (first cell) and behind pointers (see [`crate::program::Parameter::cell`]).
+    #[must_use]
+    pub fn output(&self) -> Vec<u128> {
+        self.output.contents()
+    }
+
+    /// Adds which argument a fault at an address beside it belongs to.
+    pub(super) fn described(&self, mut fault: Fault, end: &End) -> Fault {
+        if end.signal == libc::SIGSEGV
+            && let Some(side) = self.output.describe(end.address)
+        {
+            fault.reason = format!("{}, {side}", fault.reason);
+        }
+        fault
+    }
+}
