@@ -154,7 +154,7 @@ fn a_source_may_come_from_standard_input() {
     assert_eq!(dir.program("x", &[]).1, 7);
 }
 
-const INLINE: &str = r#"
+const INLINE: &str = r"
 #include <algorithm>
 template <typename T> T limited(T x, T low, T high) {
   switch (int(x)) { case 1: return low; case 7: return high; case 12: return x; }
@@ -181,7 +181,7 @@ inline int all(int a, int b) {
   std::sort(both, both + 2);
   return std::min(limited(a, 1, b), counted(b)) + std::max(shape.corners(), both[0]);
 }
-"#;
+";
 
 /// Each file has a copy of the functions, of which the linker keeps one, and the optimizer copies them into their callers. The
 /// two files may also be compiled differently, as with and without NDEBUG.
