@@ -70,7 +70,8 @@ Constant *privateCopy(Context &X, Constant *Init) {
 Constant *makeCases(Context &X, Site &S, SwitchInst *Sw) {
   std::vector<Label> Labels = sortedLabels(S, Sw);
   measureRuns(Labels);
-  S.Cases = placed(X, *Sw->getFunction(), caseRecords(X, Labels), "__pen_cases", "pen_cases", GlobalValue::InternalLinkage, true);
+  std::string Name = ("__pen_cases." + Twine(S.FirstAction)).str();
+  S.Cases = placed(X, *Sw->getFunction(), caseRecords(X, Labels), Name, "pen_cases", GlobalValue::InternalLinkage, true);
   S.Cases->setAlignment(Align(8)); // no padding between the arrays of different switches
   Buckets Found = bucketsOf(X, Labels);
   sort(Labels, [](const Label &A, const Label &B) { return std::pair(A.Branch, A.Value) < std::pair(B.Branch, B.Value); });

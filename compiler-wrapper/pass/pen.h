@@ -118,6 +118,9 @@ public:
   };
   std::map<const llvm::Function *, Shadow> Shadows;
 
+  // Functions in a comdat, by the names of what makeActions has planned for them.
+  std::map<const llvm::Function *, std::string> Variants;
+
   // A private constant with a terminating zero; equal texts share one.
   llvm::Constant *text(llvm::StringRef Text);
   // A private array of items of one type, or null when empty.
@@ -188,8 +191,9 @@ void instrument(Context &X, FunctionPlan &Plan, llvm::GlobalVariable *Actions);
 // cases.cc: emits the cases of a switch, leaves them in the site, and returns its struct pen_switch.
 llvm::Constant *makeCases(Context &X, Site &S, llvm::SwitchInst *Sw);
 
-// tables.cc: a variable in a section. It shares the function's comdat, so that it is dropped when the linker drops one of
-// several copies.
+// tables.cc: a variable in a section. That of an inline function or of an instance of a template is in a comdat, so that the
+// linker keeps one of several copies. The optimizer copies such a function, with its hooks, into others, also into files of
+// which the linker drops the function. So the variable has a global name, and a comdat that is not the function's.
 llvm::GlobalVariable *placed(Context &X, llvm::Function &F, llvm::Constant *Init, llvm::StringRef Name, llvm::StringRef Section,
                              llvm::GlobalValue::LinkageTypes Linkage, bool Constant);
 // tables.cc: the records of the function and its sites, and their action bytes.

@@ -2,7 +2,9 @@
 #include "pen.h"
 
 #include "llvm/IR/Constants.h"
+#include "llvm/Support/MD5.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
 
 namespace pen {
 using namespace llvm;
@@ -36,12 +38,35 @@ GlobalVariable *placed(Context &X, Function &F, Constant *Init, StringRef Name, 
                        GlobalValue::LinkageTypes Linkage, bool Constant) {
   auto *G = new GlobalVariable(X.M, Init->getType(), Constant, Linkage, Init, Name);
   G->setSection(Section);
-  if (F.hasComdat()) G->setComdat(F.getComdat());
+  if (auto Found = X.Variants.find(&F); Found != X.Variants.end()) {
+    G->setName(Name + "." + Found->second);
+    G->setLinkage(GlobalValue::WeakODRLinkage);
+    G->setVisibility(GlobalValue::HiddenVisibility);
+    G->setComdat(X.M.getOrInsertComdat(("__pen_sites." + Found->second)));
+  } else if (F.hasComdat()) {
+    G->setComdat(F.getComdat());
+  }
   return G;
+}
+
+// Distinguishes what the pass has made of different sources of one function, such as with and without NDEBUG.
+static std::string variantOf(const FunctionPlan &Plan) {
+  std::string Layout;
+  raw_string_ostream Out(Layout);
+  for (const Site &S : Plan.Sites) {
+    Out << unsigned(S.K) << ' ' << S.Branches << ' ';
+    if (S.Where) Out << S.Where.getLine() << ':' << S.Where.getCol() << ' ';
+    Value *At = S.At;
+    if (auto *Sw = dyn_cast_or_null<SwitchInst>(At))
+      for (auto [Arm, Branch] : zip_equal(Sw->cases(), S.CaseBranches))
+        Out << Arm.getCaseValue()->getSExtValue() << '-' << Branch << ' ';
+  }
+  return (Plan.F->getName() + "." + Twine::utohexstr(MD5Hash(Out.str()))).str();
 }
 
 GlobalVariable *makeActions(Context &X, const FunctionPlan &Plan) {
   if (Plan.Sites.empty()) return nullptr;
+  if (Plan.F->hasComdat() && !Plan.F->hasLocalLinkage()) X.Variants[Plan.F] = variantOf(Plan);
   auto *T = ArrayType::get(X.I8, Plan.ActionBytes);
   GlobalVariable *G = placed(X, *Plan.F, ConstantAggregateZero::get(T), "__pen_actions", "pen_actions",
                              GlobalValue::InternalLinkage, false);

@@ -192,6 +192,7 @@ struct Seen {
     sanitizer: bool,
     traps: bool,
     verbose: bool,
+    linker_option: bool,
     inputs: usize,
 }
 
@@ -202,6 +203,7 @@ impl Seen {
             "-r" | "-Wl,-r" | "-Wl,--relocatable" => self.relocatable = true,
             "-shared" | "--shared" => self.shared = true,
             "-static" | "--static" | "-static-pie" => self.static_program = true,
+            _ if arg.starts_with("-Wl,") => self.linker_option = true,
             "-v" | "--verbose" | "-###" => self.verbose = true,
             _ if arg.starts_with("-fsanitize-trap") || arg == "-fsanitize-undefined-trap-on-error" => {
                 self.traps = true;
@@ -215,7 +217,8 @@ impl Seen {
     }
 
     fn action(&self) -> Result<Action, Error> {
-        if self.query || (self.verbose && self.inputs == 0) {
+        // With `-Wl,--version` and no input, clang runs the linker: so build systems find out which one it is.
+        if self.query || ((self.verbose || self.linker_option) && self.inputs == 0) {
             return Ok(Action::Query);
         }
         if self.inputs == 0 {
@@ -257,6 +260,7 @@ impl Arguments {
             if WITH_VALUE.contains(&arg.as_str()) {
                 // A library is an input in this form, too.
                 seen.inputs += usize::from(arg == "-l");
+                seen.linker_option |= arg == "-Xlinker";
                 line.pair(arg, rest.next());
             } else {
                 seen.note(arg);
@@ -373,6 +377,13 @@ mod tests {
             ("-S x.c", Action::Compile),
             ("-MD -MF x.d -c x.c", Action::Compile),
             ("-v x.c", Action::Program),
+            ("-Wl,--version", Action::Query),
+            ("-fuse-ld=lld -Wl,-v", Action::Query),
+            ("-Xlinker --version", Action::Query),
+            ("-c -Wl,--version", Action::Query),
+            ("-Wl,--version x.c", Action::Program),
+            ("--print-search-dirs", Action::Query),
+            ("-print-multiarch", Action::Query),
             ("x.o -o x", Action::Program),
             ("-x c -", Action::Program),
             ("-lm", Action::Program),
@@ -389,7 +400,7 @@ mod tests {
 
     #[test]
     fn values_of_options_are_no_inputs() {
-        for line in ["-o x", "-MF x.d", "-include x.h", "-I include", "-Xlinker x.o", ""] {
+        for line in ["-o x", "-MF x.d", "-include x.h", "-I include", "-Xassembler x.o", ""] {
             let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
             assert!(matches!(Arguments::read(&args), Err(Error::NoInput)), "pen-cc {line}");
         }

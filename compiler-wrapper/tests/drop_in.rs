@@ -22,6 +22,16 @@ fn queries_are_answered_by_clang() {
         "--print-target-triple",
         "-dumpmachine",
         "-dumpversion",
+        "--print-search-dirs",
+        "-print-multiarch",
+        "-print-libgcc-file-name",
+        "-print-resource-dir",
+        // Build systems find out the linker by these.
+        "-Wl,--version",
+        "-Wl,-v",
+        "-Xlinker --version",
+        "-Wl,--version -O2 -fPIC -Wl,-O1",
+        "-fuse-ld=bfd -Wl,--version",
         "-E x.c",
         "-E -dM x.c",
         "-M x.c",
@@ -142,6 +152,100 @@ fn a_source_may_come_from_standard_input() {
         assert!(output.status.success() && output.stderr.is_empty(), "{}", dir.report(line, &output));
     }
     assert_eq!(dir.program("x", &[]).1, 7);
+}
+
+const INLINE: &str = r"
+#include <algorithm>
+template <typename T> T limited(T x, T low, T high) {
+  switch (int(x)) { case 1: return low; case 7: return high; case 12: return x; }
+  if (!(x > low)) return low;
+  return x > high && high != low ? high : x;
+}
+inline int counted(int a) {
+  static int calls;
+  calls++;
+#ifdef CHECKS
+  if (a < -1000 || a > 1000) return calls;
+#endif
+  return a > 3 ? a * 2 : std::min(a, calls);
+}
+struct Shape {
+  int n;
+  Shape(int n) : n(n) { if (n > 5) this->n = 5; }
+  virtual ~Shape() { if (n < 0) n = 0; }
+  virtual int corners() const { return n > 2 ? n : 2; }
+};
+inline int all(int a, int b) {
+  Shape shape(a);
+  int both[] = {a, b};
+  std::sort(both, both + 2);
+  return std::min(limited(a, 1, b), counted(b)) + std::max(shape.corners(), both[0]);
+}
+";
+
+/// Each file has a copy of the functions, of which the linker keeps one, and the optimizer copies them into their callers. The
+/// two files may also be compiled differently, as with and without NDEBUG.
+#[test]
+fn inline_functions_and_templates_in_two_files_link() {
+    let dir = Dir::new()
+        .file("inline.h", INLINE)
+        .file("a.cc", "#include \"inline.h\"\nint first(int a) { return all(a, 3); }\n")
+        .file(
+            "b.cc",
+            "#include \"inline.h\"\nint first(int);\nint second(int b) { return counted(b) + all(b, 4); }\n\
+             int main() { return first(2) + second(5); }\n",
+        );
+    for (first, second) in [
+        ("-O0", "-O0"),
+        ("-O1", "-O1"),
+        ("-O2 -DNDEBUG", "-O2 -DNDEBUG"),
+        ("-O0 -ffunction-sections", "-O3 -fvisibility-inlines-hidden"),
+        ("-O2", "-O2 -DCHECKS"),
+        ("-O2 -DCHECKS", "-O1"),
+    ] {
+        dir.quietly(CXX, &format!("-fPIC {first} -c a.cc"));
+        dir.quietly(CXX, &format!("-fPIC {second} -c b.cc"));
+        dir.quietly(CXX, "-shared a.o b.o -o both.so");
+        dir.quietly(CXX, "a.o b.o -o program");
+        dir.quietly(CXX, "-Wl,--gc-sections a.o b.o -o small");
+        let archive = dir.run("ar", "rcs both.a b.o a.o");
+        assert!(archive.status.success(), "{}", dir.report("ar", &archive));
+        dir.quietly(CXX, "both.a -o archived");
+        for name in ["program", "small", "archived"] {
+            assert_eq!(dir.program(name, &[]).1, 22, "{name} of {first} and {second}");
+        }
+        for name in ["both.so", "program"] {
+            let loaded = dir.load(name);
+            let n = |name: &str| loaded.functions.iter().filter(|f| *f == name).count();
+            assert_eq!((n("counted"), n("limited<int>"), n("first")), (1, 1, 1), "{name} of {first} and {second}");
+        }
+    }
+}
+
+const MESON: &str = "project('m', 'c', 'cpp', default_options: ['buildtype=release', 'werror=true'])\n\
+    m = meson.get_compiler('c').find_library('m')\n\
+    l = shared_library('l', 'a.cc', 'b.cc')\n\
+    executable('p', 'x.c', link_with: l, dependencies: m)\n";
+
+#[test]
+fn meson_builds_with_it() {
+    let dir = Dir::new()
+        .file("meson.build", MESON)
+        .file("inline.h", INLINE)
+        .file("a.cc", "#include \"inline.h\"\nextern \"C\" int first(int a) { return all(a, 3); }\n")
+        .file("b.cc", "#include \"inline.h\"\nextern \"C\" int second(int b) { return counted(b) + all(b, 4); }\n")
+        .file("x.c", "int first(int); int second(int);\nint main(void) { return first(2) + second(5); }\n");
+    if std::process::Command::new("meson").arg("--version").output().is_err() {
+        eprintln!("skipped: meson is missing");
+        return;
+    }
+    let setup =
+        dir.command("meson").env("CC", CC).env("CXX", CXX).args(["setup", "build"]).output().expect("meson runs");
+    assert!(setup.status.success(), "{}", dir.report("meson setup", &setup));
+    let build = dir.run("ninja", "-C build");
+    assert!(build.status.success(), "{}", dir.report("ninja", &build));
+    assert_eq!(dir.program("build/p", &[]).1, 22);
+    assert!(dir.load("build/libl.so").functions.contains(&"first".to_owned()));
 }
 
 /// `AC_CHECK_FUNC`, `AC_CHECK_LIB` and `CMake`'s checks test whether a program links.

@@ -93,7 +93,8 @@ static int sum(int a, int b) { return a + 2 * b; }
 int stored(int a, int b, int c) {
   int ok = a || (b == 3 && !c);
   int no = !(a && b) && !c;
-  if (!(ok = ok && !b)) no += 2;
+  if (!(ok =
+            ok && !b)) no += 2;
   no += sum(a && !b, !c || a);
   no += (a > 1 && b) == !c;
   return ok ? no : !a && b;

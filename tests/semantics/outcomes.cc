@@ -48,10 +48,8 @@ int references(int a, int b, int c) {
   try {
     if (!b) throw r;
     if (!(a < c)) throw 'c';
-  } catch (int n) {
-    r += !n ? n - 1 : r * 2;
   } catch (...) {
-    if (!c) r++;
+    if (!c || !(a > 1)) r++;
   }
   return r;
 }

@@ -401,6 +401,9 @@ impl Reader<'_> {
         // SAFETY: arrays and strings of the loaded file.
         unsafe {
             let owner = &*s.function;
+            // The linker keeps one copy of an inline function. Sites of another one, compiled with other macros, are left where
+            // the optimizer has copied it into a caller. Their numbers are not those of the owner's sites.
+            let is_owners = array(owner.sites, owner.n_sites).as_ptr_range().contains(&core::ptr::from_ref(s));
             Site {
                 function: self.function_index(s.function).unwrap_or(0),
                 file: text(s.file),
@@ -417,7 +420,10 @@ impl Reader<'_> {
                 n_branches: s.n_branches as usize,
                 first_case: self.case_index(s.cases),
                 cases: array(s.cases, s.n_cases).iter().map(|c| (c.value, c.branch as usize)).collect(),
-                edges: array(s.edges, s.n_branches).iter().map(|e| self.edges(e, owner.sites)).collect(),
+                edges: array(s.edges, s.n_branches)
+                    .iter()
+                    .map(|e| if is_owners { self.edges(e, owner.sites) } else { Edges::default() })
+                    .collect(),
             }
         }
     }
