@@ -25,6 +25,7 @@ pub mod history;
 pub mod html;
 pub mod json;
 pub mod lcov;
+pub mod linked;
 pub mod literal;
 mod model;
 mod nonsense;
