@@ -59,7 +59,7 @@ impl Invocation {
 
 /// The options that instrument. None for bitcode that is instrumented already.
 fn compile_args(line: &Arguments, san_cov: bool) -> Result<Vec<String>, Error> {
-    let mut args = vec!["-fPIC".to_owned()];
+    let mut args = [vec!["-fPIC".to_owned()], recorded(line)].concat();
     if bitcode::is_instrumented(&line.args)? {
         return Ok(args);
     }
@@ -88,6 +88,22 @@ fn compile_args(line: &Arguments, san_cov: bool) -> Result<Vec<String>, Error> {
         args.extend(["-mllvm", "-sanitizer-coverage-gated-trace-callbacks"].map(str::to_owned));
     }
     Ok(args)
+}
+
+/// Options that have clang note its command line in the section `.GCC.command.line` of each object, which is not loaded: penfuzz
+/// reads from there how another compiler can build the sources. The directory is the one that clang notes anyway, unless the user
+/// sets another.
+fn recorded(line: &Arguments) -> Vec<String> {
+    let option = "-fdebug-compilation-dir=";
+    let is_set =
+        |arg: &String| ["-fdebug-compilation-dir", "-ffile-compilation-dir"].iter().any(|o| arg.starts_with(o));
+    let directory = env::var_os("PWD")
+        .map(PathBuf::from)
+        .filter(|pwd| pwd.is_absolute() && pwd.canonicalize().ok() == env::current_dir().ok())
+        .or_else(|| env::current_dir().ok());
+    let directory = directory.filter(|_| !line.args.iter().any(is_set));
+    let noted = directory.map(|d| format!("{option}{}", d.display()));
+    ["-frecord-command-line".to_owned()].into_iter().chain(noted).collect()
 }
 
 /// The command: `before`, the user's arguments, and `after`.

@@ -39,7 +39,7 @@ fn inputs(report: &Report) -> impl Iterator<Item = (&Parameter, Kind)> {
 /// The name of the file for [`text`].
 #[must_use]
 pub fn file_name(report: &Report) -> &'static str {
-    if unit_test::includes_source(report) && is_cxx(Path::new(&report.signature.file)) {
+    if unit_test::must_include(report) && is_cxx(Path::new(&report.signature.file)) {
         "harness.cpp"
     } else {
         "harness.c"
@@ -49,7 +49,7 @@ pub fn file_name(report: &Report) -> &'static str {
 /// Does the harness include the source? Then it is compiled in its place, with its flags and its instrumentation.
 #[must_use]
 pub fn includes_source(report: &Report) -> bool {
-    unit_test::includes_source(report)
+    unit_test::must_include(report)
 }
 
 /// The harness; `None` when the function is libFuzzer's entry point itself.
@@ -59,7 +59,7 @@ pub fn text(report: &Report) -> Option<String> {
     let mut out = format!(
         "/* {}, called with arguments made of bytes. Written by penfuzz. */\n{}",
         comment(&report.function),
-        unit_test::prologue(report)
+        unit_test::symbol_prologue(report)
     );
     if !report.rounding.is_nearest() {
         out.push_str("#include <fenv.h>\n");
@@ -80,7 +80,7 @@ fn called(report: &Report, size: usize) -> String {
     for (i, parameter) in report.signature.parameters.iter().enumerate() {
         let variable = format!("penfuzz_{}_{}", i + 1, identifier(&parameter.name));
         if parameter.is_output() {
-            out.push_str(&unit_test::output(report, parameter, &variable));
+            out.push_str(&unit_test::output(unit_test::must_include(report), parameter, &variable));
             passed.push(format!("&{variable}"));
         } else if let Some(kind) = kind_named(&parameter.kind) {
             out.push_str(&decoded(report, parameter, kind, &variable, offset));
@@ -89,12 +89,12 @@ fn called(report: &Report, size: usize) -> String {
         }
     }
     if report.rounding.is_nearest() {
-        let _ = writeln!(out, "    (void){}({});", unit_test::tested_name(report), passed.join(", "));
+        let _ = writeln!(out, "    (void){}({});", unit_test::symbol_name(report), passed.join(", "));
         return out;
     }
     out.push_str("    static const int modes[4] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};\n");
     let _ = writeln!(out, "    fesetround(modes[x[{}] & 3]);", size - 1);
-    let _ = writeln!(out, "    (void){}({});", unit_test::tested_name(report), passed.join(", "));
+    let _ = writeln!(out, "    (void){}({});", unit_test::symbol_name(report), passed.join(", "));
     out.push_str("    fesetround(FE_TONEAREST);\n");
     out
 }
@@ -121,7 +121,7 @@ fn decoded(report: &Report, parameter: &Parameter, kind: Kind, variable: &str, o
 
 /// The type of the value, without qualifiers.
 fn value_type(report: &Report, parameter: &Parameter) -> String {
-    if !unit_test::includes_source(report)
+    if !unit_test::must_include(report)
         && let Some(name) = unit_test::c_type(&parameter.kind, &parameter.type_name)
     {
         return name.to_owned();

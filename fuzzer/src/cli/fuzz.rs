@@ -11,7 +11,14 @@ use penfuzz_app::{
     campaign::{self, Farm, Finished, Options, SearchKind},
     console,
     process::build::build,
-    report::{Report, format::share, json, junit::Campaign, summary},
+    report::{
+        Compilation, Report,
+        format::share,
+        json,
+        junit::Campaign,
+        linked::{self, Recorded},
+        summary,
+    },
     watch::Monitor,
 };
 use penfuzz_engine::{
@@ -67,6 +74,10 @@ pub struct Linked {
     pub file: PathBuf,
     /// Its sources; empty when the user gave a linked file.
     pub sources: Vec<PathBuf>,
+    /// Those of a file that the user linked, as pen-cc has noted them.
+    pub compilations: Vec<Compilation>,
+    /// Its libraries.
+    pub libs: Vec<String>,
 }
 
 impl TargetArgs {
@@ -84,7 +95,8 @@ impl TargetArgs {
     pub fn link(&self, goals: Goals) -> Result<Linked, Error> {
         let target = self.path()?;
         if classify(target)? == TargetKind::Linked {
-            return Ok(Linked { file: target.clone(), sources: Vec::new() });
+            let Recorded { compilations, libs } = linked::recorded(target);
+            return Ok(Linked { file: target.clone(), sources: Vec::new(), compilations, libs });
         }
         let mut sources = vec![target.clone()];
         for other in &self.with {
@@ -98,7 +110,8 @@ impl TargetArgs {
             san_cov: false,
             exceptions: goals.are_exceptions(),
         };
-        Ok(Linked { file: build(&recipe)?, sources: recipe.sources })
+        let file = build(&recipe)?;
+        Ok(Linked { file, sources: recipe.sources, compilations: Vec::new(), libs: Vec::new() })
     }
 }
 
@@ -277,8 +290,9 @@ pub(super) fn campaign(args: &Args, goals: Goals) -> Result<Finished, Error> {
         target: args.target.path()?.clone(),
         linked: linked.file,
         sources: linked.sources,
+        compilations: linked.compilations,
         flags: args.target.flags(),
-        libs: args.target.libs.clone(),
+        libs: [args.target.libs.clone(), linked.libs].concat(),
         function: args.target.function.clone(),
         out: args.output.clone(),
         seeds: args.input.clone(),

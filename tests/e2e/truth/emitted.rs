@@ -4,7 +4,7 @@ use std::{fs, process::Command};
 
 use penfuzz_app::report::{End, Report};
 
-use crate::support::{Dir, Run, open_branches};
+use crate::support::{Dir, Run, open_branches, pen_cc};
 
 /// What the program's own command prints, and its exit status. It is run where the program lies.
 fn follow_the_header(dir: &Dir, name: &str) -> (String, Option<i32>) {
@@ -194,4 +194,99 @@ fn a_tolerance_is_in_floats() {
     dir.file("f.c", source.replace("INFINITY", "1.7976931348623157e308"));
     let (printed, status) = follow_the_header(&dir, "test_f.c");
     run.expect(status == Some(1), &format!("an infinity is no number:\n{printed}"));
+}
+
+/// What a shell prints for a command of `test_program` in the output directory, and its exit status.
+fn in_output(dir: &Dir, command: &str) -> (String, Option<i32>) {
+    let run = Command::new("sh").args(["-c", command]).current_dir(dir.path("out")).output().expect("sh runs");
+    let printed = format!("{}{}", String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
+    (format!("{command}\n{printed}"), run.status.code())
+}
+
+/// The three commands of `report.json` work in the output directory, and leave gcov's files there; nothing of penfuzz is in the
+/// program.
+fn expect_commands(dir: &Dir, run: &Run) -> String {
+    let report = dir.report("out");
+    let commands = report.test_program.as_ref().expect("the report has commands");
+    let text = fs::read_to_string(dir.path("out").join(&commands.file)).expect("there is a test program");
+    run.expect(!text.contains("__asm__") && !text.contains("__pen"), &format!("no private symbol in\n{text}"));
+    for command in [&commands.build, &commands.run, &commands.coverage] {
+        let (printed, status) = in_output(dir, command);
+        run.expect(status == Some(0), &format!("exit status 0:\n{printed}"));
+        if command == &commands.coverage {
+            expect_same_count(run, &report, &printed);
+            let left = dir.files("out").keys().any(|name| name.ends_with(".gcov"));
+            run.expect(left, "gcov's files in the output directory");
+            return text;
+        }
+    }
+    unreachable!("the last command is `coverage`")
+}
+
+#[test]
+fn the_commands_for_one_source_work_in_the_output_directory() {
+    let dir = Dir::new();
+    dir.file("inc/limit.h", "#define LIMIT 4\n");
+    dir.file("other.c", "double scale(double x) { return 2 * x; }\n");
+    let target = dir.file(
+        "f.c",
+        "#include <limit.h>\ndouble scale(double);\ndouble f(double x, long long n) {\n  if (scale(x) > LIMIT + N && n == 77) return 1;\n  return 2;\n}\n",
+    );
+    let run = dir.fuzz(&target, "--with other.c --function f --cflag -Iinc --cflag -DN=3").exits(0);
+    let text = expect_commands(&dir, &run);
+    run.expect(text.contains("extern double f(double, long long);"), &text);
+}
+
+#[test]
+fn cxx_names_overloads_and_references_are_called_as_they_are() {
+    let dir = Dir::new();
+    let target = dir.file(
+        "f.cc",
+        "namespace n {
+         int f(int x) { return x; }
+         bool f(double x, const double &limit, double &out, double *p) {
+           out = x; *p = limit;
+           if (x > limit && x < 7.5) return true;
+           return false;
+         } }
+         int main() { double a = 0; return n::f(1) + n::f(1, 2, a, &a); }\n",
+    );
+    let run = dir.fuzz(&target, "--function _ZN1n1fEdRKdRdPd").exits(0);
+    let text = expect_commands(&dir, &run);
+    run.expect(text.contains("n::f(in1_x, penfuzz_at(in2_limit)"), &text);
+}
+
+/// A project of two directories with a generated header, an option that it needs, and a library: pen-cc has noted all of it.
+#[test]
+fn a_linked_project_is_built_again_from_what_pen_cc_has_noted() {
+    let dir = Dir::new();
+    dir.file("src/api.h", "double api(double x, int n);\n");
+    dir.file("src/api.c", "#include \"api.h\"\n#include \"config.h\"\nstatic int inner(int n) { return n == SECRET ? 3 : n; }\n\
+                          double helper(double);\ndouble api(double x, int n) { if (helper(x) > 4.5) return inner(n); return x; }\n");
+    dir.file(
+        "src/helper.c",
+        "#include <zlib.h>\ndouble helper(double x) { return x == WANTED ? 5 : crc32(0, 0, 0); }\n",
+    );
+    dir.file("src/main.c", "#include \"api.h\"\nint main(void) { return (int)api(1, 2); }\n");
+    dir.file("build/config.h", "#define SECRET 4711\n");
+    let has_zlib = std::path::Path::new("/usr/include/zlib.h").exists();
+    if !has_zlib {
+        dir.file("src/zlib.h", "static double crc32(int a, void *b, int c) { return 0; }\n");
+    }
+    let build = dir.path("build");
+    for (name, flags) in [("api", "-I."), ("helper", "-D WANTED=12.25 -I../src"), ("main", "")] {
+        let mut command = Command::new("sh");
+        let line = format!("cd build && {} -O2 -c {flags} ../src/{name}.c -o {name}.o", pen_cc().display());
+        dir.other(command.args(["-c", &line]));
+    }
+    let libs = if has_zlib { "-lz -lm" } else { "-lm" };
+    let line = format!("cd build && {} api.o helper.o main.o {libs} -o program", pen_cc().display());
+    dir.other(Command::new("sh").args(["-c", &line]));
+    for function in ["api", "inner"] {
+        let run = dir.fuzz(build.join("program"), &format!("--fresh --function {function}")).exits(0);
+        let text = expect_commands(&dir, &run);
+        run.expect(text.contains("/src/helper.c -o"), &format!("the sibling in\n{text}"));
+        let (printed, status) = follow_the_header(&dir, &format!("test_{function}.c"));
+        run.expect(status == Some(0), &printed);
+    }
 }

@@ -8,7 +8,7 @@ use penfuzz_engine::{
     saturation::{Goals, ScopeKind},
 };
 
-use crate::watch::Monitor;
+use crate::{report::Compilation, watch::Monitor};
 
 /// The kinds of search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +51,8 @@ pub struct Options {
     pub linked: PathBuf,
     /// What `linked` was compiled from; empty when the user gave a linked file.
     pub sources: Vec<PathBuf>,
+    /// The same of a linked file, as pen-cc has noted it.
+    pub compilations: Vec<Compilation>,
     /// Compiler flags of the sources.
     pub flags: Vec<String>,
     /// Libraries linked to the sources.

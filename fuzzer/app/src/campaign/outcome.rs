@@ -85,10 +85,11 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
     let tests = tests(evaluator, from, &shrunk, &order);
     let seconds = rounded(from.saved.seconds, 1e6);
     let sites = sites(evaluator, from, &order, &tests, &shrunk);
-    Report {
+    let mut report = Report {
         schema: report::SCHEMA,
         target: from.options.target.display().to_string(),
         sources: from.options.sources.iter().map(|p| p.display().to_string()).collect(),
+        compilations: from.options.compilations.clone(),
         flags: from.options.flags.clone(),
         libs: from.options.libs.clone(),
         function: function.name.clone(),
@@ -112,12 +113,15 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
         stop_reason: from.stop.name().to_owned(),
         source_hashes: report::source_hashes(&sites),
         sites,
+        test_program: None,
         tests,
         crashes: findings(from, &function, FaultKind::Crash, &shrunk),
         hangs: findings(from, &function, FaultKind::Hang, &shrunk),
         exceptions: None,
         shared_state: shared_state(evaluator),
-    }
+    };
+    report.test_program = Some(report::unit_test::commands(&report));
+    report
 }
 
 /// The state that evaluations share, for a report.

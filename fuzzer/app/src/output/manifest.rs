@@ -20,6 +20,7 @@ use crate::{
     campaign::{Farm, Options, SearchKind},
     files::foreign,
     output::{atomic, trust},
+    report::linked::{self, Recorded},
 };
 
 /// The file in the output directory.
@@ -101,12 +102,15 @@ impl Manifest {
     /// The options of a campaign that resumes this one: target, function and limits from here, all else by default.
     #[must_use]
     pub fn options(&self) -> Options {
+        // Of a file that the user linked.
+        let recorded = if self.sources.is_empty() { linked::recorded(&self.linked) } else { Recorded::default() };
         Options {
             target: PathBuf::from(&self.target),
             linked: self.linked.clone(),
             sources: self.sources.clone(),
             flags: self.flags.clone(),
-            libs: self.libs.clone(),
+            libs: if recorded.libs.is_empty() { self.libs.clone() } else { recorded.libs },
+            compilations: recorded.compilations,
             function: Some(self.symbol.clone()),
             out: None,
             seeds: None,

@@ -118,6 +118,12 @@ pub fn is_source(file: &Path) -> bool {
     is_cxx(file) || extension(file) == Some("c")
 }
 
+/// Is the file a header, by its name?
+#[must_use]
+pub fn is_header(file: &Path) -> bool {
+    extension(file).is_some_and(|e| ["h", "hh", "hpp", "hxx", "h++", "inl", "ipp", "tcc"].contains(&e))
+}
+
 fn extension(file: &Path) -> Option<&str> {
     file.extension().and_then(|e| e.to_str())
 }

@@ -37,6 +37,7 @@ pub fn report() -> Report {
         schema: SCHEMA,
         target: "clamp.c".to_owned(),
         sources: vec![FILE.to_owned()],
+        compilations: Vec::new(),
         flags: Vec::new(),
         libs: Vec::new(),
         function: "clamp".to_owned(),
@@ -59,6 +60,7 @@ pub fn report() -> Report {
         evaluations_per_second: 493_824.0,
         stop_reason: "saturated".to_owned(),
         sites: sites(),
+        test_program: None,
         tests: tests(),
         crashes: vec![Finding {
             file: "crashes/id:000000,sig:06".to_owned(),

@@ -30,6 +30,7 @@ pub mod html;
 pub mod json;
 pub mod junit;
 pub mod lcov;
+pub mod linked;
 pub mod literal;
 mod model;
 mod nonsense;

@@ -27,6 +27,9 @@ pub struct Report {
     /// The sources that penfuzz compiled; empty for a linked file.
     #[serde(default)]
     pub sources: Vec<String>,
+    /// The sources of a file that pen-cc linked, as it has noted them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub compilations: Vec<Compilation>,
     /// Compiler flags the sources need (`--cflag`).
     #[serde(default)]
     pub flags: Vec<String>,
@@ -64,6 +67,9 @@ pub struct Report {
     pub stop_reason: String,
     /// Every site in scope, in source order.
     pub sites: Vec<Site>,
+    /// How to build and run the emitted tests; `None` in a report that an older penfuzz has written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test_program: Option<TestProgram>,
     /// The emitted tests: together they cover every covered branch that a returning input covers, and none can be dropped.
     pub tests: Vec<Test>,
     /// One entry per distinct place.
@@ -95,6 +101,28 @@ pub struct SharedVariable {
     pub line: u32,
     /// Bytes.
     pub size: u64,
+}
+
+/// A source file, and the options without which it is another program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Compilation {
+    /// Its absolute path.
+    pub source: String,
+    /// Options of the preprocessor and of the language, with absolute paths.
+    pub flags: Vec<String>,
+}
+
+/// The emitted tests as a program. The commands are for a shell in the output directory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TestProgram {
+    /// Its text, relative to the output directory.
+    pub file: String,
+    /// Compiles and links it.
+    pub build: String,
+    /// Runs it after that; the exit status is 0 if every check holds, else 1.
+    pub run: String,
+    /// Builds it with `gcc --coverage -O0`, runs it, and leaves gcov's files in the output directory.
+    pub coverage: String,
 }
 
 /// A C prototype.

@@ -1,11 +1,13 @@
 //! `tests/test_FUNCTION.c`: a program that calls the function under test with the arguments of every emitted test,
 //! so that a C compiler and gcov are enough to reproduce the coverage of a campaign.
 //!
-//! The program *declares* the function under a name of its own and binds that name to the symbol. Otherwise a compiler
-//! would evaluate the call of a `pow` as the built-in one, or report a conflict with the declaration in `<math.h>`. Types are the fixed-width ones of the same size, so no header of the project is needed.
+//! The program *declares* the function with the types of its definition, where C itself has them, else with the fixed-width ones
+//! of the same size; so no header of the project is needed. It is compiled with `-fno-builtin`, or a compiler would evaluate
+//! the call of a `pow` as the built-in one.
 //!
 //! It *includes the source file* instead ([`includes_source`]) when there is no other way to call the function: it
-//! is `static`, or its result or a parameter has a type that only the project's own headers define.
+//! is `static`, its result or a parameter has a type that only the project's own headers define, or it is a C++ function, whose
+//! namespace, overload and references only the source shows.
 //!
 //! A test whose arguments include a directed rounding mode calls the function in it and restores the default one before
 //! it prints anything.
@@ -23,6 +25,7 @@
 //!
 //! Hangs are listed in a comment at the end and not called, and so are crashes that end by no signal.
 
+mod by_symbol;
 mod calls;
 mod command;
 mod prologue;
@@ -30,13 +33,14 @@ mod prologue;
 use std::{fmt::Write, path::Path};
 
 use super::{
-    c_text::{call, comment, decimals, identifier, is_cxx},
+    c_text::{call, comment, decimals, identifier, is_cxx, is_header},
     model::{Finding, Report},
     words::Words,
 };
 
-pub use command::defines_main;
-pub use prologue::{c_type, cell_values, output, prologue, tested_name};
+pub use by_symbol::{must_include, symbol_name, symbol_prologue};
+pub use command::{absolute_flags_from, commands, defines_main};
+pub use prologue::{c_type, cell_values, output, prologue};
 
 /// The entry point of libFuzzer-style targets; its one argument is a byte buffer.
 const BYTE_HARNESS: &str = "LLVMFuzzerTestOneInput";
@@ -44,17 +48,19 @@ const BYTE_HARNESS: &str = "LLVMFuzzerTestOneInput";
 /// The program's file name: `test_FUNCTION.c`, or `.cpp` when it includes a C++ source.
 #[must_use]
 pub fn file_name(report: &Report) -> String {
-    let extension = if includes_source(report) && is_cxx(Path::new(&report.signature.file)) { "cpp" } else { "c" };
+    let extension = if is_cxx_program(report) { "cpp" } else { "c" };
     format!("test_{}.{extension}", identifier(&report.function))
 }
 
 /// The program includes the source file of the function under test, which therefore must not be linked with it.
 #[must_use]
 pub fn includes_source(report: &Report) -> bool {
-    let signature = &report.signature;
-    signature.is_static
-        || c_type(&signature.result_kind, &signature.result).is_none() && !is_byte_harness(report)
-        || signature.parameters.iter().any(|p| p.kind.is_empty()) && !is_byte_harness(report)
+    must_include(report) || report.signature.symbol.starts_with("_Z") && !is_byte_harness(report)
+}
+
+fn is_cxx_program(report: &Report) -> bool {
+    let file = Path::new(&report.signature.file);
+    includes_source(report) && (is_cxx(file) || is_header(file) && report.signature.symbol.starts_with("_Z"))
 }
 
 /// The text of the program. It needs the standard headers only (and the source file, see [`includes_source`]).

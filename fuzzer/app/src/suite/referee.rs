@@ -88,7 +88,7 @@ fn build(job: &Job, directory: &Path) -> Result<PathBuf> {
         gcc.compile(&test, &test_object, job.flags, &["--coverage"])?;
         test_object
     } else {
-        gcc.compile(&test, &test_object, &[], &[])?;
+        gcc.compile(&test, &test_object, &[], &["-fno-builtin"])?;
         let target = directory.join("target.o");
         gcc.compile(job.file, &target, job.flags, &without_main(job.file, &["--coverage"]))?;
         objects.push(target.clone());

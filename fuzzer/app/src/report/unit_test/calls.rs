@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{
     includes_source, is_byte_harness,
-    prologue::{c_type, cell_values, output, tested_name},
+    prologue::{address, c_type, cell_values, output, spelled, tested_name},
 };
 use crate::report::{
     arg::Arg,
@@ -115,9 +115,9 @@ fn typed_call(report: &Report, number: usize, test: &Test, ending: Ending) -> St
         let Some(parameter) = parameter else { continue };
         let Some(arg) = arg else {
             let variable = format!("out{}_{}", i + 1, identifier(&parameter.name));
-            out.push_str(&output(report, parameter, &variable));
+            out.push_str(&output(includes_source(report), parameter, &variable));
             after.push_str(&check_structure(&parameter.name, &variable, expected(&parameter.name)));
-            passed.push(format!("&{variable}"));
+            passed.push(address(report, &variable, false));
             continue;
         };
         let variable = format!("in{}_{}", i + 1, identifier(&arg.name));
@@ -132,7 +132,7 @@ fn typed_call(report: &Report, number: usize, test: &Test, ending: Ending) -> St
             let shown = comment(&format!("{} = {}", arg.name, arg.decimal));
             let _ = writeln!(out, "    {type_name} {variable} = {value}; /* {shown} */");
         }
-        passed.push(variable);
+        passed.push(if parameter.pointer { address(report, &variable, true) } else { variable });
     }
     let title = format!("{number}: {}", call(report, &test.args));
     let called = format!("{}({})", tested_name(report), passed.join(", "));
@@ -221,7 +221,9 @@ fn initializer(report: &Report, parameter: &Parameter, arg: &Arg) -> (String, St
         let cast = format!("({type_name}){value}");
         return (type_name, cast);
     }
-    (c_type(&parameter.kind, &parameter.type_name).unwrap_or("void *").to_owned(), value)
+    let type_name = if parameter.pointer { parameter.pointee() } else { &parameter.type_name };
+    let type_name = spelled(&parameter.kind, type_name);
+    (type_name.strip_prefix("const ").unwrap_or(&type_name).to_owned(), value)
 }
 
 fn bytes_call(report: &Report, number: usize, test: &Test, ending: Ending) -> String {

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use super::{command::absolute, has_children, has_exits, includes_source, is_byte_harness};
+use super::{command::absolute, has_children, has_exits, includes_source, is_byte_harness, is_cxx_program};
 use crate::report::{
-    c_text::{callable, comment, directed_rounding, identifier, is_source, string},
+    c_text::{callable, comment, directed_rounding, identifier, is_header, is_source, string},
+    literal::kind_named,
     model::{Parameter, Report},
 };
 
@@ -15,21 +16,47 @@ const CELL_BYTES: usize = 16;
 #[must_use]
 pub fn prologue(report: &Report) -> String {
     if !includes_source(report) {
-        let headers = "#include <math.h>\n#include <stdint.h>\n#include <stdio.h>\n";
+        let headers = "#include <stdint.h>\n#include <stdio.h>\n";
         return format!("{}{headers}\n{}", environment(report), declaration(report));
     }
-    let file = &report.signature.file;
-    let path = absolute(file);
+    let memory = if is_cxx_program(report) { MEMORY } else { "" };
+    including(report, Path::new(&report.signature.file), &environment(report)) + memory
+}
+
+/// What stands for the address of a variable in C++, where a parameter may be a pointer or a reference.
+const MEMORY: &str = "
+template <class T> struct penfuzz_memory {
+  T *at;
+  operator T *() const { return at; }
+  operator T &() const { return *at; }
+};
+
+template <class T> penfuzz_memory<T> penfuzz_at(T *at)
+{
+  penfuzz_memory<T> memory = {at};
+  return memory;
+}
+";
+
+/// An argument whose address is passed.
+pub(super) fn address(report: &Report, variable: &str, is_array: bool) -> String {
+    let pointer = if is_array { variable.to_owned() } else { format!("&{variable}") };
+    if is_cxx_program(report) { format!("penfuzz_at({pointer})") } else { pointer }
+}
+
+/// A program that includes this file, and then the headers `environment`.
+pub(super) fn including(report: &Report, file: &Path, environment: &str) -> String {
+    let path = absolute(&file.to_string_lossy());
     let path = path.to_string_lossy();
-    if !is_source(Path::new(file)) || path.contains(['"', '\n', '\r']) {
+    let is_text = is_source(file) || is_header(file);
+    if !is_text || path.contains(['"', '\n', '\r']) {
         let why = format!("the tests must include the source of {}, and its path is unknown", report.function);
         return format!("#include <stdio.h>\n\n#error {}\n", string(&why));
     }
     // Before any header: the source may configure them. A `main` of its own must not be this program's.
     format!(
-        "/* The function cannot be called from outside its source file. */\n#define main program_main\n#include \
-         \"{path}\"\n#undef main\n{}#include <stdio.h>\n",
-        environment(report)
+        "/* With its source, the function can be called by its name and types. */\n#define main program_main\n#include \
+         \"{path}\"\n#undef main\n{environment}#include <stdio.h>\n"
     )
 }
 
@@ -55,30 +82,68 @@ fn environment(report: &Report) -> String {
 fn declaration(report: &Report) -> String {
     let signature = &report.signature;
     let name = tested_name(report);
-    let symbol = string(if signature.symbol.is_empty() { &report.function } else { &signature.symbol });
     if is_byte_harness(report) {
-        return format!("extern int {name}(const uint8_t *, size_t) __asm__({symbol});\n");
+        return format!("extern int {name}(const uint8_t *, size_t);\n");
     }
-    let result = c_type(&signature.result_kind, &signature.result).unwrap_or("void *");
+    let result = spelled(&signature.result_kind, &signature.result);
     let parameters: Vec<_> = signature.parameters.iter().map(parameter_type).collect();
     let parameters = if parameters.is_empty() { "void".to_owned() } else { parameters.join(", ") };
-    format!("extern {result} {name}({parameters}) __asm__({symbol});\n")
+    format!("extern {result} {name}({parameters});\n")
 }
 
 /// The name by which the test program calls the function under test.
-#[must_use]
-pub fn tested_name(report: &Report) -> String {
+pub(super) fn tested_name(report: &Report) -> String {
+    let symbol = &report.signature.symbol;
     if includes_source(report) {
-        callable(&report.function)
-    } else {
-        format!("tested_{}", identifier(&report.function))
+        return qualified(&callable(&report.function), symbol);
     }
+    identifier(if symbol.is_empty() { &report.function } else { symbol })
+}
+
+/// The name with the namespaces and classes that its symbol has (`_ZN5outer5inner1fEd`), as the Itanium C++ ABI encodes them: each
+/// part behind its length. Those without a name, and names that are qualified already, are left out.
+fn qualified(name: &str, symbol: &str) -> String {
+    let Some(mut rest) = symbol.strip_prefix("_ZN").filter(|_| !name.contains("::")) else { return name.to_owned() };
+    rest = rest.trim_start_matches(['K', 'V', 'r']);
+    let mut parts = Vec::new();
+    if let Some(behind) = rest.strip_prefix("St") {
+        parts.push("std");
+        rest = behind;
+    }
+    loop {
+        rest = rest.strip_prefix('L').unwrap_or(rest);
+        let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let part = rest[..digits].parse().ok().and_then(|n: usize| rest.get(digits..digits.checked_add(n)?));
+        let Some(part) = part.filter(|part| !part.is_empty()) else { break };
+        rest = &rest[digits + part.len()..];
+        parts.push(part);
+    }
+    // The last part is the function.
+    parts.pop();
+    let scopes = parts.iter().filter(|part| !part.starts_with("_GLOBAL__N"));
+    scopes.map(|part| format!("{}::", identifier(part))).collect::<String>() + name
 }
 
 fn parameter_type(parameter: &Parameter) -> String {
-    let value =
-        if parameter.is_output() { "void" } else { c_type(&parameter.kind, &parameter.type_name).unwrap_or("void") };
-    format!("{value}{}", if parameter.pointer { " *" } else { "" })
+    if parameter.is_output() {
+        return "void *".to_owned();
+    }
+    if parameter.pointer {
+        return format!("{} *", spelled(&parameter.kind, parameter.pointee()));
+    }
+    spelled(&parameter.kind, &parameter.type_name)
+}
+
+/// The words of the types that C itself has. With the same words as the definition, a declaration agrees with that of any header:
+/// `long` and `long long` are different types.
+const WORDS: [&str; 10] = ["const", "signed", "unsigned", "char", "short", "int", "long", "float", "double", "_Bool"];
+
+/// A type as the definition spells it if C itself has it, else the one of [`c_type`].
+pub(super) fn spelled(kind: &str, type_name: &str) -> String {
+    if !type_name.is_empty() && kind_named(kind).is_some() && type_name.split(' ').all(|w| WORDS.contains(&w)) {
+        return type_name.to_owned();
+    }
+    c_type(kind, type_name).unwrap_or("void *").to_owned()
 }
 
 /// The C type of a kind; `void *` for a result that is any pointer; `None` when it has none.
@@ -115,14 +180,29 @@ pub fn cell_values(kind: &str) -> usize {
     CELL_BYTES / size
 }
 
-/// A zeroed variable that the function fills in. Its type is known only when the source is included.
+/// A zeroed variable that the function fills in. `has_types`: the source is included, and with it the variable's type.
 #[must_use]
-pub fn output(report: &Report, parameter: &Parameter, variable: &str) -> String {
-    if includes_source(report) {
+pub fn output(has_types: bool, parameter: &Parameter, variable: &str) -> String {
+    if has_types {
         let type_name = comment(parameter.pointee());
         return format!("    {type_name} {variable};\n    __builtin_memset(&{variable}, 0, sizeof {variable});\n");
     }
     let size = parameter.size.next_multiple_of(CELL_BYTES);
     let shown = comment(parameter.pointee());
     format!("    union {{ unsigned char bytes[{size}]; long double align; }} {variable} = {{{{0}}}}; /* {shown} */\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn namespaces_come_from_the_symbol() {
+        assert_eq!(qualified("f", "_ZN5outer5inner1fEd"), "outer::inner::f");
+        assert_eq!(qualified("half<float>", "_ZN1n4halfIfEET_S1_"), "n::half<float>");
+        assert_eq!(qualified("f", "_ZN1n12_GLOBAL__N_1L1fEd"), "n::f");
+        assert_eq!(qualified("f", "_Z1fd"), "f");
+        assert_eq!(qualified("n::f", "_ZN1n1fEd"), "n::f");
+        assert_eq!(qualified("f", "_ZN99999999999999999999f"), "f");
+    }
 }

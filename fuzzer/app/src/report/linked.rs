@@ -1,0 +1,194 @@
+//! What a file that pen-cc linked was made of: its sources, with the options that they need, and its libraries.
+//!
+//! pen-cc lets clang note the command line of each object in the section `.GCC.command.line`, which is not loaded and which
+//! linkers join: strings that end in NUL, each the words of one command, with a backslash before a space or backslash in a
+//! word. pen-cc also writes the directory into the line (`-fdebug-compilation-dir=`). The libraries are those of the dynamic
+//! section (`DT_NEEDED`), found by `DT_RUNPATH` or by the linker.
+
+use std::path::{Path, PathBuf};
+
+use object::{
+    Endianness, Object, ObjectSection,
+    elf::{DT_NEEDED, DT_RPATH, DT_RUNPATH, FileHeader64},
+    read::elf::{Dyn, FileHeader},
+};
+
+use super::{c_text::is_source, model::Compilation, unit_test::absolute_flags_from};
+
+/// The section with the command lines.
+const SECTION: &str = ".GCC.command.line";
+
+/// Where pen-cc notes the directory.
+const DIRECTORY: &str = "-fdebug-compilation-dir=";
+
+/// Options of the preprocessor that are followed by their value.
+const WITH_VALUE: [&str; 8] = ["-I", "-D", "-U", "-isystem", "-iquote", "-idirafter", "-include", "-imacros"];
+
+/// Other options followed by a value, which the emitted program does not need.
+const SKIPPED: [&str; 14] = [
+    "-o",
+    "-MF",
+    "-MT",
+    "-MQ",
+    "-Xclang",
+    "-mllvm",
+    "-Xlinker",
+    "-Xassembler",
+    "-Xpreprocessor",
+    "-L",
+    "-l",
+    "-target",
+    "-resource-dir",
+    "-rpath",
+];
+
+/// Beginnings of options that change what a source means, and that gcc takes as well.
+const NEEDED: [&str; 24] = [
+    "-I",
+    "-D",
+    "-U",
+    "-isystem",
+    "-iquote",
+    "-idirafter",
+    "-include",
+    "-imacros",
+    "-std=",
+    "-ansi",
+    "-pthread",
+    "-m",
+    "-nostdinc",
+    "-fwrapv",
+    "-ffast-math",
+    "-fno-math-errno",
+    "-frounding-math",
+    "-funsigned-char",
+    "-fsigned-char",
+    "-fshort-enums",
+    "-fpack-struct",
+    "-fno-builtin",
+    "-fno-strict-aliasing",
+    "-ffp-contract=",
+];
+
+/// Libraries that every program has, or that are linked by another name.
+const EVERYWHERE: [&str; 7] =
+    ["libc.so", "libm.so", "libgcc_s.so", "ld-linux", "libpthread.so", "libdl.so", "libstdc++.so"];
+
+/// The sources and libraries of a linked file; both empty where nothing is noted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Recorded {
+    /// Each source once.
+    pub compilations: Vec<Compilation>,
+    /// Arguments of the linker.
+    pub libs: Vec<String>,
+}
+
+/// Reads what is noted in the file at `path`.
+#[must_use]
+pub fn recorded(path: &Path) -> Recorded {
+    let Ok(data) = std::fs::read(path) else { return Recorded::default() };
+    let lines = object::File::parse(&*data)
+        .ok()
+        .and_then(|f| f.section_by_name(SECTION).and_then(|s| s.data().ok().map(<[u8]>::to_vec)));
+    let mut compilations: Vec<Compilation> = Vec::new();
+    for line in lines.unwrap_or_default().split(|b| *b == 0).filter(|l| !l.is_empty()) {
+        for compilation in compilations_of(&words(&String::from_utf8_lossy(line))) {
+            if !compilations.iter().any(|c| c.source == compilation.source) {
+                compilations.push(compilation);
+            }
+        }
+    }
+    if compilations.is_empty() {
+        return Recorded::default();
+    }
+    Recorded { compilations, libs: libraries(&data).unwrap_or_default() }
+}
+
+/// The words of a noted command line.
+fn words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut characters = line.chars();
+    while let Some(c) = characters.next() {
+        match c {
+            ' ' => words.push(String::new()),
+            c => {
+                let c = if c == '\\' { characters.next().unwrap_or(c) } else { c };
+                if let Some(word) = words.last_mut() {
+                    word.push(c);
+                }
+            }
+        }
+    }
+    words.retain(|w| !w.is_empty());
+    words
+}
+
+/// The sources of one command, without the name of the compiler.
+fn compilations_of(command: &[String]) -> Vec<Compilation> {
+    let directory = command.iter().rev().find_map(|w| w.strip_prefix(DIRECTORY)).unwrap_or("/");
+    let directory = PathBuf::from(directory);
+    let (mut flags, mut sources) = (Vec::new(), Vec::new());
+    let mut rest = command.iter().skip(1);
+    while let Some(word) = rest.next() {
+        if WITH_VALUE.contains(&word.as_str()) {
+            flags.push(word.clone());
+            flags.extend(rest.next().cloned());
+        } else if SKIPPED.contains(&word.as_str()) {
+            rest.next();
+        } else if NEEDED.iter().any(|n| word.starts_with(n)) {
+            flags.push(word.clone());
+        } else if !word.starts_with('-') && is_source(Path::new(word)) {
+            sources.push(directory.join(word).to_string_lossy().into_owned());
+        }
+    }
+    let flags = absolute_flags_from(&flags, &directory);
+    sources.into_iter().map(|source| Compilation { source, flags: flags.clone() }).collect()
+}
+
+fn libraries(data: &[u8]) -> object::read::Result<Vec<String>> {
+    let header = FileHeader64::<Endianness>::parse(data)?;
+    let endian = header.endian()?;
+    let sections = header.sections(endian, data)?;
+    let Some((entries, link)) = sections.dynamic(endian, data)? else { return Ok(Vec::new()) };
+    let strings = sections.strings(endian, data, link)?;
+    let (mut needed, mut directories) = (Vec::new(), Vec::new());
+    for entry in entries {
+        let tag = entry.tag32(endian);
+        if tag == Some(DT_NEEDED) {
+            needed.push(String::from_utf8_lossy(entry.string(endian, strings)?).into_owned());
+        } else if tag == Some(DT_RUNPATH) || tag == Some(DT_RPATH) {
+            let text = String::from_utf8_lossy(entry.string(endian, strings)?).into_owned();
+            directories.extend(text.split(':').map(PathBuf::from));
+        }
+    }
+    needed.retain(|name| !EVERYWHERE.iter().any(|e| name.starts_with(e)));
+    Ok(needed.iter().flat_map(|name| library(name, &directories)).collect())
+}
+
+fn library(name: &str, directories: &[PathBuf]) -> Vec<String> {
+    match directories.iter().find(|d| d.join(name).is_file()) {
+        Some(d) => vec![d.join(name).to_string_lossy().into_owned(), format!("-Wl,-rpath,{}", d.display())],
+        None if name.starts_with('/') => vec![name.to_owned()],
+        None => vec![format!("-l:{name}")],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_noted_command_is_split_at_its_spaces() {
+        assert_eq!(words(r"clang -DA=a\ b\\c  x.c"), ["clang", r"-DA=a b\c", "x.c"]);
+    }
+
+    #[test]
+    fn what_a_source_needs_is_kept_and_what_instruments_it_is_not() {
+        let line = "clang -fpass-plugin=/p.so -Iinc -D N=1 -std=gnu11 -O2 -g -fPIC -MF x.d -Xclang -load -o x.o a.c /b/c.cc \
+                    -fdebug-compilation-dir=/d";
+        let found = compilations_of(&words(line));
+        let sources: Vec<_> = found.iter().map(|c| c.source.as_str()).collect();
+        assert_eq!(sources, ["/d/a.c", "/b/c.cc"]);
+        assert_eq!(found[0].flags, ["-I/d/inc", "-D", "N=1", "-std=gnu11"]);
+    }
+}
