@@ -1,11 +1,12 @@
-//! The corpus of a tool: inputs with the time at which it found them.
+//! The corpus of a tool: inputs with the time at which it found them. All tools have the same clock, which starts with the first
+//! process of the trial.
 
 use std::time::Duration;
 
 /// One input of a corpus.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stamped {
-    /// Time since the trial's start, by the tool's own stamp.
+    /// Time since the trial's start.
     pub at: Duration,
     /// The input of the harness.
     pub bytes: Vec<u8>,

@@ -90,7 +90,9 @@ fn findings_have_places_below_the_root_of_the_checkout() {
 #[test]
 fn exceptions_are_results() {
     let dir = Dir::new();
-    dir.penfuzz("exceptions -o out -q --max-evals 20000 --sarif results.sarif").arg(fixture("exceptions.c")).run();
+    dir.penfuzz("exceptions -o out -q -f silent --max-evals 20000 --sarif results.sarif")
+        .arg(fixture("exceptions.c"))
+        .run();
     let report = dir.report("out");
     let finds = &report.exceptions.as_ref().expect("exceptions").finds;
     let sarif = json(&dir.path("results.sarif"));
@@ -145,12 +147,15 @@ fn cobertura_agrees_with_lcov() {
 const SUITE: &str = r#"name = "mixed"
 sources = "sources"
 [[target]]
+name = "floats"
 file = "floats.c"
 function = "floats"
 [[target]]
+name = "segv"
 file = "segv.c"
 function = "segv"
 [[target]]
+name = "broken"
 file = "broken.c"
 function = "broken"
 "#;

@@ -7,6 +7,7 @@
 
 mod curve;
 mod listing;
+mod open;
 
 use askama::Template;
 
@@ -15,10 +16,10 @@ use super::exceptions::{Exceptions, Find};
 use super::exceptions_text;
 use super::format::{count, seconds, share};
 use super::history::History;
-use super::model::{Branch, Finding, Report, Site, Test};
-use super::sources::Sources;
+use super::model::{Finding, Report, Test};
+use super::sources::{Sources, cut, place};
 use super::terminal::stop_reason;
-use super::uncovered::{closest_first, explain, left, legend};
+use super::uncovered::{closest_first, left, legend};
 use super::words::Words;
 
 /// Seconds between two loads of the page of a running campaign, which writes it about as often.
@@ -42,7 +43,10 @@ struct Page<'a> {
     facts: Vec<String>,
     findings: Vec<Findings<'a>>,
     exceptions: Option<Raised<'a>>,
-    open: Listed<Open<'a>>,
+    /// Uncovered branches, those that can be worked on first.
+    open: Vec<open::Group<'a>>,
+    /// The number of all of them.
+    open_branches: usize,
     /// Explains the words in `open`.
     legend: Vec<String>,
     plots: Vec<curve::Picture>,
@@ -66,22 +70,20 @@ impl<T> Listed<T> {
 /// Crashes or hangs.
 struct Findings<'a> {
     title: &'static str,
-    list: Listed<&'a Finding>,
+    list: Listed<Fault<'a>>,
+}
+
+/// A crash or a hang.
+struct Fault<'a> {
+    finding: &'a Finding,
+    /// The source line: of an assertion, its text.
+    line: Option<String>,
 }
 
 /// Floating-point exceptions, worst first.
 struct Raised<'a> {
     pairs: usize,
     list: Listed<&'a Find>,
-}
-
-/// An uncovered branch.
-struct Open<'a> {
-    file: &'a str,
-    place: String,
-    condition: String,
-    wanted: &'a str,
-    so_far: String,
 }
 
 impl Page<'_> {
@@ -101,6 +103,7 @@ impl Page<'_> {
 #[must_use]
 pub fn page(report: &Report, history: &History) -> String {
     let mut sources = Sources::of(report);
+    let listing = listing::of(report, &mut sources);
     let page = Page {
         title: format!("{} ({})", report.function, report.target),
         refresh: is_running(report).then_some(REFRESH),
@@ -108,13 +111,14 @@ pub fn page(report: &Report, history: &History) -> String {
         words: Words::of(report.goals),
         share: share(report.branches.covered, report.branches.total).clamp(0.0, 100.0),
         facts: facts(report),
-        findings: findings(report),
+        findings: findings(report, &mut sources),
         exceptions: report.exceptions.as_ref().map(raised),
-        open: Listed::of(closest_first(report).into_iter().map(|(s, b)| open(report, s, b, &mut sources))),
+        open: open::groups(report, &listing, &mut sources),
+        open_branches: closest_first(report).len(),
         legend: legend(report),
         plots: curve::pictures(report, history),
         tests: Listed::of(report.tests.iter()),
-        listing: listing::of(report, &mut sources),
+        listing,
     };
     page.render().expect("memory takes every page")
 }
@@ -135,26 +139,20 @@ fn facts(report: &Report) -> Vec<String> {
     left(&report.branches, &Words::of(report.goals)).into_iter().chain(search).collect()
 }
 
-fn findings(report: &Report) -> Vec<Findings<'_>> {
+fn findings<'a>(report: &'a Report, sources: &mut Sources<'a>) -> Vec<Findings<'a>> {
+    let mut fault = |finding: &'a Finding| {
+        let line = place(&finding.place).and_then(|(file, line)| sources.line(file, line));
+        Fault { finding, line: line.map(cut) }
+    };
     [("Crashes", &report.crashes), ("Hangs", &report.hangs)]
         .into_iter()
         .filter(|(_, list)| !list.is_empty())
-        .map(|(title, list)| Findings { title, list: Listed::of(list.iter()) })
+        .map(|(title, list)| Findings { title, list: Listed::of(list.iter().map(&mut fault)) })
         .collect()
 }
 
 fn raised(exceptions: &Exceptions) -> Raised<'_> {
     Raised { pairs: exceptions.pairs(), list: Listed::of(exceptions.finds.iter()) }
-}
-
-fn open<'a>(report: &Report, site: &'a Site, branch: &'a Branch, sources: &mut Sources<'a>) -> Open<'a> {
-    Open {
-        file: &site.file,
-        place: format!("{}:{}:{}", base(&site.file), site.line, site.column),
-        condition: sources.condition(site),
-        wanted: &branch.outcome,
-        so_far: explain(report, site, branch),
-    }
 }
 
 /// The name of a file without its directories.

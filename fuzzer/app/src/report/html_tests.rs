@@ -3,7 +3,7 @@
 use penfuzz_engine::saturation::Goals;
 
 use super::*;
-use crate::report::{Branches, example, history::Curve, source_hashes};
+use crate::report::{Branches, Status, example, history::Curve, source_hashes};
 
 fn history() -> History {
     let curve = |client: &str, most: f64| Curve {
@@ -93,14 +93,63 @@ fn uncovered_branches_say_how_close_they_are() {
 }
 
 #[test]
+fn a_row_links_to_its_line() {
+    let (_dir, report) = with_source();
+    let page = page(&report, &History::default());
+    assert!(page.contains("<a href=\"#f0-9\"><code>clamp.c:9:19</code></a>"), "{page}");
+    parsed(&page, |document| {
+        let names: Vec<_> = document.descendants().filter_map(|n| n.attribute("id")).collect();
+        for link in document.descendants().filter_map(|n| n.attribute("href")) {
+            assert!(names.contains(&link.trim_start_matches('#')), "{link} leads nowhere");
+        }
+    });
+}
+
+#[test]
+fn a_crash_shows_its_source_line() {
+    let (dir, mut report) = with_source();
+    report.crashes[0].place = format!("clamp ({}:8)", dir.path().join("clamp.c").display());
+    assert!(page(&report, &History::default()).contains("<pre class=\"dim\">abort();</pre>"));
+    std::fs::write(dir.path().join("clamp.c"), "another text").unwrap();
+    assert!(!page(&report, &History::default()).contains("<pre class=\"dim\">"), "the source has changed");
+}
+
+#[test]
+fn branches_that_wait_and_null_pointers_are_folded() {
+    let (dir, mut report) = with_source();
+    let path = dir.path().join("clamp.c");
+    std::fs::write(&path, example::SOURCE.replace("x < 0.5", "rest == NULL").replace("n == 7", "n == 9")).unwrap();
+    report.source_hashes = source_hashes(&report.sites);
+    let needs_null = &mut report.sites[0].branches[0];
+    (needs_null.status, needs_null.best_distance) = (Status::GivenUp, Some(0x7fff_0000_1000));
+    report.sites[0].predicate = "==".to_owned();
+    for branch in &mut report.sites[1].branches {
+        (branch.status, branch.best_distance) = (Status::Uncovered, None);
+    }
+    let rows_of = |report: &Report, title: &str| {
+        let page = page(report, &History::default());
+        let section = page.split_once(&format!("<summary>{title}")).map(|(_, rest)| rest.split("</details>").next());
+        section.flatten().map_or(0, |text| text.matches("<tr><td").count())
+    };
+    assert_eq!((rows_of(&report, "Comparisons of a pointer"), rows_of(&report, "No input executes")), (1, 2));
+    assert!(page(&report, &History::default()).contains("Not covered (4)"), "all are counted");
+    report.sites[0].branches[0].best_distance = Some(5);
+    assert_eq!(rows_of(&report, "Comparisons of a pointer"), 0, "no address");
+    report.goals = Goals::Boundaries;
+    assert_eq!(rows_of(&report, "No input executes"), 0, "a comparison with NaN was executed");
+}
+
+#[test]
 fn lines_are_marked() {
     let (_dir, report) = with_source();
     let page = page(&report, &History::default());
     let (_, out) = page.split_once("<h2>Source").expect("a listing");
     let line = |text: &str| out.lines().find(|l| l.contains(text)).unwrap_or_else(|| panic!("no `{text}` in {out}"));
-    assert!(line("x &lt; 0.5").starts_with("<tr class=\"all\"><td>5</td>"), "{}", line("x &lt; 0.5"));
-    assert!(line("n == 8").starts_with("<tr class=\"some\">") && line("n == 8").matches("<b ").count() == 4);
-    assert!(line("return 1").starts_with("<tr class=\"\"><td>10</td>"), "{}", line("return 1"));
+    assert!(line("x &lt; 0.5").starts_with("<tr id=\"f0-5\" class=\"all\"><td>5</td>"), "{}", line("x &lt; 0.5"));
+    assert!(
+        line("n == 8").starts_with("<tr id=\"f0-9\" class=\"some\">") && line("n == 8").matches("<b ").count() == 4
+    );
+    assert!(line("return 1").starts_with("<tr id=\"f0-10\" class=\"\"><td>10</td>"), "{}", line("return 1"));
 }
 
 #[test]

@@ -26,10 +26,16 @@ struct Page<'a> {
     words: Words,
     facts: Vec<String>,
     /// The first is that of the names.
-    columns: Vec<String>,
+    columns: Vec<Column>,
     lines: Vec<Line<'a>>,
     /// Sums, without the name.
     total: Vec<Cell>,
+}
+
+struct Column {
+    name: String,
+    /// It holds texts, not figures.
+    is_text: bool,
 }
 
 /// One function.
@@ -108,14 +114,20 @@ struct Shape<'a> {
 }
 
 impl Shape<'_> {
-    fn columns(&self, words: Words) -> Vec<String> {
+    fn columns(&self, words: Words) -> Vec<Column> {
         let mut columns = vec!["function".to_owned(), words.goals.to_owned(), words.done.to_owned(), "%".to_owned()];
         if let Some(tool) = self.referee {
             columns.extend([tool.to_owned(), format!("{tool}, %")]);
         }
-        columns.extend(["crashes", "hangs", "tests", "evaluations", "time", "file"].map(str::to_owned));
-        columns.extend(self.has_errors.then(|| "error".to_owned()));
-        columns
+        columns.extend(["crashes", "hangs", "tests", "evaluations", "time"].map(str::to_owned));
+        let texts = ["file", "error"].into_iter().take(self.texts()).map(str::to_owned);
+        let column = |is_text| move |name| Column { name, is_text };
+        columns.into_iter().map(column(false)).chain(texts.map(column(true))).collect()
+    }
+
+    /// Columns of texts, at the end.
+    fn texts(&self) -> usize {
+        1 + usize::from(self.has_errors)
     }
 
     fn line<'a>(&self, row: &'a Row) -> Line<'a> {
@@ -153,8 +165,7 @@ impl Shape<'_> {
 
     fn total(&self, report: &SuiteReport) -> Vec<Cell> {
         let mut cells = self.figures(&report.total_row());
-        let texts = 1 + usize::from(self.has_errors);
-        cells.extend((0..texts).map(|_| Cell::text("")));
+        cells.extend((0..self.texts()).map(|_| Cell::text("")));
         cells
     }
 }

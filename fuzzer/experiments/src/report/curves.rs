@@ -1,8 +1,9 @@
-//! Coverage over time: for each tool the median over trials, on times that are evenly spaced in their logarithm.
+//! Coverage over time, on times that are evenly spaced in their logarithm. Each curve has the statistic of the table that it belongs
+//! to: over all functions the mean over trials, on one function their median.
 
 use super::grid::{Grid, Row, complete};
 use crate::model::Trial;
-use crate::statistics::Spread;
+use crate::statistics::{Spread, mean, median};
 
 /// Points in time: enough for steps to look like steps at the width of a page.
 const TIMES: usize = 160;
@@ -15,16 +16,16 @@ pub struct Curve {
     pub tool: usize,
     /// First quartile over trials.
     pub q1: Vec<f64>,
-    /// Median over trials.
-    pub median: Vec<f64>,
+    /// Mean or median over trials.
+    pub level: Vec<f64>,
     /// Third quartile over trials.
     pub q3: Vec<f64>,
 }
 
 impl Curve {
-    /// The median at the last time.
+    /// The level at the last time.
     pub fn end(&self) -> f64 {
-        self.median.last().copied().unwrap_or(0.0)
+        self.level.last().copied().unwrap_or(0.0)
     }
 }
 
@@ -50,7 +51,7 @@ pub fn overall(grid: &Grid, functions: &[&Row], times: &[f64]) -> Vec<Curve> {
     let of_tool = |tool: usize| {
         let numbers = complete(functions, tool);
         let per_trial: Vec<_> = numbers.iter().map(|&n| mean_over(functions, tool, n, times)).collect();
-        curve(tool, &per_trial, times.len())
+        curve(tool, &per_trial, times.len(), mean)
     };
     (0..grid.tools.len()).filter_map(of_tool).collect()
 }
@@ -59,7 +60,7 @@ pub fn overall(grid: &Grid, functions: &[&Row], times: &[f64]) -> Vec<Curve> {
 pub fn of_function(row: &Row, times: &[f64]) -> Vec<Curve> {
     let of_tool = |tool: usize| {
         let per_trial: Vec<_> = row.trials[tool].iter().map(|t| shares(t, row.total, times)).collect();
-        curve(tool, &per_trial, times.len())
+        curve(tool, &per_trial, times.len(), median)
     };
     (0..row.trials.len()).filter_map(of_tool).collect()
 }
@@ -87,13 +88,16 @@ fn shares(trial: &Trial, total: usize, times: &[f64]) -> Vec<f64> {
     times.iter().map(at).collect()
 }
 
-fn curve(tool: usize, per_trial: &[Vec<f64>], times: usize) -> Option<Curve> {
-    let at = |i: usize| Spread::of(&per_trial.iter().map(|t| t[i]).collect::<Vec<_>>());
+fn curve(tool: usize, per_trial: &[Vec<f64>], times: usize, level: fn(&[f64]) -> Option<f64>) -> Option<Curve> {
+    let at = |i: usize| {
+        let sample: Vec<_> = per_trial.iter().map(|t| t[i]).collect();
+        Some((Spread::of(&sample)?, level(&sample)?))
+    };
     let spreads: Vec<_> = (0..times).map_while(at).collect();
     (spreads.len() == times).then(|| Curve {
         tool,
-        q1: spreads.iter().map(|s| s.q1).collect(),
-        median: spreads.iter().map(|s| s.median).collect(),
-        q3: spreads.iter().map(|s| s.q3).collect(),
+        q1: spreads.iter().map(|(s, _)| s.q1).collect(),
+        level: spreads.iter().map(|(_, level)| *level).collect(),
+        q3: spreads.iter().map(|(s, _)| s.q3).collect(),
     })
 }

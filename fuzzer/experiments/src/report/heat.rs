@@ -59,10 +59,18 @@ impl<'a> Heat<'a> {
     /// One row per function in this [`order`], one column per tool.
     pub fn new(grid: &Grid<'a>, summary: &Summary) -> Self {
         let tool = |(i, t): (usize, &&'a ToolInfo)| Tool { name: &t.name, is_reference: i == grid.reference };
-        Self {
-            tools: grid.tools.iter().enumerate().map(tool).collect(),
-            rows: order(summary).into_iter().map(|i| row(&summary.functions[i])).collect(),
+        let mut tools: Vec<_> = grid.tools.iter().enumerate().map(tool).collect();
+        let mut rows: Vec<_> = order(summary).into_iter().map(|i| row(&summary.functions[i])).collect();
+        // A tool without a trial has no column.
+        for i in (0..tools.len()).rev() {
+            if !rows.is_empty() && rows.iter().all(|row| row.cells[i].is_none()) {
+                tools.remove(i);
+                for row in &mut rows {
+                    row.cells.remove(i);
+                }
+            }
         }
+        Self { tools, rows }
     }
 }
 

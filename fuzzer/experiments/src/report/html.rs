@@ -126,11 +126,11 @@ fn setup(grid: &Grid) -> String {
 
 fn large_plots(grid: &Grid, times: &[f64]) -> [Plot; 2] {
     let over_time = format!(
-        "Median over trials with the quartiles as a band; {} is the thick line. By the tools' own time stamps. The time axis is \
-         logarithmic, the axis of coverage need not begin at 0. Dotted: the best known.",
+        "Mean over trials, as in the table above, with the quartiles as a band; {} is the thick line. The time axis is logarithmic, \
+         the axis of coverage need not begin at 0. Dotted: the best known.",
         grid.reference_name()
     );
-    let dots = "A circle is a trial, the bar and the figure are the median.".to_owned();
+    let dots = "A circle is a trial, the bar and the figure are the mean, as in the table above.".to_owned();
     [
         Plot { title: "Coverage over time", picture: plots::over_time(grid, times), legend: over_time },
         Plot { title: "Every trial at the end", picture: plots::trials(grid), legend: dots },

@@ -103,9 +103,12 @@ pub fn method(grid: &Grid, summary: &Summary) -> Vec<String> {
         "Coverage is counted by gcov at -O0 on the inputs that a tool kept, in the function alone. Shares are of all \
          branches, also of those that no input can take; the best known are the branches that any tool took in any trial."
             .to_owned(),
-        "Coverage over time is by the tools' own time stamps, in wall time since the trial's start.".to_owned(),
-        "Coverage in the table of tools is the mean over functions of the mean over trials; at the best known is a \
-         function whose median trial is. Quartiles are of type 7."
+        "Coverage over time is in wall time since the start of the trial's first process, for all tools: an input is found when its \
+         file is written, or at the time in its name, which a tool counts from the start of its search, plus the time until that \
+         start."
+            .to_owned(),
+        "Coverage in the table of tools, and of all functions over time, is the mean over functions of the mean over trials; at the \
+         best known is a function whose median trial is. Quartiles are of type 7."
             .to_owned(),
         format!(
             "A12 (Vargha and Delaney) is the probability that a trial of {reference} covers more than one of the other tool, \

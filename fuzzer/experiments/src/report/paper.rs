@@ -60,7 +60,7 @@ pub fn table(grid: &Grid) -> Option<Table> {
     }
     table.feet = 1;
     table.rows.push(foot(&columns));
-    Some(table)
+    Some(table.without_empty())
 }
 
 /// One published figure per function with ours, or ours alone.

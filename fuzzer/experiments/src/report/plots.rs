@@ -13,10 +13,7 @@ use super::{
     grid::{Grid, Row},
     verdict,
 };
-use crate::{
-    model::ToolInfo,
-    statistics::{mean, median},
-};
+use crate::{model::ToolInfo, statistics::mean};
 
 /// Colours of the style sheet; further tools have them again with dashes.
 const COLOURS: usize = 7;
@@ -107,7 +104,7 @@ fn in_front_last<'a>(grid: &Grid, curves: &'a [Curve]) -> Vec<&'a Curve> {
 }
 
 fn path(curve: &Curve, times: &[f64], x: &Scale, y: &Scale, class: &str) -> String {
-    let points = times.iter().zip(&curve.median).map(|(&t, &v)| (x.at(t), y.at(v)));
+    let points = times.iter().zip(&curve.level).map(|(&t, &v)| (x.at(t), y.at(v)));
     format!("<path class=\"{class}\" d=\"{}\"/>\n", svg::steps(points))
 }
 
@@ -156,13 +153,13 @@ fn labels(grid: &Grid, curves: &[Curve], y: &Scale, right: f64, limits: (f64, f6
     out
 }
 
-/// Each trial as a dot: its mean over functions at the end, with the median; `None` when no tool has a whole trial.
+/// Each trial as a dot: its mean over functions at the end, with the mean of these, by which the tools are ranked as in the table; `None` when no tool has a whole trial.
 pub fn trials(grid: &Grid) -> Option<String> {
     let mut rows: Vec<_> = (0..grid.tools.len())
         .map(|t| (t, verdict::means(&grid.common(&[t]), t)))
         .filter(|(_, means)| !means.is_empty())
         .collect();
-    rows.sort_by(|(_, a), (_, b)| median(b).partial_cmp(&median(a)).unwrap_or(std::cmp::Ordering::Equal));
+    rows.sort_by(|(_, a), (_, b)| mean(b).partial_cmp(&mean(a)).unwrap_or(std::cmp::Ordering::Equal));
     let all = || rows.iter().flat_map(|(_, m)| m.iter().copied());
     let (lowest, highest) = (all().min_by(f64::total_cmp)?, all().max_by(f64::total_cmp)?);
     let step = svg::round_step(((highest - lowest) / 8.0).max(0.1));
@@ -193,8 +190,8 @@ fn dots(grid: &Grid, tool: usize, means: &[f64], x: &Scale, y: f64, (left, right
         let shift = [0.0, -3.5, 3.5][i % 3];
         let _ = writeln!(out, "<circle class=\"{class}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\"/>", x.at(value), y + shift);
     }
-    if let Some(m) = median(means) {
-        out.push_str(&svg::line((x.at(m), y - 8.0), (x.at(m), y + 8.0), "median"));
+    if let Some(m) = mean(means) {
+        out.push_str(&svg::line((x.at(m), y - 8.0), (x.at(m), y + 8.0), "mean"));
         out.push_str(&svg::text(right + 14.0, y + 4.0, &bold("s"), &number(Some(m), 1)));
     }
     out
@@ -222,7 +219,7 @@ pub fn small(grid: &Grid, row: &Row, times: &[f64]) -> String {
     // What lies below the lowest value shown lies on the axis.
     let at = |v: f64| y.at(v.max(low));
     for curve in in_front_last(grid, &curves) {
-        let points = times.iter().zip(&curve.median).map(|(&t, &v)| (x.at(t), at(v)));
+        let points = times.iter().zip(&curve.level).map(|(&t, &v)| (x.at(t), at(v)));
         let _ = writeln!(out, "<path class=\"{}\" d=\"{}\"/>", style(grid, curve.tool), svg::steps(points));
     }
     out + "</svg>\n"

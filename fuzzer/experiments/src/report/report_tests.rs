@@ -233,3 +233,29 @@ fn published_means_are_over_the_functions_that_have_both() {
     assert!((ours[3] - f64::midpoint(ours[0], ours[2])).abs() < 0.11, "without function_1: {ours:?}");
     assert!(paper::notes(&grid).concat().contains("1 function: function_1"), "its branch count differs");
 }
+
+#[test]
+fn tables_and_charts_rank_by_the_mean() {
+    // The first tool has the higher median, the second one the higher mean.
+    let (experiment, trials) = made(&[&[9, 9, 0]], &[&[8, 8, 8]]);
+    let grid = Grid::new(&experiment, &trials);
+    let expected = [&experiment.tools[1].name, &experiment.tools[0].name];
+    let summary = Summary::new(&grid);
+    assert_eq!(tables::ranked(&summary).iter().map(|t| &t.tool).collect::<Vec<_>>(), expected);
+    let times = curves::times(&grid);
+    for chart in [plots::trials(&grid).unwrap(), plots::over_time(&grid, &times).unwrap()] {
+        let at = |name: &str| chart.find(&format!("{name}</text>")).unwrap_or_else(|| panic!("no {name} in {chart}"));
+        assert!(at(expected[0]) < at(expected[1]), "{chart}");
+    }
+}
+
+#[test]
+fn columns_without_a_figure_are_left_out() {
+    let (experiment, trials) = example::experiment(2, 1, 2);
+    let table = tables::headline(&summary(&experiment, &trials));
+    for name in ["better / equal / worse", "A12", "p"] {
+        assert!(!table.head.iter().any(|h| h == name), "{name}: one tool alone is compared with nothing");
+    }
+    assert!(table.head.iter().any(|h| h == "coverage, %") && table.rows.iter().all(|r| r.len() == table.head.len()));
+    assert_eq!(tables::headline(&summary(&experiment, &[])).head[0], "tool");
+}

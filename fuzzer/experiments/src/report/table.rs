@@ -57,6 +57,16 @@ impl Table {
         self.rows.push(cells.into());
     }
 
+    /// Without the columns that have no figure in any row: each cell is empty or a dash. The first column stays, and so does a table
+    /// without rows.
+    pub fn without_empty(mut self) -> Self {
+        let has_figure = |column: usize| self.rows.iter().any(|row| !["", "-"].contains(&row[column].text.as_str()));
+        let keep: Vec<bool> = (0..self.head.len()).map(|i| i == 0 || self.rows.is_empty() || has_figure(i)).collect();
+        self.head = kept(self.head, &keep);
+        self.rows = self.rows.into_iter().map(|row| kept(row, &keep)).collect();
+        self
+    }
+
     /// As Markdown, with a line at its end.
     pub fn markdown(&self) -> String {
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
@@ -101,4 +111,9 @@ impl Table {
         }
         out
     }
+}
+
+/// The cells of the columns to keep.
+fn kept<T>(cells: Vec<T>, keep: &[bool]) -> Vec<T> {
+    cells.into_iter().zip(keep).filter(|(_, keep)| **keep).map(|(cell, _)| cell).collect()
 }

@@ -44,7 +44,7 @@ pub fn headline(summary: &Summary) -> Table {
             tool.trials.to_string().into(),
         ]);
     }
-    table
+    table.without_empty()
 }
 
 /// The same for a terminal.
@@ -62,7 +62,7 @@ pub fn short(summary: &Summary) -> Table {
             p,
         ]);
     }
-    table
+    table.without_empty()
 }
 
 /// By coverage, those that have none yet last.
@@ -116,7 +116,7 @@ pub fn losses(summary: &Summary) -> Table {
             if c.significant { "yes" } else { "no" }.into(),
         ]);
     }
-    table
+    table.without_empty()
 }
 
 /// Every function with every tool: the median share of all branches in percent with the quartiles where they differ.
@@ -127,7 +127,7 @@ pub fn functions(grid: &Grid, summary: &Summary) -> Table {
     for function in &summary.functions {
         table.rows.push(function_row(function));
     }
-    table
+    table.without_empty()
 }
 
 fn function_row(function: &FunctionSummary) -> Vec<Cell> {

@@ -180,13 +180,8 @@ impl Tool for Afl {
     }
 
     fn corpus(&self, work: &Work) -> io::Result<Vec<Stamped>> {
-        let mut all = Vec::new();
-        for directory in ["queue", "crashes"] {
-            files::add(&mut all, &instance(work).join(directory), |name, about| {
-                name.starts_with("id:")
-                    .then(|| files::time_in(name).unwrap_or_else(|| files::written(about, work.began)))
-            })?;
-        }
+        let directories = ["queue", "crashes"].map(|name| instance(work).join(name));
+        let mut all = files::named(work, &directories, |name| name.starts_with("id:"))?;
         files::add_seeds(&mut all, work.seeds)?;
         Ok(all)
     }

@@ -1,5 +1,6 @@
 //! The files that a tool reads and leaves: seeds, inputs, logs.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs::{self, Metadata};
 use std::io::{self, ErrorKind};
@@ -50,6 +51,38 @@ pub fn dated(work: &Work, found: &Path, crashes: &Path, prefix: &str) -> io::Res
     add(&mut all, crashes, |name, about| age(about).filter(|_| name.starts_with(prefix)))?;
     add_seeds(&mut all, work.seeds)?;
     Ok(all)
+}
+
+/// The inputs in these directories of a tool whose file names have times ([`time_in`]). Its own clock starts when it begins to
+/// search; that of the trial has started with its process, as for tools whose files have no other time than that at which they were
+/// written. So every time is moved by the tool's start-up time: the shortest time from the one in a name to the one at which the file
+/// was written. Not all of them are, because AFL++ writes a file again when it trims the input. A file without a time in its name
+/// was found when it was written.
+///
+/// # Errors
+/// Those of the file system.
+pub fn named(work: &Work, directories: &[PathBuf], is_input: impl Fn(&str) -> bool) -> io::Result<Vec<Stamped>> {
+    let mut all = Vec::new();
+    let mut own = Vec::new();
+    for directory in directories {
+        let times = RefCell::new(&mut own);
+        add(&mut all, directory, |name, about| {
+            let at = is_input(name).then(|| written(about, work.began))?;
+            times.borrow_mut().push(time_in(name));
+            Some(at)
+        })?;
+    }
+    move_to_own(&mut all, &own);
+    Ok(all)
+}
+
+/// Gives each input the time in its name, where it has one, moved by the shortest time until a file was written.
+fn move_to_own(all: &mut [Stamped], own: &[Option<Duration>]) {
+    let lags = all.iter().zip(own).filter_map(|(input, own)| Some(input.at.saturating_sub((*own)?)));
+    let start_up = lags.min().unwrap_or_default();
+    for (input, own) in all.iter_mut().zip(own) {
+        input.at = own.map_or(input.at, |own| own + start_up);
+    }
 }
 
 /// Adds the seeds that a tool did not take over: it has them from the start.

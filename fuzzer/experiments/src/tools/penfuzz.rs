@@ -133,10 +133,8 @@ impl Tool for Penfuzz {
     }
 
     fn corpus(&self, work: &Work) -> io::Result<Vec<Stamped>> {
-        let mut all = Vec::new();
-        for folder in ["queue", "pending", "crashes"] {
-            files::add(&mut all, &Self::output(work).join(folder), |name, _| files::time_in(name))?;
-        }
+        let directories = ["queue", "pending", "crashes"].map(|name| Self::output(work).join(name));
+        let mut all = files::named(work, &directories, |name| files::time_in(name).is_some())?;
         if !work.without_seeds {
             files::add_seeds(&mut all, work.seeds)?;
         }

@@ -25,6 +25,19 @@ pub struct Listing<'a> {
     pub is_cut: bool,
 }
 
+impl Listing<'_> {
+    /// The name of a line in the page, for links to it; `None` when it is not shown.
+    pub fn anchor(&self, path: &str, line: u32) -> Option<String> {
+        let index = self.files.iter().position(|file| file.path == path)?;
+        let lines = &self.files[index].lines;
+        lines.binary_search_by_key(&(line as usize), |l| l.number).ok().map(|_| anchor(index, line as usize))
+    }
+}
+
+fn anchor(file: usize, line: usize) -> String {
+    format!("f{file}-{line}")
+}
+
 /// The lines around the conditions of one file.
 pub struct File<'a> {
     pub path: &'a str,
@@ -36,6 +49,8 @@ pub struct File<'a> {
 /// One source line.
 pub struct Line {
     pub number: usize,
+    /// Its name in the page.
+    pub anchor: String,
     /// Lines between this one and the one before are not shown.
     pub follows_gap: bool,
     /// `all`, `some` or `none` of its branches are covered; empty when it has none.
@@ -66,7 +81,11 @@ pub fn of<'a>(report: &'a Report, sources: &mut Sources<'a>) -> Listing<'a> {
     for (path, sites) in sites_of {
         if let Some(text) = sources.text(path) {
             let texts: Vec<&str> = text.lines().collect();
-            files.push(File { path, name: base(path), lines: lines(report, path, &texts, &sites, &mut room) });
+            let mut lines = lines(report, path, &texts, &sites, &mut room);
+            for line in &mut lines {
+                line.anchor = anchor(files.len(), line.number);
+            }
+            files.push(File { path, name: base(path), lines });
         }
     }
     Listing { files, is_cut: room == 0 }
@@ -104,7 +123,7 @@ fn line(report: &Report, number: usize, text: &str, sites: &[&Site], follows_gap
         _ => "some",
     };
     let marks = sites.iter().flat_map(|s| s.branches.iter().enumerate().map(|(i, b)| mark(report, s, b, i == 0)));
-    Line { number, follows_gap, class, marks: marks.collect(), text: text.to_owned() }
+    Line { number, anchor: String::new(), follows_gap, class, marks: marks.collect(), text: text.to_owned() }
 }
 
 fn mark(report: &Report, site: &Site, branch: &Branch, begins_site: bool) -> Mark {
