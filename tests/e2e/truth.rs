@@ -2,3 +2,7 @@
 
 #[path = "truth/arguments.rs"]
 mod arguments;
+#[path = "truth/long.rs"]
+mod long;
+#[path = "truth/outside.rs"]
+mod outside;

@@ -10,12 +10,13 @@ mod listing;
 
 use askama::Template;
 
+use super::arg::Arg;
 use super::c_text::call;
 use super::exceptions::{Exceptions, Find};
 use super::exceptions_text;
 use super::format::{count, seconds, share};
 use super::history::History;
-use super::model::{Branch, Finding, Report, Site, Test};
+use super::model::{Branch, Finding, LongInput, Report, Site, Test};
 use super::sources::Sources;
 use super::terminal::stop_reason;
 use super::uncovered::{closest_first, explain, left, legend};
@@ -41,6 +42,7 @@ struct Page<'a> {
     /// How that was reached.
     facts: Vec<String>,
     findings: Vec<Findings<'a>>,
+    long: Listed<&'a LongInput>,
     exceptions: Option<Raised<'a>>,
     open: Listed<Open<'a>>,
     /// Explains the words in `open`.
@@ -85,8 +87,8 @@ struct Open<'a> {
 }
 
 impl Page<'_> {
-    fn call_of(&self, finding: &Finding) -> String {
-        call(self.report, &finding.args)
+    fn call_of(&self, args: &[Arg]) -> String {
+        call(self.report, args)
     }
 
     fn text_of(&self, find: &Find) -> String {
@@ -109,6 +111,7 @@ pub fn page(report: &Report, history: &History) -> String {
         share: share(report.branches.covered, report.branches.total).clamp(0.0, 100.0),
         facts: facts(report),
         findings: findings(report),
+        long: Listed::of(report.long.iter()),
         exceptions: report.exceptions.as_ref().map(raised),
         open: Listed::of(closest_first(report).into_iter().map(|(s, b)| open(report, s, b, &mut sources))),
         legend: legend(report),
