@@ -4,5 +4,7 @@
 mod arguments;
 #[path = "truth/long.rs"]
 mod long;
+#[path = "truth/names.rs"]
+mod names;
 #[path = "truth/outside.rs"]
 mod outside;

@@ -9,6 +9,7 @@ use std::{
 use penfuzz_engine::{
     error::{Error, at},
     executor::Fault,
+    program::select,
     saturation::{BranchGraph, Saturation},
     stages::budget::Spent,
 };
@@ -291,6 +292,7 @@ pub fn given(options: &campaign::Options) -> Result<(Manifest, ReplaySession), E
     };
     let session = ReplaySession::load(&options.linked, subject)?;
     let function = session.evaluator.function();
-    let manifest = Manifest::new(options, &function.name, &function.symbol, session.scope.kind, &session.fingerprint);
+    let symbol = select::identity(session.evaluator.target(), session.evaluator.function_index());
+    let manifest = Manifest::new(options, &function.name, &symbol, session.scope.kind, &session.fingerprint);
     Ok((manifest, session))
 }
