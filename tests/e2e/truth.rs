@@ -10,5 +10,11 @@ mod ci;
 mod conditions;
 #[path = "truth/emitted.rs"]
 mod emitted;
+#[path = "truth/long.rs"]
+mod long;
+#[path = "truth/names.rs"]
+mod names;
+#[path = "truth/outside.rs"]
+mod outside;
 #[path = "truth/state.rs"]
 mod state;

@@ -12,6 +12,7 @@ use penfuzz_app::{
     files::foreign,
     outln,
     reach::{self, spec::Names},
+    replay::long_input::{self, Answer},
     report::literal,
 };
 use penfuzz_engine::{
@@ -91,7 +92,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         let bytes = foreign::read(path, foreign::LONGEST_INPUT).map_err(|e| failed(path, "cannot be read", e))?;
         outln!("{}", path.display());
         warn_of_mode(&evaluator, path, &bytes);
-        if replay(&mut evaluator, &scope, &bytes, args.path) == RunStatus::Faulted {
+        if replay(&mut evaluator, &scope, &bytes, args.path, args.limits.timeout) == RunStatus::Faulted {
             outcome = Outcome::Found;
         }
     }
@@ -112,13 +113,24 @@ pub(super) fn warn_of_mode(evaluator: &Evaluator, path: &Path, bytes: &[u8]) {
     }
 }
 
-fn replay(evaluator: &mut Evaluator, scope: &Scope, bytes: &[u8], path: bool) -> RunStatus {
+fn replay(evaluator: &mut Evaluator, scope: &Scope, bytes: &[u8], path: bool, timeout: Duration) -> RunStatus {
     let function = evaluator.function().clone();
     for arg in arguments(&function, bytes) {
         outln!("  {:<12} = {}   ({})", arg.name, arg.hex, arg.decimal);
     }
-    let (ran, hits) =
+    let (mut ran, mut hits) =
         if path { print_path(evaluator, scope, bytes) } else { evaluator.record(&scope.requested, bytes) };
+    let mut failed = evaluator.fault();
+    if let Some(fault) = failed.take_if(|f| f.is_out_of_fuel) {
+        match long_input::run_here(evaluator, &scope.requested, bytes, timeout) {
+            Answer::Returns(long) => {
+                (ran, hits) = (RunStatus::Returned, if path { Vec::new() } else { long.covers });
+                outln!("  long: returns after {} ms", long.milliseconds);
+            }
+            Answer::Fails(other) => failed = Some(other),
+            Answer::Hangs => failed = Some(long_input::hang(fault, timeout)),
+        }
+    }
     for branch in hits {
         let site = &evaluator.target().sites[evaluator.target().site_of(branch as usize)];
         outln!(
@@ -129,7 +141,7 @@ fn replay(evaluator: &mut Evaluator, scope: &Scope, bytes: &[u8], path: bool) ->
             outcome_text(site, branch as usize - site.first_branch)
         );
     }
-    match evaluator.fault() {
+    match failed {
         None if evaluator.exit_status().is_some() => {
             outln!("  exit({})", evaluator.exit_status().unwrap_or_default());
         }

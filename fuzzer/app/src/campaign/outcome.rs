@@ -8,16 +8,16 @@ use std::{
 
 use penfuzz_cc::abi::site_kind;
 use penfuzz_engine::{
-    executor::{Evaluator, FaultKind, evaluator::RunStatus},
-    program::{Function, Site, state::Variable},
-    saturation::{Saturation, Scope},
+    executor::{Evaluator, Fault, FaultKind, evaluator::RunStatus},
+    program::{Function, Site, Target, outside, state::Variable},
+    saturation::{Saturation, Scope, ScopeKind},
     stages::budget::Spent,
 };
 
 use super::{operands::met, options::Options, results, worker_shm::StopReason};
 use crate::{
-    output::store::SavedState,
-    report::{self, Arg, Branches, Finding, Report, SharedVariable, Signature, Status, Test, literal},
+    output::store::{Long, SavedState},
+    report::{self, Arg, Branches, Finding, LongInput, Report, SharedVariable, Signature, Status, Test, literal},
     shrink::{Closest, Failing, Finds, Shrinker, Shrunk, cover::Kept},
 };
 
@@ -117,6 +117,8 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
         tests,
         crashes: findings(from, &function, FaultKind::Crash, &shrunk),
         hangs: findings(from, &function, FaultKind::Hang, &shrunk),
+        long: long_inputs(from, &function),
+        not_followed: not_followed(evaluator.target(), from.scope.kind),
         exceptions: None,
         shared_state: shared_state(evaluator),
     };
@@ -141,7 +143,14 @@ fn rerun(evaluator: &mut Evaluator, from: &Sources) -> Vec<Kept> {
     let mut runs = Vec::new();
     let count = evaluator.evaluations();
     evaluator.arm_records(&from.scope.requested);
+    let n = evaluator.target().n_branches;
     for (file, bytes) in from.inputs {
+        if let Some(long) = from.saved.long.get(file) {
+            // The file may have been edited.
+            let covers = long.covers.iter().copied().filter(|b| (*b as usize) < n).collect();
+            runs.push(Kept { file: file.clone(), bytes: bytes.clone(), covers });
+            continue;
+        }
         let (ran, covers) = evaluator.run_recorded(bytes);
         if ran == RunStatus::Returned {
             runs.push(Kept { file: file.clone(), bytes: bytes.clone(), covers });
@@ -181,7 +190,9 @@ fn finds(evaluator: &Evaluator, from: &Sources, kept: Vec<Kept>) -> Finds {
         let (distance, bytes) = evaluator.closest(*b as usize)?;
         Some((*b, Closest { distance, bytes: bytes.to_vec() }))
     });
-    let faults = from.saved.faults.iter().filter(|(_, f)| f.is_cheap).filter_map(|(file, fault)| {
+    // A simpler input that uses up its fuel as well might return with more.
+    let can_shrink = |f: &Fault| f.is_cheap && !f.is_out_of_fuel;
+    let faults = from.saved.faults.iter().filter(|(_, f)| can_shrink(f)).filter_map(|(file, fault)| {
         let bytes = from.fault_inputs.get(file)?.clone();
         Some(Failing { file: file.clone(), bytes, key: fault.key, reason: fault.reason.clone() })
     });
@@ -331,6 +342,21 @@ fn findings(from: &Sources, function: &Function, kind: FaultKind, shrunk: &Shrun
             }
         })
         .collect()
+}
+
+/// Shared libraries that the target calls into, if calls are followed.
+#[must_use]
+pub fn not_followed(target: &Target, kind: ScopeKind) -> Vec<String> {
+    if kind == ScopeKind::Calls { outside::libraries(target) } else { Vec::new() }
+}
+
+fn long_inputs(from: &Sources, function: &Function) -> Vec<LongInput> {
+    let bytes = |file: &String| from.inputs.iter().find(|(name, _)| name == file).map(|(_, bytes)| bytes);
+    let shown = |(file, long): (&String, &Long)| {
+        let args = arguments(function, bytes(file)?);
+        Some(LongInput { file: file.clone(), args, milliseconds: long.milliseconds })
+    };
+    from.saved.long.iter().filter_map(shown).collect()
 }
 
 fn kind_text(kind: u8) -> &'static str {

@@ -100,6 +100,7 @@ impl Prepared {
             return Err(at(dir, conflict));
         }
         let f = &self.target.functions[self.function];
-        Manifest::new(options, &f.name, &f.symbol, self.kind, &self.fingerprint).write(dir)
+        let symbol = select::identity(&self.target, self.function);
+        Manifest::new(options, &f.name, &symbol, self.kind, &self.fingerprint).write(dir)
     }
 }

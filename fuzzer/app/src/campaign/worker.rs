@@ -32,6 +32,7 @@ use penfuzz_mutators::{dictionary::Dictionary, havoc::numeric_mutations, view::L
 use super::{
     cluster::{self, BrokerInfo, Role, broker_client::BrokerClient, sockets::Sockets},
     options::{Options, SearchKind},
+    outcome,
     prepare::Prepared,
     worker::disk::Disk,
     worker_shm::{INPUT_ROOM, StopReason, WorkerShm},
@@ -44,6 +45,7 @@ use crate::{
 };
 
 mod disk;
+mod hangs;
 mod import;
 mod keep;
 mod restore;
@@ -128,6 +130,9 @@ pub fn run(options: &Options, place: &ClientConfig, begun: Instant, shm: &'stati
     for message in &store.messages {
         crate::errln!("penfuzz: {message}");
     }
+    if place.farm.is_none() && shm.searching.load(Ordering::Relaxed) == 0 {
+        warn_of_libraries(&prepared);
+    }
     let campaign = Campaign::new(options, place, prepared, store, socket, begun, shm)?;
     campaign.hold_target();
     campaign.run()
@@ -143,9 +148,22 @@ pub fn probe(options: &Options, shm: &WorkerShm) -> Result<End, Error> {
     let prepared = Prepared::load(options)?;
     let dir = prepared.choose_directory(options, options.out.as_deref(), true, shm)?;
     drop(directory::lock(&dir, parent_id())?);
+    warn_of_libraries(&prepared);
     prepared.write_manifest(options, &dir)?;
     shm.directory.set(&dir.to_string_lossy());
     Ok(End::Finished)
+}
+
+/// Which shared libraries are not searched though calls are followed, in a line.
+fn warn_of_libraries(prepared: &Prepared) {
+    let names = outcome::not_followed(&prepared.target, prepared.kind);
+    if !names.is_empty() {
+        crate::errln!(
+            "penfuzz: calls into {} are not followed: link the static {} to search them too",
+            names.join(", "),
+            if names.len() == 1 { "library" } else { "libraries" }
+        );
+    }
 }
 
 /// Standard output is for the report of the supervisor. What the target reads and prints is of no use in a campaign; `penfuzz
@@ -171,6 +189,8 @@ struct Campaign<'a> {
     evaluator: Option<Evaluator>,
     synced_kept: usize,
     synced_solutions: usize,
+    /// Solutions of which it is known whether they hang.
+    judged_solutions: usize,
     synced_generation: u64,
     state_written: f64,
     report_written: f64,
@@ -241,6 +261,7 @@ impl<'a> Campaign<'a> {
             evaluator: Some(evaluator),
             synced_kept: 0,
             synced_solutions: 0,
+            judged_solutions: 0,
             synced_generation: 0,
             state_written: 0.0,
             report_written: 0.0,
@@ -373,6 +394,7 @@ impl<'a> Campaign<'a> {
     {
         loop {
             let imports_wait = self.import(fuzzer, executor, state, manager)?;
+            self.judge_hangs(executor, state)?;
             let saturation = state.metadata::<Saturation>()?;
             if !imports_wait
                 && saturation.is_done()

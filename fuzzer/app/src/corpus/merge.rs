@@ -9,6 +9,7 @@ use std::{
 use penfuzz_engine::{
     error::{Error, at},
     executor::Fault,
+    program::select,
     saturation::{BranchGraph, Saturation},
     stages::budget::Spent,
 };
@@ -22,7 +23,7 @@ use crate::{
     output::{
         directory::lock,
         manifest::{self, Manifest},
-        store::{SavedState, Store},
+        store::{Long, SavedState, Store},
         trust::Trusted,
     },
     replay::session::{ReplaySession, Run},
@@ -213,6 +214,8 @@ fn keep_fault(store: &mut Store, find: &Find) {
     let fault = match (&find.run.fault, &find.noted) {
         // For an input that kills its process, the campaign that found it has the better place.
         (Some(fault), Some(noted)) if fault.stack.is_empty() => Fault { key: fault.key, ..noted.clone() },
+        // It was recorded as a hang, and returns with more fuel.
+        (None, Some(fault)) if fault.is_out_of_fuel && find.run.long.is_some() => return,
         (Some(fault), _) | (None, Some(fault)) => fault.clone(),
         (None, None) => return,
     };
@@ -227,7 +230,10 @@ fn keep(store: &mut Store, saturation: &mut Saturation, find: &Find) -> bool {
     }
     let ms = input.number("time").unwrap_or(0);
     let evaluations = input.number("execs").unwrap_or(0);
-    if saturation.cover(&run.covers, false) > 0 {
+    let saturates = saturation.cover(&run.covers, false) > 0;
+    if let Some(milliseconds) = run.long {
+        store.keep_long(&input.bytes, Long { milliseconds, covers: run.covers.clone() }, ms, evaluations, "merge");
+    } else if saturates {
         store.keep(&input.bytes, ms, evaluations, "merge");
     } else {
         store.keep_pending(&input.bytes, ms, evaluations, "merge");
@@ -286,6 +292,7 @@ pub fn given(options: &campaign::Options) -> Result<(Manifest, ReplaySession), E
     };
     let session = ReplaySession::load(&options.linked, subject)?;
     let function = session.evaluator.function();
-    let manifest = Manifest::new(options, &function.name, &function.symbol, session.scope.kind, &session.fingerprint);
+    let symbol = select::identity(session.evaluator.target(), session.evaluator.function_index());
+    let manifest = Manifest::new(options, &function.name, &symbol, session.scope.kind, &session.fingerprint);
     Ok((manifest, session))
 }

@@ -145,6 +145,7 @@ fn unknown(input: &Input) -> Fault {
         place: "a place that is not known".to_owned(),
         stack: Vec::new(),
         is_cheap: true,
+        is_out_of_fuel: false,
     }
 }
 

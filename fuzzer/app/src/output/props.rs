@@ -10,7 +10,7 @@ use proptest::{
 };
 
 use super::{afl_files, manifest, recovery, state};
-use crate::{report::history, shrink::Closest};
+use crate::{output::state::Long, report::history, shrink::Closest};
 
 /// The same cases at every run: what random cases can find the fuzz targets look for.
 pub fn config(cases: u32) -> ProptestConfig {
@@ -21,7 +21,7 @@ fn fault() -> impl Strategy<Value = Fault> {
     (any::<bool>(), any::<u64>(), any::<String>(), any::<String>(), vec(any::<String>(), 0..3), any::<bool>()).prop_map(
         |(is_crash, key, reason, place, stack, is_cheap)| {
             let kind = if is_crash { FaultKind::Crash } else { FaultKind::Hang };
-            Fault { kind, key, reason, place, stack, is_cheap }
+            Fault { kind, key, reason, place, stack, is_cheap, is_out_of_fuel: !is_crash }
         },
     )
 }
@@ -29,6 +29,11 @@ fn fault() -> impl Strategy<Value = Fault> {
 fn closest() -> impl Strategy<Value = BTreeMap<u32, Closest>> {
     let one = (any::<u64>(), vec(any::<u8>(), 0..20)).prop_map(|(distance, bytes)| Closest { distance, bytes });
     btree_map(any::<u32>(), one, 0..4)
+}
+
+fn long() -> impl Strategy<Value = BTreeMap<String, Long>> {
+    let one = (any::<u64>(), vec(any::<u32>(), 0..5)).prop_map(|(milliseconds, covers)| Long { milliseconds, covers });
+    btree_map(any::<String>(), one, 0..3)
 }
 
 prop_compose! {
@@ -40,6 +45,7 @@ prop_compose! {
         faults in btree_map(any::<String>(), fault(), 0..3),
         closest in closest(),
         fatal_inputs in vec(any::<u64>(), 0..3),
+        long in long(),
     ) -> state::SavedState {
         state::SavedState {
             version: state::VERSION,
@@ -57,6 +63,7 @@ prop_compose! {
             closest,
             taken_at,
             fatal_inputs,
+            long,
         }
     }
 }

@@ -42,6 +42,18 @@ pub struct SavedState {
     /// Hashes of the inputs under which workers died, one per death: what is imported again must not kill for ever.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fatal_inputs: Vec<u64>,
+    /// Kept inputs that use up their fuel and return with more, by their files in `queue/`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub long: BTreeMap<String, Long>,
+}
+
+/// What is known of an input that uses up its fuel and returns with more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Long {
+    /// Wall time of a run with all sites at rest, in milliseconds, rounded down.
+    pub milliseconds: u64,
+    /// The branches that it takes, ascending.
+    pub covers: Vec<u32>,
 }
 
 /// Seconds of search that a state can have: 300 years.
@@ -66,14 +78,20 @@ impl SavedState {
         self.starts = self.starts.min(u32::MAX / 2);
         self.fatal_inputs.truncate(MOST_FATAL_INPUTS);
         self.faults.retain(|file, _| is_file_of_a_fault(file));
+        self.long.retain(|file, _| is_file_in(file, &["queue"]));
         self
     }
 }
 
 /// Is it a file in `crashes/` or `hangs/`, and nowhere else?
 fn is_file_of_a_fault(file: &str) -> bool {
+    is_file_in(file, &FAULTS)
+}
+
+/// Is it a file in one of these folders, and nowhere else?
+fn is_file_in(file: &str, folders: &[&str]) -> bool {
     file.split_once('/').is_some_and(|(folder, name)| {
-        FAULTS.contains(&folder) && !name.contains(['/', '\0']) && !["", ".", ".."].contains(&name)
+        folders.contains(&folder) && !name.contains(['/', '\0']) && !["", ".", ".."].contains(&name)
     })
 }
 
@@ -123,6 +141,7 @@ mod tests {
             place: String::new(),
             stack: Vec::new(),
             is_cheap: true,
+            is_out_of_fuel: false,
         };
         let files =
             ["crashes/id:000000", "../../precious", "/etc/passwd", "crashes/../../precious", "queue/x", "hangs/.."];

@@ -46,7 +46,7 @@ use super::{
 };
 pub use super::{
     layout::STATE,
-    state::{SavedState, VERSION, peek_state},
+    state::{Long, SavedState, VERSION, peek_state},
 };
 use crate::files::own;
 
@@ -231,6 +231,25 @@ impl Store {
                 None => self.superseded.push(self.dir.join(old)),
             }
         }
+    }
+
+    /// Keeps an input in `queue/` that uses up its fuel and returns with more.
+    pub fn keep_long(&mut self, bytes: &[u8], long: Long, milliseconds: u64, evaluations: u64, op: &str) {
+        self.keep(bytes, milliseconds, evaluations, op);
+        let bytes = self.fit(bytes);
+        if let Some((name, _)) = self.queue.iter().find(|(_, b)| *b == bytes) {
+            self.saved.long.insert(format!("queue/{name}"), long);
+            // The state must have it as soon as a fault.
+            self.has_new_faults = true;
+        }
+    }
+
+    /// What is known of an input that [`Store::keep_long`] has kept.
+    #[must_use]
+    pub fn long(&self, bytes: &[u8]) -> Option<&Long> {
+        let bytes = self.fit(bytes);
+        let (name, _) = self.queue.iter().find(|(_, b)| *b == bytes)?;
+        self.saved.long.get(&format!("queue/{name}"))
     }
 
     /// Keeps an input in `pending/`, unless it is kept already.

@@ -1,5 +1,6 @@
 //! Work in a child process, because it may die, and the messages that it sends before it does.
 
+use core::sync::atomic::{AtomicU32, Ordering};
 use std::{
     fs::File,
     io::{PipeReader, Read, Write, pipe},
@@ -23,12 +24,14 @@ pub enum Limit {
     Interruptible(Instant),
     /// For as long as it sends a message in each such time.
     Silence(Duration),
+    /// Until this instant, or until another process sets the flag.
+    Unless(Instant, &'static AtomicU32),
 }
 
 impl Limit {
     fn next(self) -> Instant {
         match self {
-            Self::At(instant) | Self::Interruptible(instant) => instant,
+            Self::At(instant) | Self::Interruptible(instant) | Self::Unless(instant, _) => instant,
             Self::Silence(time) => Instant::now() + time,
         }
     }
@@ -126,7 +129,8 @@ fn receive_all<M: DeserializeOwned>(
             wait::signal(child, libc::SIGINT);
         }
         let left = until.saturating_duration_since(Instant::now());
-        if left == Duration::ZERO {
+        let is_stopped = matches!(limit, Limit::Unless(_, flag) if flag.load(Ordering::Relaxed) != 0);
+        if left == Duration::ZERO || is_stopped {
             return Last::Late;
         }
         if !is_readable(&from, left.min(POLL_EVERY)) {

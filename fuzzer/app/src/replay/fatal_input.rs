@@ -62,7 +62,7 @@ impl Death {
             Self { signal: 0, .. } => (FaultKind::Crash, "ends the process".to_owned()),
             Self { signal, .. } => (FaultKind::Crash, format!("kills the process: {}", signal_name(signal))),
         };
-        Fault { kind, key: hash.finish(), reason, place, stack: Vec::new(), is_cheap: false }
+        Fault { kind, key: hash.finish(), reason, place, stack: Vec::new(), is_cheap: false, is_out_of_fuel: false }
     }
 }
 

@@ -27,7 +27,10 @@ use crate::{
         child::{self, Ending, Limit},
         streams,
     },
-    replay::fatal_input::{self, Death},
+    replay::{
+        fatal_input::{self, Death},
+        long_input::{self, Answer},
+    },
 };
 
 /// The result of one input.
@@ -37,6 +40,9 @@ pub struct Run {
     pub covers: Vec<u32>,
     /// How it fails; `None` when the function returns.
     pub fault: Option<Fault>,
+    /// Milliseconds that it takes, of an input that uses up its fuel and returns with more.
+    #[serde(default)]
+    pub long: Option<u64>,
 }
 
 /// The loaded target, its function under test, and the branches that count.
@@ -172,13 +178,14 @@ impl ReplaySession {
                 return;
             }
             for bytes in inputs {
-                send(&self.look(bytes));
+                let run = self.look(bytes);
+                send(&self.with_more_fuel(bytes, run));
                 if guard::is_worn_out() {
                     return;
                 }
             }
         };
-        child::run(work, |run| runs.push(run), Limit::Silence(patience))
+        child::run(work, |run| runs.push(run), Limit::Silence(patience + long_input::patience(timeout)))
     }
 
     /// Evaluates one input in this process.
@@ -186,11 +193,18 @@ impl ReplaySession {
         self.evaluator.set_metric(metric::ULP, u64::MAX);
         let scope = &self.scope;
         self.evaluator.arm(|b| if scope.requested[b] { action::RECORD } else { 0 });
-        let ran = self.evaluator.run(bytes);
-        let mut covers = Vec::new();
-        self.evaluator.take_hits(&mut covers);
-        covers.sort_unstable();
-        Run { covers, fault: if ran == RunStatus::Faulted { self.evaluator.fault() } else { None } }
+        let (ran, covers) = self.evaluator.run_recorded(bytes);
+        Run { covers, fault: if ran == RunStatus::Faulted { self.evaluator.fault() } else { None }, long: None }
+    }
+
+    /// The result of an input that has used up its fuel and gets more.
+    fn with_more_fuel(&mut self, bytes: &[u8], run: Run) -> Run {
+        let Some(fault) = run.fault.as_ref().filter(|f| f.is_out_of_fuel) else { return run };
+        match long_input::run_here(&mut self.evaluator, &self.scope.requested, bytes, self.timeout) {
+            Answer::Returns(long) => Run { covers: long.covers, fault: None, long: Some(long.milliseconds) },
+            Answer::Fails(fault) => Run { fault: Some(fault), ..run },
+            Answer::Hangs => Run { fault: Some(long_input::hang(fault.clone(), self.timeout)), ..run },
+        }
     }
 
     /// The result of an input that kills its process: the branches it takes, and a fault that is identified by the signal and
@@ -207,7 +221,7 @@ impl ReplaySession {
         };
         let (death, covers) = again.unwrap_or((last, Vec::new()));
         let place = self.place_after(&covers);
-        Ok(Run { fault: Some(death.fault(&covers, place)), covers })
+        Ok(Run { fault: Some(death.fault(&covers, place)), covers, long: None })
     }
 
     /// The place of the last branch of a run.

@@ -70,6 +70,8 @@ pub fn report() -> Report {
             args: args(1.0, 7),
         }],
         hangs: Vec::new(),
+        long: Vec::new(),
+        not_followed: Vec::new(),
         source_hashes: BTreeMap::new(),
         shared_state: Vec::new(),
         exceptions: None,

@@ -11,12 +11,13 @@ mod open;
 
 use askama::Template;
 
+use super::arg::Arg;
 use super::c_text::call;
 use super::exceptions::{Exceptions, Find};
 use super::exceptions_text;
 use super::format::{count, seconds, share};
 use super::history::History;
-use super::model::{Finding, Report, Test};
+use super::model::{Finding, LongInput, Report, Test};
 use super::sources::{Sources, cut, place};
 use super::terminal::stop_reason;
 use super::uncovered::{closest_first, left, legend};
@@ -42,6 +43,7 @@ struct Page<'a> {
     /// How that was reached.
     facts: Vec<String>,
     findings: Vec<Findings<'a>>,
+    long: Listed<&'a LongInput>,
     exceptions: Option<Raised<'a>>,
     /// Uncovered branches, those that can be worked on first.
     open: Vec<open::Group<'a>>,
@@ -87,8 +89,8 @@ struct Raised<'a> {
 }
 
 impl Page<'_> {
-    fn call_of(&self, finding: &Finding) -> String {
-        call(self.report, &finding.args)
+    fn call_of(&self, args: &[Arg]) -> String {
+        call(self.report, args)
     }
 
     fn text_of(&self, find: &Find) -> String {
@@ -112,6 +114,7 @@ pub fn page(report: &Report, history: &History) -> String {
         share: share(report.branches.covered, report.branches.total).clamp(0.0, 100.0),
         facts: facts(report),
         findings: findings(report, &mut sources),
+        long: Listed::of(report.long.iter()),
         exceptions: report.exceptions.as_ref().map(raised),
         open: open::groups(report, &listing, &mut sources),
         open_branches: closest_first(report).len(),

@@ -76,6 +76,14 @@ pub struct Report {
     pub crashes: Vec<Finding>,
     /// One entry per distinct place.
     pub hangs: Vec<Finding>,
+    /// Inputs that use up their fuel (loop iterations and calls) and return with more, within the time limit of an evaluation:
+    /// they are no hangs, and the tests may contain them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub long: Vec<LongInput>,
+    /// Shared libraries that the target calls into and whose branches are not in scope though calls are followed
+    /// (`--scope calls`): their file names, without libraries of the compiler and the C library.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_followed: Vec<String>,
     /// The hash of each source file of the sites, as it was when this report was made, in 16 hexadecimal digits:
     /// [`hash::of_bytes`](penfuzz_engine::hash::of_bytes). Pages and texts show lines of these files only, and only as
     /// long as they have this content.
@@ -323,6 +331,17 @@ pub struct Test {
 pub enum End {
     /// By `exit`, `_exit`, `_Exit` or `quick_exit`; with the exit status that the parent process sees.
     Exit(u8),
+}
+
+/// An input that takes long, and returns.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LongInput {
+    /// The kept input: a file in `queue/`, relative to the output directory.
+    pub file: String,
+    /// The arguments.
+    pub args: Vec<Arg>,
+    /// Wall time of a run that searches for nothing, in milliseconds, rounded down.
+    pub milliseconds: u64,
 }
 
 /// A crash or a hang.

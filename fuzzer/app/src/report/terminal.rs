@@ -44,10 +44,15 @@ pub(super) fn stop_reason(report: &Report) -> String {
     }
 }
 
-/// Crashes and hangs.
+/// Crashes and hangs, and what only takes long.
 pub(super) fn list_faults(report: &Report, out: &mut String) {
     list_findings("CRASH", report, &report.crashes, out);
     list_findings("HANG", report, &report.hangs, out);
+    for long in &report.long {
+        let _ = writeln!(out, "\nLONG  returns after {} ms", long.milliseconds);
+        let _ = writeln!(out, "       {};", call(report, &long.args));
+        let _ = writeln!(out, "       {}  ({})", decimals(&long.args), long.file);
+    }
 }
 
 fn list_findings(title: &str, report: &Report, list: &[Finding], out: &mut String) {

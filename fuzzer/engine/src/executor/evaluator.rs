@@ -336,6 +336,13 @@ impl Evaluator {
         guard::trace_fuel(self.fuel_cap == self.fuel);
     }
 
+    /// Gives evaluations this much fuel from now on, and returns what they had.
+    pub fn set_fuel(&mut self, fuel: i64) -> i64 {
+        let before = core::mem::replace(&mut self.fuel, fuel);
+        self.set_fuel_cap(fuel);
+        before
+    }
+
     /// The fuel of an evaluation that is not cut short.
     #[must_use]
     pub const fn fuel(&self) -> i64 {

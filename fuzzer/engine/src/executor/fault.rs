@@ -48,6 +48,9 @@ pub struct Fault {
     /// It can be had again in microseconds to a millisecond, and the process lives on.
     #[serde(default)]
     pub is_cheap: bool,
+    /// It has used up its fuel: with more, it might return.
+    #[serde(default)]
+    pub is_out_of_fuel: bool,
 }
 
 impl_serdeany!(Fault);
@@ -120,6 +123,7 @@ impl FaultReader {
             place,
             stack,
             is_cheap: end.signal != libc::SIGALRM && end.stop != guard::STOP_MEMORY,
+            is_out_of_fuel: end.stop == abi::stop::FUEL,
         }
     }
 

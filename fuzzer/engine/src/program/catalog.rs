@@ -39,8 +39,7 @@ pub fn catalog(target: &Target) -> Vec<Entry> {
 
 fn entry(target: &Target, f: &Function) -> Entry {
     let why = |o| match o {
-        Obstacle::NothingToSearch => "takes no arguments".to_owned(),
-        Obstacle::Unsupported(reason) => reason,
+        Obstacle::NothingToSearch(reason) | Obstacle::Unsupported(reason) => reason,
     };
     Entry {
         name: f.name.clone(),

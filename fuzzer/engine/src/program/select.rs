@@ -1,6 +1,6 @@
 //! Which function to test: by name, or the only one that offers itself.
 
-use super::{Function, Target};
+use super::{Function, Parameter, Target};
 use crate::error::{Error, at};
 
 /// Finds the function under test and checks that it can be called.
@@ -18,15 +18,42 @@ pub fn select(target: &Target, name: Option<&str>) -> Result<usize, Error> {
 }
 
 fn by_name(target: &Target, name: &str) -> Result<usize, Error> {
-    let found = matching(target, |f| f.name == name || f.symbol == name || f.signature() == name);
+    let mut found = matching(target, |f| f.name == name || f.symbol == name || f.signature() == name);
+    if found.is_empty() {
+        found = matching(target, |f| is_in_file(f, name));
+    }
     match found[..] {
         [one] => Ok(one),
         [] => Err(unknown(target, name)),
-        _ => Err(at(
-            &target.name,
-            format!("has several functions `{name}`; give one by its symbol:{}", listing(target, &found, true)),
-        )),
+        // A static function of a header is in each file that includes it; all are the same.
+        [first, ..] if found.iter().all(|f| is_copy(&target.functions[*f], &target.functions[first])) => Ok(first),
+        _ => {
+            let how = if found.iter().all(|f| target.functions[*f].is_static) { "FILE:NAME" } else { "its symbol" };
+            let message =
+                format!("has several functions `{name}`; give one by {how}:{}", listing(target, &found, true));
+            Err(at(&target.name, message))
+        }
     }
+}
+
+/// Does `name` have the form `file.c:function` and mean this function? The file may have directories, as many as are needed.
+fn is_in_file(f: &Function, name: &str) -> bool {
+    let Some((file, function)) = name.rsplit_once(':') else { return false };
+    let is_end = |rest: &str| rest.is_empty() || rest.ends_with('/');
+    !file.is_empty() && (f.name == function || f.symbol == function) && f.file.strip_suffix(file).is_some_and(is_end)
+}
+
+/// A name by which [`select`] finds this function again: its symbol, with its file where others have the same symbol.
+#[must_use]
+pub fn identity(target: &Target, function: usize) -> String {
+    let f = &target.functions[function];
+    let is_only = matching(target, |other| other.symbol == f.symbol).len() == 1;
+    if is_only { f.symbol.clone() } else { format!("{}:{}", f.file, f.symbol) }
+}
+
+fn is_copy(f: &Function, other: &Function) -> bool {
+    let place = |f: &Function| (f.file.clone(), f.line, f.signature());
+    f.is_static && other.is_static && place(f) == place(other)
 }
 
 fn only_one(target: &Target) -> Result<usize, Error> {
@@ -62,7 +89,9 @@ fn listing(target: &Target, which: &[usize], symbols: bool) -> String {
         .map(|i| {
             let f = &target.functions[*i];
             if symbols {
-                format!("\n  {}   {} at {}:{}", f.symbol, f.signature(), f.file, f.line)
+                // Static functions of several files may have one symbol.
+                let id = if f.is_static { format!("{}:{}", f.file, f.name) } else { f.symbol.clone() };
+                format!("\n  {id}   {} at {}:{}", f.signature(), f.file, f.line)
             } else {
                 format!("\n  {}", f.signature())
             }
@@ -76,7 +105,7 @@ fn listing(target: &Target, which: &[usize], symbols: bool) -> String {
 
 fn unknown(target: &Target, name: &str) -> Error {
     let mut near: Vec<(f64, &str)> =
-        target.functions.iter().map(|f| (strsim::jaro_winkler(&f.name, name), f.name.as_str())).collect();
+        target.functions.iter().map(|f| (likeness(&f.name, name), f.name.as_str())).collect();
     near.sort_by(|a, b| b.0.total_cmp(&a.0));
     near.dedup_by(|a, b| a.1 == b.1);
     let names: Vec<&str> = near.iter().filter(|(score, _)| *score > 0.6).take(3).map(|(_, n)| *n).collect();
@@ -89,11 +118,21 @@ fn unknown(target: &Target, name: &str) -> Error {
     at(&target.name, format!("has no function `{name}`; {offer}"))
 }
 
+/// Names of fewer characters are in too many others.
+const PART: usize = 3;
+
+/// How like two names are, from 0 to 2: above 1 when one is the other with a prefix or a suffix (`lib_hyp2f1`, `hyp2f1`).
+fn likeness(name: &str, wanted: &str) -> f64 {
+    let (long, short) = if name.len() >= wanted.len() { (name, wanted) } else { (wanted, name) };
+    let is_part = short.len() >= PART && (long.starts_with(short) || long.ends_with(short));
+    strsim::jaro_winkler(name, wanted) + f64::from(u8::from(is_part))
+}
+
 fn check_parameters(f: &Function) -> Result<(), Error> {
     match obstacle(f) {
         None => Ok(()),
-        Some(Obstacle::NothingToSearch) => {
-            Err(Error::new(format!("`{}` takes no arguments: there is nothing to search", f.signature())))
+        Some(Obstacle::NothingToSearch(reason)) => {
+            Err(Error::new(format!("`{}` {reason}: there is nothing to search", f.signature())))
         }
         Some(Obstacle::Unsupported(reason)) => Err(Error::new(format!(
             "`{}` cannot be called without a harness: {reason}; supported are double, float, integers of 8 to 64 bits, pointers to one of them, and pointers to a structure that the function fills in (or write LLVMFuzzerTestOneInput)",
@@ -105,9 +144,9 @@ fn check_parameters(f: &Function) -> Result<(), Error> {
 /// Why a function cannot be under test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Obstacle {
-    /// Nothing of its parameters is in an input.
-    NothingToSearch,
-    /// A parameter is of a type that cannot be generated; which and what.
+    /// Nothing of its parameters is in an input; why, as the end of a sentence about the function.
+    NothingToSearch(String),
+    /// A parameter is of a type that cannot be generated; which one, of which type, and why.
     Unsupported(String),
 }
 
@@ -115,11 +154,38 @@ pub enum Obstacle {
 #[must_use]
 pub fn obstacle(f: &Function) -> Option<Obstacle> {
     if f.entry().is_some() {
-        return (f.inputs().next().is_none()).then_some(Obstacle::NothingToSearch);
+        return (f.inputs().next().is_none()).then(|| Obstacle::NothingToSearch(only_outputs(f)));
     }
     let reason = f.inputs().find(|p| p.kind.is_none()).map_or_else(
         || "its signature is not supported".to_owned(),
-        |p| format!("parameter `{}` has type `{}`", p.name, p.type_name),
+        |p| format!("parameter `{}` has type `{}` ({})", p.name, p.type_name, unsupported(p)),
     );
     Some(Obstacle::Unsupported(reason))
+}
+
+/// What a function takes that has no inputs.
+fn only_outputs(f: &Function) -> String {
+    let outputs: Vec<String> = f.parameters.iter().map(|p| format!("`{}` of type `{}`", p.name, p.type_name)).collect();
+    if outputs.is_empty() {
+        return "takes no arguments".to_owned();
+    }
+    format!("takes only {}, which counts as a result to fill in", outputs.join(", "))
+}
+
+/// Why a type is not supported, by its text in C.
+fn unsupported(p: &Parameter) -> &'static str {
+    let text = p.type_name.as_str();
+    let pointee = text.strip_suffix(" *");
+    match pointee {
+        _ if text == "..." => "the number of arguments is not fixed",
+        _ if text.contains("without debug information") => "compile with -g",
+        Some(t) if t.ends_with('*') => "it points to a pointer",
+        Some("function") => "it points to a function",
+        Some("void" | "const void") => "the size of what it points to is not known",
+        Some(t) if t.contains("long double") => "numbers of this type are not searched",
+        Some(t) if t.starts_with("const ") => "it points to something that is read, and only numbers are generated",
+        Some(_) => "it points to something with pointers, of more than 256 bytes, or without a definition here",
+        None if text.contains("long double") || text.contains("__int128") => "numbers of this type are not searched",
+        None => "only numbers are passed by value",
+    }
 }

@@ -93,6 +93,13 @@ pub struct KnownPlaces(pub BTreeSet<u64>);
 
 impl_serdeany!(KnownPlaces);
 
+/// Places at which inputs use up their fuel that return with more, by [`crate::executor::Fault::key`]: there, an input that takes a
+/// new branch is a solution as well, for it may return and cover it.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct LongPlaces(pub BTreeSet<u64>);
+
+impl_serdeany!(LongPlaces);
+
 /// The objective: a crash or hang at a place not seen before. The branches it took count as covered.
 #[derive(Debug)]
 pub struct NewPlaceFeedback {
@@ -139,9 +146,13 @@ where
             return Ok(false);
         }
         let observer = seen(observers, &self.observer)?;
-        state.metadata_mut::<Saturation>()?.cover(observer.hits(), true);
+        let saturation = state.metadata_mut::<Saturation>()?;
+        let is_first = observer.hits().iter().any(|b| !saturation.is_covered(*b as usize));
+        saturation.cover(observer.hits(), true);
         let Some(fault) = observer.fault() else { return Ok(false) };
-        Ok(state.metadata_mut::<KnownPlaces>()?.0.insert(fault.key))
+        let is_new = state.metadata_mut::<KnownPlaces>()?.0.insert(fault.key);
+        let may_return = |places: &LongPlaces| fault.is_out_of_fuel && places.0.contains(&fault.key);
+        Ok(is_new || (is_first && state.metadata::<LongPlaces>().is_ok_and(may_return)))
     }
 
     fn append_metadata(

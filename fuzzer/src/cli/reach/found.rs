@@ -237,6 +237,8 @@ fn report(args: &Args, linked: &Linked, session: &ReplaySession, answer: &Answer
         tests: test.into_iter().collect(),
         crashes: Vec::new(),
         hangs: Vec::new(),
+        long: Vec::new(),
+        not_followed: Vec::new(),
     })
 }
 

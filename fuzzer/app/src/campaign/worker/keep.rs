@@ -36,8 +36,9 @@ const REPORT_PAUSE: f64 = 20.0;
 
 impl Campaign<'_> {
     /// Notes new finds; when it is time, writes them to the disk and then updates the counters in the shared memory.
-    pub(super) fn sync(&mut self, executor: &mut Executor, state: &State) -> Result<(), Error> {
+    pub(super) fn sync(&mut self, executor: &mut Executor, state: &mut State) -> Result<(), Error> {
         self.hold.come_back();
+        self.judge_hangs(executor, state)?;
         self.note_finds(state, executor.evaluator().evaluations())?;
         if self.disk.is_due() || (self.shm.is_nearly_full() && !self.disk.is_failing()) {
             self.flush(executor, state)?;
@@ -113,16 +114,17 @@ impl Campaign<'_> {
 
     fn sync_faults(&mut self, state: &State) -> Result<(), Error> {
         let solutions = state.solutions();
-        if solutions.count() == self.synced_solutions {
+        if self.judged_solutions == self.synced_solutions {
             return Ok(());
         }
         let ms = (self.shm.seconds(self.begun) * 1e3) as u64;
-        for i in self.synced_solutions..solutions.count() {
-            let fault = solutions.get(solutions.nth(i))?.borrow().metadata::<Fault>()?.clone();
+        for i in self.synced_solutions..self.judged_solutions {
+            // None for an input that has returned with more fuel.
+            let Ok(fault) = solutions.get(solutions.nth(i))?.borrow().metadata::<Fault>().cloned() else { continue };
             let bytes: Vec<u8> = solutions.cloned_input_for_id(solutions.nth(i))?.into();
             self.store.keep_fault(&bytes, &fault, ms);
         }
-        self.synced_solutions = solutions.count();
+        self.synced_solutions = self.judged_solutions;
         Ok(())
     }
 

@@ -1,0 +1,91 @@
+//! Functions are found by the names that people give, and what is said of them is so.
+
+use std::{fmt::Write, path::Path, process::Command};
+
+use crate::support::Dir;
+
+#[test]
+fn a_name_with_a_prefix_is_offered() {
+    let dir = Dir::new();
+    dir.file("lib.c", "double lib_hyp2f1(double x) { return x; }\ndouble hyper(double x) { return x; }\n");
+    dir.fuzz("lib.c", "-f hyp2f1").exits(1).says("has no function `hyp2f1`; did you mean lib_hyp2f1");
+    dir.fuzz("lib.c", "-f my_hyper").exits(1).says("did you mean hyper");
+}
+
+#[test]
+fn a_static_function_is_chosen_by_its_file() {
+    let dir = Dir::new();
+    dir.file("a.c", "static int twice(int n) { if (n > 1) return 5; return 0; }\nint a(int n) { return twice(n); }\n");
+    dir.file("b.c", "static int twice(int n) { if (n > 2) return 5; if (n < -9) return 6; return 0; }\nint b(int n) { return twice(n); }\n");
+    let run = dir.penfuzz("a.c --with b.c -o out -f twice").exits(1);
+    run.says("give one by FILE:NAME");
+    for (choice, branches) in [("a.c:twice", 2), ("b.c:twice", 4)] {
+        let run = dir.penfuzz("a.c --with b.c --fresh -o out --max-evals 1000 -f").arg(choice).run();
+        run.expect(run.status.success(), "a campaign");
+        let total = dir.report("out").branches.total;
+        run.expect(total == branches, &format!("{branches} branches, are {total}"));
+        // The campaign finds its function again.
+        dir.penfuzz("merge out -o").arg(format!("merged-{branches}")).exits(0);
+    }
+}
+
+#[test]
+fn a_static_function_of_a_header_is_one() {
+    let dir = Dir::new();
+    dir.file("inline.h", "static inline int small(int n) { return n < 3 && n > -3; }\n");
+    dir.file("a.c", "#include \"inline.h\"\nint a(int n) { return small(n); }\n");
+    dir.file("b.c", "#include \"inline.h\"\nint b(int n) { return small(n); }\n");
+    dir.penfuzz("a.c --with b.c -o out --max-evals 1000 -f small").exits(0);
+}
+
+#[test]
+fn what_is_not_supported_is_named_with_its_type_and_why() {
+    let dir = Dir::new();
+    let source = "struct vec { double x[3]; };
+struct list { struct list *next; };
+int fill(struct vec *v) { return v->x[0] > 1; }
+int norm(const struct vec *v) { return v->x[0] > 1; }
+int length(struct list *l) { return l->next != 0; }
+int names(char **n) { return n[0] != 0; }
+int call(int (*f)(int)) { return f(1); }
+int precise(long double x) { return x > 1; }
+int value(struct vec v) { return v.x[0] > 1; }
+int none(void) { return 1; }
+";
+    dir.file("types.c", source);
+    for (function, text) in [
+        (
+            "fill",
+            "takes only `v` of type `struct vec *`, which counts as a result to fill in: there is nothing to search",
+        ),
+        ("norm", "parameter `v` has type `const struct vec *` (it points to something that is read, "),
+        ("length", "parameter `l` has type `struct list *` (it points to something with pointers, "),
+        ("names", "has type `char * *` (it points to a pointer)"),
+        ("call", "has type `function *` (it points to a function)"),
+        ("precise", "has type `long double` (numbers of this type are not searched)"),
+        ("value", "has type `struct vec` (only numbers are passed by value)"),
+        ("none", "`int none(void)` takes no arguments"),
+    ] {
+        dir.fuzz("types.c", "-f").arg(function).exits(1).says(text);
+    }
+}
+
+/// 300 functions are more than a pipe holds.
+#[test]
+fn a_reader_that_leaves_ends_the_list() {
+    let dir = Dir::new();
+    let mut source = String::new();
+    for i in 0..300 {
+        let _ =
+            writeln!(source, "double a_function_with_quite_a_long_name_{i}(double x, double y) {{ return x + y; }}");
+    }
+    dir.file("many.c", source);
+    let line = format!(
+        "XDG_CACHE_HOME={} {} functions many.c --json 2>errors | head -1",
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache").display(),
+        env!("CARGO_BIN_EXE_penfuzz")
+    );
+    assert_eq!(dir.other(Command::new("sh").args(["-c", &line])), "[\n");
+    let errors = std::fs::read_to_string(dir.path("errors")).expect("the shell has made it");
+    assert_eq!(errors, "", "neither a panic nor a message");
+}
