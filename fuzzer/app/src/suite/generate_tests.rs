@@ -60,7 +60,7 @@ fn targets_are_the_functions_that_can_be_called() {
 
     # Left out:
     # - by hand: twice
-    # - parameter `x` has type `long double`: long_one
+    # - parameter `x` has type `long double` (numbers of this type are not searched): long_one
     # - static: 1
     # - too few branches: 1
     "#);
