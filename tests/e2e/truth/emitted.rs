@@ -15,9 +15,13 @@ fn follow_the_header(dir: &Dir, name: &str) -> (String, Option<i32>) {
     (format!("{command}\n{printed}"), run.status.code())
 }
 
-/// gcov's figures of the line `of … Taken at least once`: as many branches as the report has, and as many taken as it claims.
+/// gcov's figures of the line `of … Taken at least once`: as many branches as the report has, and as many taken as it claims. In
+/// the file, only the function under test has branches.
 fn expect_same_count(run: &Run, report: &Report, printed: &str) {
     let (covered, total) = (report.branches.covered, report.branches.total);
+    if total == 0 {
+        return;
+    }
     let expected = format!("Taken at least once:{:.2}% of {total}", 100.0 * covered as f64 / total as f64);
     run.expect(printed.contains(&expected), &format!("`{expected}` in what gcov prints:\n{printed}"));
     run.expect(!printed.contains("FAILED"), &format!("no failed check in\n{printed}"));
@@ -261,7 +265,7 @@ fn cxx_names_overloads_and_references_are_called_as_they_are() {
 fn a_linked_project_is_built_again_from_what_pen_cc_has_noted() {
     let dir = Dir::new();
     dir.file("src/api.h", "double api(double x, int n);\n");
-    dir.file("src/api.c", "#include \"api.h\"\n#include \"config.h\"\nstatic int inner(int n) { return n == SECRET ? 3 : n; }\n\
+    dir.file("src/api.c", "#include \"api.h\"\n#include \"config.h\"\nstatic int inner(int n) { return n + SECRET; }\n\
                           double helper(double);\ndouble api(double x, int n) { if (helper(x) > 4.5) return inner(n); return x; }\n");
     dir.file(
         "src/helper.c",

@@ -115,7 +115,8 @@ impl Build {
 
 fn options(flags: &[String], coverage: bool) -> String {
     let counters = coverage.then_some("--coverage".to_owned());
-    flags.iter().map(|f| shell_word(f)).chain(counters).map(|f| format!(" {f}")).collect()
+    let words = flags.iter().map(|f| shell_word(f)).chain(counters);
+    words.flat_map(|word| [" ".to_owned(), word]).collect()
 }
 
 fn libraries(report: &Report, is_cxx: bool) -> Vec<String> {

@@ -76,7 +76,7 @@ fn environment(report: &Report) -> String {
     if has_exits(report) {
         headers.push("sys/syscall.h");
     }
-    headers.iter().map(|h| format!("#include <{h}>\n")).collect()
+    headers.iter().flat_map(|h| ["#include <", h, ">\n"]).collect()
 }
 
 fn declaration(report: &Report) -> String {
@@ -121,7 +121,7 @@ fn qualified(name: &str, symbol: &str) -> String {
     // The last part is the function.
     parts.pop();
     let scopes = parts.iter().filter(|part| !part.starts_with("_GLOBAL__N"));
-    scopes.map(|part| format!("{}::", identifier(part))).collect::<String>() + name
+    scopes.flat_map(|part| [identifier(part), "::".to_owned()]).collect::<String>() + name
 }
 
 fn parameter_type(parameter: &Parameter) -> String {
