@@ -219,11 +219,15 @@ fn other_commands_refuse_the_same() {
     let dir = Dir::new();
     let file = target(&dir, "", "kill(getppid(), SIGTERM);", "alarm(1);");
     dir.fuzz(&file, "--max-time 20s").exits(3);
-    let again = dir.penfuzz("triage out").exits(0);
-    again.says("sends SIGTERM to another process");
+    let again = dir.penfuzz("triage out").exits(3);
+    again.expect(again.stdout.contains("sends SIGTERM to another process"), "the call refused");
     dir.penfuzz("cmin out -o min").exits(0);
     let crash = dir.files("out/crashes").into_keys().next().expect("the crash was kept");
     let line = line_of(&file, "kill(getppid()");
-    dir.penfuzz("tmin").arg(&file).arg(dir.path("out/crashes").join(crash)).exits(0);
-    dir.penfuzz("reach --max-evals 2000000").arg(&file).args(&format!("--path {}:T", line - 1)).exits(0);
+    let crash = dir.path("out/crashes").join(crash);
+    let path = format!("--path {}:T#2 --max-evals 100000", line - 1);
+    for other in [dir.penfuzz("tmin").arg(&file).arg(&crash), dir.penfuzz("reach").arg(&file).args(&path)] {
+        let run = other.run();
+        run.expect(run.status.code().is_some(), "an end without the signal");
+    }
 }

@@ -60,7 +60,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Find inputs that make the operands of each comparison equal, or neighbours.
-    Boundary(fuzz::Args),
+    Boundary(Box<fuzz::Args>),
     /// Run the campaigns of a suite and print one table.
     Suite(suite::Args),
     /// Find inputs that raise floating-point exceptions, for each operation.
