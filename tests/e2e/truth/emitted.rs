@@ -1,6 +1,6 @@
 //! The emitted test program, built by the command in its first lines, and counted by gcov.
 
-use std::{fs, process::Command};
+use std::{fs, path::Path, process::Command};
 
 use penfuzz_app::report::{End, Report};
 
@@ -219,7 +219,7 @@ fn expect_commands(dir: &Dir, run: &Run) -> String {
         run.expect(status == Some(0), &format!("exit status 0:\n{printed}"));
         if command == &commands.coverage {
             expect_same_count(run, &report, &printed);
-            let left = dir.files("out").keys().any(|name| name.ends_with(".gcov"));
+            let left = dir.files("out").keys().any(|name| Path::new(name).extension().is_some_and(|e| e == "gcov"));
             run.expect(left, "gcov's files in the output directory");
             return text;
         }
@@ -273,7 +273,7 @@ fn a_linked_project_is_built_again_from_what_pen_cc_has_noted() {
     );
     dir.file("src/main.c", "#include \"api.h\"\nint main(void) { return (int)api(1, 2); }\n");
     dir.file("build/config.h", "#define SECRET 4711\n");
-    let has_zlib = std::path::Path::new("/usr/include/zlib.h").exists();
+    let has_zlib = Path::new("/usr/include/zlib.h").exists();
     if !has_zlib {
         dir.file("src/zlib.h", "static double crc32(int a, void *b, int c) { return 0; }\n");
     }

@@ -4,6 +4,7 @@
 //! the input that came closest. It does not depend on LibAFL; [`super::PenExecutor`] wraps it.
 
 mod arming;
+mod ending;
 mod memory;
 mod near;
 mod path;
@@ -18,7 +19,7 @@ use penfuzz_cc::abi::{self, action};
 
 use super::{
     cells::Cells,
-    fault::{Fault, FaultReader},
+    fault::FaultReader,
     guard::{self, End},
     sandbox::Allow,
 };
@@ -298,14 +299,6 @@ impl Evaluator {
         }
     }
 
-    /// The exit status of the last run, as the parent of the process would see it, when it ended by `exit`, `_exit`, `_Exit` or
-    /// `quick_exit`; `None` when the function returned or failed. Such a run has no result.
-    #[must_use]
-    pub fn exit_status(&self) -> Option<u8> {
-        // SAFETY: as in `run`.
-        self.has_stopped(abi::stop::EXIT).then(|| unsafe { (*self.state).exit_status } as u8)
-    }
-
     fn is_cut_short(&self) -> bool {
         self.fuel_cap < self.fuel && self.has_stopped(abi::stop::FUEL)
     }
@@ -438,22 +431,6 @@ impl Evaluator {
             }
         }
         into.sort_unstable();
-    }
-
-    /// The place of the fault of the last run, see [`Fault::key`].
-    #[must_use]
-    pub fn fault_key(&self) -> Option<u64> {
-        self.last_fault().map(|end| self.faults.key(end))
-    }
-
-    /// The fault of the last run.
-    #[must_use]
-    pub fn fault(&self) -> Option<Fault> {
-        self.last_fault().map(|end| self.described(self.faults.read(end), end))
-    }
-
-    fn last_fault(&self) -> Option<&End> {
-        self.last_end.as_ref().filter(|end| end.stop != abi::stop::EXIT)
     }
 
     /// Counts edges by `SanCov` from now on, for a map observer of LibAFL: one saturating counter of 8 bits per guard of the target
