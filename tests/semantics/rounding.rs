@@ -127,7 +127,7 @@ fn our_own_code_rounds_to_nearest_however_the_target_ends() {
             ("leaves", RunStatus::Returned),
             ("faults", RunStatus::Faulted),
             ("aborts", RunStatus::Faulted),
-            ("exits", RunStatus::Faulted),
+            ("exits", RunStatus::Returned),
             ("burns", RunStatus::Faulted),
             ("hangs", RunStatus::Faulted),
         ];

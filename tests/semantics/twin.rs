@@ -184,11 +184,12 @@ struct Pair {
 impl Pair {
     fn new(twin: &Twin, function: usize) -> Self {
         let f = &twin.target.functions[function];
+        let evaluator = twin.evaluator(function);
         Self {
             name: f.name.clone(),
-            evaluator: twin.evaluator(function),
             plain: twin.plain(function),
-            output: vec![0; f.output_size / 16],
+            output: vec![0; evaluator.output().len()],
+            evaluator,
             compared: Compared::default(),
         }
     }
