@@ -519,10 +519,12 @@ def main() -> int:
     parser.add_argument("--cores", default="0-1")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--pause", type=float, default=8, help="longest pause between disturbances, in seconds")
-    parser.add_argument("--limit-mb", type=float, default=1500, help="most memory of all processes together")
+    parser.add_argument("--limit-mb", type=float, help="most memory of all processes together; 1500, with --hostile 3500")
     parser.add_argument("--hostile", action="store_true", help="attack the ports, with a hostile target")
     parser.add_argument("--work", default=None, help="where to work")
     options = parser.parse_args()
+    # A hostile target may take as much as --memory allows, in each client at once.
+    options.limit_mb = options.limit_mb or (3500 if options.hostile else 1500)
     if options.hostile:
         enter_namespace()
     return run(options)
