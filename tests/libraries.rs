@@ -135,7 +135,8 @@ fn the_harness_example_adds_the_stage_to_a_stock_fuzzer_with_an_edge_map() {
     let fixture = root().join("tests/fixtures/fuzzer_harness.c");
     let output = run(Command::new(programs().join("examples/harness")).arg(fixture).arg("20000"));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(text.starts_with("6 of 6 branches covered") && text.contains("1 crashes"), "{text}");
+    // One branch is taken only by the input that crashes.
+    assert!(text.starts_with("5 of 6 branches covered") && text.contains("1 crashes"), "{text}");
     // The edge map of libafl_targets alone keeps inputs as well: SanCov counts.
     let fixture = root().join("tests/fixtures/fuzzer_harness.c");
     let output = run(Command::new(programs().join("examples/harness")).arg(fixture).args(["2000", "map"]));
