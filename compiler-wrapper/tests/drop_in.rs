@@ -236,6 +236,7 @@ fn meson_builds_with_it() {
         .file("b.cc", "#include \"inline.h\"\nextern \"C\" int second(int b) { return counted(b) + all(b, 4); }\n")
         .file("x.c", "int first(int); int second(int);\nint main(void) { return first(2) + second(5); }\n");
     if std::process::Command::new("meson").arg("--version").output().is_err() {
+        assert!(std::env::var_os("CI").is_none(), "meson is missing: ./setup --peers installs it");
         eprintln!("skipped: meson is missing");
         return;
     }
