@@ -1,4 +1,4 @@
-//! The memory behind a pointer argument: what lies beside it is no argument, and whoever touches it is seen.
+//! The memory that pointer arguments point to: each block lies apart, and an access beside a block is a crash.
 
 use penfuzz_app::report::{Finding, Report};
 

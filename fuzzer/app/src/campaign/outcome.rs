@@ -386,7 +386,7 @@ pub fn outcome_text(site: &Site, k: usize) -> String {
     case_text(site.cases.iter().filter(|(_, b)| *b == k).map(|(v, _)| *v))
 }
 
-/// The names of all branches of a site, in an order of growth that is linear also for a `switch`.
+/// The names of all branches of a site, in time linear in its cases.
 fn outcome_texts(site: &Site) -> Vec<String> {
     if site.kind != site_kind::SWITCH {
         return (0..site.n_branches).map(|k| outcome_text(site, k)).collect();

@@ -9,7 +9,9 @@
 pub mod foreign;
 pub mod inputs;
 pub mod own;
+mod tidy;
 mod unfit;
 pub mod walk;
 
+pub use tidy::tidy;
 pub use unfit::{Unfit, unfit};

@@ -3,8 +3,10 @@
 
 use std::{
     env,
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
 };
+
+use crate::files::tidy;
 
 /// What the root of a checkout holds: a directory, or a file in a work tree or a submodule.
 const MARK: &str = ".git";
@@ -50,17 +52,7 @@ impl SourceRoot {
     /// The absolute path of a source, without `.` and `..`.
     #[must_use]
     pub fn absolute(&self, file: &str) -> PathBuf {
-        let mut out = PathBuf::new();
-        for component in self.current.join(file).components() {
-            match component {
-                Component::CurDir => {}
-                Component::ParentDir => {
-                    out.pop();
-                }
-                other => out.push(other),
-            }
-        }
-        out
+        tidy(&self.current.join(file))
     }
 
     /// The relative path as text, or the absolute one of a file that lies elsewhere.

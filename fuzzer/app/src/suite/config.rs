@@ -22,7 +22,7 @@
 
 use std::{
     collections::BTreeSet,
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
 };
 
 use penfuzz_engine::program::Rounding;
@@ -34,7 +34,7 @@ use super::{
 };
 use crate::{
     context::{Context, Result, bail},
-    files::foreign,
+    files::{foreign, tidy},
 };
 
 /// A suite as its file describes it, with the sources fetched.
@@ -235,21 +235,6 @@ pub(super) fn is_directory_name(name: &str) -> bool {
     !name.is_empty()
         && !name.starts_with(['-', '.'])
         && name.chars().all(|c| c.is_alphanumeric() || "-_.+,=".contains(c))
-}
-
-/// Removes `.` and `..` without access to the file system: the directory may not exist yet.
-fn tidy(path: &Path) -> PathBuf {
-    let mut out = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                out.pop();
-            }
-            other => out.push(other),
-        }
-    }
-    out
 }
 
 #[cfg(test)]

@@ -210,7 +210,7 @@ fn has_any(path: &Path, names: &BTreeSet<Vec<u8>>) -> bool {
     let Ok(file) = object::File::parse(&*bytes) else { return false };
     file.symbols()
         .chain(file.dynamic_symbols())
-        .any(|s| s.is_definition() && s.is_global() && s.name_bytes().is_ok_and(|n| names.contains(n)))
+        .any(|s| s.is_definition() && s.name_bytes().is_ok_and(|n| names.contains(n)))
 }
 
 /// The sections with variables, without those of the pen tables and the state of their runtime: address and size.
