@@ -208,6 +208,8 @@ bool isInstrumented(const llvm::Function &F);
 llvm::Constant *functionRecordOf(Context &X, llvm::Function &F, llvm::StructType *T);
 llvm::StructType *functionRecordType(Context &X);
 std::string pathOf(const llvm::DIFile *F);
+// The source file that was compiled, from the root.
+std::string unitOf(const llvm::Module &M);
 
 // references.cc: what a function refers to, read before it is instrumented; a struct pen_references; and the records of the
 // variables of the module.

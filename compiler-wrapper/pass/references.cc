@@ -127,6 +127,7 @@ private:
     return ::pen::Record(X.C,
                          FIELD(pen_variable, name, X.text(D ? D->getName() : G.getName())),
                          FIELD(pen_variable, file, X.text(D ? pathOf(D->getFile()) : X.M.getSourceFileName())),
+                         FIELD(pen_variable, unit, X.text(unitOf(X.M))),
                          FIELD(pen_variable, address, Address),
                          FIELD(pen_variable, references, listOf(R)),
                          FIELD(pen_variable, size, Layout.getTypeAllocSize(G.getValueType()).getFixedValue()),

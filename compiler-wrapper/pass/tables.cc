@@ -34,6 +34,21 @@ std::string pathOf(const DIFile *F) {
   return std::string(Path);
 }
 
+std::string unitOf(const Module &M) {
+  for (const DICompileUnit *Unit : M.debug_compile_units()) return pathOf(Unit->getFile());
+  return M.getSourceFileName();
+}
+
+// Does the loader of the file call the function?
+static bool isConstructor(const Function &F) {
+  const GlobalVariable *List = F.getParent()->getNamedGlobal("llvm.global_ctors");
+  if (!List || !List->hasInitializer()) return false;
+  return any_of(List->getInitializer()->operands(), [&F](const Use &Entry) {
+    auto *Fields = dyn_cast<ConstantStruct>(Entry.get());
+    return Fields && is_contained(Fields->operands(), &F);
+  });
+}
+
 GlobalVariable *placed(Context &X, Function &F, Constant *Init, StringRef Name, StringRef Section,
                        GlobalValue::LinkageTypes Linkage, bool Constant) {
   auto *G = new GlobalVariable(X.M, Init->getType(), Constant, Linkage, Init, Name);
@@ -178,6 +193,7 @@ static auto functionRecord(Context &X, const FunctionPlan &Plan, Constant *Sites
                 FIELD(pen_function, name, X.text(Name)),
                 FIELD(pen_function, symbol, X.text(F.getName())),
                 FIELD(pen_function, file, X.text(File)),
+                FIELD(pen_function, unit, X.text(unitOf(X.M))),
                 FIELD(pen_function, address, &F),
                 FIELD(pen_function, call, makeThunk(X, F, S)),
                 FIELD(pen_function, params, parametersOf(X, S)),
@@ -196,7 +212,7 @@ static auto functionRecord(Context &X, const FunctionPlan &Plan, Constant *Sites
                 FIELD(pen_function, line, SP ? SP->getLine() : 0),
                 FIELD(pen_function, is_static, F.hasLocalLinkage()),
                 FIELD(pen_function, output_size, S.OutputSize),
-                FIELD(pen_function, unused, 0));
+                FIELD(pen_function, is_constructor, isConstructor(F)));
 }
 
 using FunctionRecord =

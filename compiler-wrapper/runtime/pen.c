@@ -25,6 +25,7 @@ HIDDEN uint64_t __sancov_should_track __attribute__((section("__sancov_gate")));
 extern WEAK_HIDDEN const struct pen_site __start_pen_sites[], __stop_pen_sites[];
 extern WEAK_HIDDEN const struct pen_function __start_pen_functions[], __stop_pen_functions[];
 extern WEAK_HIDDEN uint8_t __start_pen_actions[], __stop_pen_actions[];
+extern WEAK_HIDDEN const struct pen_variable __start_pen_variables[], __stop_pen_variables[];
 extern WEAK_HIDDEN const struct pen_case __start_pen_cases[], __stop_pen_cases[];
 
 __attribute__((visibility("default"), used)) struct pen_tables __pen_tables = {
@@ -36,6 +37,8 @@ __attribute__((visibility("default"), used)) struct pen_tables __pen_tables = {
     .functions_end = __stop_pen_functions,
     .actions = __start_pen_actions,
     .actions_end = __stop_pen_actions,
+    .variables = __start_pen_variables,
+    .variables_end = __stop_pen_variables,
     .cases = __start_pen_cases,
     .cases_end = __stop_pen_cases,
     .sancov_gate = &__sancov_should_track,

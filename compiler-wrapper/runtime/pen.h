@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define PEN_ABI_VERSION 5u
+#define PEN_ABI_VERSION 6u
 
 /* The bits of an action byte. There is one byte per branch: the fuzzer writes it, the hook obeys it.
  *
@@ -278,6 +278,7 @@ enum pen_variable_flag {
 struct pen_variable {
   const char *name; /* as in the source */
   const char *file;
+  const char *unit; /* the source of its translation unit */
   void *address;
   const struct pen_references *references; /* one: those of the initial value */
   uint64_t size;                           /* bytes */
@@ -359,6 +360,7 @@ struct pen_function {
   const char *name;   /* as in the source */
   const char *symbol; /* as in the object file */
   const char *file;
+  const char *unit; /* the source of its translation unit: another one than `file` if that is a header */
   void *address;
   /* Calls the function with the arguments at `in` (input_size bytes). `out` has output_size bytes and is aligned to
    * PEN_CELL_BYTES; only the first cell and the blocks of it are used. The result is in out[0..8] after the call. What a parameter
@@ -381,7 +383,7 @@ struct pen_function {
   uint32_t line;
   uint32_t is_static;   /* 1: not visible to other translation units */
   uint32_t output_size; /* bytes, a multiple of PEN_CELL_BYTES */
-  uint32_t unused;
+  uint32_t is_constructor; /* 1: runs when the file is loaded */
 };
 
 /* The mutable state, one per target file. */
@@ -449,6 +451,7 @@ struct pen_tables {
   const struct pen_function *functions, *functions_end;
   uint8_t *actions, *actions_end; /* the number of a branch is the offset of its byte from `actions` */
   const struct pen_case *cases, *cases_end; /* the number of a case is its offset from `cases` */
+  const struct pen_variable *variables, *variables_end;
   uint64_t *sancov_gate;          /* 0: SanCov callbacks are skipped; without effect if the target's clang cannot gate them */
 };
 

@@ -18,7 +18,7 @@ pub use switch::{Case, Near, Switch};
 pub use variable::{References, Variable, variable_flag};
 
 /// The version of the ABI that this module describes.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// The symbol that a target file exports for the fuzzer. It names the [`Tables`].
 pub const TABLES_SYMBOL: &std::ffi::CStr = c"__pen_tables";
@@ -293,6 +293,8 @@ pub struct Function {
     pub symbol: *const c_char,
     /// Source file.
     pub file: *const c_char,
+    /// The source of its translation unit: another one than `file` if that is a header.
+    pub unit: *const c_char,
     /// Address of its code.
     pub address: *mut c_void,
     /// Calls the function. The first pointer is to the arguments (`input_size` bytes), the second to the output area
@@ -333,8 +335,8 @@ pub struct Function {
     pub is_static: u32,
     /// Bytes of the output area, a multiple of [`CELL_BYTES`].
     pub output_size: u32,
-    /// Padding.
-    pub unused: u32,
+    /// 1: runs when the file is loaded.
+    pub is_constructor: u32,
 }
 
 /// The mutable state, one per target file.
@@ -448,6 +450,10 @@ pub struct Tables {
     pub cases: *const Case,
     /// One past the last case.
     pub cases_end: *const Case,
+    /// First variable.
+    pub variables: *const Variable,
+    /// One past the last variable.
+    pub variables_end: *const Variable,
     /// 0: SanCov callbacks are skipped. Without effect if the clang that compiled the target cannot gate them.
     pub sancov_gate: *mut u64,
 }

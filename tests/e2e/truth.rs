@@ -18,3 +18,5 @@ mod names;
 mod outside;
 #[path = "truth/state.rs"]
 mod state;
+#[path = "truth/units.rs"]
+mod units;

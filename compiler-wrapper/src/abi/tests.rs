@@ -39,15 +39,15 @@ fn structures(layout: &mut Layout) {
         "possible" possible "operation" operation "unused" unused);
     structure!(layout, "pen_traced", Traced, "actions" actions "operands" operands "result" result "what" what "unused" unused);
     structure!(layout, "pen_function", Function,
-        "name" name "symbol" symbol "file" file "address" address "call" call "params" params "sites" sites
+        "name" name "symbol" symbol "file" file "unit" unit "address" address "call" call "params" params "sites" sites
         "entry" entry "floats" floats "integers" integers "result_type" result_type "references" references "n_params" n_params
         "n_sites" n_sites "n_floats" n_floats "n_integers" n_integers "result_kind" result_kind
-        "input_size" input_size "line" line "is_static" is_static "output_size" output_size "unused" unused);
+        "input_size" input_size "line" line "is_static" is_static "output_size" output_size "is_constructor" is_constructor);
     structure!(layout, "pen_references", References,
         "functions" functions "function_names" function_names "variables" variables "variable_names" variable_names
         "n_functions" n_functions "n_variables" n_variables);
     structure!(layout, "pen_variable", Variable,
-        "name" name "file" file "address" address "references" references "size" size "line" line "flags" flags);
+        "name" name "file" file "unit" unit "address" address "references" references "size" size "line" line "flags" flags);
     structure!(layout, "pen_state", State,
         "r" r "fuel" fuel "metric" metric "hits" hits "n_improved" n_improved "last_branch" last_branch
         "outcomes" outcomes "best" best "improved" improved "coverage" coverage "stop" stop
@@ -58,7 +58,7 @@ fn structures(layout: &mut Layout) {
     structure!(layout, "pen_tables", Tables,
         "version" version "n_guards" n_guards "state" state "sites" sites "sites_end" sites_end
         "functions" functions "functions_end" functions_end "actions" actions "actions_end" actions_end
-        "cases" cases "cases_end" cases_end "sancov_gate" sancov_gate);
+        "variables" variables "variables_end" variables_end "cases" cases "cases_end" cases_end "sancov_gate" sancov_gate);
 }
 
 fn constants(layout: &mut Layout) {

@@ -39,6 +39,8 @@ pub struct Variable {
     pub name: *const c_char,
     /// Source file.
     pub file: *const c_char,
+    /// The source of its translation unit.
+    pub unit: *const c_char,
     /// Its address.
     pub address: *mut c_void,
     /// One entry: the references of its initial value.

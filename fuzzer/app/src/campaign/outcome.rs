@@ -17,7 +17,10 @@ use penfuzz_engine::{
 use super::{operands::met, options::Options, results, worker_shm::StopReason};
 use crate::{
     output::store::{Long, SavedState},
-    report::{self, Arg, Branches, Finding, LongInput, Report, SharedVariable, Signature, Status, Test, literal},
+    report::{
+        self, Arg, Branches, Finding, LongInput, Report, SharedVariable, Signature, Status, Test, literal,
+        needed::Needed,
+    },
     shrink::{Closest, Failing, Finds, Shrinker, Shrunk, cover::Kept},
 };
 
@@ -85,11 +88,12 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
     let tests = tests(evaluator, from, &shrunk, &order);
     let seconds = rounded(from.saved.seconds, 1e6);
     let sites = sites(evaluator, from, &order, &tests, &shrunk);
+    let needed = Needed::by(evaluator);
     let mut report = Report {
         schema: report::SCHEMA,
         target: from.options.target.display().to_string(),
-        sources: from.options.sources.iter().map(|p| p.display().to_string()).collect(),
-        compilations: from.options.compilations.clone(),
+        sources: needed.sources(&from.options.sources),
+        compilations: needed.compilations(&from.options.compilations),
         flags: from.options.flags.clone(),
         libs: from.options.libs.clone(),
         function: function.name.clone(),

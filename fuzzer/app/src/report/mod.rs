@@ -33,6 +33,7 @@ pub mod lcov;
 pub mod linked;
 pub mod literal;
 mod model;
+pub mod needed;
 mod nonsense;
 pub mod sarif;
 pub mod source_root;

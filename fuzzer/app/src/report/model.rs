@@ -24,10 +24,10 @@ pub struct Report {
     pub schema: u32,
     /// The target as on the command line.
     pub target: String,
-    /// The sources that penfuzz compiled; empty for a linked file.
+    /// The sources that penfuzz compiled and the function needs; empty for a linked file.
     #[serde(default)]
     pub sources: Vec<String>,
-    /// The sources of a file that pen-cc linked, as it has noted them.
+    /// The sources of a file that pen-cc linked, as it has noted them; those that the function needs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compilations: Vec<Compilation>,
     /// Compiler flags the sources need (`--cflag`).

@@ -13,7 +13,11 @@ mod processes;
 mod trace;
 mod watch;
 
-use std::{collections::HashSet, rc::Rc};
+use std::{
+    cell::OnceCell,
+    collections::{BTreeSet, HashSet},
+    rc::Rc,
+};
 
 use penfuzz_cc::abi::{self, action};
 
@@ -29,6 +33,7 @@ use crate::{
         Function, Target,
         function::{Call, Entry},
         state::SharedState,
+        units,
     },
 };
 
@@ -76,6 +81,7 @@ pub struct Evaluator {
     output: Cells,
     /// What a run could leave for the next one.
     shared: SharedState,
+    needed_units: OnceCell<Option<BTreeSet<String>>>,
     outcomes: Vec<u8>,
     /// The branches whose byte in `outcomes` is set.
     taken: Vec<u32>,
@@ -151,6 +157,7 @@ impl Evaluator {
             own_input: vec![0; input_size.max(1)],
             output: Cells::new(f)?,
             shared: SharedState::of(&target, f),
+            needed_units: OnceCell::new(),
             outcomes: vec![0; n],
             taken: vec![0; n],
             best: vec![u64::MAX; n],
@@ -219,6 +226,13 @@ impl Evaluator {
     #[must_use]
     pub fn function_index(&self) -> usize {
         self.function
+    }
+
+    /// The translation units that a program with the function must be linked from ([`units::needed`]). The first call reads the
+    /// symbols of the target file.
+    #[must_use]
+    pub fn needed_units(&self) -> Option<&BTreeSet<String>> {
+        self.needed_units.get_or_init(|| units::needed(&self.target, self.function())).as_ref()
     }
 
     /// What the runs share, and each finds as it was after loading.

@@ -179,6 +179,18 @@ impl Target {
         module_of(self.tables as u64).map_or(0, |(base, _)| base)
     }
 
+    /// The records of every defined function.
+    pub(super) fn records(&self) -> impl Iterator<Item = &'static abi::Function> + use<> {
+        // SAFETY: the linker's section bounds enclose an array of this type, which stays loaded.
+        unsafe { between((*self.tables).functions, (*self.tables).functions_end) }.iter()
+    }
+
+    /// The records of every defined variable.
+    pub(super) fn variables(&self) -> impl Iterator<Item = &'static abi::Variable> + use<> {
+        // SAFETY: as in `records`.
+        unsafe { between((*self.tables).variables, (*self.tables).variables_end) }.iter()
+    }
+
     /// For every function: is it `function`, or called by it, directly or not? Calls through pointers are not followed.
     #[must_use]
     pub fn called_by(&self, function: usize) -> Vec<bool> {

@@ -11,6 +11,7 @@ pub mod outside;
 pub mod rounding;
 pub mod select;
 pub mod state;
+pub mod units;
 
 pub use function::{Function, Parameter};
 pub use load::{Edges, Site, Target};

@@ -8,7 +8,7 @@ use penfuzz_app::{
     output::atomic,
     reach::{Answer, Query, spec::Names},
     replay::session::ReplaySession,
-    report::{Arg, Branches, End, Report, SCHEMA, Test, c_text, literal, unit_test},
+    report::{Arg, Branches, End, Report, SCHEMA, Test, c_text, literal, needed::Needed, unit_test},
 };
 use penfuzz_engine::{
     error::{Error, failed},
@@ -210,11 +210,12 @@ fn report(args: &Args, linked: &Linked, session: &ReplaySession, answer: &Answer
         ends: answer.confirmed.as_ref().and_then(|c| c.exit).map(End::Exit),
         ..Test::default()
     });
+    let needed = Needed::by(&session.evaluator);
     Ok(Report {
         schema: SCHEMA,
         target: args.target.path()?.display().to_string(),
-        sources: linked.sources.iter().map(|p| p.display().to_string()).collect(),
-        compilations: linked.compilations.clone(),
+        sources: needed.sources(&linked.sources),
+        compilations: needed.compilations(&linked.compilations),
         flags: args.target.flags(),
         libs: [args.target.libs.clone(), linked.libs.clone()].concat(),
         function: function.name.clone(),
