@@ -23,6 +23,7 @@
 #include "composed.cc"
 #include "condition.cc"
 #include "counters.cc"
+#include "division.cc"
 #include "hook.cc"
 #include "operation.cc"
 #include "plan.cc"
@@ -31,6 +32,7 @@
 #include "signature.cc"
 #include "straighten.cc"
 #include "tables.cc"
+#include "thrown.cc"
 
 using namespace llvm;
 
@@ -83,6 +85,7 @@ public:
       GlobalVariable *Actions = makeActions(X, Plan);
       instrument(X, Plan, Actions);
       makeRecords(X, Plan, Compared, Actions, Used);
+      keepDivisionTraps(X, *Plan.F);
       FAM.invalidate(*Plan.F, PreservedAnalyses::none());
     }
     makeVariableRecords(X, functionRecordType(X), Used);

@@ -217,6 +217,12 @@ References referencesOf(const llvm::Function &F);
 llvm::Constant *makeReferences(Context &X, const References &R, llvm::StructType *FunctionType);
 void makeVariableRecords(Context &X, llvm::StructType *FunctionType, llvm::SmallVectorImpl<llvm::GlobalValue *> &Used);
 
+// division.cc: makes the integer divisions of F trap whatever the optimizer does. Runs after F is instrumented.
+void keepDivisionTraps(Context &X, llvm::Function &F);
+
+// thrown.cc: calls F in a thunk that returns nothing; an exception that leaves F ends the evaluation (__pen_thrown).
+llvm::CallBase *callCatching(Context &X, llvm::IRBuilder<> &B, llvm::Function &F, llvm::ArrayRef<llvm::Value *> Args);
+
 // signature.cc: the parameters as C declares them, and the thunk that decodes an input and calls the function.
 struct Parameter {
   std::string Name, Type;

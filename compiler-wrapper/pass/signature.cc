@@ -267,7 +267,7 @@ static Value *argument(Context &X, IRBuilder<> &B, const Parameter &P, Type *T, 
   return B.CreateAlignedLoad(T, Source, Align(1));
 }
 
-static void storeResult(Context &X, IRBuilder<> &B, CallInst *Call, Value *Out) {
+static void storeResult(Context &X, IRBuilder<> &B, CallBase *Call, Value *Out) {
   Type *T = Call->getType();
   if (T->isIntegerTy(1)) B.CreateAlignedStore(B.CreateZExt(Call, X.I8), Out, Align(CellBytes));
   else if (T->isIntegerTy() ? T->getIntegerBitWidth() <= 64 : T->isDoubleTy() || T->isFloatTy() || T->isPointerTy())
@@ -299,7 +299,7 @@ Constant *makeThunk(Context &X, Function &F, const Signature &S) {
     Args.push_back(argument(X, B, S.Parameters[Index], A.getType(), In, Out));
     Index++;
   }
-  CallInst *Call = B.CreateCall(&F, Args);
+  CallBase *Call = callCatching(X, B, F, Args);
   Call->setCallingConv(F.getCallingConv());
   Call->setAttributes(F.getAttributes());
   Call->removeFnAttr(Attribute::NoReturn);

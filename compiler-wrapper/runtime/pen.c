@@ -201,6 +201,13 @@ KEEPS_REGISTERS void __pen_out_of_fuel(void) {
   if (__pen_state.stop) __pen_state.stop(PEN_STOP_FUEL, __builtin_return_address(0));
 }
 
+/* A C++ exception has left the function under test; `type` is its std::type_info, or null for one of another language. The name follows
+ * the pointer to the virtual functions (Itanium C++ ABI, 2.9.4). */
+HIDDEN void __pen_thrown(const void *type) {
+  __pen_state.exit_status = type ? (int64_t)((const intptr_t *)type)[1] : 0;
+  if (__pen_state.stop) __pen_state.stop(PEN_STOP_THROW, __builtin_return_address(0));
+}
+
 /* Calls that end the process end only the evaluation while the fuzzer has set `stop`. */
 #define WRAP_EXIT(name)                                                                    \
   extern void __real_##name(int) __attribute__((noreturn));                                \

@@ -401,7 +401,8 @@ struct pen_state {
   uint8_t *coverage;    /* SanCov map, one saturating counter per guard, guard 0 unused; null: off */
   /* Ends the evaluation and does not return. Null outside the fuzzer. `reason` is enum pen_stop, `place` a code address. */
   void (*stop)(uint32_t reason, void *place);
-  int64_t exit_status;  /* the argument of exit(), set before `stop` is called with PEN_STOP_EXIT */
+  int64_t exit_status;  /* the argument of exit(), set before `stop` is called with PEN_STOP_EXIT; with PEN_STOP_THROW the address
+                           of the name of the type that was thrown, or 0 */
   const uint64_t *lead; /* one per branch: r at distance 0 from the branch, see PEN_LEAD; null: there is none */
   /* The path: n_path branches of sites with PEN_STEP, in the order of their passes. Within a segment the passes are
    * contiguous; before a segment there may be any others. The last step may be PEN_END.
@@ -440,7 +441,7 @@ struct pen_state {
 #define PEN_STRAYED (UINT32_MAX - 32)
 
 /* Why the runtime calls `stop`. */
-enum pen_stop { PEN_STOP_FUEL = 1, PEN_STOP_EXIT = 2, PEN_STOP_STRAYED = 3 };
+enum pen_stop { PEN_STOP_FUEL = 1, PEN_STOP_EXIT = 2, PEN_STOP_STRAYED = 3, PEN_STOP_THROW = 4 };
 
 /* What the exported symbol __pen_tables names. */
 struct pen_tables {

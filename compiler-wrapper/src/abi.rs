@@ -179,6 +179,9 @@ pub mod stop {
     pub const EXIT: u32 = 2;
     /// The run has left the wanted path for good.
     pub const STRAYED: u32 = 3;
+    /// A C++ exception has left the function under test; [`exit_status`](super::State::exit_status) is the address of the name of its
+    /// type, or 0.
+    pub const THROW: u32 = 4;
 }
 
 /// [`Site::predicate`] of a condition that is none or more than one comparison.

@@ -10,6 +10,8 @@ mod ci;
 mod conditions;
 #[path = "truth/emitted.rs"]
 mod emitted;
+#[path = "truth/fresh.rs"]
+mod fresh;
 #[path = "truth/long.rs"]
 mod long;
 #[path = "truth/names.rs"]
@@ -18,5 +20,9 @@ mod names;
 mod outside;
 #[path = "truth/state.rs"]
 mod state;
+#[path = "truth/thrown.rs"]
+mod thrown;
+#[path = "truth/undefined.rs"]
+mod undefined;
 #[path = "truth/units.rs"]
 mod units;

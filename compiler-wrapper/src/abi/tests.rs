@@ -114,6 +114,7 @@ fn constants(layout: &mut Layout) {
         ("PEN_STOP_FUEL", stop::FUEL),
         ("PEN_STOP_EXIT", stop::EXIT),
         ("PEN_STOP_STRAYED", stop::STRAYED),
+        ("PEN_STOP_THROW", stop::THROW),
         ("PEN_CELL_BYTES", CELL_BYTES as u32),
         ("PEN_VARIABLE_CONSTANT", variable_flag::CONSTANT),
         ("PEN_VARIABLE_THREAD_LOCAL", variable_flag::THREAD_LOCAL),

@@ -142,6 +142,9 @@ fn replay(evaluator: &mut Evaluator, scope: &Scope, bytes: &[u8], path: bool, ti
         );
     }
     match failed {
+        None if evaluator.thrown().is_some() => {
+            outln!("  throws {}", penfuzz_app::console::shown(&evaluator.thrown().unwrap_or_default()));
+        }
         None if evaluator.exit_status().is_some() => {
             outln!("  exit({})", evaluator.exit_status().unwrap_or_default());
         }

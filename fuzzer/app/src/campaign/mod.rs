@@ -4,13 +4,14 @@
 //! share some memory ([`worker_shm`]). When the worker dies, the supervisor records the input that was under evaluation and
 //! starts another worker, which goes on from the output directory.
 
+mod claims;
 pub mod cluster;
 pub mod messages;
 pub mod operands;
 mod options;
 pub mod outcome;
 pub mod prepare;
-mod results;
+pub mod results;
 pub mod saved_state;
 pub mod supervisor;
 pub mod worker;

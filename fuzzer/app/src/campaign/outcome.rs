@@ -14,9 +14,16 @@ use penfuzz_engine::{
     stages::budget::Spent,
 };
 
-use super::{operands::met, options::Options, results, worker_shm::StopReason};
+use super::{
+    claims::{self, Claims},
+    operands::met,
+    options::Options,
+    results,
+    worker_shm::StopReason,
+};
 use crate::{
     output::store::{Long, SavedState},
+    replay::fresh::Zygote,
     report::{
         self, Arg, Branches, Finding, LongInput, Report, SharedVariable, Signature, Status, Test, literal,
         needed::Needed,
@@ -47,6 +54,8 @@ pub struct Sources<'a> {
     pub scope: &'a Scope,
     /// Why it ended.
     pub stop: StopReason,
+    /// Evaluates the tests in fresh processes; without one, the tests are not confirmed.
+    pub fresh: Option<&'a Zygote>,
 }
 
 /// Arguments of `function` from the bytes of an input, the rounding mode last if it is one.
@@ -69,7 +78,8 @@ pub fn arguments(function: &Function, bytes: &[u8]) -> Vec<Arg> {
     args
 }
 
-/// Makes the report. Each kept input is evaluated once more for the branches that it covers; inputs are shown shrunk.
+/// Makes the report. Each kept input is evaluated once more for the branches that it covers; inputs are shown shrunk. Each emitted test
+/// is evaluated in a fresh process, if there is a [`Sources::fresh`], and only what they take there counts as covered.
 #[must_use]
 pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker) -> Report {
     let function = evaluator.function().clone();
@@ -79,15 +89,17 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
     let finds = finds(evaluator, from, kept);
     let time = if from.stop == StopReason::None { TIME_RUNNING } else { TIME_AT_END };
     let mut shrunk = shrinker.shrink(evaluator, &finds, time);
+    let claims = claims::confirm(from, &finds.kept, &mut shrunk);
     let order = source_order(evaluator, from.scope);
     let (total, covered, saturated, given_up) = from.saturation.counts();
     if total == 0 && shrunk.tests.is_empty() {
         // No branch chooses among the inputs of a function without one.
         shrunk.tests.extend(any);
     }
-    let tests = tests(evaluator, from, &shrunk, &order);
+    let tests = tests(evaluator, from, &shrunk, &order, &claims);
     let seconds = rounded(from.saved.seconds, 1e6);
-    let sites = sites(evaluator, from, &order, &tests, &shrunk);
+    let sites = sites(evaluator, from, &order, &tests, &shrunk, &claims);
+    let lost_saturated = claims.lost.iter().filter(|b| from.saturation.is_saturated(**b as usize)).count();
     let needed = Needed::by(evaluator);
     let mut report = Report {
         schema: report::SCHEMA,
@@ -105,9 +117,10 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
         ulp: from.options.ulp,
         branches: Branches {
             total,
-            covered,
+            covered: covered - claims.lost.len(),
             covered_by_crash_only: from.saturation.covered_by_crash_only(),
-            saturated,
+            depends_on_earlier_calls: from.saturation.depending_on_earlier_calls() + claims.lost.len(),
+            saturated: saturated - lost_saturated,
             given_up,
             proved_unreachable: 0,
         },
@@ -125,6 +138,7 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
         not_followed: not_followed(evaluator.target(), from.scope.kind),
         exceptions: None,
         shared_state: shared_state(evaluator),
+        tests_apart: claims.are_apart,
     };
     report.test_program = Some(report::unit_test::commands(&report));
     report
@@ -153,6 +167,11 @@ fn rerun(evaluator: &mut Evaluator, from: &Sources) -> Vec<Kept> {
             // The file may have been edited.
             let covers = long.covers.iter().copied().filter(|b| (*b as usize) < n).collect();
             runs.push(Kept { file: file.clone(), bytes: bytes.clone(), covers });
+            continue;
+        }
+        if let Some(fresh) = from.fresh.filter(|_| from.saturation.has_unconfirmed()) {
+            let covers = fresh.test(bytes).map(|tested| tested.covers);
+            runs.extend(covers.map(|covers| Kept { file: file.clone(), bytes: bytes.clone(), covers }));
             continue;
         }
         let (ran, covers) = evaluator.run_recorded(bytes);
@@ -204,14 +223,14 @@ fn finds(evaluator: &Evaluator, from: &Sources, kept: Vec<Kept>) -> Finds {
 }
 
 /// The emitted tests with what the function does for each: two more evaluations, which are not counted.
-fn tests(evaluator: &mut Evaluator, from: &Sources, shrunk: &Shrunk, order: &Order) -> Vec<Test> {
+fn tests(evaluator: &mut Evaluator, from: &Sources, shrunk: &Shrunk, order: &Order, claims: &Claims) -> Vec<Test> {
     let count = evaluator.evaluations();
     evaluator.arm_records(&from.scope.requested);
     let test = |kept: &Kept| Test {
         file: kept.file.clone(),
         args: arguments(evaluator.function(), &kept.bytes),
         covers: kept.covers.iter().filter_map(|b| order.place.get(b).copied()).collect(),
-        ..results::of(evaluator, &kept.bytes)
+        ..results::of(evaluator, &kept.bytes, claims.seen(&kept.file))
     };
     let tests = shrunk.tests.iter().map(test).collect();
     evaluator.set_evaluations(count);
@@ -249,6 +268,7 @@ fn sites(
     order: &Order,
     tests: &[Test],
     shrunk: &Shrunk,
+    claims: &Claims,
 ) -> Vec<report::Site> {
     let target = Rc::clone(evaluator.target());
     let first_tests = first_tests(tests);
@@ -272,7 +292,7 @@ fn sites(
                     .enumerate()
                     .map(|(j, k)| {
                         let test = first_tests.get(&(i, j)).copied();
-                        let branch = branch(evaluator, from, site.first_branch + k, test, shrunk);
+                        let branch = branch(evaluator, from, site.first_branch + k, test, shrunk, claims);
                         let outcome = outcomes[*k].clone();
                         report::Branch { outcome, met: met(evaluator, site, *k, shrunk), ..branch }
                     })
@@ -301,10 +321,14 @@ fn branch(
     branch: usize,
     test: Option<&Test>,
     shrunk: &Shrunk,
+    claims: &Claims,
 ) -> report::Branch {
     let set = from.saturation;
     let function = evaluator.function();
-    let status = if !set.is_covered(branch) {
+    let depends = set.depends_on_earlier_calls(branch) || claims.lost.contains(&(branch as u32));
+    let status = if depends {
+        Status::DependsOnEarlierCalls
+    } else if !set.is_covered(branch) {
         if set.is_given_up(branch) { Status::GivenUp } else { Status::Uncovered }
     } else if set.is_covered_by_crash(branch) {
         Status::CoveredByCrash
@@ -313,8 +337,8 @@ fn branch(
     } else {
         Status::Covered
     };
-    let covered = set.is_covered(branch);
-    let closest = shrunk.closest.get(&(branch as u32)).filter(|_| !covered);
+    let covered = set.is_covered(branch) && !depends;
+    let closest = shrunk.closest.get(&(branch as u32)).filter(|_| !covered && !depends);
     let best_input = closest.map(|c| arguments(function, &c.bytes));
     let covering = test.filter(|_| covered).map(|t| t.args.clone());
     report::Branch {

@@ -1,12 +1,15 @@
 //! What the function does for an emitted test: the values that the test program expects.
 //!
-//! The function is called twice. What differs between the two calls depends on more than the arguments (on earlier calls, or on
-//! memory that was never written), and no test can expect it.
+//! The function is called three times: twice here, and once in a fresh process. What differs between these calls depends on more than
+//! the arguments (on earlier calls, or on memory that was never written), and no test can expect it. How the test ends is what the
+//! fresh process did.
 
 use penfuzz_engine::{
     executor::{Evaluator, evaluator::RunStatus},
     program::Function,
 };
+
+use serde::{Deserialize, Serialize};
 
 use crate::report::{Arg, End, Test, literal};
 
@@ -14,39 +17,59 @@ use crate::report::{Arg, End, Test, literal};
 const ADDRESSES: core::ops::Range<u64> = 0x5500_0000_0000..0x8000_0000_0000;
 
 /// What one call did.
-struct Seen {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Seen {
     returned: bool,
     exit: Option<u8>,
+    #[serde(default)]
+    throws: Option<String>,
     errno: i32,
     result: Option<Arg>,
     outputs: Vec<Arg>,
 }
 
-/// A test without file, arguments and branches: how the function ends, its result, what it leaves behind its pointers, and
-/// `errno`.
-#[must_use]
-pub fn of(evaluator: &mut Evaluator, bytes: &[u8]) -> Test {
-    let (first, second) = (call(evaluator, bytes), call(evaluator, bytes));
-    if !second.returned || second.exit.is_some() {
-        return Test { ends: second.exit.map(End::Exit), ..Test::default() };
+impl Seen {
+    /// Did the function return, or end its process by `exit`?
+    #[must_use]
+    pub const fn is_normal(&self) -> bool {
+        self.returned
     }
-    let result = second.result.filter(|r| first.result.as_ref() == Some(r));
-    let outputs = second.outputs.into_iter().filter(|o| first.outputs.contains(o)).collect();
-    let errno = Some(second.errno).filter(|e| *e != 0 && *e == first.errno);
+
+    /// Did it end its process?
+    #[must_use]
+    pub const fn is_exit(&self) -> bool {
+        self.exit.is_some()
+    }
+}
+
+/// A test without file, arguments and branches: how the function ends, its result, what it leaves behind its pointers, and
+/// `errno`. `fresh` is what it did in a fresh process, if that is known.
+#[must_use]
+pub fn of(evaluator: &mut Evaluator, bytes: &[u8], fresh: Option<Seen>) -> Test {
+    let others = [call(evaluator, bytes).1, call(evaluator, bytes).1];
+    let seen = fresh.unwrap_or_else(|| others[1].clone());
+    if !seen.returned || seen.exit.is_some() || seen.throws.is_some() {
+        return Test { ends: seen.exit.map(End::Exit), throws: seen.throws, ..Test::default() };
+    }
+    let agrees = |is_same: &dyn Fn(&Seen) -> bool| others.iter().all(is_same);
+    let result = seen.result.filter(|r| agrees(&|s| s.result.as_ref() == Some(r)));
+    let outputs = seen.outputs.into_iter().filter(|o| agrees(&|s| s.outputs.contains(o))).collect();
+    let errno = Some(seen.errno).filter(|e| *e != 0 && agrees(&|s| s.errno == *e));
     Test { result, outputs, errno, ..Test::default() }
 }
 
-fn call(evaluator: &mut Evaluator, bytes: &[u8]) -> Seen {
+/// Calls the function with its armed branches, of which those are returned that it takes.
+pub fn call(evaluator: &mut Evaluator, bytes: &[u8]) -> (Vec<u32>, Seen) {
     // SAFETY: the address of this thread's errno is always good.
     unsafe { libc::__errno_location().write(0) };
-    let (ran, _) = evaluator.run_recorded(bytes);
+    let (ran, covers) = evaluator.run_once(bytes);
     // SAFETY: as above.
     let errno = unsafe { libc::__errno_location().read() };
-    let (returned, exit) = (ran == RunStatus::Returned, evaluator.exit_status());
+    let (returned, exit, throws) = (ran == RunStatus::Returned, evaluator.exit_status(), evaluator.thrown());
     let function = evaluator.function();
     let output = evaluator.output();
     let (result, outputs) = (result(function, &output), outputs(function, &output));
-    Seen { returned, exit, errno, result, outputs }
+    (covers, Seen { returned, exit, throws, errno, result, outputs })
 }
 
 fn result(function: &Function, cells: &[u128]) -> Option<Arg> {

@@ -29,6 +29,7 @@ pub fn restore<S: HasMetadata>(state: &mut S, saved: &SavedState) -> Result<Vec<
     places.0.extend(saved.faults.values().map(|f| f.key));
     let saturation = state.metadata_mut::<Saturation>()?;
     saturation.cover(&valid(&saved.by_crash), true);
+    saturation.recall_unconfirmed(saved.unconfirmed.iter().map(|(branch, replays)| (*branch, *replays)));
     let given_up: Vec<usize> = valid(&saved.given_up).into_iter().map(|b| b as usize).collect();
     Ok(saturation.give_up_all(&given_up).into_iter().map(|p| p.bytes).collect())
 }
@@ -43,6 +44,7 @@ pub fn remember<S: HasMetadata>(state: &S, saved: &mut SavedState) -> Result<(),
         |wanted: &dyn Fn(usize) -> bool| (0..saturation.len()).filter(|b| wanted(*b)).map(|b| b as u32).collect();
     saved.given_up = which(&|b| saturation.is_given_up(b));
     saved.by_crash = which(&|b| saturation.is_covered_by_crash(b));
+    saved.unconfirmed = saturation.unconfirmed().collect();
     if let Ok(spent) = state.metadata::<Spent>() {
         saved.spent.clone_from(&spent.evaluations);
         saved.attempts.clone_from(&spent.attempts);

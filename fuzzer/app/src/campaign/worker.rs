@@ -19,7 +19,7 @@ use libafl_bolts::{
 };
 use penfuzz_engine::{
     error::{Error, failed},
-    executor::{Evaluator, HasEvaluator, PenExecutor, guard, sandbox::Sandbox},
+    executor::{Evaluator, HasEvaluator, PenExecutor, fresh::FreshRun, guard, sandbox::Sandbox},
     hash::{StableHash, of_text},
     program::harvest,
     saturation::{BranchGraph, NewPlaceFeedback, PenObserver, Saturation, SaturationFeedback, Scope},
@@ -41,6 +41,7 @@ use crate::{
     files::own,
     output::{afl_files, directory, store::Store},
     process::streams,
+    replay::fresh::{Pipes, Zygote},
     shrink::Shrinker,
 };
 
@@ -187,6 +188,9 @@ struct Campaign<'a> {
     layout: Arc<Layout>,
     dictionary: Arc<Dictionary>,
     evaluator: Option<Evaluator>,
+    pipes: Option<Pipes>,
+    /// Evaluates what is kept once more in fresh processes.
+    fresh: Option<Zygote>,
     synced_kept: usize,
     synced_solutions: usize,
     /// Solutions of which it is known whether they hang.
@@ -217,6 +221,7 @@ impl<'a> Campaign<'a> {
         let dictionary = Arc::new(harvest::dictionary(&target, function));
         let mut evaluator = Evaluator::new(target, function, options.limits())?;
         evaluator.set_scope(&scope.sites);
+        evaluator.allow(&options.allow);
         if evaluator.input_size() > INPUT_ROOM {
             return Err(Error::new(format!(
                 "`{}` takes more than {INPUT_ROOM} bytes of arguments",
@@ -259,6 +264,8 @@ impl<'a> Campaign<'a> {
             layout,
             dictionary,
             evaluator: Some(evaluator),
+            pipes: Pipes::new(),
+            fresh: None,
             synced_kept: 0,
             synced_solutions: 0,
             judged_solutions: 0,
@@ -288,7 +295,8 @@ impl<'a> Campaign<'a> {
     }
 
     fn run(mut self) -> Result<End, Error> {
-        let evaluator = self.evaluator.take().ok_or_else(|| Error::new("the evaluator is gone"))?;
+        let mut evaluator = self.evaluator.take().ok_or_else(|| Error::new("the evaluator is gone"))?;
+        self.start_zygote(&mut evaluator);
         let graph = BranchGraph::new(evaluator.target(), &self.scope);
         let observer = PenObserver::new();
         let handle = observer.handle();
@@ -310,7 +318,8 @@ impl<'a> Campaign<'a> {
         )?;
         let mut fuzzer = libafl::StdFuzzer::new(QueueScheduler::new(), feedback, objective);
         let mut manager = Manager::new(NopMonitor::new());
-        let mut executor = Executor::new(evaluator, tuple_list!(observer), handle);
+        let fresh = self.fresh.clone().map(|zygote| Box::new(zygote) as Box<dyn FreshRun>);
+        let mut executor = Executor::new(evaluator, tuple_list!(observer), handle).replaying(fresh);
         self.restore(&mut fuzzer, &mut executor, &mut state, &mut manager)?;
         let clock = self.clock.clone();
         let layout = Arc::clone(&self.layout);
@@ -340,6 +349,24 @@ impl<'a> Campaign<'a> {
         };
         let Some(stop) = end else { return Ok(End::WornOut) };
         self.finish(stop, &mut executor, &state)
+    }
+
+    /// Before the first evaluation.
+    fn start_zygote(&mut self, evaluator: &mut Evaluator) {
+        let (timeout, busy) = (self.options.timeout, &self.shm.reporting);
+        let start = |pipes| Zygote::start(pipes, evaluator, &self.scope, timeout, busy);
+        self.fresh = self.pipes.take().and_then(start);
+        if self.fresh.is_none() && self.shm.searching.load(Ordering::Relaxed) == 0 {
+            crate::errln!(
+                "penfuzz: inputs are not replayed in fresh processes, because the target has started threads or the system has no \
+                 process to spare; a branch that depends on earlier calls can count as covered"
+            );
+        }
+    }
+
+    /// Must another process take over?
+    fn is_worn_out(&self) -> bool {
+        guard::is_worn_out() || self.fresh.as_ref().is_some_and(Zygote::is_lost)
     }
 
     /// The targeted search, in the role that this client has.
@@ -402,7 +429,7 @@ impl<'a> Campaign<'a> {
             {
                 return Ok(Some(StopReason::Saturated));
             }
-            if guard::is_worn_out() {
+            if self.is_worn_out() {
                 self.flush(executor, state)?;
                 return Ok(None);
             }

@@ -8,7 +8,7 @@ use std::{
 
 use penfuzz_engine::{
     error::{Error, at},
-    executor::Fault,
+    executor::{Fault, fresh::FreshRun},
     program::select,
     saturation::{BranchGraph, Saturation},
     stages::budget::Spent,
@@ -26,7 +26,10 @@ use crate::{
         store::{Long, SavedState, Store},
         trust::Trusted,
     },
-    replay::session::{ReplaySession, Run},
+    replay::{
+        fresh::Zygote,
+        session::{ReplaySession, Run},
+    },
     report,
     shrink::Shrinker,
 };
@@ -125,6 +128,7 @@ impl Merger {
         let linked = &self.session.linked;
         self.manifest.linked = std::path::absolute(linked).unwrap_or_else(|_| linked.clone());
         self.manifest.fingerprint.clone_from(&self.session.fingerprint);
+        let mut fresh = self.session.zygote();
         let finds = evaluate(&mut self.session, &self.sources)?;
         let target = self.session.evaluator.target();
         let lock = lock(out, std::process::id())?;
@@ -137,17 +141,17 @@ impl Merger {
             ..sum(self.sources.iter().flat_map(Source::states), target.n_branches)
         };
         let mut saturation = Saturation::new(BranchGraph::new(target, &self.session.scope));
-        let kept = fill(&mut store, &mut saturation, &finds)?;
+        let kept = fill(&mut store, &mut saturation, &finds, fresh.as_mut())?;
         let files = store.counts();
         let (total, covered, ..) = saturation.counts();
         let merged = Merged { inputs: finds.len(), kept, covered, total, crashes: files.crashes, hangs: files.hangs };
         drop(finds);
-        self.report(&store, &saturation)?;
+        self.report(&store, &saturation, fresh.as_ref())?;
         Ok(merged)
     }
 
     /// Writes the reports.
-    fn report(mut self, store: &Store, saturation: &Saturation) -> Result<(), Error> {
+    fn report(mut self, store: &Store, saturation: &Saturation, fresh: Option<&Zygote>) -> Result<(), Error> {
         let evaluator = &mut self.session.evaluator;
         saved_state::restore_progress(evaluator, &store.saved);
         let spent = Spent::known(store.saved.spent.clone(), store.saved.attempts.clone());
@@ -160,6 +164,7 @@ impl Merger {
             spent: Some(&spent),
             scope: &self.session.scope,
             stop: if saturation.is_done() { StopReason::Saturated } else { StopReason::Merged },
+            fresh,
         };
         let report = outcome::report(evaluator, &sources, &mut Shrinker::default());
         report::write_all(store.dir(), &report).map_err(Error::from_source)
@@ -184,7 +189,13 @@ fn evaluate<'a>(session: &mut ReplaySession, sources: &'a [Source]) -> Result<Ve
 }
 
 /// Puts the finds into the store, and corrects its state; returns how many inputs were kept.
-fn fill(store: &mut Store, saturation: &mut Saturation, finds: &[Find]) -> Result<usize, Error> {
+fn fill(
+    store: &mut Store,
+    saturation: &mut Saturation,
+    finds: &[Find],
+    mut fresh: Option<&mut Zygote>,
+) -> Result<usize, Error> {
+    saturation.recall_unconfirmed(core::mem::take(&mut store.saved.unconfirmed));
     let returning = || finds.iter().filter(|f| f.run.fault.is_none());
     let covered: HashSet<u32> = returning().flat_map(|f| f.run.covers.iter().copied()).collect();
     store.saved.closest.retain(|b, _| !covered.contains(b));
@@ -193,7 +204,7 @@ fn fill(store: &mut Store, saturation: &mut Saturation, finds: &[Find]) -> Resul
     }
     let mut kept = 0;
     for find in returning() {
-        kept += usize::from(keep(store, saturation, find));
+        kept += usize::from(keep(store, saturation, find, fresh.as_deref_mut()));
     }
     for find in finds {
         keep_fault(store, find);
@@ -205,6 +216,7 @@ fn fill(store: &mut Store, saturation: &mut Saturation, finds: &[Find]) -> Resul
     let which = |is: &dyn Fn(usize) -> bool| (0..saturation.len()).filter(|b| is(*b)).map(|b| b as u32).collect();
     store.saved.by_crash = which(&|b| saturation.is_covered_by_crash(b));
     store.saved.given_up = which(&|b| saturation.is_given_up(b));
+    store.saved.unconfirmed = saturation.unconfirmed().collect();
     store.save().map_err(Error::from_source)?;
     Ok(kept)
 }
@@ -222,15 +234,28 @@ fn keep_fault(store: &mut Store, find: &Find) {
     store.keep_fault(&find.input.bytes, &fault, find.input.number("time").unwrap_or(0));
 }
 
+/// The branches of an input that may cover a new one: those that it takes in a fresh process. It was evaluated behind others.
+fn confirmed(saturation: &mut Saturation, find: &Find, fresh: Option<&mut Zygote>) -> Vec<u32> {
+    let covers = &find.run.covers;
+    let is_known = covers.iter().all(|b| saturation.is_covered(*b as usize)) && !saturation.has_unconfirmed();
+    let Some(fresh) = fresh.filter(|_| !is_known && find.run.long.is_none()) else { return covers.clone() };
+    let run = fresh.run_fresh(&find.input.bytes);
+    let hits = if run.fault.is_none() { run.hits } else { Vec::new() };
+    let unconfirmed: Vec<u32> = covers.iter().copied().filter(|b| !hits.contains(b)).collect();
+    saturation.note_unconfirmed(&unconfirmed);
+    hits
+}
+
 /// Keeps an input that covers a new branch: in `queue/` if it saturates one, else in `pending/`.
-fn keep(store: &mut Store, saturation: &mut Saturation, find: &Find) -> bool {
+fn keep(store: &mut Store, saturation: &mut Saturation, find: &Find, fresh: Option<&mut Zygote>) -> bool {
     let Find { input, run, .. } = find;
-    if run.covers.iter().all(|b| saturation.is_covered(*b as usize)) {
+    let covers = confirmed(saturation, find, fresh);
+    if covers.iter().all(|b| saturation.is_covered(*b as usize)) {
         return false;
     }
     let ms = input.number("time").unwrap_or(0);
     let evaluations = input.number("execs").unwrap_or(0);
-    let saturates = saturation.cover(&run.covers, false) > 0;
+    let saturates = saturation.cover(&covers, false) > 0;
     if let Some(milliseconds) = run.long {
         store.keep_long(&input.bytes, Long { milliseconds, covers: run.covers.clone() }, ms, evaluations, "merge");
     } else if saturates {

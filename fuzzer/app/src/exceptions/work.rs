@@ -152,7 +152,7 @@ fn observe_run(evaluator: &mut Evaluator, branch: usize, bytes: Vec<u8>) -> Obse
     let seen = evaluator.seen().map(|s| (s.values, s.times));
     evaluator.watch(None);
     let words = |cells: &[u128]| cells.iter().flat_map(|c| [*c as u64, (*c >> 64) as u64]).collect();
-    let has_output = ran == RunStatus::Returned && evaluator.exit_status().is_none();
+    let has_output = ran == RunStatus::Returned && evaluator.exit_status().is_none() && evaluator.thrown().is_none();
     let output = has_output.then(|| words(&evaluator.output()));
     Observed { bytes, seen, output, judged: None }
 }

@@ -12,6 +12,10 @@ impl SavedState {
         self.starts = self.starts.max(other.starts);
         unite(&mut self.given_up, &other.given_up);
         unite(&mut self.by_crash, &other.by_crash);
+        for (branch, replays) in &other.unconfirmed {
+            let known = self.unconfirmed.entry(*branch).or_default();
+            *known = known.saturating_add(*replays);
+        }
         zip(&mut self.spent, &other.spent, u64::saturating_add);
         zip(&mut self.attempts, &other.attempts, u32::saturating_add);
         // 0 is never.

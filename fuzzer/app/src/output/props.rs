@@ -56,6 +56,7 @@ prop_compose! {
             workers,
             given_up,
             by_crash,
+            unconfirmed: BTreeMap::from([(3, 8)]),
             spent,
             attempts,
             starts,

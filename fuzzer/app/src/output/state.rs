@@ -25,6 +25,9 @@ pub struct SavedState {
     pub given_up: Vec<u32>,
     /// Branches that only crashing inputs took.
     pub by_crash: Vec<u32>,
+    /// Replays in a fresh process that did not take a branch that the evaluation took, by branch.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unconfirmed: BTreeMap<u32, u32>,
     /// Evaluations spent per branch.
     pub spent: Vec<u64>,
     /// Attempts per branch.

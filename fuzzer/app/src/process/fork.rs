@@ -69,6 +69,12 @@ pub fn end_with_parent(parent: u32) {
     }
 }
 
+/// Does this process have threads besides this one, which a child would lack? A library of the target may have started them.
+#[must_use]
+pub fn has_other_threads() -> bool {
+    threads() > 1
+}
+
 fn is_single_threaded() -> bool {
     let deadline = Instant::now() + THREADS_END;
     while threads() > 1 {

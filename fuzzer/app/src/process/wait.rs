@@ -47,6 +47,22 @@ fn time(t: libc::timeval) -> Duration {
     Duration::from_secs(t.tv_sec.unsigned_abs()) + Duration::from_micros(t.tv_usec.unsigned_abs())
 }
 
+/// Waits for the child `pid` without polling, which is about to end or was killed. SIGKILL when another part of the process has
+/// waited for it already.
+#[must_use]
+pub fn join(pid: i32) -> ExitStatus {
+    loop {
+        let mut status = 0;
+        // SAFETY: a pointer to a local variable.
+        if unsafe { libc::waitpid(pid, &raw mut status, 0) } == pid {
+            return ExitStatus::from_raw(status);
+        }
+        if std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted {
+            return ExitStatus::from_raw(libc::SIGKILL);
+        }
+    }
+}
+
 /// Waits for the child `pid`, and kills it at `deadline`.
 #[must_use]
 pub fn wait_until(pid: i32, deadline: Instant) -> Ended {

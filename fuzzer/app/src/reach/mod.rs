@@ -99,6 +99,9 @@ pub struct Confirmed {
     pub fault: Option<Fault>,
     /// The exit status, when it ended by `exit`.
     pub exit: Option<u8>,
+    /// The type that it threw ([`Evaluator::thrown`]).
+    #[serde(default)]
+    pub throws: Option<String>,
     /// The result as raw bits, when it returned.
     pub result: u64,
 }
@@ -301,7 +304,8 @@ fn record(evaluator: &mut Evaluator, counts: &[bool], bytes: &[u8], room: usize)
     let (ran, passes) = evaluator.passes(counts, bytes, room);
     let fault = if ran == RunStatus::Faulted { evaluator.fault() } else { None };
     let result = evaluator.output()[0] as u64;
-    Confirmed { passes: passes.branches, n_passes: passes.n, fault, exit: evaluator.exit_status(), result }
+    let (exit, throws) = (evaluator.exit_status(), evaluator.thrown());
+    Confirmed { passes: passes.branches, n_passes: passes.n, fault, exit, throws, result }
 }
 
 /// A simpler input that takes the path and returns.

@@ -29,6 +29,7 @@ use crate::{
     },
     replay::{
         fatal_input::{self, Death},
+        fresh::{Pipes, UNWATCHED, Zygote},
         long_input::{self, Answer},
     },
 };
@@ -126,6 +127,11 @@ impl ReplaySession {
     fn allowing(mut self, allowed: &[Allow]) -> Self {
         self.evaluator.allow(allowed);
         self
+    }
+
+    /// A process that evaluates each input in a fresh one. Before anything is evaluated in this process.
+    pub fn zygote(&mut self) -> Option<Zygote> {
+        Zygote::start(Pipes::new()?, &mut self.evaluator, &self.scope, self.timeout, &UNWATCHED)
     }
 
     /// The warning when the target is not that of the campaign any more.

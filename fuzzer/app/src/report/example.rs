@@ -51,6 +51,7 @@ pub fn report() -> Report {
             total: 8,
             covered: 6,
             covered_by_crash_only: 1,
+            depends_on_earlier_calls: 0,
             saturated: 6,
             given_up: 1,
             proved_unreachable: 0,
@@ -74,6 +75,7 @@ pub fn report() -> Report {
         not_followed: Vec::new(),
         source_hashes: BTreeMap::new(),
         shared_state: Vec::new(),
+        tests_apart: false,
         exceptions: None,
     }
 }

@@ -32,8 +32,7 @@ pub(super) fn records(report: &Report) -> BTreeMap<&str, Record> {
     }
     let taken = taken_by_tests(report);
     for (site, counts) in report.sites.iter().zip(&taken).filter(|(site, _)| !site.file.is_empty()) {
-        let crash_only = site.branches.iter().map(|b| b.status == Status::CoveredByCrash).collect();
-        files.entry(&site.file).or_default().add(site, counts, crash_only);
+        files.entry(&site.file).or_default().add(site, counts);
     }
     files
 }
@@ -63,8 +62,8 @@ pub(super) struct Record {
     pub functions: BTreeMap<String, (u32, usize)>,
     /// Line to one entry per site on it, each the counts of its branches.
     pub branches: BTreeMap<u32, Vec<Vec<usize>>>,
-    /// The same, with a flag for each branch: only inputs that crash take it.
-    crash_only: BTreeMap<u32, Vec<Vec<bool>>>,
+    /// The same, with why a branch does not count as taken although some run took it.
+    remarks: BTreeMap<u32, Vec<Vec<Option<&'static str>>>>,
     /// Line to count.
     pub lines: BTreeMap<u32, usize>,
 }
@@ -82,13 +81,13 @@ impl Record {
         }
     }
 
-    fn add(&mut self, site: &Site, counts: &[usize], crash_only: Vec<bool>) {
+    fn add(&mut self, site: &Site, counts: &[usize]) {
         let passes: usize = counts.iter().sum();
         self.call(&site.function, site.line, passes);
         self.pass(site.line, passes);
         if site.line > 0 {
             self.branches.entry(site.line).or_default().push(counts.to_vec());
-            self.crash_only.entry(site.line).or_default().push(crash_only);
+            self.remarks.entry(site.line).or_default().push(site.branches.iter().map(remark).collect());
         }
     }
 
@@ -117,10 +116,10 @@ impl Record {
         }
         let all = || self.branches.values().flatten().flatten();
         let _ = writeln!(out, "BRF:{}\nBRH:{}", all().count(), all().filter(|count| **count > 0).count());
-        for (line, blocks) in &self.crash_only {
-            for (block, flags) in blocks.iter().enumerate() {
-                for branch in (0..flags.len()).filter(|k| flags[*k]) {
-                    let _ = writeln!(out, "# only by inputs that crash: BRDA:{line},{block},{branch}");
+        for (line, blocks) in &self.remarks {
+            for (block, remarks) in blocks.iter().enumerate() {
+                for (branch, remark) in remarks.iter().enumerate().filter_map(|(k, r)| Some((k, (*r)?))) {
+                    let _ = writeln!(out, "# {remark}: BRDA:{line},{block},{branch}");
                 }
             }
         }
@@ -129,6 +128,14 @@ impl Record {
         }
         let hit = self.lines.values().filter(|count| **count > 0).count();
         let _ = writeln!(out, "LF:{}\nLH:{hit}\nend_of_record", self.lines.len());
+    }
+}
+
+fn remark(branch: &Branch) -> Option<&'static str> {
+    match branch.status {
+        Status::CoveredByCrash => Some("only by inputs that crash"),
+        Status::DependsOnEarlierCalls => Some("depends on earlier calls"),
+        _ => None,
     }
 }
 
@@ -186,6 +193,16 @@ mod tests {
         }
         let text = tracefile(&report);
         assert!(text.contains("BRDA:5,0,0,-\nBRDA:5,0,1,-\nBRF:2\nBRH:0\n"), "{text}");
+    }
+
+    #[test]
+    fn a_branch_that_depends_on_earlier_calls_is_not_hit() {
+        let mut report = example::report();
+        report.tests.clear();
+        report.sites[0].branches[0].status = Status::DependsOnEarlierCalls;
+        let text = tracefile(&report);
+        assert!(text.contains("BRDA:5,0,0,0\nBRDA:5,0,1,1\n"), "{text}");
+        assert!(text.contains("# depends on earlier calls: BRDA:5,0,0\n"), "{text}");
     }
 
     #[test]

@@ -96,6 +96,9 @@ pub struct Report {
     /// the target was loaded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared_state: Vec<SharedVariable>,
+    /// The function has state besides `shared_state`: a test may do something else behind others than in a process of its own.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub tests_apart: bool,
 }
 
 /// A variable that keeps its value between two calls.
@@ -206,9 +209,12 @@ pub struct Branches {
     /// Taken only by inputs that crash or hang; not among `covered`.
     #[serde(default)]
     pub covered_by_crash_only: usize,
+    /// Taken only by evaluations behind others, and not by the same input in a fresh process; not among `covered`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub depends_on_earlier_calls: usize,
     /// Covered, and every descendant too (or given up): `CoverMe`, Def. 3.2.
     pub saturated: usize,
-    /// Not covered after their search budget was spent.
+    /// Not covered after their search budget was spent, without those that depend on earlier calls.
     pub given_up: usize,
     /// Proved unreachable (always 0 until there is a prover).
     pub proved_unreachable: usize,
@@ -267,10 +273,10 @@ pub struct Branch {
 }
 
 impl Branch {
-    /// Has no input taken it yet?
+    /// Has no input taken it yet, in a process of its own?
     #[must_use]
     pub fn is_open(&self) -> bool {
-        matches!(self.status, Status::GivenUp | Status::Uncovered)
+        matches!(self.status, Status::GivenUp | Status::Uncovered | Status::DependsOnEarlierCalls)
     }
 }
 
@@ -299,6 +305,8 @@ pub enum Status {
     GivenUp,
     /// Not covered, budget left.
     Uncovered,
+    /// Taken only by evaluations behind others: the same input does not take it in a fresh process.
+    DependsOnEarlierCalls,
 }
 
 /// One emitted test. The test program expects the results that are known; one that differs between two runs of the campaign's
@@ -314,6 +322,10 @@ pub struct Test {
     /// How it ends the process; `None` when the function returns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends: Option<End>,
+    /// The type of the C++ exception that leaves the function, as `std::type_info::name` gives it; empty for an exception of another
+    /// language. `None` when it throws none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throws: Option<String>,
     /// What the function returned: a scalar.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Arg>,

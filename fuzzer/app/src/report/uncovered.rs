@@ -21,17 +21,22 @@ pub(super) fn closest_first(report: &Report) -> Vec<(&Site, &Branch)> {
     open
 }
 
-/// `1 covered only by inputs that crash; 4 not covered: the search gave them up`, for the end of a headline; `None` when all is
+/// `1 covered only by inputs that crash; 2 depend on earlier calls; 4 not covered: the search gave them up`, for the end of a headline; `None` when all is
 /// covered.
 pub(super) fn left(branches: &Branches, words: &Words) -> Option<String> {
     let crash = (branches.covered_by_crash_only > 0)
         .then(|| format!("{} {} only by inputs that crash", branches.covered_by_crash_only, words.done));
-    let parts: Vec<_> = crash.into_iter().chain(not_taken(branches, words)).collect();
+    let depend = (branches.depends_on_earlier_calls > 0).then(|| {
+        let n = branches.depends_on_earlier_calls;
+        format!("{n} {} on earlier calls", if n == 1 { "depends" } else { "depend" })
+    });
+    let parts: Vec<_> = crash.into_iter().chain(depend).chain(not_taken(branches, words)).collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 fn not_taken(branches: &Branches, words: &Words) -> Option<String> {
-    let left = branches.total.saturating_sub(branches.covered + branches.covered_by_crash_only);
+    let apart = branches.covered_by_crash_only + branches.depends_on_earlier_calls;
+    let left = branches.total.saturating_sub(branches.covered + apart);
     let given_up = branches.given_up.min(left);
     let what = match (left, given_up) {
         (0, _) => return None,
@@ -57,11 +62,20 @@ pub(super) fn legend(report: &Report) -> Vec<String> {
     if has(Status::Uncovered) {
         out.push("Open: the campaign ended before that budget was spent. Run it again to continue.".to_owned());
     }
+    if has(Status::DependsOnEarlierCalls) {
+        out.push(format!(
+            "Depends on earlier calls: the {} was {} in the campaign, and the same input did not do it in a fresh process.",
+            words.goal, words.done
+        ));
+    }
     out
 }
 
 /// `closest 12 floats away at f(0.5), 600k evaluations, given up`; for a boundary value, as [`nearest`] puts it.
 pub(super) fn explain(report: &Report, site: &Site, branch: &Branch) -> String {
+    if branch.status == Status::DependsOnEarlierCalls {
+        return format!("depends on earlier calls, {} evaluations", count(branch.evaluations));
+    }
     if site.kind == "comparison" && branch.best_distance.is_some() {
         return nearest(report, site, branch);
     }
@@ -144,6 +158,15 @@ mod tests {
         let crashed = Branches { total: 8, covered: 5, covered_by_crash_only: 2, ..Branches::default() };
         let words = Words::of(Goals::Branches);
         assert_eq!(left(&crashed, &words).unwrap(), "2 covered only by inputs that crash; 1 not covered: still open");
+        let apart = Branches {
+            depends_on_earlier_calls: 1,
+            covered: 5,
+            total: 8,
+            covered_by_crash_only: 1,
+            ..Branches::default()
+        };
+        let text = "1 covered only by inputs that crash; 1 depends on earlier calls; 1 not covered: still open";
+        assert_eq!(left(&apart, &words).unwrap(), text);
         let all = Branches { covered: 6, ..crashed };
         assert_eq!(left(&all, &words).unwrap(), "2 covered only by inputs that crash");
     }

@@ -23,6 +23,8 @@
 //! of a function that is left in the middle would make gcov infer wrong counts for other branches. So gcov's count is that of
 //! [`Branches::covered`](super::Branches::covered), without what only crashes cover.
 //!
+//! A test that ends by a C++ exception catches it, and checks its type. Only a program that includes the source is one in C++.
+//!
 //! Hangs are listed in a comment at the end and not called, and so are crashes that end by no signal.
 
 mod by_symbol;
@@ -55,7 +57,7 @@ pub fn file_name(report: &Report) -> String {
 /// The program includes the source file of the function under test, which therefore must not be linked with it.
 #[must_use]
 pub fn includes_source(report: &Report) -> bool {
-    must_include(report) || report.signature.symbol.starts_with("_Z") && !is_byte_harness(report)
+    must_include(report) || has_throws(report) || report.signature.symbol.starts_with("_Z") && !is_byte_harness(report)
 }
 
 fn is_cxx_program(report: &Report) -> bool {
@@ -74,6 +76,9 @@ pub fn program(report: &Report) -> String {
     }
     if has_exits(report) {
         out.push_str(calls::EXITS);
+    }
+    if has_throws(report) {
+        out.push_str(calls::THROWS);
     }
     out.push_str("\nint main(void)\n{\n");
     for (index, test) in report.tests.iter().enumerate() {
@@ -99,9 +104,19 @@ fn has_exits(report: &Report) -> bool {
     report.tests.iter().any(|t| t.ends.is_some())
 }
 
+/// Does the function keep values between two calls, so that each test needs a process of its own?
+fn keeps_state(report: &Report) -> bool {
+    !report.shared_state.is_empty() || report.tests_apart
+}
+
+/// Does a test end by a C++ exception? Only a program in C++ can catch it.
+fn has_throws(report: &Report) -> bool {
+    report.tests.iter().any(|t| t.throws.is_some())
+}
+
 /// Does a call happen in a child process?
 fn has_children(report: &Report) -> bool {
-    has_exits(report) || !report.shared_state.is_empty() || report.crashes.iter().any(calls::is_expected)
+    has_exits(report) || keeps_state(report) || report.crashes.iter().any(calls::is_expected)
 }
 
 /// Options of the linker, as gcc takes them, without which gcov loses what the program counts in children.

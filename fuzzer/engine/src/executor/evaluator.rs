@@ -119,7 +119,8 @@ pub struct Evaluator {
 /// How one evaluation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunStatus {
-    /// The function returned, or ended the process by `exit`, which is a normal end too ([`Evaluator::exit_status`]).
+    /// The function returned, ended the process by `exit` ([`Evaluator::exit_status`]), or threw a C++ exception
+    /// ([`Evaluator::thrown`]): these are normal ends too.
     Returned,
     /// It did not; [`Evaluator::fault`] has the details.
     Faulted,
@@ -306,11 +307,7 @@ impl Evaluator {
         if self.has_stopped(abi::stop::STRAYED) {
             self.last_end = None;
         }
-        if self.last_end.is_some() && !self.has_stopped(abi::stop::EXIT) {
-            RunStatus::Faulted
-        } else {
-            RunStatus::Returned
-        }
+        if self.last_end.is_some_and(|end| !ending::is_normal(&end)) { RunStatus::Faulted } else { RunStatus::Returned }
     }
 
     fn is_cut_short(&self) -> bool {

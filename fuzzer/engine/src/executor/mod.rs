@@ -3,6 +3,7 @@
 mod cells;
 pub mod evaluator;
 pub mod fault;
+pub mod fresh;
 pub mod guard;
 pub mod limits;
 pub mod observer;

@@ -15,6 +15,7 @@ pub const NAME: &str = "pen";
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct PenObserver {
     hits: Vec<u32>,
+    unconfirmed: Vec<u32>,
     r: f64,
     fault: Option<Fault>,
 }
@@ -26,10 +27,16 @@ impl PenObserver {
         Self::default()
     }
 
-    /// Branches that were not covered before and that the run took.
+    /// Branches that the run took: those that were not covered before, and perhaps others, when it was replayed in a fresh process.
     #[must_use]
     pub fn hits(&self) -> &[u32] {
         &self.hits
+    }
+
+    /// Branches that were not covered before and that the run took in the process of the search, and not in a fresh one.
+    #[must_use]
+    pub fn unconfirmed(&self) -> &[u32] {
+        &self.unconfirmed
     }
 
     /// The representing function's value after the run: at least 0, 0 for a wanted input.
@@ -42,6 +49,11 @@ impl PenObserver {
     #[must_use]
     pub fn fault(&self) -> Option<&Fault> {
         self.fault.as_ref()
+    }
+
+    /// Notes branches that the run did not take in a fresh process.
+    pub fn note_unconfirmed(&mut self, branches: &[u32]) {
+        self.unconfirmed.extend_from_slice(branches);
     }
 
     /// Notes a run. `hits` are branch numbers.
@@ -62,6 +74,7 @@ impl Named for PenObserver {
 impl<I, S> Observer<I, S> for PenObserver {
     fn pre_exec(&mut self, _state: &mut S, _input: &I) -> Result<(), Error> {
         self.hits.clear();
+        self.unconfirmed.clear();
         self.r = f64::INFINITY;
         self.fault = None;
         Ok(())

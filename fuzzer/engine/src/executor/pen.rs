@@ -9,8 +9,9 @@ use libafl::{
 use libafl_bolts::tuples::{Handle, MatchName, MatchNameRef, RefIndexable};
 
 use super::{
-    Evaluator, FaultKind, PenEvaluator, PenObserver,
+    Evaluator, Fault, FaultKind, PenEvaluator, PenObserver,
     evaluator::{RunStatus, metric_of},
+    fresh::FreshRun,
 };
 
 /// Access to the evaluator behind an executor, for stages that call it many times within one LibAFL iteration.
@@ -25,19 +26,49 @@ pub trait HasEvaluator {
 }
 
 /// Runs inputs of any type with target bytes, and fills the [`PenObserver`] among its observers.
+///
+/// By default what a run does in this process counts. With [`PenExecutor::replaying`], a run that takes a new branch is repeated
+/// in a fresh process, and what it does there counts.
 #[derive(Debug)]
 pub struct PenExecutor<OT> {
     evaluator: Evaluator,
     observers: OT,
     observer: Handle<PenObserver>,
     hits: Vec<u32>,
+    /// Those of `hits` that the replay did not take.
+    unconfirmed: Vec<u32>,
+    fresh: Option<Box<dyn FreshRun>>,
 }
 
 impl<OT> PenExecutor<OT> {
     /// `observer` is the handle of the [`PenObserver`] in `observers`.
     #[must_use]
     pub fn new(evaluator: Evaluator, observers: OT, observer: Handle<PenObserver>) -> Self {
-        Self { evaluator, observers, observer, hits: Vec::new() }
+        Self { evaluator, observers, observer, hits: Vec::new(), unconfirmed: Vec::new(), fresh: None }
+    }
+
+    /// Repeats each run that takes a new branch by `fresh`.
+    #[must_use]
+    pub fn replaying(self, fresh: Option<Box<dyn FreshRun>>) -> Self {
+        Self { fresh, ..self }
+    }
+
+    /// Replaces what a run did, which has ended normally, by what it does in a fresh process; returns the fault there. Once
+    /// a replay has differed, all are repeated: a run may take a branch in a fresh process only.
+    fn replay(&mut self, bytes: &[u8]) -> Option<Fault> {
+        let fresh = self.fresh.as_mut()?;
+        if self.hits.is_empty() && !fresh.has_differed() {
+            return None;
+        }
+        let run = fresh.run_fresh(bytes);
+        core::mem::swap(&mut self.unconfirmed, &mut self.hits);
+        self.unconfirmed.retain(|b| !run.hits.contains(b));
+        if !self.unconfirmed.is_empty() {
+            fresh.note_difference();
+        }
+        self.hits = run.hits;
+        self.evaluator.note_taken(&self.hits);
+        run.fault
     }
 }
 
@@ -95,15 +126,17 @@ where
                 ran = self.evaluator.check_other_placements(&bytes, &self.hits);
             }
         }
-        let fault = if ran == RunStatus::Faulted { self.evaluator.fault() } else { None };
+        self.unconfirmed.clear();
+        let r = metric_of(self.evaluator.metric()).to_real(self.evaluator.r());
+        let fault = if ran == RunStatus::Faulted { self.evaluator.fault() } else { self.replay(&bytes) };
         let kind = match fault.as_ref().map(|f| f.kind) {
             None => ExitKind::Ok,
             Some(FaultKind::Crash) => ExitKind::Crash,
             Some(FaultKind::Hang) => ExitKind::Timeout,
         };
-        let r = metric_of(self.evaluator.metric()).to_real(self.evaluator.r());
         if let Some(observer) = self.observers.get_mut(&self.observer) {
             observer.note(&self.hits, r, fault);
+            observer.note_unconfirmed(&self.unconfirmed);
         }
         Ok(kind)
     }

@@ -41,14 +41,15 @@ fn arm_open<V: PenEvaluator>(evaluator: &mut V, saturation: &Saturation, goal: &
     evaluator.arm_changed(saturation.changes(), |b| open_action(saturation, b), goal, tracks);
 }
 
-/// [`action::RECORD`] for a goal that no returning input has taken, and [`action::TRACK`] if none at all has.
+/// [`action::RECORD`] for a goal that no returning input has taken, and [`action::TRACK`] if none at all has; nothing for one that was
+/// set aside.
 fn open_action(saturation: &Saturation, branch: usize) -> u8 {
     let record = record_if_new(saturation, branch);
     record | if record != 0 && !saturation.is_covered(branch) { action::TRACK } else { 0 }
 }
 
-/// [`action::RECORD`] for a goal that no returning input has taken.
+/// [`action::RECORD`] for a goal that no returning input has taken, unless it was set aside.
 fn record_if_new(saturation: &Saturation, branch: usize) -> u8 {
     let new = saturation.is_goal(branch) && (!saturation.is_covered(branch) || saturation.is_covered_by_crash(branch));
-    if new { action::RECORD } else { 0 }
+    if new && !saturation.is_set_aside(branch) { action::RECORD } else { 0 }
 }

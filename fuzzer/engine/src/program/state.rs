@@ -37,6 +37,8 @@ pub struct Variable {
 #[derive(Debug, Default)]
 pub struct SharedState {
     blocks: Vec<Block>,
+    /// Those that are not restored for now.
+    idle: Vec<Block>,
     variables: Vec<Variable>,
     is_whole_file: bool,
     is_too_large: bool,
@@ -100,6 +102,13 @@ impl SharedState {
         for block in &self.blocks {
             // SAFETY: memory of the target, which stays loaded; it does not run now.
             unsafe { block.address.copy_from_nonoverlapping(block.content.as_ptr(), block.content.len()) };
+        }
+    }
+
+    /// Restores nothing as long as it is off: what restoring costs is measured by that. On at first.
+    pub fn set_restoring(&mut self, on: bool) {
+        if self.blocks.is_empty() == on {
+            core::mem::swap(&mut self.blocks, &mut self.idle);
         }
     }
 

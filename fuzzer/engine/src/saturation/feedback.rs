@@ -62,10 +62,13 @@ where
         observers: &OT,
         exit_kind: &ExitKind,
     ) -> Result<bool, Error> {
+        let observer = seen(observers, &self.observer)?;
+        if !observer.unconfirmed().is_empty() {
+            state.metadata_mut::<Saturation>()?.note_unconfirmed(observer.unconfirmed());
+        }
         if *exit_kind != ExitKind::Ok {
             return Ok(false);
         }
-        let observer = seen(observers, &self.observer)?;
         if observer.hits().is_empty() {
             return Ok(false);
         }

@@ -1,6 +1,9 @@
 //! Covered, given up, saturated: the state of every branch, kept up to date at each find.
 
+mod unconfirmed;
+
 use core::sync::atomic::{AtomicU64, Ordering};
+use std::collections::BTreeMap;
 
 use libafl_bolts::impl_serdeany;
 use serde::{Deserialize, Serialize};
@@ -54,6 +57,8 @@ pub struct Saturation {
     /// For the first branch of each site: one of its branches is covered.
     reached: Vec<bool>,
     given_up: Vec<bool>,
+    /// Replays in a fresh process that did not take a branch that the evaluation took, by branch.
+    unconfirmed: BTreeMap<u32, u32>,
     saturated: Vec<bool>,
     /// Inputs that wait for their branches to become saturated.
     pub pending: Vec<Pending>,
@@ -71,6 +76,9 @@ pub struct Saturation {
     /// Branches that were covered, covered by an input that returns, or given up, in order.
     #[serde(skip)]
     changes: Vec<u32>,
+    /// Pending inputs may saturate a branch since branches were set aside.
+    #[serde(skip)]
+    has_ready: bool,
     /// Goals that are neither covered nor given up.
     n_open: usize,
     /// Goals before this place in `goals` are covered.
@@ -102,6 +110,7 @@ impl Saturation {
             by_crash: vec![false; n],
             reached: vec![false; n],
             given_up: vec![false; n],
+            unconfirmed: BTreeMap::new(),
             saturated: vec![false; n],
             pending: Vec::new(),
             generation: 1,
@@ -112,6 +121,7 @@ impl Saturation {
             members: Vec::new(),
             identity: Identity::default(),
             changes: Vec::new(),
+            has_ready: false,
             uncovered_from: 0,
         };
         set.rebuild();
@@ -136,10 +146,10 @@ impl Saturation {
         self.by_crash[branch]
     }
 
-    /// Was its search given up?
+    /// Was its search given up? Not for a branch that was [set aside](Saturation::is_set_aside).
     #[must_use]
     pub fn is_given_up(&self, branch: usize) -> bool {
-        self.given_up[branch]
+        self.given_up[branch] && !self.is_set_aside(branch)
     }
 
     /// Covered (or given up) with all descendants?
@@ -205,9 +215,10 @@ impl Saturation {
         leads
     }
 
-    /// Goals that are not covered.
+    /// Goals that are neither covered nor [set aside](Saturation::is_set_aside).
     pub fn uncovered(&self) -> impl Iterator<Item = usize> + '_ {
-        self.goals[self.uncovered_from..].iter().map(|b| *b as usize).filter(|b| !self.covered[*b])
+        let is_wanted = |b: &usize| !self.covered[*b] && !self.is_set_aside(*b);
+        self.goals[self.uncovered_from..].iter().map(|b| *b as usize).filter(is_wanted)
     }
 
     fn goals(&self) -> impl Iterator<Item = usize> + '_ {
@@ -236,13 +247,15 @@ impl Saturation {
         before.is_empty() || before.iter().any(|b| self.covered[*b as usize])
     }
 
-    /// Counts of the requested branches: all, covered by an input that ends normally, saturated, given up.
+    /// Counts of the requested branches: all, covered by an input that ends normally, saturated, given up without those of
+    /// [`Saturation::depends_on_earlier_calls`].
     #[must_use]
     pub fn counts(&self) -> (usize, usize, usize, usize) {
         let requested = || self.goals().filter(|b| self.graph.requested[*b]);
         let count = |v: &[bool]| requested().filter(|b| v[*b]).count();
         let covered = count(&self.covered) - self.covered_by_crash_only();
-        (requested().count(), covered, count(&self.saturated), count(&self.given_up))
+        let given_up = requested().filter(|b| self.given_up[*b] && !self.depends_on_earlier_calls(*b)).count();
+        (requested().count(), covered, count(&self.saturated), given_up)
     }
 
     /// The number of requested branches that only crashing or hanging inputs took. They are not in the covered ones of

@@ -210,7 +210,8 @@ impl<R: Rand + 'static> BasinhoppingStage<R> {
         let start = Start::of_attempt(attempt);
         let (mut left, mut n_finds) = (budget, 0);
         let fuel_cap = executor.evaluator().fuel() >> FIRST_FUEL_CAP.saturating_sub(attempt);
-        while left > 0 && !state.metadata::<Saturation>()?.is_covered(target) {
+        let is_over = |set: &Saturation| set.is_covered(target) || set.is_set_aside(target);
+        while left > 0 && !is_over(state.metadata::<Saturation>()?) {
             executor.evaluator_mut().set_fuel_cap(fuel_cap);
             let (finds, used) = self.go(start, target, left, executor, state)?;
             n_finds += finds.len();

@@ -30,6 +30,9 @@ where
         Record.arm(executor.evaluator_mut(), state.metadata::<Saturation>()?);
         fuzzer.evaluate_input(state, executor, manager, &BytesInput::new(bytes))?;
     }
+    for pending in state.metadata_mut::<Saturation>()?.take_ready() {
+        fuzzer.add_input(state, executor, manager, BytesInput::new(pending.bytes))?;
+    }
     Ok(())
 }
 

@@ -30,25 +30,26 @@ impl Queue {
     /// on. `again` admits those that were given up, when no other is left.
     pub(super) fn next(&mut self, spent: &Spent, saturation: &Saturation, again: bool, from: usize) -> Option<usize> {
         self.follow(spent, saturation, from);
+        let is_over = |branch: usize| saturation.is_covered(branch) || saturation.is_set_aside(branch);
         while let Some(entry) = self.open.first().copied() {
             let branch = entry.2 as usize;
-            if !saturation.is_covered(branch) && !saturation.is_given_up(branch) && entry.0 == spent.priority(branch) {
+            if !is_over(branch) && !saturation.is_given_up(branch) && entry.0 == spent.priority(branch) {
                 return Some(branch);
             }
             self.open.remove(&entry);
             if saturation.is_given_up(branch) {
                 self.given_up.insert(entry);
-            } else if !saturation.is_covered(branch) {
+            } else if !is_over(branch) {
                 self.open.insert(self.entry(spent, branch));
             }
         }
         while let Some(entry) = self.given_up.first().copied().filter(|_| again) {
             let branch = entry.2 as usize;
-            if !saturation.is_covered(branch) && entry.0 == spent.priority(branch) {
+            if !is_over(branch) && entry.0 == spent.priority(branch) {
                 return Some(branch);
             }
             self.given_up.remove(&entry);
-            if !saturation.is_covered(branch) {
+            if !is_over(branch) {
                 self.given_up.insert(self.entry(spent, branch));
             }
         }

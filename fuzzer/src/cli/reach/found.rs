@@ -117,7 +117,7 @@ fn fault(answer: &Answer) -> Option<String> {
 }
 
 fn result(session: &ReplaySession, answer: &Answer) -> Option<(Kind, u64)> {
-    let run = answer.confirmed.as_ref().filter(|c| c.fault.is_none() && c.exit.is_none())?;
+    let run = answer.confirmed.as_ref().filter(|c| c.fault.is_none() && c.exit.is_none() && c.throws.is_none())?;
     let kind = session.evaluator.function().result_kind?;
     Some((kind, run.result & kind.mask()))
 }
@@ -132,9 +132,10 @@ fn print_found(session: &ReplaySession, names: &Names, answer: &Answer, report: 
         (None, Some((kind, bits))) => {
             outln!("  returned     = {}   ({})", literal::c_literal(kind, bits), literal::decimal(kind, bits));
         }
-        (None, None) => match answer.confirmed.as_ref().and_then(|c| c.exit) {
-            Some(status) => outln!("  then         : exit({status})"),
-            None => outln!("  returned"),
+        (None, None) => match answer.confirmed.as_ref().map(|c| (c.exit, &c.throws)) {
+            Some((Some(status), _)) => outln!("  then         : exit({status})"),
+            Some((None, Some(thrown))) => outln!("  then         : throws {}", console::shown(thrown)),
+            _ => outln!("  returned"),
         },
     }
     if let Some(run) = &answer.confirmed {
@@ -208,6 +209,7 @@ fn report(args: &Args, linked: &Linked, session: &ReplaySession, answer: &Answer
         args: arguments(function, bytes),
         covers: vec![(0, 0); taken.len()],
         ends: answer.confirmed.as_ref().and_then(|c| c.exit).map(End::Exit),
+        throws: answer.confirmed.as_ref().and_then(|c| c.throws.clone()),
         ..Test::default()
     });
     let needed = Needed::by(&session.evaluator);
@@ -229,6 +231,7 @@ fn report(args: &Args, linked: &Linked, session: &ReplaySession, answer: &Answer
         source_hashes: std::collections::BTreeMap::new(),
         exceptions: None,
         shared_state: shared_state(&session.evaluator),
+        tests_apart: false,
         evaluations: answer.evaluations,
         seconds: (answer.seconds * 1e6).round() / 1e6,
         evaluations_per_second: (answer.evaluations as f64 / answer.seconds.max(1e-6)).round(),

@@ -8,8 +8,8 @@ use std::{
 
 use penfuzz_engine::{
     error::Error,
-    executor::{Evaluator, evaluator::RunStatus},
-    saturation::{BranchGraph, Saturation},
+    executor::{Evaluator, evaluator::RunStatus, fresh::FreshRun},
+    saturation::{BranchGraph, Saturation, Scope},
     stages::budget::Spent,
 };
 
@@ -21,6 +21,7 @@ use crate::{
         recovery::{self, Inputs},
         store::{self, SavedState},
     },
+    replay::fresh::{Pipes, UNWATCHED, Zygote},
     report::{self, Report},
     shrink::Shrinker,
 };
@@ -54,15 +55,12 @@ pub fn write(options: &Options, dir: &Path, totals: Totals) -> Result<Report, Er
     let mut saturation = Saturation::new(BranchGraph::new(&target, &scope));
     let mut evaluator = Evaluator::new(target, function, options.limits())?;
     evaluator.set_scope(&scope.sites);
+    evaluator.allow(&options.allow);
+    let pipes = Pipes::new();
     // The clients have warned if the system refuses it.
     let _ = hold.install();
-    evaluator.arm_records(&scope.branches);
-    for (_, bytes) in &merged.inputs {
-        let (ran, hits) = evaluator.run_recorded(bytes);
-        if ran == RunStatus::Returned {
-            saturation.cover(&hits, false);
-        }
-    }
+    let mut fresh = pipes.and_then(|p| Zygote::start(p, &mut evaluator, &scope, options.timeout, &UNWATCHED));
+    cover(&mut saturation, &mut evaluator, &scope, &merged, fresh.as_mut());
     let n = saturation.len();
     let within = |branches: &[u32]| -> Vec<u32> { branches.iter().copied().filter(|b| (*b as usize) < n).collect() };
     saturation.cover(&within(&merged.saved.by_crash), true);
@@ -83,11 +81,38 @@ pub fn write(options: &Options, dir: &Path, totals: Totals) -> Result<Report, Er
         spent: Some(&spent),
         scope: &scope,
         stop: totals.stop,
+        fresh: fresh.as_ref(),
     };
     let report = outcome::report(&mut evaluator, &sources, &mut Shrinker::default());
     hold.come_back();
     report::write_all(dir, &report).map_err(Error::from_source)?;
     Ok(report)
+}
+
+/// Covers what the inputs take: each that takes a new branch, in a fresh process, and all of them if some depend on earlier calls.
+fn cover(
+    saturation: &mut Saturation,
+    evaluator: &mut Evaluator,
+    scope: &Scope,
+    merged: &Merged,
+    mut fresh: Option<&mut Zygote>,
+) {
+    saturation.recall_unconfirmed(merged.saved.unconfirmed.iter().map(|(branch, replays)| (*branch, *replays)));
+    evaluator.arm_records(&scope.branches);
+    for (_, bytes) in &merged.inputs {
+        let (ran, hits) = evaluator.run_recorded(bytes);
+        let is_new = hits.iter().any(|b| !saturation.is_covered(*b as usize));
+        match &mut fresh {
+            Some(fresh) if is_new || saturation.has_unconfirmed() => {
+                let run = fresh.run_fresh(bytes);
+                if run.fault.is_none() {
+                    saturation.cover(&run.hits, false);
+                }
+            }
+            _ if ran == RunStatus::Returned => drop(saturation.cover(&hits, false)),
+            _ => {}
+        }
+    }
 }
 
 fn merge(dir: &Path, fingerprint: &str, totals: Totals) -> Merged {

@@ -41,6 +41,8 @@ impl Campaign<'_> {
         let bytes: Vec<u8> = state.solutions().cloned_input_for_id(id)?.into();
         let answer = if let Some(known) = self.store.long(&bytes) {
             Some(Answer::Returns(known.clone()))
+        } else if let Some(fresh) = &self.fresh {
+            fresh.decide(&bytes)
         } else {
             let (evaluator, timeout) = (executor.evaluator_mut(), self.options.timeout);
             long_input::decide(evaluator, &self.scope.requested, &bytes, timeout, &self.shm.stop)

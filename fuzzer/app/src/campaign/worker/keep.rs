@@ -21,6 +21,7 @@ use super::{Campaign, End, Executor, State, import};
 use crate::{
     campaign::{outcome, saved_state, worker::disk, worker_shm::StopReason},
     output::afl_files,
+    replay::fresh::Zygote,
     report,
 };
 
@@ -209,6 +210,10 @@ impl Campaign<'_> {
             done = self.write_reports(stop, executor, state)?;
         }
         self.update_counters(state.metadata::<Saturation>()?);
+        if self.fresh.as_ref().is_some_and(Zygote::is_lost) {
+            // The report lacks what could not be replayed: the next worker writes another one.
+            return Ok(End::WornOut);
+        }
         match done {
             Ok(()) => Ok(End::Finished),
             Err(e) => Err(disk::lost(self.store.dir(), &e, self.store.losses())),
@@ -238,6 +243,7 @@ impl Campaign<'_> {
             spent: state.metadata::<Spent>().ok(),
             scope: &self.scope,
             stop,
+            fresh: self.fresh.as_ref(),
         };
         self.shm.reporting.store(1, Ordering::Relaxed);
         let report = outcome::report(executor.evaluator_mut(), &sources, &mut self.shrinker);

@@ -6,7 +6,7 @@ use std::{io, path::Path, time::Duration};
 use libafl::{HasMetadata, corpus::Corpus, inputs::BytesInput, state::HasSolutions};
 use penfuzz_engine::{
     error::Error,
-    executor::{Evaluator, HasEvaluator},
+    executor::{Evaluator, HasEvaluator, fresh::FreshRun},
     saturation::Saturation,
     stages::finds,
 };
@@ -49,6 +49,9 @@ impl Campaign<'_> {
         }
         streams::disconnect(&[libc::STDERR_FILENO])?;
         self.shm.searching.store(1, Ordering::Release);
+        if let Some(fresh) = self.fresh.as_mut().filter(|_| !self.store.saved.unconfirmed.is_empty()) {
+            fresh.note_difference();
+        }
         let lost = self.shm.finds();
         // Read before the target runs, which may change the directory of the process.
         let of_others = self.inputs_of_other_clients();

@@ -1,9 +1,9 @@
 //! The uncovered branches, in groups: first those whose condition some input executes, then those that wait for others, then
-//! comparisons with the null pointer, on which there is nothing to do.
+//! comparisons with the null pointer, on which there is nothing to do, and those that depend on earlier calls.
 
 use super::{Listed, base, listing::Listing};
 use crate::report::{
-    model::{Branch, Report, Site},
+    model::{Branch, Report, Site, Status},
     sources::Sources,
     uncovered::{closest_first, explain},
 };
@@ -33,9 +33,10 @@ pub struct Open<'a> {
 pub fn groups<'a>(report: &'a Report, listing: &Listing, sources: &mut Sources<'a>) -> Vec<Group<'a>> {
     let pointers: Vec<&str> =
         report.signature.parameters.iter().filter(|p| p.pointer).map(|p| p.name.as_str()).collect();
-    let mut kinds: [Vec<(&Site, &Branch)>; 3] = Default::default();
+    let mut kinds: [Vec<(&Site, &Branch)>; 4] = Default::default();
     for (site, branch) in closest_first(report) {
         let kind = match () {
+            () if branch.status == Status::DependsOnEarlierCalls => 3,
             // Of other goals, one that is not met does not show that nothing was executed.
             () if !report.goals.are_branches() => 0,
             () if !is_reached(site) => 1,
@@ -48,6 +49,7 @@ pub fn groups<'a>(report: &'a Report, listing: &Listing, sources: &mut Sources<'
         None,
         Some("No input executes the condition: each waits for other branches"),
         Some("Comparisons of a pointer argument with null: arguments are valid pointers"),
+        Some("Depends on earlier calls: no input takes it in a fresh process"),
     ];
     let open = |(site, branch): (&'a Site, &'a Branch), sources: &mut Sources<'a>| Open {
         file: &site.file,

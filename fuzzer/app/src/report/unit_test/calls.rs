@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{
-    includes_source, is_byte_harness,
+    includes_source, is_byte_harness, keeps_state,
     prologue::{address, c_type, cell_values, output, spelled, tested_name},
 };
 use crate::report::{
@@ -19,6 +19,9 @@ pub(super) const HELPERS: &str = include_str!("helpers.c");
 
 /// Functions that run a call in a child process and check how it ends.
 pub(super) const CHILDREN: &str = include_str!("children.c");
+
+/// A function that checks the type of what was thrown.
+pub(super) const THROWS: &str = include_str!("throws.cc");
 
 /// An `_exit` that writes gcov's counts.
 pub(super) const EXITS: &str = include_str!("exits.c");
@@ -78,7 +81,7 @@ pub(super) fn block(report: &Report, number: usize, test: &Test) -> String {
     let title = format!("{}, {} {}: {}", comment(&test.file), words.goals, words.done, test.covers.len());
     let ending = test.ends.map_or(Ending::Return, |End::Exit(status)| Ending::Exit(status));
     let block = in_braces(report, &title, number, test, ending);
-    if ending == Ending::Return && !report.shared_state.is_empty() { in_own_process(&block) } else { block }
+    if ending == Ending::Return && keeps_state(report) { in_own_process(&block) } else { block }
 }
 
 /// A test of a function that keeps values between two calls begins with those of a fresh process.
@@ -156,6 +159,9 @@ fn check_structure(name: &str, variable: &str, expected: Option<&Arg>) -> String
 
 /// The call, and what must hold afterwards: in this process if it returns, else in a child.
 fn ended_call(report: &Report, test: &Test, called: &str, mode: Option<&str>, ending: Ending, after: &str) -> String {
+    if let Some(type_name) = &test.throws {
+        return throwing_call(called, mode, type_name);
+    }
     let check_end = match ending {
         Ending::Return => return returning_call(report, test, called, mode) + after,
         Ending::Exit(status) => format!("penfuzz_check_exit({status})"),
@@ -164,6 +170,17 @@ fn ended_call(report: &Report, test: &Test, called: &str, mode: Option<&str>, en
     let mode = mode.map_or(String::new(), |mode| format!("      fesetround({});\n", identifier(mode)));
     format!(
         "    if (penfuzz_in_child()) {{\n{mode}      (void){called};\n      penfuzz_returned();\n    }}\n    {check_end};\n"
+    )
+}
+
+/// A call from which an exception must come.
+fn throwing_call(called: &str, mode: Option<&str>, type_name: &str) -> String {
+    let set = |mode: &str| format!("    fesetround({});\n", identifier(mode));
+    let (before, after) = mode.map_or_else(Default::default, |mode| (set(mode), set("FE_TONEAREST")));
+    let expected = string(type_name);
+    format!(
+        "{before}    try {{\n      (void){called};\n{after}      penfuzz_not_thrown({expected});\n    }} catch (...) {{\n{after}      \
+         penfuzz_check_thrown({expected});\n    }}\n"
     )
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{command::absolute, has_children, has_exits, includes_source, is_byte_harness, is_cxx_program};
+use super::{command::absolute, has_children, has_exits, has_throws, includes_source, is_byte_harness, is_cxx_program};
 use crate::report::{
     c_text::{callable, comment, directed_rounding, identifier, is_header, is_source, string},
     literal::kind_named,
@@ -75,6 +75,9 @@ fn environment(report: &Report) -> String {
     }
     if has_exits(report) {
         headers.push("sys/syscall.h");
+    }
+    if has_throws(report) {
+        headers.extend(["cxxabi.h", "string.h", "typeinfo"]);
     }
     headers.iter().flat_map(|h| ["#include <", h, ">\n"]).collect()
 }

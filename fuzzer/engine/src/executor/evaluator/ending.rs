@@ -1,11 +1,36 @@
 //! How the last run ended when it did not return.
 
+use core::ffi::{CStr, c_char};
+
 use penfuzz_cc::abi;
 
 use super::Evaluator;
 use crate::executor::{fault::Fault, guard::End};
 
+/// Is it an end that an emitted test can expect, other than a return?
+pub(super) const fn is_normal(end: &End) -> bool {
+    matches!(end.stop, abi::stop::EXIT | abi::stop::THROW)
+}
+
 impl Evaluator {
+    /// What the last run threw, when a C++ exception left the function: the name of its type as `std::type_info::name` gives it, and
+    /// empty for one of another language. Such a run has no result.
+    #[must_use]
+    pub fn thrown(&self) -> Option<String> {
+        if !self.has_stopped(abi::stop::THROW) {
+            return None;
+        }
+        // SAFETY: as in `run`.
+        let name = unsafe { (*self.state).exit_status } as *const c_char;
+        if name.is_null() {
+            return Some(String::new());
+        }
+        // SAFETY: a constant of the target or of one of its libraries, which stay loaded.
+        let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
+        // GCC marks a type of one file by a star, which is not part of the name.
+        Some(name.strip_prefix('*').unwrap_or(&name).to_owned())
+    }
+
     /// The exit status of the last run, as the parent of the process would see it, when it ended by `exit`, `_exit`, `_Exit` or
     /// `quick_exit`; `None` when the function returned or failed. Such a run has no result.
     #[must_use]
@@ -27,6 +52,6 @@ impl Evaluator {
     }
 
     fn last_fault(&self) -> Option<&End> {
-        self.last_end.as_ref().filter(|end| end.stop != abi::stop::EXIT)
+        self.last_end.as_ref().filter(|end| !is_normal(end))
     }
 }

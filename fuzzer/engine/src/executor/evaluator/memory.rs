@@ -97,6 +97,23 @@ impl Evaluator {
         &self.taken_at
     }
 
+    /// Lets runs see what earlier ones have left, or not, which is the default ([`SharedState::set_restoring`]).
+    ///
+    /// [`SharedState::set_restoring`]: crate::program::state::SharedState::set_restoring
+    pub fn set_restoring(&mut self, on: bool) {
+        self.shared.set_restoring(on);
+    }
+
+    /// Notes branches as taken now, if they were not before: another process took them.
+    pub fn note_taken(&mut self, branches: &[u32]) {
+        let now = self.evaluations();
+        for branch in branches {
+            if let Some(first) = self.taken_at.get_mut(*branch as usize).filter(|first| **first == 0) {
+                *first = now;
+            }
+        }
+    }
+
     /// Takes over what an earlier part of the campaign noted.
     pub fn recall_taken_at(&mut self, taken_at: &[u64]) {
         for (own, earlier) in self.taken_at.iter_mut().zip(taken_at) {

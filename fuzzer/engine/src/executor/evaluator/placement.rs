@@ -19,6 +19,11 @@ impl Evaluator {
         (ran, hits)
     }
 
+    /// Runs one input once, and returns the recorded branches that it takes.
+    pub fn run_once(&mut self, bytes: &[u8]) -> (RunStatus, Vec<u32>) {
+        self.run_at(None, bytes)
+    }
+
     /// Runs an input again that has returned and taken `hits`, in each other placement; the actions must be the same. That does
     /// not count as evaluations, and costs nothing for a function without pointers.
     pub(in crate::executor) fn check_other_placements(&mut self, bytes: &[u8], hits: &[u32]) -> RunStatus {

@@ -1,0 +1,92 @@
+//! A C++ exception that leaves the function under test is an ordinary end: a test, which catches it.
+
+use std::process::Command;
+
+use penfuzz_app::report::Report;
+
+use crate::{outputs::gcov_agrees, support::Dir};
+
+/// The types that tests throw.
+fn thrown(report: &Report) -> Vec<&str> {
+    let mut all: Vec<_> = report.tests.iter().filter_map(|t| t.throws.as_deref()).collect();
+    all.sort_unstable();
+    all
+}
+
+const CHECKED: &str = "#include <stdexcept>
+#include <string>
+static int live;
+struct Counted { Counted() { live++; } ~Counted() { live--; } };
+struct Own { int n; };
+EXTERN int checked(int n) {
+  Counted counted;
+  if (n == 4711) throw std::out_of_range(\"too large: \" + std::to_string(n));
+  if (n == 4712) throw Own{n};
+  if (n == 4713) throw n;
+  if (live > 1) return 2;
+  return n > 3;
+}
+";
+
+fn checked(external: &str, symbol: &str) {
+    let dir = Dir::new();
+    let target = dir.file("checked.cc", CHECKED.replace("EXTERN", external));
+    gcov_agrees(&target, "-f checked", symbol);
+    let run = dir.fuzz(&target, "-f checked").exits(0);
+    let report = dir.report("out");
+    assert_eq!(thrown(&report), ["3Own", "St12out_of_range", "i"], "{:?}", report.tests);
+    assert!(report.crashes.is_empty(), "a throw is no crash");
+    // The destructor ran each time, so `live` was never 2.
+    run.expect(report.branches.covered == report.branches.total - 1, "all but one branch");
+}
+
+#[test]
+fn paths_that_end_in_throw_are_tests() {
+    checked("", "_Z7checkedi");
+}
+
+#[test]
+fn a_function_with_c_linkage_that_throws_is_tested_in_cxx() {
+    checked("extern \"C\"", "checked");
+}
+
+#[test]
+fn another_type_is_a_failed_check() {
+    let dir = Dir::new();
+    let text = CHECKED.replace("EXTERN", "");
+    let target = dir.file("checked.cc", &text);
+    dir.fuzz(&target, "-f checked").exits(0);
+    let program = dir.report("out").test_program.expect("the commands");
+    let run = || {
+        let line = format!("{} && ./{}", program.build, program.run);
+        let done = Command::new("sh").args(["-c", &line]).current_dir(dir.path("out")).output().expect("sh runs");
+        (done.status.code(), String::from_utf8_lossy(&done.stdout).into_owned())
+    };
+    assert_eq!(run().0, Some(0));
+    dir.file("checked.cc", text.replace("throw n;", "throw 1.5;"));
+    let (status, printed) = run();
+    assert!(status == Some(1) && printed.contains("throws d\n  FAILED: it does not throw i"), "{printed}");
+    dir.file("checked.cc", text.replace("throw n;", "return 7;"));
+    let (status, printed) = run();
+    assert!(status == Some(1) && printed.contains("FAILED: it returned, and did not throw i"), "{printed}");
+}
+
+/// `noexcept` ends the program, in the emitted one, too.
+#[test]
+fn an_exception_that_may_not_leave_is_a_crash() {
+    let dir = Dir::new();
+    let text = "int checked(int n) noexcept { if (n == 9) throw n; return n; }\n";
+    let run = dir.fuzz(dir.file("checked.cc", text), "-f checked").exits(3);
+    let report = dir.report("out");
+    run.expect(report.branches.covered == 1 && report.branches.covered_by_crash_only == 1, "one of each");
+}
+
+/// C has no handler, and needs no library for one.
+#[test]
+fn c_with_exceptions_enabled_links() {
+    let dir = Dir::new();
+    let text = "int other(int); int checked(int n) { if (other(n) == 9) return 1; return 0; }
+                int other(int n) { return n + 1; }\n";
+    dir.fuzz(dir.file("checked.c", text), "-f checked --cflag=-fexceptions").exits(0);
+    assert_eq!(dir.report("out").branches.covered, 2);
+}

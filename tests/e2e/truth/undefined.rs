@@ -1,0 +1,42 @@
+//! Undefined behaviour that an optimizer may remove, and a test compiled at -O0 meets.
+
+use crate::support::Dir;
+
+/// Covered branches, those by a crash only, and all. The emitted program builds, and all its checks hold.
+fn figures(text: &str) -> (usize, usize, usize) {
+    let dir = Dir::new();
+    let target = dir.file("subject.c", text);
+    let run = dir.fuzz(&target, "-f subject --max-evals 300000").run();
+    let report = dir.report("out");
+    let program = report.test_program.expect("the commands");
+    let line = format!("cd out && {} && ./{}", program.build, program.run);
+    dir.other(std::process::Command::new("sh").args(["-c", &line]));
+    let b = report.branches;
+    run.expect(!report.crashes.is_empty(), "the trap is a crash");
+    assert!(report.crashes.iter().all(|c| c.reason.contains("SIGFPE")), "{:?}", report.crashes);
+    (b.covered, b.covered_by_crash_only, b.total)
+}
+
+/// At -O2 the division moves behind the `return 1`.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_division_by_zero_traps_also_where_its_quotient_is_not_used() {
+    let text = "int subject(int a, int b) {
+                  int quotient = a / b;
+                  if (b == 0) { if (a == 1000) return 2; return 1; }
+                  return quotient;
+                }";
+    assert_eq!(figures(text), (1, 0, 4));
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_remainder_and_an_overflow_of_a_division_trap() {
+    let text = "long subject(long a, long b, unsigned c) {
+                  long r = a % (b | 1);
+                  unsigned s = 7u % c;
+                  if (a == 77) return (long)s;
+                  return b > 5 ? r : 0;
+                }";
+    assert_eq!(figures(text).1, 0);
+}
