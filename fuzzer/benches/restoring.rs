@@ -4,12 +4,11 @@
 //! `cargo bench -p penfuzz --bench restoring`; `-- NAME…` restricts it to functions with one of these texts in their name. The two
 //! forms take turns over the same inputs, so that whatever else the machine does hits them alike. Times are medians of the rounds.
 
-use core::sync::atomic::AtomicU32;
 use std::{hint::black_box, rc::Rc, time::Instant};
 
 use libafl_bolts::rands::StdRand;
 use penfuzz_app::{
-    replay::fresh::{Pipes, Zygote},
+    replay::fresh::{Pipes, UNWATCHED, Zygote},
     suite,
 };
 use penfuzz_engine::{
@@ -29,8 +28,6 @@ const REPLAYS: usize = 51;
 
 /// Calls of the plain restoring, which takes less than the clock resolves.
 const RESTORINGS: usize = 4096;
-
-static BUSY: AtomicU32 = AtomicU32::new(0);
 
 /// What one function costs.
 struct Cost {
@@ -84,7 +81,7 @@ fn measure(target: &Rc<Target>, function: usize) -> Option<Cost> {
     let inputs = inputs_for(&evaluator);
     let scope = Scope::new(target, function, ScopeKind::Function, Goals::Branches);
     // Before the first evaluation.
-    let zygote = Zygote::start(Pipes::new()?, &mut evaluator, &scope, limits.timeout, &BUSY);
+    let zygote = Zygote::start(Pipes::new()?, &mut evaluator, &scope, limits.timeout, UNWATCHED);
     evaluator.arm(|_| 0);
     // As a search does it: an input that loops long is cut.
     evaluator.set_fuel_cap(limits.fuel >> 8);

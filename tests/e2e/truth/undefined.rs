@@ -32,11 +32,18 @@ fn a_division_by_zero_traps_also_where_its_quotient_is_not_used() {
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn a_remainder_and_an_overflow_of_a_division_trap() {
-    let text = "long subject(long a, long b, unsigned c) {
-                  long r = a % (b | 1);
-                  unsigned s = 7u % c;
-                  if (a == 77) return (long)s;
-                  return b > 5 ? r : 0;
-                }";
-    assert_eq!(figures(text).1, 0);
+    let remainder = "unsigned subject(unsigned a, unsigned b) {
+                       unsigned rest = a % b;
+                       if (b == 0) return 1;
+                       return rest;
+                     }";
+    assert_eq!(figures(remainder), (1, 0, 2));
+    let overflow = "#include <limits.h>
+                    long subject(long a, long b) {
+                      if (b > -1 || b < -2) return 0;
+                      long quotient = a / b;
+                      if (b == -1) { if (a == LONG_MIN) return 2; return 1; }
+                      return quotient;
+                    }";
+    assert_eq!(figures(overflow), (7, 0, 8));
 }

@@ -41,7 +41,7 @@ use crate::{
     files::own,
     output::{afl_files, directory, store::Store},
     process::streams,
-    replay::fresh::{Pipes, Zygote},
+    replay::fresh::{Flags, Pipes, Zygote},
     shrink::Shrinker,
 };
 
@@ -353,8 +353,8 @@ impl<'a> Campaign<'a> {
 
     /// Before the first evaluation.
     fn start_zygote(&mut self, evaluator: &mut Evaluator) {
-        let (timeout, busy) = (self.options.timeout, &self.shm.reporting);
-        let start = |pipes| Zygote::start(pipes, evaluator, &self.scope, timeout, busy);
+        let flags = Flags { busy: &self.shm.reporting, stop: &self.shm.stop };
+        let start = |pipes| Zygote::start(pipes, evaluator, &self.scope, self.options.timeout, flags);
         self.fresh = self.pipes.take().and_then(start);
         if self.fresh.is_none() && self.shm.searching.load(Ordering::Relaxed) == 0 {
             crate::errln!(

@@ -80,9 +80,10 @@ pub fn run<M: Serialize + DeserializeOwned>(
     }
 }
 
-/// Runs `work` in a child process and returns what it has written; nothing when it died before, was killed at `deadline`, or the
-/// system had no room for it. Cheaper than [`run`], which waits for a dying child in steps.
-pub fn answer(work: impl FnOnce() -> Vec<u8>, deadline: Instant) -> Vec<u8> {
+/// Runs `work` in a child process and returns what it has written; nothing when it died before, was killed at `deadline` or when
+/// something can be read from `cancel`, or the system had no room for it. Cheaper than [`run`], which waits for a dying child in
+/// steps.
+pub fn answer(work: impl FnOnce() -> Vec<u8>, deadline: Instant, cancel: &PipeReader) -> Vec<u8> {
     let Ok((mut from, to)) = pipe() else { return Vec::new() };
     let mut to = Some(File::from(OwnedFd::from(to)));
     let child = fork::fork(|| {
@@ -94,7 +95,8 @@ pub fn answer(work: impl FnOnce() -> Vec<u8>, deadline: Instant) -> Vec<u8> {
     let Ok(child) = child else { return Vec::new() };
     let (mut text, mut part) = (Vec::new(), [0; 8192]);
     loop {
-        if !is_readable_until(&from, deadline) {
+        let [is_readable, is_cancelled] = are_readable([&from, cancel], deadline);
+        if is_cancelled || !is_readable {
             text.clear();
             wait::kill(child);
             break;
@@ -190,22 +192,22 @@ fn receive_all<M: DeserializeOwned>(
 
 /// Is there something to read, or does it come within `time`? False also when a signal interrupts the wait, such as the
 /// worker's timer.
-fn is_readable(from: &PipeReader, time: Duration) -> bool {
+#[must_use]
+pub fn is_readable(from: &PipeReader, time: Duration) -> bool {
     let mut poll = libc::pollfd { fd: from.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     // SAFETY: one open descriptor of this process.
     unsafe { libc::poll(&raw mut poll, 1, time.as_millis() as i32 + 1) > 0 }
 }
 
-/// Waits until there is something to read, or the other end is closed, or `deadline`; false in the last case.
-#[must_use]
-pub fn is_readable_until(from: &PipeReader, deadline: Instant) -> bool {
+/// Waits until there is something to read from one of two pipes, or its other end is closed, or `deadline`. Which can be read?
+fn are_readable(pipes: [&PipeReader; 2], deadline: Instant) -> [bool; 2] {
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        if left == Duration::ZERO {
-            return false;
-        }
-        if is_readable(from, left) {
-            return true;
+        let mut polls = pipes.map(|p| libc::pollfd { fd: p.as_raw_fd(), events: libc::POLLIN, revents: 0 });
+        // SAFETY: two open descriptors of this process.
+        let ready = unsafe { libc::poll(polls.as_mut_ptr(), 2, left.as_millis() as i32 + 1) };
+        if ready > 0 || left == Duration::ZERO {
+            return polls.map(|p| p.revents != 0);
         }
     }
 }
@@ -254,17 +256,20 @@ mod tests {
 
     #[test]
     fn an_answer_is_whole_or_empty() {
+        let (quiet, mut other_end) = pipe().unwrap();
         let soon = || Instant::now() + Duration::from_secs(20);
-        assert_eq!(answer(|| vec![7; 100_000], soon()), vec![7; 100_000]);
+        assert_eq!(answer(|| vec![7; 100_000], soon(), &quiet), vec![7; 100_000]);
         // SAFETY: ends the child.
-        assert!(answer(|| unsafe { libc::_exit(0) }, soon()).is_empty());
-        assert!(answer(|| panic!("on purpose"), soon()).is_empty());
+        assert!(answer(|| unsafe { libc::_exit(0) }, soon(), &quiet).is_empty());
+        assert!(answer(|| panic!("on purpose"), soon(), &quiet).is_empty());
         let begun = Instant::now();
         let late = || {
             std::thread::sleep(Duration::from_mins(10));
             vec![1]
         };
-        assert!(answer(late, begun + Duration::from_millis(300)).is_empty());
+        assert!(answer(late, begun + Duration::from_millis(300), &quiet).is_empty());
+        other_end.write_all(&[1]).unwrap();
+        assert!(answer(late, begun + Duration::from_mins(10), &quiet).is_empty());
         assert!(begun.elapsed() < Duration::from_mins(1), "killed, not waited for");
     }
 

@@ -6,7 +6,8 @@
 //! renewed.
 //!
 //! A zygote inherits filter and guard of its process, and is killed when that ends. Requests and answers go through two pipes, each
-//! behind its length in four bytes; an empty answer is that of a child that died or was late.
+//! behind its length in four bytes; an empty answer is that of a child that died or was late. An empty request cancels the one before
+//! and has no answer.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::{
@@ -41,8 +42,29 @@ const LONGEST: usize = 1 << 26;
 /// Time in which a zygote must answer that has no child any more.
 const MARGIN: Duration = Duration::from_secs(5);
 
-/// For [`Zygote::start`] in a process whose evaluations no supervisor watches.
-pub static UNWATCHED: AtomicU32 = AtomicU32::new(0);
+/// Time that a replay may take when the campaign is to end: it decides whether a find counts.
+const AT_END: Duration = Duration::from_secs(1);
+
+/// What is waited for after a request was cancelled: the end of the wait does not depend on the flags.
+const CANCELLED: Request = Request::Tests(Vec::new());
+
+/// Longest wait before the flag is polled that ends a campaign.
+const POLL_EVERY: Duration = Duration::from_millis(50);
+
+static BUSY: AtomicU32 = AtomicU32::new(0);
+static STOP: AtomicU32 = AtomicU32::new(0);
+
+/// Flags that a zygote shares with the supervisor of its process.
+#[derive(Debug, Clone, Copy)]
+pub struct Flags {
+    /// 1 while a child evaluates, which may take long without an evaluation in this process.
+    pub busy: &'static AtomicU32,
+    /// Not 0: the campaign is to end.
+    pub stop: &'static AtomicU32,
+}
+
+/// For a process that no supervisor watches.
+pub const UNWATCHED: Flags = Flags { busy: &BUSY, stop: &STOP };
 
 /// The pipes of a zygote. Made before the filter on system calls is installed, so that the target cannot close them.
 #[derive(Debug)]
@@ -68,6 +90,18 @@ enum Request {
     Long(Vec<u8>),
     /// Evaluate inputs one after another, and record what tests need.
     Tests(Vec<Vec<u8>>),
+}
+
+impl Request {
+    /// How long it may go on when the campaign is to end; `None` for as long as ever.
+    const fn time_at_end(&self) -> Option<Duration> {
+        match self {
+            Self::Run(_) => Some(AT_END),
+            Self::Long(_) => Some(Duration::ZERO),
+            // For a report, which is written at the end.
+            Self::Tests(_) => None,
+        }
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -96,15 +130,14 @@ struct Link {
 pub struct Zygote {
     link: Rc<RefCell<Link>>,
     timeout: Duration,
-    /// Set while a child evaluates, which may take long without an evaluation in this process.
-    busy: &'static AtomicU32,
+    flags: Flags,
     has_differed: Rc<Cell<bool>>,
     is_lost: Rc<Cell<bool>>,
 }
 
 impl Zygote {
     /// Starts the zygote of this process, in which `evaluator` has not evaluated yet, and whose evaluations may take `timeout` each.
-    /// `busy` is 1 while a child evaluates. `None` when the target has started threads, which a child would lack, or when the
+    /// `None` when the target has started threads, which a child would lack, or when the
     /// system has no process to spare.
     #[must_use]
     pub fn start(
@@ -112,7 +145,7 @@ impl Zygote {
         evaluator: &mut Evaluator,
         scope: &Scope,
         timeout: Duration,
-        busy: &'static AtomicU32,
+        flags: Flags,
     ) -> Option<Self> {
         if fork::has_other_threads() {
             return None;
@@ -128,7 +161,7 @@ impl Zygote {
         .ok()?;
         let (_, _, requests, answers) = ends?;
         let link = Rc::new(RefCell::new(Link { requests, answers }));
-        Some(Self { link, timeout, busy, has_differed: Rc::default(), is_lost: Rc::default() })
+        Some(Self { link, timeout, flags, has_differed: Rc::default(), is_lost: Rc::default() })
     }
 
     /// Has the zygote ended, or does it not answer? Then nothing can be replayed, and another process should go on.
@@ -161,9 +194,9 @@ impl Zygote {
         if self.is_lost.get() {
             return None;
         }
-        let was_busy = self.busy.swap(1, Ordering::Relaxed);
+        let was_busy = self.flags.busy.swap(1, Ordering::Relaxed);
         let answer = self.exchange(request, Instant::now() + patience + MARGIN);
-        self.busy.store(was_busy, Ordering::Relaxed);
+        self.flags.busy.store(was_busy, Ordering::Relaxed);
         self.is_lost.set(answer.is_err());
         serde_json::from_slice(&answer.ok()?).ok()
     }
@@ -171,10 +204,29 @@ impl Zygote {
     fn exchange(&self, request: &Request, deadline: Instant) -> io::Result<Vec<u8>> {
         let Link { requests, answers } = &mut *self.link.borrow_mut();
         write_frame(requests, &serde_json::to_vec(request)?)?;
-        if !child::is_readable_until(answers, deadline) {
-            return Err(io::ErrorKind::TimedOut.into());
+        if !self.is_answered(answers, request, deadline) {
+            write_frame(requests, &[])?;
+            if !self.is_answered(answers, &CANCELLED, Instant::now() + MARGIN) {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
         }
         read_frame(answers)
+    }
+
+    /// Waits for the answer until `deadline`, or as long as the request may take when the campaign is to end.
+    fn is_answered(&self, answers: &PipeReader, request: &Request, deadline: Instant) -> bool {
+        let mut ends_at = None;
+        // A tick of the timer ends a wait early.
+        while !child::is_readable(answers, POLL_EVERY) {
+            if ends_at.is_none() && self.flags.stop.load(Ordering::Relaxed) != 0 {
+                ends_at = request.time_at_end().map(|time| Instant::now() + time);
+            }
+            let now = Instant::now();
+            if now >= deadline || ends_at.is_some_and(|at| now >= at) {
+                return false;
+            }
+        }
+        true
     }
 }
 
@@ -208,6 +260,9 @@ fn serve(
 ) -> i32 {
     loop {
         let Ok(request) = read_frame(&mut requests) else { return 0 };
+        if request.is_empty() {
+            continue;
+        }
         let Ok(request) = serde_json::from_slice::<Request>(&request) else { return 1 };
         let time = match &request {
             Request::Run(_) => patience(timeout, 1),
@@ -217,7 +272,7 @@ fn serve(
         let work = || {
             if evaluator.on_its_own(timeout).is_ok() { work(evaluator, scope, timeout, request) } else { Vec::new() }
         };
-        let answer = child::answer(work, Instant::now() + time);
+        let answer = child::answer(work, Instant::now() + time, &requests);
         if write_frame(&mut answers, &answer).is_err() {
             return 1;
         }

@@ -131,7 +131,7 @@ impl ReplaySession {
 
     /// A process that evaluates each input in a fresh one. Before anything is evaluated in this process.
     pub fn zygote(&mut self) -> Option<Zygote> {
-        Zygote::start(Pipes::new()?, &mut self.evaluator, &self.scope, self.timeout, &UNWATCHED)
+        Zygote::start(Pipes::new()?, &mut self.evaluator, &self.scope, self.timeout, UNWATCHED)
     }
 
     /// The warning when the target is not that of the campaign any more.

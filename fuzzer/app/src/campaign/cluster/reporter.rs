@@ -59,7 +59,7 @@ pub fn write(options: &Options, dir: &Path, totals: Totals) -> Result<Report, Er
     let pipes = Pipes::new();
     // The clients have warned if the system refuses it.
     let _ = hold.install();
-    let mut fresh = pipes.and_then(|p| Zygote::start(p, &mut evaluator, &scope, options.timeout, &UNWATCHED));
+    let mut fresh = pipes.and_then(|p| Zygote::start(p, &mut evaluator, &scope, options.timeout, UNWATCHED));
     cover(&mut saturation, &mut evaluator, &scope, &merged, fresh.as_mut());
     let n = saturation.len();
     let within = |branches: &[u32]| -> Vec<u32> { branches.iter().copied().filter(|b| (*b as usize) < n).collect() };
