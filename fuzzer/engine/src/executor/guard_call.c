@@ -1,5 +1,5 @@
-/* The frames that guard.c jumps back to. Compiled without unwind tables: a C++ exception that leaves the target finds no frame
- * to unwind and ends in abort, which is caught. */
+/* The frames that guard.c jumps back to. Compiled without unwind tables: a C++ exception that leaves a thunk, which catches those of
+ * C++ functions, finds no frame to unwind and ends in abort, which is caught. */
 #include "guard.h"
 
 #include <stddef.h>
