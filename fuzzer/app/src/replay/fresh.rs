@@ -33,7 +33,7 @@ use super::{
 };
 use crate::{
     campaign::results::{self, Seen},
-    process::{child, fork},
+    process::{child, fork, wait},
 };
 
 /// Bytes of the longest answer that is read: a target might have written anything into the memory of its own process.
@@ -123,6 +123,15 @@ pub struct Tested {
 struct Link {
     requests: PipeWriter,
     answers: PipeReader,
+    zygote: i32,
+}
+
+impl Drop for Link {
+    /// Ends the zygote: nothing in it is worth a wait.
+    fn drop(&mut self) {
+        wait::kill(self.zygote);
+        let _ = wait::join(self.zygote);
+    }
 }
 
 /// A zygote of this process.
@@ -152,7 +161,7 @@ impl Zygote {
         }
         let Pipes { requests: (to_serve, requests), answers: (answers, to_answer) } = pipes;
         let mut ends = Some((to_serve, to_answer, requests, answers));
-        fork::fork(|| {
+        let zygote = fork::fork(|| {
             let Some((to_serve, to_answer, requests, answers)) = ends.take() else { return 1 };
             drop((requests, answers));
             silence();
@@ -160,7 +169,7 @@ impl Zygote {
         })
         .ok()?;
         let (_, _, requests, answers) = ends?;
-        let link = Rc::new(RefCell::new(Link { requests, answers }));
+        let link = Rc::new(RefCell::new(Link { requests, answers, zygote }));
         Some(Self { link, timeout, flags, has_differed: Rc::default(), is_lost: Rc::default() })
     }
 
@@ -202,7 +211,7 @@ impl Zygote {
     }
 
     fn exchange(&self, request: &Request, deadline: Instant) -> io::Result<Vec<u8>> {
-        let Link { requests, answers } = &mut *self.link.borrow_mut();
+        let Link { requests, answers, .. } = &mut *self.link.borrow_mut();
         write_frame(requests, &serde_json::to_vec(request)?)?;
         if !self.is_answered(answers, request, deadline) {
             write_frame(requests, &[])?;
