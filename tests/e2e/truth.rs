@@ -26,3 +26,5 @@ mod thrown;
 mod undefined;
 #[path = "truth/units.rs"]
 mod units;
+#[path = "truth/waiting.rs"]
+mod waiting;

@@ -14,6 +14,7 @@ pub mod prepare;
 pub mod results;
 pub mod saved_state;
 pub mod supervisor;
+mod waits;
 pub mod worker;
 pub mod worker_shm;
 

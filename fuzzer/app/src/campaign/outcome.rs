@@ -18,7 +18,7 @@ use super::{
     claims::{self, Claims},
     operands::met,
     options::Options,
-    results,
+    results, waits,
     worker_shm::StopReason,
 };
 use crate::{
@@ -98,7 +98,11 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
     }
     let tests = tests(evaluator, from, &shrunk, &order, &claims);
     let seconds = rounded(from.saved.seconds, 1e6);
-    let sites = sites(evaluator, from, &order, &tests, &shrunk, &claims);
+    let mut sites = sites(evaluator, from, &order, &tests, &shrunk, &claims);
+    waits::find_ways(&Rc::clone(evaluator.target()), &order, &mut sites);
+    if from.stop != StopReason::None {
+        waits::find_unchanged(evaluator, &order, &finds.kept, &mut sites);
+    }
     let lost_saturated = claims.lost.iter().filter(|b| from.saturation.is_saturated(**b as usize)).count();
     let needed = Needed::by(evaluator);
     let mut report = Report {
@@ -185,9 +189,9 @@ fn rerun(evaluator: &mut Evaluator, from: &Sources) -> Vec<Kept> {
 
 /// The sites in the order of the source, each with its branches that the report lists (as numbers within the site), and the
 /// place of each branch in the report.
-struct Order {
+pub(super) struct Order {
     sites: Vec<(usize, Vec<usize>)>,
-    place: BTreeMap<u32, (usize, usize)>,
+    pub(super) place: BTreeMap<u32, (usize, usize)>,
 }
 
 fn source_order(evaluator: &Evaluator, scope: &Scope) -> Order {
@@ -298,6 +302,7 @@ fn sites(
                     })
                     .collect(),
                 distance_unit: unit_text(site.predicate).to_owned(),
+                waits_for: None,
             }
         })
         .collect()
@@ -350,6 +355,7 @@ fn branch(
         input: covering.or_else(|| best_input.clone()),
         best_input,
         met: None,
+        unchanged_over: None,
     }
 }
 

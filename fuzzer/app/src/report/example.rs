@@ -127,6 +127,7 @@ fn sites() -> Vec<Site> {
         input: Some(input.to_vec()),
         best_input: (status == GivenUp).then(|| input.to_vec()),
         met: None,
+        unchanged_over: None,
     };
     let site = |line, column, predicate: &str, branches| Site {
         function: "clamp".to_owned(),
@@ -137,6 +138,7 @@ fn sites() -> Vec<Site> {
         operation: String::new(),
         predicate: predicate.to_owned(),
         distance_unit: "integers".to_owned(),
+        waits_for: None,
         branches,
     };
     vec![

@@ -17,7 +17,7 @@ use super::exceptions::{Exceptions, Find};
 use super::exceptions_text;
 use super::format::{count, seconds, share};
 use super::history::History;
-use super::model::{Finding, LongInput, Report, Test};
+use super::model::{End, Finding, LongInput, Report, Test};
 use super::sources::{Sources, cut, place};
 use super::terminal::stop_reason;
 use super::uncovered::{closest_first, left, legend};
@@ -96,6 +96,17 @@ impl Page<'_> {
     fn text_of(&self, find: &Find) -> String {
         exceptions_text::of(self.report, find).trim().to_owned()
     }
+}
+
+/// `0.5, *rest = 2.0, errno = 33`: what a call returns and leaves behind its pointers, or how it ends.
+fn result_of(test: &Test) -> String {
+    let end = test.ends.map(|End::Exit(status)| format!("exit status {status}"));
+    let thrown = test.throws.as_ref().map(|name| format!("throws {name}"));
+    let result = test.result.as_ref().map(|r| r.decimal.clone());
+    let outputs = test.outputs.iter().map(|o| format!("*{} = {}", o.name, o.decimal));
+    let errno = test.errno.map(|n| format!("errno = {n}"));
+    let all: Vec<_> = end.into_iter().chain(thrown).chain(result).chain(outputs).chain(errno).collect();
+    all.join(", ")
 }
 
 /// The whole page. It shows source lines of the files that are what they were when the report was made.

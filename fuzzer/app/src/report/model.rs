@@ -241,8 +241,22 @@ pub struct Site {
     /// What its distances count: `floats` or `integers` between the operands; empty when there is not just one comparison.
     #[serde(default)]
     pub distance_unit: String,
+    /// When no input executes it: the branch, as indices `[site, branch]` into `sites`, of a condition that some input executes, from
+    /// which it is the fewest conditionals away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<(usize, usize)>,
     /// Its branches: true then false, or one per destination of a switch (default first).
     pub branches: Vec<Branch>,
+}
+
+impl Site {
+    /// Has some input executed the condition? A comparison that ran has a distance, also when only a crashing input ran it.
+    #[must_use]
+    pub fn is_executed(&self) -> bool {
+        self.branches
+            .iter()
+            .any(|b| !matches!(b.status, Status::GivenUp | Status::Uncovered) || b.best_distance.is_some())
+    }
 }
 
 /// One side of a site.
@@ -267,6 +281,10 @@ pub struct Branch {
     /// Of an uncovered branch, the input that got to `best_distance`, simplified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best_input: Option<Vec<Arg>>,
+    /// Of an open branch, the number of kept inputs that execute its condition, when all are equally far from the branch
+    /// and there are at least four: its operands may not depend on the arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unchanged_over: Option<usize>,
     /// The operands, when `input` meets this boundary value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub met: Option<Met>,

@@ -79,21 +79,41 @@ pub(super) fn explain(report: &Report, site: &Site, branch: &Branch) -> String {
     if site.kind == "comparison" && branch.best_distance.is_some() {
         return nearest(report, site, branch);
     }
-    let reached = site.branches.iter().any(|b| !b.is_open());
     let closest = match branch.best_distance {
         Some(distance) => {
             let unit = unit(site, distance);
             let away = if unit.is_empty() { format!("distance {distance}") } else { format!("{distance} {unit} away") };
             let input = branch.best_input.as_ref().or(branch.input.as_ref());
             format!(
-                "closest {away}{}",
-                input.map_or_else(String::new, |args| format!(" at {}", decimal_call(report, args)))
+                "closest {away}{}{}",
+                input.map_or_else(String::new, |args| format!(" at {}", decimal_call(report, args))),
+                unchanged(branch)
             )
         }
-        None if reached => "reached, no distance".to_owned(),
-        None => "never reached".to_owned(),
+        None if site.is_executed() => "reached, no distance".to_owned(),
+        None => match way(report, site) {
+            Some((from, outcome)) => format!("never reached, waits for {} {outcome}", place(from)),
+            None => "never reached".to_owned(),
+        },
     };
     format!("{closest}, {}", spent(branch))
+}
+
+/// `, the same for all 20 kept inputs that execute it`: the operands may not depend on the arguments.
+fn unchanged(branch: &Branch) -> String {
+    branch.unchanged_over.map_or_else(String::new, |n| format!(", the same for all {n} kept inputs that execute it"))
+}
+
+/// The condition, and the outcome of it, that the branches of a condition wait for.
+pub(super) fn way<'a>(report: &'a Report, site: &Site) -> Option<(&'a Site, &'a str)> {
+    let (from, branch) = site.waits_for?;
+    let from = report.sites.get(from)?;
+    Some((from, &from.branches.get(branch)?.outcome))
+}
+
+/// `file.c:12:3`.
+pub(super) fn place(site: &Site) -> String {
+    format!("{}:{}:{}", site.file.rsplit('/').next().unwrap_or(&site.file), site.line, site.column)
 }
 
 /// `nearest 3 floats away, f(0.5)   200k evaluations, given up`: the gap counts numbers between the operands.
@@ -142,6 +162,7 @@ mod tests {
         let explained = explain(&report, &site, &site.branches[0]);
         assert_eq!(explained, "reached, no distance, 40 evaluations, given up");
         site.branches[1].status = Status::Uncovered;
+        site.branches[1].best_distance = None;
         assert_eq!(explain(&report, &site, &site.branches[0]), "never reached, 40 evaluations, given up");
     }
 

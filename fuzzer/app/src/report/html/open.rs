@@ -1,11 +1,13 @@
 //! The uncovered branches, in groups: first those whose condition some input executes, then those that wait for others, then
 //! comparisons with the null pointer, on which there is nothing to do, and those that depend on earlier calls.
 
-use super::{Listed, base, listing::Listing};
+use std::collections::BTreeMap;
+
+use super::{Listed, listing::Listing};
 use crate::report::{
     model::{Branch, Report, Site, Status},
     sources::Sources,
-    uncovered::{closest_first, explain},
+    uncovered::{closest_first, explain, place, way},
 };
 
 /// Distances of a pointer from null: from the lowest address that Linux gives to a process to the end of its address space.
@@ -14,8 +16,16 @@ const ADDRESSES: std::ops::Range<u64> = 1 << 16..1 << 56;
 /// Uncovered branches of one kind, closest first.
 pub struct Group<'a> {
     /// `None` for the first kind, which is not folded.
-    pub title: Option<&'static str>,
+    pub title: Option<Title>,
     pub list: Listed<Open<'a>>,
+}
+
+/// What the branches of a folded group have in common.
+pub struct Title {
+    /// The text, up to the place.
+    pub text: String,
+    /// A branch that they all wait for: its place, the name of its line in the page, and its outcome.
+    pub way: Option<(String, Option<String>, String)>,
 }
 
 /// An uncovered branch.
@@ -29,45 +39,70 @@ pub struct Open<'a> {
     pub so_far: String,
 }
 
-/// The groups that are not empty.
+/// What an uncovered branch lacks. The order is that of the page.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    /// Operands that are closer.
+    Input,
+    /// This branch, `[site, branch]` in the report, to be taken before; `None` when it is not known.
+    Way(Option<(usize, usize)>),
+    NullPointer,
+    EarlierCalls,
+}
+
+/// The groups that are not empty. Of those that wait for others, the largest comes first.
 pub fn groups<'a>(report: &'a Report, listing: &Listing, sources: &mut Sources<'a>) -> Vec<Group<'a>> {
     let pointers: Vec<&str> =
         report.signature.parameters.iter().filter(|p| p.pointer).map(|p| p.name.as_str()).collect();
-    let mut kinds: [Vec<(&Site, &Branch)>; 4] = Default::default();
+    let mut kinds: BTreeMap<Kind, Vec<(&Site, &Branch)>> = BTreeMap::new();
     for (site, branch) in closest_first(report) {
         let kind = match () {
-            () if branch.status == Status::DependsOnEarlierCalls => 3,
+            () if branch.status == Status::DependsOnEarlierCalls => Kind::EarlierCalls,
             // Of other goals, one that is not met does not show that nothing was executed.
-            () if !report.goals.are_branches() => 0,
-            () if !is_reached(site) => 1,
-            () if is_null_check(site, branch, sources, &pointers) => 2,
-            () => 0,
+            () if !report.goals.are_branches() => Kind::Input,
+            () if !site.is_executed() => Kind::Way(site.waits_for),
+            () if is_null_check(site, branch, sources, &pointers) => Kind::NullPointer,
+            () => Kind::Input,
         };
-        kinds[kind].push((site, branch));
+        kinds.entry(kind).or_default().push((site, branch));
     }
-    let titles = [
-        None,
-        Some("No input executes the condition: each waits for other branches"),
-        Some("Comparisons of a pointer argument with null: arguments are valid pointers"),
-        Some("Depends on earlier calls: no input takes it in a fresh process"),
-    ];
     let open = |(site, branch): (&'a Site, &'a Branch), sources: &mut Sources<'a>| Open {
         file: &site.file,
-        place: format!("{}:{}:{}", base(&site.file), site.line, site.column),
+        place: place(site),
         anchor: listing.anchor(&site.file, site.line),
         condition: sources.condition(site),
         wanted: &branch.outcome,
         so_far: explain(report, site, branch),
     };
-    let groups = titles.into_iter().zip(kinds).filter(|(_, branches)| !branches.is_empty());
-    groups
-        .map(|(title, branches)| Group { title, list: Listed::of(branches.into_iter().map(|b| open(b, sources))) })
+    let mut kinds: Vec<_> = kinds.into_iter().collect();
+    kinds.sort_by_key(|(kind, branches)| match kind {
+        Kind::Way(way) => (1, way.is_none(), usize::MAX - branches.len()),
+        kind => (if *kind == Kind::Input { 0 } else { 2 }, false, 0),
+    });
+    kinds
+        .into_iter()
+        .map(|(kind, branches)| Group {
+            title: title(report, listing, &kind, branches[0].0),
+            list: Listed::of(branches.into_iter().map(|b| open(b, sources))),
+        })
         .collect()
 }
 
-/// Has some input executed the condition? A comparison that ran has a distance, also when only a crashing input ran it.
-fn is_reached(site: &Site) -> bool {
-    site.branches.iter().any(|b| !b.is_open() || b.best_distance.is_some())
+/// `first` is a site of the group.
+fn title(report: &Report, listing: &Listing, kind: &Kind, first: &Site) -> Option<Title> {
+    let plain = |text: &str| Title { text: text.to_owned(), way: None };
+    Some(match kind {
+        Kind::Input => return None,
+        Kind::Way(_) => match way(report, first) {
+            Some((from, outcome)) => Title {
+                text: "No input executes the condition. They wait for".to_owned(),
+                way: Some((place(from), listing.anchor(&from.file, from.line), outcome.to_owned())),
+            },
+            None => plain("No input executes the condition"),
+        },
+        Kind::NullPointer => plain("Comparisons of a pointer argument with null: arguments are valid pointers"),
+        Kind::EarlierCalls => plain("Depends on earlier calls: no input takes it in a fresh process"),
+    })
 }
 
 /// Does the branch need a null pointer? The distance must be an address, and the line compare a pointer argument with null: the
