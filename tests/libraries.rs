@@ -1,4 +1,4 @@
-//! Real libraries: the Fdlibm suite with gcov as referee, GSL built by pen-cc, and the plugin example.
+//! Real libraries: the Fdlibm suite with gcov as referee, GSL and other projects built by pen-cc, and the plugin example.
 //!
 //! Sources come by package name, into ignored directories; see `harnesses/`.
 
@@ -10,6 +10,9 @@ use std::{
 };
 
 use serde_json::Value;
+
+#[path = "libraries/builds.rs"]
+mod builds;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the workspace exists")
@@ -115,7 +118,26 @@ fn gsl_builds_with_pen_cc_and_can_be_fuzzed() {
     let report: Value = serde_json::from_slice(&output.stdout).expect("--json prints JSON");
     let (covered, total) = (&report["branches"]["covered"], &report["branches"]["total"]);
     assert_eq!((covered, total.as_u64()), (total, Some(14)), "every branch of gsl_poly_solve_quadratic can be taken");
+    // A program of a user links what it needs of the library.
+    let program = out.path().join("program");
+    fs::write(program.with_extension("c"), SOLVES).expect("the directory can be written");
+    let build = harness.join("src-build-static");
+    run(Command::new(programs().join("pen-cc"))
+        .arg(program.with_extension("c"))
+        .args([build.join(".libs/libgsl.a"), build.join("cblas/.libs/libgslcblas.a")])
+        .arg("-lm")
+        .arg("-o")
+        .arg(&program));
+    builds::function_is_tested(&program, "gsl_poly_solve_quadratic", 14);
 }
+
+const SOLVES: &str = "int gsl_poly_solve_quadratic(double a, double b, double c, double *x0, double *x1);
+int main(void)
+{
+  double x0 = 0, x1 = 0;
+  return gsl_poly_solve_quadratic(1, -3, 2, &x0, &x1) == 2 ? 0 : 1;
+}
+";
 
 #[test]
 fn the_plugin_example_covers_a_function_with_stock_parts() {

@@ -1,16 +1,14 @@
 //! Loads a target file into the process and reads its tables into owned values.
 
 use core::ffi::{CStr, c_char, c_void};
-use std::{
-    ffi::CString,
-    os::unix::ffi::OsStrExt,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
-use object::{Object, ObjectSection, ObjectSymbol, SectionKind};
 use penfuzz_cc::abi;
 
-use super::function::{Function, Parameter, kind_of};
+use super::{
+    function::{Function, Parameter, kind_of},
+    open::{open, tables, uses_environment},
+};
 use crate::error::{Error, at};
 
 /// What follows a branch before another site is passed.
@@ -102,8 +100,7 @@ impl Target {
     /// When the loader refuses the file, or its tables are missing or of another version.
     pub fn load(path: &Path) -> Result<Self, Error> {
         let handle = open(path)?;
-        // SAFETY: `handle` is open; the name is a C string.
-        let tables = unsafe { libc::dlsym(handle, abi::TABLES_SYMBOL.as_ptr()) } as *const abi::Tables;
+        let tables = tables(handle, path);
         if tables.is_null() {
             return Err(at(
                 path,
@@ -241,64 +238,6 @@ pub fn symbol_of(address: u64) -> Option<String> {
         }
         Some(CStr::from_ptr(info.dli_sname).to_string_lossy().into_owned())
     }
-}
-
-/// Does the file read the floating-point exception flags, or change the environment of later computations? Both take a
-/// function of the C library, or an instruction that sets the control word of SSE.
-fn uses_environment(path: &Path) -> bool {
-    const READ_OR_CHANGE: [&[u8]; 11] = [
-        b"fetestexcept",
-        b"fegetexceptflag",
-        b"fegetenv",
-        b"feholdexcept",
-        b"feupdateenv",
-        b"fesetround",
-        b"fesetenv",
-        b"fesetmode",
-        b"feenableexcept",
-        b"fedisableexcept",
-        b"__setfpucw",
-    ];
-    let Ok(bytes) = std::fs::read(path) else { return false };
-    let Ok(file) = object::File::parse(&*bytes) else { return false };
-    file.dynamic_symbols().any(|s| s.is_undefined() && s.name_bytes().is_ok_and(|n| READ_OR_CHANGE.contains(&n)))
-        || file.sections().filter(|s| s.kind() == SectionKind::Text).any(|s| s.data().is_ok_and(sets_control_word))
-}
-
-/// `ldmxcsr` from memory, or the same in AVX's encoding. Other bytes may look like it, which only costs time.
-fn sets_control_word(code: &[u8]) -> bool {
-    let is_operand = |modrm: u8| modrm >> 3 & 7 == 2 && modrm >> 6 != 3;
-    cfg!(target_arch = "x86_64")
-        && code.windows(4).any(|w| match *w {
-            [0x0f, 0xae, modrm, _] | [0xc5, 0xf8, 0xae, modrm] => is_operand(modrm),
-            _ => false,
-        })
-}
-
-fn open(path: &Path) -> Result<*mut c_void, Error> {
-    let absolute = super::kind::absolute(path)?;
-    let name = CString::new(absolute.as_os_str().as_bytes())
-        .map_err(|_| at(path, "has a zero byte in its name and cannot be loaded"))?;
-    let own = std::process::id();
-    // SAFETY: loading runs the target's constructors, which the user requested.
-    let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-    if std::process::id() != own {
-        // A constructor has forked, and this is the copy: two must not do the work of one.
-        // SAFETY: ends the copy.
-        unsafe { libc::_exit(0) };
-    }
-    if !handle.is_null() {
-        return Ok(handle);
-    }
-    // SAFETY: dlerror returns a C string after a failure.
-    let reason = unsafe { CStr::from_ptr(libc::dlerror()) }.to_string_lossy().into_owned();
-    let reason = reason.strip_prefix(&format!("{}: ", absolute.display())).unwrap_or(&reason);
-    let hint = if reason.contains("position-independent executable") || reason.contains("only ET_DYN") {
-        "; it is an ordinary program: link it with pen-cc"
-    } else {
-        ""
-    };
-    Err(at(path, format!("cannot be loaded: {reason}{hint}")))
 }
 
 /// Turns the raw tables into owned values.

@@ -7,6 +7,7 @@ pub mod function;
 pub mod harvest;
 pub mod kind;
 pub mod load;
+mod open;
 pub mod outside;
 pub mod rounding;
 pub mod select;
