@@ -3,6 +3,7 @@
 
 #include "llvm/BinaryFormat/Dwarf.h"
 #include "llvm/IR/Constants.h"
+#include "llvm/IR/DIBuilder.h"
 
 namespace pen {
 using namespace llvm;
@@ -148,7 +149,10 @@ CType ctypeOf(const DIType *T) {
     bool Scalar = sizeOf(Inner.Kind) != 0 && !Inner.Pointer;
     bool ToFillIn = !Inner.Pointer && Inner.Bytes > 0 && !Inner.ReadOnly;
     unsigned Kind = Scalar ? Inner.Kind : ToFillIn ? static_cast<unsigned>(Output) : static_cast<unsigned>(Unsupported);
-    return {Inner.Text + " *", Kind, true, ToFillIn ? Inner.Bytes : 0};
+    const char *Mark = Derived->getTag() == dwarf::DW_TAG_pointer_type     ? " *"
+                       : Derived->getTag() == dwarf::DW_TAG_reference_type ? " &"
+                                                                           : " &&";
+    return {Inner.Text + Mark, Kind, true, ToFillIn ? Inner.Bytes : 0};
   }
   default: return {Derived->getName().str(), Unsupported, false};
   }
@@ -274,6 +278,20 @@ static void storeResult(Context &X, IRBuilder<> &B, CallBase *Call, Value *Out) 
     B.CreateAlignedStore(Call, Out, Align(CellBytes));
 }
 
+// Gives the thunk debug information of its own, and the call in it a place: without, code of F that is inlined there has no lines.
+static void addDebugInfo(Context &X, Function &F, Function &Thunk, CallInst &Call) {
+  DISubprogram *Of = F.getSubprogram();
+  if (!Of || !Of->getUnit()) return;
+  DIBuilder D(X.M, false, Of->getUnit());
+  DISubroutineType *Type = D.createSubroutineType(D.getOrCreateTypeArray({}));
+  DISubprogram *Own =
+      D.createFunction(Of->getFile(), Thunk.getName(), "", Of->getFile(), Of->getLine(), Type, Of->getLine(),
+                       DINode::FlagArtificial, DISubprogram::SPFlagDefinition | DISubprogram::SPFlagLocalToUnit);
+  Thunk.setSubprogram(Own);
+  Call.setDebugLoc(DILocation::get(X.C, Of->getLine(), 0, Own));
+  D.finalizeSubprogram(Own);
+}
+
 Constant *makeThunk(Context &X, Function &F, const Signature &S) {
   if (!S.Supported || F.getName() == "main") return X.null();
   using ThunkType = std::remove_pointer_t<decltype(pen_function::call)>;
@@ -305,6 +323,7 @@ Constant *makeThunk(Context &X, Function &F, const Signature &S) {
   Call->removeFnAttr(Attribute::NoReturn);
   // The function under test may have the name of a builtin (sqrt, fmax); the compiler must call it and not replace it.
   Call->addFnAttr(Attribute::NoBuiltin);
+  addDebugInfo(X, F, *Thunk, *Call);
   if (!Call->getType()->isVoidTy()) storeResult(X, B, Call, Out);
   B.CreateRetVoid();
   return Thunk;

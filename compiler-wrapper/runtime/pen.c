@@ -10,6 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* So that penfuzz knows code of the runtime by its address: a fault in it is named after the code that called it. */
+#pragma clang section text = "pen_runtime"
+
 #define INLINE static __attribute__((always_inline)) inline
 /* The part of an entry that is not hot. It is out of line and preserves the registers by itself, so that the entry saves
  * none. */

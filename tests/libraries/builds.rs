@@ -60,7 +60,7 @@ fn double_conversion_is_built_by_cmake_for_release() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     build("double-conversion", directory.path());
     // It is static, and in a namespace.
-    function_is_tested(&directory.path().join("libdouble-conversion.so"), "HexCharValue", 6);
+    function_is_tested(&directory.path().join("libdouble-conversion.so"), "double_conversion::HexCharValue", 6);
 }
 
 #[test]

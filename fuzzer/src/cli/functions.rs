@@ -8,6 +8,7 @@ use penfuzz_engine::{
     program::{
         Target,
         catalog::{Entry, catalog},
+        names::is_name_of,
     },
     saturation::Goals,
 };
@@ -30,8 +31,10 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let linked = args.target.link(Goals::Branches)?;
     let target = Target::load(&linked.file)?.named(args.target.path()?);
     let wanted = args.target.function.as_deref();
-    let entries: Vec<_> =
-        catalog(&target).into_iter().filter(|e| wanted.is_none_or(|w| e.name == w || e.symbol == w)).collect();
+    let entries: Vec<_> = catalog(&target)
+        .into_iter()
+        .filter(|e| wanted.is_none_or(|w| is_name_of(w, &e.name) || e.symbol == w))
+        .collect();
     if args.json {
         console::out_json(&serde_json::to_string_pretty(&entries).map_err(Error::from_source)?);
     } else {

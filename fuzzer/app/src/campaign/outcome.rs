@@ -9,7 +9,10 @@ use std::{
 use penfuzz_cc::abi::site_kind;
 use penfuzz_engine::{
     executor::{Evaluator, Fault, FaultKind, evaluator::RunStatus},
-    program::{Function, Site, Target, outside, state::Variable},
+    program::{
+        Function, Site, Target, outside,
+        state::{self, Variable},
+    },
     saturation::{Saturation, Scope, ScopeKind},
     stages::budget::Spent,
 };
@@ -25,8 +28,8 @@ use crate::{
     output::store::{Long, SavedState},
     replay::fresh::Zygote,
     report::{
-        self, Arg, Branches, Finding, LongInput, Report, SharedVariable, Signature, Status, Test, literal,
-        needed::Needed,
+        self, Arg, Branches, Finding, LongInput, Report, SharedVariable, Signature, Status, Test, linked::Recorded,
+        literal, needed::Needed,
     },
     shrink::{Closest, Failing, Finds, Shrinker, Shrunk, cover::Kept},
 };
@@ -105,13 +108,15 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
     }
     let lost_saturated = claims.lost.iter().filter(|b| from.saturation.is_saturated(**b as usize)).count();
     let needed = Needed::by(evaluator);
+    let made_of = Recorded { compilations: from.options.compilations.clone(), libs: from.options.libs.clone() };
+    let made_of = made_of.for_tests(&from.options.linked, &from.options.sources);
     let mut report = Report {
         schema: report::SCHEMA,
         target: from.options.target.display().to_string(),
         sources: needed.sources(&from.options.sources),
-        compilations: needed.compilations(&from.options.compilations),
+        compilations: needed.compilations(&made_of.compilations),
         flags: from.options.flags.clone(),
-        libs: from.options.libs.clone(),
+        libs: made_of.libs,
         function: function.name.clone(),
         signature: signature(&function),
         seed: from.options.seed,
@@ -140,6 +145,7 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
         hangs: findings(from, &function, FaultKind::Hang, &shrunk),
         long: long_inputs(from, &function),
         not_followed: not_followed(evaluator.target(), from.scope.kind),
+        undefined: state::undefined(evaluator.target(), &function),
         exceptions: None,
         shared_state: shared_state(evaluator),
         tests_apart: claims.are_apart,

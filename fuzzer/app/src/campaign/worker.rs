@@ -19,9 +19,9 @@ use libafl_bolts::{
 };
 use penfuzz_engine::{
     error::{Error, failed},
-    executor::{Evaluator, HasEvaluator, PenExecutor, fresh::FreshRun, guard, sandbox::Sandbox},
+    executor::{Evaluator, HasEvaluator, PenExecutor, fresh::FreshRun, guard, sandbox::Sandbox, symbols::demangled},
     hash::{StableHash, of_text},
-    program::harvest,
+    program::{harvest, state},
     saturation::{BranchGraph, NewPlaceFeedback, PenObserver, Saturation, SaturationFeedback, Scope},
     stages::{
         BasinhoppingStage, Clock, NumericHavocStage, PaperStage, Sampling, SamplingStage, havoc::stock_mutations, paper,
@@ -132,7 +132,7 @@ pub fn run(options: &Options, place: &ClientConfig, begun: Instant, shm: &'stati
         crate::errln!("penfuzz: {message}");
     }
     if place.farm.is_none() && shm.searching.load(Ordering::Relaxed) == 0 {
-        warn_of_libraries(&prepared);
+        warn(&prepared);
     }
     let campaign = Campaign::new(options, place, prepared, store, socket, begun, shm)?;
     campaign.hold_target();
@@ -149,14 +149,24 @@ pub fn probe(options: &Options, shm: &WorkerShm) -> Result<End, Error> {
     let prepared = Prepared::load(options)?;
     let dir = prepared.choose_directory(options, options.out.as_deref(), true, shm)?;
     drop(directory::lock(&dir, parent_id())?);
-    warn_of_libraries(&prepared);
+    warn(&prepared);
     prepared.write_manifest(options, &dir)?;
     shm.directory.set(&dir.to_string_lossy());
     Ok(End::Finished)
 }
 
-/// Which shared libraries are not searched though calls are followed, in a line.
-fn warn_of_libraries(prepared: &Prepared) {
+/// What the user must know of the target: which symbols are missing, and which shared libraries are not searched though calls are
+/// followed. Each is a line.
+fn warn(prepared: &Prepared) {
+    let undefined = state::undefined(&prepared.target, &prepared.target.functions[prepared.function]);
+    if !undefined.is_empty() {
+        let names: Vec<_> = undefined.iter().map(|name| demangled(name.into())).collect();
+        crate::errln!(
+            "penfuzz: not defined: {}; an evaluation ends where it needs {}. Give the source (--with) or library (--lib)",
+            names.join(", "),
+            if names.len() == 1 { "it" } else { "one of them" }
+        );
+    }
     let names = outcome::not_followed(&prepared.target, prepared.kind);
     if !names.is_empty() {
         crate::errln!(

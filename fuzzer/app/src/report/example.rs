@@ -73,6 +73,7 @@ pub fn report() -> Report {
         hangs: Vec::new(),
         long: Vec::new(),
         not_followed: Vec::new(),
+        undefined: Vec::new(),
         source_hashes: BTreeMap::new(),
         shared_state: Vec::new(),
         tests_apart: false,

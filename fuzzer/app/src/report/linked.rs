@@ -8,15 +8,26 @@
 use std::path::{Path, PathBuf};
 
 use object::{
-    Endianness, Object, ObjectSection,
+    Endianness, Object, ObjectKind, ObjectSection, ObjectSymbol,
     elf::{DT_NEEDED, DT_RPATH, DT_RUNPATH, FileHeader64},
-    read::elf::{Dyn, FileHeader},
+    read::{
+        archive::ArchiveFile,
+        elf::{Dyn, FileHeader},
+    },
+};
+use penfuzz_engine::program::{
+    build,
+    kind::is_archive,
+    undefined::{Stubs, defined_as_zero},
 };
 
 use super::{c_text::is_source, model::Compilation, unit_test::absolute_flags_from};
 
 /// The section with the command lines.
 const SECTION: &str = ".GCC.command.line";
+
+/// What the names of the runtime's functions and of the pass's tables begin with.
+const HOOK: &[u8] = b"__pen_";
 
 /// Where pen-cc notes the directory.
 const DIRECTORY: &str = "-fdebug-compilation-dir=";
@@ -83,6 +94,39 @@ pub struct Recorded {
     pub libs: Vec<String>,
 }
 
+impl Recorded {
+    /// What the tests of the target in the file `linked` are built from. Without stubs for what nothing defines, and without the
+    /// archives that pen-cc has compiled: they call the runtime in the target, so a test program has their sources in their place.
+    #[must_use]
+    pub fn for_tests(mut self, linked: &Path, sources: &[PathBuf]) -> Self {
+        let n = self.libs.len();
+        self.libs.retain(|lib| !is_instrumented(lib));
+        let has_archive = self.libs.len() < n || sources.iter().any(|s| is_archive(s));
+        if has_archive && self.compilations.is_empty() {
+            self.compilations = recorded(linked).compilations;
+        }
+        self.libs = build::libraries(&self.libs);
+        self.libs.extend(defined_as_zero(&Stubs::of(linked)));
+        self
+    }
+}
+
+/// Is this an archive, or an object, of pen-cc?
+fn is_instrumented(lib: &str) -> bool {
+    if lib.starts_with('-') {
+        return false;
+    }
+    let Ok(data) = std::fs::read(lib) else { return false };
+    let has_hooks = |data: &[u8]| {
+        object::File::parse(data).is_ok_and(|f| {
+            f.kind() == ObjectKind::Relocatable
+                && f.symbols().any(|s| s.name_bytes().is_ok_and(|n| n.starts_with(HOOK)))
+        })
+    };
+    let Ok(archive) = ArchiveFile::parse(&*data) else { return has_hooks(&data) };
+    archive.members().filter_map(|m| m.ok()?.data(&*data).ok()).any(has_hooks)
+}
+
 /// Reads what is noted in the file at `path`.
 #[must_use]
 pub fn recorded(path: &Path) -> Recorded {
@@ -92,7 +136,9 @@ pub fn recorded(path: &Path) -> Recorded {
         .and_then(|f| f.section_by_name(SECTION).and_then(|s| s.data().ok().map(<[u8]>::to_vec)));
     let mut compilations: Vec<Compilation> = Vec::new();
     for line in lines.unwrap_or_default().split(|b| *b == 0).filter(|l| !l.is_empty()) {
-        for compilation in compilations_of(&words(&String::from_utf8_lossy(line))) {
+        let words = words(&String::from_utf8_lossy(line));
+        let directory = words.iter().rev().find_map(|w| w.strip_prefix(DIRECTORY)).unwrap_or("/");
+        for compilation in compilations_of(&words, Path::new(directory)) {
             if !compilations.iter().any(|c| c.source == compilation.source) {
                 compilations.push(compilation);
             }
@@ -123,10 +169,9 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// The sources of one command, without the name of the compiler.
-fn compilations_of(command: &[String]) -> Vec<Compilation> {
-    let directory = command.iter().rev().find_map(|w| w.strip_prefix(DIRECTORY)).unwrap_or("/");
-    let directory = PathBuf::from(directory);
+/// The sources of a command that is run in `directory`; its first word is the compiler.
+#[must_use]
+pub fn compilations_of(command: &[String], directory: &Path) -> Vec<Compilation> {
     let (mut flags, mut sources) = (Vec::new(), Vec::new());
     let mut rest = command.iter().skip(1);
     while let Some(word) = rest.next() {
@@ -141,8 +186,21 @@ fn compilations_of(command: &[String]) -> Vec<Compilation> {
             sources.push(directory.join(word).to_string_lossy().into_owned());
         }
     }
-    let flags = absolute_flags_from(&flags, &directory);
+    let flags = absolute_flags_from(&flags, directory);
     sources.into_iter().map(|source| Compilation { source, flags: flags.clone() }).collect()
+}
+
+/// The flags of a compilation, each with its value.
+#[must_use]
+pub fn groups(flags: &[String]) -> Vec<&[String]> {
+    let (mut all, mut rest) = (Vec::new(), flags);
+    while let Some(first) = rest.first() {
+        let n = if WITH_VALUE.contains(&first.as_str()) { 2 } else { 1 };
+        let (group, others) = rest.split_at(n.min(rest.len()));
+        all.push(group);
+        rest = others;
+    }
+    all
 }
 
 fn libraries(data: &[u8]) -> object::read::Result<Vec<String>> {
@@ -186,7 +244,7 @@ mod tests {
     fn what_a_source_needs_is_kept_and_what_instruments_it_is_not() {
         let line = "clang -fpass-plugin=/p.so -Iinc -D N=1 -std=gnu11 -O2 -g -fPIC -MF x.d -Xclang -load -o x.o a.c /b/c.cc \
                     -fdebug-compilation-dir=/d";
-        let found = compilations_of(&words(line));
+        let found = compilations_of(&words(line), Path::new("/d"));
         let sources: Vec<_> = found.iter().map(|c| c.source.as_str()).collect();
         assert_eq!(sources, ["/d/a.c", "/b/c.cc"]);
         assert_eq!(found[0].flags, ["-I/d/inc", "-D", "N=1", "-std=gnu11"]);

@@ -3,7 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use penfuzz_engine::{program::Rounding, saturation::Goals};
+use penfuzz_engine::{
+    program::{Rounding, function::pointee},
+    saturation::Goals,
+};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -84,6 +87,9 @@ pub struct Report {
     /// (`--scope calls`): their file names, without libraries of the compiler and the C library.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_followed: Vec<String>,
+    /// Symbols that the function can reach and nothing defines: an evaluation ends where it needs one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub undefined: Vec<String>,
     /// The hash of each source file of the sites, as it was when this report was made, in 16 hexadecimal digits:
     /// [`hash::of_bytes`](penfuzz_engine::hash::of_bytes). Pages and texts show lines of these files only, and only as
     /// long as they have this content.
@@ -195,7 +201,7 @@ impl Parameter {
     /// The type of what the parameter points to, as C writes it.
     #[must_use]
     pub fn pointee(&self) -> &str {
-        self.type_name.strip_suffix(" *").unwrap_or(&self.type_name)
+        pointee(&self.type_name).unwrap_or(&self.type_name)
     }
 }
 

@@ -15,9 +15,12 @@ use super::{
     guard::{self, End},
     limits::Limits,
     sandbox, stack,
-    symbols::Symbols,
+    symbols::{Symbols, demangled},
 };
-use crate::{hash::StableHash, program::load::module_of};
+use crate::{
+    hash::StableHash,
+    program::{load::module_of, undefined::Stubs},
+};
 
 pub use super::signals::signal_name;
 
@@ -71,6 +74,7 @@ const CALLERS: usize = 2;
 pub struct FaultReader {
     limits: Limits,
     symbols: Symbols,
+    undefined: Stubs,
     /// The place and stack of faults seen before, as text: a search may meet one fault a hundred thousand times.
     described: RefCell<HashMap<u64, (String, Vec<String>)>>,
 }
@@ -91,7 +95,7 @@ impl FaultReader {
     /// For the target file at `path`, mapped at `base`.
     #[must_use]
     pub fn new(path: &Path, base: u64, limits: Limits) -> Self {
-        Self { limits, symbols: Symbols::new(path, base), described: RefCell::default() }
+        Self { limits, symbols: Symbols::new(path, base), undefined: Stubs::of(path), described: RefCell::default() }
     }
 
     /// Crash or hang?
@@ -138,8 +142,14 @@ impl FaultReader {
         }
         described
             .entry(hasher.finish())
-            .or_insert_with(|| (self.location(end), stack::describe(end, &self.symbols)))
+            .or_insert_with(|| (self.location(end), stack::describe(&self.without_stub(end), &self.symbols)))
             .clone()
+    }
+
+    /// The end in the caller of a stub, which is no frame and which the unwinder cannot leave.
+    fn without_stub(&self, end: &End) -> End {
+        let is_stub = self.undefined_at(end.place).is_some();
+        if is_stub { end.in_caller() } else { *end }
     }
 
     fn place(&self, end: &End) -> FaultKey {
@@ -156,9 +166,15 @@ impl FaultReader {
         FaultKey { what, offset, callers }
     }
 
-    /// Return addresses in the target file, innermost first.
+    /// The address as an offset into the target file, if it lies there, in code that is not the runtime's.
+    fn outside_runtime(&self, address: u64) -> Option<u64> {
+        self.symbols.inside(address).filter(|offset| !self.symbols.is_of_runtime(*offset))
+    }
+
+    /// Return addresses in the target file, innermost first, without those in the runtime: a fault there is named after the code that
+    /// called it.
     fn addresses_in_target<'a>(&'a self, end: &'a End) -> impl Iterator<Item = u64> + 'a {
-        end.frames().filter_map(|f| self.symbols.inside(f.wrapping_sub(1)))
+        end.frames().filter_map(|f| self.outside_runtime(f.wrapping_sub(1)))
     }
 
     /// The innermost address that lies in the target file, as an offset into it; 0 when there is none.
@@ -167,8 +183,16 @@ impl FaultReader {
             return self.symbols.inside(end.place).map_or(0, |a| a - 1);
         }
         let called_from = || self.symbols.inside(end.caller.wrapping_sub(1)).filter(|_| module_of(end.place).is_none());
-        let place = self.symbols.inside(end.place);
+        if self.undefined_at(end.place).is_some() {
+            return self.symbols.inside(end.caller.wrapping_sub(1)).unwrap_or(0);
+        }
+        let place = self.outside_runtime(end.place);
         place.or_else(|| self.addresses_in_target(end).next()).or_else(called_from).unwrap_or(0)
+    }
+
+    /// The symbol whose stub holds this address.
+    fn undefined_at(&self, address: u64) -> Option<&str> {
+        if self.undefined.is_empty() { None } else { self.undefined.at(self.symbols.inside(address)?) }
     }
 
     fn reason(&self, end: &End) -> String {
@@ -181,7 +205,13 @@ impl FaultReader {
             }
             _ => {}
         }
+        if let Some(name) = self.undefined_at(end.place) {
+            return format!("calls `{}`, which is not defined", demangled(name.into()));
+        }
         match end.signal {
+            libc::SIGSEGV | libc::SIGBUS if let Some(name) = self.undefined_at(end.address) => {
+                format!("uses `{}`, which is not defined", demangled(name.into()))
+            }
             libc::SIGALRM => format!("no answer after {:?}", self.limits.timeout),
             libc::SIGSEGV if is_overflow(end) => "stack overflow (SIGSEGV)".to_owned(),
             libc::SIGSEGV | libc::SIGBUS => format!("{} at address {:#x}", signal_name(end.signal), end.address),

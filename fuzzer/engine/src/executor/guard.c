@@ -35,6 +35,8 @@
 struct guard_end guard_end;
 volatile uint32_t guard_worn_out;    /* half of the memory is used, or the target was interrupted anywhere: replace the process */
 
+/* What the handler does. A fault in it is handled, too. */
+enum { NOTHING, UNWINDING, UNWOUND };
 static volatile sig_atomic_t in_handler;
 static volatile uint64_t ticked_evaluation;
 static volatile uint32_t ticks, ticks_allowed;
@@ -51,7 +53,7 @@ volatile uint32_t guard_traces_fuel; /* spent fuel is reported with its stack, w
 /* Callers of what is going on, innermost first; `guard_end` is cleared before. A stack that is destroyed can make the unwinder
  * fault: the handler then leaves with the frames that were found until then. */
 static void note_frames(void) {
-  in_handler = 1;
+  in_handler = UNWINDING;
   int n = backtrace(guard_end.frames, MAX_FRAMES);
   guard_end.n_frames = n < 0 ? 0 : (uint32_t)n;
 }
@@ -64,7 +66,7 @@ static void count_frames(void) {
 
 static __attribute__((noreturn)) void leave(void) {
   guard_in_target = 0;
-  in_handler = 0;
+  in_handler = NOTHING;
   sandbox_set_mask(start_mask); /* the target may have blocked signals, also on its way into the C library */
   guard_resume();
 }
@@ -101,12 +103,11 @@ static uint32_t check_memory(void) {
   return used.resident > pages_allowed || used.mapped > mapped_allowed ? GUARD_STOP_MEMORY : 0;
 }
 
-/* What a call through a wild pointer has left: the unwinder finds no caller of an address without code. */
-static void note_return_address(const ucontext_t *context) {
+/* What a call through a wild pointer has left: the unwinder finds no caller of an address without code. On aarch64 it is in a
+ * register. */
+static void note_return_address(void) {
 #if defined(__x86_64__)
-  guard_end.caller = *(const uint64_t *)context->uc_mcontext.gregs[REG_RSP];
-#elif defined(__aarch64__)
-  guard_end.caller = context->uc_mcontext.regs[30];
+  guard_end.caller = *(const uint64_t *)guard_end.stack;
 #endif
 }
 
@@ -117,11 +118,12 @@ static void note_machine_state(const ucontext_t *context) {
 #elif defined(__aarch64__)
   guard_end.place = context->uc_mcontext.pc;
   guard_end.stack = context->uc_mcontext.sp;
+  guard_end.caller = context->uc_mcontext.regs[30];
 #endif
 }
 
 static __attribute__((noreturn)) void end_evaluation(int signal_number, uint32_t stop, uint64_t address, void *context) {
-  in_handler = 1;
+  in_handler = UNWINDING;
   /* The jump may leave the C library in the middle of malloc. Its heap is the target's alone (the fuzzer has an allocator of
    * its own), but later evaluations would meet it, so another process takes over. */
   if (signal_number == SIGALRM) guard_worn_out = 1;
@@ -131,7 +133,7 @@ static __attribute__((noreturn)) void end_evaluation(int signal_number, uint32_t
   guard_end.address = address;
   note_machine_state(context);
   note_frames();
-  note_return_address(context);
+  note_return_address();
   leave();
 }
 
@@ -164,6 +166,11 @@ static void handle_signal(int signal_number, siginfo_t *info, void *context) {
   if (in_handler) {
     if (signal_number == SIGALRM && !overdue()) return; /* a tick while the stack is unwound */
     count_frames(); /* unwinding a broken stack faulted in turn, or has no end */
+    /* The unwinder reads the code at the place, which for the stub of an undefined function faults as well. */
+    if (in_handler == UNWINDING && signal_number != SIGALRM) {
+      in_handler = UNWOUND;
+      note_return_address();
+    }
     leave();
   }
   uint32_t stop = 0;

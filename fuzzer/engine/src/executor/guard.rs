@@ -43,6 +43,12 @@ impl End {
         Self { signal: 0, stop, address: 0, place, stack: 0, caller: 0, n_frames: 0, unused: 0, frames }
     }
 
+    /// The same end in the caller of the place.
+    #[must_use]
+    pub const fn in_caller(self) -> Self {
+        Self { place: self.caller.wrapping_sub(1), n_frames: 0, ..self }
+    }
+
     /// Return addresses, innermost first; the handler's own frames come before those of the target.
     pub fn frames(&self) -> impl Iterator<Item = u64> + '_ {
         self.frames[..self.n_frames as usize].iter().map(|f| *f as u64)

@@ -1,6 +1,9 @@
 //! Names for addresses: function, file and line of the target, function and file of a library.
 
+use core::ops::Range;
 use std::{borrow::Cow, path::Path};
+
+use object::{Object, ObjectSection};
 
 use crate::{
     hash::{StableHash, of_text},
@@ -13,12 +16,16 @@ const THUNK: &str = "__pen_call.";
 /// What the names of the runtime in a target begin with.
 const RUNTIME: [&str; 3] = ["__pen_", "__wrap_", "__sanitizer_cov_"];
 
+/// The section with the code of the runtime (`runtime/pen.c`).
+const RUNTIME_SECTION: &str = "pen_runtime";
+
 /// Bytes of code without a line that are passed over.
 const LINELESS_STRETCH: u64 = 64;
 
 /// The names in one target file, mapped at `base`.
 pub struct Symbols {
     base: u64,
+    runtime: Range<u64>,
     loader: Option<addr2line::Loader>,
 }
 
@@ -26,7 +33,7 @@ impl Symbols {
     /// Of the file at `path`; without its symbols there are offsets only.
     #[must_use]
     pub fn new(path: &Path, base: u64) -> Self {
-        Self { base, loader: addr2line::Loader::new(path).ok() }
+        Self { base, runtime: runtime(path).unwrap_or_default(), loader: addr2line::Loader::new(path).ok() }
     }
 
     /// The address as an offset into the target file, if it lies there.
@@ -59,6 +66,12 @@ impl Symbols {
         }
     }
 
+    /// Is it code of the runtime in the target?
+    #[must_use]
+    pub fn is_of_runtime(&self, offset: u64) -> bool {
+        self.runtime.contains(&offset)
+    }
+
     /// Is it code of the pass that calls a function under test?
     #[must_use]
     pub fn is_thunk(&self, offset: u64) -> bool {
@@ -81,7 +94,8 @@ impl Symbols {
         if !inlined.is_empty() {
             return Some(inlined);
         }
-        let is_ours = self.symbol(offset).is_some_and(|n| RUNTIME.iter().any(|r| n.starts_with(r)));
+        let is_ours =
+            self.is_of_runtime(offset) || self.symbol(offset).is_some_and(|n| RUNTIME.iter().any(|r| n.starts_with(r)));
         Some(if is_ours { Vec::new() } else { vec![self.describe(offset)] })
     }
 
@@ -131,9 +145,17 @@ impl Symbols {
     }
 }
 
+/// Where the runtime's code lies in the file at `path`.
+fn runtime(path: &Path) -> Option<Range<u64>> {
+    let bytes = std::fs::read(path).ok()?;
+    let file = object::File::parse(&*bytes).ok()?;
+    let section = file.section_by_name(RUNTIME_SECTION)?;
+    Some(section.address()..section.address() + section.size())
+}
+
 /// The name in the source of a mangled name; any other name as it is. Without its prefix a name of C would be taken for the
 /// mangled name of a type: `d` for `double`, `i` for `int`.
-fn demangled(name: Cow<'_, str>) -> Cow<'_, str> {
+pub fn demangled(name: Cow<'_, str>) -> Cow<'_, str> {
     // Of C++ and of older Rust; of newer Rust. Some systems put one more underscore before each name.
     let is_mangled = ["_Z", "__Z", "_R", "__R"].iter().any(|prefix| name.starts_with(prefix));
     if is_mangled { addr2line::demangle_auto(name, None) } else { name }

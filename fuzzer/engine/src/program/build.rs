@@ -1,7 +1,7 @@
 //! From source to a linked target file, through a cache: each source is compiled once for the same text, headers and flags.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     fs,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
@@ -14,7 +14,11 @@ use std::{
 use penfuzz_cc::{Compile, Language, is_private_file};
 
 pub use super::compiler::Stop;
-use super::{compiler, kind::absolute};
+use super::{
+    compiler,
+    kind::{absolute, is_archive},
+    undefined,
+};
 use crate::{
     error::{Error, at, failed},
     hash::StableHash,
@@ -92,6 +96,21 @@ fn build_with(recipe: &Recipe, stop: Option<&Stop>) -> Result<PathBuf, Error> {
     link(recipe, &objects, &place)
 }
 
+/// The compiler rejects this source.
+#[derive(Debug, thiserror::Error)]
+#[error("{0} does not compile")]
+struct Rejected(PathBuf);
+
+/// The source that the compiler rejects, if this is the cause of the error.
+#[must_use]
+pub fn rejected(error: &Error) -> Option<&Path> {
+    let cause = std::error::Error::source(error)?.downcast_ref::<Rejected>()?;
+    Some(&cause.0)
+}
+
+/// What is said of a source that the compiler rejects.
+const NOT_COMPILED: &str = "does not compile";
+
 /// Where a build writes, and what ends it early.
 struct Place<'a> {
     cache: PathBuf,
@@ -107,6 +126,9 @@ impl Place<'_> {
     /// Runs the compiler on `source`, with its messages in the directory `temporary`.
     fn run(&self, compile: &Compile, temporary: &Path, source: &Path, what: &str) -> Result<(), Error> {
         compiler::run(compile, &temporary.join("messages"), self.stop).map_err(|e| match e {
+            penfuzz_cc::Error::Compiler { stderr, .. } if what == NOT_COMPILED => {
+                at(source, what).with_detail(stderr).with_source(Rejected(source.to_path_buf()))
+            }
             penfuzz_cc::Error::Compiler { stderr, .. } => at(source, what).with_detail(stderr),
             other => Error::from_source(other),
         })
@@ -176,8 +198,11 @@ fn key(parts: &[&str]) -> String {
     format!("{hash:016x}")
 }
 
-/// Compiles one source, unless it and all it includes are as they were.
+/// Compiles one source, unless it and all it includes are as they were. An archive is linked as it is.
 fn object(source: &Path, flags: &[String], san_cov: bool, place: &Place, known: &Stamps) -> Result<PathBuf, Error> {
+    if is_archive(source) {
+        return Ok(source.to_path_buf());
+    }
     let stem = source.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
     let stem: String = stem.chars().filter(|c| c.is_alphanumeric() || *c == '_').collect();
     let name = format!(
@@ -197,7 +222,7 @@ fn object(source: &Path, flags: &[String], san_cov: bool, place: &Place, known: 
     if is_text(source) {
         compile = compile.flags(["-MD".to_owned(), "-MF".to_owned(), deps.to_string_lossy().into_owned()]);
     }
-    place.run(&compile, temporary.path(), source, "does not compile")?;
+    place.run(&compile, temporary.path(), source, NOT_COMPILED)?;
     let mut files = dependencies(&fs::read_to_string(&deps).unwrap_or_default());
     files.push(source.to_path_buf());
     let text: Vec<String> = files.iter().map(|f| stamp(f)).collect();
@@ -237,14 +262,75 @@ fn link(recipe: &Recipe, objects: &[PathBuf], place: &Place) -> Result<PathBuf, 
     }
     let temporary = place.temporary()?;
     let new = temporary.path().join("out.pen");
-    let mut compile = Compile::new(&new).sources(objects.iter().cloned());
-    if recipe.sources.iter().any(|s| Language::of(s) == Language::Cxx) {
+    let mut compile = Compile::new(&new).sources(objects.iter().cloned()).flag("-Wl,--no-demangle");
+    if recipe.sources.iter().any(|s| Language::of(s) == Language::Cxx || is_archive(s) && has_cxx(s)) {
         compile = compile.language(Language::Cxx);
     }
-    compile.libraries.splice(0..0, recipe.libs.iter().cloned());
-    place.run(&compile, temporary.path(), &recipe.sources[0], "does not link")?;
+    compile.libraries.splice(0..0, libraries(&recipe.libs));
+    if recipe.sources.iter().any(|s| is_archive(s)) {
+        // No symbol of it is needed yet.
+        compile = compile.flag("-Wl,--whole-archive");
+        compile.libraries.insert(0, "-Wl,--no-whole-archive".to_owned());
+    }
+    link_with_stubs(compile, recipe, place, temporary.path())?;
     keep(&new, &linked)?;
     Ok(linked)
+}
+
+/// Does an archive refer to the support library of C++?
+fn has_cxx(archive: &Path) -> bool {
+    const PERSONALITY: &[u8] = b"__gxx_personality_v0";
+    fs::read(archive).is_ok_and(|bytes| bytes.windows(PERSONALITY.len()).any(|w| w == PERSONALITY))
+}
+
+/// Links, with stubs for the symbols that the linker does not find. A linker may not name all of them at once.
+fn link_with_stubs(mut compile: Compile, recipe: &Recipe, place: &Place, temporary: &Path) -> Result<(), Error> {
+    let (stubs, mut names) = (temporary.join("undefined.s"), BTreeSet::new());
+    loop {
+        let Err(error) = place.run(&compile, temporary, &recipe.sources[0], "does not link") else { return Ok(()) };
+        let found = undefined::named_by_linker(error.detail().unwrap_or_default());
+        if found.is_subset(&names) {
+            return Err(error);
+        }
+        if names.is_empty() {
+            compile = compile.source(&stubs);
+        }
+        names.extend(found);
+        fs::write(&stubs, undefined::assembly(&names)).map_err(|e| failed(&stubs, "cannot be written", e))?;
+    }
+}
+
+/// The arguments of the linker for libraries: a shared library that is named by its file, or found in a directory of `-L`, is
+/// found there again when the program is loaded.
+#[must_use]
+pub fn libraries(libs: &[String]) -> Vec<String> {
+    let directories: BTreeSet<_> = libs.iter().filter_map(|lib| directory_of(lib, libs)).collect();
+    let paths = directories.iter().map(|d| format!("-Wl,-rpath,{}", d.display()));
+    libs.iter().map(|lib| with_directory(lib)).chain(paths).collect()
+}
+
+/// The directory in which the loader must look for a library.
+fn directory_of(lib: &str, libs: &[String]) -> Option<PathBuf> {
+    let Some(directory) = lib.strip_prefix("-L") else {
+        let name = Path::new(lib).file_name()?.to_str()?;
+        let is_shared = name.ends_with(".so") || name.contains(".so.");
+        let directory = Path::new(lib).parent().filter(|_| is_shared && is_file(lib))?;
+        return std::path::absolute(directory).ok();
+    };
+    let has = |lib: &String| {
+        lib.strip_prefix("-l").is_some_and(|name| Path::new(directory).join(format!("lib{name}.so")).exists())
+    };
+    libs.iter().any(has).then(|| std::path::absolute(directory).ok())?
+}
+
+/// The name of a file from the root: a library without a name of its own is found by that of its file.
+fn with_directory(lib: &str) -> String {
+    let path = is_file(lib).then(|| std::path::absolute(lib).ok()).flatten();
+    path.map_or_else(|| lib.to_owned(), |path| path.to_string_lossy().into_owned())
+}
+
+fn is_file(lib: &str) -> bool {
+    !lib.starts_with('-') && Path::new(lib).is_file()
 }
 
 #[cfg(test)]
@@ -253,7 +339,28 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::dependencies;
+    use super::{dependencies, libraries};
+
+    #[test]
+    fn the_loader_looks_where_the_linker_found_a_library() {
+        let directory = tempfile::tempdir().unwrap();
+        let here = directory.path().display();
+        for name in ["libone.so", "libtwo.so.2", "libthree.a"] {
+            std::fs::write(directory.path().join(name), "").unwrap();
+        }
+        let words = |libs: &[String]| libraries(libs)[libs.len()..].to_vec();
+        let path = [format!("-Wl,-rpath,{here}")];
+        assert_eq!(words(&[format!("{here}/libone.so")]), path);
+        assert_eq!(words(&[format!("{here}/libtwo.so.2"), format!("{here}/libone.so")]), path);
+        assert_eq!(words(&[format!("-L{here}"), "-lone".to_owned()]), path);
+        for libs in [
+            vec![format!("{here}/libthree.a")],
+            vec!["-lm".to_owned()],
+            vec![format!("-L{here}"), "-lthree".to_owned()],
+        ] {
+            assert_eq!(libraries(&libs), libs);
+        }
+    }
 
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]

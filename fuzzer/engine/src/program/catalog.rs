@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::{
     Function, Target,
+    names::is_of_library,
     select::{Obstacle, obstacle},
 };
 
@@ -18,6 +19,9 @@ pub struct Entry {
     pub signature: String,
     /// Source file of the definition.
     pub file: String,
+    /// The file to give as the target, if it is another one: a library.
+    #[serde(skip)]
+    pub source: Option<String>,
     /// Line of the definition, from 1.
     pub line: u32,
     /// Branches of its sites.
@@ -29,10 +33,11 @@ pub struct Entry {
     pub obstacle: Option<String>,
 }
 
-/// Every defined function, by file and line.
+/// Every defined function, by file and line, without those of the C++ library.
 #[must_use]
 pub fn catalog(target: &Target) -> Vec<Entry> {
-    let mut all: Vec<_> = target.functions.iter().map(|f| entry(target, f)).collect();
+    let own = target.functions.iter().filter(|f| !is_of_library(&f.name, &f.file));
+    let mut all: Vec<_> = own.map(|f| entry(target, f)).collect();
     all.sort_by(|a, b| (&a.file, a.line, &a.symbol).cmp(&(&b.file, b.line, &b.symbol)));
     all
 }
@@ -46,6 +51,7 @@ fn entry(target: &Target, f: &Function) -> Entry {
         symbol: f.symbol.clone(),
         signature: f.signature(),
         file: f.file.clone(),
+        source: None,
         line: f.line,
         branches: target.sites[f.sites.clone()].iter().filter(|s| s.is_conditional()).map(|s| s.n_branches).sum(),
         is_static: f.is_static,

@@ -42,10 +42,16 @@ impl Parameter {
     /// The type of the value: what is pointed to for a pointer, without qualifiers.
     #[must_use]
     pub fn value_type(&self) -> &str {
-        let t = self.type_name.strip_suffix(" *").filter(|_| self.pointer).unwrap_or(&self.type_name);
+        let t = if self.pointer { pointee(&self.type_name).unwrap_or(&self.type_name) } else { &self.type_name };
         let t = t.strip_prefix("const ").unwrap_or(t);
         t.strip_prefix("volatile ").unwrap_or(t)
     }
+}
+
+/// The type that a pointer or a reference is to, by the text of its type.
+#[must_use]
+pub fn pointee(type_name: &str) -> Option<&str> {
+    [" *", " &", " &&"].iter().find_map(|end| type_name.strip_suffix(end))
 }
 
 /// A thunk of the function table: arguments at the first pointer, results go to the second.

@@ -11,13 +11,23 @@ use crate::error::{Error, at, failed};
 /// The forms in which a target may be given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TargetKind {
-    /// C or C++ source, LLVM bitcode or assembly: pen-cc compiles it first.
+    /// C or C++ source, LLVM bitcode or assembly, which pen-cc compiles first; an archive of objects that pen-cc has compiled.
     Source,
     /// An ELF file, expected to be linked by pen-cc.
     Linked,
 }
 
 const SOURCE_EXTENSIONS: [&str; 8] = ["c", "cc", "cpp", "cxx", "c++", "C", "bc", "ll"];
+
+/// How an archive begins.
+const ARCHIVE: [u8; 4] = *b"!<ar";
+
+/// Is it an archive (`libX.a`)?
+#[must_use]
+pub fn is_archive(path: &Path) -> bool {
+    let mut magic = [0u8; 4];
+    File::open(path).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && magic == ARCHIVE
+}
 
 /// The form of a file.
 ///
@@ -34,6 +44,9 @@ pub fn classify(path: &Path) -> Result<TargetKind, Error> {
     let mut magic = [0u8; 4];
     let mut file = File::open(path).map_err(|e| failed(path, "cannot be read", e))?;
     let n = file.read(&mut magic).map_err(|e| failed(path, "cannot be read", e))?;
+    if magic[..n] == ARCHIVE[..n] && n == ARCHIVE.len() {
+        return Ok(TargetKind::Source);
+    }
     if &magic[..n] == b"\x7fELF" {
         return Ok(TargetKind::Linked);
     }

@@ -7,7 +7,9 @@ use penfuzz_cc::abi;
 
 use super::{
     function::{Function, Parameter, kind_of},
+    names::qualified,
     open::{open, tables, uses_environment},
+    undefined::Stubs,
 };
 use crate::error::{Error, at};
 
@@ -90,6 +92,8 @@ pub struct Target {
     pub to_default: Vec<u32>,
     /// `SanCov` guards.
     pub n_guards: usize,
+    /// Stubs for the symbols that nothing defines.
+    pub undefined: Stubs,
     tables: *const abi::Tables,
 }
 
@@ -120,6 +124,8 @@ impl Target {
         }
         // SAFETY: the tables are of our version and live as long as the file is loaded, which is for ever.
         let mut target = unsafe { Reader::new(&*tables).read(path, tables) };
+        target.undefined = Stubs::of(path);
+        target.undefined.protect(target.base());
         let uses_environment = uses_environment(path);
         for f in &mut target.functions {
             f.uses_environment = uses_environment;
@@ -322,6 +328,7 @@ impl Reader<'_> {
             n_branches: self.n_branches,
             to_default: self.cases.iter().map(|c| c.to_default).collect(),
             n_guards: self.n_guards,
+            undefined: Stubs::default(),
             tables,
         }
     }
@@ -387,9 +394,10 @@ impl Reader<'_> {
         };
         // SAFETY: arrays and strings of the loaded file.
         unsafe {
+            let symbol = text(f.symbol);
             Function {
-                name: text(f.name),
-                symbol: text(f.symbol),
+                name: qualified(&text(f.name), &symbol),
+                symbol,
                 file: text(f.file),
                 line: f.line,
                 is_static: f.is_static != 0,

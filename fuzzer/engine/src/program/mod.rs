@@ -7,11 +7,13 @@ pub mod function;
 pub mod harvest;
 pub mod kind;
 pub mod load;
+pub mod names;
 mod open;
 pub mod outside;
 pub mod rounding;
 pub mod select;
 pub mod state;
+pub mod undefined;
 pub mod units;
 
 pub use function::{Function, Parameter};

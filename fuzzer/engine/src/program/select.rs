@@ -1,6 +1,10 @@
 //! Which function to test: by name, or the only one that offers itself.
 
-use super::{Function, Parameter, Target};
+use super::{
+    Function, Parameter, Target,
+    function::pointee,
+    names::{is_name_of, is_of_library},
+};
 use crate::error::{Error, at};
 
 /// Finds the function under test and checks that it can be called.
@@ -18,7 +22,12 @@ pub fn select(target: &Target, name: Option<&str>) -> Result<usize, Error> {
 }
 
 fn by_name(target: &Target, name: &str) -> Result<usize, Error> {
-    let mut found = matching(target, |f| f.name == name || f.symbol == name || f.signature() == name);
+    let mut found = matching(target, |f| is_name_of(name, &f.name) || f.symbol == name || f.signature() == name);
+    let whole: Vec<usize> = found.iter().copied().filter(|f| target.functions[*f].name == name).collect();
+    if whole.len() == 1 {
+        // Others have the name within a scope.
+        found = whole;
+    }
     if found.is_empty() {
         found = matching(target, |f| is_in_file(f, name));
     }
@@ -38,9 +47,14 @@ fn by_name(target: &Target, name: &str) -> Result<usize, Error> {
 
 /// Does `name` have the form `file.c:function` and mean this function? The file may have directories, as many as are needed.
 fn is_in_file(f: &Function, name: &str) -> bool {
-    let Some((file, function)) = name.rsplit_once(':') else { return false };
+    // `::` is a part of the name.
+    let is_single = |at: &usize| !name[..*at].ends_with(':') && !name[at + 1..].starts_with(':');
+    let Some(colon) = name.match_indices(':').map(|(at, _)| at).filter(is_single).last() else { return false };
+    let (file, function) = (&name[..colon], &name[colon + 1..]);
     let is_end = |rest: &str| rest.is_empty() || rest.ends_with('/');
-    !file.is_empty() && (f.name == function || f.symbol == function) && f.file.strip_suffix(file).is_some_and(is_end)
+    !file.is_empty()
+        && (is_name_of(function, &f.name) || f.symbol == function)
+        && f.file.strip_suffix(file).is_some_and(is_end)
 }
 
 /// A name by which [`select`] finds this function again: its symbol, with its file where others have the same symbol.
@@ -60,7 +74,7 @@ fn only_one(target: &Target) -> Result<usize, Error> {
     if let Some(harness) = target.functions.iter().position(Function::is_harness) {
         return Ok(harness);
     }
-    let public = matching(target, |f| !f.is_static && f.name != "main");
+    let public = matching(target, |f| !f.is_static && f.name != "main" && !is_of_library(&f.name, &f.file));
     let testable: Vec<usize> = public.iter().copied().filter(|i| target.functions[*i].entry().is_some()).collect();
     match (&testable[..], &public[..]) {
         ([one], _) | ([], [one]) => Ok(*one),
@@ -104,8 +118,8 @@ fn listing(target: &Target, which: &[usize], symbols: bool) -> String {
 }
 
 fn unknown(target: &Target, name: &str) -> Error {
-    let mut near: Vec<(f64, &str)> =
-        target.functions.iter().map(|f| (likeness(&f.name, name), f.name.as_str())).collect();
+    let own = target.functions.iter().filter(|f| !is_of_library(&f.name, &f.file));
+    let mut near: Vec<(f64, &str)> = own.map(|f| (likeness(&f.name, name), f.name.as_str())).collect();
     near.sort_by(|a, b| b.0.total_cmp(&a.0));
     near.dedup_by(|a, b| a.1 == b.1);
     let names: Vec<&str> = near.iter().filter(|(score, _)| *score > 0.6).take(3).map(|(_, n)| *n).collect();
@@ -175,7 +189,7 @@ fn only_outputs(f: &Function) -> String {
 /// Why a type is not supported, by its text in C.
 fn unsupported(p: &Parameter) -> &'static str {
     let text = p.type_name.as_str();
-    let pointee = text.strip_suffix(" *");
+    let pointee = pointee(text);
     match pointee {
         _ if text == "..." => "the number of arguments is not fixed",
         _ if text.contains("without debug information") => "compile with -g",

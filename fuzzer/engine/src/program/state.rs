@@ -66,7 +66,8 @@ impl SharedState {
         let mut reached = Reached::default();
         reached.follow(function.record);
         let mut me = Self::default();
-        me.is_whole_file = has_any(&target.path, &reached.unknown);
+        let (_, unknown) = split(target, reached.unknown);
+        me.is_whole_file = has_any(&target.path, &unknown);
         let mut ranges = BTreeSet::new();
         let mut has_thread_local = false;
         for variable in &reached.variables {
@@ -208,6 +209,24 @@ fn described(v: &abi::Variable) -> Variable {
     // SAFETY: strings of the loaded file.
     let text = |p: *const c_char| unsafe { CStr::from_ptr(p) }.to_string_lossy().into_owned();
     Variable { file: text(v.file), line: v.line, name: text(v.name), size: v.size }
+}
+
+/// The symbols that a `function` of the target can reach and nothing defines, in alphabetical order. There are stubs for them.
+#[must_use]
+pub fn undefined(target: &Target, function: &Function) -> Vec<String> {
+    let mut reached = Reached::default();
+    if !target.undefined.is_empty() {
+        reached.follow(function.record);
+    }
+    split(target, reached.unknown).0
+}
+
+/// The names of stubs, and the others.
+fn split(target: &Target, names: BTreeSet<Vec<u8>>) -> (Vec<String>, BTreeSet<Vec<u8>>) {
+    let stubs = target.undefined.names();
+    let (found, others): (BTreeSet<_>, _) =
+        names.into_iter().partition(|n| str::from_utf8(n).is_ok_and(|n| stubs.contains(n)));
+    (found.iter().map(|n| String::from_utf8_lossy(n).into_owned()).collect(), others)
 }
 
 /// Does the file define one of these symbols?

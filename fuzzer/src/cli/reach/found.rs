@@ -8,11 +8,14 @@ use penfuzz_app::{
     output::atomic,
     reach::{Answer, Query, spec::Names},
     replay::session::ReplaySession,
-    report::{Arg, Branches, End, Report, SCHEMA, Test, c_text, literal, needed::Needed, unit_test},
+    report::{
+        Arg, Branches, End, Report, SCHEMA, Test, c_text, linked::Recorded, literal, needed::Needed, unit_test,
+    },
 };
 use penfuzz_engine::{
     error::{Error, failed},
     goals::Path as Goal,
+    program::state,
     saturation::Goals,
 };
 use penfuzz_mutators::view::Kind;
@@ -213,13 +216,15 @@ fn report(args: &Args, linked: &Linked, session: &ReplaySession, answer: &Answer
         ..Test::default()
     });
     let needed = Needed::by(&session.evaluator);
+    let libs = [args.target.libs.clone(), linked.libs.clone()].concat();
+    let made_of = Recorded { compilations: linked.compilations.clone(), libs }.for_tests(&linked.file, &linked.sources);
     Ok(Report {
         schema: SCHEMA,
         target: args.target.path()?.display().to_string(),
         sources: needed.sources(&linked.sources),
-        compilations: needed.compilations(&linked.compilations),
+        compilations: needed.compilations(&made_of.compilations),
         flags: args.target.flags(),
-        libs: [args.target.libs.clone(), linked.libs.clone()].concat(),
+        libs: made_of.libs,
         function: function.name.clone(),
         signature: signature(function),
         seed: args.seed,
@@ -243,6 +248,7 @@ fn report(args: &Args, linked: &Linked, session: &ReplaySession, answer: &Answer
         hangs: Vec::new(),
         long: Vec::new(),
         not_followed: Vec::new(),
+        undefined: state::undefined(session.evaluator.target(), function),
     })
 }
 

@@ -165,7 +165,7 @@ pub fn c_type(kind: &str, type_name: &str) -> Option<&'static str> {
         "u64" => "uint64_t",
         "bool" => "_Bool",
         "void" => "void",
-        _ if type_name.trim_end().ends_with('*') => "void *",
+        _ if type_name.trim_end().ends_with(['*', '&']) => "void *",
         _ => return None,
     })
 }
