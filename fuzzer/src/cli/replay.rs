@@ -1,4 +1,4 @@
-//! `penfuzz replay TARGET INPUT...`: runs inputs and prints what they do.
+//! `penfuzz replay TARGET INPUT...`, `penfuzz replay DIR/crashes/INPUT...`: runs inputs and prints what they do.
 
 use std::{
     path::{Path, PathBuf},
@@ -8,26 +8,35 @@ use std::{
 
 use penfuzz_app::{
     campaign::outcome::{arguments, outcome_text},
+    corpus::directory,
     errln,
     files::foreign,
     outln,
+    output::{destination::Unusable, trust::Trusted},
     reach::{self, spec::Names},
-    replay::long_input::{self, Answer},
+    replay::{
+        long_input::{self, Answer},
+        session,
+    },
     report::literal,
 };
 use penfuzz_engine::{
-    error::{Error, failed},
+    error::{Error, at, failed},
     executor::{
         Evaluator,
-        evaluator::{DEFAULT_FUEL, Limits, RunStatus},
+        evaluator::{Limits, RunStatus},
         sandbox::Sandbox,
     },
-    program::{Target, select},
+    program::{Rounding, Target, select},
     saturation::{Goals, Scope, ScopeKind},
 };
 use penfuzz_mutators::view::Kind;
 
-use super::{Outcome, choices, fuzz::TargetArgs, values};
+use super::{
+    Outcome, choices,
+    fuzz::TargetArgs,
+    values::{self, TrustArgs},
+};
 
 /// Arguments.
 #[derive(Debug, clap::Args)]
@@ -35,9 +44,12 @@ pub struct Args {
     #[command(flatten)]
     target: TargetArgs,
 
-    /// Input files: raw bytes of the arguments, as in queue/, crashes/ and hangs/.
-    #[arg(required = true, value_name = "INPUT")]
+    /// Input files: raw bytes of the arguments, as in queue/, crashes/ and hangs/. Those of a campaign need no TARGET.
+    #[arg(value_name = "INPUT")]
     inputs: Vec<PathBuf>,
+
+    #[command(flatten)]
+    trust: TrustArgs,
 
     #[command(flatten)]
     limits: LimitArgs,
@@ -54,45 +66,103 @@ pub struct Args {
 /// Limits of one evaluation; shared by the commands that run an input.
 #[derive(Debug, clap::Args)]
 pub struct LimitArgs {
-    /// Time limit of one evaluation.
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = values::duration)]
-    timeout: Duration,
+    /// Time limit of one evaluation [default: that of the campaign, or 1s].
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    timeout: Option<Duration>,
 
-    /// Limit of loop iterations and calls in one evaluation.
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_FUEL, value_parser = clap::value_parser!(i64).range(1..))]
-    fuel: i64,
+    /// Limit of loop iterations and calls in one evaluation [default: that of the campaign, or 1048576].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..))]
+    fuel: Option<i64>,
 
-    /// Memory limit of the target (512M, 2G).
-    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = values::memory)]
-    memory_limit: u64,
+    /// Memory limit of the target (512M, 2G) [default: that of the campaign, or 1G].
+    #[arg(long, value_name = "SIZE", value_parser = values::memory)]
+    memory_limit: Option<u64>,
 }
 
 impl LimitArgs {
     /// The limits for the evaluator.
     pub fn limits(&self) -> Limits {
-        Limits { timeout: self.timeout, fuel: self.fuel, memory: self.memory_limit }
+        self.limits_or(Limits::default())
+    }
+
+    /// The same; what is not given is that of `others`.
+    fn limits_or(&self, others: Limits) -> Limits {
+        Limits {
+            timeout: self.timeout.unwrap_or(others.timeout),
+            fuel: self.fuel.unwrap_or(others.fuel),
+            memory: self.memory_limit.unwrap_or(others.memory),
+        }
+    }
+}
+
+/// What is run again.
+struct Subject {
+    /// What messages call the target.
+    name: PathBuf,
+    file: PathBuf,
+    function: Option<String>,
+    rounding: Rounding,
+    limits: Limits,
+    inputs: Vec<PathBuf>,
+}
+
+impl Subject {
+    fn new(args: &Args) -> Result<Self, Error> {
+        let target = args.target.path()?;
+        if let Some(dir) = directory::campaign_of(target) {
+            return Self::of_campaign(args, target, &dir);
+        }
+        if args.inputs.is_empty() {
+            let why = format!("{} is no input of a campaign; give TARGET first, then each INPUT", target.display());
+            return Err(Error::from_source(Unusable(why)));
+        }
+        Ok(Self {
+            name: target.clone(),
+            file: args.target.link(Goals::Branches)?.file,
+            function: args.target.function.clone(),
+            rounding: args.target.rounding,
+            limits: args.limits.limits(),
+            inputs: args.inputs.clone(),
+        })
+    }
+
+    /// The campaign in `dir`, to which the `first` input belongs, has the target.
+    fn of_campaign(args: &Args, first: &Path, dir: &Path) -> Result<Self, Error> {
+        if let Some(other) = args.inputs.iter().find(|input| directory::campaign_of(input).as_deref() != Some(dir)) {
+            return Err(at(other, format!("is no input of the campaign in {}", dir.display())));
+        }
+        let campaign = Trusted::read(dir, args.trust.trust)?;
+        let manifest = campaign.manifest();
+        Ok(Self {
+            name: PathBuf::from(&manifest.target),
+            file: session::link_again(&campaign)?,
+            function: Some(args.target.function.clone().unwrap_or_else(|| manifest.symbol.clone())),
+            rounding: manifest.rounding,
+            limits: args.limits.limits_or(manifest.limits()),
+            inputs: [&[first.to_path_buf()], &args.inputs[..]].concat(),
+        })
     }
 }
 
 /// Replays each input.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
-    let linked = args.target.link(Goals::Branches)?;
+    let subject = Subject::new(args)?;
     let mut hold = Sandbox::before_loading();
-    let target = Target::load(&linked.file)?.named(args.target.path()?);
+    let target = Target::load(&subject.file)?.named(&subject.name);
     hold.loaded();
-    let target = Rc::new(if args.target.rounding.is_nearest() { target } else { target.with_rounding() });
-    let function = select::select(&target, args.target.function.as_deref())?;
+    let target = Rc::new(if subject.rounding.is_nearest() { target } else { target.with_rounding() });
+    let function = select::select(&target, subject.function.as_deref())?;
     let scope = Scope::new(&target, function, args.scope, Goals::Branches);
-    let mut evaluator = Evaluator::new(Rc::clone(&target), function, args.limits.limits())?;
+    let mut evaluator = Evaluator::new(Rc::clone(&target), function, subject.limits)?;
     // As in the campaign; without a filter the target shows what it does.
     let _ = hold.install();
     let mut outcome = Outcome::Fine;
-    for path in &args.inputs {
+    for path in &subject.inputs {
         hold.come_back();
         let bytes = foreign::read(path, foreign::LONGEST_INPUT).map_err(|e| failed(path, "cannot be read", e))?;
         outln!("{}", path.display());
         warn_of_mode(&evaluator, path, &bytes);
-        if replay(&mut evaluator, &scope, &bytes, args.path, args.limits.timeout) == RunStatus::Faulted {
+        if replay(&mut evaluator, &scope, &bytes, args.path, subject.limits.timeout) == RunStatus::Faulted {
             outcome = Outcome::Found;
         }
     }

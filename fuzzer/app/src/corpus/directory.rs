@@ -9,13 +9,27 @@ use penfuzz_engine::error::{Error, at, failed};
 
 use crate::{
     files::{foreign, inputs::InputReader},
-    output::store::{self, SavedState},
+    output::{
+        manifest,
+        store::{self, SavedState},
+    },
 };
 
 /// Inputs that return lie here.
 pub const KEPT: [&str; 2] = ["queue", "pending"];
 /// Inputs that do not lie here.
 pub const FAILING: [&str; 2] = ["crashes", "hangs"];
+
+/// The directory of the campaign or farm that an input belongs to; `None` for an input that does not lie in one.
+#[must_use]
+pub fn campaign_of(input: &Path) -> Option<PathBuf> {
+    let input = std::path::absolute(input).ok()?;
+    let folder = input.parent()?;
+    let is_of_inputs = folder.file_name().is_some_and(|f| KEPT.iter().chain(&FAILING).any(|known| f == *known));
+    // That of the campaign, or of a client in a farm.
+    let mut above = folder.ancestors().skip(1).take(if is_of_inputs { 2 } else { 0 });
+    above.find(|dir| dir.join(manifest::FILE).is_file()).map(Path::to_path_buf)
+}
 
 /// One input.
 #[derive(Debug, Clone, PartialEq, Eq)]

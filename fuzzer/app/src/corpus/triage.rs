@@ -3,18 +3,18 @@
 //! The faults in the state of a client are taken as they are. Inputs without one (of another fuzzer, or of a state that was
 //! lost), and faults without a stack, are run again.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use penfuzz_engine::{
     error::Error,
-    executor::{Fault, FaultKind, evaluator::Limits},
+    executor::{Fault, FaultKind},
 };
 use serde::Serialize;
 
 use super::directory::{self, Client, FAILING, Input};
 use crate::{
     campaign::outcome::arguments,
-    output::{manifest::Manifest, trust::Trusted},
+    output::trust::Trusted,
     replay::session::ReplaySession,
     report::{Arg, format::shell_word},
 };
@@ -104,7 +104,7 @@ pub fn run(dir: &Path, is_trusted: bool) -> Result<Triage, Error> {
         if let (Some(session), Some(input)) = (&session, found) {
             place.args = arguments(session.evaluator.function(), &input.bytes);
         }
-        place.replay = replay(manifest, &dir.join(&place.file));
+        place.replay = replay(&dir.join(&place.file), is_trusted);
     }
     triage.places.sort_by(|a, b| a.kind.cmp(b.kind).then(time_of(a).total_cmp(&time_of(b))));
     Ok(triage)
@@ -190,36 +190,8 @@ fn add(places: &mut Vec<FaultGroup>, input: &Input, fault: Fault) {
     }
 }
 
-/// The command line that runs `input` again, for a shell.
-fn replay(manifest: &Manifest, input: &Path) -> String {
-    let target = manifest.sources.first().unwrap_or(&manifest.linked);
-    let text = |p: &PathBuf| p.to_string_lossy().into_owned();
-    let mut words = vec!["penfuzz".to_owned(), "replay".to_owned()];
-    let mut option = |name: &str, value: &str| words.push(format!("{name}={value}"));
-    option("--function", &manifest.symbol);
-    for source in manifest.sources.iter().skip(1) {
-        option("--with", &text(source));
-    }
-    let of_rounding = manifest.rounding.flag();
-    for flag in manifest.flags.iter().filter(|f| Some(*f) != of_rounding.as_ref()) {
-        option("--cflag", flag);
-    }
-    for lib in &manifest.libs {
-        option("--lib", lib);
-    }
-    if !manifest.rounding.is_nearest() {
-        option("--rounding", manifest.rounding.name());
-    }
-    let (limits, default) = (manifest.limits(), Limits::default());
-    if limits.timeout != default.timeout {
-        option("--timeout", &format!("{}s", limits.timeout.as_secs_f64()));
-    }
-    if limits.fuel != default.fuel {
-        option("--fuel", &limits.fuel.to_string());
-    }
-    if limits.memory != default.memory {
-        option("--memory-limit", &limits.memory.to_string());
-    }
-    words.extend([text(target), input.to_string_lossy().into_owned()]);
-    words.iter().map(|w| shell_word(w)).collect::<Vec<_>>().join(" ")
+/// The command line that runs `input` again, for a shell: the campaign of an input has its target.
+fn replay(input: &Path, is_trusted: bool) -> String {
+    let trust = if is_trusted { "--trust " } else { "" };
+    format!("penfuzz replay {trust}{}", shell_word(&input.to_string_lossy()))
 }

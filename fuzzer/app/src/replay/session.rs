@@ -114,14 +114,7 @@ impl ReplaySession {
         if manifest.is_linked() {
             return Self::load(&manifest.linked, subject).map(|session| session.allowing(&manifest.allow));
         }
-        let recipe = Recipe {
-            sources: manifest.sources.clone(),
-            flags: manifest.flags.clone(),
-            libs: manifest.libs.clone(),
-            san_cov: false,
-            exceptions: manifest.goals.are_exceptions(),
-        };
-        Self::load(&build(&recipe)?, subject).map(|session| session.allowing(&manifest.allow))
+        Self::load(&build(&recipe(manifest))?, subject).map(|session| session.allowing(&manifest.allow))
     }
 
     fn allowing(mut self, allowed: &[Allow]) -> Self {
@@ -252,6 +245,33 @@ impl ReplaySession {
     #[must_use]
     pub fn timeout(&self) -> Duration {
         self.timeout
+    }
+}
+
+/// The file of a campaign's target, linked again from its sources as they are now. When these are gone, the file that the campaign
+/// has loaded.
+///
+/// # Errors
+/// When the sources do not compile, or there is neither a source nor the file.
+pub fn link_again(campaign: &Trusted) -> Result<PathBuf, Error> {
+    let manifest = campaign.manifest();
+    if manifest.sources.iter().all(|source| source.exists()) && !manifest.sources.is_empty() {
+        return build(&recipe(manifest));
+    }
+    if manifest.is_linked() && manifest.linked.exists() {
+        return Ok(manifest.linked.clone());
+    }
+    Err(at(&manifest.linked, "is the target of this campaign and is gone; link it again with pen-cc"))
+}
+
+/// How the target of a campaign is built.
+fn recipe(manifest: &Manifest) -> Recipe {
+    Recipe {
+        sources: manifest.sources.clone(),
+        flags: manifest.flags.clone(),
+        libs: manifest.libs.clone(),
+        san_cov: false,
+        exceptions: manifest.goals.are_exceptions(),
     }
 }
 
