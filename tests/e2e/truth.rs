@@ -4,6 +4,8 @@
 
 #[path = "truth/arguments.rs"]
 mod arguments;
+#[path = "truth/builds.rs"]
+mod builds;
 #[path = "truth/ci.rs"]
 mod ci;
 #[path = "truth/conditions.rs"]

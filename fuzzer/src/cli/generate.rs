@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use penfuzz_app::{files::foreign, outln, output::atomic, suite};
+use penfuzz_app::{errln, files::foreign, outln, output::atomic, suite};
 use penfuzz_engine::error::{Error, at, failed};
 
 use super::Outcome;
@@ -10,7 +10,8 @@ use super::Outcome;
 /// Arguments.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Recipe: a suite without targets, with a [generate] table that selects the functions.
+    /// Recipe: a suite without targets, with a [generate] table that selects the functions. Or the compile_commands.json of a
+    /// build, or a library (.a, .so) or program that pen-cc has built: all functions that can be tested.
     recipe: PathBuf,
 
     /// Suite file to write [default: suite.toml beside the recipe].
@@ -25,6 +26,11 @@ pub struct Args {
 /// Generates or checks the suite.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let made = suite::generate(&args.recipe)?;
+    for (file, messages) in &made.rejected {
+        let first =
+            messages.lines().find(|line| line.contains("error")).or(messages.lines().next()).unwrap_or_default();
+        errln!("penfuzz: {} does not compile and is left out: {first}", file.display());
+    }
     let output = args.output.clone().unwrap_or_else(|| args.recipe.with_file_name("suite.toml"));
     if args.check {
         let there = foreign::read_text(&output).map_err(|e| failed(&output, "cannot be read", e))?;

@@ -23,6 +23,7 @@ fn suite() -> Suite {
             file: "clamp.c".to_owned(),
             function: "clamp".to_owned(),
             flags: vec!["-DX=a b".to_owned()],
+            is_static: false,
             rounding: None,
             paper: None,
         }],

@@ -16,6 +16,7 @@
 //! file = "s_tanh.c"
 //! function = "tanh"
 //! flags = ["-DEXTRA"]             # besides those of [build]
+//! static = true                   # optional: other files cannot call it
 //! rounding = "all"                # optional, as the option --rounding
 //! paper = { branches = 12, seconds = 0.7, rand = 33.3, afl = 100.0, coverme = 100.0 }
 //! ```
@@ -98,6 +99,9 @@ pub struct TargetSpec {
     /// Compiler flags besides those of the suite.
     #[serde(default)]
     pub flags: Vec<String>,
+    /// Other files cannot call it; its name may begin with its file: `file.c:function`.
+    #[serde(default, rename = "static")]
+    pub is_static: bool,
     /// Rounding modes in which it is called, unless the command line sets them.
     #[serde(default)]
     pub rounding: Option<Rounding>,

@@ -5,33 +5,44 @@
 //! ```toml
 //! [generate]
 //! files = ["src/math/*.c", "!src/math/test_*.c"] # whose functions; relative to the sources; ! takes files out again
+//! compile_commands = "compile_commands.json"     # or those of a build; with the flags of each; relative to the recipe
 //! functions = ["gsl_sf_*"]                       # of these names [default: all]
 //! min_branches = 2                               # and with so many branches at least [default: 2]
+//! static = true                                  # static functions, too [default: false]
 //!
 //! [[generate.without]]
 //! function = "*_array"                           # but not of these names
 //! reason = "writes an array"
 //! ```
-//! Static functions, and those with a parameter that cannot be generated, never become targets. All files are compiled
-//! and linked into one target file, whose function table is read. The suite is the recipe's own text without these
+//! Functions with a parameter that cannot be generated never become targets. All files that compile are linked into one target
+//! file, whose function table is read; what they do not define matters only to the functions that need it. The suite is the recipe's own text without these
 //! tables, then one target per function, then what was left out and why.
+//!
+//! In place of a recipe there may be a `compile_commands.json`, or a library or program that pen-cc has built ([`bare`]).
+
+mod bare;
+mod choice;
+mod commands;
+mod text;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fmt::Write,
     path::{Path, PathBuf},
 };
 
-use penfuzz_engine::program::{
-    Target,
-    build::Recipe,
-    catalog::{Entry, catalog},
+use penfuzz_engine::{
+    error::Error,
+    program::{
+        Target,
+        build::{self, Recipe},
+        catalog::{Entry, catalog},
+        kind::{TargetKind, classify, is_archive},
+    },
 };
 
 use super::{
-    config::{Suite, is_directory_name, provide},
+    config::{Suite, provide},
     files::find,
-    recipe::Generate,
 };
 use crate::{
     context::{Context, Result, bail},
@@ -48,15 +59,27 @@ pub struct Generated {
     pub targets: usize,
     /// Why functions were left out, and which (or how many), by reason.
     pub left_out: BTreeMap<String, String>,
+    /// Files that do not compile, and the compiler's messages.
+    pub rejected: Vec<(PathBuf, String)>,
 }
 
-/// Follows a recipe: fetches the sources if they are missing, compiles them, and selects from the functions in them.
+/// Follows a recipe, or makes one for what a build has left: fetches the sources if they are missing, compiles them, and selects
+/// from the functions in them.
 ///
 /// # Errors
-/// The recipe cannot be read or is contradictory, or the sources cannot be fetched, compiled or linked.
+/// The recipe cannot be read or is contradictory, or the sources cannot be fetched, none of them compiles, or they cannot be linked.
 pub fn generate(path: &Path) -> Result<Generated> {
-    let text = foreign::read_text(path).context(|| format!("cannot read the recipe {}", path.display()))?;
-    let mut suite: Suite = toml::from_str(&text).context(|| format!("{} is not a recipe", path.display()))?;
+    match bare::recipe(path)? {
+        Some(text) => follow(path, &text),
+        None => {
+            let text = foreign::read_text(path).context(|| format!("cannot read the recipe {}", path.display()))?;
+            follow(path, &text)
+        }
+    }
+}
+
+fn follow(path: &Path, text: &str) -> Result<Generated> {
+    let mut suite: Suite = toml::from_str(text).context(|| format!("{} is not a recipe", path.display()))?;
     let Some(rules) = suite.generate.take() else {
         bail!("{}: a recipe needs a [generate] table with `files`", path.display());
     };
@@ -64,161 +87,82 @@ pub fn generate(path: &Path) -> Result<Generated> {
         bail!("{}: a recipe must have no [[target]]; they are generated", path.display());
     }
     provide(&mut suite, path)?;
-    let files = find(&suite.sources, &rules.files, path, "files")?;
-    let entries = functions_of(&suite, &files)?;
-    let chosen = choose(&suite.sources, &rules, entries).context(|| path.display().to_string())?;
-    Ok(Generated { text: written(&text, path, &chosen), targets: chosen.targets.len(), left_out: chosen.left_out() })
+    let mut files = find(&suite.sources, &rules.files, path, "files")?;
+    let mut flags = Vec::new();
+    if let Some(commands) = &rules.compile_commands {
+        let compiled = commands::read(&path.parent().unwrap_or(Path::new("")).join(commands))?;
+        flags = commands::flags(&compiled, &suite.with_sources(suite.build.flags.iter()));
+        files.extend(compiled.into_iter().map(|c| PathBuf::from(c.source)));
+    }
+    if files.is_empty() {
+        bail!("{}: [generate] needs `files` or `compile_commands`", path.display());
+    }
+    let (entries, rejected) = functions_of(&suite, &files, &flags)?;
+    let chosen = choice::choose(&suite.sources, &rules, entries).context(|| path.display().to_string())?;
+    let mut left_out = chosen.left_out();
+    let names: Vec<_> = rejected.iter().map(|(file, _)| choice::relative(&suite.sources, file)).collect();
+    if !names.is_empty() {
+        left_out.insert("in a file that does not compile".to_owned(), names.join(", "));
+    }
+    let flags = commands::portable(&suite.sources, &flags);
+    let text = text::written(text, path, &chosen.targets, &flags, &left_out);
+    Ok(Generated { text, targets: chosen.targets.len(), left_out, rejected })
 }
 
-/// The function table of all the files in one.
-fn functions_of(suite: &Suite, files: &[PathBuf]) -> Result<Vec<Entry>> {
-    let sources: BTreeSet<_> = files.iter().chain(&suite.support_files).cloned().collect();
-    let flags = suite.with_sources(suite.build.flags.iter());
-    let linked = build(&Recipe {
+/// Functions of a target, and the files that do not compile.
+type Functions = (Vec<Entry>, Vec<(PathBuf, String)>);
+
+/// The function table of all the files in one, as far as they compile.
+fn functions_of(suite: &Suite, files: &[PathBuf], flags: &[String]) -> Result<Functions> {
+    if let [library] = files
+        && (is_archive(library) || classify(library)? == TargetKind::Linked)
+    {
+        return functions_of_library(suite, library);
+    }
+    let real = |f: &PathBuf| f.canonicalize().unwrap_or_else(|_| f.clone());
+    let sources: BTreeSet<_> = files.iter().chain(&suite.support_files).map(real).collect();
+    let mut recipe = Recipe {
         sources: sources.into_iter().collect(),
-        flags,
-        libs: suite.build.libs.clone(),
+        flags: [suite.with_sources(suite.build.flags.iter()), flags.to_vec()].concat(),
+        // Several programs of one project have a `main` each.
+        libs: [&["-Wl,-z,muldefs".to_owned()], &suite.build.libs[..]].concat(),
         san_cov: false,
         exceptions: false,
-    })?;
+    };
+    let mut rejected = Vec::new();
+    let linked = loop {
+        let error: Error = match build(&recipe) {
+            Ok(linked) => break linked,
+            Err(error) => error,
+        };
+        let Some(file) = build::rejected(&error).map(Path::to_path_buf) else { return Err(error) };
+        recipe.sources.retain(|source| !is_same(source, &file));
+        if recipe.sources.is_empty() {
+            return Err(error);
+        }
+        rejected.push((file, error.detail().unwrap_or_default().to_owned()));
+    };
     let own: BTreeSet<_> = files.iter().filter_map(|f| f.canonicalize().ok()).collect();
-    let all = catalog(&Target::load(&linked)?);
-    Ok(all.into_iter().filter(|e| Path::new(&e.file).canonicalize().is_ok_and(|f| own.contains(&f))).collect())
+    let mut all = catalog(&Target::load(&linked)?);
+    all.retain(|e| Path::new(&e.file).canonicalize().is_ok_and(|f| own.contains(&f)));
+    Ok((all, rejected))
 }
 
-/// One function that became a target.
-#[derive(Debug)]
-struct Chosen {
-    name: String,
-    file: String,
-    function: String,
+/// The function table of what pen-cc has built: the library is the file of each function.
+fn functions_of_library(suite: &Suite, library: &Path) -> Result<Functions> {
+    let sources = vec![library.to_path_buf()];
+    let linked = if is_archive(library) {
+        build(&Recipe { sources, libs: suite.build.libs.clone(), ..Recipe::default() })?
+    } else {
+        library.to_path_buf()
+    };
+    let mut all = catalog(&Target::load(&linked)?);
+    all.iter_mut().for_each(|e| e.source = Some(library.to_string_lossy().into_owned()));
+    Ok((all, Vec::new()))
 }
 
-/// The functions that became targets, and those that did not by reason.
-#[derive(Debug, Default)]
-struct Choice {
-    targets: Vec<Chosen>,
-    few_branches: usize,
-    is_static: usize,
-    other_names: usize,
-    by_reason: BTreeMap<String, BTreeSet<String>>,
-}
-
-impl Choice {
-    fn left_out(&self) -> BTreeMap<String, String> {
-        let names = |all: &BTreeSet<String>| all.iter().cloned().collect::<Vec<_>>().join(", ");
-        let mut out: BTreeMap<_, _> = self.by_reason.iter().map(|(why, all)| (why.clone(), names(all))).collect();
-        for (why, n) in [
-            ("static", self.is_static),
-            ("too few branches", self.few_branches),
-            ("of another name than `functions`", self.other_names),
-        ] {
-            if n > 0 {
-                out.insert(why.to_owned(), n.to_string());
-            }
-        }
-        out
-    }
-}
-
-fn patterns<'a>(texts: impl Iterator<Item = &'a String>) -> Result<Vec<glob::Pattern>> {
-    texts.map(|t| glob::Pattern::new(t).context(|| format!("pattern {t:?} is malformed"))).collect()
-}
-
-fn choose(sources: &Path, rules: &Generate, entries: Vec<Entry>) -> Result<Choice> {
-    let wanted = patterns(rules.functions.iter())?;
-    let unwanted = patterns(rules.without.iter().map(|w| &w.function))?;
-    let mut used = vec![false; unwanted.len()];
-    let mut choice = Choice::default();
-    for e in entries.into_iter().filter(|e| e.name != "main") {
-        let by_hand = unwanted.iter().position(|p| p.matches(&e.name));
-        if e.is_static {
-            choice.is_static += 1;
-        } else if !wanted.is_empty() && !wanted.iter().any(|p| p.matches(&e.name)) {
-            choice.other_names += 1;
-        } else if e.branches < rules.min_branches {
-            choice.few_branches += 1;
-        } else if let Some(i) = by_hand {
-            used[i] = true;
-            choice.by_reason.entry(rules.without[i].reason.clone()).or_default().insert(e.name);
-        } else if let Some(why) = e.obstacle {
-            choice.by_reason.entry(why).or_default().insert(e.name);
-        } else {
-            choice.targets.push(target(sources, e));
-        }
-    }
-    if let Some(i) = used.iter().position(|u| !u) {
-        let pattern = &rules.without[i].function;
-        bail!("`without` {pattern:?} leaves out no function that would be a target; correct or delete it");
-    }
-    by_symbol_where_needed(&mut choice.targets);
-    if choice.targets.is_empty() {
-        bail!("no function becomes a target; `penfuzz functions FILE` lists those of a file");
-    }
-    Ok(choice)
-}
-
-fn target(sources: &Path, e: Entry) -> Chosen {
-    let (file, root) = (PathBuf::from(&e.file), sources.canonicalize().unwrap_or_else(|_| sources.to_path_buf()));
-    let file = file.canonicalize().unwrap_or(file);
-    let file = file.strip_prefix(&root).unwrap_or(&file).to_string_lossy().into_owned();
-    // C++ overloads share their name, and the characters of a template's name cannot name a directory.
-    Chosen { name: if is_directory_name(&e.name) { e.name } else { e.symbol.clone() }, file, function: e.symbol }
-}
-
-/// Targets have the name in the source, unless two functions share it: these have their linker names.
-fn by_symbol_where_needed(targets: &mut [Chosen]) {
-    let mut count: BTreeMap<String, usize> = BTreeMap::new();
-    for t in targets.iter() {
-        *count.entry(t.name.clone()).or_default() += 1;
-    }
-    for t in targets {
-        if count[&t.name] > 1 {
-            t.name.clone_from(&t.function);
-        }
-    }
-}
-
-fn written(recipe: &str, path: &Path, choice: &Choice) -> String {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let mut out = format!("# Generated by `penfuzz generate {name}`. Change the recipe, not this file.\n\n");
-    out.push_str(without_rules(recipe).trim_end());
-    out.push('\n');
-    for t in &choice.targets {
-        let [name, file, function] = [&t.name, &t.file, &t.function].map(|text| toml::Value::from(text.as_str()));
-        let _ = write!(out, "\n[[target]]\nname = {name}\nfile = {file}\nfunction = {function}\n");
-    }
-    out.push_str("\n# Left out:\n");
-    for (why, functions) in choice.left_out() {
-        let _ = writeln!(out, "# - {why}: {functions}");
-    }
-    out
-}
-
-/// The text of the recipe without its `generate` tables. Comments stay with the lines that follow them.
-fn without_rules(recipe: &str) -> String {
-    let (mut out, mut pending) = (String::new(), String::new());
-    let mut inside = false;
-    for line in recipe.lines() {
-        if line.trim().is_empty() || line.trim_start().starts_with('#') {
-            // It stays if the next line does.
-            pending.push_str(line);
-            pending.push('\n');
-            continue;
-        }
-        let header = line.trim_start_matches('[');
-        if header.len() < line.len() {
-            let table = header.split([']', '.']).next().unwrap_or_default();
-            inside = table.trim() == "generate";
-        }
-        if !inside {
-            out.push_str(&pending);
-            out.push_str(line);
-            out.push('\n');
-        }
-        pending.clear();
-    }
-    out
+fn is_same(a: &Path, b: &Path) -> bool {
+    a == b || a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
 }
 
 #[cfg(test)]

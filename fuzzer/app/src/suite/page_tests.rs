@@ -12,6 +12,7 @@ fn target(name: &str) -> TargetSpec {
         file: format!("src/{name}.c"),
         function: name.to_owned(),
         flags: Vec::new(),
+        is_static: false,
         rounding: None,
         paper: None,
     }

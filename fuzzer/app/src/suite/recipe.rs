@@ -1,5 +1,7 @@
 //! The `[generate]` table of a recipe, as data: [`generate`](super::generate()) follows it.
 
+use std::path::PathBuf;
+
 use serde::Deserialize;
 
 /// Which functions of the sources become targets.
@@ -7,7 +9,14 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 pub struct Generate {
     /// Patterns of source files, relative to the sources; behind a `!`, files that are none after all.
+    #[serde(default)]
     pub files: Vec<String>,
+    /// The `compile_commands.json` of a build, relative to the recipe: its files are added, and their flags.
+    #[serde(default)]
+    pub compile_commands: Option<PathBuf>,
+    /// Whether functions that other files cannot call become targets, too.
+    #[serde(default, rename = "static")]
+    pub with_static: bool,
     /// Patterns of function names; all when empty.
     #[serde(default)]
     pub functions: Vec<String>,

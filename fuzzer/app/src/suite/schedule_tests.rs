@@ -18,6 +18,7 @@ fn suite(directory: &Path, names: &[&str]) -> Suite {
         file: "clamp.c".to_owned(),
         function: "clamp".to_owned(),
         flags: Vec::new(),
+        is_static: false,
         rounding: None,
         paper: None,
     };

@@ -14,6 +14,7 @@ fn target(name: &str) -> TargetSpec {
         file: format!("{name}.c"),
         function: name.to_owned(),
         flags: Vec::new(),
+        is_static: false,
         rounding: None,
         paper: None,
     }
