@@ -27,7 +27,7 @@ jobs=$(nproc)
 with_cmake() {
     local source=$1 type=$2
     shift 2
-    cmake -S "$here/src-$source" -B "$directory" -DCMAKE_BUILD_TYPE="$type" "$@"
+    cmake -S "$here/$source" -B "$directory" -DCMAKE_BUILD_TYPE="$type" "$@"
     cmake --build "$directory" -j "$jobs"
 }
 
@@ -37,8 +37,8 @@ copy_of() {
 }
 
 cjson() {
-    "$here/fetch.sh" cjson
-    with_cmake cjson "$1" -DBUILD_SHARED_AND_STATIC_LIBS=On
+    "$here/../cjson/fetch.sh"
+    with_cmake ../cjson/src-cjson-1.7.15 "$1" -DBUILD_SHARED_AND_STATIC_LIBS=On
     (cd "$directory" && ctest --output-on-failure)
 }
 
@@ -47,7 +47,7 @@ cjson-debug) cjson Debug ;;
 cjson-release) cjson Release ;;
 double-conversion)
     "$here/fetch.sh" double-conversion
-    with_cmake double-conversion Release -DBUILD_SHARED_LIBS=On
+    with_cmake src-double-conversion Release -DBUILD_SHARED_LIBS=On
     ;;
 libmseed)
     "$here/fetch.sh" libmseed

@@ -10,7 +10,7 @@ use super::Outcome;
 /// Arguments.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Recipe: a suite without targets, with a [generate] table that selects the functions. Or the compile_commands.json of a
+    /// Recipe: a suite without targets, with a [generate] table that selects the functions. Or the compilation database (JSON) of a
     /// build, or a library (.a, .so) or program that pen-cc has built: all functions that can be tested.
     recipe: PathBuf,
 
@@ -26,10 +26,11 @@ pub struct Args {
 /// Generates or checks the suite.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let made = suite::generate(&args.recipe)?;
-    for (file, messages) in &made.rejected {
-        let first =
-            messages.lines().find(|line| line.contains("error")).or(messages.lines().next()).unwrap_or_default();
-        errln!("penfuzz: {} does not compile and is left out: {first}", file.display());
+    for r in &made.rejected {
+        let mut lines = r.messages.lines();
+        let first = lines.clone().find(|line| line.contains("error")).or(lines.next()).unwrap_or_default();
+        let advice = if r.is_support { " (take it out of `support` as well)" } else { "" };
+        errln!("penfuzz: {} does not compile and is left out{advice}: {first}", r.file.display());
     }
     let output = args.output.clone().unwrap_or_else(|| args.recipe.with_file_name("suite.toml"));
     if args.check {

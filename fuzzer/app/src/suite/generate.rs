@@ -59,8 +59,19 @@ pub struct Generated {
     pub targets: usize,
     /// Why functions were left out, and which (or how many), by reason.
     pub left_out: BTreeMap<String, String>,
-    /// Files that do not compile, and the compiler's messages.
-    pub rejected: Vec<(PathBuf, String)>,
+    /// Files that do not compile.
+    pub rejected: Vec<Rejected>,
+}
+
+/// A file that does not compile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rejected {
+    /// Its path.
+    pub file: PathBuf,
+    /// The compiler's messages.
+    pub messages: String,
+    /// The suite links it with every target, so that none of them can be built.
+    pub is_support: bool,
 }
 
 /// Follows a recipe, or makes one for what a build has left: fetches the sources if they are missing, compiles them, and selects
@@ -69,12 +80,15 @@ pub struct Generated {
 /// # Errors
 /// The recipe cannot be read or is contradictory, or the sources cannot be fetched, none of them compiles, or they cannot be linked.
 pub fn generate(path: &Path) -> Result<Generated> {
-    match bare::recipe(path)? {
-        Some(text) => follow(path, &text),
-        None => {
-            let text = foreign::read_text(path).context(|| format!("cannot read the recipe {}", path.display()))?;
-            follow(path, &text)
-        }
+    let Some(recipe) = bare::recipe(path, &[])? else {
+        let text = foreign::read_text(path).context(|| format!("cannot read the recipe {}", path.display()))?;
+        return follow(path, &text);
+    };
+    let made = follow(path, &recipe)?;
+    let without: Vec<_> = made.rejected.iter().filter(|r| r.is_support).map(|r| r.file.clone()).collect();
+    match bare::recipe(path, &without)? {
+        Some(recipe) if !without.is_empty() => follow(path, &recipe),
+        _ => Ok(made),
     }
 }
 
@@ -100,7 +114,7 @@ fn follow(path: &Path, text: &str) -> Result<Generated> {
     let (entries, rejected) = functions_of(&suite, &files, &flags)?;
     let chosen = choice::choose(&suite.sources, &rules, entries).context(|| path.display().to_string())?;
     let mut left_out = chosen.left_out();
-    let names: Vec<_> = rejected.iter().map(|(file, _)| choice::relative(&suite.sources, file)).collect();
+    let names: Vec<_> = rejected.iter().map(|r| choice::relative(&suite.sources, &r.file)).collect();
     if !names.is_empty() {
         left_out.insert("in a file that does not compile".to_owned(), names.join(", "));
     }
@@ -110,7 +124,7 @@ fn follow(path: &Path, text: &str) -> Result<Generated> {
 }
 
 /// Functions of a target, and the files that do not compile.
-type Functions = (Vec<Entry>, Vec<(PathBuf, String)>);
+type Functions = (Vec<Entry>, Vec<Rejected>);
 
 /// The function table of all the files in one, as far as they compile.
 fn functions_of(suite: &Suite, files: &[PathBuf], flags: &[String]) -> Result<Functions> {
@@ -140,7 +154,8 @@ fn functions_of(suite: &Suite, files: &[PathBuf], flags: &[String]) -> Result<Fu
         if recipe.sources.is_empty() {
             return Err(error);
         }
-        rejected.push((file, error.detail().unwrap_or_default().to_owned()));
+        let is_support = suite.support_files.iter().any(|support| is_same(support, &file));
+        rejected.push(Rejected { file, messages: error.detail().unwrap_or_default().to_owned(), is_support });
     };
     let own: BTreeSet<_> = files.iter().filter_map(|f| f.canonicalize().ok()).collect();
     let mut all = catalog(&Target::load(&linked)?);
@@ -157,7 +172,9 @@ fn functions_of_library(suite: &Suite, library: &Path) -> Result<Functions> {
         library.to_path_buf()
     };
     let mut all = catalog(&Target::load(&linked)?);
-    all.iter_mut().for_each(|e| e.source = Some(library.to_string_lossy().into_owned()));
+    for e in &mut all {
+        e.source = Some(library.to_string_lossy().into_owned());
+    }
     Ok((all, Vec::new()))
 }
 

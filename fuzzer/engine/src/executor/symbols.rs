@@ -155,6 +155,7 @@ fn runtime(path: &Path) -> Option<Range<u64>> {
 
 /// The name in the source of a mangled name; any other name as it is. Without its prefix a name of C would be taken for the
 /// mangled name of a type: `d` for `double`, `i` for `int`.
+#[must_use]
 pub fn demangled(name: Cow<'_, str>) -> Cow<'_, str> {
     // Of C++ and of older Rust; of newer Rust. Some systems put one more underscore before each name.
     let is_mangled = ["_Z", "__Z", "_R", "__R"].iter().any(|prefix| name.starts_with(prefix));

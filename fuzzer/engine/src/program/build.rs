@@ -313,7 +313,7 @@ pub fn libraries(libs: &[String]) -> Vec<String> {
 fn directory_of(lib: &str, libs: &[String]) -> Option<PathBuf> {
     let Some(directory) = lib.strip_prefix("-L") else {
         let name = Path::new(lib).file_name()?.to_str()?;
-        let is_shared = name.ends_with(".so") || name.contains(".so.");
+        let is_shared = Path::new(name).extension().is_some_and(|e| e == "so") || name.contains(".so.");
         let directory = Path::new(lib).parent().filter(|_| is_shared && is_file(lib))?;
         return std::path::absolute(directory).ok();
     };

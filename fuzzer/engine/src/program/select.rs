@@ -49,7 +49,7 @@ fn by_name(target: &Target, name: &str) -> Result<usize, Error> {
 fn is_in_file(f: &Function, name: &str) -> bool {
     // `::` is a part of the name.
     let is_single = |at: &usize| !name[..*at].ends_with(':') && !name[at + 1..].starts_with(':');
-    let Some(colon) = name.match_indices(':').map(|(at, _)| at).filter(is_single).last() else { return false };
+    let Some(colon) = name.match_indices(':').map(|(at, _)| at).rfind(is_single) else { return false };
     let (file, function) = (&name[..colon], &name[colon + 1..]);
     let is_end = |rest: &str| rest.is_empty() || rest.ends_with('/');
     !file.is_empty()

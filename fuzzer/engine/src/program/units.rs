@@ -98,10 +98,12 @@ impl Symbols {
     fn of(target: &Target) -> Self {
         let base = target.base();
         let mut addresses = HashMap::new();
+        let stubs = target.undefined.names();
         let bytes = std::fs::read(&target.path).unwrap_or_default();
         if let Ok(file) = object::File::parse(&*bytes) {
             for symbol in file.symbols().chain(file.dynamic_symbols()).filter(ObjectSymbol::is_definition) {
-                if let Ok(name) = symbol.name_bytes() {
+                let name = symbol.name_bytes().ok();
+                if let Some(name) = name.filter(|n| str::from_utf8(n).is_ok_and(|n| !stubs.contains(n))) {
                     addresses.insert(name.to_vec(), base + symbol.address());
                 }
             }

@@ -8,9 +8,7 @@ use penfuzz_app::{
     output::atomic,
     reach::{Answer, Query, spec::Names},
     replay::session::ReplaySession,
-    report::{
-        Arg, Branches, End, Report, SCHEMA, Test, c_text, linked::Recorded, literal, needed::Needed, unit_test,
-    },
+    report::{Arg, Branches, End, Report, SCHEMA, Test, c_text, linked::Recorded, literal, needed::Needed, unit_test},
 };
 use penfuzz_engine::{
     error::{Error, failed},

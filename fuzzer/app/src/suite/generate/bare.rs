@@ -11,13 +11,13 @@ use penfuzz_engine::program::kind::{TargetKind, is_archive};
 use super::commands;
 use crate::{context::Result, report::unit_test::defines_main};
 
-/// The text of the recipe; `None` when the file is a recipe itself.
+/// The text of the recipe, whose targets are not linked with the files `without`; `None` when the file is a recipe itself.
 ///
 /// # Errors
 /// Those of [`commands::read`].
-pub(super) fn recipe(path: &Path) -> Result<Option<String>> {
+pub(super) fn recipe(path: &Path, without: &[PathBuf]) -> Result<Option<String>> {
     if path.extension().is_some_and(|e| e == "json") {
-        return of_commands(path).map(Some);
+        return of_commands(path, without).map(Some);
     }
     let is_built = penfuzz_engine::program::kind::classify(path).is_ok_and(|kind| kind == TargetKind::Linked);
     Ok((is_built || is_archive(path)).then(|| of_built(path)))
@@ -37,14 +37,14 @@ fn of_built(path: &Path) -> String {
     )
 }
 
-fn of_commands(path: &Path) -> Result<String> {
+fn of_commands(path: &Path, without: &[PathBuf]) -> Result<String> {
     let files: Vec<PathBuf> = commands::read(path)?.into_iter().map(|c| PathBuf::from(c.source)).collect();
     let root = common_directory(&files);
     let name = root.file_name().unwrap_or_default().to_string_lossy().into_owned();
     // Programs of the project have a `main` each, and the files of a target can have one.
     let support: BTreeSet<String> = files
         .iter()
-        .filter(|f| f.exists() && !defines_main(f))
+        .filter(|f| f.exists() && !defines_main(f) && !without.contains(f))
         .filter_map(|f| Some(glob::Pattern::escape(&f.strip_prefix(&root).ok()?.to_string_lossy())))
         .collect();
     let commands = path.file_name().unwrap_or_default().to_string_lossy().into_owned();

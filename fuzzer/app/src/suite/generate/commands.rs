@@ -1,4 +1,4 @@
-//! `compile_commands.json`, which CMake, Meson and others write: the files of a build, and the flags of each.
+//! `compile_commands.json`, which build systems write: the files of a build, and the flags of each.
 
 use std::path::{Path, PathBuf};
 
