@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* So that penfuzz knows code of the runtime by its address: a fault in it is named after the code that called it. */
+/* penfuzz identifies code of the runtime by this section: a fault in it is named after the code that called it. */
 #pragma clang section text = "pen_runtime"
 
 #define INLINE static __attribute__((always_inline)) inline

@@ -155,8 +155,8 @@ pub fn probe(options: &Options, shm: &WorkerShm) -> Result<End, Error> {
     Ok(End::Finished)
 }
 
-/// What the user must know of the target: which symbols are missing, and which shared libraries are not searched though calls are
-/// followed. Each is a line.
+/// Warnings about the target, a line each: symbols that nothing defines, and shared libraries that are not searched though calls are
+/// followed.
 fn warn(prepared: &Prepared) {
     let undefined = state::undefined(&prepared.target, &prepared.target.functions[prepared.function]);
     if !undefined.is_empty() {

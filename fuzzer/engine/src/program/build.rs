@@ -108,7 +108,7 @@ pub fn rejected(error: &Error) -> Option<&Path> {
     Some(&cause.0)
 }
 
-/// What is said of a source that the compiler rejects.
+/// The message about a source that the compiler rejects.
 const NOT_COMPILED: &str = "does not compile";
 
 /// Where a build writes, and what ends it early.
