@@ -279,7 +279,7 @@ static void storeResult(Context &X, IRBuilder<> &B, CallBase *Call, Value *Out) 
 }
 
 // Gives the thunk debug information of its own, and the call in it a place: without, code of F that is inlined there has no lines.
-static void addDebugInfo(Context &X, Function &F, Function &Thunk, CallInst &Call) {
+static void addDebugInfo(Context &X, Function &F, Function &Thunk, CallBase &Call) {
   DISubprogram *Of = F.getSubprogram();
   if (!Of || !Of->getUnit()) return;
   DIBuilder D(X.M, false, Of->getUnit());
