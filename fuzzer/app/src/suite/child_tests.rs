@@ -10,6 +10,7 @@ fn suite() -> Suite {
     Suite {
         name: "s".to_owned(),
         fetch: None,
+        test_format: None,
         generate: None,
         sources: "/src".into(),
         build: Build {
