@@ -40,7 +40,8 @@ const ROOT: &str = "SOURCES";
 impl Project<'_> {
     fn of(report: &Report) -> Self {
         let plan = Plan::of(report);
-        let root = plan.project().map(|path| shown(&path.to_string_lossy()).into_owned());
+        // A shell reads the variable of make as it is.
+        let root = plan.project().map(|path| path.to_string_lossy().into_owned()).filter(|r| shell_word(r) == *r);
         let library = &report.test_format.get().library;
         Self { plan, name: stem(report), root, library, program_is_cxx: is_cxx_program(report) }
     }
