@@ -36,7 +36,7 @@ use super::{
 use crate::{
     context::{Context, Result, bail},
     files::{foreign, tidy},
-    report::unit_test::formats::TestFormat,
+    report::unit_test::formats::{self, TestFormat},
 };
 
 /// A suite as its file describes it, with the sources fetched.
@@ -51,7 +51,7 @@ pub struct Suite {
     /// The directory of the sources: in the file relative to it, after [`load`] absolute.
     pub sources: PathBuf,
     /// The format of the emitted tests, unless the command line sets it.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "formats::known")]
     pub test_format: Option<TestFormat>,
     /// How every target is built.
     #[serde(default)]

@@ -107,11 +107,23 @@ impl Serialize for TestFormat {
     }
 }
 
+/// A name that is none, in a report of another version or of a stranger, is the default. (A suite file is checked by [`known`].)
 impl<'de> Deserialize<'de> for TestFormat {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
-        Self::named(&name).ok_or_else(|| serde::de::Error::custom(format!("there is no test format {name:?}")))
+        Ok(Self::named(&name).unwrap_or_default())
     }
+}
+
+/// The format that a suite file names.
+///
+/// # Errors
+/// There is none of this name; the message has the names that there are.
+pub fn known<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<TestFormat>, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    let all = FORMATS.map(|f| f.name).join(", ");
+    let unknown = || serde::de::Error::custom(format!("there is no test format {name:?}, only {all}"));
+    TestFormat::named(&name).map(Some).ok_or_else(unknown)
 }
 
 /// Does a call happen in a child process?
@@ -139,7 +151,10 @@ mod tests {
             let json = serde_json::to_string(&found).unwrap();
             assert_eq!(serde_json::from_str::<TestFormat>(&json).unwrap(), found);
         }
-        assert!(TestFormat::named("junit").is_none() && serde_json::from_str::<TestFormat>("\"junit\"").is_err());
+        assert!(TestFormat::named("junit").is_none());
+        assert!(serde_json::from_str::<TestFormat>("\"junit\"").unwrap().is_plain());
+        let strict = known(serde_json::Value::from("junit")).unwrap_err().to_string();
+        assert!(strict.contains("junit") && strict.contains("googletest"), "{strict}");
         assert!(TestFormat::default().is_plain());
     }
 }
