@@ -1,5 +1,5 @@
 //! `--test-format`: the emitted tests in each framework are built, run and counted with the real framework, by the printed commands
-//! and by the fragments for make, CMake and Meson; and they fail when the function is another one.
+//! and by the fragments for make, `CMake` and Meson; and they fail when the function is another one.
 
 use std::{fs, path::Path, process::Command, sync::OnceLock};
 
@@ -81,7 +81,7 @@ fn builds_and_runs(dir: &Dir, report: &Report) {
     succeeds(dir, &run, "out", &commands.run);
 }
 
-/// make, CMake and Meson build and run the tests, each from a project that includes the directory as it is.
+/// make, `CMake` and Meson build and run the tests, each from a project that includes the directory as it is.
 fn fragments_work(dir: &Dir) {
     let run = dir.penfuzz("--version").exits(0);
     succeeds(dir, &run, "out/tests", "make -s check && make -s clean");
@@ -326,6 +326,24 @@ fn functions_that_keep_values() {
         has_no_warnings(&dir, &report);
         builds_and_runs(&dir, &report);
         notices(&dir, "lib.c", source, &[("10 * calls", "11 * calls")]);
+    }
+}
+
+/// A C++ exception, in every framework; another type fails.
+#[test]
+fn functions_that_throw() {
+    let source = "#include <stdexcept>\nint f(int n) { if (n == 77) throw std::range_error(\"n\"); return n > 5; }\n";
+    for format in frameworks() {
+        let dir = Dir::new();
+        let target = dir.file("lib.cc", source);
+        let report = succeeds_and_counts(&dir, &target, format, "", 0);
+        assert!(report.tests.iter().any(|t| t.throws.is_some()), "{format}");
+        let run = dir.penfuzz("--version").exits(0);
+        let commands = report.test_program.expect("the report has commands");
+        dir.file("lib.cc", source.replace("range_error", "domain_error"));
+        succeeds(&dir, &run, "out", &commands.build);
+        let (printed, status) = shell(&dir, "out", &commands.run);
+        run.expect(status != Some(0), &format!("{format}: another exception to fail:\n{printed}"));
     }
 }
 
