@@ -39,6 +39,7 @@ check_peers() {
     check_libfuzzer
     check_aarch64
     check_test_programs
+    check_test_frameworks
 }
 
 # Programs that tests start. With CI set, a test that lacks one fails.
@@ -46,6 +47,21 @@ check_test_programs() {
     check_tool ip iproute2 "network namespaces (tests)"
     check_tool mount mount "small file systems (tests)"
     check_tool python3 python3 "Python (tests)"
+}
+
+# The frameworks of `--test-format`: the tests build and run the emitted tests with each. Unity has no package; the tests fetch its
+# source (harnesses/cjson/fetch.sh).
+check_test_frameworks() {
+    check_file /usr/include/gtest/gtest.h libgtest-dev "GoogleTest (tests)"
+    if [ -e /usr/include/catch2/catch_all.hpp ]; then
+        say ok "Catch2 (tests)" /usr/include/catch2/catch_all.hpp
+    else
+        check_file /usr/include/catch2/catch.hpp catch2 "Catch2 (tests)"
+    fi
+    check_file /usr/include/cmocka.h libcmocka-dev "cmocka (tests)"
+    check_file /usr/include/check.h check "Check (tests)"
+    check_tool cmake cmake "CMake (tests)"
+    check_tool pkg-config pkg-config "pkg-config (tests)"
 }
 
 # to_build WHAT FUNCTION: marks WHAT as missing; FUNCTION builds it.

@@ -76,7 +76,7 @@ pub fn gcov_agrees(target: &Path, arguments: &str, symbol: &str) {
     dir.fuzz(target, arguments).exits(0);
     let report = dir.report("out");
     let programs = dir.files("out/tests");
-    let (name, text) = programs.iter().next().expect("a test program");
+    let (name, text) = programs.iter().find(|(name, _)| name.starts_with("test_")).expect("a test program");
     let line = build_line(&String::from_utf8_lossy(text));
     dir.other(Command::new("sh").args(["-c", &format!("cd out/tests && {line}")]));
     let (covered, total) = gcov(&dir, symbol);

@@ -12,8 +12,12 @@ mod ci;
 mod conditions;
 #[path = "truth/emitted.rs"]
 mod emitted;
+#[path = "truth/formats.rs"]
+mod formats;
 #[path = "truth/fresh.rs"]
 mod fresh;
+#[path = "truth/headers.rs"]
+mod headers;
 #[path = "truth/long.rs"]
 mod long;
 #[path = "truth/names.rs"]

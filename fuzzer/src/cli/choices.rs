@@ -1,7 +1,10 @@
 //! Options whose value is one of a few names, with the help text of each name.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use penfuzz_app::campaign::SearchKind;
+use penfuzz_app::{
+    campaign::SearchKind,
+    report::unit_test::formats::{FORMATS, TestFormat},
+};
 use penfuzz_engine::{executor::sandbox::Allow, program::Rounding, saturation::ScopeKind};
 
 /// A value, its name on the command line, and its help text.
@@ -72,4 +75,10 @@ const ROUNDINGS: &[Choice<Rounding>] = &[
 /// Values of `--rounding`.
 pub fn rounding() -> impl TypedValueParser<Value = Rounding> {
     parser(ROUNDINGS)
+}
+
+/// Values of `--test-format`.
+pub fn test_format() -> impl TypedValueParser<Value = TestFormat> {
+    let names = FORMATS.iter().map(|f| PossibleValue::new(f.name).help(f.help));
+    PossibleValuesParser::new(names).map(|given| TestFormat::named(&given).expect("clap accepts only the listed names"))
 }

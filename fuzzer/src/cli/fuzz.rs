@@ -18,6 +18,7 @@ use penfuzz_app::{
         junit::Campaign,
         linked::{self, Recorded},
         summary,
+        unit_test::formats::TestFormat,
     },
     watch::Monitor,
 };
@@ -181,6 +182,10 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 0)]
     ulp: u64,
 
+    /// Format of the emitted tests.
+    #[arg(long, value_name = "FORMAT", value_parser = choices::test_format(), default_value = "plain")]
+    test_format: TestFormat,
+
     /// Functions whose branches are goals [default: function; for LLVMFuzzerTestOneInput: all].
     #[arg(long, value_parser = choices::scope())]
     scope: Option<ScopeKind>,
@@ -310,6 +315,7 @@ pub(super) fn campaign(args: &Args, goals: Goals) -> Result<Finished, Error> {
         n_iter: args.n_iter,
         rounding: args.target.rounding,
         ulp: args.ulp,
+        test_format: args.test_format,
         goals,
         scope: args.scope,
         sync: args.sync.clone(),

@@ -7,7 +7,7 @@ use penfuzz_app::{
     campaign::SearchKind,
     console, errln,
     output::directory,
-    report::{Report, json, junit::Campaign},
+    report::{Report, json, junit::Campaign, unit_test::formats::TestFormat},
     suite::{self, Passed, Row},
 };
 use penfuzz_engine::{
@@ -77,6 +77,10 @@ pub struct Args {
     #[arg(long, value_parser = choices::rounding())]
     rounding: Option<Rounding>,
 
+    /// Format of the emitted tests [default: as in the suite, else plain].
+    #[arg(long, value_name = "FORMAT", value_parser = choices::test_format())]
+    test_format: Option<TestFormat>,
+
     /// Search for floating-point exceptions instead of branches; the counts go to exceptions.json.
     #[arg(long, conflicts_with = "referee")]
     exceptions: bool,
@@ -137,6 +141,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
             minimizer: args.minimizer.clone(),
             timeout: args.timeout.clone(),
             rounding: args.rounding,
+            test_format: args.test_format,
             exceptions: args.exceptions,
         },
     };

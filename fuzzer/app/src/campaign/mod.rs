@@ -6,6 +6,7 @@
 
 mod claims;
 pub mod cluster;
+pub mod header;
 pub mod messages;
 pub mod operands;
 mod options;

@@ -8,7 +8,10 @@ use penfuzz_engine::{
     saturation::{Goals, ScopeKind},
 };
 
-use crate::{report::Compilation, watch::Monitor};
+use crate::{
+    report::{Compilation, unit_test::formats::TestFormat},
+    watch::Monitor,
+};
 
 /// The kinds of search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +94,8 @@ pub struct Options {
     pub rounding: Rounding,
     /// Floats that the results of a test may be away from those of the campaign.
     pub ulp: u64,
+    /// The format of the emitted tests.
+    pub test_format: TestFormat,
     /// What is searched for.
     pub goals: Goals,
     /// Whose branches are goals.

@@ -124,6 +124,8 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
         rounding: from.options.rounding,
         goals: from.options.goals,
         ulp: from.options.ulp,
+        test_format: from.options.test_format,
+        header: None,
         branches: Branches {
             total,
             covered: covered - claims.lost.len(),

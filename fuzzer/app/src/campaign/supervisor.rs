@@ -12,6 +12,7 @@ use penfuzz_engine::error::Error;
 
 use super::{
     cluster::{self, Role},
+    header,
     options::Options,
     supervisor::{
         client::{Client, Event},
@@ -132,7 +133,8 @@ impl<'a> Supervisor<'a> {
             None => Ok(PathBuf::from(self.clients[0].shm().directory.get().unwrap_or_default())),
         };
         let dir = self.failure.take().map_or(dir, Err)?;
-        let report = json::read(&dir.join(json::FILE)).map_err(Error::from_source)?;
+        let mut report = json::read(&dir.join(json::FILE)).map_err(Error::from_source)?;
+        header::complete(&dir, &mut report).map_err(Error::from_source)?;
         Ok(Finished { report, dir })
     }
 

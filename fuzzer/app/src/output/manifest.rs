@@ -20,7 +20,10 @@ use crate::{
     campaign::{Farm, Options, SearchKind},
     files::foreign,
     output::{atomic, trust},
-    report::linked::{self, Recorded},
+    report::{
+        linked::{self, Recorded},
+        unit_test::formats::TestFormat,
+    },
 };
 
 /// The file in the output directory.
@@ -128,6 +131,7 @@ impl Manifest {
             n_iter: paper::N_ITER,
             rounding: self.rounding,
             ulp: 0,
+            test_format: TestFormat::default(),
             goals: self.goals,
             scope: Some(self.scope),
             sync: Vec::new(),

@@ -47,6 +47,8 @@ pub fn report() -> Report {
         rounding: penfuzz_engine::program::Rounding::Nearest,
         goals: penfuzz_engine::saturation::Goals::Branches,
         ulp: 0,
+        test_format: super::unit_test::formats::TestFormat::default(),
+        header: None,
         branches: Branches {
             total: 8,
             covered: 6,

@@ -7,7 +7,7 @@
 //! | `coverage.lcov` | [`lcov`] | `genhtml`, editors, coverage services; of campaigns for branches only |
 //! | `coverage.xml` | [`cobertura`] | continuous integration: GitLab, Jenkins, Azure; of campaigns for branches only |
 //! | `report.html` | [`html`] | people with a browser, also while the campaign runs |
-//! | `tests/test_FUNCTION.c` | [`unit_test`] | a C compiler; gcov |
+//! | `tests/test_FUNCTION.c` | [`unit_test`] | a C compiler; gcov; the project's own tests (`--test-format`) |
 //! | `--junit FILE` | [`junit`] | continuous integration: tests, crashes and hangs |
 //! | `--sarif FILE` | [`sarif`] | GitHub's code scanning, editors: crashes, hangs, exceptions, unreached branches |
 //! | (terminal) | [`summary`], [`boundary`], [`exceptions_text`] | people |
@@ -66,7 +66,7 @@ pub fn write_all(dir: &Path, report: &Report) -> io::Result<()> {
     fs::create_dir_all(dir)
         .and_then(|()| own::make_directory(&tests))
         .map_err(|e| io::Error::new(e.kind(), format!("cannot create {}: {e}", tests.display())))?;
-    atomic::write(&tests.join(unit_test::file_name(report)), unit_test::program(report).as_bytes())?;
+    write_tests(&tests, report)?;
     if report.goals.are_branches() {
         atomic::write(&dir.join(files::LCOV), lcov::tracefile(report).as_bytes())?;
         let cobertura = cobertura::document(report, &source_root::SourceRoot::current());
@@ -75,6 +75,23 @@ pub fn write_all(dir: &Path, report: &Report) -> io::Result<()> {
     atomic::write(&dir.join(files::HTML), html::page(report, &history::read(dir)).as_bytes())?;
     // Last: a program that sees a new report.json finds the other files of the same state.
     atomic::write(&dir.join(files::JSON), json::to_string(report).as_bytes())
+}
+
+/// Writes the test program, in the directory `tests`, and removes what belongs to it in another format only.
+fn write_tests(tests: &Path, report: &Report) -> io::Result<()> {
+    let files = unit_test::files(report);
+    for (name, text) in &files {
+        atomic::write(&tests.join(name), text.as_bytes())?;
+    }
+    for old in unit_test::possible_files(report) {
+        if files.iter().all(|(name, _)| *name != old) {
+            match fs::remove_file(tests.join(old)) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+                _ => {}
+            }
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

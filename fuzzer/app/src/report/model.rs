@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     arg::{Arg, Operand},
     exceptions::Exceptions,
+    unit_test::formats::TestFormat,
 };
 
 /// The version of the `report.json` schema.
@@ -56,6 +57,12 @@ pub struct Report {
     /// How far a float may be from the one that a test expects, in floats between them (`--ulp`).
     #[serde(default, skip_serializing_if = "is_zero_u64")]
     pub ulp: u64,
+    /// The format of the test program (`--test-format`).
+    #[serde(default, skip_serializing_if = "TestFormat::is_plain")]
+    pub test_format: TestFormat,
+    /// The project's header that declares the function; `None` when there is none that can be included as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header: Option<Header>,
     /// Branch counts.
     pub branches: Branches,
     /// Calls of the representing function.
@@ -129,14 +136,30 @@ pub struct Compilation {
     pub flags: Vec<String>,
 }
 
+/// A header of the project that declares the function under test.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Header {
+    /// What is included, as the source of the function writes it, with its quotes or brackets: the header, and before it those
+    /// that it needs.
+    pub includes: Vec<String>,
+    /// Options of the compiler that it needs, with absolute paths.
+    pub flags: Vec<String>,
+    /// In a C++ program it must stand in `extern "C"`.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub extern_c: bool,
+}
+
 /// The emitted tests as a program. The commands are for a shell in the output directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TestProgram {
     /// Its text, relative to the output directory.
     pub file: String,
+    /// Its format.
+    #[serde(default)]
+    pub format: TestFormat,
     /// Compiles and links it.
     pub build: String,
-    /// Runs it after that; the exit status is 0 if every check holds, else 1.
+    /// Runs it after that; the exit status is 0 if every check holds, else another (of a plain program 1).
     pub run: String,
     /// Builds it with `gcc --coverage -O0`, runs it, and leaves gcov's files in the output directory.
     pub coverage: String,
@@ -184,6 +207,11 @@ pub struct Parameter {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(n: &usize) -> bool {
     *n == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(b: &bool) -> bool {
+    !b
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

@@ -1,13 +1,12 @@
 //! `tests/test_FUNCTION.c`: a program that calls the function under test with the arguments of every emitted test,
 //! so that a C compiler and gcov are enough to reproduce the coverage of a campaign.
 //!
-//! The program *declares* the function with the types of its definition, where C itself has them, else with the fixed-width ones
-//! of the same size; so no header of the project is needed. It is compiled with `-fno-builtin`, or a compiler would evaluate
-//! the call of a `pow` as the built-in one.
+//! It is written in one of the [formats]: `plain`, or with the test framework of a project.
 //!
-//! It *includes the source file* instead ([`includes_source`]) when there is no other way to call the function: it
-//! is `static`, its result or a parameter has a type that only the project's own headers define, or it is a C++ function, whose
-//! namespace, overload and references only the source shows.
+//! It includes the project's header that declares the function, if there is one. Without, it *declares* the function with the types
+//! of its definition, where C itself has them, else with the fixed-width ones of the same size; or it *includes the source file*
+//! ([`includes_source`]) when there is no other way to call the function: [`access`]. It is compiled with `-fno-builtin`, or a
+//! compiler would evaluate the call of a `pow` as the built-in one.
 //!
 //! A test whose arguments include a directed rounding mode calls the function in it and restores the default one before
 //! it prints anything.
@@ -23,109 +22,65 @@
 //! of a function that is left in the middle would make gcov infer wrong counts for other branches. So gcov's count is that of
 //! [`Branches::covered`](super::Branches::covered), without what only crashes cover.
 //!
-//! A test that ends by a C++ exception catches it, and checks its type. Only a program that includes the source is one in C++.
+//! A test that ends by a C++ exception catches it, and checks its type. The program is then one in C++.
 //!
 //! Hangs are listed in a comment at the end and not called, and so are crashes that end by no signal.
 
+mod access;
 mod by_symbol;
-mod calls;
+mod cases;
 mod command;
+pub mod formats;
+mod fragments;
+mod names;
+mod plan;
 mod prologue;
+mod trial;
 
-use std::{fmt::Write, path::Path};
+use std::fmt::Write;
 
 use super::{
-    c_text::{call, comment, decimals, identifier, is_cxx, is_header},
+    c_text::{call, comment, decimals},
     model::{Finding, Report},
     words::Words,
 };
 
+pub use access::{Access, File, file_name, includes_source, possible_files};
 pub use by_symbol::{must_include, symbol_name, symbol_prologue};
 pub use command::{absolute_flags_from, commands, defines_main};
-pub use prologue::{c_type, cell_values, output, prologue};
+pub use plan::in_language;
+pub use prologue::{c_type, cell_values, output};
+pub use trial::trial;
 
 /// The entry point of libFuzzer-style targets; its one argument is a byte buffer.
 const BYTE_HARNESS: &str = "LLVMFuzzerTestOneInput";
 
-/// The program's file name: `test_FUNCTION.c`, or `.cpp` when it includes a C++ source.
-#[must_use]
-pub fn file_name(report: &Report) -> String {
-    let extension = if is_cxx_program(report) { "cpp" } else { "c" };
-    format!("test_{}.{extension}", identifier(&report.function))
-}
-
-/// The program includes the source file of the function under test, which therefore must not be linked with it.
-#[must_use]
-pub fn includes_source(report: &Report) -> bool {
-    must_include(report) || has_throws(report) || report.signature.symbol.starts_with("_Z") && !is_byte_harness(report)
-}
-
-fn is_cxx_program(report: &Report) -> bool {
-    let file = Path::new(&report.signature.file);
-    includes_source(report) && (is_cxx(file) || is_header(file) && report.signature.symbol.starts_with("_Z"))
-}
-
-/// The text of the program. It needs the standard headers only (and the source file, see [`includes_source`]).
+/// The text of the program. It needs the standard headers, and those of its format and of the function's project.
 #[must_use]
 pub fn program(report: &Report) -> String {
-    let mut out = header(report);
-    out.push_str(&prologue(report));
-    let _ = write!(out, "\n#define PENFUZZ_ULP {}ULL\n{}", report.ulp, calls::HELPERS);
-    if has_children(report) {
-        let _ = write!(out, "\n{}", calls::CHILDREN);
-    }
-    if has_exits(report) {
-        out.push_str(calls::EXITS);
-    }
-    if has_throws(report) {
-        out.push_str(calls::THROWS);
-    }
-    out.push_str("\nint main(void)\n{\n");
-    for (index, test) in report.tests.iter().enumerate() {
-        out.push_str(&calls::block(report, index + 1, test));
-    }
-    let failing = report.crashes.iter().filter(|c| calls::is_expected(c));
-    for (index, finding) in failing.enumerate() {
-        out.push_str(&calls::failing_block(report, report.tests.len() + index + 1, finding));
-    }
-    if report.tests.is_empty() {
-        out.push_str("  puts(\"no test was emitted\");\n");
-    }
-    out.push_str("  if (penfuzz_failures) printf(\"%d checks FAILED\\n\", penfuzz_failures);\n");
-    out.push_str("  return penfuzz_failures != 0;\n}\n");
-    let others: Vec<_> = report.crashes.iter().filter(|c| !calls::is_expected(c)).collect();
-    out.push_str(&not_called(report, "Crashes", &others));
-    out.push_str(&not_called(report, "Hangs", &report.hangs.iter().collect::<Vec<_>>()));
-    out
+    (report.test_format.get().program)(report, &cases::all(report))
 }
 
-/// Does a test end the process by `exit`?
-fn has_exits(report: &Report) -> bool {
-    report.tests.iter().any(|t| t.ends.is_some())
+/// All files of the directory of the program: its text, what is compiled with it, and fragments for build systems.
+#[must_use]
+pub fn files(report: &Report) -> Vec<File> {
+    let mut files = vec![(file_name(report), program(report))];
+    files.extend(prologue::wrapper(report));
+    let counts = formats::counts(report, &cases::all(report));
+    files.extend(counts.map(|text| (formats::COUNTS_FILE.to_owned(), text.to_owned())));
+    files.extend(fragments::all(report));
+    files
 }
 
-/// Does the function keep values between two calls, so that each test needs a process of its own?
-fn keeps_state(report: &Report) -> bool {
-    !report.shared_state.is_empty() || report.tests_apart
-}
-
-/// Does a test end by a C++ exception? Only a program in C++ can catch it.
-fn has_throws(report: &Report) -> bool {
-    report.tests.iter().any(|t| t.throws.is_some())
-}
-
-/// Does a call happen in a child process?
-fn has_children(report: &Report) -> bool {
-    has_exits(report) || keeps_state(report) || report.crashes.iter().any(calls::is_expected)
-}
-
-/// Options of the linker, as gcc takes them, without which gcov loses what the program counts in children.
+/// Options of the linker, as gcc takes them, without which gcov loses what the plain program counts in children.
 #[must_use]
 pub fn coverage_options(report: &Report) -> &'static [&'static str] {
-    if has_children(report) { &["-Wl,-u,__gcov_dump,-u,__gcov_reset"] } else { &[] }
+    let has_children = report.test_format.is_plain() && formats::has_children(&cases::all(report));
+    if has_children { &["-Wl,-u,__gcov_dump,-u,__gcov_reset"] } else { &[] }
 }
 
-fn header(report: &Report) -> String {
+/// The comment at the head of the program.
+fn head(report: &Report) -> String {
     let (b, words) = (&report.branches, Words::of(report.goals));
     let crash_only = match b.covered_by_crash_only {
         0 => String::new(),
@@ -136,8 +91,8 @@ fn header(report: &Report) -> String {
     };
     format!(
         "/* Tests of {} ({}:{}), emitted by penfuzz (search {}, seed {}).\n * They {} {} of {} {}. Build, run and \
-         see gcov's count:\n *\n *   {}\n *{crash_only}\n * These are regression tests: they expect what the function did when \
-         penfuzz ran it, right or wrong.\n */\n",
+         see gcov's count:\n *\n *   {}\n *{crash_only}\n * These are regression tests of found values, not a specification: they \
+         expect what the function did when\n * penfuzz ran it, right or wrong.\n */\n",
         comment(&report.function),
         comment(&report.signature.file),
         report.signature.line,
@@ -157,7 +112,14 @@ pub fn is_byte_harness(report: &Report) -> bool {
     report.function == BYTE_HARNESS
 }
 
-fn not_called(report: &Report, title: &str, findings: &[&Finding]) -> String {
+/// Comments on the crashes and hangs that no test expects.
+fn not_called(report: &Report) -> String {
+    let crashes: Vec<_> = report.crashes.iter().filter(|c| !cases::is_expected(c)).collect();
+    let hangs: Vec<_> = report.hangs.iter().collect();
+    listed(report, "Crashes", &crashes) + &listed(report, "Hangs", &hangs)
+}
+
+fn listed(report: &Report, title: &str, findings: &[&Finding]) -> String {
     if findings.is_empty() {
         return String::new();
     }

@@ -16,7 +16,7 @@ use crate::{
     context::{Context, Result, bail},
     files::{foreign, own},
     process::{interrupts, wait},
-    report::{Report, json},
+    report::{Report, json, unit_test::formats::TestFormat},
 };
 
 /// Time between two polls of a running child.
@@ -47,6 +47,8 @@ pub struct Passed {
     pub timeout: Option<String>,
     /// `--rounding`; overrides the suite's choice for a target.
     pub rounding: Option<Rounding>,
+    /// `--test-format`; overrides the suite's.
+    pub test_format: Option<TestFormat>,
     /// Whether exceptions are searched for instead of branches: `penfuzz exceptions`.
     pub exceptions: bool,
 }
@@ -116,6 +118,8 @@ fn arguments(suite: &Suite, directory: &Path, passed: &Passed, target: &TargetSp
     let mut all: Vec<OsString> = passed.exceptions.then(|| "exceptions".into()).into_iter().collect();
     all.extend(target_arguments(suite, target, passed.rounding.or(target.rounding)));
     all.extend(["-o".into(), directory.into(), "--quiet".into()]);
+    let format = passed.test_format.or(suite.test_format);
+    all.extend(format.map(|f| OsString::from(format!("--test-format={}", f.get().name))));
     all.extend(passed.arguments().into_iter().map(OsString::from));
     all
 }

@@ -10,6 +10,7 @@ fn suite() -> Suite {
     Suite {
         name: "s".to_owned(),
         fetch: None,
+        test_format: None,
         generate: None,
         sources: "/src".into(),
         build: Build {
@@ -54,6 +55,7 @@ fn the_command_line_is_the_agreed_one() {
         minimizer: Some("avm".to_owned()),
         timeout: Some("1s".to_owned()),
         rounding: Some(Rounding::All),
+        test_format: None,
         exceptions: false,
     };
     let all = arguments(&suite(), Path::new("out/t"), &passed, &suite().targets[0]);

@@ -4,6 +4,7 @@
 //! name = "fdlibm"
 //! fetch = "fetch.sh"              # run in the suite's directory when `sources` is missing
 //! sources = "sources/fdlibm"      # relative to this file
+//! test_format = "unity"           # optional, as the option --test-format
 //!
 //! [build]
 //! flags = ["-I{sources}/include"] # {sources}: the absolute directory
@@ -36,6 +37,7 @@ use super::{
 use crate::{
     context::{Context, Result, bail},
     files::{foreign, tidy},
+    report::unit_test::formats::{self, TestFormat},
 };
 
 /// A suite as its file describes it, with the sources fetched.
@@ -49,6 +51,9 @@ pub struct Suite {
     pub fetch: Option<PathBuf>,
     /// The directory of the sources: in the file relative to it, after [`load`] absolute.
     pub sources: PathBuf,
+    /// The format of the emitted tests, unless the command line sets it.
+    #[serde(default, deserialize_with = "formats::known")]
+    pub test_format: Option<TestFormat>,
     /// How every target is built.
     #[serde(default)]
     pub build: Build,

@@ -18,7 +18,10 @@ use super::object::{Compiler, finish, without_main};
 use crate::context::{Context, Result, bail};
 use crate::process::wait;
 use crate::report::c_text::is_cxx;
-use crate::report::{Report, Status, unit_test};
+use crate::report::{
+    Report, Signature, Status,
+    unit_test::{self, formats::TestFormat},
+};
 
 /// Branch counts of the function under test by another tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,6 +67,13 @@ pub struct Job<'a> {
 /// # Errors
 /// A file does not compile or link, the test program fails or takes too long, or gcov has no data on the function.
 pub fn judge(job: &Job) -> Result<RefereeCount> {
+    let report = Report {
+        // Its program prints no counts of a framework, and needs none.
+        test_format: TestFormat::default(),
+        signature: Signature { file: job.file.to_string_lossy().into_owned(), ..job.report.signature.clone() },
+        ..job.report.clone()
+    };
+    let job = &Job { report: &report, ..*job };
     let directory = tempfile::Builder::new()
         .prefix("penfuzz-referee-")
         .tempdir()
@@ -78,17 +88,17 @@ pub fn judge(job: &Job) -> Result<RefereeCount> {
 /// Compiles and links `directory/program`. The object file that holds the function under test.
 fn build(job: &Job, directory: &Path) -> Result<PathBuf> {
     let gcc = Compiler::gcc();
-    let mut report = job.report.clone();
-    report.signature.file = job.file.to_string_lossy().into_owned();
-    let test = directory.join(unit_test::file_name(&report));
-    fs::write(&test, unit_test::program(&report)).context(|| format!("cannot write {}", test.display()))?;
+    let report = job.report;
+    let test = directory.join(unit_test::file_name(report));
+    fs::write(&test, unit_test::program(report)).context(|| format!("cannot write {}", test.display()))?;
     let test_object = directory.join("test.o");
     let mut objects = vec![test_object.clone()];
-    let measured = if unit_test::includes_source(&report) {
+    let measured = if unit_test::includes_source(report) {
         gcc.compile(&test, &test_object, job.flags, &["--coverage"])?;
         test_object
     } else {
-        gcc.compile(&test, &test_object, &[], &["-fno-builtin"])?;
+        let flags = report.header.as_ref().map_or(&[][..], |h| &h.flags);
+        gcc.compile(&test, &test_object, flags, &["-fno-builtin"])?;
         let target = directory.join("target.o");
         gcc.compile(job.file, &target, job.flags, &without_main(job.file, &["--coverage"]))?;
         objects.push(target.clone());

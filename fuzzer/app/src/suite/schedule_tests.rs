@@ -25,6 +25,7 @@ fn suite(directory: &Path, names: &[&str]) -> Suite {
     Suite {
         name: "s".to_owned(),
         fetch: None,
+        test_format: None,
         generate: None,
         sources: directory.to_owned(),
         build: Build::default(),

@@ -8,7 +8,13 @@ use penfuzz_app::{
     output::atomic,
     reach::{Answer, Query, spec::Names},
     replay::session::ReplaySession,
-    report::{Arg, Branches, End, Report, SCHEMA, Test, c_text, linked::Recorded, literal, needed::Needed, unit_test},
+    report::{
+        Arg, Branches, End, Report, SCHEMA, Test, c_text,
+        linked::Recorded,
+        literal,
+        needed::Needed,
+        unit_test::{self, formats::TestFormat},
+    },
 };
 use penfuzz_engine::{
     error::{Error, failed},
@@ -230,6 +236,8 @@ fn report(args: &Args, linked: &Linked, session: &ReplaySession, answer: &Answer
         rounding: args.target.rounding,
         goals: Goals::Branches,
         ulp: 0,
+        test_format: TestFormat::default(),
+        header: None,
         branches: Branches { total: session.n_goals(), covered: taken.len(), ..Branches::default() },
         source_hashes: std::collections::BTreeMap::new(),
         exceptions: None,

@@ -2,21 +2,25 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{coverage_options, file_name, includes_source, is_cxx_program};
+use super::{
+    access::{file_name, includes_source, is_cxx_program, stem},
+    coverage_options,
+    plan::{Plan, Source, Unit},
+};
 use crate::{
     files::foreign,
     report::{
-        c_text::{identifier, is_cxx, is_source},
+        c_text::{is_cxx, is_source},
         files,
         format::shell_word,
-        model::{Compilation, Report, TestProgram},
+        model::{Report, TestProgram},
     },
 };
 
 /// Where a command works, and what it is for.
 struct Build {
-    /// The program's text.
-    file: String,
+    /// The directory of the program's text, with a `/` at the end.
+    directory: String,
     /// The program to make; objects lie beside it and begin with its name.
     out: String,
     /// With gcc's counters.
@@ -25,37 +29,39 @@ struct Build {
 
 /// `gcc … && ./test_f && gcov …`, for the directory of the program.
 pub(super) fn command_line(report: &Report) -> String {
-    let (file, out) = (file_name(report), program_name(report));
+    let out = stem(report);
     let run = format!("./{out} && gcov -b *.gcda");
-    format!("{} && {run}", Build { file, out, coverage: true }.command(report))
+    format!("{} && {run}", Build { directory: String::new(), out, coverage: true }.command(report))
 }
 
 /// The commands for the output directory.
 #[must_use]
 pub fn commands(report: &Report) -> TestProgram {
-    let (file, out) = (files::test_program(report), program_name(report));
+    let (file, out) = (files::test_program(report), stem(report));
     let in_tests = format!("{}/{out}", files::TESTS);
-    let build = Build { file: file.clone(), out: in_tests.clone(), coverage: false }.command(report);
+    let directory = format!("{}/", files::TESTS);
+    let build = Build { directory: directory.clone(), out: in_tests.clone(), coverage: false }.command(report);
     // Old counts would be added to the new ones, and a failed check is no reason to count nothing.
-    let counted = Build { file: file.clone(), out: out.clone(), coverage: true }.command(report);
+    let counted = Build { directory, out: out.clone(), coverage: true }.command(report);
     let coverage = format!("rm -f *.gcda *.gcno && {counted} && {{ ./{out}; gcov -b *.gcda; }}");
-    TestProgram { file, build, run: in_tests, coverage }
-}
-
-fn program_name(report: &Report) -> String {
-    format!("test_{}", identifier(&report.function))
+    let format = report.test_format;
+    TestProgram { file, format, build, run: in_tests, coverage }
 }
 
 impl Build {
     /// The program is compiled apart from the sources, so that flags meant for these (include directories above all) do not reach
     /// it, and it does not show up in gcov's count.
     fn command(&self, report: &Report) -> String {
-        if report.compilations.is_empty() { self.of_sources(report) } else { self.of_compilations(report) }
+        if report.compilations.is_empty() && report.test_format.is_plain() {
+            return self.of_sources(report);
+        }
+        self.of_plan(report, &Plan::of(report))
     }
 
-    /// For the sources that penfuzz compiled, all by the same flags.
+    /// For the plain program and the sources that penfuzz compiled, all by the same flags: two calls of gcc.
     fn of_sources(&self, report: &Report) -> String {
         let own = absolute(&report.signature.file);
+        let file = format!("{}{}", self.directory, file_name(report));
         let mut sources: Vec<PathBuf> = report.sources.iter().map(|s| absolute(s)).filter(|s| is_source(s)).collect();
         if sources.is_empty() && is_source(&own) {
             sources.push(own.clone());
@@ -63,9 +69,11 @@ impl Build {
         let libraries = libraries(report, is_cxx_program(report) || sources.iter().any(|s| is_cxx(s)));
         let (before, first) = if includes_source(report) {
             sources.retain(|s| !same_file(s, &own));
-            (String::new(), self.file.clone())
+            (String::new(), file)
         } else {
-            (format!("gcc -O0 -fno-builtin -c {} -o {}.o && ", self.file, self.out), format!("{}.o", self.out))
+            let plan = Plan::of(report);
+            let options = words(&plan.units[0].options);
+            (format!("gcc -O0{options} -c {file} -o {}.o && ", self.out), format!("{}.o", self.out))
         };
         let mut words: Vec<_> = absolute_flags(&report.flags).iter().map(|f| shell_word(f)).collect();
         if sources.iter().any(|s| defines_main(s)) {
@@ -79,30 +87,42 @@ impl Build {
         format!("{before}gcc {} -o {}", words.join(" "), self.out)
     }
 
-    /// For the sources of a file that pen-cc linked, each by its own flags.
-    fn of_compilations(&self, report: &Report) -> String {
-        let own = absolute(&report.signature.file);
-        let is_own = |c: &Compilation| same_file(Path::new(&c.source), &own);
-        let included = includes_source(report);
-        let counts = |source: &str| self.coverage && has_sites(report, source);
+    /// Each file by its own flags, and the framework's.
+    fn of_plan(&self, report: &Report, plan: &Plan) -> String {
+        let library = &report.test_format.get().library;
         let mut steps = Vec::new();
-        let own_flags = report.compilations.iter().find(|c| is_own(c)).map_or(&[][..], |c| &c.flags);
-        let (flags, counted) = if included { (own_flags, self.coverage) } else { (&[][..], false) };
-        let option = if included { "" } else { " -fno-builtin" };
-        let first = format!("{}.o", self.out);
-        steps.push(format!("gcc -O0{option}{} -c {} -o {first}", options(flags, counted), self.file));
-        let mut objects = vec![first];
-        for (i, c) in report.compilations.iter().filter(|c| !(included && is_own(c))).enumerate() {
-            let object = format!("{}-{}.o", self.out, i + 1);
-            let main = if defines_main(Path::new(&c.source)) { " -Dmain=program_main" } else { "" };
-            let options = options(&c.flags, counts(&c.source));
-            steps.push(format!("gcc -O0 -w{options}{main} -c {} -o {object}", shell_word(&c.source)));
+        let mut objects = Vec::new();
+        for (i, unit) in plan.units.iter().enumerate() {
+            let object = if i == 0 { format!("{}.o", self.out) } else { format!("{}-{i}.o", self.out) };
+            let framework =
+                if i == 0 && !library.options.is_empty() { format!(" {}", library.options) } else { String::new() };
+            let coverage = if self.coverage && unit.is_counted { " --coverage" } else { "" };
+            let options = words(&unit.options);
+            steps.push(format!("gcc -O0{options}{framework}{coverage} -c {} -o {object}", self.path(unit)));
             objects.push(object);
         }
-        let is_any_cxx = is_cxx_program(report) || report.compilations.iter().any(|c| is_cxx(Path::new(&c.source)));
-        let words = [self.counters(report), objects, libraries(report, is_any_cxx)].concat();
+        if let Some(unit) = plan.counts.as_ref().filter(|_| self.coverage) {
+            let object = format!("{}-counts.o", self.out);
+            steps.push(format!("gcc -O0 -c {} -o {object}", self.path(unit)));
+            objects.push(object);
+        }
+        if !library.source.is_empty() {
+            let object = format!("{}-framework.o", self.out);
+            steps.push(format!("gcc -O0 {} -c {} -o {object}", library.options, library.source));
+            objects.push(object);
+        }
+        let libs = libraries(report, plan.is_cxx);
+        let framework = (!library.libs.is_empty()).then(|| library.libs.to_owned()).into_iter().collect();
+        let words = [self.counters(report), objects, framework, libs].concat();
         steps.push(format!("gcc {} -o {}", words.join(" "), self.out));
         steps.join(" && ")
+    }
+
+    fn path(&self, unit: &Unit) -> String {
+        match &unit.source {
+            Source::Emitted(name) => format!("{}{name}", self.directory),
+            Source::Project(path) => shell_word(&path.to_string_lossy()),
+        }
     }
 
     fn counters(&self, report: &Report) -> Vec<String> {
@@ -113,10 +133,8 @@ impl Build {
     }
 }
 
-fn options(flags: &[String], coverage: bool) -> String {
-    let counters = coverage.then_some("--coverage".to_owned());
-    let words = flags.iter().map(|f| shell_word(f)).chain(counters);
-    words.flat_map(|word| [" ".to_owned(), word]).collect()
+fn words(options: &[String]) -> String {
+    options.iter().flat_map(|word| [" ".to_owned(), shell_word(word)]).collect()
 }
 
 fn libraries(report: &Report, is_cxx: bool) -> Vec<String> {
@@ -129,7 +147,7 @@ fn libraries(report: &Report, is_cxx: bool) -> Vec<String> {
 }
 
 /// Does the file hold a condition, or the function under test?
-fn has_sites(report: &Report, source: &str) -> bool {
+pub(super) fn has_sites(report: &Report, source: &str) -> bool {
     let is_here = |file: &str| same_file(Path::new(source), &absolute(file));
     is_here(&report.signature.file) || report.sites.iter().any(|s| is_here(&s.file))
 }
@@ -144,7 +162,7 @@ const WITH_PATH: [&str; 7] = ["-I", "-isystem", "-iquote", "-idirafter", "-inclu
 
 /// The same options in any directory: the paths in them are absolute. A word that names a file is a path, too.
 #[must_use]
-fn absolute_flags(flags: &[String]) -> Vec<String> {
+pub(super) fn absolute_flags(flags: &[String]) -> Vec<String> {
     absolute_flags_from(flags, Path::new("."))
 }
 

@@ -2,9 +2,14 @@
 
 use std::path::Path;
 
-use super::{command::absolute, has_children, has_exits, has_throws, includes_source, is_byte_harness, is_cxx_program};
+use super::{
+    access::{Access, File, file_name, is_cxx_function, is_cxx_program, wrapper_function, wrapper_name},
+    cases::Case,
+    command::absolute,
+    is_byte_harness,
+};
 use crate::report::{
-    c_text::{callable, comment, directed_rounding, identifier, is_header, is_source, string},
+    c_text::{callable, comment, identifier, is_header, is_source, string},
     literal::kind_named,
     model::{Parameter, Report},
 };
@@ -12,15 +17,60 @@ use crate::report::{
 /// The memory behind a pointer parameter is a whole number of cells of this size, as in the fuzzer.
 const CELL_BYTES: usize = 16;
 
-/// The headers and the function under test: its declaration or its source.
+/// The headers and the function under test: its declaration or its source. `needed` are further headers.
 #[must_use]
-pub fn prologue(report: &Report) -> String {
-    if !includes_source(report) {
-        let headers = "#include <stdint.h>\n#include <stdio.h>\n";
-        return format!("{}{headers}\n{}", environment(report), declaration(report));
+pub fn prologue(report: &Report, needed: &str) -> String {
+    let memory = if has_references(report) { MEMORY } else { "" };
+    let standard = "#include <stdint.h>\n#include <stdio.h>\n";
+    match Access::of(report) {
+        Access::Source => including(report, Path::new(&report.signature.file), needed) + memory,
+        Access::Header => format!("{}{needed}{standard}{memory}", header(report)),
+        Access::Prototype | Access::Wrapper => format!("{needed}{standard}\n{}", declaration(report)),
     }
-    let memory = if is_cxx_program(report) { MEMORY } else { "" };
-    including(report, Path::new(&report.signature.file), &environment(report)) + memory
+}
+
+/// The project's own header, before any other: so it stands on its own, and may configure the others.
+fn header(report: &Report) -> String {
+    let Some(header) = &report.header else { return String::new() };
+    let lines: String =
+        header.includes.iter().flat_map(|name| ["#include ".to_owned(), comment(name), "\n".to_owned()]).collect();
+    if header.extern_c { format!("extern \"C\" {{\n{lines}}}\n") } else { lines }
+}
+
+/// The file through which a C++ program calls a C function that only its source declares.
+#[must_use]
+pub(super) fn wrapper(report: &Report) -> Option<File> {
+    if Access::of(report) != Access::Wrapper {
+        return None;
+    }
+    let name = wrapper_function(report);
+    let signature = &report.signature;
+    let head = including(report, Path::new(&signature.file), "");
+    let result = spelled_in_c(&signature.result_kind, &signature.result);
+    let returned = if result == "void" || result.ends_with('*') { "" } else { "return " };
+    let result = if returned.is_empty() { "void" } else { &result };
+    let (declared, passed): (Vec<_>, Vec<_>) = if is_byte_harness(report) {
+        (vec!["const uint8_t *data".to_owned(), "size_t size".to_owned()], vec!["data".to_owned(), "size".to_owned()])
+    } else {
+        let each = signature.parameters.iter().enumerate();
+        each.map(|(i, p)| {
+            let cast = if p.pointer { "(void *)" } else { "" };
+            (format!("{} a{}", parameter_type(p, &spelled_in_c), i + 1), format!("{cast}a{}", i + 1))
+        })
+        .unzip()
+    };
+    let result = if is_byte_harness(report) { "int" } else { result };
+    let returned = if is_byte_harness(report) { "return " } else { returned };
+    let parameters = if declared.is_empty() { "void".to_owned() } else { declared.join(", ") };
+    let text = format!(
+        "/* Calls {} for the tests in {}: C++ cannot include its source. */\n{head}#include <stdint.h>\n\n{result} \
+         {name}({parameters});\n\n{result} {name}({parameters})\n{{\n  {returned}{}({});\n}}\n",
+        comment(&report.function),
+        file_name(report),
+        callable(&report.function),
+        passed.join(", ")
+    );
+    Some((wrapper_name(report), text))
 }
 
 /// What stands for the address of a variable in C++, where a parameter may be a pointer or a reference.
@@ -41,11 +91,20 @@ template <class T> penfuzz_memory<T> penfuzz_at(T *at)
 /// An argument whose address is passed.
 pub(super) fn address(report: &Report, variable: &str, is_array: bool) -> String {
     let pointer = if is_array { variable.to_owned() } else { format!("&{variable}") };
-    if is_cxx_program(report) { format!("penfuzz_at({pointer})") } else { pointer }
+    if has_references(report) { format!("penfuzz_at({pointer})") } else { pointer }
 }
 
-/// A program that includes this file, and then the headers `environment`.
-pub(super) fn including(report: &Report, file: &Path, environment: &str) -> String {
+/// Can a parameter of the function be a reference?
+fn has_references(report: &Report) -> bool {
+    match Access::of(report) {
+        Access::Source => is_cxx_program(report),
+        Access::Header => is_cxx_function(report),
+        Access::Prototype | Access::Wrapper => false,
+    }
+}
+
+/// A program that includes this file, and then the headers `needed`.
+pub(super) fn including(report: &Report, file: &Path, needed: &str) -> String {
     let path = absolute(&file.to_string_lossy());
     let path = path.to_string_lossy();
     let is_text = is_source(file) || is_header(file);
@@ -56,27 +115,22 @@ pub(super) fn including(report: &Report, file: &Path, environment: &str) -> Stri
     // Before any header: the source may configure them. A `main` of its own must not be this program's.
     format!(
         "/* With its source, the function can be called by its name and types. */\n#define main program_main\n#include \
-         \"{path}\"\n#undef main\n{environment}#include <stdio.h>\n"
+         \"{path}\"\n#undef main\n{needed}#include <stdio.h>\n"
     )
 }
 
 /// The headers that only some programs need: for rounding modes, `errno`, and child processes. A library under test may have
 /// headers of its own by these names.
-fn environment(report: &Report) -> String {
+pub(super) fn environment(cases: &[Case], children: &[&str]) -> String {
     let mut headers = Vec::new();
-    if report.tests.iter().any(|t| t.errno.is_some()) {
+    if cases.iter().any(|c| c.errno) {
         headers.push("errno.h");
     }
-    if report.tests.iter().any(|t| directed_rounding(&t.args).is_some()) {
+    if cases.iter().any(|c| c.mode.is_some()) {
         headers.push("fenv.h");
     }
-    if has_children(report) {
-        headers.extend(["signal.h", "stdlib.h", "sys/wait.h", "unistd.h"]);
-    }
-    if has_exits(report) {
-        headers.push("sys/syscall.h");
-    }
-    if has_throws(report) {
+    headers.extend(children);
+    if cases.iter().any(|c| c.throws.is_some()) {
         headers.extend(["cxxabi.h", "string.h", "typeinfo"]);
     }
     headers.iter().flat_map(|h| ["#include <", h, ">\n"]).collect()
@@ -85,22 +139,35 @@ fn environment(report: &Report) -> String {
 fn declaration(report: &Report) -> String {
     let signature = &report.signature;
     let name = tested_name(report);
+    let linkage = if is_cxx_program(report) { "extern \"C\"" } else { "extern" };
     if is_byte_harness(report) {
-        return format!("extern int {name}(const uint8_t *, size_t);\n");
+        return format!("{linkage} int {name}(const uint8_t *, size_t);\n");
     }
-    let result = spelled(&signature.result_kind, &signature.result);
-    let parameters: Vec<_> = signature.parameters.iter().map(parameter_type).collect();
-    let parameters = if parameters.is_empty() { "void".to_owned() } else { parameters.join(", ") };
-    format!("extern {result} {name}({parameters});\n")
+    let spelling = |kind: &str, type_name: &str| spelled(report, kind, type_name);
+    let result = match Access::of(report) {
+        // A structure stays there.
+        Access::Wrapper if kind_named(&signature.result_kind).is_none() => "void".to_owned(),
+        _ => spelling(&signature.result_kind, &signature.result),
+    };
+    let parameters: Vec<_> = signature.parameters.iter().map(|p| parameter_type(p, &spelling)).collect();
+    let parameters = match parameters.is_empty() {
+        true if is_cxx_program(report) => String::new(),
+        true => "void".to_owned(),
+        false => parameters.join(", "),
+    };
+    format!("{linkage} {result} {name}({parameters});\n")
 }
 
 /// The name by which the test program calls the function under test.
 pub(super) fn tested_name(report: &Report) -> String {
     let symbol = &report.signature.symbol;
-    if includes_source(report) {
-        return qualified(&callable(&report.function), symbol);
+    match Access::of(report) {
+        Access::Source => qualified(&callable(&report.function), symbol),
+        Access::Header if is_cxx_function(report) => qualified(&callable(&report.function), symbol),
+        Access::Header => identifier(&report.function),
+        Access::Wrapper => wrapper_function(report),
+        Access::Prototype => identifier(if symbol.is_empty() { &report.function } else { symbol }),
     }
-    identifier(if symbol.is_empty() { &report.function } else { symbol })
 }
 
 /// The name with the namespaces and classes that its symbol has (`_ZN5outer5inner1fEd`), as the Itanium C++ ABI encodes them: each
@@ -127,7 +194,7 @@ fn qualified(name: &str, symbol: &str) -> String {
     scopes.flat_map(|part| [identifier(part), "::".to_owned()]).collect::<String>() + name
 }
 
-fn parameter_type(parameter: &Parameter) -> String {
+fn parameter_type(parameter: &Parameter, spelled: &dyn Fn(&str, &str) -> String) -> String {
     if parameter.is_output() {
         return "void *".to_owned();
     }
@@ -141,12 +208,23 @@ fn parameter_type(parameter: &Parameter) -> String {
 /// `long` and `long long` are different types.
 const WORDS: [&str; 10] = ["const", "signed", "unsigned", "char", "short", "int", "long", "float", "double", "_Bool"];
 
-/// A type as the definition spells it if C itself has it, else the one of [`c_type`].
-pub(super) fn spelled(kind: &str, type_name: &str) -> String {
+/// A type as the definition spells it if C itself has it, else the one of [`c_type`]; in the language of the program.
+pub(super) fn spelled(report: &Report, kind: &str, type_name: &str) -> String {
+    let text = spelled_in_c(kind, type_name);
+    if is_cxx_program(report) { text.replace("_Bool", "bool") } else { text }
+}
+
+fn spelled_in_c(kind: &str, type_name: &str) -> String {
     if !type_name.is_empty() && kind_named(kind).is_some() && type_name.split(' ').all(|w| WORDS.contains(&w)) {
         return type_name.to_owned();
     }
     c_type(kind, type_name).unwrap_or("void *").to_owned()
+}
+
+/// The type of a variable for a result.
+pub(super) fn variable_type(report: &Report, kind: &str, type_name: &str) -> String {
+    let text = c_type(kind, type_name).unwrap_or("void *");
+    if is_cxx_program(report) { text.replace("_Bool", "bool") } else { text.to_owned() }
 }
 
 /// The C type of a kind; `void *` for a result that is any pointer; `None` when it has none.

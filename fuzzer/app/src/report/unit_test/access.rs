@@ -1,0 +1,112 @@
+//! How the test program gets at the function under test, and in which language it is therefore written.
+//!
+//! | access | when | the types of the signature |
+//! | --- | --- | --- |
+//! | [`Access::Header`] | one of the source's own headers declares it ([`Header`](crate::report::Header)) | the header's |
+//! | [`Access::Prototype`] | C itself has all its types, and it is no C++ function | C's own |
+//! | [`Access::Source`] | it is `static`, or only the source shows its types, its namespace or its overloads | the source's |
+//! | [`Access::Wrapper`] | the same, of a C function, when the program is C++: C sources need not be C++ | C's own |
+
+use std::path::Path;
+
+use super::{by_symbol::must_include, formats, is_byte_harness};
+use crate::report::{
+    c_text::{identifier, is_cxx, is_header},
+    model::Report,
+};
+
+/// How the program gets at the function under test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// It has a prototype of its own.
+    Prototype,
+    /// It includes a header of the project.
+    Header,
+    /// It includes the source file, which therefore must not be linked with it.
+    Source,
+    /// It calls a function of another file, in C, which includes the source file.
+    Wrapper,
+}
+
+impl Access {
+    /// For the program of this report.
+    #[must_use]
+    pub fn of(report: &Report) -> Self {
+        let is_static = report.signature.is_static;
+        if report.header.is_some() && !is_static && !is_byte_harness(report) {
+            return Self::Header;
+        }
+        if !must_include(report) && !is_cxx_function(report) && !has_throws(report) {
+            return Self::Prototype;
+        }
+        if report.test_format.get().is_cxx && !has_cxx_source(report) { Self::Wrapper } else { Self::Source }
+    }
+}
+
+/// The program includes the source file of the function under test, which therefore must not be linked with it.
+#[must_use]
+pub fn includes_source(report: &Report) -> bool {
+    Access::of(report) == Access::Source
+}
+
+/// Has the function a name that C cannot spell?
+pub(super) fn is_cxx_function(report: &Report) -> bool {
+    report.signature.symbol.starts_with("_Z") && !is_byte_harness(report)
+}
+
+/// Does a test end by a C++ exception? Only a program in C++ can catch it.
+pub(super) fn has_throws(report: &Report) -> bool {
+    report.tests.iter().any(|t| t.throws.is_some())
+}
+
+/// Is the source file of the function C++?
+fn has_cxx_source(report: &Report) -> bool {
+    let file = Path::new(&report.signature.file);
+    is_cxx(file) || is_header(file) && report.signature.symbol.starts_with("_Z")
+}
+
+/// Is the program C++?
+pub(super) fn is_cxx_program(report: &Report) -> bool {
+    report.test_format.get().is_cxx
+        || match Access::of(report) {
+            Access::Source => has_cxx_source(report),
+            Access::Header => is_cxx_function(report) || has_throws(report),
+            Access::Prototype | Access::Wrapper => false,
+        }
+}
+
+/// Does the program see the types of the signature by their names?
+pub(super) fn has_types(report: &Report) -> bool {
+    matches!(Access::of(report), Access::Source | Access::Header)
+}
+
+/// A file that is part of the program: its name, and its text.
+pub type File = (String, String);
+
+/// Its name begins with `test_` and the name of the function.
+pub(super) fn stem(report: &Report) -> String {
+    format!("test_{}", identifier(&report.function))
+}
+
+/// The program's file name: `test_FUNCTION.c`, or `.cpp` when it is C++.
+#[must_use]
+pub fn file_name(report: &Report) -> String {
+    format!("{}.{}", stem(report), if is_cxx_program(report) { "cpp" } else { "c" })
+}
+
+/// The file of [`Access::Wrapper`].
+pub(super) fn wrapper_name(report: &Report) -> String {
+    format!("{}_wrapper.c", stem(report))
+}
+
+/// The name of the function there.
+pub(super) fn wrapper_function(report: &Report) -> String {
+    format!("tested_{}", identifier(&report.function))
+}
+
+/// The files of the tests of this function in every format: what an earlier run in another format has left is removed.
+#[must_use]
+pub fn possible_files(report: &Report) -> Vec<String> {
+    let stem = stem(report);
+    vec![format!("{stem}.c"), format!("{stem}.cpp"), wrapper_name(report), formats::COUNTS_FILE.to_owned()]
+}

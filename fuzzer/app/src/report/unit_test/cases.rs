@@ -1,0 +1,267 @@
+//! The emitted tests in terms of C: variables, call, checks and end. Every format writes the same cases.
+
+use std::fmt::Write;
+
+use super::{
+    access::has_types,
+    is_byte_harness,
+    names::Names,
+    prologue::{address, cell_values, output, spelled, tested_name, variable_type},
+};
+use crate::report::{
+    arg::Arg,
+    c_text::{call, comment, directed_rounding, identifier, numbers, with_outputs},
+    model::{End, Finding, Parameter, Report, Test},
+    words::Words,
+};
+
+/// The signals by which an emitted test may expect to die. A fault of memory is undefined behaviour: another compiler's program
+/// may go on, so that only the others must occur again.
+const SIGNALS: [(&str, bool); 6] =
+    [("SIGABRT", true), ("SIGFPE", true), ("SIGILL", true), ("SIGTRAP", true), ("SIGBUS", false), ("SIGSEGV", false)];
+
+/// How a call is expected to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// It returns.
+    Return,
+    /// It ends the process with this exit status.
+    Exit(u8),
+    /// It ends the process by this signal; without `must` it may return as well.
+    Signal {
+        /// `SIGABRT`.
+        name: &'static str,
+        /// Is a return a failure?
+        must: bool,
+    },
+}
+
+/// How a value is compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// A `float`.
+    F32,
+    /// A `double`.
+    F64,
+    /// A signed integer.
+    Signed,
+    /// An unsigned integer or a truth value.
+    Unsigned,
+    /// A structure, as so many words of 64 bits.
+    Words(usize),
+}
+
+/// A value behind the call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    /// What it is, for people: `result`, `*out`, `errno`.
+    pub label: String,
+    /// The expression.
+    pub value: String,
+    /// Its kind.
+    pub kind: Kind,
+    /// What is expected, as an expression or an initializer; `None` when it is not known.
+    pub expected: Option<String>,
+}
+
+/// One test.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Case {
+    /// A part of an identifier, of its own in the program: `clamp_1_line_5_true`.
+    pub name: String,
+    /// Where it comes from, for a comment.
+    pub title: String,
+    /// The call with its arguments, for people.
+    pub shown: String,
+    /// Declarations of the variables, indented by four spaces. Arguments go through variables: a call with constants could be
+    /// evaluated by the compiler.
+    pub variables: String,
+    /// The call.
+    pub call: String,
+    /// The type of a variable for what it returns; `None` when that is not looked at.
+    pub result: Option<String>,
+    /// The rounding mode of the call, as C names it, if not the default.
+    pub mode: Option<String>,
+    /// Is `errno` looked at?
+    pub errno: bool,
+    /// What is checked behind the call: the result first, then `errno`, then outputs.
+    pub checks: Vec<Check>,
+    /// How the call ends.
+    pub ending: Ending,
+    /// The type of the C++ exception that comes from the call instead, as `std::type_info::name` gives it.
+    pub throws: Option<String>,
+    /// The function keeps values between two calls: the test begins with those of a fresh process.
+    pub own_process: bool,
+}
+
+impl Case {
+    /// The call where `errno` or a rounding mode matters. In a directed rounding mode, the call and nothing else happens in it:
+    /// printing rounds, too. `errno` is read before anything else can set it. `result`: the type of the variable `result`.
+    pub(super) fn call_in_its_environment(&self, result: Option<&str>) -> String {
+        let mut lines = Vec::new();
+        lines.extend(self.errno.then(|| "int error;".to_owned()));
+        lines.extend(result.map(|type_name| format!("{type_name} result;")));
+        lines.extend(self.errno.then(|| "errno = 0;".to_owned()));
+        lines.extend(self.mode.as_ref().map(|mode| format!("fesetround({mode});")));
+        lines.push(format!("{}{};", if result.is_some() { "result = " } else { "(void)" }, self.call));
+        lines.extend(self.errno.then(|| "error = errno;".to_owned()));
+        lines.extend(self.mode.as_ref().map(|_| "fesetround(FE_TONEAREST);".to_owned()));
+        lines.iter().flat_map(|line| ["    ", line, "\n"]).collect()
+    }
+}
+
+/// The signal that ends a call with these arguments, and whether it must occur again; `None` for a crash that no test program can
+/// expect, as one of too much memory.
+fn signal(finding: &Finding) -> Option<(&'static str, bool)> {
+    SIGNALS.into_iter().find(|(name, _)| finding.reason.contains(name) && !finding.args.is_empty())
+}
+
+/// Is the crash an expected failure, with a test of its own?
+pub(super) fn is_expected(finding: &Finding) -> bool {
+    signal(finding).is_some()
+}
+
+/// All tests of the report, and the crashes that are expected failures.
+pub(super) fn all(report: &Report) -> Vec<Case> {
+    let mut names = Names::new(report);
+    let tests = report.tests.iter().map(|test| {
+        let ending = test.ends.map_or(Ending::Return, |End::Exit(status)| Ending::Exit(status));
+        let words = Words::of(report.goals);
+        let title = format!("{}, {} {}: {}", comment(&test.file), words.goals, words.done, test.covers.len());
+        case(report, title, test, ending, &mut names)
+    });
+    let mut cases: Vec<_> = tests.collect();
+    cases.extend(report.crashes.iter().filter_map(|finding| failing(report, finding, &mut names)));
+    cases
+}
+
+/// An input that crashes, as an expected failure.
+fn failing(report: &Report, finding: &Finding, names: &mut Names) -> Option<Case> {
+    let (name, must) = signal(finding)?;
+    let title = format!(
+        "{}, an expected failure: {} in {}",
+        comment(&finding.file),
+        comment(&finding.reason),
+        comment(&finding.place)
+    );
+    let test = Test { file: finding.file.clone(), args: finding.args.clone(), ..Test::default() };
+    Some(case(report, title, &test, Ending::Signal { name, must }, names))
+}
+
+fn case(report: &Report, title: String, test: &Test, ending: Ending, names: &mut Names) -> Case {
+    let (shown, variables, call, outputs) =
+        if is_byte_harness(report) { bytes_call(report, test) } else { typed_call(report, test) };
+    let (kind, type_name) = if is_byte_harness(report) {
+        ("i32", "int")
+    } else {
+        (report.signature.result_kind.as_str(), report.signature.result.as_str())
+    };
+    let result = check(kind, "result", "result", test.result.as_ref());
+    let errno = test.errno.map(|n| Check {
+        label: "errno".to_owned(),
+        value: "error".to_owned(),
+        kind: Kind::Signed,
+        expected: Some(n.to_string()),
+    });
+    Case {
+        name: names.next(test, ending),
+        title,
+        shown,
+        variables,
+        call,
+        result: result.as_ref().map(|_| variable_type(report, kind, type_name)),
+        mode: directed_rounding(&test.args).map(identifier),
+        errno: test.errno.is_some(),
+        checks: result.into_iter().chain(errno).chain(outputs).collect(),
+        ending,
+        throws: test.throws.clone(),
+        own_process: ending == Ending::Return && (!report.shared_state.is_empty() || report.tests_apart),
+    }
+}
+
+/// The check of a scalar; `None` for a value that is none.
+fn check(kind: &str, label: &str, value: &str, expected: Option<&Arg>) -> Option<Check> {
+    let checked = match kind {
+        "f32" => Kind::F32,
+        "f64" => Kind::F64,
+        "i8" | "i16" | "i32" | "i64" => Kind::Signed,
+        "u8" | "u16" | "u32" | "u64" | "bool" => Kind::Unsigned,
+        _ => return None,
+    };
+    let expected = expected.map(|arg| number(kind, arg));
+    Some(Check { label: label.to_owned(), value: value.to_owned(), kind: checked, expected })
+}
+
+/// The number of an argument or result as an expression.
+fn number(kind: &str, arg: &Arg) -> String {
+    if arg.decimal.contains("nan") || arg.decimal.contains("inf") {
+        let (kind, suffix) = if kind == "f32" { ("f32", "U") } else { ("f64", "ULL") };
+        return format!("penfuzz_{kind}({}{suffix})", numbers(&arg.bits));
+    }
+    numbers(&arg.hex).to_owned()
+}
+
+/// What is shown, variables, call and outputs of a function with typed parameters.
+fn typed_call(report: &Report, test: &Test) -> (String, String, String, Vec<Check>) {
+    let (mut variables, mut checks, mut passed) = (String::new(), Vec::new(), Vec::new());
+    let expected = |name: &str| test.outputs.iter().find(|o| o.name == name);
+    for (i, (parameter, arg)) in with_outputs(&report.signature, &test.args).enumerate() {
+        let Some(parameter) = parameter else { continue };
+        let Some(arg) = arg else {
+            let variable = format!("out{}_{}", i + 1, identifier(&parameter.name));
+            variables.push_str(&output(has_types(report), parameter, &variable));
+            checks.extend(structure(&parameter.name, &variable, expected(&parameter.name)));
+            passed.push(address(report, &variable, false));
+            continue;
+        };
+        let variable = format!("in{}_{}", i + 1, identifier(&arg.name));
+        let (type_name, value) = initializer(report, parameter, arg);
+        if parameter.pointer {
+            let shown = comment(&format!("*{} = {}", arg.name, arg.decimal));
+            let n = cell_values(&parameter.kind);
+            let _ = writeln!(variables, "    {type_name} {variable}[{n}] = {{{value}}}; /* {shown} */");
+            let (label, left) = (format!("*{}", arg.name), format!("{variable}[0]"));
+            checks.extend(check(&parameter.kind, &label, &left, expected(&parameter.name)));
+        } else {
+            let shown = comment(&format!("{} = {}", arg.name, arg.decimal));
+            let _ = writeln!(variables, "    {type_name} {variable} = {value}; /* {shown} */");
+        }
+        passed.push(if parameter.pointer { address(report, &variable, true) } else { variable });
+    }
+    let called = format!("{}({})", tested_name(report), passed.join(", "));
+    (call(report, &test.args), variables, called, checks)
+}
+
+fn structure(name: &str, variable: &str, expected: Option<&Arg>) -> Option<Check> {
+    let arg = expected?;
+    let words = numbers(&arg.hex);
+    let n = arg.bits.split(' ').count();
+    words.starts_with('{').then(|| Check {
+        label: format!("*{name}"),
+        value: format!("&{variable}"),
+        kind: Kind::Words(n),
+        expected: Some(words.to_owned()),
+    })
+}
+
+/// Type and value of the variable for an argument. When the source is included, the types must be the project's
+/// own: `long *` and `long long *` are different types.
+fn initializer(report: &Report, parameter: &Parameter, arg: &Arg) -> (String, String) {
+    let value = number(&parameter.kind, arg);
+    if has_types(report) {
+        let type_name = comment(&arg.type_name);
+        let cast = format!("({type_name}){value}");
+        return (type_name, cast);
+    }
+    let type_name = if parameter.pointer { parameter.pointee() } else { &parameter.type_name };
+    let type_name = spelled(report, &parameter.kind, type_name);
+    (type_name.strip_prefix("const ").unwrap_or(&type_name).to_owned(), value)
+}
+
+fn bytes_call(report: &Report, test: &Test) -> (String, String, String, Vec<Check>) {
+    let hex = test.args.first().map_or("{}", |arg| numbers(&arg.hex));
+    // C has no empty initializer before C23.
+    let (hex, size) = if hex == "{}" || !hex.starts_with('{') { ("{0}", "0") } else { (hex, "sizeof data") };
+    let variables = format!("    static const unsigned char data[] = {hex};\n");
+    (test.file.clone(), variables, format!("{}(data, {size})", tested_name(report)), Vec::new())
+}

@@ -1,0 +1,155 @@
+//! A C program that needs no framework: one block of `main` per test, with what it checks.
+
+use std::fmt::Write;
+
+use super::{Format, Library, has_children};
+use crate::report::{
+    c_text::string,
+    model::Report,
+    unit_test::{
+        cases::{Case, Check, Ending, Kind},
+        head, not_called,
+        prologue::{environment, prologue},
+    },
+};
+
+/// The format.
+pub static FORMAT: Format = Format {
+    name: "plain",
+    help: "A program of its own, without a framework, in the language of the function",
+    is_cxx: false,
+    library: Library {
+        options: "",
+        source: "",
+        libs: "",
+        cmake: "",
+        cmake_libs: "",
+        meson: "test_framework = declare_dependency()\n",
+    },
+    program,
+};
+
+/// Functions that print values in hex and in decimal, with as many digits as it takes to read them back, and compare them with
+/// what is expected.
+pub(in super::super) const HELPERS: &str = concat!(include_str!("../values.c"), include_str!("plain_checks.c"));
+
+/// Functions that run a call in a child process and check how it ends.
+pub(in super::super) const CHILDREN: &str = include_str!("plain_children.c");
+
+/// A function that checks the type of what was thrown.
+const THROWS: &str = include_str!("plain_throws.cc");
+
+/// An `_exit` that writes gcov's counts.
+const EXITS: &str = include_str!("plain_exits.c");
+
+fn program(report: &Report, cases: &[Case]) -> String {
+    let (children, exits) = (has_children(cases), has_exits(cases));
+    let mut needed: Vec<&str> = Vec::new();
+    if children {
+        needed.extend(["signal.h", "stdlib.h", "sys/wait.h", "unistd.h"]);
+    }
+    if exits {
+        needed.push("sys/syscall.h");
+    }
+    let mut out = head(report);
+    out.push_str(&prologue(report, &environment(cases, &needed)));
+    let _ = write!(out, "\n#define PENFUZZ_ULP {}ULL\n{HELPERS}", report.ulp);
+    if children {
+        let _ = write!(out, "\n{CHILDREN}");
+    }
+    if exits {
+        out.push_str(EXITS);
+    }
+    if cases.iter().any(|c| c.throws.is_some()) {
+        out.push_str(THROWS);
+    }
+    out.push_str("\nint main(void)\n{\n");
+    for (index, case) in cases.iter().enumerate() {
+        out.push_str(&block(index + 1, case));
+    }
+    if report.tests.is_empty() {
+        out.push_str("  puts(\"no test was emitted\");\n");
+    }
+    out.push_str("  if (penfuzz_failures) printf(\"%d checks FAILED\\n\", penfuzz_failures);\n");
+    out.push_str("  return penfuzz_failures != 0;\n}\n");
+    out + &not_called(report)
+}
+
+/// Does a test end the process by `exit`?
+fn has_exits(cases: &[Case]) -> bool {
+    cases.iter().any(|c| matches!(c.ending, Ending::Exit(_)))
+}
+
+/// One test as a block of `main`.
+fn block(number: usize, case: &Case) -> String {
+    let title = string(&format!("{number}: {}", case.shown));
+    let block = format!("  {{ /* {} */\n{}    puts({title});\n{}  }}\n", case.title, case.variables, ended_call(case));
+    if case.own_process { in_own_process(&block) } else { block }
+}
+
+/// A test of a function that keeps values between two calls begins with those of a fresh process.
+fn in_own_process(block: &str) -> String {
+    format!("  if (penfuzz_in_child()) {{\n{block}    penfuzz_end_child();\n  }}\n  penfuzz_check_child();\n")
+}
+
+/// The call, and what must hold afterwards: in this process if it returns, else in a child.
+fn ended_call(case: &Case) -> String {
+    if let Some(type_name) = &case.throws {
+        return throwing_call(case, type_name);
+    }
+    let check_end = match case.ending {
+        Ending::Return => return returning_call(case),
+        Ending::Exit(status) => format!("penfuzz_check_exit({status})"),
+        Ending::Signal { name, must } => format!("penfuzz_check_signal({name}, {})", i32::from(must)),
+    };
+    let mode = case.mode.as_ref().map_or(String::new(), |mode| format!("      fesetround({mode});\n"));
+    format!(
+        "    if (penfuzz_in_child()) {{\n{mode}      (void){};\n      penfuzz_returned();\n    }}\n    {check_end};\n",
+        case.call
+    )
+}
+
+/// A call from which an exception must come.
+fn throwing_call(case: &Case, type_name: &str) -> String {
+    let set = |mode: &str| format!("    fesetround({mode});\n");
+    let (before, after) = case.mode.as_ref().map_or_else(Default::default, |mode| (set(mode), set("FE_TONEAREST")));
+    let (called, expected) = (&case.call, string(type_name));
+    format!(
+        "{before}    try {{\n      (void){called};\n{after}      penfuzz_not_thrown({expected});\n    }} catch (...) {{\n{after}      \
+         penfuzz_check_thrown({expected});\n    }}\n"
+    )
+}
+
+/// The call and its checks; the call stands where its result is checked, if nothing needs to happen around it.
+fn returning_call(case: &Case) -> String {
+    let checks = |checks: &[Check]| checks.iter().map(check).collect::<String>();
+    if case.mode.is_none() && !case.errno {
+        let Some((result, rest)) = case.checks.split_first().filter(|_| case.result.is_some()) else {
+            return format!("    (void){};\n{}", case.call, checks(&case.checks));
+        };
+        return check(&Check { value: case.call.clone(), ..result.clone() }) + &checks(rest);
+    }
+    case.call_in_its_environment(case.result.as_deref()) + &checks(&case.checks)
+}
+
+/// A statement that shows a value and compares it with the expected one, if it is known.
+fn check(check: &Check) -> String {
+    let (label, value) = (string(&check.label), &check.value);
+    let (shown, checked) = match check.kind {
+        Kind::F32 => ("float", "f32"),
+        Kind::F64 => ("float", "f64"),
+        Kind::Signed => ("signed", "signed"),
+        Kind::Unsigned => ("unsigned", "unsigned"),
+        Kind::Words(n) => {
+            let Some(words) = &check.expected else { return String::new() };
+            return format!(
+                "    {{\n      static const unsigned long long expected[] = {words};\n      penfuzz_check_words({label}, \
+                 {value}, expected, {n});\n    }}\n"
+            );
+        }
+    };
+    match &check.expected {
+        Some(expected) => format!("    penfuzz_check_{checked}({label}, {value}, {expected});\n"),
+        None => format!("    penfuzz_show_{shown}({label}, {value});\n"),
+    }
+}

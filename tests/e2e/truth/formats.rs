@@ -1,0 +1,403 @@
+//! `--test-format`: the emitted tests in each framework are built, run and counted with the real framework, by the printed commands
+//! and by the fragments for make, `CMake` and Meson; and they fail when the function is another one.
+
+use std::{fs, path::Path, process::Command, sync::OnceLock};
+
+use penfuzz_app::report::{End, Report};
+
+use crate::support::{Dir, Run, skip};
+
+/// The directory of Unity's source, which is fetched once.
+fn unity() -> &'static str {
+    static UNITY: OnceLock<String> = OnceLock::new();
+    UNITY.get_or_init(|| {
+        let harness = Path::new(env!("CARGO_MANIFEST_DIR")).join("../harnesses/cjson");
+        let fetched = Command::new(harness.join("fetch.sh")).output().expect("the script can be started");
+        let errors = String::from_utf8_lossy(&fetched.stderr).into_owned();
+        assert!(fetched.status.success(), "{errors}");
+        harness.join("src-cjson-1.7.15/tests/unity/src").display().to_string()
+    })
+}
+
+/// Is the framework there? In CI it must be.
+fn has_framework(format: &str) -> bool {
+    let header = match format {
+        "googletest" => "gtest/gtest.h",
+        "catch2" if Path::new("/usr/include/catch2/catch_all.hpp").exists() => "catch2/catch_all.hpp",
+        "catch2" => "catch2/catch.hpp",
+        "cmocka" => "cmocka.h",
+        "check" => "check.h",
+        _ => return true,
+    };
+    let is_there = Path::new("/usr/include").join(header).exists();
+    if !is_there {
+        skip(format, "its header is not in /usr/include; run ./setup --peers");
+    }
+    is_there
+}
+
+/// What a shell prints for a command in a directory of the test, and its exit status.
+fn shell(dir: &Dir, place: &str, command: &str) -> (String, Option<i32>) {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", command]).current_dir(dir.path(place)).env("UNITY", unity());
+    let run = shell.output().expect("sh runs");
+    let printed = format!("{}{}", String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
+    (format!("{command}\n{printed}"), run.status.code())
+}
+
+/// The command must succeed; what it prints.
+fn succeeds(dir: &Dir, run: &Run, place: &str, command: &str) -> String {
+    let (printed, status) = shell(dir, place, command);
+    run.expect(status == Some(0), &format!("exit status 0:\n{printed}"));
+    printed
+}
+
+/// The text of the test program.
+fn text(dir: &Dir) -> String {
+    let file = dir.report("out").test_program.expect("the report has commands").file;
+    fs::read_to_string(dir.path("out").join(file)).expect("there is a test program")
+}
+
+/// Fuzzes a target; the emitted tests, built with gcov's counters, succeed, and its figures are those of the report.
+fn succeeds_and_counts(dir: &Dir, target: &Path, format: &str, arguments: &str, status: i32) -> Report {
+    let run = dir.fuzz(target, &format!("--fresh --test-format {format} {arguments}")).exits(status);
+    let report = dir.report("out");
+    let commands = report.test_program.clone().expect("the report has commands");
+    run.expect(commands.format == report.test_format, "the format beside the commands");
+    let counted = succeeds(dir, &run, "out", &commands.coverage);
+    succeeds(dir, &run, "out", commands.run.trim_start_matches("tests/").replace("test_", "./test_").as_str());
+    let (covered, total) = (report.branches.covered, report.branches.total);
+    let expected = format!("Taken at least once:{:.2}% of {total}", 100.0 * covered as f64 / total as f64);
+    run.expect(counted.contains(&expected), &format!("`{expected}` in\n{counted}"));
+    run.expect(report.tests.len() > 1, "several tests");
+    report
+}
+
+/// The commands `build` and `run` do what they say.
+fn builds_and_runs(dir: &Dir, report: &Report) {
+    let run = dir.penfuzz("--version").exits(0);
+    let commands = report.test_program.as_ref().expect("the report has commands");
+    succeeds(dir, &run, "out", &commands.build);
+    succeeds(dir, &run, "out", &commands.run);
+}
+
+/// make, `CMake` and Meson build and run the tests, each from a project that includes the directory as it is.
+fn fragments_work(dir: &Dir) {
+    let run = dir.penfuzz("--version").exits(0);
+    succeeds(dir, &run, "out/tests", "make -s check && make -s clean");
+    dir.file(
+        "out/CMakeLists.txt",
+        "cmake_minimum_required(VERSION 3.16)\nproject(p C CXX)\nenable_testing()\nadd_subdirectory(tests)\n",
+    );
+    let cmake =
+        "cmake -S . -B built-cmake && cmake --build built-cmake && ctest --test-dir built-cmake --output-on-failure";
+    let printed = succeeds(dir, &run, "out", cmake);
+    run.expect(printed.contains("100% tests passed, 0 tests failed out of 1"), &printed);
+    dir.file("out/meson.build", "project('p', 'c')\nsubdir('tests')\n");
+    let printed = succeeds(dir, &run, "out", "meson setup built-meson && meson test -C built-meson --print-errorlogs");
+    run.expect(printed.lines().any(|l| l.starts_with("Ok:") && l.trim_end().ends_with(" 1")), &printed);
+}
+
+/// gcc and clang have no warning on the program, at a level at which they look for unused and uninitialized things.
+fn has_no_warnings(dir: &Dir, report: &Report) {
+    let run = dir.penfuzz("--version").exits(0);
+    let file = &report.test_program.as_ref().expect("the report has commands").file;
+    let flags = report.header.as_ref().map_or(String::new(), |h| h.flags.join(" "));
+    for compiler in ["gcc", &clang()] {
+        // gcc looks for uninitialized variables when it optimizes only, which takes a quarter of a minute for Catch2's header.
+        let level = if report.test_format.get().name == "catch2" { "-fsyntax-only" } else { "-O2" };
+        let warnings = format!("-Wall -Wextra -Wpedantic -Werror {level}");
+        let command =
+            format!("{compiler} {warnings} {flags} -I\"$UNITY\" $(pkg-config --cflags check) -c {file} -o /dev/null");
+        succeeds(dir, &run, "out", &command);
+    }
+}
+
+/// The clang that penfuzz uses.
+fn clang() -> String {
+    penfuzz_cc::find_clang(penfuzz_cc::Language::C).expect("penfuzz has a clang").display().to_string()
+}
+
+/// Every kind of value, and every end.
+const LIBRARY: &str = "#include \"lib.h\"
+#include <math.h>
+#include <stdlib.h>
+int lib_f(double x, float *half, struct pair *out, unsigned char *small) {
+  *half = (float)x / 2;
+  out->value = -x;
+  out->n = 3;
+  if (x != x) { *small = 255; return -1; }
+  if (x > 1e300) { errno = ERANGE; return -2147483647 - 1; }
+  if (x == 0) { *half = -0.0f; return 4; }
+  if (x == 12.5) exit(7);
+  if (x == 13.5) abort();
+  if (x == 14.5) return *(volatile int *)0;
+  return 5;
+}
+";
+
+const FLOATS: &str = "#include \"lib.h\"
+#include <math.h>
+double lib_g(double x) { if (x < 0) return NAN; if (x > 100) return INFINITY; return (x + 1) / 3; }
+";
+
+const LIBRARY_HEADER: &str = "#include <errno.h>
+struct pair { double value; int n; };
+int lib_f(double x, float *half, struct pair *out, unsigned char *small);
+double lib_g(double);
+";
+
+/// Changes of the library that a test must notice.
+const CHANGES: [(&str, &str); 9] = [
+    ("*half = -0.0f", "*half = 0.0f"),
+    ("exit(7)", "exit(8)"),
+    ("exit(7)", "return 7"),
+    ("abort()", "exit(0)"),
+    ("abort()", "return 6"),
+    ("ERANGE", "EDOM"),
+    ("out->n = 3", "out->n = 4"),
+    ("*small = 255", "*small = 254"),
+    ("return -1", "return 1"),
+];
+
+/// The steps of the build that have to do with a source again.
+fn rebuild(build: &str, source: &str) -> String {
+    let steps: Vec<_> = build.split(" && ").collect();
+    let (last, others) = steps.split_last().expect("there is a step");
+    let again = others.iter().filter(|step| step.contains(&format!("/{source} ")));
+    again.chain([last]).copied().collect::<Vec<_>>().join(" && ")
+}
+
+/// Each of the changes to a source makes the built program fail.
+fn notices(dir: &Dir, source: &str, text: &str, changes: &[(&str, &str)]) {
+    let run = dir.penfuzz("--version").exits(0);
+    let commands = dir.report("out").test_program.expect("the report has commands");
+    for (old, new) in changes {
+        assert!(text.contains(old), "{old}");
+        dir.file(source, text.replace(old, new));
+        succeeds(dir, &run, "out", &rebuild(&commands.build, source));
+        let (printed, status) = shell(dir, "out", &commands.run);
+        run.expect(status.is_some_and(|s| s != 0), &format!("{new} instead of {old} to fail:\n{printed}"));
+    }
+    dir.file(source, text);
+}
+
+/// Results, outputs, errno, an exit and crashes of a function that a header declares.
+fn library_in(format: &str) {
+    if !has_framework(format) {
+        return;
+    }
+    let dir = Dir::new();
+    dir.file("lib.h", LIBRARY_HEADER);
+    let target = dir.file("lib.c", LIBRARY);
+    let report = succeeds_and_counts(&dir, &target, format, "", 3);
+    builds_and_runs(&dir, &report);
+    let run = dir.penfuzz("--version").exits(0);
+    run.expect(report.tests.iter().any(|t| t.ends == Some(End::Exit(7))), "a test that exits");
+    run.expect(report.branches.covered_by_crash_only == 2, "two crashes");
+    let text = text(&dir);
+    run.expect(
+        text.contains("#include \"lib.h\"") && !text.contains("extern int lib_f"),
+        &format!("its header in\n{text}"),
+    );
+    run.expect(text.contains("not a specification"), &format!("what the tests are in\n{text}"));
+    if format != "plain" {
+        run.expect(text.contains("lib_f_1_line_"), &format!("a name in\n{text}"));
+    }
+    has_no_warnings(&dir, &report);
+    notices(&dir, "lib.c", LIBRARY, &CHANGES);
+    fragments_work(&dir);
+    let target = dir.file("floats.c", FLOATS);
+    builds_and_runs(&dir, &succeeds_and_counts(&dir, &target, format, "", 0));
+    let changes = [("NAN", "0"), ("INFINITY", "1e308"), ("/ 3", "/ 3 * 1.0000000000000002")];
+    notices(&dir, "floats.c", FLOATS, &changes);
+}
+
+#[test]
+fn a_library_in_plain_c() {
+    library_in("plain");
+}
+
+#[test]
+fn a_library_in_googletest() {
+    library_in("googletest");
+}
+
+#[test]
+fn a_library_in_catch2() {
+    library_in("catch2");
+}
+
+#[test]
+fn a_library_in_unity() {
+    library_in("unity");
+}
+
+#[test]
+fn a_library_in_cmocka() {
+    library_in("cmocka");
+}
+
+#[test]
+fn a_library_in_check() {
+    library_in("check");
+}
+
+/// Formats that need a framework, as far as they are there. Not Catch2, where a compilation takes 10 s: its tests are C++ as those of
+/// `GoogleTest`, and have the bodies of those of Unity.
+fn frameworks() -> impl Iterator<Item = &'static str> {
+    ["googletest", "unity", "cmocka", "check"].into_iter().filter(|format| has_framework(format))
+}
+
+/// Catch2, if it is there.
+fn catch2() -> Option<&'static str> {
+    Some("catch2").filter(|format| has_framework(format))
+}
+
+/// C++ cannot include a C source as it is: this one converts `void *`.
+#[test]
+fn static_functions_of_c() {
+    let source = "#include <stdlib.h>
+struct pair { int a, b; };
+static int apart(double x, long *out, struct pair *p, _Bool flag) {
+  int *class = malloc(sizeof *class);
+  *class = x > 7.5 && flag;
+  int found = *class;
+  free(class);
+  p->a = found; *out = 3;
+  if (found) return 1;
+  if (x == 2.25) exit(3);
+  return 2;
+}
+int main(void) { long out; struct pair p; return apart(1, &out, &p, 1); }
+";
+    for format in frameworks().chain(catch2()) {
+        let dir = Dir::new();
+        let target = dir.file("lib.c", source);
+        let report = succeeds_and_counts(&dir, &target, format, "--function apart", 0);
+        assert!(report.header.is_none(), "{format}");
+        let build = report.test_program.clone().expect("the report has commands").build;
+        if format == "googletest" {
+            has_no_warnings(&dir, &report);
+            fragments_work(&dir);
+        }
+        if format != "catch2" {
+            let run = dir.penfuzz("--version").exits(0);
+            dir.file("lib.c", source.replace("return 2", "return 4"));
+            succeeds(&dir, &run, "out", &build);
+            let (printed, status) = shell(&dir, "out", "tests/test_apart");
+            run.expect(status != Some(0), &format!("{format}: another result to fail:\n{printed}"));
+        }
+    }
+}
+
+/// An overload in a namespace, declared by a header: also the frameworks of C call it.
+#[test]
+fn overloads_of_cxx() {
+    for format in frameworks().chain(catch2()).chain(["plain"]) {
+        let dir = Dir::new();
+        dir.file("lib.h", "namespace n { int f(int x); bool f(double x, const double &limit, double &out); }\n");
+        let target = dir.file(
+            "lib.cc",
+            "#include \"lib.h\"\n#include <cstdlib>\nnamespace n {\nint f(int x) { return x; }\nbool f(double x, const double &limit, double &out) {
+               out = x;\n  if (x > limit && x < 7.5) return true;\n  if (x == 99.5) std::abort();\n  return false;\n} }\n",
+        );
+        let report = succeeds_and_counts(&dir, &target, format, "--function _ZN1n1fEdRKdRd", 3);
+        let header = report.header.as_ref().map(|h| h.includes.clone());
+        assert_eq!(header, Some(vec!["\"lib.h\"".to_owned()]), "{format}");
+        assert!(!text(&dir).contains("/lib.cc\""), "{format}: the source is not included");
+        if format != "catch2" {
+            has_no_warnings(&dir, &report);
+            fragments_work(&dir);
+        }
+    }
+}
+
+/// Each test begins with the variables of a fresh process.
+#[test]
+fn functions_that_keep_values() {
+    let source = "#include \"lib.h\"\nstatic int calls;\nint step(int n) { calls++; if (n > 100) return calls; if (n < -5) return 10 * calls; return 0; }\n";
+    for format in frameworks() {
+        let dir = Dir::new();
+        dir.file("lib.h", "int step(int n);\n");
+        let target = dir.file("lib.c", source);
+        let report = succeeds_and_counts(&dir, &target, format, "", 0);
+        assert!(!report.shared_state.is_empty(), "{format}");
+        has_no_warnings(&dir, &report);
+        builds_and_runs(&dir, &report);
+        notices(&dir, "lib.c", source, &[("10 * calls", "11 * calls")]);
+    }
+}
+
+/// A C++ exception, in every framework; another type fails.
+#[test]
+fn functions_that_throw() {
+    let source = "#include <stdexcept>\nint f(int n) { if (n == 77) throw std::range_error(\"n\"); return n > 5; }\n";
+    for format in frameworks() {
+        let dir = Dir::new();
+        let target = dir.file("lib.cc", source);
+        // gcov counts the edges of exceptions as branches, too.
+        dir.fuzz(&target, &format!("--test-format {format}")).exits(0);
+        let report = dir.report("out");
+        builds_and_runs(&dir, &report);
+        assert!(report.tests.iter().any(|t| t.throws.is_some()), "{format}");
+        let run = dir.penfuzz("--version").exits(0);
+        let commands = report.test_program.expect("the report has commands");
+        dir.file("lib.cc", source.replace("range_error", "domain_error"));
+        succeeds(&dir, &run, "out", &commands.build);
+        let (printed, status) = shell(&dir, "out", &commands.run);
+        run.expect(status != Some(0), &format!("{format}: another exception to fail:\n{printed}"));
+    }
+}
+
+/// A rounding mode, and the bytes of a harness.
+#[test]
+fn modes_and_bytes() {
+    let source = "double lib_h(double x) { if (1 / x > 0.1) return x / 3; return -x / 7; }\n";
+    let harness = "#include <stddef.h>\nint LLVMFuzzerTestOneInput(const unsigned char *d, size_t n) { if (n > 2 && d[1] == 9) return 1; return 0; }\n";
+    for format in frameworks() {
+        let dir = Dir::new();
+        let target = dir.file("lib.c", source);
+        succeeds_and_counts(&dir, &target, format, "--rounding all", 0);
+        has_no_warnings(&dir, &dir.report("out"));
+        let target = dir.file("bytes.c", harness);
+        succeeds_and_counts(&dir, &target, format, "--max-evals 20000", 0);
+        has_no_warnings(&dir, &dir.report("out"));
+    }
+}
+
+/// The tests of another format are removed; files of the user are not.
+#[test]
+fn a_campaign_that_goes_on_in_another_format() {
+    let dir = Dir::new();
+    let target =
+        dir.file("lib.c", "static int apart(int n) { return n > 3 ? 1 : 2; }\nint main(void) { return apart(1); }\n");
+    dir.fuzz(&target, "--function apart").exits(0);
+    dir.file("out/tests/mine.c", "int x;\n");
+    let names = || dir.files("out/tests").into_keys().collect::<Vec<_>>();
+    let fragments = ["CMakeLists.txt", "Makefile", "meson.build", "mine.c"];
+    assert_eq!(names(), [&fragments[..], &["test_apart.c"]].concat());
+    dir.fuzz(&target, "--function apart --test-format catch2").exits(0);
+    assert_eq!(names(), [&fragments[..], &["test_apart.cpp", "test_apart_wrapper.c"]].concat());
+    dir.fuzz(&target, "--function apart --test-format cmocka").exits(0);
+    assert_eq!(names(), [&fragments[..], &["test_apart.c"]].concat());
+}
+
+/// A suite has one format for all, which the command line overrides; gcov's count is the same.
+#[test]
+fn suites_have_a_format() {
+    let dir = Dir::new();
+    dir.file("floats.c", FLOATS);
+    dir.file("lib.h", LIBRARY_HEADER);
+    let targets = "\n[[target]]\nname = \"g\"\nfile = \"floats.c\"\nfunction = \"lib_g\"\n";
+    dir.file("suite.toml", format!("name = \"s\"\nsources = \".\"\ntest_format = \"unity\"\n{targets}"));
+    for (arguments, expected) in [("", "unity"), ("--test-format check", "check")] {
+        let run = dir.penfuzz("suite suite.toml -o s --referee gcov").args(arguments).exits(0);
+        let report = dir.report("s/g");
+        run.expect(report.test_format.get().name == expected, expected);
+        let suite = String::from_utf8(dir.files("s")["suite.json"].clone()).expect("JSON is text");
+        run.expect(suite.contains("\"tool\": \"gcov\""), &format!("gcov's count in {suite}"));
+    }
+    let run = dir.penfuzz("").arg(dir.path("floats.c")).args("--test-format junit").exits(2);
+    run.says("googletest");
+}

@@ -1,0 +1,94 @@
+//! The emitted tests include the project's own header that declares the function, where there is one that can be included.
+
+use penfuzz_app::report::Header;
+
+use crate::support::Dir;
+
+/// The header of the emitted tests of `lib.c`, which must build and pass.
+fn header_of(files: &[(&str, &str)], target: &str, arguments: &str) -> Option<Header> {
+    let dir = Dir::new();
+    for (name, content) in files {
+        dir.file(name, content);
+    }
+    let run = dir.fuzz(dir.path(target), arguments).exits(0);
+    let report = dir.report("out");
+    let commands = report.test_program.expect("the report has commands");
+    for command in [&commands.build, &commands.run, &commands.coverage] {
+        let output = std::process::Command::new("sh")
+            .args(["-c", command])
+            .current_dir(dir.path("out"))
+            .output()
+            .expect("sh runs");
+        let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+        run.expect(output.status.success(), &format!("success of {command}\n{printed}"));
+    }
+    report.header
+}
+
+fn included(files: &[(&str, &str)], arguments: &str) -> Vec<String> {
+    header_of(files, "src/lib.c", arguments).map_or_else(Vec::new, |h| h.includes)
+}
+
+const BODY: &str = "double lib_f(double x) { if (x > 3.5) return 1; return x; }\n";
+
+#[test]
+fn as_the_source_writes_it() {
+    let source = format!("#include <project/lib.h>\n{BODY}");
+    let files = [("inc/project/lib.h", "double lib_f(double);\n"), ("src/lib.c", source.as_str())];
+    assert_eq!(included(&files, "--cflag -Iinc"), ["<project/lib.h>"]);
+}
+
+/// One that needs another before it, and one that another includes.
+#[test]
+fn with_what_it_needs() {
+    let source = format!("#include \"config.h\"\n#include \"lib.h\"\n{BODY}");
+    let files = [
+        ("src/config.h", "#define REAL double\n"),
+        ("src/inner.h", "REAL lib_f(REAL);\n"),
+        ("src/lib.h", "#include \"inner.h\"\n"),
+        ("src/lib.c", source.as_str()),
+    ];
+    assert_eq!(included(&files, ""), ["\"config.h\"", "\"lib.h\""]);
+}
+
+/// A structure that is returned is the header's; without it, the source must be included.
+#[test]
+fn structures_come_from_it() {
+    let declared = "typedef struct { double a; } one;\none lib_s(double x);\n";
+    let body = "one lib_s(double x) { one o = {x}; if (x > 2) o.a = 1; return o; }\n";
+    let source = format!("#include \"lib.h\"\n{body}");
+    assert_eq!(included(&[("src/lib.h", declared), ("src/lib.c", source.as_str())], ""), ["\"lib.h\""]);
+}
+
+/// What a header seems to declare, and does not: a comment, a macro for another function, a `static inline` one, a wrong overload.
+#[test]
+fn not_where_it_declares_another() {
+    for declared in [
+        "/* lib_f(double) */\n",
+        "double lib_other(double);\n#ifndef LIB\n#define lib_f(x) lib_other(x)\n#endif\n",
+        "#ifndef LIB\nstatic inline double lib_f(double x) { return x; }\n#endif\n",
+        "#ifndef LIB\n#error not for others\n#endif\ndouble lib_f(double);\n",
+    ] {
+        let source = format!("#define LIB\n#include \"lib.h\"\n{BODY}");
+        let files = [("src/lib.h", declared), ("src/lib.c", source.as_str())];
+        assert!(included(&files, "").is_empty(), "{declared}");
+    }
+    let body = "#include \"lib.h\"\nint f(int x) { return x; }\nint f(double x) { return x > 2.5 ? 1 : 0; }\n";
+    let files = [("src/lib.h", "int f(int);\n"), ("src/lib.cc", body)];
+    assert_eq!(header_of(&files, "src/lib.cc", "--function _Z1fd"), None);
+}
+
+/// The project's own `stdio.h` would be that of the tests as well.
+#[test]
+fn not_with_standard_headers_of_its_own() {
+    let source = format!("#include <lib.h>\n{BODY}");
+    let files = [
+        ("inc/lib.h", "double lib_f(double);\n"),
+        (
+            "inc/stdio.h",
+            "int puts(const char *);\nint printf(const char *, ...);\nint snprintf(char *, unsigned long, const char *, ...);\n",
+        ),
+        ("src/lib.c", source.as_str()),
+    ];
+    assert!(included(&files, "--cflag -Iinc").is_empty());
+}
