@@ -13,6 +13,8 @@ use serde_json::Value;
 
 #[path = "libraries/builds.rs"]
 mod builds;
+#[path = "libraries/claims.rs"]
+mod claims;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the workspace exists")

@@ -294,3 +294,19 @@ fn a_linked_project_is_built_again_from_what_pen_cc_has_noted() {
         run.expect(status == Some(0), &printed);
     }
 }
+
+/// The flags of one call would stay raised for the next.
+#[test]
+fn exception_flags_of_one_test_do_not_reach_the_next() {
+    let source = "#include <fenv.h>
+int flagged(double x) {
+  volatile double y = x * x;
+  if (fetestexcept(FE_OVERFLOW)) return 1;
+  if (y < 4.0) return 2;
+  return fetestexcept(FE_INEXACT) ? 3 : 4;
+}
+";
+    let (report, printed) = claims_hold("flagged.c", source, "", 0);
+    assert_eq!(report.branches.covered, report.branches.total, "{printed}");
+    assert!(report.reads_environment, "{printed}");
+}

@@ -151,6 +151,7 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
         exceptions: None,
         shared_state: shared_state(evaluator),
         tests_apart: claims.are_apart,
+        reads_environment: function.uses_environment,
     };
     report.test_program = Some(report::unit_test::commands(&report));
     report

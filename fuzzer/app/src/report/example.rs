@@ -79,6 +79,7 @@ pub fn report() -> Report {
         source_hashes: BTreeMap::new(),
         shared_state: Vec::new(),
         tests_apart: false,
+        reads_environment: false,
         exceptions: None,
     }
 }

@@ -112,6 +112,10 @@ pub struct Report {
     /// The function has state besides `shared_state`: a test may do something else behind others than in a process of its own.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub tests_apart: bool,
+    /// The function may read the floating-point exception flags, or change the environment of later computations: each call begins
+    /// without a raised flag.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub reads_environment: bool,
 }
 
 /// A variable that keeps its value between two calls.

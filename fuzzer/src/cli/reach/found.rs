@@ -243,6 +243,7 @@ fn report(args: &Args, linked: &Linked, session: &ReplaySession, answer: &Answer
         exceptions: None,
         shared_state: shared_state(&session.evaluator),
         tests_apart: false,
+        reads_environment: function.uses_environment,
         evaluations: answer.evaluations,
         seconds: (answer.seconds * 1e6).round() / 1e6,
         evaluations_per_second: (answer.evaluations as f64 / answer.seconds.max(1e-6)).round(),

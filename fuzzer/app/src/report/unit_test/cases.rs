@@ -73,7 +73,7 @@ pub struct Case {
     pub title: String,
     /// The call with its arguments, for people.
     pub shown: String,
-    /// Declarations of the variables, indented by four spaces. Arguments go through variables: a call with constants could be
+    /// Declarations of the variables, indented by four spaces, and what must happen before the call. Arguments go through variables: a call with constants could be
     /// evaluated by the compiler.
     pub variables: String,
     /// The call.
@@ -149,8 +149,11 @@ fn failing(report: &Report, finding: &Finding, names: &mut Names) -> Option<Case
 }
 
 fn case(report: &Report, title: String, test: &Test, ending: Ending, names: &mut Names) -> Case {
-    let (shown, variables, call, outputs) =
+    let (shown, mut variables, call, outputs) =
         if is_byte_harness(report) { bytes_call(report, test) } else { typed_call(report, test) };
+    if report.reads_environment {
+        variables.push_str("    feclearexcept(FE_ALL_EXCEPT);\n");
+    }
     let (kind, type_name) = if is_byte_harness(report) {
         ("i32", "int")
     } else {

@@ -121,12 +121,12 @@ pub(super) fn including(report: &Report, file: &Path, needed: &str) -> String {
 
 /// The headers that only some programs need: for rounding modes, `errno`, and child processes. A library under test may have
 /// headers of its own by these names.
-pub(super) fn environment(cases: &[Case], children: &[&str]) -> String {
+pub(super) fn environment(report: &Report, cases: &[Case], children: &[&str]) -> String {
     let mut headers = Vec::new();
     if cases.iter().any(|c| c.errno) {
         headers.push("errno.h");
     }
-    if cases.iter().any(|c| c.mode.is_some()) {
+    if report.reads_environment || cases.iter().any(|c| c.mode.is_some()) {
         headers.push("fenv.h");
     }
     headers.extend(children);

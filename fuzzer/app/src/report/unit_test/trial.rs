@@ -21,7 +21,7 @@ pub fn trial(report: &Report) -> String {
     report.crashes.clear();
     report.goals = penfuzz_engine::saturation::Goals::Branches;
     let cases = cases::all(&report);
-    let mut out = prologue(&report, &environment(&cases, &[]));
+    let mut out = prologue(&report, &environment(&report, &cases, &[]));
     out.push_str("void penfuzz_trial(void);\n\nvoid penfuzz_trial(void)\n{\n");
     for case in &cases {
         out.push_str(&case.variables);

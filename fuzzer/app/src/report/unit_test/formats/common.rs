@@ -39,7 +39,7 @@ pub fn program(report: &Report, cases: &[Case], parts: &Parts) -> String {
     let forks = has_children(cases);
     let children: &[&str] = if forks { &CHILD_HEADERS } else { &[] };
     let mut out = head(report);
-    out.push_str(&prologue(report, &environment(cases, children)));
+    out.push_str(&prologue(report, &environment(report, cases, children)));
     if cases.is_empty() {
         out.push_str("\nint main(void)\n{\n  puts(\"no test was emitted\");\n  return 0;\n}\n");
         return out + &not_called(report);

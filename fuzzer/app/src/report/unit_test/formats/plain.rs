@@ -52,7 +52,7 @@ fn program(report: &Report, cases: &[Case]) -> String {
         needed.push("sys/syscall.h");
     }
     let mut out = head(report);
-    out.push_str(&prologue(report, &environment(cases, &needed)));
+    out.push_str(&prologue(report, &environment(report, cases, &needed)));
     let _ = write!(out, "\n#define PENFUZZ_ULP {}ULL\n{HELPERS}", report.ulp);
     if children {
         let _ = write!(out, "\n{CHILDREN}");
