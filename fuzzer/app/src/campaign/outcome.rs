@@ -102,9 +102,12 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
     let tests = tests(evaluator, from, &shrunk, &order, &claims);
     let seconds = rounded(from.saved.seconds, 1e6);
     let mut sites = sites(evaluator, from, &order, &tests, &shrunk, &claims);
-    waits::find_ways(&Rc::clone(evaluator.target()), &order, &mut sites);
-    if from.stop != StopReason::None {
-        waits::find_unchanged(evaluator, &order, &finds.kept, &mut sites);
+    // A goal of another kind that is not met does not keep control from what follows.
+    if from.options.goals.are_branches() {
+        waits::find_ways(&Rc::clone(evaluator.target()), &order, &mut sites);
+        if from.stop != StopReason::None {
+            waits::find_unchanged(evaluator, &order, &finds.kept, &mut sites);
+        }
     }
     let lost_saturated = claims.lost.iter().filter(|b| from.saturation.is_saturated(**b as usize)).count();
     let needed = Needed::by(evaluator);

@@ -75,15 +75,16 @@ pub(super) fn find_unchanged(evaluator: &mut Evaluator, order: &Order, kept: &[K
             continue;
         }
         let site = &target.sites[target.site_of(*branch as usize)];
-        runs += kept.len();
         // Only an input that takes another branch of the condition executes it.
         let executing = kept.iter().filter(|k| site.branches().any(|b| k.covers.contains(&(b as u32))));
-        let mut distances: Vec<u64> = executing.filter_map(|k| distance(evaluator, *branch, &k.bytes)).collect();
-        let over = distances.len();
-        distances.dedup();
-        if over >= ENOUGH && distances.len() == 1 && stuck.best_distance == Some(distances[0]) {
-            stuck.unchanged_over = Some(over);
-        }
+        let mut over = 0;
+        // Mostly ends at the first or second input: their distances differ.
+        let is_unchanged = executing.map(|k| distance(evaluator, *branch, &k.bytes)).all(|found| {
+            runs += 1;
+            over += usize::from(found.is_some());
+            found.is_none() || found == stuck.best_distance
+        });
+        stuck.unchanged_over = Some(over).filter(|_| is_unchanged && over >= ENOUGH);
     }
     evaluator.set_evaluations(count);
 }
