@@ -24,15 +24,18 @@
 #include "condition.cc"
 #include "counters.cc"
 #include "division.cc"
+#include "frame.cc"
 #include "hook.cc"
 #include "operation.cc"
 #include "plan.cc"
+#include "reads.cc"
 #include "references.cc"
 #include "shadow.cc"
 #include "signature.cc"
 #include "straighten.cc"
 #include "tables.cc"
 #include "thrown.cc"
+#include "types.cc"
 
 using namespace llvm;
 
@@ -76,9 +79,13 @@ public:
       Plans.push_back(planOf(*F));
       Plans.back().Uses = referencesOf(*F);
       promote(*F, FAM);
+      Plans.back().NullParameters = nullComparisonsOf(X, *F);
       keepNoReturnCallsApart(*F);
       makeShadow(X, *F);
     }
+    for (FunctionPlan &Plan : Plans)
+      for (Argument &A : Plan.F->args())
+        if (A.getType()->isPointerTy() && readsFirst(*Plan.F, A.getArgNo())) Plan.ReadParameters.push_back(A.getArgNo());
     for (FunctionPlan &Plan : Plans) {
       std::vector<ComparedOperands> Compared;
       for (const Site &S : Plan.Sites) Compared.push_back(S.isOperation() ? operandsOfOperation(S) : operandsOfSite(S));

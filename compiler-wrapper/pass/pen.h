@@ -14,6 +14,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -77,6 +78,8 @@ struct FunctionPlan {
   llvm::SmallVector<std::string, 4> ParameterNames;
   std::vector<uint64_t> Floats;
   std::vector<int64_t> Integers;
+  std::vector<unsigned> NullParameters; // numbers of arguments of the IR that are compared with null
+  std::vector<unsigned> ReadParameters; // and whose memory is read before it is written
   unsigned ActionBytes = 0;
 };
 
@@ -120,6 +123,11 @@ public:
 
   // Functions in a comdat, by the names of what makeActions has planned for them.
   std::map<const llvm::Function *, std::string> Variants;
+
+  // Types by what the debug information has of them and the name of their typedef (types.cc).
+  std::map<std::pair<const llvm::DIType *, std::string>, llvm::GlobalVariable *> TypeRecords;
+  // Pointers in structures that are compared with null: the structure's name and the byte.
+  std::set<std::pair<std::string, uint64_t>> NullMembers;
 
   // A private constant with a terminating zero; equal texts share one.
   llvm::Constant *text(llvm::StringRef Text);
@@ -229,6 +237,12 @@ struct Parameter {
   unsigned Kind = PEN_UNSUPPORTED; // enum pen_kind
   bool Pointer = false;
   unsigned Offset = 0, Size = 0, Cell = 0;
+  // For the frame: the declared type (null without debug information), whether it is a structure, array or complex number, its
+  // bytes, its place, and how many arguments of the IR it has.
+  const llvm::DIType *Declared = nullptr;
+  bool Aggregate = false;
+  unsigned Bytes = 0, Frame = 0, IRArguments = 0;
+  bool Nullable = false, Reads = false;
 };
 struct Signature {
   std::vector<Parameter> Parameters;
@@ -237,8 +251,30 @@ struct Signature {
   unsigned InputSize = 0, OutputSize = PEN_CELL_BYTES; // the result has the first cell
   unsigned Blocks = 0;                                 // behind pointers, one each
   bool Supported = true;
+  const llvm::DIType *DeclaredResult = nullptr;
+  bool ResultIsAggregate = false, HasFrame = false;
+  unsigned ResultBytes = 0, FrameSize = 0, ResultFrame = 0;
 };
 Signature signatureOf(llvm::Function &F, llvm::ArrayRef<std::string> Names);
+unsigned integerKind(uint64_t Bits, bool Signed);
 llvm::Constant *makeThunk(Context &X, llvm::Function &F, const Signature &S);
+// signature.cc: what all thunks have: the function itself, the call of F in it, and the result in the first cell of `Out`.
+llvm::Function *newThunk(Context &X, llvm::Function &F, llvm::FunctionType *Type, llvm::StringRef Prefix);
+llvm::CallBase *callOf(Context &X, llvm::IRBuilder<> &B, llvm::Function &F, llvm::Function &Thunk, llvm::ArrayRef<llvm::Value *> Args);
+void storeResult(Context &X, llvm::IRBuilder<> &B, llvm::CallBase *Call, llvm::Value *Out);
+
+// frame.cc: the places of the parameters in a frame, and the thunk that calls F with one.
+void planFrame(llvm::Function &F, Signature &S);
+llvm::Constant *makeFrameThunk(Context &X, llvm::Function &F, const Signature &S);
+
+// types.cc: the struct pen_type of a type, its size, whether it is passed as a structure is, and which pointers F compares with null
+// (the numbers of its arguments; those of members are noted in the context). The last runs before F is instrumented.
+llvm::Constant *typeRecordOf(Context &X, const llvm::DIType *T);
+unsigned typeBytes(const llvm::DIType *T);
+bool isAggregate(const llvm::DIType *T);
+std::vector<unsigned> nullComparisonsOf(Context &X, llvm::Function &F);
+
+// reads.cc: whether F reads what its argument points to before it writes it. Before F and what it calls are instrumented.
+bool readsFirst(llvm::Function &F, unsigned Argument, unsigned Depth = 0);
 
 } // namespace pen

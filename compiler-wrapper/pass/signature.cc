@@ -8,6 +8,16 @@
 namespace pen {
 using namespace llvm;
 
+unsigned integerKind(uint64_t Bits, bool Signed) {
+  switch (Bits) {
+  case 8: return Signed ? PEN_I8 : PEN_U8;
+  case 16: return Signed ? PEN_I16 : PEN_U16;
+  case 32: return Signed ? PEN_I32 : PEN_U32;
+  case 64: return Signed ? PEN_I64 : PEN_U64;
+  default: return PEN_UNSUPPORTED;
+  }
+}
+
 namespace {
 
 // Short names for enum pen_kind.
@@ -35,16 +45,6 @@ unsigned sizeOf(unsigned K) {
   case F32: case I32: case U32: return 4;
   case F64: case I64: case U64: return 8;
   default: return 0;
-  }
-}
-
-unsigned integerKind(uint64_t Bits, bool Signed) {
-  switch (Bits) {
-  case 8: return Signed ? I8 : U8;
-  case 16: return Signed ? I16 : U16;
-  case 32: return Signed ? I32 : U32;
-  case 64: return Signed ? I64 : U64;
-  default: return Unsupported;
   }
 }
 
@@ -194,10 +194,14 @@ std::vector<Argument *> plainArguments(Function &F) {
 
 } // namespace
 
-static void addParameter(Signature &S, CType C, std::string Name) {
+// `T`: the declared type, null without debug information.
+static void addParameter(Signature &S, CType C, std::string Name, const DIType *T) {
   Parameter P;
   P.Name = std::move(Name);
   P.Type = C.Text;
+  P.Declared = T;
+  P.Aggregate = T && isAggregate(T);
+  P.Bytes = T ? typeBytes(T) : C.Pointer ? 8 : sizeOf(C.Kind);
   P.Kind = C.Kind == Void ? static_cast<unsigned>(Unsupported) : C.Kind;
   P.Pointer = C.Pointer;
   P.Size = P.Kind == Output ? C.Bytes : sizeOf(P.Kind);
@@ -231,16 +235,22 @@ Signature signatureOf(Function &F, ArrayRef<std::string> Names) {
   bool Variadic = F.isVarArg();
   if (Variadic && Declared > 0 && !Types[Declared]) Declared--;
   if (Declared == 0 && !Args.empty()) {
-    for (unsigned I = 0; I < Args.size(); I++) addParameter(S, irTypeOf(Args[I]->getType()), nameOf(I));
+    for (unsigned I = 0; I < Args.size(); I++) addParameter(S, irTypeOf(Args[I]->getType()), nameOf(I), nullptr);
   } else {
     bool Aligned = Declared == Args.size();
     for (unsigned I = 0; I < Declared; I++) {
       CType C = ctypeOf(Types[I + 1]);
       if (C.Kind != Unsupported && (!Aligned || !isPassedAs(C, Args[I]->getType()))) C.Kind = Unsupported;
-      addParameter(S, C, nameOf(I));
+      addParameter(S, C, nameOf(I), Types[I + 1]);
     }
   }
-  if (Variadic) addParameter(S, {"...", Unsupported, false}, "");
+  if (Variadic) addParameter(S, {"...", Unsupported, false}, "", nullptr);
+  if (Types && Types.size() > 0) {
+    S.DeclaredResult = Types[0];
+    S.ResultIsAggregate = Types[0] && isAggregate(Types[0]);
+    S.ResultBytes = Types[0] ? typeBytes(Types[0]) : 0;
+  }
+  planFrame(F, S);
   return S;
 }
 
@@ -271,7 +281,7 @@ static Value *argument(Context &X, IRBuilder<> &B, const Parameter &P, Type *T, 
   return B.CreateAlignedLoad(T, Source, Align(1));
 }
 
-static void storeResult(Context &X, IRBuilder<> &B, CallBase *Call, Value *Out) {
+void storeResult(Context &X, IRBuilder<> &B, CallBase *Call, Value *Out) {
   Type *T = Call->getType();
   if (T->isIntegerTy(1)) B.CreateAlignedStore(B.CreateZExt(Call, X.I8), Out, Align(CellBytes));
   else if (T->isIntegerTy() ? T->getIntegerBitWidth() <= 64 : T->isDoubleTy() || T->isFloatTy() || T->isPointerTy())
@@ -292,11 +302,8 @@ static void addDebugInfo(Context &X, Function &F, Function &Thunk, CallBase &Cal
   D.finalizeSubprogram(Own);
 }
 
-Constant *makeThunk(Context &X, Function &F, const Signature &S) {
-  if (!S.Supported || F.getName() == "main") return X.null();
-  using ThunkType = std::remove_pointer_t<decltype(pen_function::call)>;
-  auto *Thunk = Function::Create(FunctionTypeOf<ThunkType>::get(X.C), GlobalValue::InternalLinkage,
-                                 "__pen_call." + F.getName(), X.M);
+Function *newThunk(Context &X, Function &F, FunctionType *Type, StringRef Prefix) {
+  auto *Thunk = Function::Create(Type, GlobalValue::InternalLinkage, Prefix + F.getName(), X.M);
   Thunk->addFnAttr(Attribute::NoSanitizeCoverage);
   Thunk->addFnAttr(Attribute::NoInline);
   // A function that depends on the rounding mode (-frounding-math) is inlined only into a caller that does, too.
@@ -305,6 +312,24 @@ Constant *makeThunk(Context &X, Function &F, const Signature &S) {
   for (StringRef Name : {"target-cpu", "target-features", "tune-cpu", "min-legal-vector-width"})
     if (F.hasFnAttribute(Name)) Thunk->addFnAttr(F.getFnAttribute(Name));
   if (F.hasComdat()) Thunk->setComdat(F.getComdat());
+  return Thunk;
+}
+
+CallBase *callOf(Context &X, IRBuilder<> &B, Function &F, Function &Thunk, ArrayRef<Value *> Args) {
+  CallBase *Call = callCatching(X, B, F, Args);
+  Call->setCallingConv(F.getCallingConv());
+  Call->setAttributes(F.getAttributes());
+  Call->removeFnAttr(Attribute::NoReturn);
+  // The function under test may have the name of a builtin (sqrt, fmax); the compiler must call it and not replace it.
+  Call->addFnAttr(Attribute::NoBuiltin);
+  addDebugInfo(X, F, Thunk, *Call);
+  return Call;
+}
+
+Constant *makeThunk(Context &X, Function &F, const Signature &S) {
+  if (!S.Supported || F.getName() == "main") return X.null();
+  using ThunkType = std::remove_pointer_t<decltype(pen_function::call)>;
+  Function *Thunk = newThunk(X, F, FunctionTypeOf<ThunkType>::get(X.C), "__pen_call.");
   IRBuilder<> B(BasicBlock::Create(X.C, "", Thunk));
   Value *In = Thunk->getArg(0), *Out = Thunk->getArg(1);
   std::vector<Value *> Args;
@@ -317,13 +342,7 @@ Constant *makeThunk(Context &X, Function &F, const Signature &S) {
     Args.push_back(argument(X, B, S.Parameters[Index], A.getType(), In, Out));
     Index++;
   }
-  CallBase *Call = callCatching(X, B, F, Args);
-  Call->setCallingConv(F.getCallingConv());
-  Call->setAttributes(F.getAttributes());
-  Call->removeFnAttr(Attribute::NoReturn);
-  // The function under test may have the name of a builtin (sqrt, fmax); the compiler must call it and not replace it.
-  Call->addFnAttr(Attribute::NoBuiltin);
-  addDebugInfo(X, F, *Thunk, *Call);
+  CallBase *Call = callOf(X, B, F, *Thunk, Args);
   if (!Call->getType()->isVoidTy()) storeResult(X, B, Call, Out);
   B.CreateRetVoid();
   return Thunk;

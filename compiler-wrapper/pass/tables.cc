@@ -129,12 +129,15 @@ static Constant *parametersOf(Context &X, const Signature &S) {
     Record R(X.C,
              FIELD(pen_param, name, X.text(P.Name)),
              FIELD(pen_param, type, X.text(P.Type)),
+             FIELD(pen_param, shape, P.Declared ? typeRecordOf(X, P.Declared) : X.null()),
              FIELD(pen_param, kind, P.Kind),
              FIELD(pen_param, pointer, P.Pointer),
              FIELD(pen_param, offset, P.Offset),
              FIELD(pen_param, size, P.Size),
              FIELD(pen_param, cell, P.Cell),
-             FIELD(pen_param, unused, 0));
+             FIELD(pen_param, frame, P.Frame),
+             FIELD(pen_param, nullable, P.Nullable),
+             FIELD(pen_param, reads, P.Reads));
     Items.push_back(R.Init);
   }
   return X.array(Items);
@@ -183,10 +186,26 @@ static auto siteRecord(Context &X, const FunctionPlan &Plan, unsigned I, const C
                 FIELD(pen_site, unused, 0));
 }
 
+// Marks the pointers that are compared with null, and those whose memory is read.
+static void notePointers(Function &F, const FunctionPlan &Plan, Signature &S) {
+  unsigned At = 0;
+  std::vector<unsigned> Plain;
+  for (Argument &A : F.args())
+    if (!A.hasStructRetAttr()) Plain.push_back(A.getArgNo());
+  for (Parameter &P : S.Parameters) {
+    if (P.Pointer && At < Plain.size()) {
+      P.Nullable = is_contained(Plan.NullParameters, Plain[At]);
+      P.Reads = is_contained(Plan.ReadParameters, Plain[At]);
+    }
+    At += std::max(P.IRArguments, 1u);
+  }
+}
+
 static auto functionRecord(Context &X, const FunctionPlan &Plan, Constant *Sites, StructType *FT) {
   Function &F = *Plan.F;
   DISubprogram *SP = F.getSubprogram();
   Signature S = signatureOf(F, Plan.ParameterNames);
+  notePointers(F, Plan, S);
   std::string File = SP ? pathOf(SP->getFile()) : X.M.getSourceFileName();
   StringRef Name = SP && !SP->getName().empty() ? SP->getName() : F.getName();
   return Record(X.C,
@@ -196,6 +215,7 @@ static auto functionRecord(Context &X, const FunctionPlan &Plan, Constant *Sites
                 FIELD(pen_function, unit, X.text(unitOf(X.M))),
                 FIELD(pen_function, address, &F),
                 FIELD(pen_function, call, makeThunk(X, F, S)),
+                FIELD(pen_function, call_frame, makeFrameThunk(X, F, S)),
                 FIELD(pen_function, params, parametersOf(X, S)),
                 FIELD(pen_function, sites, Sites),
                 FIELD(pen_function, entry, edgesOf(X, {Plan.Entry}, FT)),
@@ -203,6 +223,7 @@ static auto functionRecord(Context &X, const FunctionPlan &Plan, Constant *Sites
                 FIELD(pen_function, integers, numbersOf(X, Plan.Integers)),
                 FIELD(pen_function, result_type, X.text(S.ResultType)),
                 FIELD(pen_function, references, makeReferences(X, Plan.Uses, FT)),
+                FIELD(pen_function, result_shape, S.ResultIsAggregate ? typeRecordOf(X, S.DeclaredResult) : X.null()),
                 FIELD(pen_function, n_params, S.Parameters.size()),
                 FIELD(pen_function, n_sites, Plan.Sites.size()),
                 FIELD(pen_function, n_floats, Plan.Floats.size()),
@@ -212,7 +233,9 @@ static auto functionRecord(Context &X, const FunctionPlan &Plan, Constant *Sites
                 FIELD(pen_function, line, SP ? SP->getLine() : 0),
                 FIELD(pen_function, is_static, F.hasLocalLinkage()),
                 FIELD(pen_function, output_size, S.OutputSize),
-                FIELD(pen_function, is_constructor, isConstructor(F)));
+                FIELD(pen_function, is_constructor, isConstructor(F)),
+                FIELD(pen_function, frame_size, S.FrameSize),
+                FIELD(pen_function, result_frame, S.ResultFrame));
 }
 
 using FunctionRecord =

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define PEN_ABI_VERSION 6u
+#define PEN_ABI_VERSION 7u
 
 /* The bits of an action byte. There is one byte per branch: the fuzzer writes it, the hook obeys it.
  *
@@ -50,7 +50,12 @@ enum pen_kind {
   PEN_U8, PEN_U16, PEN_U32, PEN_U64,
   PEN_BOOL,  /* one byte in the input, whose lowest bit is the value */
   PEN_VOID,  /* results only */
-  PEN_OUTPUT /* parameters only: a pointer to a structure without pointers, which the callee writes; it takes no input bytes */
+  PEN_OUTPUT, /* parameters only: a pointer to a structure without pointers, which the callee writes; it takes no input bytes */
+  /* In a frame and behind pointers only: */
+  PEN_F16,  /* _Float16 */
+  PEN_F80,  /* long double: 80 bits in 16 bytes */
+  PEN_F128, /* __float128 */
+  PEN_I128, PEN_U128
 };
 
 /* The predicate of a comparison: the numbers of llvm::CmpInst::Predicate, which pass/agreement.cc checks. A predicate of floats
@@ -241,16 +246,63 @@ enum pen_operand {
  * pages of its own, with pages between that cannot be touched, whatever the size of a page is. */
 #define PEN_STRIDE_BYTES 0x100000
 
+/* What a type of the program is, see struct pen_type. */
+enum pen_type_kind {
+  PEN_TYPE_OTHER = 0,      /* nothing that can be made from numbers: a class with virtual functions, a variable number of arguments */
+  PEN_TYPE_NUMBER = 1,
+  PEN_TYPE_POINTER = 2,    /* a reference, too */
+  PEN_TYPE_ARRAY = 3,
+  PEN_TYPE_STRUCT = 4,     /* a class, too */
+  PEN_TYPE_UNION = 5,
+  PEN_TYPE_FUNCTION = 6,
+  PEN_TYPE_VOID = 7,
+  PEN_TYPE_INCOMPLETE = 8  /* declared and not defined in this translation unit */
+};
+
+enum pen_type_flag {
+  PEN_TYPE_CONST = 1,      /* of a pointer: the callee must not write what it points to */
+  PEN_TYPE_REFERENCE = 2,  /* of a pointer: a reference of C++ */
+  PEN_TYPE_COMPLEX = 4,    /* of an array of two numbers: a complex number */
+  PEN_TYPE_ENUM = 8,       /* of a number: the members are its enumerators */
+  PEN_TYPE_CLASS = 16,     /* of a structure: only C++ has it (base classes, access control, constructors) */
+  PEN_TYPE_CHAR = 32       /* of a number: plain `char` */
+};
+
+/* A type as the debug information describes it, without typedefs and qualifiers. The records of two translation units may describe
+ * one type. */
+struct pen_type {
+  const char *name;                 /* as C writes it: "struct point", "double", "ns::color"; "" if the type has no name */
+  const struct pen_type *target;    /* element, pointee, or the result of a function; else null */
+  const struct pen_member *members; /* of a structure or union; of an enumeration its enumerators; n_members */
+  uint64_t size;                    /* bytes */
+  uint64_t count;                   /* of an array: elements; 0 if the declaration leaves it open */
+  uint32_t kind;                    /* enum pen_type_kind */
+  uint32_t number;                  /* enum pen_kind of a number */
+  uint32_t flags;                   /* enum pen_type_flag */
+  uint32_t n_members;
+};
+
+struct pen_member {
+  const char *name; /* "" of an unnamed member and of a base class */
+  const struct pen_type *type; /* null of an enumerator */
+  uint64_t offset;  /* bits from the start of the structure; of an enumerator its value */
+  uint32_t bits;    /* of a bit-field; else 0 */
+  uint32_t nullable; /* 1: some function of the translation unit compares this pointer with null */
+};
+
 /* A parameter. The values of an input are little-endian, without padding, in the order of the parameters. */
 struct pen_param {
   const char *name;  /* "" if the source gives none */
   const char *type;  /* as C writes it, for example "const double *" */
+  const struct pen_type *shape;
   uint32_t kind;     /* enum pen_kind, of the value or of what the parameter points to */
   uint32_t pointer;  /* 1: the callee gets the address of one such value and may write to it */
   uint32_t offset;   /* bytes from the start of the input */
   uint32_t size;     /* bytes; of PEN_OUTPUT those of the structure */
   uint32_t cell;     /* of a pointer: bytes from the start of the output area to its block; else 0 */
-  uint32_t unused;
+  uint32_t frame;    /* bytes from the start of the frame, see pen_function.call_frame */
+  uint32_t nullable; /* 1: the function compares this pointer with null */
+  uint32_t reads;    /* 1: of a pointer: as far as the translation unit shows, what it points to is read before it is written */
 };
 
 struct pen_site;
@@ -367,6 +419,10 @@ struct pen_function {
    * points to is the block at out + cell, of PEN_CELL_BYTES or the size of the structure. When the function is called, the
    * block holds the value from the input, and zeros behind it. Null if a parameter is not supported (PEN_UNSUPPORTED). */
   void (*call)(const uint8_t *in, uint8_t *out);
+  /* Calls the function with the arguments as they lie in memory at `frame` (frame_size bytes, aligned to PEN_CELL_BYTES), each at
+   * its pen_param.frame: numbers, structures, and addresses. A result that is a structure goes to the bytes behind the arguments,
+   * at result_frame, any other to out[0..8]. Null if a parameter cannot be passed so, or if all are numbers. */
+  void (*call_frame)(uint8_t *frame, uint8_t *out);
   const struct pen_param *params;
   const struct pen_site *sites;
   const struct pen_edges *entry; /* one: what follows the function's entry */
@@ -374,6 +430,7 @@ struct pen_function {
   const int64_t *integers;       /* integer constants in comparisons, switches and arithmetic, sign-extended, each once */
   const char *result_type;       /* as C writes it */
   const struct pen_references *references; /* one */
+  const struct pen_type *result_shape;
   uint32_t n_params;
   uint32_t n_sites;
   uint32_t n_floats;
@@ -384,6 +441,8 @@ struct pen_function {
   uint32_t is_static;   /* 1: not visible to other translation units */
   uint32_t output_size; /* bytes, a multiple of PEN_CELL_BYTES */
   uint32_t is_constructor; /* 1: runs when the file is loaded */
+  uint32_t frame_size;     /* bytes, a multiple of PEN_CELL_BYTES, with the result */
+  uint32_t result_frame;   /* of a result that is a structure; else 0 */
 };
 
 /* The mutable state, one per target file. */

@@ -10,15 +10,17 @@ pub mod predicate;
 mod switch;
 #[cfg(test)]
 mod tests;
+mod types;
 mod variable;
 
 use std::ffi::{c_char, c_void};
 
 pub use switch::{Case, Near, Switch};
+pub use types::{Member, Type, type_flag, type_kind};
 pub use variable::{References, Variable, variable_flag};
 
 /// The version of the ABI that this module describes.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// The symbol that a target file exports for the fuzzer. It names the [`Tables`].
 pub const TABLES_SYMBOL: &std::ffi::CStr = c"__pen_tables";
@@ -94,6 +96,16 @@ pub mod kind {
     pub const VOID: u32 = 12;
     /// A pointer to a structure without pointers, which the callee writes; it takes no input bytes. Parameters only.
     pub const OUTPUT: u32 = 13;
+    /// `_Float16`; this and the following in a frame and behind pointers only.
+    pub const F16: u32 = 14;
+    /// `long double`: 80 bits in 16 bytes.
+    pub const F80: u32 = 15;
+    /// `__float128`
+    pub const F128: u32 = 16;
+    /// 128 bits, signed.
+    pub const I128: u32 = 17;
+    /// 128 bits, unsigned.
+    pub const U128: u32 = 18;
 }
 
 /// Alignment of a call's output area, and size of its first cell, which holds the result, in bytes; also size and alignment
@@ -195,6 +207,8 @@ pub struct Param {
     pub name: *const c_char,
     /// Type as C writes it, for example `const double *`.
     pub type_name: *const c_char,
+    /// Its type; null without debug information.
+    pub shape: *const Type,
     /// One of [`kind`], of the value or of what the parameter points to.
     pub kind: u32,
     /// 1: the callee gets the address of one such value and may write to it.
@@ -205,8 +219,12 @@ pub struct Param {
     pub size: u32,
     /// Of a pointer: bytes from the start of the output area to its block; else 0.
     pub cell: u32,
-    /// Padding.
-    pub unused: u32,
+    /// Bytes from the start of the frame, see [`Function::call_frame`].
+    pub frame: u32,
+    /// 1: the function compares this pointer with null.
+    pub nullable: u32,
+    /// 1: of a pointer: as far as the translation unit shows, what it points to is read before it is written.
+    pub reads: u32,
 }
 
 /// What control can reach from a branch, or from the entry of a function, before it passes another conditional.
@@ -306,6 +324,11 @@ pub struct Function {
     /// of the structure. When the function is called, the block holds the value from the input, and zeros behind it.
     /// `None` if a parameter is not supported.
     pub call: Option<unsafe extern "C-unwind" fn(*const u8, *mut u8)>,
+    /// Calls the function with the arguments as they lie in memory at the first pointer (`frame_size` bytes, aligned to
+    /// [`CELL_BYTES`]), each at its [`Param::frame`]: numbers, structures, and addresses. A result that is a structure goes to the
+    /// bytes at `result_frame`, any other to the first 8 bytes at the second pointer. `None` if a parameter cannot be passed so, or if
+    /// all are numbers.
+    pub call_frame: Option<unsafe extern "C-unwind" fn(*mut u8, *mut u8)>,
     /// `n_params` entries.
     pub params: *const Param,
     /// `n_sites` entries.
@@ -320,6 +343,8 @@ pub struct Function {
     pub result_type: *const c_char,
     /// One entry: what its body refers to.
     pub references: *const References,
+    /// The type of a result that is a structure; else null.
+    pub result_shape: *const Type,
     /// Length of `params`.
     pub n_params: u32,
     /// Length of `sites`.
@@ -340,6 +365,10 @@ pub struct Function {
     pub output_size: u32,
     /// 1: runs when the file is loaded.
     pub is_constructor: u32,
+    /// Bytes of the frame, a multiple of [`CELL_BYTES`], with the result.
+    pub frame_size: u32,
+    /// Place of a result that is a structure; else 0.
+    pub result_frame: u32,
 }
 
 /// The mutable state, one per target file.

@@ -3,6 +3,7 @@
 use libafl_bolts::rands::Rand;
 
 use crate::{
+    array,
     dictionary::Dictionary,
     line,
     moves::{At, random_candidate},
@@ -23,7 +24,11 @@ pub fn kick<R: Rand>(rng: &mut R, layout: &Layout, dictionary: &Dictionary, x: &
         return;
     }
     loop {
-        let index = rng.below_or_zero(layout.len());
+        if !layout.groups().is_empty() && rng.below_or_zero(4) == 0 {
+            array::rearrange(rng, layout, x);
+            return;
+        }
+        let index = active_slot(rng, layout, x);
         let slot = layout.slots()[index];
         let raw = match rng.below_or_zero(4) {
             0 => structured::value(rng, slot.kind, dictionary),
@@ -35,6 +40,19 @@ pub fn kick<R: Rand>(rng: &mut R, layout: &Layout, dictionary: &Dictionary, x: &
             return;
         }
     }
+}
+
+/// A random slot, an inactive one rarely.
+fn active_slot<R: Rand>(rng: &mut R, layout: &Layout, x: &[u8]) -> usize {
+    const TRIES: usize = 8;
+    let mut index = rng.below_or_zero(layout.len());
+    for _ in 0..TRIES {
+        if layout.is_active(index, x) {
+            break;
+        }
+        index = rng.below_or_zero(layout.len());
+    }
+    index
 }
 
 /// Raw bits of the value some steps above or below the present one. Every binary magnitude of the number of steps is

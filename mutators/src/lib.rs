@@ -17,10 +17,12 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::float_cmp, reason = "the comparisons of the program under test, in which -0 equals +0")]
 
+pub mod array;
 pub mod basinhopping;
 pub mod dictionary;
 pub mod distance;
 pub mod evaluate;
+pub mod group;
 pub mod havoc;
 pub mod kick;
 mod kind;

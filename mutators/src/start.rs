@@ -12,11 +12,15 @@ use crate::{
 /// functions treat separately.
 const FIRST: [f64; 10] = [1.0, -1.0, 0.0, 0.5, 3.0, f64::INFINITY, f64::NAN, 1e-310, 1e300, f64::NEG_INFINITY];
 
+/// The lengths of arrays in the first points, as far as there is room.
+const LENGTHS: [u64; 10] = [1, 3, 0, 2, 5, u64::MAX, 4, 8, 3, 1];
+
 /// A series of start points without end: 10 fixed ones, then [structured] random points and, one in eight, uniformly
 /// distributed [bits](random::fill).
 ///
 /// The fixed ones are 1, -1, 0, 0.5, 3, infinity, NaN, 1e-310, 1e300 and -infinity in every slot, converted by
-/// [`Kind::from_real`], rounded to nearest.
+/// [`Kind::from_real`], rounded to nearest. An integer that is the length of an array is small in them, and in seven of eight others
+/// it is one that there is room for.
 #[derive(Debug, Clone, Default)]
 pub struct StartPoints {
     made: u64,
@@ -49,6 +53,15 @@ impl StartPoints {
             }
             None if rng.below_or_zero(8) == 0 => random::fill(rng, layout, x),
             None => structured::fill(rng, layout, dictionary, x),
+        }
+        // Almost all integers are lengths for which there is no room.
+        for (index, largest) in layout.lengths() {
+            let slot = layout.slots()[*index];
+            match LENGTHS.get(self.made as usize) {
+                Some(n) => slot.set(x, *n.min(largest)),
+                None if rng.below_or_zero(8) > 0 => slot.set(x, rng.below_or_zero(*largest as usize + 1) as u64),
+                None => {}
+            }
         }
         self.made += 1;
     }

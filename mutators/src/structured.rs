@@ -15,6 +15,8 @@ use crate::{
 /// Fills every slot of `x` with a [`value`]; from the second slot on, one number in four is instead
 /// [derived](crate::moves::Related) from another slot (`y = x`, `-x`, a neighbour of `x`, `1/x`…).
 ///
+/// In seven of eight draws, an integer that is the length of an array is one that there is room for.
+///
 /// The result does not depend on the previous bytes of `x`.
 ///
 /// # Panics
@@ -29,6 +31,11 @@ pub fn fill<R: Rand>(rng: &mut R, layout: &Layout, dictionary: &Dictionary, x: &
             value(rng, slot.kind, dictionary)
         };
         slot.set(x, raw);
+    }
+    for (index, largest) in layout.lengths() {
+        if rng.below_or_zero(8) > 0 {
+            layout.slots()[*index].set(x, rng.below_or_zero(*largest as usize + 1) as u64);
+        }
     }
 }
 

@@ -10,7 +10,7 @@
 use serde::{Deserialize, Serialize};
 
 pub use crate::kind::{Kind, NEAREST};
-use crate::line;
+use crate::{group::Group, line};
 
 /// The place of one number in a byte input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -109,6 +109,12 @@ fn first<const N: usize>(x: &[u8]) -> [u8; N] {
 pub struct Layout {
     slots: Vec<Slot>,
     size: usize,
+    /// In the order of their slots, which are distinct.
+    #[serde(default)]
+    groups: Vec<Group>,
+    /// Slots that are the length of a group, and the largest that a group has room for.
+    #[serde(default)]
+    lengths: Vec<(usize, u64)>,
 }
 
 impl Layout {
@@ -122,7 +128,60 @@ impl Layout {
             slot
         };
         let slots = kinds.iter().map(append).collect();
-        Self { slots, size }
+        Self { slots, size, ..Self::default() }
+    }
+
+    /// These slots, which must be in the order of their offsets and not overlap.
+    #[must_use]
+    pub fn of_slots(slots: Vec<Slot>) -> Self {
+        let size = slots.last().map_or(0, |slot| slot.end());
+        Self { slots, size, ..Self::default() }
+    }
+
+    /// The same numbers, of which those in the groups matter only within their length.
+    #[must_use]
+    pub fn with_groups(mut self, mut groups: Vec<Group>) -> Self {
+        groups.sort_by_key(|group| group.first);
+        for group in &groups {
+            let largest = group.length.largest(group.capacity);
+            for slot in group.length.integers() {
+                let Some(index) = self.slots.iter().position(|s| *s == slot) else { continue };
+                match self.lengths.iter_mut().find(|(known, _)| *known == index) {
+                    Some((_, least)) => *least = largest.min(*least),
+                    None => self.lengths.push((index, largest)),
+                }
+            }
+        }
+        self.groups = groups;
+        self
+    }
+
+    /// Arrays and strings, in the order of their slots.
+    #[must_use]
+    pub fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+
+    /// The slots that are the length of an array, by index, each with the largest length that the array has room for.
+    #[must_use]
+    pub fn lengths(&self) -> &[(usize, u64)] {
+        &self.lengths
+    }
+
+    /// Does the number in slot `index` reach the function under test with the other values of `x`?
+    ///
+    /// # Panics
+    /// If a slot ends beyond `x`.
+    #[inline]
+    #[must_use]
+    pub fn is_active(&self, index: usize, x: &[u8]) -> bool {
+        self.groups.is_empty() || self.is_active_in_group(index, x)
+    }
+
+    fn is_active_in_group(&self, index: usize, x: &[u8]) -> bool {
+        let behind = self.groups.partition_point(|group| group.first <= index);
+        let Some(group) = behind.checked_sub(1).map(|i| &self.groups[i]) else { return true };
+        index >= group.end() || index - group.first < group.active(x, &self.slots)
     }
 
     /// `n_bytes / 8` doubles; a partial group of bytes at the end has no slot.

@@ -25,8 +25,11 @@ macro_rules! structure {
 
 fn structures(layout: &mut Layout) {
     structure!(layout, "pen_param", Param,
-        "name" name "type" type_name "kind" kind "pointer" pointer "offset" offset "size" size "cell" cell
-        "unused" unused);
+        "name" name "type" type_name "shape" shape "kind" kind "pointer" pointer "offset" offset "size" size "cell" cell
+        "frame" frame "nullable" nullable "reads" reads);
+    structure!(layout, "pen_type", Type, "name" name "target" target "members" members "size" size "count" count
+        "kind" kind "number" number "flags" flags "n_members" n_members);
+    structure!(layout, "pen_member", Member, "name" name "type" member_type "offset" offset "bits" bits "nullable" nullable);
     structure!(layout, "pen_edges", Edges, "next" next "calls" calls "lines" lines "n_next" n_next "n_calls" n_calls
         "n_lines" n_lines "unused" unused);
     structure!(layout, "pen_case", Case, "value" value "branch" branch "to_default" to_default);
@@ -39,10 +42,12 @@ fn structures(layout: &mut Layout) {
         "possible" possible "operation" operation "unused" unused);
     structure!(layout, "pen_traced", Traced, "actions" actions "operands" operands "result" result "what" what "unused" unused);
     structure!(layout, "pen_function", Function,
-        "name" name "symbol" symbol "file" file "unit" unit "address" address "call" call "params" params "sites" sites
-        "entry" entry "floats" floats "integers" integers "result_type" result_type "references" references "n_params" n_params
+        "name" name "symbol" symbol "file" file "unit" unit "address" address "call" call "call_frame" call_frame "params" params "sites" sites
+        "entry" entry "floats" floats "integers" integers "result_type" result_type "references" references
+        "result_shape" result_shape "n_params" n_params
         "n_sites" n_sites "n_floats" n_floats "n_integers" n_integers "result_kind" result_kind
-        "input_size" input_size "line" line "is_static" is_static "output_size" output_size "is_constructor" is_constructor);
+        "input_size" input_size "line" line "is_static" is_static "output_size" output_size "is_constructor" is_constructor
+        "frame_size" frame_size "result_frame" result_frame);
     structure!(layout, "pen_references", References,
         "functions" functions "function_names" function_names "variables" variables "variable_names" variable_names
         "n_functions" n_functions "n_variables" n_variables);
@@ -92,6 +97,26 @@ fn constants(layout: &mut Layout) {
         ("PEN_BOOL", kind::BOOL),
         ("PEN_VOID", kind::VOID),
         ("PEN_OUTPUT", kind::OUTPUT),
+        ("PEN_F16", kind::F16),
+        ("PEN_F80", kind::F80),
+        ("PEN_F128", kind::F128),
+        ("PEN_I128", kind::I128),
+        ("PEN_U128", kind::U128),
+        ("PEN_TYPE_OTHER", type_kind::OTHER),
+        ("PEN_TYPE_NUMBER", type_kind::NUMBER),
+        ("PEN_TYPE_POINTER", type_kind::POINTER),
+        ("PEN_TYPE_ARRAY", type_kind::ARRAY),
+        ("PEN_TYPE_STRUCT", type_kind::STRUCT),
+        ("PEN_TYPE_UNION", type_kind::UNION),
+        ("PEN_TYPE_FUNCTION", type_kind::FUNCTION),
+        ("PEN_TYPE_VOID", type_kind::VOID),
+        ("PEN_TYPE_INCOMPLETE", type_kind::INCOMPLETE),
+        ("PEN_TYPE_CONST", type_flag::CONST),
+        ("PEN_TYPE_REFERENCE", type_flag::REFERENCE),
+        ("PEN_TYPE_COMPLEX", type_flag::COMPLEX),
+        ("PEN_TYPE_ENUM", type_flag::ENUM),
+        ("PEN_TYPE_CLASS", type_flag::CLASS),
+        ("PEN_TYPE_CHAR", type_flag::CHAR),
         ("PEN_BRANCH", site_kind::BRANCH.into()),
         ("PEN_SWITCH", site_kind::SWITCH.into()),
         ("PEN_SELECT", site_kind::SELECT.into()),

@@ -150,8 +150,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let mut hold = Sandbox::before_loading();
     let target = Target::load(&subject.file)?.named(&subject.name);
     hold.loaded();
-    let target = Rc::new(if subject.rounding.is_nearest() { target } else { target.with_rounding() });
+    let target = if subject.rounding.is_nearest() { target } else { target.with_rounding() };
     let function = select::select(&target, subject.function.as_deref())?;
+    let target = penfuzz_app::replay::open::with_inputs(target, function, subject.limits, &hold);
     let scope = Scope::new(&target, function, args.scope, Goals::Branches);
     let mut evaluator = Evaluator::new(Rc::clone(&target), function, subject.limits)?;
     // As in the campaign; without a filter the target shows what it does.

@@ -119,12 +119,14 @@ impl Search<'_> {
         let mut slow_gains = 0;
         while slow_gains <= MAX_SLOW {
             let before = probe.best();
-            let (before_first, from_first) = self.layout.slots().split_at(first);
-            for &slot in from_first.iter().chain(before_first) {
+            let slots = self.layout.slots();
+            for i in (first..slots.len()).chain(0..first) {
                 if probe.is_done() || probe.best() == u64::MAX {
                     return Ok(());
                 }
-                line_ulp::minimize(probe, slot)?;
+                if self.layout.is_active(i, probe.x()) {
+                    line_ulp::minimize(probe, slots[i])?;
+                }
             }
             if probe.best() == before {
                 break;
@@ -136,8 +138,9 @@ impl Search<'_> {
 
     /// Step 3; returns whether the value decreased.
     fn edges(&self, probe: &mut Probe) -> Result<bool, Stop> {
-        for &slot in self.layout.slots() {
-            if probe.best() != u64::MAX && edge::search(probe, slot)? {
+        for (i, &slot) in self.layout.slots().iter().enumerate() {
+            let matters = probe.best() != u64::MAX && self.layout.is_active(i, probe.x());
+            if matters && edge::search(probe, slot)? {
                 return Ok(true);
             }
         }
@@ -164,6 +167,9 @@ impl Search<'_> {
     fn round<R: Rand>(&self, probe: &mut Probe, rng: &mut R, index: usize) -> Result<Round, Stop> {
         let mut round = Round { improved: false, longest: 0 };
         for (i, &slot) in self.layout.slots().iter().enumerate() {
+            if !self.layout.is_active(i, probe.x()) {
+                continue;
+            }
             for choice in MOVES {
                 let at = At::new(probe.x(), self.layout, i, self.dictionary);
                 let count = choice.count(&at);

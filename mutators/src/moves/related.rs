@@ -27,14 +27,31 @@ impl Move for Related {
     fn candidate(&self, at: &At, index: usize) -> u64 {
         let n_others = numbers(at) - 1;
         // Copies of every other slot come before all other derivations.
-        let other = (at.slot + 1 + index % n_others) % numbers(at);
-        from_other(at, other, index / n_others)
+        from_other(at, other(at, index % n_others), index / n_others)
     }
 }
 
-/// Number of slots without the rounding mode, which is the last slot if there is one.
+/// At most so many slots are used, the first ones and those behind the slot to replace: of an array of hundreds, all would be
+/// hundreds of thousands of candidates.
+const MOST: usize = 24;
+
+/// Number of slots that are used, without the rounding mode, which is the last slot if there is one.
 fn numbers(at: &At) -> usize {
+    all_numbers(at).min(MOST)
+}
+
+fn all_numbers(at: &At) -> usize {
     at.slots.len() - usize::from(at.slots.last().is_some_and(|slot| slot.kind == Kind::Rounding))
+}
+
+/// The slot of another number.
+fn other(at: &At, index: usize) -> usize {
+    let all = all_numbers(at);
+    if all <= MOST || index.is_multiple_of(2) {
+        let behind = if all <= MOST { index } else { index / 2 };
+        return (at.slot + 1 + behind) % all;
+    }
+    index / 2
 }
 
 /// The candidate that derivation number `derivation` gives for the slot number `other`.

@@ -7,7 +7,8 @@
 mod claims;
 pub mod cluster;
 pub mod header;
-pub mod messages;
+pub mod memory;
+mod messages;
 pub mod operands;
 mod options;
 pub mod outcome;

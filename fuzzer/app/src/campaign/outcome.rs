@@ -19,6 +19,7 @@ use penfuzz_engine::{
 
 use super::{
     claims::{self, Claims},
+    memory,
     operands::met,
     options::Options,
     results, waits,
@@ -70,11 +71,14 @@ pub fn arguments(function: &Function, bytes: &[u8]) -> Vec<Arg> {
     let layout = function.layout();
     let mut x = bytes.to_vec();
     x.resize(layout.size(), 0);
-    let mut args: Vec<Arg> = function
-        .inputs()
-        .zip(layout.slots())
-        .map(|(p, slot)| literal::arg(&p.name, p.value_type(), slot.kind, slot.get(&x)))
-        .collect();
+    let mut args: Vec<Arg> = match &function.model {
+        Some(model) => memory::arguments(function, model, &x),
+        None => function
+            .inputs()
+            .zip(layout.slots())
+            .map(|(p, slot)| literal::arg(&p.name, p.value_type(), slot.kind, slot.get(&x)))
+            .collect(),
+    };
     if let Some(mode) = layout.slots().last().filter(|_| function.has_rounding) {
         args.push(literal::rounding(mode.get(&x)));
     }
@@ -267,14 +271,22 @@ pub fn signature(function: &Function) -> Signature {
             .map(|p| report::Parameter {
                 name: p.name.clone(),
                 type_name: p.type_name.clone(),
-                kind: if p.is_output() { report::OUTPUT_KIND.to_owned() } else { kind_name(p.kind) },
+                // With a model, each parameter has an argument.
+                kind: match p.is_output() {
+                    true if function.model.is_some() => String::new(),
+                    true => report::OUTPUT_KIND.to_owned(),
+                    false => kind_name(p.kind),
+                },
                 pointer: p.pointer,
-                size: p.output_size,
+                size: if function.model.is_some() { 0 } else { p.output_size },
             })
             .collect(),
         file: function.file.clone(),
         line: function.line,
         is_static: function.is_static,
+        callbacks: function.model.as_ref().map_or_else(Vec::new, |model| {
+            model.stubs.iter().map(|s| kind_name(s.slot.map(|slot| slot.kind))).collect()
+        }),
     }
 }
 

@@ -19,6 +19,7 @@ use crate::output::{
     manifest::{self, Manifest},
     store,
 };
+use crate::replay::open::with_inputs;
 
 /// A target that is ready for a campaign.
 pub struct Prepared {
@@ -45,8 +46,9 @@ impl Prepared {
         let mut hold = Sandbox::before_loading().allowing(&options.allow);
         let target = Target::load(&options.linked)?.named(&options.target);
         hold.loaded();
-        let target = Rc::new(if options.rounding.is_nearest() { target } else { target.with_rounding() });
+        let target = if options.rounding.is_nearest() { target } else { target.with_rounding() };
         let function = select::select(&target, options.function.as_deref())?;
+        let target = with_inputs(target, function, options.limits(), &hold);
         let kind = options.scope.unwrap_or_else(|| ScopeKind::of(&target.functions[function], options.goals));
         let scope = Scope::new(&target, function, kind, options.goals);
         let fingerprint = fingerprint::fingerprint(&target, function, kind, options.goals);

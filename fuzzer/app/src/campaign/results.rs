@@ -11,6 +11,7 @@ use penfuzz_engine::{
 
 use serde::{Deserialize, Serialize};
 
+use super::memory;
 use crate::report::{Arg, End, Test, literal};
 
 /// Numbers that may be addresses of a program or of its libraries and stack on 64-bit Linux: they differ at every start.
@@ -68,7 +69,15 @@ pub fn call(evaluator: &mut Evaluator, bytes: &[u8]) -> (Vec<u32>, Seen) {
     let (returned, exit, throws) = (ran == RunStatus::Returned, evaluator.exit_status(), evaluator.thrown());
     let function = evaluator.function();
     let output = evaluator.output();
-    let (result, outputs) = (result(function, &output), outputs(function, &output));
+    let result = result(function, &output);
+    let outputs = match evaluator.blocks() {
+        Some(blocks) => {
+            let mut x = bytes.to_vec();
+            x.resize(evaluator.input_size(), 0);
+            memory::left(function, blocks, &x)
+        }
+        None => outputs(function, &output),
+    };
     (covers, Seen { returned, exit, throws, errno, result, outputs })
 }
 

@@ -3,4 +3,5 @@
 pub mod fatal_input;
 pub mod fresh;
 pub mod long_input;
+pub mod open;
 pub mod session;

@@ -2,7 +2,6 @@
 
 use std::{
     path::{Path, PathBuf},
-    rc::Rc,
     time::Duration,
 };
 
@@ -13,7 +12,7 @@ use penfuzz_engine::{
         Evaluator, Fault,
         evaluator::{Limits, RunStatus},
         guard,
-        sandbox::Allow,
+        sandbox::{Allow, Sandbox},
     },
     program::{Rounding, Target, build::Recipe, select},
     saturation::{Goals, Scope, ScopeKind},
@@ -31,6 +30,7 @@ use crate::{
         fatal_input::{self, Death},
         fresh::{Pipes, UNWATCHED, Zygote},
         long_input::{self, Answer},
+        open::with_inputs,
     },
 };
 
@@ -83,9 +83,12 @@ impl ReplaySession {
     /// # Errors
     /// When it cannot be loaded, or its function not be called.
     pub fn load(linked: &Path, subject: Subject) -> Result<Self, Error> {
+        let mut hold = Sandbox::before_loading();
         let target = Target::load(linked)?.named(subject.name);
-        let target = Rc::new(if subject.rounding.is_nearest() { target } else { target.with_rounding() });
+        hold.loaded();
+        let target = if subject.rounding.is_nearest() { target } else { target.with_rounding() };
         let function = select::select(&target, subject.function)?;
+        let target = with_inputs(target, function, subject.limits, &hold);
         let kind = subject.scope.unwrap_or_else(|| ScopeKind::of(&target.functions[function], subject.goals));
         let scope = Scope::new(&target, function, kind, subject.goals);
         let fingerprint = fingerprint::fingerprint(&target, function, kind, subject.goals);

@@ -33,18 +33,74 @@ pub fn numbers(text: &str) -> &str {
     if !text.is_empty() && text.chars().all(fits) { text } else { "0" }
 }
 
-/// A C string literal with exactly these bytes.
+/// An initializer with members by their names, strings, and addresses of variables of the program (`in1_s`), or `{0}` for a text that is
+/// something else, of a report that others wrote.
+#[must_use]
+pub fn initializer(text: &str) -> &str {
+    const NAMES: [&str; 9] = [
+        "INFINITY",
+        "NAN",
+        "__builtin_nan",
+        "__builtin_nanf",
+        "__builtin_nans",
+        "__builtin_nansf",
+        "void",
+        "__int128",
+        "f",
+    ];
+    let mut rest = text;
+    let mut before = ' ';
+    while let Some(c) = rest.chars().next() {
+        let length = match c {
+            '"' => string_length(rest),
+            c if c.is_ascii_digit() => rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '.').or(Some(rest.len())),
+            c if c.is_ascii_alphabetic() || c == '_' => {
+                let n = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+                let word = &rest[..n];
+                let is_own = word.starts_with("penfuzz_stub")
+                    || word.strip_prefix("in").is_some_and(|w| w.starts_with(|c: char| c.is_ascii_digit()));
+                (before == '.' || is_own || NAMES.contains(&word)).then_some(n)
+            }
+            c if "{}(),.=&+-<|* []".contains(c) => Some(1),
+            _ => None,
+        };
+        let Some(n) = length else { return "{0}" };
+        before = c;
+        rest = &rest[n..];
+    }
+    if text.is_empty() { "{0}" } else { text }
+}
+
+/// The length of the string literal that a text begins with.
+fn string_length(text: &str) -> Option<usize> {
+    let mut is_escaped = false;
+    let end = text.bytes().skip(1).position(|b| {
+        let is_end = b == b'"' && !is_escaped;
+        is_escaped = b == b'\\' && !is_escaped;
+        is_end
+    })?;
+    let literal = &text[..end + 2];
+    literal.bytes().all(|b| (b' '..=b'~').contains(&b)).then_some(literal.len())
+}
+
+/// A C string literal with exactly the bytes of a text.
 #[must_use]
 pub fn string(text: &str) -> String {
+    string_of(text.as_bytes())
+}
+
+/// A C string literal with exactly these bytes.
+#[must_use]
+pub fn string_of(bytes: &[u8]) -> String {
     let mut out = String::from("\"");
-    for byte in text.bytes() {
+    for byte in bytes {
         match byte {
             // `?` could begin a trigraph.
             b'"' | b'\\' | b'?' => {
                 out.push('\\');
-                out.push(char::from(byte));
+                out.push(char::from(*byte));
             }
-            b' '..=b'~' => out.push(char::from(byte)),
+            b' '..=b'~' => out.push(char::from(*byte)),
             // Three octal digits always end there, hex digits do not.
             _ => {
                 let _ = write!(out, "\\{byte:03o}");
@@ -75,7 +131,8 @@ pub fn call(report: &Report, args: &[Arg]) -> String {
     let texts: Vec<_> = with_outputs(&report.signature, args)
         .map(|(parameter, arg)| match (parameter, arg) {
             (Some(p), None) => format!("&({}){{0}}", p.pointee()),
-            (Some(p), Some(a)) if p.pointer => format!("&({}){{{}}}", a.type_name, a.hex),
+            (_, Some(a)) if !a.memory.is_empty() => a.decimal.clone(),
+            (Some(p), Some(a)) if p.pointer && !p.kind.is_empty() => format!("&({}){{{}}}", a.type_name, a.hex),
             (_, a) => a.map_or_else(String::new, |a| a.hex.clone()),
         })
         .collect();
@@ -148,6 +205,20 @@ mod tests {
         }
         for text in ["", "0; system(\"x\")", "0\n", "\u{1b}", "INFINITY"] {
             assert_eq!(numbers(text), "0");
+        }
+    }
+
+    #[test]
+    fn initializers_are_initializers() {
+        for text in [
+            "{.kp = 1.5, .next = &in1_s_next, .name = \"a;\\\"b\", .cb = (void *)penfuzz_stub0}",
+            "{{0}, {-1e-310, NAN, 3ULL}}",
+            "((__int128)-1LL << 64 | 0x0ULL)",
+        ] {
+            assert_eq!(initializer(text), text);
+        }
+        for text in ["", "{system(\"x\")}", "{0}; x", "{\"a\n\"}", "{#}", "\"", "{in}"] {
+            assert_eq!(initializer(text), "{0}", "{text}");
         }
     }
 

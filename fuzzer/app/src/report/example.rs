@@ -104,6 +104,7 @@ fn signature() -> Signature {
         file: FILE.to_owned(),
         line: 3,
         is_static: false,
+        callbacks: Vec::new(),
     }
 }
 

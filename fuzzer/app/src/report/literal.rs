@@ -59,6 +59,7 @@ pub fn arg(name: &str, type_name: &str, kind: Kind, bits: u64) -> Arg {
         hex: c_literal(kind, bits),
         decimal: decimal(kind, bits),
         bits: raw(kind, bits),
+        ..Arg::default()
     }
 }
 
@@ -84,6 +85,7 @@ pub fn bytes(name: &str, data: &[u8]) -> Arg {
         hex: format!("{{{}}}", items.join(", ")),
         decimal: format!("{} bytes", data.len()),
         bits: digits,
+        ..Arg::default()
     }
 }
 
@@ -99,6 +101,7 @@ pub fn words(name: &str, type_name: &str, words: &[u64]) -> Arg {
         hex: format!("{{{}}}", items.join(", ")),
         decimal: format!("{} words", words.len()),
         bits: digits.join(" "),
+        ..Arg::default()
     }
 }
 

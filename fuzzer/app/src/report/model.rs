@@ -187,6 +187,9 @@ pub struct Signature {
     pub line: u32,
     /// The function has internal linkage: a test must include its source file to call it.
     pub is_static: bool,
+    /// The kinds of the results of the functions that it gets as callbacks; empty of one that is no number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub callbacks: Vec<String>,
 }
 
 /// One parameter of the function under test.

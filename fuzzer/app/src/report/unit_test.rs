@@ -32,6 +32,7 @@ mod cases;
 mod command;
 pub mod formats;
 mod fragments;
+mod memory;
 mod names;
 mod plan;
 mod prologue;

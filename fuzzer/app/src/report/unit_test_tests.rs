@@ -269,6 +269,7 @@ double half(double x, result_t *r, double *both)
             file,
             line: 2,
             is_static,
+            callbacks: Vec::new(),
         };
         let args = vec![
             literal::arg("x", "double", Kind::F64, 3.0f64.to_bits()),

@@ -4,6 +4,7 @@
 //! the input that came closest. It does not depend on LibAFL; [`super::PenExecutor`] wraps it.
 
 mod arming;
+mod composed;
 mod ending;
 mod memory;
 mod near;
@@ -22,6 +23,7 @@ use std::{
 use penfuzz_cc::abi::{self, action};
 
 use super::{
+    blocks::{Beside, Blocks},
     cells::Cells,
     fault::FaultReader,
     guard::{self, End},
@@ -79,6 +81,11 @@ pub struct Evaluator {
     own_input: Vec<u8>,
     /// Result and pointees of the call.
     output: Cells,
+    /// Structures, arrays and strings; `None` when the function takes none.
+    blocks: Option<Blocks>,
+    /// Runs that ended beside memory whose size is only inferred.
+    n_beside: u64,
+    last_beside: Option<Beside>,
     /// What a run could leave for the next one.
     shared: SharedState,
     needed_units: OnceCell<Option<BTreeSet<String>>>,
@@ -157,6 +164,9 @@ impl Evaluator {
             input: core::ptr::null_mut(),
             own_input: vec![0; input_size.max(1)],
             output: Cells::new(f)?,
+            blocks: f.model.as_ref().map(Blocks::new).transpose()?,
+            n_beside: 0,
+            last_beside: None,
             shared: SharedState::of(&target, f),
             needed_units: OnceCell::new(),
             outcomes: vec![0; n],
@@ -301,6 +311,9 @@ impl Evaluator {
         if self.n_improved() > 0 {
             self.remember_closest();
         }
+        if self.is_beside_inferred() {
+            return self.forget_run();
+        }
         if self.is_cut_short() {
             return self.go_on();
         }
@@ -375,6 +388,7 @@ impl Evaluator {
                     let mode = if is_rounded { self.input.add(self.input_size - 1).read() } else { 0 };
                     returned = guard::call_rounded(call, self.input, self.output.as_mut_ptr().cast(), mode);
                 }
+                Entry::Frame(call) => returned = self.run_frame(call),
                 Entry::Harness(harness) => {
                     self.shared.restore();
                     *self.count = (*self.count).wrapping_add(1);

@@ -1,5 +1,6 @@
 //! Calls the target: one evaluation after another, in process, and always comes back.
 
+pub mod blocks;
 mod cells;
 pub mod evaluator;
 pub mod fault;
@@ -12,6 +13,7 @@ mod pen_evaluator;
 pub mod sandbox;
 pub mod signals;
 mod stack;
+mod stubs;
 pub mod symbols;
 pub mod trap;
 

@@ -52,6 +52,13 @@ impl Evaluator {
         let ended = unsafe {
             match entry {
                 Entry::Thunk(call) | Entry::Unflagged(call) => trap_call(call, input, output, 0, wanted, base),
+                Entry::Frame(call) => {
+                    let mode = if self.function().has_rounding { input.add(self.input_size() - 1).read() } else { 0 };
+                    match self.compose() {
+                        Some((frame, result)) => trap_call(call, frame, result, mode, wanted, base),
+                        None => 1,
+                    }
+                }
                 Entry::Rounded(call) => {
                     let mode = input.add(self.input_size() - 1).read();
                     trap_call(call, input, output, mode, wanted, base)

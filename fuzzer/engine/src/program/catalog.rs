@@ -55,6 +55,6 @@ fn entry(target: &Target, f: &Function) -> Entry {
         line: f.line,
         branches: target.sites[f.sites.clone()].iter().filter(|s| s.is_conditional()).map(|s| s.n_branches).sum(),
         is_static: f.is_static,
-        obstacle: obstacle(f).map(why),
+        obstacle: obstacle(target, f).map(why),
     }
 }

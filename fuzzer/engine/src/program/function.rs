@@ -1,9 +1,12 @@
 //! A function of the target, as its table describes it.
 
 use core::ffi::c_void;
+use std::rc::Rc;
 
 use penfuzz_cc::abi;
 use penfuzz_mutators::view::{Kind, Layout};
+
+use crate::inputs::Model;
 
 /// A parameter of a function under test.
 #[derive(Debug, Clone)]
@@ -54,6 +57,19 @@ pub fn pointee(type_name: &str) -> Option<&str> {
     [" *", " &", " &&"].iter().find_map(|end| type_name.strip_suffix(end))
 }
 
+/// The type of a parameter, and how the function uses it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shape {
+    /// Null without debug information.
+    pub record: *const abi::Type,
+    /// Place in the frame, in bytes.
+    pub frame: usize,
+    /// The function compares it with null.
+    pub nullable: bool,
+    /// The function reads what it points to before it writes it, as far as is known.
+    pub reads: bool,
+}
+
 /// A thunk of the function table: arguments at the first pointer, results go to the second.
 pub type Call = unsafe extern "C-unwind" fn(*const u8, *mut u8);
 
@@ -70,6 +86,8 @@ pub enum Entry {
     /// Through the thunk, with no floating-point exception flag raised before: code that reads the flags must not see
     /// those of earlier calls.
     Unflagged(Call),
+    /// Through the thunk that takes a frame ([`crate::inputs`]).
+    Frame(Call),
     /// `int LLVMFuzzerTestOneInput(const uint8_t *, size_t)`: any bytes, seen as doubles.
     Harness(Harness),
 }
@@ -109,6 +127,9 @@ pub struct Function {
     pub has_rounding: bool,
     /// Its file reads the floating-point exception flags, or changes the environment.
     pub uses_environment: bool,
+    /// How inputs become structures, arrays and strings; `None` when all parameters are numbers, or pointers to one that the callee
+    /// reads or writes.
+    pub model: Option<Rc<Model>>,
     pub(super) record: *const abi::Function,
     pub(crate) address: *const c_void,
     pub(super) call: Option<Call>,
@@ -132,6 +153,9 @@ impl Function {
             let harness = unsafe { core::mem::transmute::<*const c_void, Harness>(self.address) };
             return Some(Entry::Harness(harness));
         }
+        if self.model.is_some() {
+            return self.frame_call().map(Entry::Frame);
+        }
         self.call.map(match (self.has_rounding, self.uses_environment) {
             (true, _) => Entry::Rounded,
             (false, true) => Entry::Unflagged,
@@ -145,8 +169,53 @@ impl Function {
         if self.is_harness() {
             return Layout::doubles(HARNESS_INPUT_SIZE);
         }
+        if let Some(model) = &self.model {
+            return model.layout.clone();
+        }
         let numbers = self.parameters.iter().filter_map(|p| p.kind);
         Layout::packed(&numbers.chain(self.has_rounding.then_some(Kind::Rounding)).collect::<Vec<_>>())
+    }
+
+    /// The thunk that takes numbers; `None` when there is none.
+    pub(crate) fn call(&self) -> Option<Call> {
+        self.call
+    }
+
+    /// The thunk that takes a frame; `None` when there is none.
+    #[must_use]
+    pub(crate) fn frame_call(&self) -> Option<Call> {
+        // SAFETY: the calling convention is the same for a pointer to bytes that are written or not.
+        self.raw()?.call_frame.map(|call| unsafe { core::mem::transmute::<_, Call>(call) })
+    }
+
+    /// Bytes of its frame.
+    pub(crate) fn frame_size(&self) -> usize {
+        self.raw().map_or(0, |record| record.frame_size as usize)
+    }
+
+    /// The types of its parameters.
+    pub(crate) fn shapes(&self) -> Vec<Shape> {
+        let Some(record) = self.raw().filter(|record| !record.params.is_null()) else { return Vec::new() };
+        // SAFETY: an array of the loaded file with its length.
+        let all = unsafe { core::slice::from_raw_parts(record.params, record.n_params as usize) };
+        let shape = |p: &abi::Param| Shape {
+            record: p.shape,
+            frame: p.frame as usize,
+            nullable: p.nullable != 0,
+            reads: p.reads != 0,
+        };
+        all.iter().map(shape).collect()
+    }
+
+    /// The type of a result that is a structure, and its place in the frame.
+    pub(crate) fn result_shape(&self) -> Option<(*const abi::Type, usize)> {
+        let record = self.raw().filter(|record| !record.result_shape.is_null())?;
+        Some((record.result_shape, record.result_frame as usize))
+    }
+
+    fn raw(&self) -> Option<&'static abi::Function> {
+        // SAFETY: null, or a record of the loaded file, which stays loaded.
+        unsafe { self.record.as_ref() }
     }
 
     /// The parameters that have a value in the input, in the order of the [`Function::layout`].
@@ -185,6 +254,7 @@ impl Function {
             integers: Vec::new(),
             has_rounding: false,
             uses_environment: false,
+            model: None,
             record: core::ptr::null(),
             address: core::ptr::null(),
             call: None,

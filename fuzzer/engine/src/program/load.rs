@@ -183,7 +183,7 @@ impl Target {
     }
 
     /// The records of every defined function.
-    pub(super) fn records(&self) -> impl Iterator<Item = &'static abi::Function> + use<> {
+    pub(crate) fn records(&self) -> impl Iterator<Item = &'static abi::Function> + use<> {
         // SAFETY: the linker's section bounds enclose an array of this type, which stays loaded.
         unsafe { between((*self.tables).functions, (*self.tables).functions_end) }.iter()
     }
@@ -412,6 +412,7 @@ impl Reader<'_> {
                 integers: array(f.integers, f.n_integers).to_vec(),
                 has_rounding: false,
                 uses_environment: false,
+                model: None,
                 record: core::ptr::from_ref(f),
                 address: f.address,
                 call: f.call,

@@ -5,7 +5,10 @@ use super::{
     function::pointee,
     names::{is_name_of, is_of_library},
 };
-use crate::error::{Error, at};
+use crate::{
+    error::{Error, at},
+    inputs::{self, Sizes},
+};
 
 /// Finds the function under test and checks that it can be called.
 ///
@@ -17,7 +20,7 @@ pub fn select(target: &Target, name: Option<&str>) -> Result<usize, Error> {
         Some(name) => by_name(target, name)?,
         None => only_one(target)?,
     };
-    check_parameters(&target.functions[index])?;
+    check_parameters(target, &target.functions[index])?;
     Ok(index)
 }
 
@@ -75,7 +78,8 @@ fn only_one(target: &Target) -> Result<usize, Error> {
         return Ok(harness);
     }
     let public = matching(target, |f| !f.is_static && f.name != "main" && !is_of_library(&f.name, &f.file));
-    let testable: Vec<usize> = public.iter().copied().filter(|i| target.functions[*i].entry().is_some()).collect();
+    let testable: Vec<usize> =
+        public.iter().copied().filter(|i| obstacle(target, &target.functions[*i]).is_none()).collect();
     match (&testable[..], &public[..]) {
         ([one], _) | ([], [one]) => Ok(*one),
         ([], []) => Err(at(
@@ -142,14 +146,14 @@ fn likeness(name: &str, wanted: &str) -> f64 {
     strsim::jaro_winkler(name, wanted) + f64::from(u8::from(is_part))
 }
 
-fn check_parameters(f: &Function) -> Result<(), Error> {
-    match obstacle(f) {
+fn check_parameters(target: &Target, f: &Function) -> Result<(), Error> {
+    match obstacle(target, f) {
         None => Ok(()),
         Some(Obstacle::NothingToSearch(reason)) => {
             Err(Error::new(format!("`{}` {reason}: there is nothing to search", f.signature())))
         }
         Some(Obstacle::Unsupported(reason)) => Err(Error::new(format!(
-            "`{}` cannot be called without a harness: {reason}; supported are double, float, integers of 8 to 64 bits, pointers to one of them, and pointers to a structure that the function fills in (or write LLVMFuzzerTestOneInput)",
+            "`{}` cannot be called without a harness: {reason}; supported are numbers, structures, arrays, strings, pointers to them, and callbacks (or write LLVMFuzzerTestOneInput)",
             f.signature()
         ))),
     }
@@ -166,15 +170,24 @@ pub enum Obstacle {
 
 /// Why `f` cannot be under test; `None` when it can.
 #[must_use]
-pub fn obstacle(f: &Function) -> Option<Obstacle> {
-    if f.entry().is_some() {
-        return (f.inputs().next().is_none()).then(|| Obstacle::NothingToSearch(only_outputs(f)));
+pub fn obstacle(target: &Target, f: &Function) -> Option<Obstacle> {
+    if f.is_harness() || f.inputs().next().is_some() && f.entry().is_some() {
+        return None;
     }
-    let reason = f.inputs().find(|p| p.kind.is_none()).map_or_else(
-        || "its signature is not supported".to_owned(),
-        |p| format!("parameter `{}` has type `{}` ({})", p.name, p.type_name, unsupported(p)),
-    );
-    Some(Obstacle::Unsupported(reason))
+    let is_called = f.entry().is_some() || f.frame_call().is_some();
+    match inputs::build(target, f, &Sizes::new()) {
+        Ok(model) if is_called && !model.layout.is_empty() => None,
+        Ok(_) if is_called => Some(Obstacle::NothingToSearch(only_outputs(f))),
+        Err(_) if f.entry().is_some() => Some(Obstacle::NothingToSearch(only_outputs(f))),
+        Err(why) => Some(Obstacle::Unsupported(why)),
+        Ok(_) => {
+            let reason = f.parameters.iter().find(|p| p.kind.is_none()).map_or_else(
+                || "its signature is not supported".to_owned(),
+                |p| format!("parameter `{}` has type `{}` ({})", p.name, p.type_name, unsupported(p)),
+            );
+            Some(Obstacle::Unsupported(reason))
+        }
+    }
 }
 
 /// What a function takes that has no inputs.

@@ -74,6 +74,7 @@ impl Fixture {
             file: file.to_owned(),
             line: 1,
             is_static: false,
+            callbacks: Vec::new(),
         };
         let spec = suite.targets[0].clone();
         Self {

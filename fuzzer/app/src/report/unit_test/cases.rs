@@ -4,14 +4,14 @@ use std::fmt::Write;
 
 use super::{
     access::has_types,
-    is_byte_harness,
+    is_byte_harness, memory,
     names::Names,
     prologue::{address, cell_values, output, spelled, tested_name, variable_type},
 };
 use crate::report::{
     arg::Arg,
     c_text::{call, comment, directed_rounding, identifier, numbers, with_outputs},
-    model::{End, Finding, Parameter, Report, Test},
+    model::{End, Finding, OUTPUT_KIND, Parameter, Report, Test},
     words::Words,
 };
 
@@ -217,6 +217,11 @@ fn typed_call(report: &Report, test: &Test) -> (String, String, String, Vec<Chec
             passed.push(address(report, &variable, false));
             continue;
         };
+        if is_memory(parameter, arg) {
+            variables.push_str(&memory::variables(report, arg));
+            passed.push(memory::passed(report, parameter, arg));
+            continue;
+        }
         let variable = format!("in{}_{}", i + 1, identifier(&arg.name));
         let (type_name, value) = initializer(report, parameter, arg);
         if parameter.pointer {
@@ -231,8 +236,18 @@ fn typed_call(report: &Report, test: &Test) -> (String, String, String, Vec<Chec
         }
         passed.push(if parameter.pointer { address(report, &variable, true) } else { variable });
     }
+    checks.extend(test.outputs.iter().filter_map(|output| {
+        let place = output.place.as_ref()?;
+        check(&place.kind, &output.name, &memory::value(report, place), Some(output))
+    }));
     let called = format!("{}({})", tested_name(report), passed.join(", "));
     (call(report, &test.args), variables, called, checks)
+}
+
+/// Is the argument more than a number, or a number behind a pointer?
+fn is_memory(parameter: &Parameter, arg: &Arg) -> bool {
+    let is_number = !parameter.kind.is_empty() && parameter.kind != OUTPUT_KIND;
+    !arg.memory.is_empty() || parameter.pointer && arg.type_name == parameter.type_name || !is_number
 }
 
 fn structure(name: &str, variable: &str, expected: Option<&Arg>) -> Option<Check> {

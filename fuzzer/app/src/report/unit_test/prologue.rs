@@ -20,13 +20,26 @@ const CELL_BYTES: usize = 16;
 /// The headers and the function under test: its declaration or its source. `needed` are further headers.
 #[must_use]
 pub fn prologue(report: &Report, needed: &str) -> String {
-    let memory = if has_references(report) { MEMORY } else { "" };
+    let memory = format!("{}{}", if has_references(report) { MEMORY } else { "" }, stubs(report));
     let standard = "#include <stdint.h>\n#include <stdio.h>\n";
     match Access::of(report) {
-        Access::Source => including(report, Path::new(&report.signature.file), needed) + memory,
+        Access::Source => including(report, Path::new(&report.signature.file), needed) + &memory,
         Access::Header => format!("{}{needed}{standard}{memory}", header(report)),
-        Access::Prototype | Access::Wrapper => format!("{needed}{standard}\n{}", declaration(report)),
+        Access::Prototype | Access::Wrapper => format!("{needed}{standard}{memory}\n{}", declaration(report)),
     }
+}
+
+/// The functions that the function under test gets as callbacks. Each returns what the test has set.
+fn stubs(report: &Report) -> String {
+    let stub = |(i, kind): (usize, &String)| {
+        let type_name = kind_named(kind).and_then(|_| c_type(kind, "")).unwrap_or("long");
+        let parameters = if is_cxx_program(report) { "..." } else { "" };
+        format!(
+            "\nstatic {type_name} penfuzz_value{i};\nstatic {type_name} penfuzz_stub{i}({parameters})\n{{\n  return \
+             penfuzz_value{i};\n}}\n"
+        )
+    };
+    report.signature.callbacks.iter().enumerate().map(stub).collect()
 }
 
 /// The project's own header, before any other: so it stands on its own, and may configure the others.
@@ -207,6 +220,11 @@ fn parameter_type(parameter: &Parameter, spelled: &dyn Fn(&str, &str) -> String)
 /// The words of the types that C itself has. With the same words as the definition, a declaration agrees with that of any header:
 /// `long` and `long long` are different types.
 const WORDS: [&str; 10] = ["const", "signed", "unsigned", "char", "short", "int", "long", "float", "double", "_Bool"];
+
+/// Is it a type that C itself has?
+pub(super) fn spelled_type(type_name: &str) -> bool {
+    !type_name.is_empty() && type_name.split(' ').all(|w| WORDS.contains(&w))
+}
 
 /// A type as the definition spells it if C itself has it, else the one of [`c_type`]; in the language of the program.
 pub(super) fn spelled(report: &Report, kind: &str, type_name: &str) -> String {

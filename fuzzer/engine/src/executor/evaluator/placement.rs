@@ -28,8 +28,8 @@ impl Evaluator {
     /// not count as evaluations, and costs nothing for a function without pointers.
     pub(in crate::executor) fn check_other_placements(&mut self, bytes: &[u8], hits: &[u32]) -> RunStatus {
         let count = self.evaluations();
-        let fails =
-            (0..self.output.other_placements()).any(|i| self.check_placement(i, bytes, hits) == RunStatus::Faulted);
+        let n = if self.blocks.is_some() { 1 } else { self.output.other_placements() };
+        let fails = (0..n).any(|i| self.check_placement(i, bytes, hits) == RunStatus::Faulted);
         self.set_evaluations(count);
         if fails { RunStatus::Faulted } else { RunStatus::Returned }
     }
@@ -40,7 +40,7 @@ impl Evaluator {
             return RunStatus::Returned;
         }
         let end = self.last_end;
-        if end.is_some_and(|end| self.output.describe(end.address).is_some()) {
+        if end.is_some_and(|end| self.describe_place(end.address).is_some()) {
             return RunStatus::Faulted;
         }
         // A function whose result depends on earlier calls may differ as well: only what differs each time is due to the placement.
@@ -54,9 +54,9 @@ impl Evaluator {
     }
 
     fn run_at(&mut self, other: Option<usize>, bytes: &[u8]) -> (RunStatus, Vec<u32>) {
-        self.output.place(other);
+        self.place_blocks(other);
         let ran = self.run(bytes);
-        self.output.place(None);
+        self.place_blocks(None);
         let mut hits = Vec::new();
         self.take_hits(&mut hits);
         (ran, hits)
@@ -65,13 +65,27 @@ impl Evaluator {
     /// Bytes that the last run left as result (first cell) and behind pointers (see [`crate::program::Parameter::cell`]).
     #[must_use]
     pub fn output(&self) -> Vec<u128> {
-        self.output.contents()
+        match &self.blocks {
+            Some(blocks) => vec![blocks.result()],
+            None => self.output.contents(),
+        }
+    }
+
+    fn place_blocks(&mut self, other: Option<usize>) {
+        match &mut self.blocks {
+            Some(blocks) => blocks.place(other.is_some()),
+            None => _ = self.output.place(other),
+        }
+    }
+
+    fn describe_place(&self, address: u64) -> Option<String> {
+        self.blocks.as_ref().map_or_else(|| self.output.describe(address), |blocks| blocks.describe(address))
     }
 
     /// Adds which argument a fault at an address beside it belongs to.
     pub(super) fn described(&self, mut fault: Fault, end: &End) -> Fault {
         if end.signal == libc::SIGSEGV
-            && let Some(side) = self.output.describe(end.address)
+            && let Some(side) = self.describe_place(end.address)
         {
             fault.reason = format!("{}, {side}", fault.reason);
         }

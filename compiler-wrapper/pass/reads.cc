@@ -1,0 +1,82 @@
+// Whether a function reads what a pointer parameter points to before it writes it. If not, the memory is a result, and a search that
+// varied what is in it would vary nothing.
+#include "pen.h"
+
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/Dominators.h"
+#include "llvm/IR/IntrinsicInst.h"
+
+namespace pen {
+using namespace llvm;
+
+namespace {
+
+constexpr unsigned MaxDepth = 6;
+constexpr int64_t Everywhere = -1;
+
+// One access through the pointer, at a number of bytes behind it, or somewhere.
+struct Access {
+  Instruction *At;
+  int64_t Offset;
+};
+
+struct Accesses {
+  std::vector<Access> Reads, Writes;
+  bool Escapes = false;
+};
+
+void collect(Function &F, Value *Pointer, int64_t Offset, Accesses &All, SmallPtrSetImpl<Value *> &Seen, unsigned Depth);
+
+void collectCall(CallBase &Call, const Use &U, int64_t Offset, Accesses &All, unsigned Depth) {
+  unsigned Number = Call.isArgOperand(&U) ? Call.getArgOperandNo(&U) : ~0u;
+  if (auto *Copy = dyn_cast<MemTransferInst>(&Call)) {
+    (Number == 1 ? All.Reads : All.Writes).push_back({Copy, Everywhere});
+    return;
+  }
+  if (isa<IntrinsicInst>(&Call) && !isa<MemSetInst>(&Call)) return;
+  Function *Callee = Call.getCalledFunction();
+  bool IsKnown = Callee && isInstrumented(*Callee) && Number < Callee->arg_size() && !Callee->isVarArg();
+  if (IsKnown && Depth < MaxDepth && readsFirst(*Callee, Number, Depth + 1)) All.Reads.push_back({&Call, Offset});
+  All.Writes.push_back({&Call, Everywhere});
+}
+
+void collect(Function &F, Value *Pointer, int64_t Offset, Accesses &All, SmallPtrSetImpl<Value *> &Seen, unsigned Depth) {
+  if (!Seen.insert(Pointer).second) return;
+  for (Use &U : Pointer->uses()) {
+    auto *I = dyn_cast<Instruction>(U.getUser());
+    if (!I) continue;
+    if (isa<LoadInst>(I)) {
+      All.Reads.push_back({I, Offset});
+    } else if (auto *Store = dyn_cast<StoreInst>(I)) {
+      if (Store->getPointerOperand() == Pointer) All.Writes.push_back({I, Offset});
+      else All.Escapes = true;
+    } else if (auto *Gep = dyn_cast<GetElementPtrInst>(I)) {
+      APInt More(64, 0);
+      bool IsConstant = Offset != Everywhere && Gep->accumulateConstantOffset(F.getParent()->getDataLayout(), More);
+      collect(F, Gep, IsConstant ? Offset + More.getSExtValue() : Everywhere, All, Seen, Depth);
+    } else if (isa<PHINode>(I) || isa<SelectInst>(I) || isa<CastInst>(I)) {
+      collect(F, I, Everywhere, All, Seen, Depth);
+    } else if (auto *Call = dyn_cast<CallBase>(I)) {
+      collectCall(*Call, U, Offset, All, Depth);
+    }
+  }
+}
+
+} // namespace
+
+bool readsFirst(Function &F, unsigned Number, unsigned Depth) {
+  Accesses All;
+  SmallPtrSet<Value *, 16> Seen;
+  collect(F, F.getArg(Number), 0, All, Seen, Depth);
+  if (All.Escapes) return true;
+  if (All.Reads.empty()) return false;
+  DominatorTree Tree(F);
+  return any_of(All.Reads, [&](const Access &Read) {
+    return none_of(All.Writes, [&](const Access &Write) {
+      bool Covers = Write.Offset == Read.Offset || (Write.Offset == Everywhere && isa<CallBase>(Write.At));
+      return Covers && Write.At != Read.At && Tree.dominates(Write.At, Read.At);
+    });
+  });
+}
+
+} // namespace pen

@@ -1,0 +1,81 @@
+//! The types of parameters, as the debug information describes them.
+
+use std::ffi::c_char;
+
+/// What a type is.
+pub mod type_kind {
+    /// Nothing that can be made from numbers: a class with virtual functions, a variable number of arguments.
+    pub const OTHER: u32 = 0;
+    /// A number or an enumeration.
+    pub const NUMBER: u32 = 1;
+    /// A pointer or a reference.
+    pub const POINTER: u32 = 2;
+    /// An array.
+    pub const ARRAY: u32 = 3;
+    /// A structure or a class.
+    pub const STRUCT: u32 = 4;
+    /// A union.
+    pub const UNION: u32 = 5;
+    /// A function; only behind pointers.
+    pub const FUNCTION: u32 = 6;
+    /// `void`; only behind pointers.
+    pub const VOID: u32 = 7;
+    /// A structure that is declared and not defined in its translation unit.
+    pub const INCOMPLETE: u32 = 8;
+}
+
+/// Bits of [`Type::flags`].
+pub mod type_flag {
+    /// Of a pointer: the callee must not write what it points to.
+    pub const CONST: u32 = 1;
+    /// Of a pointer: a reference of C++.
+    pub const REFERENCE: u32 = 2;
+    /// Of an array of two numbers: a complex number.
+    pub const COMPLEX: u32 = 4;
+    /// Of a number: the members are its enumerators.
+    pub const ENUM: u32 = 8;
+    /// Of a structure: only C++ has it (base classes, access control, constructors).
+    pub const CLASS: u32 = 16;
+    /// Of a number: plain `char`.
+    pub const CHAR: u32 = 32;
+}
+
+/// A type without typedefs and qualifiers. The records of two translation units may describe one type.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Type {
+    /// As C writes it: `struct point`, `double`, `ns::color`; empty if the type has no name.
+    pub name: *const c_char,
+    /// Element, pointee, or the result of a function; else null.
+    pub target: *const Type,
+    /// Of a structure or union; of an enumeration its enumerators.
+    pub members: *const Member,
+    /// Bytes.
+    pub size: u64,
+    /// Of an array: elements; 0 if the declaration leaves it open.
+    pub count: u64,
+    /// One of [`type_kind`].
+    pub kind: u32,
+    /// One of [`kind`](super::kind), of a number.
+    pub number: u32,
+    /// Bits of [`type_flag`].
+    pub flags: u32,
+    /// Length of `members`.
+    pub n_members: u32,
+}
+
+/// A member of a structure or union, or an enumerator.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Member {
+    /// Empty of an unnamed member and of a base class.
+    pub name: *const c_char,
+    /// Null of an enumerator.
+    pub member_type: *const Type,
+    /// Bits from the start of the structure; of an enumerator its value.
+    pub offset: u64,
+    /// Of a bit-field; else 0.
+    pub bits: u32,
+    /// 1: some function of the translation unit compares this pointer with null.
+    pub nullable: u32,
+}

@@ -1,0 +1,377 @@
+//! Structures, arrays and strings of an input as C: the variables of a test, and what a call has left in them.
+
+use std::fmt::Write;
+
+use penfuzz_cc::abi::type_flag;
+use penfuzz_engine::{
+    executor::blocks::Blocks,
+    inputs::{
+        Model, Target,
+        types::{Form, Member, Number, TypeId},
+    },
+    program::Function,
+};
+use penfuzz_mutators::view::Kind;
+
+use crate::report::{
+    Arg, Memory, Place,
+    c_text::{identifier, string_of},
+    literal,
+};
+
+/// Values behind pointers that a test compares, of each block.
+const MOST_VALUES: usize = 32;
+/// Characters of an argument where it is only shown.
+const SHOWN: usize = 120;
+/// Numbers that may be addresses of a program or of its libraries and stack on 64-bit Linux, or of our memory: they differ.
+const ADDRESSES: core::ops::Range<u64> = 0x2000_0000_0000..0x8000_0000_0000;
+
+/// Renders one input of a model.
+struct Renderer<'a> {
+    model: &'a Model,
+    x: &'a [u8],
+    images: Vec<Vec<u8>>,
+    names: Vec<String>,
+}
+
+/// The arguments of a function with a model, one per parameter.
+#[must_use]
+pub fn arguments(function: &Function, model: &Model, x: &[u8]) -> Vec<Arg> {
+    let renderer = Renderer::new(function, model, x);
+    let each = function.parameters.iter().zip(&model.parameters).enumerate();
+    each.map(|(i, (p, (of, at)))| {
+        let own = format!("in{}_{}", i + 1, identifier(&p.name));
+        let mut arg = renderer.argument(*of, *at, &own);
+        arg.name.clone_from(&p.name);
+        arg.callbacks = renderer.callbacks(&p.name);
+        if arg.type_name.is_empty() {
+            arg.type_name.clone_from(&p.type_name);
+        }
+        arg
+    })
+    .collect()
+}
+
+impl<'a> Renderer<'a> {
+    fn new(function: &Function, model: &'a Model, x: &'a [u8]) -> Self {
+        let images = model.blocks.iter().map(|b| b.image(x)).collect();
+        let names = model.blocks.iter().map(|b| variable(function, &b.path)).collect();
+        Self { model, x, images, names }
+    }
+
+    /// What the callbacks behind a parameter return.
+    fn callbacks(&self, parameter: &str) -> Vec<(usize, String)> {
+        let stubs = self.model.stubs.iter().enumerate().filter(|(_, s)| root(&s.path) == parameter);
+        stubs.filter_map(|(i, s)| s.slot.map(|slot| (i, plain(slot.kind, slot.get(self.x))))).collect()
+    }
+
+    fn argument(&self, of: TypeId, at: usize, own: &str) -> Arg {
+        let t = &self.model.types[of];
+        let frame = &self.images[0];
+        match t.form {
+            Form::Number(Number::Plain(kind)) => literal::arg("", "", kind, bits(frame, at, kind.size())),
+            Form::Number(number) => {
+                let value = self.number(number, frame, at);
+                Arg { decimal: value.clone(), hex: value, bits: hex(&frame[at..at + t.size]), ..Arg::default() }
+            }
+            Form::Pointer(_) => self.pointer_argument(at),
+            _ => {
+                let value = self.value(of, 0, at).unwrap_or_else(|| "{0}".to_owned());
+                let memory = Memory {
+                    name: own.to_owned(),
+                    type_name: t.name.clone(),
+                    elements: None,
+                    value: value.clone(),
+                    bytes: hex(&frame[at..at + t.size]),
+                    addresses: self.addresses(0, at..at + t.size),
+                };
+                let mut all = Vec::new();
+                self.lead(0, at..at + t.size, &mut all);
+                all.push(memory);
+                Arg {
+                    hex: own.to_owned(),
+                    decimal: shortened(&value),
+                    bits: hex(&frame[at..at + t.size]),
+                    memory: all,
+                    ..Arg::default()
+                }
+            }
+        }
+    }
+
+    fn pointer_argument(&self, at: usize) -> Arg {
+        let mut memory = Vec::new();
+        self.lead(0, at..at + 8, &mut memory);
+        let expression = self.address(0, at).unwrap_or_else(|| "0".to_owned());
+        let shown = match memory.last() {
+            Some(m) => shortened(&m.value),
+            None if expression == "0" => "NULL".to_owned(),
+            None => expression.clone(),
+        };
+        let bits = memory.last().map_or_else(String::new, |m| format!("0x{}", m.bytes));
+        Arg { hex: expression, decimal: shown, bits, memory, ..Arg::default() }
+    }
+
+    /// The variables that the pointers of a part of a block lead to, each after those that it leads to itself.
+    fn lead(&self, block: usize, part: core::ops::Range<usize>, into: &mut Vec<Memory>) {
+        let pointers = self.model.blocks[block].pointers.iter().filter(|p| part.contains(&p.at));
+        for p in pointers.filter(|p| !self.model.is_null(p, self.x)) {
+            let Target::Block(to) = p.target else { continue };
+            self.lead(to, 0..self.images[to].len(), into);
+            into.push(self.memory(to));
+        }
+    }
+
+    fn memory(&self, block: usize) -> Memory {
+        let (b, image) = (&self.model.blocks[block], &self.images[block]);
+        let n = b.len(self.x);
+        let is_array = self.is_array(block);
+        let value =
+            if is_array { self.elements(b.element, b.stride, n, block, 0) } else { self.value(b.element, block, 0) };
+        Memory {
+            name: self.names[block].clone(),
+            type_name: self.model.types[b.element].name.clone(),
+            elements: is_array.then_some(n),
+            value: value.unwrap_or_else(|| "{0}".to_owned()),
+            bytes: hex(image),
+            addresses: self.addresses(block, 0..image.len()),
+        }
+    }
+
+    /// Is the variable of a block an array?
+    fn is_array(&self, block: usize) -> bool {
+        let b = &self.model.blocks[block];
+        !(b.capacity == 1 && matches!(self.model.types[b.element].form, Form::Struct(_) | Form::Union(_)))
+    }
+
+    fn addresses(&self, block: usize, part: core::ops::Range<usize>) -> Vec<(usize, String)> {
+        let pointers =
+            self.model.blocks[block].pointers.iter().filter(|p| part.contains(&p.at) && p.at + 8 <= part.end);
+        pointers.filter_map(|p| Some((p.at - part.start, self.address(block, p.at)?))).collect()
+    }
+
+    /// The expression for the pointer at a place; `None` for a null pointer.
+    fn address(&self, block: usize, at: usize) -> Option<String> {
+        let p = self.model.pointer_at(block, at).filter(|p| !self.model.is_null(p, self.x))?;
+        match p.target {
+            Target::Block(b) if self.is_array(b) => Some(self.names[b].clone()),
+            Target::Block(b) => Some(format!("&{}", self.names[b])),
+            Target::Stub(s) => Some(format!("(void *)penfuzz_stub{s}")),
+            Target::Null => None,
+        }
+    }
+
+    /// The initializer of a value; `None` if it is 0 throughout.
+    fn value(&self, of: TypeId, block: usize, at: usize) -> Option<String> {
+        let t = &self.model.types[of];
+        let image = &self.images[block];
+        match &t.form {
+            Form::Number(number) => {
+                let is_zero = image.get(at..at + t.size).is_none_or(|bytes| bytes.iter().all(|b| *b == 0));
+                (!is_zero).then(|| self.number(*number, image, at))
+            }
+            Form::Pointer(_) => self.address(block, at),
+            Form::Array(element, n) => self.elements(*element, self.model.types[*element].size, *n, block, at),
+            Form::Struct(members) => braced(members.iter().filter_map(|m| self.member(m, block, at))),
+            Form::Union(members) => {
+                let largest = members.iter().max_by_key(|m| self.model.types[m.of].size)?;
+                braced(self.member(largest, block, at).into_iter())
+            }
+            _ => None,
+        }
+    }
+
+    /// `.name = value`; the members of one without a name stand for themselves.
+    fn member(&self, m: &Member, block: usize, at: usize) -> Option<String> {
+        if m.bits > 0 {
+            let value = bit_field(&self.images[block], 8 * at + m.offset, m.bits);
+            return (value != 0 && !m.name.is_empty()).then(|| format!(".{} = {value}", m.name));
+        }
+        let value = self.value(m.of, block, at + m.offset / 8)?;
+        if m.name.is_empty() {
+            return Some(value.trim_start_matches('{').trim_end_matches('}').to_owned());
+        }
+        Some(format!(".{} = {value}", m.name))
+    }
+
+    fn elements(&self, of: TypeId, stride: usize, n: usize, block: usize, at: usize) -> Option<String> {
+        let t = &self.model.types[of];
+        if t.has(type_flag::CHAR)
+            && let Some(text) = self.images[block].get(at..at + n).and_then(text_of)
+        {
+            return (!text.is_empty()).then(|| string_of(text));
+        }
+        let values: Vec<_> = (0..n).map(|i| self.value(of, block, at + i * stride)).collect();
+        let used = values.iter().rposition(Option::is_some)? + 1;
+        let zero = if matches!(t.form, Form::Number(_) | Form::Pointer(_)) { "0" } else { "{0}" };
+        let texts: Vec<_> = values.into_iter().take(used).map(|v| v.unwrap_or_else(|| zero.to_owned())).collect();
+        Some(format!("{{{}}}", texts.join(", ")))
+    }
+
+    fn number(&self, number: Number, image: &[u8], at: usize) -> String {
+        match number {
+            Number::Plain(kind) => plain(kind, bits(image, at, kind.size())),
+            Number::F16 => format!("__builtin_bit_cast(_Float16, (unsigned short){:#x})", bits(image, at, 2)),
+            // The double that it was made from.
+            Number::F80 | Number::F128 => self.converted(at).map_or_else(|| "0".to_owned(), |b| plain(Kind::F64, b)),
+            Number::Wide { .. } => {
+                let (low, high) = (bits(image, at, 8), bits(image, at + 8, 8));
+                format!("((__int128){}LL << 64 | {low:#x}ULL)", high.cast_signed())
+            }
+        }
+    }
+
+    /// The bits of the double in the input that was converted to the number at a place of the frame or of a block.
+    fn converted(&self, at: usize) -> Option<u64> {
+        let mut all = self.model.blocks.iter().flat_map(|b| &b.converted);
+        let c = all.find(|c| c.to == at)?;
+        Some(bits(self.x, c.from, 8))
+    }
+}
+
+/// The number as a person writes it: in decimal, unless only a literal of C can say it.
+fn plain(kind: Kind, bits: u64) -> String {
+    let value = kind.to_real(bits);
+    if kind.is_float() && !value.is_finite() {
+        return literal::c_literal(kind, bits);
+    }
+    match kind {
+        Kind::F32 => format!("{}f", literal::decimal(kind, bits)),
+        Kind::U64 => format!("{bits}ULL"),
+        Kind::U32 => format!("{bits}U"),
+        Kind::I64 if bits == 1 << 63 => literal::c_literal(kind, bits),
+        Kind::I32 if bits as u32 == 1 << 31 => literal::c_literal(kind, bits),
+        _ => literal::decimal(kind, bits),
+    }
+}
+
+/// The name of the variable for a block: `in1_s`, `in1_s_next`.
+fn variable(function: &Function, path: &str) -> String {
+    let number = function.parameters.iter().position(|p| p.name == root(path)).map_or(0, |i| i + 1);
+    let rest = path.replace("->", "_").replace(['.', '['], "_").replace(']', "");
+    format!("in{number}_{}", identifier(rest.trim_start_matches('*')))
+}
+
+/// The parameter that a path begins with.
+fn root(path: &str) -> &str {
+    path.split(['-', '.', '[']).next().unwrap_or(path).trim_start_matches('*')
+}
+
+/// The characters of a string before its end; `None` if they are no text.
+fn text_of(bytes: &[u8]) -> Option<&[u8]> {
+    let end = bytes.iter().position(|b| *b == 0)?;
+    bytes[end..].iter().all(|b| *b == 0).then_some(&bytes[..end])
+}
+
+fn braced(members: impl Iterator<Item = String>) -> Option<String> {
+    let members: Vec<_> = members.collect();
+    (!members.is_empty()).then(|| format!("{{{}}}", members.join(", ")))
+}
+
+fn bits(bytes: &[u8], at: usize, size: usize) -> u64 {
+    let mut word = [0; 8];
+    if let Some(part) = bytes.get(at..at + size.min(8)) {
+        word[..part.len()].copy_from_slice(part);
+    }
+    u64::from_le_bytes(word)
+}
+
+fn bit_field(bytes: &[u8], from: usize, n: usize) -> u64 {
+    (0..n.min(64)).fold(0, |value, i| {
+        let bit = bytes.get((from + i) / 8).map_or(0, |byte| byte >> ((from + i) % 8) & 1);
+        value | u64::from(bit) << i
+    })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, b| {
+        let _ = write!(text, "{b:02x}");
+        text
+    })
+}
+
+fn shortened(text: &str) -> String {
+    if text.chars().count() <= SHOWN {
+        return text.to_owned();
+    }
+    text.chars().take(SHOWN).chain("…".chars()).collect()
+}
+
+/// The numbers behind pointers that the last call has changed.
+#[must_use]
+pub fn left(function: &Function, blocks: &Blocks, x: &[u8]) -> Vec<Arg> {
+    let model = blocks.model();
+    let renderer = Renderer::new(function, model, x);
+    let mut found = Vec::new();
+    for (i, block) in model.blocks.iter().enumerate().skip(1).filter(|(_, b)| !b.is_const) {
+        let after = blocks.contents(i);
+        let mut walk = Walk { renderer: &renderer, block: i, after, found: Vec::new() };
+        let is_array = renderer.is_array(i);
+        for n in 0..block.len(x).min(after.len() / block.stride.max(1)) {
+            let name = &renderer.names[i];
+            let (path, expression) = if is_array {
+                (format!("{}[{n}]", block.path), format!("{name}[{n}]"))
+            } else {
+                (format!("*{}", block.path), name.clone())
+            };
+            walk.visit(block.element, n * block.stride, &path, &expression);
+        }
+        found.extend(walk.found);
+    }
+    found
+}
+
+/// Looks for changed numbers in a block.
+struct Walk<'a> {
+    renderer: &'a Renderer<'a>,
+    block: usize,
+    after: &'a [u8],
+    found: Vec<Arg>,
+}
+
+impl Walk<'_> {
+    fn visit(&mut self, of: TypeId, at: usize, path: &str, expression: &str) {
+        if self.found.len() >= MOST_VALUES {
+            return;
+        }
+        let t = &self.renderer.model.types[of];
+        match &t.form {
+            Form::Number(Number::Plain(kind)) => self.note(*kind, &t.name, at, path, expression),
+            Form::Array(element, n) => {
+                let stride = self.renderer.model.types[*element].size;
+                for i in 0..*n {
+                    self.visit(*element, at + i * stride, &format!("{path}[{i}]"), &format!("{expression}[{i}]"));
+                }
+            }
+            Form::Struct(members) => {
+                for m in members.iter().filter(|m| m.bits == 0) {
+                    let dot = if m.name.is_empty() { String::new() } else { format!(".{}", m.name) };
+                    let path = match path.strip_prefix('*') {
+                        Some(pointer) if !dot.is_empty() => format!("{pointer}->{}", m.name),
+                        _ => format!("{path}{dot}"),
+                    };
+                    self.visit(m.of, at + m.offset / 8, &path, &format!("{expression}{dot}"));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn note(&mut self, kind: Kind, type_name: &str, at: usize, path: &str, expression: &str) {
+        let size = kind.size();
+        let before = self.renderer.images[self.block].get(at..at + size);
+        let Some(now) = self.after.get(at..at + size).filter(|now| Some(*now) != before) else { return };
+        let value = bits(now, 0, size);
+        if size == 8 && ADDRESSES.contains(&value) {
+            return;
+        }
+        let mut arg = literal::arg(path, type_name, kind, value);
+        arg.place = Some(Place {
+            expression: expression.to_owned(),
+            variable: self.renderer.names[self.block].clone(),
+            offset: at,
+            kind: literal::kind_name(kind).to_owned(),
+        });
+        self.found.push(arg);
+    }
+}

@@ -1,0 +1,110 @@
+//! Structures, arrays and strings as variables of a test.
+//!
+//! Where the program is C and has the types of the project, they have initializers with the names of their members. Else they are bytes,
+//! into which the addresses are copied: C++ has no such initializers for its classes.
+
+use std::fmt::Write;
+
+use super::{
+    access::{has_types, is_cxx_program},
+    prologue::{address, spelled_type},
+};
+use crate::report::{
+    arg::{Arg, Memory, Place},
+    c_text::{comment, identifier, initializer},
+    literal::kind_named,
+    model::{Parameter, Report},
+    unit_test::c_type,
+};
+
+/// The declarations of the variables of an argument, each after those that it leads to.
+pub(super) fn variables(report: &Report, arg: &Arg) -> String {
+    let each = arg.memory.iter();
+    let memory = each.map(|m| if has_members(report, m) { by_members(m) } else { as_bytes(report, m) });
+    let n = report.signature.callbacks.len();
+    let callbacks = arg.callbacks.iter().filter(|(i, _)| *i < n);
+    memory.chain(callbacks.map(|(i, value)| format!("    penfuzz_value{i} = {};\n", initializer(value)))).collect()
+}
+
+/// Has the program the type of the variable, with the names of its members?
+fn has_members(report: &Report, memory: &Memory) -> bool {
+    let is_own = has_types(report) && !is_cxx_program(report) && is_type(&memory.type_name);
+    is_own || is_basic(memory)
+}
+
+/// Is the type one of C itself?
+fn is_basic(memory: &Memory) -> bool {
+    memory.elements.is_some() && memory.addresses.is_empty() && spelled_type(&memory.type_name)
+}
+
+/// Is the text the name of a type?
+fn is_type(text: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "_ :<>,*".contains(c);
+    !text.is_empty() && text.chars().all(fits)
+}
+
+fn by_members(memory: &Memory) -> String {
+    let (name, value) = (identifier(&memory.name), initializer(&memory.value));
+    let type_name = memory.type_name.replace("_Bool", "bool");
+    match memory.elements {
+        // C has no array without elements; its address is that of no element.
+        Some(0) => format!("    {type_name} {name}[1]; /* no element */\n    (void){name};\n"),
+        Some(n) => format!("    {type_name} {name}[{n}] = {value};\n"),
+        None => format!("    {type_name} {name} = {value};\n"),
+    }
+}
+
+fn as_bytes(report: &Report, memory: &Memory) -> String {
+    let name = identifier(&memory.name);
+    let bytes: Vec<u8> = memory
+        .bytes
+        .as_bytes()
+        .chunks(2)
+        .filter_map(|digits| u8::from_str_radix(core::str::from_utf8(digits).ok()?, 16).ok())
+        .collect();
+    let used = bytes.iter().rposition(|b| *b != 0).map_or(1, |last| last + 1).min(bytes.len());
+    let items: Vec<_> = bytes[..used].iter().map(|b| format!("{b:#x}")).collect();
+    let items = if items.is_empty() { "0".to_owned() } else { items.join(", ") };
+    let size = bytes.len().max(1);
+    let shown = comment(&format!("{} {}", memory.type_name, memory.value));
+    let aligned = if is_cxx_program(report) { "alignas(16)" } else { "_Alignas(16)" };
+    let mut out = format!("    {aligned} unsigned char {name}[{size}] = {{{items}}}; /* {shown} */\n");
+    for (at, expression) in &memory.addresses {
+        let to = initializer(expression).trim_start_matches('&');
+        let cast = if to.starts_with('(') { to.to_owned() } else { format!("(void *){to}") };
+        let _ = writeln!(out, "    {{ void *to = {cast}; __builtin_memcpy({name} + {at}, &to, sizeof to); }}");
+    }
+    out
+}
+
+/// What is passed for an argument.
+pub(super) fn passed(report: &Report, parameter: &Parameter, arg: &Arg) -> String {
+    let expression = initializer(&arg.hex);
+    if expression == "{0}" || expression == "0" && parameter.pointer {
+        return "0".to_owned();
+    }
+    let Some(memory) = arg.memory.last() else { return expression.to_owned() };
+    let is_pointer = parameter.type_name.trim_end().ends_with(['*', '&']) || parameter.pointer;
+    if has_members(report, memory) && !is_cxx_program(report) {
+        return expression.to_owned();
+    }
+    let name = identifier(&memory.name);
+    let type_name = comment(&memory.type_name);
+    match (is_pointer, is_type(&memory.type_name) && has_types(report)) {
+        (true, true) => address(report, &format!("({type_name} *){name}"), true),
+        (true, false) => format!("(void *){name}"),
+        (false, _) => format!("*({type_name} *){name}"),
+    }
+}
+
+/// The expression for a value behind a pointer.
+pub(super) fn value(report: &Report, place: &Place) -> String {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "_.[]".contains(c);
+    if has_types(report) && !is_cxx_program(report) && place.expression.chars().all(fits) {
+        return place.expression.clone();
+    }
+    let kind = kind_named(&place.kind).map_or("u8", |_| place.kind.as_str());
+    let type_name = c_type(kind, "").unwrap_or("unsigned char");
+    let type_name = if is_cxx_program(report) { type_name.replace("_Bool", "bool") } else { type_name.to_owned() };
+    format!("*({type_name} *)((unsigned char *){} + {})", identifier(&place.variable), place.offset)
+}

@@ -1,0 +1,225 @@
+//! The memory of a function's blocks ([`crate::inputs`]): written before each call, and followed by memory that faults when it is
+//! touched.
+//!
+//! Each block has pages of its own. It ends where they end, so that what comes behind it faults at once, also when its length depends
+//! on the input; or, in the other placement, it begins where they begin, so that what comes before it faults. The frame is a block
+//! without guard.
+
+use core::ptr::NonNull;
+use std::rc::Rc;
+
+use penfuzz_cc::abi::CELL_BYTES;
+
+use super::stubs;
+use crate::{
+    error::Error,
+    inputs::{Model, Target},
+};
+
+/// Where the memory lies if nothing else does: a fault beside a block then has the same address in every process. Not where
+/// [`super::cells`] has its own.
+const PREFERRED: usize = 0x2100_0000_0000;
+
+/// From the pages of one block to those of the next, at least; an access so far beside a block is noticed as one beside it.
+const STRIDE: usize = 1 << 20;
+
+/// Where an address lies that was touched beside a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Beside {
+    /// The number of the block.
+    pub block: usize,
+    /// Bytes from the start of the block in the last run; negative before it.
+    pub at: isize,
+}
+
+/// The memory of one model.
+#[derive(Debug)]
+pub struct Blocks {
+    model: Rc<Model>,
+    map: NonNull<u8>,
+    mapped: usize,
+    /// Of each block: the start of its pages, and their end.
+    pages: Vec<(usize, usize)>,
+    /// Of each block: where its first element was in the last run, and its bytes.
+    places: Vec<(usize, usize)>,
+    at_start: bool,
+    /// Bytes of the output area behind the frame.
+    result: Box<[u128; 1]>,
+    /// What the rules say is overridden by these lengths, in elements; for probing.
+    lengths: Option<Vec<usize>>,
+    /// The block that is filled with noise instead of zeros, and which noise; for probing.
+    noise: Option<(usize, u8)>,
+}
+
+impl Blocks {
+    /// Maps the memory.
+    ///
+    /// # Errors
+    /// When the system gives none.
+    pub fn new(model: &Rc<Model>) -> Result<Self, Error> {
+        // SAFETY: asks for a number.
+        let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
+        let strides: Vec<usize> = model.blocks.iter().map(|b| STRIDE + b.bytes().next_multiple_of(page)).collect();
+        let mapped = strides.iter().sum::<usize>() + STRIDE;
+        let (none, anonymous) = (libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE);
+        let wish = core::ptr::without_provenance_mut(PREFERRED);
+        // SAFETY: a new mapping; the place is a wish, which never takes memory from others.
+        let map = unsafe { libc::mmap(wish, mapped, none, anonymous, -1, 0) };
+        let no_memory = || Error::new("no memory for the arguments of the function under test");
+        let map =
+            NonNull::new(map.cast::<u8>()).filter(|m| m.as_ptr().cast() != libc::MAP_FAILED).ok_or_else(no_memory)?;
+        let (mut pages, mut at) = (Vec::new(), map.as_ptr() as usize + STRIDE / 2);
+        for (block, stride) in model.blocks.iter().zip(&strides) {
+            let (start, end) = (at, at + block.bytes().next_multiple_of(page).max(page));
+            // SAFETY: whole pages of the own mapping.
+            let opened = unsafe {
+                let first = map.as_ptr().add(start - map.as_ptr() as usize);
+                libc::mprotect(first.cast(), end - start, libc::PROT_READ | libc::PROT_WRITE)
+            };
+            pages.push((start, end));
+            if opened != 0 {
+                return Err(no_memory());
+            }
+            at += stride;
+        }
+        let places = vec![(0, 0); pages.len()];
+        Ok(Self {
+            model: Rc::clone(model),
+            map,
+            mapped,
+            pages,
+            places,
+            at_start: false,
+            result: Box::new([0]),
+            lengths: None,
+            noise: None,
+        })
+    }
+
+    /// The model.
+    #[must_use]
+    pub fn model(&self) -> &Rc<Model> {
+        &self.model
+    }
+
+    /// Writes all blocks from an input, and returns the frame and the place of the result. Does not allocate.
+    pub fn write(&mut self, x: &[u8]) -> (*mut u8, *mut u8) {
+        let model = Rc::clone(&self.model);
+        for (i, block) in model.blocks.iter().enumerate() {
+            let n = self.lengths.as_ref().map_or_else(|| block.len(x), |l| l[i].min(block.capacity));
+            let bytes = n * block.stride;
+            let (start, end) = self.pages[i];
+            self.places[i] = (if self.at_start || i == 0 { start } else { end - bytes }, bytes);
+            // SAFETY: the pages have room for the capacity, and `x` is an input of the model.
+            unsafe { block.write(x, n, self.pointer(self.places[i].0)) };
+            if let Some((noisy, seed)) = self.noise.filter(|(noisy, _)| *noisy == i) {
+                self.fill(noisy, seed);
+            }
+        }
+        for (i, block) in model.blocks.iter().enumerate() {
+            let (first, bytes) = self.places[i];
+            for p in block.pointers.iter().take_while(|p| p.at + size_of::<usize>() <= bytes) {
+                let address = match p.target {
+                    _ if model.is_null(p, x) => 0,
+                    Target::Block(b) => self.places[b].0,
+                    Target::Stub(s) => stubs::address(s, model.stubs[s].slot, x),
+                    Target::Null => 0,
+                };
+                // SAFETY: the pointer lies within the block.
+                unsafe { self.pointer(first + p.at).cast::<usize>().write_unaligned(address) };
+            }
+        }
+        (self.pointer(self.places[0].0), self.result.as_mut_ptr().cast())
+    }
+
+    /// A pointer into the own mapping.
+    fn pointer(&self, address: usize) -> *mut u8 {
+        let base = self.map.as_ptr();
+        // SAFETY: addresses of blocks lie within the mapping.
+        unsafe { base.add(address - base as usize) }
+    }
+
+    /// Puts blocks at the start of their pages, or at the end, which is the default.
+    pub fn place(&mut self, at_start: bool) {
+        self.at_start = at_start;
+    }
+
+    /// Gives the blocks these lengths whatever the input says; with `None` what their rules say.
+    pub fn set_lengths(&mut self, lengths: Option<Vec<usize>>) {
+        self.lengths = lengths;
+    }
+
+    /// Fills this block with noise in the next runs.
+    pub fn set_noise(&mut self, noise: Option<(usize, u8)>) {
+        self.noise = noise;
+    }
+
+    /// Numbers of all magnitudes, also small ones.
+    fn fill(&mut self, block: usize, seed: u8) {
+        let (first, bytes) = self.places[block];
+        for i in 0..bytes {
+            let mixed = (i as u8).wrapping_add(1).wrapping_mul(seed | 1).rotate_left(3) ^ seed;
+            let byte = if seed.is_multiple_of(3) {
+                mixed
+            } else if seed % 3 == 1 {
+                u8::from(i % 4 == 0)
+            } else {
+                0x40
+            };
+            // SAFETY: within the block.
+            unsafe { self.pointer(first + i).write(byte) };
+        }
+    }
+
+    /// The result of the last run.
+    #[must_use]
+    pub fn result(&self) -> u128 {
+        self.result[0]
+    }
+
+    /// What is in a block after the last run.
+    #[must_use]
+    pub fn contents(&self, block: usize) -> &[u8] {
+        let (first, bytes) = self.places[block];
+        // SAFETY: the block lies in its pages.
+        unsafe { core::slice::from_raw_parts(self.pointer(first).cast_const(), bytes) }
+    }
+
+    /// Which block an address lies beside that is not accessible.
+    #[must_use]
+    pub fn beside(&self, address: u64) -> Option<Beside> {
+        let address = usize::try_from(address).ok()?;
+        let first = self.map.as_ptr() as usize;
+        if !(first..first + self.mapped).contains(&address) {
+            return None;
+        }
+        // The frame has no accesses beside it that a program could make.
+        let distance = |i: &usize| {
+            let (start, bytes) = self.places[*i];
+            if address < start { start - address } else { address.saturating_sub(start + bytes) }
+        };
+        let block = (0..self.pages.len()).min_by_key(distance)?;
+        Some(Beside { block, at: address.wrapping_sub(self.places[block].0).cast_signed() })
+    }
+
+    /// Where an address lies, in words.
+    #[must_use]
+    pub fn describe(&self, address: u64) -> Option<String> {
+        let beside = self.beside(address)?;
+        let block = &self.model.blocks[beside.block];
+        let side = if beside.at < 0 { "before the start" } else { "behind the end" };
+        let n = self.places[beside.block].1 / block.stride.max(1);
+        let elements = if n == 1 { "1 element".to_owned() } else { format!("{n} elements") };
+        Some(format!("{side} of `{}` ({elements}, {})", block.path, block.origin))
+    }
+}
+
+impl Drop for Blocks {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours alone and nothing of it is used any more.
+        unsafe { libc::munmap(self.map.as_ptr().cast(), self.mapped) };
+    }
+}
+
+// The frame is aligned as the thunk needs it: its pages are.
+const _: () = assert!(CELL_BYTES <= 4096, "the frame begins at a page");

@@ -1,0 +1,452 @@
+//! From the signature of a function to the model of its inputs.
+
+use std::collections::{HashMap, VecDeque};
+
+use penfuzz_cc::abi::type_flag;
+use penfuzz_mutators::{
+    group::{Group, Length},
+    view::{Kind, Layout, Slot},
+};
+
+use super::{
+    model::{Block, Converted, Copy, Form as Conversion, Model, Pointer, Stub, Target as Leads},
+    sizes::{Origin, Rule, Size, Sizes},
+    types::{Form, Number, Reader, TypeId, Types},
+};
+use crate::program::{Function, Target};
+
+/// Pointers are followed so far from a parameter; what is further is null.
+const MAX_DEPTH: usize = 3;
+/// Elements of an array within a structure that are in an input; the others are 0.
+const MAX_ELEMENTS: usize = 64;
+/// Bytes of an input, and bytes of one block in it. What is beyond is 0.
+const MAX_INPUT: usize = 3072;
+const MAX_BLOCK: usize = 1024;
+/// Blocks of a function.
+const MAX_BLOCKS: usize = 64;
+/// Bytes of a string, with its end, and of memory of no type, until more are needed.
+const STRING: usize = 32;
+const BYTES: usize = 16;
+
+/// The model of `f` with these sizes.
+///
+/// # Errors
+/// A phrase that names the parameter whose type cannot be made, and why.
+pub fn build(target: &Target, f: &Function, sizes: &Sizes) -> Result<Model, String> {
+    let mut reader = Reader::new(target);
+    let shapes: Vec<_> = f.shapes().iter().map(|shape| reader.read(shape.record)).collect();
+    let result = f.result_shape().map(|(record, at)| (reader.read(record), at));
+    let mut builder = Builder::new(reader.types, sizes);
+    let mut parameters = Vec::new();
+    let mut frame = Draft::new(0, f.frame_size(), String::new());
+    for ((p, shape), of) in f.parameters.iter().zip(f.shapes()).zip(shapes) {
+        let why = if p.type_name == "..." { "the number of arguments is not fixed" } else { "compile with -g" };
+        let unknown = || format!("parameter `{}` has type `{}` ({why})", p.name, p.type_name);
+        let of = of.ok_or_else(unknown)?;
+        parameters.push((of, shape.frame));
+        let way = Way { nullable: shape.nullable, is_output: !shape.reads, depth: 0, absent: Vec::new() };
+        builder
+            .place(&mut frame, of, shape.frame, &p.name, &way)
+            .map_err(|why| format!("parameter `{}` has type `{}` ({why})", p.name, p.type_name))?;
+    }
+    builder.finish_block(frame, &Way::default());
+    builder.follow_pointers()?;
+    let result = result.and_then(|(of, at)| Some((of?, at)));
+    Ok(builder.model(parameters, result, f.has_rounding))
+}
+
+/// What is known of a place that a pointer leads to.
+#[derive(Debug, Clone, Default)]
+struct Way {
+    nullable: bool,
+    is_output: bool,
+    depth: usize,
+    absent: Vec<Slot>,
+}
+
+/// A block that is being made.
+struct Draft {
+    block: Block,
+    first_slot: usize,
+    per_element: usize,
+    /// Elements that have slots.
+    slotted: usize,
+    is_full: bool,
+}
+
+impl Draft {
+    fn new(element: TypeId, stride: usize, path: String) -> Self {
+        let block = Block {
+            path,
+            element,
+            stride,
+            capacity: 1,
+            length: Length::Fixed(1),
+            rule: Rule::Full,
+            origin: Origin::Declared,
+            is_string: false,
+            is_const: false,
+            is_output: false,
+            copies: Vec::new(),
+            converted: Vec::new(),
+            pointers: Vec::new(),
+        };
+        Self { block, first_slot: 0, per_element: 0, slotted: 0, is_full: false }
+    }
+}
+
+/// A pointer whose block is not made yet.
+struct Pending {
+    block: usize,
+    at: usize,
+    to: TypeId,
+    is_const: bool,
+    is_reference: bool,
+    path: String,
+    null: Option<Slot>,
+    way: Way,
+}
+
+struct Builder<'a> {
+    types: Types,
+    sizes: &'a Sizes,
+    slots: Vec<Slot>,
+    size: usize,
+    groups: Vec<Group>,
+    blocks: Vec<Block>,
+    stubs: Vec<Stub>,
+    integers: HashMap<String, Slot>,
+    pending: VecDeque<Pending>,
+    byte: Option<TypeId>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(types: Types, sizes: &'a Sizes) -> Self {
+        Self {
+            types,
+            sizes,
+            slots: Vec::new(),
+            size: 0,
+            groups: Vec::new(),
+            blocks: Vec::new(),
+            stubs: Vec::new(),
+            integers: HashMap::new(),
+            pending: VecDeque::new(),
+            byte: None,
+        }
+    }
+
+    /// Puts a value of a type at a place of a block: slots for its numbers, and pending pointers.
+    fn place(&mut self, draft: &mut Draft, of: TypeId, at: usize, path: &str, way: &Way) -> Result<(), String> {
+        match self.types[of].form.clone() {
+            Form::Number(number) => {
+                self.place_number(draft, number, at, path);
+                Ok(())
+            }
+            Form::Struct(members) => self.place_members(draft, of, &members, at, path, way),
+            Form::Union(members) => {
+                // The largest member has all bytes of the others.
+                let largest = members.iter().max_by_key(|m| self.types[m.of].size);
+                largest.map_or(Ok(()), |m| self.place(draft, m.of, at, &join(path, &m.name), way))
+            }
+            Form::Array(element, n) => {
+                let stride = self.types[element].size;
+                let n = if n == 0 { 0 } else { n };
+                (0..n.min(MAX_ELEMENTS))
+                    .try_for_each(|i| self.place(draft, element, at + i * stride, &format!("{path}[{i}]"), way))
+            }
+            Form::Pointer(to) => self.place_pointer(draft, of, to, at, path, way),
+            Form::Incomplete => Err("it has no definition in the target".to_owned()),
+            Form::Void | Form::Function(_) | Form::Other => {
+                Err("values of this type are not made of numbers".to_owned())
+            }
+        }
+    }
+
+    fn place_members(
+        &mut self,
+        draft: &mut Draft,
+        of: TypeId,
+        members: &[super::types::Member],
+        at: usize,
+        path: &str,
+        way: &Way,
+    ) -> Result<(), String> {
+        if let Some(why) = self.closed(of) {
+            return Err(why.to_owned());
+        }
+        let mut bytes = 0; // those of bit-fields, each once
+        for m in members {
+            if m.bits > 0 {
+                let (first, end) = ((m.offset / 8).max(bytes), (m.offset + m.bits).div_ceil(8));
+                for byte in first..end {
+                    self.place_number(draft, Number::Plain(Kind::U8), at + byte, &format!("{path}.bits{byte}"));
+                }
+                bytes = bytes.max(end);
+                continue;
+            }
+            let way = Way { nullable: m.nullable, is_output: false, ..way.clone() };
+            self.place(draft, m.of, at + m.offset / 8, &join(path, &m.name), &way)?;
+        }
+        Ok(())
+    }
+
+    /// Why the contents of a type cannot be made although its members are known.
+    fn closed(&self, of: TypeId) -> Option<&'static str> {
+        let name = self.types[of].name.as_str();
+        match name {
+            "struct _IO_FILE" | "_IO_FILE" => Some("a stream"),
+            "struct __va_list_tag" | "__va_list_tag" => Some("a list of arguments"),
+            "struct __pthread_internal" | "pthread_mutex_t" => Some("it belongs to the system"),
+            _ if name.starts_with("std::") && !self.is_plain(of, 0) => Some("a class of the C++ library"),
+            _ => None,
+        }
+    }
+
+    /// Is a type made of numbers only?
+    fn is_plain(&self, of: TypeId, depth: usize) -> bool {
+        match &self.types[of].form {
+            Form::Number(_) => true,
+            Form::Array(element, _) => self.is_plain(*element, depth),
+            Form::Struct(members) | Form::Union(members) => {
+                depth < 16 && members.iter().all(|m| self.is_plain(m.of, depth + 1))
+            }
+            _ => false,
+        }
+    }
+
+    fn place_number(&mut self, draft: &mut Draft, number: Number, at: usize, path: &str) {
+        if draft.is_full || draft.block.is_output {
+            return;
+        }
+        let (kind, form) = match number {
+            Number::Plain(Kind::Bool) => (Kind::Bool, Some(Conversion::Bool)),
+            Number::Plain(kind) => (kind, None),
+            Number::F16 => (Kind::U16, None),
+            Number::F80 => (Kind::F64, Some(Conversion::F80)),
+            Number::F128 => (Kind::F64, Some(Conversion::F128)),
+            Number::Wide { signed } => {
+                self.place_number(draft, Number::Plain(Kind::U64), at, path);
+                (if signed { Kind::I64 } else { Kind::U64 }, None)
+            }
+        };
+        let at = if matches!(number, Number::Wide { .. }) { at + 8 } else { at };
+        let Some(slot) = self.slot(draft, kind) else { return };
+        if !kind.is_float() {
+            self.integers.insert(path.to_owned(), slot);
+        }
+        match (form, draft.block.copies.last_mut()) {
+            (Some(form), _) => draft.block.converted.push(Converted { from: slot.offset, to: at, form }),
+            (None, Some(last)) if last.to + last.size == at && last.from + last.size == slot.offset => {
+                last.size += kind.size();
+            }
+            (None, _) => draft.block.copies.push(Copy { from: slot.offset, to: at, size: kind.size() }),
+        }
+    }
+
+    /// A new slot; `None` when the input is full.
+    fn slot(&mut self, draft: &mut Draft, kind: Kind) -> Option<Slot> {
+        if self.size + kind.size() > MAX_INPUT {
+            draft.is_full = true;
+            return None;
+        }
+        let slot = Slot { kind, offset: self.size };
+        self.size = slot.end();
+        self.slots.push(slot);
+        Some(slot)
+    }
+
+    fn place_pointer(
+        &mut self,
+        draft: &mut Draft,
+        pointer: TypeId,
+        to: TypeId,
+        at: usize,
+        path: &str,
+        way: &Way,
+    ) -> Result<(), String> {
+        let (is_const, is_reference) =
+            (self.types[pointer].has(type_flag::CONST), self.types[pointer].has(type_flag::REFERENCE));
+        if let Form::Function(result) = self.types[to].form {
+            let slot = match self.types[result].form {
+                Form::Number(Number::Plain(kind)) => self.slot(draft, kind),
+                _ => None,
+            };
+            draft.block.pointers.push(Pointer { at, target: Leads::Stub(self.stubs.len()), null: None });
+            self.stubs.push(Stub { path: path.to_owned(), result, slot });
+            return Ok(());
+        }
+        let why = match self.types[to].form {
+            Form::Incomplete => Some("what it points to has no definition in the target"),
+            Form::Other => Some("what it points to is not made of numbers"),
+            _ => self.closed(to),
+        };
+        let is_last = way.depth >= MAX_DEPTH || self.blocks.len() + self.pending.len() >= MAX_BLOCKS;
+        if is_last || why.is_some() {
+            // Behind a parameter, the memory matters; deeper, the program may live without it.
+            if let Some(why) = why.filter(|_| way.depth == 0 && !way.nullable) {
+                return Err(why.to_owned());
+            }
+            draft.block.pointers.push(Pointer { at, target: Leads::Null, null: None });
+            return Ok(());
+        }
+        let null = if way.nullable && !is_reference { self.slot(draft, Kind::Bool) } else { None };
+        let mut absent = way.absent.clone();
+        absent.extend(null);
+        let way = Way { absent, is_output: way.is_output && !is_const, ..way.clone() };
+        let path = path.to_owned();
+        // The number of the own block is known when it is finished.
+        self.pending.push_back(Pending { block: usize::MAX, at, to, is_const, is_reference, path, null, way });
+        Ok(())
+    }
+
+    /// Ends a block, which gets the next number.
+    fn finish_block(&mut self, mut draft: Draft, way: &Way) -> usize {
+        let number = self.blocks.len();
+        self.pending.iter_mut().filter(|p| p.block == usize::MAX).for_each(|p| p.block = number);
+        let is_array = draft.block.capacity > 1 || draft.block.is_string || !way.absent.is_empty();
+        if number > 0 && is_array && draft.per_element > 0 && draft.slotted > 0 {
+            self.groups.push(Group {
+                first: draft.first_slot,
+                per_element: draft.per_element,
+                capacity: draft.slotted,
+                length: Length::Fixed(draft.block.capacity),
+                is_string: draft.block.is_string,
+                absent: way.absent.clone(),
+            });
+        }
+        draft.block.converted.sort_by_key(|c| c.to);
+        draft.block.pointers.sort_by_key(|p| p.at);
+        self.blocks.push(draft.block);
+        number
+    }
+
+    /// Makes the blocks behind all pointers, in the order in which they were met.
+    fn follow_pointers(&mut self) -> Result<(), String> {
+        while let Some(p) = self.pending.pop_front() {
+            let (from, at, null) = (p.block, p.at, p.null);
+            let number = self.follow(&p)?;
+            let pointers = &mut self.blocks[from].pointers;
+            pointers.push(Pointer { at, target: Leads::Block(number), null });
+            pointers.sort_by_key(|p| p.at);
+        }
+        Ok(())
+    }
+
+    fn follow(&mut self, p: &Pending) -> Result<usize, String> {
+        let is_void = matches!(self.types[p.to].form, Form::Void);
+        let element = if is_void { self.byte_type() } else { p.to };
+        let stride = self.types[element].size.max(1);
+        let is_char = self.types[element].has(type_flag::CHAR);
+        let size = self.sizes.get(&any_index(&p.path)).cloned().unwrap_or_else(|| {
+            let capacity = if is_char && !p.way.is_output {
+                STRING
+            } else if is_void {
+                BYTES
+            } else {
+                1
+            };
+            let origin = if p.is_reference { Origin::Declared } else { Origin::Assumed };
+            Size { capacity, length: Rule::Full, origin, is_output: p.way.is_output }
+        });
+        let mut draft = Draft::new(element, stride, p.path.clone());
+        let b = &mut draft.block;
+        b.capacity = size.capacity;
+        b.length = Length::Fixed(size.capacity);
+        b.rule = size.length;
+        b.origin = size.origin;
+        b.is_output = size.is_output;
+        b.is_const = p.is_const;
+        b.is_string = is_char && !size.is_output && size.capacity > 1;
+        draft.first_slot = self.slots.len();
+        let way = Way { depth: p.way.depth + 1, ..p.way.clone() };
+        let begun = self.size;
+        for i in 0..draft.block.capacity {
+            let (slots, before) = (self.slots.len(), self.size);
+            let path = element_path(&p.path, i, draft.block.capacity, &self.types[element].form);
+            self.place(&mut draft, element, i * stride, &path, &way)
+                .map_err(|why| format!("`{}` leads to a `{}` ({why})", p.path, self.types[element].name))?;
+            if draft.is_full {
+                break;
+            }
+            draft.per_element = self.slots.len() - slots;
+            draft.slotted = i + 1;
+            let per_element = self.size - before;
+            // Another element of so many bytes must fit.
+            draft.is_full = self.size + per_element > (begun + MAX_BLOCK).min(MAX_INPUT);
+        }
+        Ok(self.finish_block(draft, &p.way))
+    }
+
+    /// The type of memory of no type.
+    fn byte_type(&mut self) -> TypeId {
+        let types = &mut self.types;
+        *self.byte.get_or_insert_with(|| types.add_byte())
+    }
+
+    fn model(mut self, parameters: Vec<(TypeId, usize)>, result: Option<(TypeId, usize)>, rounding: bool) -> Model {
+        let integers = &self.integers;
+        for block in &mut self.blocks {
+            let capacity = block.capacity;
+            block.length = block.rule.length(capacity, |name| integers.get(name).copied());
+        }
+        // Groups are in the order of the blocks with slots, which are in the order of their first slots.
+        for group in &mut self.groups {
+            let first = self.slots[group.first].offset;
+            let of = self.blocks.iter().find(|b| b.copies.iter().any(|c| (c.from..c.from + c.size).contains(&first)));
+            if let Some(block) = of {
+                group.length = block.length;
+            }
+        }
+        if rounding {
+            self.slots.push(Slot { kind: Kind::Rounding, offset: self.size });
+        }
+        let layout = Layout::of_slots(self.slots).with_groups(self.groups);
+        let (types, blocks, stubs) = (self.types, self.blocks, self.stubs);
+        Model { types, blocks, parameters, stubs, result, layout }
+    }
+}
+
+/// A path with every index replaced: rows of a matrix have one size.
+pub(super) fn any_index(path: &str) -> String {
+    let mut out = String::new();
+    let mut rest = path;
+    while let Some((head, tail)) = rest.split_once('[') {
+        out.push_str(head);
+        out.push_str("[]");
+        rest = tail.split_once(']').map_or("", |(_, behind)| behind);
+    }
+    out + rest
+}
+
+/// How C writes a member.
+fn join(path: &str, member: &str) -> String {
+    match (path, member) {
+        (_, "") => path.to_owned(),
+        ("", _) => member.to_owned(),
+        _ if path.ends_with("->") => format!("{path}{member}"),
+        _ => format!("{path}.{member}"),
+    }
+}
+
+/// How C writes an element of a block, as a prefix of its members.
+fn element_path(pointer: &str, index: usize, capacity: usize, form: &Form) -> String {
+    match form {
+        Form::Struct(_) | Form::Union(_) if capacity == 1 => format!("{pointer}->"),
+        _ if capacity == 1 => format!("*{pointer}"),
+        _ => format!("{pointer}[{index}]"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_those_of_c() {
+        assert_eq!(join("s->", "next"), "s->next");
+        assert_eq!(join("s->inner", "x"), "s->inner.x");
+        assert_eq!(any_index("m[12]->rows[3]"), "m[]->rows[]");
+        assert_eq!(element_path("a", 2, 4, &Form::Void), "a[2]");
+    }
+}

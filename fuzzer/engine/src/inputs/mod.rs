@@ -1,0 +1,29 @@
+//! What a function takes besides numbers: structures, arrays, strings, and what they lead to, made from the bytes of an input.
+//!
+//! An input stays a sequence of bytes, and its numbers a [`Layout`](penfuzz_mutators::view::Layout): first those that are passed by
+//! value, then those of each *block* of memory that a pointer leads to. A [`Model`] describes where each number lies in memory. Before
+//! a call, the blocks are written anew ([`crate::executor`] has their memory, with guard pages behind it), and the function gets a
+//! *frame*: the arguments as they lie in memory, with the addresses of the blocks.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `types` | the types of parameters, read from the function table |
+//! | `model` | blocks, and what lies where in them |
+//! | `build` | from a signature to its model |
+//! | `image` | writes a block from an input |
+//! | `sizes` | how many elements a block has, and how that is known |
+//! | `probe` | finds sizes out by calls |
+//! | `fit` | finds the integer that a size follows |
+
+mod build;
+mod fit;
+mod image;
+mod model;
+mod probe;
+mod sizes;
+pub mod types;
+
+pub use build::build;
+pub use model::{Block, Model, Pointer, Stub, Target};
+pub use probe::{has_more_than_numbers, sizes, with_sizes};
+pub use sizes::{Origin, Rule, Size, Sizes};

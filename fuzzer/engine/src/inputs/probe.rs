@@ -1,0 +1,332 @@
+//! Finds out by calls how many elements the memory behind a pointer needs, and what of it is read at all.
+//!
+//! 1. *Growing.* Every block begins with one element (a string, or memory of no type, with some bytes) that ends at a guard page. A
+//!    call that touches the memory behind a block makes it larger, until [`CALLS`] calls in a row touch nothing beside one. Integers are
+//!    small in these calls, since many are lengths.
+//! 2. *Results.* What the callee writes without reading, as far as its code shows, is filled with zeros and with noise: if no call
+//!    takes other branches or returns something else, it is a result, and nothing of it is in an input.
+//! 3. *Fitting.* For integers of 1, 2, 3, 5 and 8, the elements that are touched are counted: a block that is as long as the call touches
+//!    it. A rule ([`fit`](super::fit)) that gives these numbers is the length of the block.
+//!
+//! The calls do not depend on anything but the target: every process of a campaign finds the same.
+
+use std::rc::Rc;
+
+use libafl_bolts::rands::StdRand;
+use penfuzz_cc::abi::action;
+use penfuzz_mutators::{
+    dictionary::Dictionary,
+    start::StartPoints,
+    view::{Kind, Slot},
+};
+
+use super::{
+    build::{any_index, build},
+    fit::{Sample, fit},
+    model::{Block, Model},
+    sizes::{Origin, Rule, Size, Sizes},
+};
+use crate::{
+    executor::{
+        Evaluator,
+        evaluator::{Limits, RunStatus},
+    },
+    program::{Function, Target},
+};
+
+/// Calls without growth that end the first step.
+const CALLS: usize = 300;
+/// Times that the blocks are made larger.
+const GROWTHS: usize = 48;
+/// Bytes of a block at most.
+const LARGEST: usize = 8192;
+/// Loop iterations of one call.
+const FUEL: i64 = 50_000;
+/// Values of the integers in the third step, and of the others meanwhile.
+const VALUES: [i64; 5] = [1, 2, 3, 5, 8];
+const OTHERS: i64 = 3;
+/// Integers that a length may follow.
+const MOST_INTEGERS: usize = 6;
+/// Inputs for each value, and calls for each of them.
+const INPUTS: usize = 6;
+const TRIALS: usize = 300;
+/// The value of an integer up to which there is room, in a rule with one integer and in one with two.
+const ROOM: [i64; 2] = [16, 8];
+/// Bytes in an input of a block whose length follows an integer.
+const VARYING: usize = 1024;
+
+/// Can the function get structures, arrays or strings?
+#[must_use]
+pub fn has_more_than_numbers(target: &Target, function: usize) -> bool {
+    let f = &target.functions[function];
+    !f.is_harness() && f.frame_call().is_some() && build(target, f, &Sizes::new()).is_ok()
+}
+
+/// Gives the function under test the model of its inputs, with these sizes, if it cannot be called as well with a number behind each
+/// pointer.
+#[must_use]
+pub fn with_sizes(mut target: Target, function: usize, sizes: &Sizes) -> Rc<Target> {
+    let f = &target.functions[function];
+    let model = build(&target, f, sizes).ok().filter(|model| is_needed(f, model, sizes));
+    target.functions[function].model = model.map(Rc::new);
+    Rc::new(target)
+}
+
+/// The sizes of the blocks that the function gets, found out by calls of it.
+#[must_use]
+pub fn sizes(mut target: Target, function: usize, limits: Limits) -> Sizes {
+    let Ok(model) = build(&target, &target.functions[function], &Sizes::new()) else { return Sizes::new() };
+    target.functions[function].model = Some(Rc::new(model));
+    let limits = Limits { fuel: limits.fuel.min(FUEL), ..limits };
+    let mut probing = Probing { target: Some(target), function, limits, sizes: Sizes::new() };
+    probing.grow();
+    probing.find_inputs();
+    probing.find_lengths();
+    probing.sizes
+}
+
+/// Can the function not be called as well with a cell behind each pointer?
+fn is_needed(f: &Function, model: &Model, sizes: &Sizes) -> bool {
+    const CELL: usize = penfuzz_cc::abi::CELL_BYTES;
+    let is_cell = |b: &Block| {
+        let is_number = f.parameters.iter().any(|p| p.pointer && p.name == b.path && !p.is_output());
+        let was_probed = sizes.get(&any_index(&b.path)).is_some_and(|s| s.origin != Origin::Assumed);
+        let fits = b.bytes() <= CELL && !b.is_string && b.rule == Rule::Full;
+        b.pointers.is_empty()
+            && if is_number { fits || (b.is_output && !was_probed) } else { b.is_output && !was_probed }
+    };
+    let frame = &model.blocks[0];
+    f.call().is_none()
+        || frame.pointers.iter().any(|p| p.null.is_some())
+        || model.blocks[1..].iter().any(|b| !is_cell(b))
+}
+
+struct Probing {
+    target: Option<Target>,
+    function: usize,
+    limits: Limits,
+    sizes: Sizes,
+}
+
+impl Probing {
+    /// Calls `work` with an evaluator of the model with the present sizes.
+    fn with<T>(&mut self, work: impl FnOnce(&mut Evaluator) -> T) -> Option<T> {
+        let mut target = self.target.take()?;
+        if let Ok(model) = build(&target, &target.functions[self.function], &self.sizes) {
+            target.functions[self.function].model = Some(Rc::new(model));
+        }
+        let target = Rc::new(target);
+        let done = Evaluator::new(Rc::clone(&target), self.function, self.limits).ok().map(|mut evaluator| {
+            evaluator.arm(|_| action::RECORD);
+            work(&mut evaluator)
+        });
+        self.target = Rc::try_unwrap(target).ok();
+        done
+    }
+
+    /// Step 1.
+    fn grow(&mut self) {
+        for _ in 0..GROWTHS {
+            let Some(Some((path, size))) = self.with(first_beside) else { return };
+            self.sizes.insert(path, size);
+        }
+    }
+
+    /// Step 2.
+    fn find_inputs(&mut self) {
+        let read = self.with(|evaluator| {
+            let blocks = &evaluator.model().map_or(&[][..], |m| &m.blocks[..]);
+            let outputs: Vec<usize> = (1..blocks.len()).filter(|i| blocks[*i].is_output).collect();
+            let sizes: Vec<_> = outputs.iter().map(|i| (any_index(&blocks[*i].path), size_of(&blocks[*i]))).collect();
+            outputs
+                .into_iter()
+                .zip(sizes)
+                .filter(|(block, _)| is_read(evaluator, *block))
+                .map(|(_, s)| s)
+                .collect::<Vec<_>>()
+        });
+        for (path, size) in read.unwrap_or_default() {
+            self.sizes.insert(path, Size { is_output: false, ..size });
+        }
+    }
+
+    /// Step 3.
+    fn find_lengths(&mut self) {
+        let found = self.with(|evaluator| {
+            let blocks = evaluator.model().map_or(&[][..], |m| &m.blocks[..]);
+            let arrays: Vec<usize> =
+                (1..blocks.len()).filter(|i| blocks[*i].capacity > 1 && !blocks[*i].is_string).collect();
+            arrays.into_iter().filter_map(|block| length_of(evaluator, block)).collect::<Vec<_>>()
+        });
+        for (path, size) in found.unwrap_or_default() {
+            self.sizes.insert(path, size);
+        }
+    }
+}
+
+fn size_of(block: &Block) -> Size {
+    Size { capacity: block.capacity, length: block.rule.clone(), origin: block.origin, is_output: block.is_output }
+}
+
+/// The integers that may be lengths: those of the frame first.
+fn integers(f: &Function, model: &Model) -> Vec<(String, Slot)> {
+    let is_integer = |kind: Kind| !kind.is_float() && kind != Kind::Bool && kind != Kind::Rounding;
+    let mut at = 0;
+    let mut found = Vec::new();
+    for copy in &model.blocks[0].copies {
+        while let Some(slot) = model.layout.slots().get(at).filter(|s| s.offset < copy.from + copy.size) {
+            let place = copy.to + slot.offset.wrapping_sub(copy.from);
+            let parameter = model.parameters.iter().position(|(_, frame)| *frame == place);
+            if let Some(p) = parameter.filter(|_| is_integer(slot.kind) && slot.offset >= copy.from) {
+                found.push((f.parameters[p].name.clone(), *slot));
+            }
+            at += 1;
+        }
+    }
+    found.truncate(MOST_INTEGERS);
+    found
+}
+
+/// A series of inputs with small integers.
+struct Inputs {
+    rng: StdRand,
+    starts: StartPoints,
+    dictionary: Dictionary,
+    n: usize,
+}
+
+impl Inputs {
+    fn new() -> Self {
+        Self { rng: StdRand::with_seed(1), starts: StartPoints::new(), dictionary: Dictionary::general(), n: 0 }
+    }
+
+    fn next(&mut self, model: &Model, x: &mut [u8]) {
+        use libafl_bolts::rands::Rand;
+        self.starts.next(&mut self.rng, &model.layout, &self.dictionary, x);
+        self.n += 1;
+        for slot in model.layout.slots() {
+            let is_small = !slot.kind.is_float() && slot.kind.size() > 1 && self.rng.below_or_zero(8) > 0;
+            if is_small {
+                slot.set(x, self.rng.below_or_zero(9) as u64);
+            }
+        }
+    }
+}
+
+/// The first block that a call touches something behind, with its new size.
+fn first_beside(evaluator: &mut Evaluator) -> Option<(String, Size)> {
+    let model = Rc::clone(evaluator.blocks()?.model());
+    let (mut inputs, mut x) = (Inputs::new(), vec![0; model.layout.size()]);
+    for _ in 0..CALLS {
+        inputs.next(&model, &mut x);
+        let Some((i, at)) = run(evaluator, &x) else { continue };
+        let block = &model.blocks[i];
+        let most = (LARGEST / block.stride).max(1);
+        let Some(index) = usize::try_from(at).ok().map(|at| at / block.stride).filter(|n| *n < most) else { continue };
+        if i == 0 || index < block.capacity || block.origin.is_sure() {
+            continue;
+        }
+        let capacity = (index + 1).max(block.capacity * 2).min(most);
+        let size = Size { capacity, origin: Origin::Probed, ..size_of(block) };
+        return Some((any_index(&block.path), size));
+    }
+    None
+}
+
+/// Runs an input; the block and the place of an access beside it, if that ended the run.
+fn run(evaluator: &mut Evaluator, x: &[u8]) -> Option<(usize, isize)> {
+    let before = evaluator.n_beside();
+    let status = evaluator.run(x);
+    evaluator.take_hits(&mut Vec::new());
+    let is_beside = evaluator.n_beside() > before || status == RunStatus::Faulted;
+    let beside = evaluator.last_beside().filter(|_| is_beside)?;
+    Some((beside.block, beside.at))
+}
+
+/// Does the function behave differently with something else in this block?
+fn is_read(evaluator: &mut Evaluator, block: usize) -> bool {
+    let Some(model) = evaluator.blocks().map(|b| Rc::clone(b.model())) else { return false };
+    let (mut inputs, mut x) = (Inputs::new(), vec![0; model.layout.size()]);
+    let outcome = |evaluator: &mut Evaluator, x: &[u8], noise: Option<(usize, u8)>| {
+        evaluator.set_noise(noise);
+        let mut hits = Vec::new();
+        let status = evaluator.run(x);
+        evaluator.take_hits(&mut hits);
+        (status, hits, evaluator.output())
+    };
+    for i in 0..CALLS {
+        inputs.next(&model, &mut x);
+        let plain = outcome(evaluator, &x, None);
+        let noise = outcome(evaluator, &x, Some((block, i as u8)));
+        // A function that differs by itself shows nothing.
+        if plain != noise
+            && plain == outcome(evaluator, &x, None)
+            && noise == outcome(evaluator, &x, Some((block, i as u8)))
+        {
+            evaluator.set_noise(None);
+            return true;
+        }
+    }
+    evaluator.set_noise(None);
+    false
+}
+
+/// The size of an array as it follows from integers.
+fn length_of(evaluator: &mut Evaluator, block: usize) -> Option<(String, Size)> {
+    let model = Rc::clone(evaluator.blocks()?.model());
+    let of = &model.blocks[block];
+    let integers = integers(evaluator.function(), &model);
+    let names: Vec<String> = integers.iter().map(|(name, _)| name.clone()).collect();
+    let mut samples = vec![sample(evaluator, &model, block, &integers, &vec![OTHERS; integers.len()])];
+    for i in 0..integers.len() {
+        for value in VALUES {
+            let mut values = vec![OTHERS; integers.len()];
+            values[i] = value;
+            samples.push(sample(evaluator, &model, block, &integers, &values));
+        }
+    }
+    evaluator.set_lengths(None);
+    let most = samples.iter().map(|s| s.elements).max().unwrap_or(0);
+    let path = any_index(&of.path);
+    if let Some(rule) = fit(&names, &samples) {
+        let room = (VARYING / of.stride).max(1);
+        let capacity = match &rule {
+            Rule::Linear(_, times, plus) => times * ROOM[0] + plus,
+            Rule::Product(_, _, plus) => ROOM[1] * ROOM[1] + plus,
+            Rule::Full => of.capacity as i64,
+        };
+        let capacity = usize::try_from(capacity).unwrap_or(1).min(room).max(most);
+        return Some((path, Size { capacity, length: rule, origin: Origin::Probed, ..size_of(of) }));
+    }
+    let is_constant = samples.iter().all(|s| s.elements == most) && most > 0;
+    is_constant.then(|| (path, Size { capacity: most, ..size_of(of) }))
+}
+
+/// The elements of a block that calls with these integers touch at most.
+fn sample(
+    evaluator: &mut Evaluator,
+    model: &Model,
+    block: usize,
+    integers: &[(String, Slot)],
+    values: &[i64],
+) -> Sample {
+    let (mut inputs, mut x) = (Inputs::new(), vec![0; model.layout.size()]);
+    let mut lengths: Vec<usize> = model.blocks.iter().map(|b| b.capacity).collect();
+    lengths[block] = 0;
+    for _ in 0..INPUTS {
+        inputs.next(model, &mut x);
+        for ((_, slot), value) in integers.iter().zip(values) {
+            slot.set(&mut x, value.cast_unsigned());
+        }
+        for _ in 0..TRIALS {
+            evaluator.set_lengths(Some(lengths.clone()));
+            let Some((beside, at)) = run(evaluator, &x) else { break };
+            let index = usize::try_from(at).map_or(usize::MAX, |at| at / model.blocks[block].stride);
+            if beside != block || index < lengths[block] || index >= model.blocks[block].capacity {
+                break;
+            }
+            lengths[block] = index + 1;
+        }
+    }
+    Sample { integers: values.to_vec(), elements: lengths[block] }
+}

@@ -1,0 +1,265 @@
+//! The types of a function's parameters, from the tables of the target file.
+
+use std::{collections::HashMap, ffi::CStr};
+
+use penfuzz_cc::abi::{self, type_flag, type_kind};
+use penfuzz_mutators::view::Kind;
+
+use crate::program::{Target, function::kind_of};
+
+/// The number of a type in [`Types`].
+pub type TypeId = usize;
+
+/// How a number lies in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Number {
+    /// As in an input.
+    Plain(Kind),
+    /// `_Float16`: in an input its 16 bits.
+    F16,
+    /// `long double` of x86: in an input a `double`.
+    F80,
+    /// `__float128`: in an input a `double`.
+    F128,
+    /// 128 bits: in an input two integers of 64 bits, the lower one first.
+    Wide {
+        /// Of the whole integer.
+        signed: bool,
+    },
+}
+
+/// What a type is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Form {
+    /// A number or an enumeration.
+    Number(Number),
+    /// A pointer or a reference.
+    Pointer(TypeId),
+    /// An array, of 0 elements if the declaration leaves their number open.
+    Array(TypeId, usize),
+    /// A structure or a class.
+    Struct(Vec<Member>),
+    /// A union.
+    Union(Vec<Member>),
+    /// A function with this type of result.
+    Function(TypeId),
+    /// Nothing.
+    Void,
+    /// Declared and nowhere defined.
+    Incomplete,
+    /// Nothing that can be made from numbers.
+    Other,
+}
+
+/// A member of a structure or union.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// Empty if it has none.
+    pub name: String,
+    /// Its type.
+    pub of: TypeId,
+    /// Bits from the start.
+    pub offset: usize,
+    /// Of a bit-field; else 0.
+    pub bits: usize,
+    /// A pointer that the program compares with null.
+    pub nullable: bool,
+}
+
+/// A type without typedefs and qualifiers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Type {
+    /// As C writes it; empty if it has no name.
+    pub name: String,
+    /// What it is.
+    pub form: Form,
+    /// Bytes.
+    pub size: usize,
+    /// Bits of [`type_flag`].
+    pub flags: u32,
+    /// Name and value of the enumerators, if it is an enumeration.
+    pub enumerators: Vec<(String, i64)>,
+}
+
+impl Type {
+    /// Has it this flag, one of [`type_flag`]?
+    #[must_use]
+    pub const fn has(&self, flag: u32) -> bool {
+        self.flags & flag != 0
+    }
+}
+
+/// The types that one function's parameters lead to.
+#[derive(Debug, Clone, Default)]
+pub struct Types {
+    all: Vec<Type>,
+}
+
+impl Types {
+    /// Adds the type of a byte, for memory of no type.
+    pub(super) fn add_byte(&mut self) -> TypeId {
+        self.all.push(Type {
+            name: "unsigned char".to_owned(),
+            form: Form::Number(Number::Plain(Kind::U8)),
+            size: 1,
+            flags: 0,
+            enumerators: Vec::new(),
+        });
+        self.all.len() - 1
+    }
+}
+
+impl core::ops::Index<TypeId> for Types {
+    type Output = Type;
+
+    fn index(&self, id: TypeId) -> &Type {
+        &self.all[id]
+    }
+}
+
+/// The definitions of structures in all translation units, by their names.
+type Definitions = HashMap<String, *const abi::Type>;
+
+/// Reads types, each once.
+pub(super) struct Reader<'a> {
+    target: &'a Target,
+    /// Made when a type lacks its definition.
+    definitions: Option<Definitions>,
+    known: HashMap<*const abi::Type, TypeId>,
+    pub types: Types,
+}
+
+impl<'a> Reader<'a> {
+    pub fn new(target: &'a Target) -> Self {
+        Self { target, definitions: None, known: HashMap::new(), types: Types::default() }
+    }
+
+    /// The type of a record; `None` without one.
+    pub fn read(&mut self, record: *const abi::Type) -> Option<TypeId> {
+        if record.is_null() {
+            return None;
+        }
+        if let Some(known) = self.known.get(&record) {
+            return Some(*known);
+        }
+        // SAFETY: the records of the loaded file are constants with the layout of the ABI.
+        let raw = unsafe { &*record };
+        let name = text(raw.name);
+        if raw.kind == type_kind::INCOMPLETE
+            && let Some(whole) = self.definition(&name)
+        {
+            let id = self.read(whole)?;
+            self.known.insert(record, id);
+            return Some(id);
+        }
+        let id = self.types.all.len();
+        self.known.insert(record, id);
+        // Before what it leads to: a list leads to itself.
+        self.types.all.push(Type {
+            name,
+            form: Form::Other,
+            size: raw.size as usize,
+            flags: raw.flags,
+            enumerators: enumerators(raw),
+        });
+        self.types.all[id].form = self.form(raw);
+        Some(id)
+    }
+
+    fn form(&mut self, raw: &abi::Type) -> Form {
+        match raw.kind {
+            type_kind::NUMBER => number_of(raw.number).map_or(Form::Other, Form::Number),
+            type_kind::POINTER => self.read(raw.target).map_or(Form::Other, Form::Pointer),
+            type_kind::ARRAY => self.read(raw.target).map_or(Form::Other, |t| Form::Array(t, raw.count as usize)),
+            type_kind::STRUCT => Form::Struct(self.members(raw)),
+            type_kind::UNION => Form::Union(self.members(raw)),
+            type_kind::FUNCTION => self.read(raw.target).map_or(Form::Other, Form::Function),
+            type_kind::VOID => Form::Void,
+            type_kind::INCOMPLETE => Form::Incomplete,
+            _ => Form::Other,
+        }
+    }
+
+    fn members(&mut self, raw: &abi::Type) -> Vec<Member> {
+        let read = |m: &abi::Member| {
+            Some(Member {
+                name: text(m.name),
+                of: self.read(m.member_type)?,
+                offset: m.offset as usize,
+                bits: m.bits as usize,
+                nullable: m.nullable != 0,
+            })
+        };
+        members_of(raw).iter().filter_map(read).collect()
+    }
+
+    /// The record that defines the structure of this name in some translation unit.
+    fn definition(&mut self, name: &str) -> Option<*const abi::Type> {
+        let target = self.target;
+        self.definitions.get_or_insert_with(|| definitions(target)).get(name).copied()
+    }
+}
+
+fn definitions(target: &Target) -> Definitions {
+    let mut found = Definitions::new();
+    let mut seen = std::collections::HashSet::new();
+    let mut open: Vec<*const abi::Type> = Vec::new();
+    for f in target.records() {
+        if !f.params.is_null() {
+            // SAFETY: parameters of a record of the loaded file.
+            let params = unsafe { core::slice::from_raw_parts(f.params, f.n_params as usize) };
+            open.extend(params.iter().map(|p| p.shape));
+        }
+        open.push(f.result_shape);
+    }
+    while let Some(record) = open.pop() {
+        if record.is_null() || !seen.insert(record) {
+            continue;
+        }
+        // SAFETY: as in `Reader::read`.
+        let raw = unsafe { &*record };
+        if matches!(raw.kind, type_kind::STRUCT | type_kind::UNION) {
+            found.entry(text(raw.name)).or_insert(record);
+        }
+        open.push(raw.target);
+        if raw.flags & type_flag::ENUM == 0 {
+            open.extend(members_of(raw).iter().map(|m| m.member_type));
+        }
+    }
+    found.remove("");
+    found
+}
+
+fn members_of(raw: &abi::Type) -> &[abi::Member] {
+    if raw.members.is_null() {
+        return &[];
+    }
+    // SAFETY: an array of the loaded file with its length.
+    unsafe { core::slice::from_raw_parts(raw.members, raw.n_members as usize) }
+}
+
+fn enumerators(raw: &abi::Type) -> Vec<(String, i64)> {
+    if raw.flags & type_flag::ENUM == 0 {
+        return Vec::new();
+    }
+    members_of(raw).iter().map(|m| (text(m.name), m.offset as i64)).collect()
+}
+
+fn text(p: *const core::ffi::c_char) -> String {
+    if p.is_null() {
+        return String::new();
+    }
+    // SAFETY: a constant of the loaded file.
+    unsafe { CStr::from_ptr(p) }.to_string_lossy().into_owned()
+}
+
+fn number_of(number: u32) -> Option<Number> {
+    Some(match number {
+        abi::kind::F16 => Number::F16,
+        abi::kind::F80 => Number::F80,
+        abi::kind::F128 => Number::F128,
+        abi::kind::I128 => Number::Wide { signed: true },
+        abi::kind::U128 => Number::Wide { signed: false },
+        other => Number::Plain(kind_of(other)?),
+    })
+}
