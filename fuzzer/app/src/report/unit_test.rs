@@ -30,6 +30,7 @@ mod access;
 mod by_symbol;
 mod cases;
 mod command;
+mod enumerations;
 pub mod formats;
 mod fragments;
 mod names;
