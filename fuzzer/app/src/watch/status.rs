@@ -261,6 +261,9 @@ fn findings(title: &str, list: &[Finding], out: &mut String) {
     for finding in list {
         let args: Vec<_> = finding.args.iter().map(|a| format!("{} = {}", a.name, a.decimal)).collect();
         let _ = writeln!(out, "\n  {title}  {} in {}", finding.reason, finding.place);
+        if let Some(why) = finding.dependence() {
+            let _ = writeln!(out, "         {why}");
+        }
         let _ = writeln!(out, "         {}  ({})", args.join(", "), finding.file);
     }
 }

@@ -118,9 +118,10 @@ impl Case {
 }
 
 /// The signal that ends a call with these arguments, and whether it must occur again; `None` for a crash that no test program can
-/// expect, as one of too much memory.
+/// expect, as one of too much memory or one that depends on earlier calls.
 fn signal(finding: &Finding) -> Option<(&'static str, bool)> {
-    SIGNALS.into_iter().find(|(name, _)| finding.reason.contains(name) && !finding.args.is_empty())
+    let can_occur = !finding.args.is_empty() && finding.dependence().is_none();
+    SIGNALS.into_iter().find(|(name, _)| can_occur && finding.reason.contains(name))
 }
 
 /// Is the crash an expected failure, with a test of its own?
