@@ -14,7 +14,7 @@ use crate::report::{
     },
 };
 
-/// The headers of `child.c`.
+/// The headers of `fork.c` and `child.c`.
 const CHILD_HEADERS: [&str; 4] = ["signal.h", "stdlib.h", "sys/wait.h", "unistd.h"];
 
 /// What a framework adds.
