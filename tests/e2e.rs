@@ -6,6 +6,8 @@ mod afl_plus_plus;
 mod bad_input;
 #[path = "e2e/boundary.rs"]
 mod boundary;
+#[path = "e2e/browser.rs"]
+mod browser;
 #[path = "e2e/chaos.rs"]
 mod chaos;
 #[path = "e2e/compare.rs"]

@@ -47,6 +47,23 @@ check_test_programs() {
     check_tool ip iproute2 "network namespaces (tests)"
     check_tool mount mount "small file systems (tests)"
     check_tool python3 python3 "Python (tests)"
+    check_browser
+}
+
+# Tests look at the pages in a browser. A system without the package, such as Ubuntu, has another one or goes without.
+check_browser() {
+    local what="browser (tests)" program
+    for program in chromium chromium-browser google-chrome; do
+        if have "$program"; then
+            say ok "$what" "$(command -v "$program")"
+            return
+        fi
+    done
+    if offered chromium; then
+        wants "$what" chromium
+    else
+        say missing "$what" "no package chromium; with CI set, the tests of pages fail"
+    fi
 }
 
 # The frameworks of `--test-format`: the tests build and run the emitted tests with each. Unity has no package; the tests fetch its

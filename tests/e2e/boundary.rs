@@ -56,6 +56,19 @@ fn the_example_of_mathematical_execution_from_every_seed() {
     }
 }
 
+/// A boundary value that is not met keeps control from nothing: no condition waits for one.
+#[test]
+fn no_comparison_waits_for_another() {
+    let dir = Dir::new();
+    let source = "int f(int x) { if (x * x == 7) { if (x > 3) return 1; if (x < -3) return 2; } return 0; }\n";
+    let target = dir.file("nested.c", source);
+    dir.penfuzz("boundary --quiet -o out").arg(target).args(EVALUATIONS).exits(0);
+    let report = dir.report("out");
+    let nowhere = |s: &&Site| s.branches.iter().all(|b| b.best_distance.is_none());
+    assert_eq!(report.sites.iter().filter(nowhere).count(), 2, "x * x is never 7: {:?}", report.sites);
+    assert!(report.sites.iter().all(|s| s.waits_for.is_none()), "{:?}", report.sites);
+}
+
 #[test]
 fn neighbours_tell_which_of_them_flips_the_outcome() {
     let report = search(&Dir::new(), "two_ifs", 1, EVALUATIONS);

@@ -2,11 +2,14 @@
 //! linked files.
 
 use std::{
+    fs,
     path::{Path, PathBuf},
     process::Command,
 };
 
-use crate::support::{Dir, fixture, open_branches, pen_cc, quickstart, skip};
+use penfuzz_app::watch;
+
+use crate::support::{Dir, children, fixture, open_branches, pen_cc, quickstart, skip};
 
 fn covers(target: &Path, arguments: &str, covered: usize, total: usize) {
     let dir = Dir::new();
@@ -203,4 +206,34 @@ fn a_changed_source_is_compiled_again() {
     dir.file("limit.h", "#define LIMIT 1.0 && x < 1e9\n");
     let run = dir.penfuzz("f.c -o new").exits(0);
     run.expect(dir.report("new").branches.total == 4, "the branches of the new header");
+}
+
+/// Bytes that a process has read so far.
+fn bytes_read(pid: u32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/io")).expect("the kernel counts what a process reads");
+    let count = text.lines().find_map(|l| l.strip_prefix("rchar: "));
+    count.and_then(|n| n.parse().ok()).unwrap_or_else(|| panic!("{text}"))
+}
+
+/// Most of a large target is debug information, which a campaign does not need to begin.
+#[test]
+fn a_large_target_is_not_read_as_a_whole() {
+    const SIZE: u64 = 48 << 20;
+    let dir = Dir::new();
+    let source = format!(
+        "__asm__(\".section .debug_pad,\\\"\\\",@progbits\\n.skip {SIZE}\\n.text\");
+int f(int n) {{ if (n * n == 7) return 1; return 0; }}\n"
+    );
+    let file = dir.file("large.c", source);
+    dir.other(Command::new(pen_cc()).arg(&file).args(["-shared", "-o", "large.pen"]));
+    let linked = dir.path("large.pen");
+    assert!(fs::metadata(&linked).expect("it is linked").len() > SIZE, "the section is there");
+    let mut running = dir.fuzz(linked, "--search random --max-time 50s").start();
+    let out = dir.path("out");
+    running.until("evaluations", || watch::read(&out).is_ok_and(|now| now.evaluations > 0));
+    let pids: Vec<u32> = children(running.pid()).into_iter().map(|(pid, _)| pid).chain([running.pid()]).collect();
+    let read: Vec<u64> = pids.iter().map(|pid| bytes_read(*pid)).collect();
+    running.signal(libc::SIGINT);
+    let run = running.wait();
+    run.expect(read.len() > 1 && read.iter().sum::<u64>() < SIZE, &format!("less than {SIZE} bytes read: {read:?}"));
 }

@@ -12,6 +12,8 @@ mod ci;
 mod conditions;
 #[path = "truth/emitted.rs"]
 mod emitted;
+#[path = "truth/enumerations.rs"]
+mod enumerations;
 #[path = "truth/formats.rs"]
 mod formats;
 #[path = "truth/fresh.rs"]

@@ -39,6 +39,24 @@ fn the_status_of_a_running_campaign() {
     assert!(text.starts_with(&format!("out: running (process {pid})\n")), "{text}");
 }
 
+/// As soon as the crash is found, and not only in the report at the end.
+#[test]
+fn the_status_has_what_only_crashes_cover() {
+    let dir = Dir::new();
+    let source = "#include <stdlib.h>\nint f(int n) { if (n > 1000) abort(); if (n * n == 7) return 1; return 0; }\n";
+    let target = dir.file("crashes.c", source);
+    let mut running = dir.fuzz(target, "--search random --max-time 50s").start();
+    let out = dir.path("out");
+    let only_by_crash = || watch::read(&out).is_ok_and(|now| now.branches.covered_by_crash_only == 1);
+    running.until("a branch that only a crash covers", only_by_crash);
+    let life = watch::read(&out).map(|now| now.stop_reason);
+    let text = dir.penfuzz("status out").exits(0).stdout.clone();
+    running.signal(libc::SIGINT);
+    running.wait();
+    assert_eq!(life.ok().as_deref(), Some("running"));
+    assert!(text.contains("2 of 4 branches covered (50.0 %), 1 only by inputs that crash, "), "{text}");
+}
+
 #[test]
 fn the_status_of_a_finished_campaign() {
     let dir = Dir::new();

@@ -139,6 +139,57 @@ fn a_replay_that_crashes_is_a_crash() {
     assert!(report.crashes.iter().any(|c| c.reason.contains("SIGABRT")), "{:?}", report.crashes);
 }
 
+/// The sixth call of a process, and each later one, crashes: no test can expect it. A null pointer is one in each process.
+const SOMETIMES: &str = "#include <stdlib.h>
+static int *box;
+__attribute__((constructor)) static void prepare(void) { box = calloc(1, sizeof *box); }
+int subject(int x) {
+  if (x == 12345) return *(volatile int *)0;
+  if (++*box > 5 && x > 3) abort();
+  return 0;
+}
+";
+
+#[test]
+fn a_crash_that_depends_on_earlier_calls_is_named_so() {
+    let dir = Dir::new();
+    let file = dir.file("subject.c", SOMETIMES);
+    let run = dir.fuzz(&file, OPTIONS).exits(3);
+    let report = dir.report("out");
+    let known = |reason: &str| report.crashes.iter().find(|c| c.reason.contains(reason)).map(|c| c.in_fresh_process);
+    let shown = format!("{:?}", report.crashes);
+    run.expect(known("SIGABRT") == Some(Some(false)), &format!("the abort does not occur again: {shown}"));
+    run.expect(known("SIGSEGV") == Some(Some(true)), &format!("the null pointer does: {shown}"));
+    let why = "depends on earlier calls: it does not occur in a fresh process";
+    let text = |name: &str| String::from_utf8(dir.files("out")[name].clone()).expect("reports are text");
+    let status = dir.penfuzz("status out").exits(0).stdout;
+    for (name, text) in [("terminal", run.stdout.clone()), ("page", text("report.html")), ("status", status)] {
+        run.expect(text.matches(why).count() == 1, &format!("`{why}` once in {name}:\n{text}"));
+    }
+    run.expect(text("report.json").contains("\"in_fresh_process\": false"), "the key in report.json");
+    // The emitted tests do not expect it.
+    let commands = report.test_program.expect("the report has commands");
+    let program = String::from_utf8(dir.files("out/tests")["test_subject.c"].clone()).expect("a text");
+    run.expect(program.contains(why) && !program.contains("SIGABRT)"), &program);
+    dir.other(Command::new("sh").args(["-c", &format!("cd out && {} && {}", commands.build, commands.run)]));
+}
+
+/// A crash that costs the process its life, and one behind more iterations than an evaluation has at first.
+#[test]
+fn crashes_of_all_kinds_occur_again() {
+    for body in [
+        "if (x > 3) { int *p = 0; struct rlimit l = {0, 0}; setrlimit(RLIMIT_CORE, &l); kill(getpid(), SIGKILL); return *p; }",
+        "if (x > 3) { volatile unsigned n = 0; while (n < 3000000) n++; abort(); }",
+    ] {
+        let dir = Dir::new();
+        let headers = "#include <signal.h>\n#include <stdlib.h>\n#include <unistd.h>\n#include <sys/resource.h>\n";
+        let file = dir.file("subject.c", format!("{headers}int subject(int x) {{ {body} return 0; }}\n"));
+        dir.fuzz(&file, "-f subject --max-evals 20000 --max-time 20s").exits(3);
+        let crashes = dir.report("out").crashes;
+        assert!(!crashes.is_empty() && crashes.iter().all(|c| c.in_fresh_process == Some(true)), "{crashes:?}");
+    }
+}
+
 /// Nothing but the time limit ends it.
 #[test]
 fn a_replay_that_hangs_is_a_hang() {

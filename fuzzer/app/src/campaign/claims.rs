@@ -2,11 +2,13 @@
 //!
 //! Tests were chosen and simplified in processes that had evaluated before. So each is evaluated once more in a process of its
 //! own ([`Zygote`]). Where one does something else there, the kept inputs take the place of the simplified ones, each with what it does in
-//! a fresh process.
+//! a fresh process. At the end of a campaign, crashes are replayed as well: one that does not occur there depends on earlier calls.
 
 use std::collections::{HashMap, HashSet};
 
-use super::{outcome::Sources, results::Seen};
+use penfuzz_engine::executor::FaultKind;
+
+use super::{outcome::Sources, results::Seen, worker_shm::StopReason};
 use crate::{
     replay::fresh::{Tested, Zygote},
     shrink::{
@@ -24,6 +26,8 @@ pub struct Claims {
     pub are_apart: bool,
     /// Branches that count as covered, and that no test takes.
     pub lost: HashSet<u32>,
+    /// Whether a crash occurs in a fresh process, by the file of its input.
+    pub crashes: HashMap<String, bool>,
 }
 
 impl Claims {
@@ -59,7 +63,26 @@ pub fn confirm(from: &Sources, kept: &[Kept], shrunk: &mut Shrunk) -> Claims {
     };
     let lost = (0..from.saturation.len() as u32).filter(counts).collect();
     let are_apart = from.saturation.has_unconfirmed() || depend_on_each_other(fresh, &shrunk.tests, &tested);
-    Claims { seen: tested.into_iter().map(|(file, t)| (file, t.seen)).collect(), are_apart, lost }
+    let crashes = if from.stop == StopReason::None { HashMap::new() } else { repeated(from, fresh, shrunk) };
+    Claims { seen: tested.into_iter().map(|(file, t)| (file, t.seen)).collect(), are_apart, lost, crashes }
+}
+
+/// Replays each crash. A simplified input that does not crash in a fresh process gives way to the one that was found, if that one does.
+fn repeated(from: &Sources, fresh: &Zygote, shrunk: &mut Shrunk) -> HashMap<String, bool> {
+    let mut known = HashMap::new();
+    for (file, fault) in from.saved.faults.iter().filter(|(_, f)| f.kind == FaultKind::Crash) {
+        let Some(found) = from.fault_inputs.get(file) else { continue };
+        let simple = shrunk.faults.get(file).map(|f| f.bytes.as_slice()).filter(|bytes| bytes != found);
+        let mut repeats = simple.and_then(|bytes| fresh.repeats(bytes, fault));
+        if repeats != Some(true) {
+            repeats = fresh.repeats(found, fault).or(repeats);
+            if repeats == Some(true) {
+                shrunk.faults.remove(file);
+            }
+        }
+        known.extend(repeats.map(|repeats| (file.clone(), repeats)));
+    }
+    known
 }
 
 /// An input with the branches that it takes in a fresh process.

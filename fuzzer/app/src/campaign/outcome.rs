@@ -150,8 +150,8 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
         sites,
         test_program: None,
         tests,
-        crashes: findings(from, &function, FaultKind::Crash, &shrunk),
-        hangs: findings(from, &function, FaultKind::Hang, &shrunk),
+        crashes: findings(from, &function, FaultKind::Crash, &shrunk, &claims),
+        hangs: findings(from, &function, FaultKind::Hang, &shrunk, &claims),
         long: long_inputs(from, &function),
         not_followed: not_followed(evaluator.target(), from.scope.kind),
         undefined: state::undefined(evaluator.target(), &function),
@@ -383,7 +383,7 @@ fn branch(
     }
 }
 
-fn findings(from: &Sources, function: &Function, kind: FaultKind, shrunk: &Shrunk) -> Vec<Finding> {
+fn findings(from: &Sources, function: &Function, kind: FaultKind, shrunk: &Shrunk, claims: &Claims) -> Vec<Finding> {
     from.saved
         .faults
         .iter()
@@ -397,6 +397,7 @@ fn findings(from: &Sources, function: &Function, kind: FaultKind, shrunk: &Shrun
                 place: fault.place.clone(),
                 stack: fault.stack.clone(),
                 args: bytes.map_or_else(Vec::new, |b| arguments(function, b)),
+                in_fresh_process: claims.crashes.get(file).copied(),
             }
         })
         .collect()

@@ -178,6 +178,8 @@ pub struct WorkerShm {
     pub total: AtomicU64,
     /// Goals covered.
     pub covered: AtomicU64,
+    /// Goals covered only by inputs that crash or hang.
+    pub covered_by_crash: AtomicU64,
     /// Goals saturated.
     pub saturated: AtomicU64,
     /// Goals given up.

@@ -199,6 +199,25 @@ impl Zygote {
         self.tests(&[bytes])?.pop()
     }
 
+    /// Does an input crash in a fresh process as in `fault`, at the same place? `None` when that cannot be found out.
+    #[must_use]
+    pub fn repeats(&self, bytes: &[u8], fault: &Fault) -> Option<bool> {
+        let run: Option<Run> = self.ask(&Request::Run(bytes.to_vec()), patience(self.timeout, 1));
+        let Some(run) = run else {
+            // The child has died, as it does of what cannot be intercepted, or was late.
+            return (!self.is_lost()).then_some(true);
+        };
+        let again = match run.fault {
+            Some(again) if again.is_out_of_fuel => match self.decide(bytes) {
+                Some(Answer::Fails(again)) => Some(again),
+                _ => None,
+            },
+            again => again,
+        };
+        // The place of what kills its process is a guess from its branches.
+        Some(again.is_some_and(|again| again.kind == fault.kind && (again.place == fault.place || !fault.is_cheap)))
+    }
+
     fn ask<A: DeserializeOwned>(&self, request: &Request, patience: Duration) -> Option<A> {
         if self.is_lost.get() {
             return None;

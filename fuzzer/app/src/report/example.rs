@@ -71,6 +71,7 @@ pub fn report() -> Report {
             place: "clamp (/src/clamp.c:8)".to_owned(),
             stack: Vec::new(),
             args: args(1.0, 7),
+            in_fresh_process: None,
         }],
         hangs: Vec::new(),
         long: Vec::new(),

@@ -150,6 +150,7 @@ fn cases(report: &Report, class: &str, root: &SourceRoot) -> Vec<Case> {
 
 fn problem(report: &Report, kind: &'static str, what: &str, finding: &Finding) -> Problem {
     let mut lines = vec![format!("{};", call(report, &finding.args)), decimals(&finding.args)];
+    lines.extend(finding.dependence().map(str::to_owned));
     lines.extend(finding.stack.iter().map(|frame| format!("  {frame}")));
     lines.push(format!("input: {}", finding.file));
     let lines: Vec<_> = lines.iter().filter(|l| !l.is_empty()).map(|l| shown(l)).collect();

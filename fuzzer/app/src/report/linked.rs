@@ -18,6 +18,7 @@ use object::{
 use penfuzz_engine::program::{
     build,
     kind::is_archive,
+    mapped::MappedFile,
     undefined::{Stubs, defined_as_zero},
 };
 
@@ -116,7 +117,7 @@ fn is_instrumented(lib: &str) -> bool {
     if lib.starts_with('-') {
         return false;
     }
-    let Ok(data) = std::fs::read(lib) else { return false };
+    let Ok(data) = MappedFile::open(Path::new(lib)) else { return false };
     let has_hooks = |data: &[u8]| {
         object::File::parse(data).is_ok_and(|f| {
             f.kind() == ObjectKind::Relocatable
@@ -130,7 +131,7 @@ fn is_instrumented(lib: &str) -> bool {
 /// Reads what is noted in the file at `path`.
 #[must_use]
 pub fn recorded(path: &Path) -> Recorded {
-    let Ok(data) = std::fs::read(path) else { return Recorded::default() };
+    let Ok(data) = MappedFile::open(path) else { return Recorded::default() };
     let lines = object::File::parse(&*data)
         .ok()
         .and_then(|f| f.section_by_name(SECTION).and_then(|s| s.data().ok().map(<[u8]>::to_vec)));

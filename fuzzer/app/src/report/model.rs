@@ -429,4 +429,17 @@ pub struct Finding {
     pub stack: Vec<String>,
     /// The arguments, simplified where they still fail at the same place.
     pub args: Vec<Arg>,
+    /// Of a crash at the end of a campaign: does it occur in a fresh process, too? If not, it depends on earlier calls, and no test
+    /// expects it. `None` when it was not replayed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_fresh_process: Option<bool>,
+}
+
+impl Finding {
+    /// For people: that it did not occur in a fresh process; `None` when it did, or when that is not known.
+    #[must_use]
+    pub fn dependence(&self) -> Option<&'static str> {
+        (self.in_fresh_process == Some(false))
+            .then_some("depends on earlier calls: it does not occur in a fresh process")
+    }
 }

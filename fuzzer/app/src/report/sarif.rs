@@ -62,7 +62,8 @@ fn finding(report: &Report, finding: &Finding, rule: &str, root: &SourceRoot) ->
     // Frames of libraries have no line.
     let (file, line) =
         frames.map(String::as_str).find_map(place).unwrap_or((report.signature.file.as_str(), report.signature.line));
-    let text = format!("{} in {}: {};", finding.reason, finding.place, call(report, &finding.args));
+    let depends = finding.dependence().map_or_else(String::new, |why| format!(" ({why})"));
+    let text = format!("{} in {}: {};{depends}", finding.reason, finding.place, call(report, &finding.args));
     let mut result = result(rule, &text, &location(root, file, line, 0, &report.function));
     result["properties"] = json!({ "input": finding.file, "arguments": decimals(&finding.args) });
     result

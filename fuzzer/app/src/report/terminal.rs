@@ -58,6 +58,9 @@ pub(super) fn list_faults(report: &Report, out: &mut String) {
 fn list_findings(title: &str, report: &Report, list: &[Finding], out: &mut String) {
     for finding in list {
         let _ = writeln!(out, "\n{title}  {} in {}", finding.reason, finding.place);
+        if let Some(why) = finding.dependence() {
+            let _ = writeln!(out, "       {why}");
+        }
         let _ = writeln!(out, "       {};", call(report, &finding.args));
         let _ = writeln!(out, "       {}  ({})", decimals(&finding.args), finding.file);
         list_stack(&finding.stack, out);

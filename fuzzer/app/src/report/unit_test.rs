@@ -24,12 +24,13 @@
 //!
 //! A test that ends by a C++ exception catches it, and checks its type. The program is then one in C++.
 //!
-//! Hangs are listed in a comment at the end and not called, and so are crashes that end by no signal.
+//! Hangs are listed in a comment at the end and not called, and so are crashes that end by no signal or depend on earlier calls.
 
 mod access;
 mod by_symbol;
 mod cases;
 mod command;
+mod enumerations;
 pub mod formats;
 mod fragments;
 mod memory;
@@ -126,7 +127,8 @@ fn listed(report: &Report, title: &str, findings: &[&Finding]) -> String {
     }
     let mut out = format!("\n/* {title}, not called above:\n");
     for finding in findings {
-        let what = comment(&format!("{} in {} ({})", finding.reason, finding.place, finding.file));
+        let depends = finding.dependence().map_or_else(String::new, |why| format!(", {why}"));
+        let what = comment(&format!("{} in {} ({}){depends}", finding.reason, finding.place, finding.file));
         let call = comment(&call(report, &finding.args));
         let _ = writeln!(out, " *\n * {what}\n *   {call}; with {}", comment(&decimals(&finding.args)));
     }

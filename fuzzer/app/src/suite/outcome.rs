@@ -176,6 +176,12 @@ impl SuiteReport {
         serde_json::to_string_pretty(self).expect("a report is plain data") + "\n"
     }
 
+    /// Some branch of some target is covered only by inputs that crash.
+    #[must_use]
+    pub const fn has_covered_by_crash(&self) -> bool {
+        self.totals.branches.covered_by_crash_only > 0
+    }
+
     /// Some target crashed or hung.
     #[must_use]
     pub fn has_findings(&self) -> bool {
@@ -189,6 +195,8 @@ fn totals(rows: &[Row]) -> Totals {
         t.failed += usize::from(row.error.is_some());
         t.branches.total += row.branches.total;
         t.branches.covered += row.branches.covered;
+        t.branches.covered_by_crash_only += row.branches.covered_by_crash_only;
+        t.branches.depends_on_earlier_calls += row.branches.depends_on_earlier_calls;
         t.branches.saturated += row.branches.saturated;
         t.branches.given_up += row.branches.given_up;
         t.branches.proved_unreachable += row.branches.proved_unreachable;

@@ -79,6 +79,7 @@ pub fn page(report: &SuiteReport, planned: usize) -> String {
     let words = Words::of(report.targets.first().map_or_else(Default::default, |row| row.goals));
     let shape = Shape {
         referee: report.targets.iter().find_map(|row| row.referee.as_ref()).map(|r| r.tool.as_str()),
+        has_crash_only: report.has_covered_by_crash(),
         has_errors: report.targets.iter().any(|row| row.error.is_some()),
     };
     let page = Page {
@@ -110,12 +111,16 @@ fn facts(report: &SuiteReport, planned: usize, is_running: bool) -> Vec<String> 
 /// Which columns the table has; one that would be empty is left out.
 struct Shape<'a> {
     referee: Option<&'a str>,
+    has_crash_only: bool,
     has_errors: bool,
 }
 
 impl Shape<'_> {
     fn columns(&self, words: Words) -> Vec<Column> {
         let mut columns = vec!["function".to_owned(), words.goals.to_owned(), words.done.to_owned(), "%".to_owned()];
+        if self.has_crash_only {
+            columns.push("only by crashes".to_owned());
+        }
         if let Some(tool) = self.referee {
             columns.extend([tool.to_owned(), format!("{tool}, %")]);
         }
@@ -145,6 +150,9 @@ impl Shape<'_> {
         let own = row.coverage_own();
         let percent = |share: f64| Cell::new(format!("{share:.1}"), share);
         let mut cells = vec![Cell::number(row.branches.total), Cell::number(row.branches.covered), percent(own)];
+        if self.has_crash_only {
+            cells.push(Cell::number(row.branches.covered_by_crash_only));
+        }
         if self.referee.is_some() {
             cells.extend(match &row.referee {
                 Some(r) => [

@@ -48,6 +48,15 @@ fn every_function_has_a_row_of_all_columns_and_a_link_to_its_page() {
 }
 
 #[test]
+fn what_only_crashes_cover_has_a_column() {
+    let mut rows = vec![row("acos", 12, 12), row("pow", 100, 114)];
+    assert!(!page(&report(rows.clone()), 2).contains("only by crashes"));
+    rows[1].branches.covered_by_crash_only = 37;
+    let page = page(&report(rows), 2);
+    assert!(page.contains("only by crashes") && page.contains("<td data-v=\"37\">37</td>"), "{page}");
+}
+
+#[test]
 fn figures_sort_by_their_exact_values() {
     let page = page(&report(vec![row("a", 1, 3)]), 1);
     assert!(page.contains(&format!("<td data-v=\"{}\">33.3</td>", 100.0 / 3.0)), "{page}");

@@ -48,6 +48,7 @@ impl SuiteReport {
             name: self.targets.iter().map(|r| r.name.chars().count()).chain([8]).max().unwrap_or(8),
             referee: self.targets.iter().find_map(|r| r.referee.as_ref()).map(|r| r.tool.as_str()),
             paper: self.targets.iter().any(|r| r.paper.is_some_and(|p| p.coverme.is_some())),
+            crash_only: self.has_covered_by_crash(),
             findings: self.has_findings(),
         };
         let mut out = columns.head();
@@ -122,12 +123,16 @@ struct Columns<'a> {
     name: usize,
     referee: Option<&'a str>,
     paper: bool,
+    crash_only: bool,
     findings: bool,
 }
 
 impl Columns<'_> {
     fn head(&self) -> String {
         let mut out = format!("{:<w$}  branches  covered       %", "name", w = self.name);
+        if self.crash_only {
+            out.push_str("  crash-only");
+        }
         if let Some(tool) = self.referee {
             let _ = write!(out, "  {tool:>9}       %");
         }
@@ -145,6 +150,9 @@ impl Columns<'_> {
         let b = &row.branches;
         let w = self.name;
         let mut out = format!("{:<w$}  {:>8}  {:>7}  {:>6.1}", row.name, b.total, b.covered, row.coverage_own());
+        if self.crash_only {
+            let _ = write!(out, "  {:>10}", b.covered_by_crash_only);
+        }
         if self.referee.is_some() {
             let counts = row.referee.as_ref().map_or("-".to_owned(), |r| format!("{}/{}", r.covered, r.total));
             let share = row.referee.as_ref().map_or("-".to_owned(), |r| format!("{:.1}", share(r.covered, r.total)));

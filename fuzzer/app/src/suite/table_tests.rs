@@ -40,6 +40,20 @@ fn a_plain_table() {
     ");
 }
 
+/// The column stands only where a target has such branches.
+#[test]
+fn what_only_crashes_cover_has_a_column() {
+    let mut rows = vec![row("acos", 12, 12, None), row("pow", 100, 114, None)];
+    rows[1].branches.covered_by_crash_only = 3;
+    insta::assert_snapshot!(SuiteReport::new("demo", rows, 1.5, false).table(), @"
+    name      branches  covered       %  crash-only  evaluations         time
+    acos            12       12   100.0           0         123k       0.25 s
+    pow            114      100    87.7           3         123k       0.25 s
+    total          126      112    88.9           3         247k       0.50 s
+    demo: mean branch coverage 93.86 % over 2 functions, in 1.50 s
+    ");
+}
+
 #[test]
 fn a_table_with_everything() {
     let mut rows = vec![row("acos", 12, 12, Some((11, 12))), row("pow", 100, 114, None)];

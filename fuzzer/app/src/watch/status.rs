@@ -175,8 +175,12 @@ pub fn text(status: &Status, dir: &Path) -> String {
 
 fn branches(s: &Snapshot) -> String {
     let (b, words) = (&s.branches, Words::of(s.goals));
+    let crash_only = match b.covered_by_crash_only {
+        0 => String::new(),
+        n => format!(", {n} only by inputs that crash"),
+    };
     format!(
-        "{} of {} {} {} ({:.1} %), {} saturated, {} given up",
+        "{} of {} {} {} ({:.1} %){crash_only}, {} saturated, {} given up",
         b.covered,
         b.total,
         words.goals,
@@ -261,6 +265,9 @@ fn findings(title: &str, list: &[Finding], out: &mut String) {
     for finding in list {
         let args: Vec<_> = finding.args.iter().map(|a| format!("{} = {}", a.name, a.decimal)).collect();
         let _ = writeln!(out, "\n  {title}  {} in {}", finding.reason, finding.place);
+        if let Some(why) = finding.dependence() {
+            let _ = writeln!(out, "         {why}");
+        }
         let _ = writeln!(out, "         {}  ({})", args.join(", "), finding.file);
     }
 }

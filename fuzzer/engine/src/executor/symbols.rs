@@ -7,7 +7,10 @@ use object::{Object, ObjectSection};
 
 use crate::{
     hash::{StableHash, of_text},
-    program::load::{module_of, symbol_of},
+    program::{
+        load::{module_of, symbol_of},
+        mapped::MappedFile,
+    },
 };
 
 /// What the pass calls its functions that call a function under test.
@@ -147,7 +150,7 @@ impl Symbols {
 
 /// Where the runtime's code lies in the file at `path`.
 fn runtime(path: &Path) -> Option<Range<u64>> {
-    let bytes = std::fs::read(path).ok()?;
+    let bytes = MappedFile::open(path).ok()?;
     let file = object::File::parse(&*bytes).ok()?;
     let section = file.section_by_name(RUNTIME_SECTION)?;
     Some(section.address()..section.address() + section.size())

@@ -7,6 +7,7 @@ pub mod function;
 pub mod harvest;
 pub mod kind;
 pub mod load;
+pub mod mapped;
 pub mod names;
 mod open;
 pub mod outside;

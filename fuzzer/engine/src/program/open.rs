@@ -6,6 +6,7 @@ use std::{ffi::CString, os::unix::ffi::OsStrExt, path::Path};
 use object::{Object, ObjectSection, ObjectSymbol, SectionKind};
 use penfuzz_cc::abi;
 
+use super::mapped::MappedFile;
 use crate::error::{Error, at};
 
 /// The tables in a loaded file; null when it has none. A version script with `local: *` hides them from the loader; the file's own
@@ -38,7 +39,7 @@ struct LinkMap {
 
 /// The address of the tables in the file.
 fn address_in(path: &Path) -> Option<usize> {
-    let bytes = std::fs::read(path).ok()?;
+    let bytes = MappedFile::open(path).ok()?;
     let file = object::File::parse(&*bytes).ok()?;
     let name = abi::TABLES_SYMBOL.to_bytes();
     let found = file.symbols().find(|s| s.is_definition() && s.name_bytes().is_ok_and(|n| n == name))?;
@@ -61,7 +62,7 @@ pub fn uses_environment(path: &Path) -> bool {
         b"fedisableexcept",
         b"__setfpucw",
     ];
-    let Ok(bytes) = std::fs::read(path) else { return false };
+    let Ok(bytes) = MappedFile::open(path) else { return false };
     let Ok(file) = object::File::parse(&*bytes) else { return false };
     file.dynamic_symbols().any(|s| s.is_undefined() && s.name_bytes().is_ok_and(|n| READ_OR_CHANGE.contains(&n)))
         || file.sections().filter(|s| s.kind() == SectionKind::Text).any(|s| s.data().is_ok_and(sets_control_word))

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, ffi::CString, os::unix::ffi::OsStrExt, path::Pa
 
 use object::{Object, ObjectSymbol, SymbolKind};
 
-use super::{Target, load::module_of};
+use super::{Target, load::module_of, mapped::MappedFile};
 
 /// Libraries of the compiler and the C library, which nobody expects to be searched: file names up to the first dot behind
 /// `.so`.
@@ -51,7 +51,7 @@ pub fn libraries(target: &Target) -> Vec<String> {
 
 /// The functions that a file leaves to other files.
 fn undefined_functions(path: &Path) -> Option<Vec<CString>> {
-    let bytes = std::fs::read(path).ok()?;
+    let bytes = MappedFile::open(path).ok()?;
     let file = object::File::parse(&*bytes).ok()?;
     let is_function = |kind| matches!(kind, SymbolKind::Text | SymbolKind::Unknown);
     let undefined = file.dynamic_symbols().filter(|s| s.is_undefined() && is_function(s.kind()));

@@ -15,7 +15,7 @@ use std::{
 use object::{Object, ObjectSection, ObjectSymbol, SectionFlags};
 use penfuzz_cc::abi::{self, variable_flag};
 
-use super::{Function, Target};
+use super::{Function, Target, mapped::MappedFile};
 
 /// The most that is restored, in bytes: copying more takes longer than most functions that a search can work on.
 const MOST: usize = 1 << 26;
@@ -234,7 +234,7 @@ fn has_any(path: &Path, names: &BTreeSet<Vec<u8>>) -> bool {
     if names.is_empty() {
         return false;
     }
-    let Ok(bytes) = std::fs::read(path) else { return false };
+    let Ok(bytes) = MappedFile::open(path) else { return false };
     let Ok(file) = object::File::parse(&*bytes) else { return false };
     file.symbols()
         .chain(file.dynamic_symbols())
@@ -243,7 +243,7 @@ fn has_any(path: &Path, names: &BTreeSet<Vec<u8>>) -> bool {
 
 /// The sections with variables, without those of the pen tables and the state of their runtime: address and size.
 fn writable_ranges(target: &Target) -> Vec<(usize, usize)> {
-    let Ok(bytes) = std::fs::read(&target.path) else { return Vec::new() };
+    let Ok(bytes) = MappedFile::open(&target.path) else { return Vec::new() };
     let Ok(file) = object::File::parse(&*bytes) else { return Vec::new() };
     let base = target.base();
     let all = file.sections().filter(is_of_variables).map(|s| ((base + s.address()) as usize, s.size() as usize));

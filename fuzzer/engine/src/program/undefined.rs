@@ -8,6 +8,8 @@ use std::{collections::BTreeSet, fmt::Write, path::Path};
 
 use object::{Object, ObjectSection, ObjectSymbol};
 
+use super::mapped::MappedFile;
+
 /// The section of the stubs.
 pub const SECTION: &str = ".pen_undefined";
 
@@ -70,7 +72,7 @@ impl Stubs {
     }
 
     fn read(path: &Path) -> Option<Self> {
-        let bytes = std::fs::read(path).ok()?;
+        let bytes = MappedFile::open(path).ok()?;
         let file = object::File::parse(&*bytes).ok()?;
         let section = file.section_by_name(SECTION)?;
         let (first, end) = (section.address(), section.address() + section.size());

@@ -84,6 +84,7 @@ impl Figures {
             branches: Branches {
                 total: count(&shm.total),
                 covered: count(&shm.covered),
+                covered_by_crash_only: count(&shm.covered_by_crash),
                 saturated: count(&shm.saturated),
                 given_up: count(&shm.given_up),
                 ..Branches::default()

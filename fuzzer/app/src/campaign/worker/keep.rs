@@ -163,6 +163,7 @@ impl Campaign<'_> {
         if self.store.unwritten() == 0 {
             // Only what is on the disk is shown.
             set(&self.shm.covered, covered);
+            set(&self.shm.covered_by_crash, saturation.covered_by_crash_only());
             set(&self.shm.saturated, saturated);
             set(&self.shm.given_up, given_up);
         }

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::{
-    access::has_types,
-    is_byte_harness, memory,
+    access::{has_types, is_cxx_program},
+    enumerations, is_byte_harness, memory,
     names::Names,
     prologue::{address, cell_values, output, spelled, tested_name, variable_type},
 };
@@ -64,6 +64,13 @@ pub struct Check {
     pub expected: Option<String>,
 }
 
+impl Check {
+    /// Is the value an integer or a truth value?
+    const fn is_integer(&self) -> bool {
+        matches!(self.kind, Kind::Signed | Kind::Unsigned)
+    }
+}
+
 /// One test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Case {
@@ -111,9 +118,10 @@ impl Case {
 }
 
 /// The signal that ends a call with these arguments, and whether it must occur again; `None` for a crash that no test program can
-/// expect, as one of too much memory.
+/// expect, as one of too much memory or one that depends on earlier calls.
 fn signal(finding: &Finding) -> Option<(&'static str, bool)> {
-    SIGNALS.into_iter().find(|(name, _)| finding.reason.contains(name) && !finding.args.is_empty())
+    let can_occur = !finding.args.is_empty() && finding.dependence().is_none();
+    SIGNALS.into_iter().find(|(name, _)| can_occur && finding.reason.contains(name))
 }
 
 /// Is the crash an expected failure, with a test of its own?
@@ -149,7 +157,7 @@ fn failing(report: &Report, finding: &Finding, names: &mut Names) -> Option<Case
 }
 
 fn case(report: &Report, title: String, test: &Test, ending: Ending, names: &mut Names) -> Case {
-    let (shown, mut variables, call, outputs) =
+    let (shown, mut variables, mut call, outputs) =
         if is_byte_harness(report) { bytes_call(report, test) } else { typed_call(report, test) };
     if report.reads_environment {
         variables.push_str("    feclearexcept(FE_ALL_EXCEPT);\n");
@@ -160,6 +168,9 @@ fn case(report: &Report, title: String, test: &Test, ending: Ending, names: &mut
         (report.signature.result_kind.as_str(), report.signature.result.as_str())
     };
     let result = check(kind, "result", "result", test.result.as_ref());
+    if result.as_ref().is_some_and(Check::is_integer) && ending == Ending::Return && test.throws.is_none() {
+        call = format!("{}{call}", from_enumeration(report, type_name));
+    }
     let errno = test.errno.map(|n| Check {
         label: "errno".to_owned(),
         value: "error".to_owned(),
@@ -180,6 +191,13 @@ fn case(report: &Report, title: String, test: &Test, ending: Ending, names: &mut
         throws: test.throws.clone(),
         own_process: ending == Ending::Return && (!report.shared_state.is_empty() || report.tests_apart),
     }
+}
+
+/// A cast of the result to its integer type, in C++: an `enum class` converts to none. Whether the result is one, neither signature nor
+/// symbol says.
+fn from_enumeration(report: &Report, type_name: &str) -> String {
+    let is_needed = is_cxx_program(report) && has_types(report) && !is_byte_harness(report);
+    if is_needed { format!("({})", comment(type_name)) } else { String::new() }
 }
 
 /// The check of a scalar; `None` for a value that is none.
@@ -208,8 +226,10 @@ fn number(kind: &str, arg: &Arg) -> String {
 fn typed_call(report: &Report, test: &Test) -> (String, String, String, Vec<Check>) {
     let (mut variables, mut checks, mut passed) = (String::new(), Vec::new(), Vec::new());
     let expected = |name: &str| test.outputs.iter().find(|o| o.name == name);
+    let enumerations = enumerations::of_parameters(report);
     for (i, (parameter, arg)) in with_outputs(&report.signature, &test.args).enumerate() {
         let Some(parameter) = parameter else { continue };
+        let enumeration = enumerations.get(i).and_then(Option::as_deref);
         let Some(arg) = arg else {
             let variable = format!("out{}_{}", i + 1, identifier(&parameter.name));
             variables.push_str(&output(has_types(report), parameter, &variable));
@@ -223,12 +243,13 @@ fn typed_call(report: &Report, test: &Test) -> (String, String, String, Vec<Chec
             continue;
         }
         let variable = format!("in{}_{}", i + 1, identifier(&arg.name));
-        let (type_name, value) = initializer(report, parameter, arg);
+        let (type_name, value) = initializer(report, parameter, arg, enumeration);
         if parameter.pointer {
             let shown = comment(&format!("*{} = {}", arg.name, arg.decimal));
             let n = cell_values(&parameter.kind);
             let _ = writeln!(variables, "    {type_name} {variable}[{n}] = {{{value}}}; /* {shown} */");
-            let (label, left) = (format!("*{}", arg.name), format!("{variable}[0]"));
+            let cast = enumeration.map_or_else(String::new, |_| format!("({})", comment(&arg.type_name)));
+            let (label, left) = (format!("*{}", arg.name), format!("{cast}{variable}[0]"));
             checks.extend(check(&parameter.kind, &label, &left, expected(&parameter.name)));
         } else {
             let shown = comment(&format!("{} = {}", arg.name, arg.decimal));
@@ -263,11 +284,11 @@ fn structure(name: &str, variable: &str, expected: Option<&Arg>) -> Option<Check
 }
 
 /// Type and value of the variable for an argument. When the source is included, the types must be the project's
-/// own: `long *` and `long long *` are different types.
-fn initializer(report: &Report, parameter: &Parameter, arg: &Arg) -> (String, String) {
+/// own: `long *` and `long long *` are different types. `enumeration`: the one that the parameter is or points to, in C++.
+fn initializer(report: &Report, parameter: &Parameter, arg: &Arg, enumeration: Option<&str>) -> (String, String) {
     let value = number(&parameter.kind, arg);
     if has_types(report) {
-        let type_name = comment(&arg.type_name);
+        let type_name = comment(enumeration.unwrap_or(&arg.type_name));
         let cast = format!("({type_name}){value}");
         return (type_name, cast);
     }

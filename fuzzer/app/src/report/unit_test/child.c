@@ -1,5 +1,4 @@
 /* Calls that end the process, or that begin with the variables of a fresh one, happen in a child of this one. */
-static int penfuzz_child;
 static int penfuzz_failures;
 
 /* How a child ended, as penfuzz_end_of_child() returns it: by a signal, or with an exit status. */
@@ -7,21 +6,14 @@ static int penfuzz_failures;
 /* The end of a child whose call came back: no exit status, which a call could have as well. */
 #define PENFUZZ_RETURNED (PENFUZZ_SIGNAL + SIGKILL)
 
-/* 1 in the child, which must end within a minute. Frameworks catch signals; there they end the process. */
+/* 1 in the child. Frameworks catch signals; there they end the process. */
 PENFUZZ_HELPER int penfuzz_in_child(void)
 {
   static const int signals[] = {SIGABRT, SIGFPE, SIGILL, SIGTRAP, SIGBUS, SIGSEGV, SIGALRM};
   unsigned i;
-  fflush(NULL);
-  penfuzz_child = (int)fork();
-  if (penfuzz_child < 0) {
-    perror("fork");
-    exit(2);
-  }
-  if (penfuzz_child > 0) return 0;
+  if (!penfuzz_fork()) return 0;
   for (i = 0; i < sizeof signals / sizeof *signals; i++) signal(signals[i], SIG_DFL);
   penfuzz_failures = 0;
-  alarm(60);
   return 1;
 }
 
@@ -49,8 +41,7 @@ PENFUZZ_HELPER void penfuzz_returned(void)
 
 PENFUZZ_HELPER int penfuzz_end_of_child(void)
 {
-  int status = 0;
-  if (waitpid(penfuzz_child, &status, 0) < 0) perror("waitpid");
+  int status = penfuzz_wait();
   return WIFSIGNALED(status) ? PENFUZZ_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
 }
 

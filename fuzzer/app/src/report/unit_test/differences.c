@@ -1,6 +1,4 @@
 /* Each returns how a value differs from the one that is expected, or NULL if it does not. */
-static char penfuzz_text[400];
-
 PENFUZZ_HELPER const char *penfuzz_f64_differs(const char *name, double value, double expected)
 {
   if (penfuzz_equal_f64(value, expected)) return NULL;
@@ -30,23 +28,4 @@ PENFUZZ_HELPER const char *penfuzz_unsigned_differs(const char *name, unsigned l
   if (value == expected) return NULL;
   snprintf(penfuzz_text, sizeof penfuzz_text, "%.200s is %llu, not %llu", name, value, expected);
   return penfuzz_text;
-}
-
-/* A structure, by words of 64 bits; two that are NaN as doubles are equal. */
-PENFUZZ_HELPER const char *penfuzz_words_differ(const char *name, const void *value, const unsigned long long *expected,
-                                                int n)
-{
-  int i;
-  for (i = 0; i < n; i++) {
-    unsigned long long word;
-    double a, b;
-    __builtin_memcpy(&word, (const char *)value + 8 * i, 8);
-    a = penfuzz_f64(word);
-    b = penfuzz_f64(expected[i]);
-    if (word == expected[i] || (a != a && b != b)) continue;
-    snprintf(penfuzz_text, sizeof penfuzz_text, "%.200s is 0x%llx (%.17g as a double) at byte %d, not 0x%llx (%.17g)",
-             name, word, a, 8 * i, expected[i], b);
-    return penfuzz_text;
-  }
-  return NULL;
 }

@@ -14,7 +14,7 @@ use crate::report::{
     },
 };
 
-/// The headers of `child.c`.
+/// The headers of `fork.c` and `child.c`.
 const CHILD_HEADERS: [&str; 4] = ["signal.h", "stdlib.h", "sys/wait.h", "unistd.h"];
 
 /// What a framework adds.
@@ -32,7 +32,7 @@ pub struct Parts {
 }
 
 /// Functions that run a call in a child process and tell how it ended.
-pub const CHILD: &str = include_str!("../child.c");
+pub const CHILD: &str = concat!(include_str!("../fork.c"), "\n", include_str!("../child.c"));
 
 /// The text of a program.
 pub fn program(report: &Report, cases: &[Case], parts: &Parts) -> String {
@@ -45,7 +45,8 @@ pub fn program(report: &Report, cases: &[Case], parts: &Parts) -> String {
         return out + &not_called(report);
     }
     let _ = write!(out, "{}\n#define PENFUZZ_ULP {}ULL\n", parts.includes, report.ulp);
-    for text in [include_str!("../values.c"), include_str!("../differences.c"), parts.helpers] {
+    let own = [include_str!("../values.c"), include_str!("../words.c"), include_str!("../differences.c")];
+    for text in own.iter().chain([&parts.helpers]) {
         let _ = writeln!(out, "{}", text.trim_end_matches('\n'));
         out.push('\n');
     }

@@ -31,10 +31,11 @@ pub static FORMAT: Format = Format {
 
 /// Functions that print values in hex and in decimal, with as many digits as it takes to read them back, and compare them with
 /// what is expected.
-pub(in super::super) const HELPERS: &str = concat!(include_str!("../values.c"), include_str!("plain_checks.c"));
+pub(in super::super) const HELPERS: &str =
+    concat!(include_str!("../values.c"), "\n", include_str!("../words.c"), "\n", include_str!("plain_checks.c"));
 
 /// Functions that run a call in a child process and check how it ends.
-pub(in super::super) const CHILDREN: &str = include_str!("plain_children.c");
+pub(in super::super) const CHILDREN: &str = concat!(include_str!("../fork.c"), "\n", include_str!("plain_children.c"));
 
 /// A function that checks the type of what was thrown.
 const THROWS: &str = include_str!("plain_throws.cc");

@@ -48,19 +48,10 @@ PENFUZZ_HELPER void penfuzz_check_unsigned(const char *name, unsigned long long 
   printf("  FAILED: %s is not %llu\n", name, expected);
 }
 
-/* A structure, by words of 64 bits; two that are NaN as doubles are equal. */
 PENFUZZ_HELPER void penfuzz_check_words(const char *name, const void *value, const unsigned long long *expected, int n)
 {
-  int i;
-  for (i = 0; i < n; i++) {
-    unsigned long long word;
-    double a, b;
-    __builtin_memcpy(&word, (const char *)value + 8 * i, 8);
-    a = penfuzz_f64(word);
-    b = penfuzz_f64(expected[i]);
-    if (word == expected[i] || (a != a && b != b)) continue;
-    penfuzz_failures++;
-    printf("  FAILED: %s is 0x%llx (%.17g as a double) at byte %d, not 0x%llx (%.17g)\n", name, word, a, 8 * i,
-           expected[i], b);
-  }
+  const char *difference = penfuzz_words_differ(name, value, expected, n);
+  if (!difference) return;
+  penfuzz_failures++;
+  printf("  FAILED: %s\n", difference);
 }

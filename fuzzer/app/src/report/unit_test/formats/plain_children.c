@@ -11,29 +11,20 @@
 PENFUZZ_C void __gcov_dump(void) __attribute__((weak));
 PENFUZZ_C void __gcov_reset(void) __attribute__((weak));
 
-static int penfuzz_child;
-
 static void penfuzz_write_counts(void)
 {
   if (__gcov_dump) __gcov_dump();
 }
 
-/* 1 in the child, which must end within a minute. */
+/* 1 in the child. */
 PENFUZZ_HELPER int penfuzz_in_child(void)
 {
-  fflush(NULL);
-  penfuzz_child = (int)fork();
-  if (penfuzz_child < 0) {
-    perror("fork");
-    exit(2);
-  }
-  if (penfuzz_child > 0) return 0;
+  if (!penfuzz_fork()) return 0;
   if (__gcov_reset) __gcov_reset();
   penfuzz_failures = 0;
 #if (defined __STDC_VERSION__ && __STDC_VERSION__ >= 201112L) || (defined __cplusplus && __cplusplus >= 201103L)
   at_quick_exit(penfuzz_write_counts);
 #endif
-  alarm(60);
   return 1;
 }
 
@@ -47,8 +38,7 @@ PENFUZZ_HELPER void penfuzz_returned(void)
 
 PENFUZZ_HELPER int penfuzz_end_of_child(void)
 {
-  int status = 0;
-  if (waitpid(penfuzz_child, &status, 0) < 0) perror("waitpid");
+  int status = penfuzz_wait();
   if (WIFSIGNALED(status))
     printf("  ended by signal %d\n", WTERMSIG(status));
   else
@@ -83,8 +73,7 @@ PENFUZZ_HELPER void penfuzz_end_child(void)
 
 PENFUZZ_HELPER void penfuzz_check_child(void)
 {
-  int status = 0;
-  if (waitpid(penfuzz_child, &status, 0) < 0) perror("waitpid");
+  int status = penfuzz_wait();
   if (WIFEXITED(status)) {
     penfuzz_failures += WEXITSTATUS(status);
     return;
