@@ -66,6 +66,11 @@ struct References {
   std::vector<llvm::GlobalVariable *> Variables;
 };
 
+// How a function uses what an argument points to: whether it may read it before it writes it, and whether it may use it as an array.
+struct MemoryUse {
+  bool Reads, Indexes;
+};
+
 // What is read from a function before it is instrumented.
 struct FunctionPlan {
   llvm::Function *F = nullptr;
@@ -79,7 +84,7 @@ struct FunctionPlan {
   std::vector<uint64_t> Floats;
   std::vector<int64_t> Integers;
   std::vector<unsigned> NullParameters; // numbers of arguments of the IR that are compared with null
-  std::vector<unsigned> ReadParameters; // and whose memory is read before it is written
+  std::map<unsigned, MemoryUse> Memory; // by the numbers of arguments of the IR
   unsigned ActionBytes = 0;
 };
 
@@ -242,7 +247,8 @@ struct Parameter {
   const llvm::DIType *Declared = nullptr;
   bool Aggregate = false;
   unsigned Bytes = 0, Frame = 0, IRArguments = 0;
-  bool Nullable = false, Reads = false;
+  bool Nullable = false, Reads = false, Indexes = false;
+  uint64_t Dereferenceable = 0; // bytes that the declaration promises
 };
 struct Signature {
   std::vector<Parameter> Parameters;
@@ -274,7 +280,7 @@ unsigned typeBytes(const llvm::DIType *T);
 bool isAggregate(const llvm::DIType *T);
 std::vector<unsigned> nullComparisonsOf(Context &X, llvm::Function &F);
 
-// reads.cc: whether F reads what its argument points to before it writes it. Before F and what it calls are instrumented.
-bool readsFirst(llvm::Function &F, unsigned Argument, unsigned Depth = 0);
+// reads.cc: how F uses what its argument points to. Before F and what it calls are instrumented.
+MemoryUse memoryUse(llvm::Function &F, unsigned Argument, unsigned Depth = 0);
 
 } // namespace pen

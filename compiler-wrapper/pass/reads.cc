@@ -1,5 +1,5 @@
-// Whether a function reads what a pointer parameter points to before it writes it. If not, the memory is a result, and a search that
-// varied what is in it would vary nothing.
+// How a function uses what a pointer parameter points to. If it does not read it before it writes it, the memory is a result, and a
+// search that varied what is in it would vary nothing. If it uses the pointer without an index, there is one object.
 #include "pen.h"
 
 #include "llvm/IR/Constants.h"
@@ -22,7 +22,7 @@ struct Access {
 
 struct Accesses {
   std::vector<Access> Reads, Writes;
-  bool Escapes = false;
+  bool Escapes = false, Indexes = false;
 };
 
 void collect(Function &F, Value *Pointer, int64_t Offset, Accesses &All, SmallPtrSetImpl<Value *> &Seen, unsigned Depth);
@@ -31,12 +31,15 @@ void collectCall(CallBase &Call, const Use &U, int64_t Offset, Accesses &All, un
   unsigned Number = Call.isArgOperand(&U) ? Call.getArgOperandNo(&U) : ~0u;
   if (auto *Copy = dyn_cast<MemTransferInst>(&Call)) {
     (Number == 1 ? All.Reads : All.Writes).push_back({Copy, Everywhere});
+    All.Indexes = true;
     return;
   }
   if (isa<IntrinsicInst>(&Call) && !isa<MemSetInst>(&Call)) return;
   Function *Callee = Call.getCalledFunction();
   bool IsKnown = Callee && isInstrumented(*Callee) && Number < Callee->arg_size() && !Callee->isVarArg();
-  if (IsKnown && Depth < MaxDepth && readsFirst(*Callee, Number, Depth + 1)) All.Reads.push_back({&Call, Offset});
+  MemoryUse Inner = IsKnown && Depth < MaxDepth ? memoryUse(*Callee, Number, Depth + 1) : MemoryUse{false, true};
+  if (Inner.Reads) All.Reads.push_back({&Call, Offset});
+  All.Indexes |= Inner.Indexes;
   All.Writes.push_back({&Call, Everywhere});
 }
 
@@ -52,6 +55,8 @@ void collect(Function &F, Value *Pointer, int64_t Offset, Accesses &All, SmallPt
       else All.Escapes = true;
     } else if (auto *Gep = dyn_cast<GetElementPtrInst>(I)) {
       APInt More(64, 0);
+      auto *First = dyn_cast<ConstantInt>(Gep->idx_begin()->get());
+      All.Indexes |= !First || !First->isZero();
       bool IsConstant = Offset != Everywhere && Gep->accumulateConstantOffset(F.getParent()->getDataLayout(), More);
       collect(F, Gep, IsConstant ? Offset + More.getSExtValue() : Everywhere, All, Seen, Depth);
     } else if (isa<PHINode>(I) || isa<SelectInst>(I) || isa<CastInst>(I)) {
@@ -64,19 +69,20 @@ void collect(Function &F, Value *Pointer, int64_t Offset, Accesses &All, SmallPt
 
 } // namespace
 
-bool readsFirst(Function &F, unsigned Number, unsigned Depth) {
+MemoryUse memoryUse(Function &F, unsigned Number, unsigned Depth) {
   Accesses All;
   SmallPtrSet<Value *, 16> Seen;
   collect(F, F.getArg(Number), 0, All, Seen, Depth);
-  if (All.Escapes) return true;
-  if (All.Reads.empty()) return false;
+  MemoryUse Use{All.Escapes, All.Escapes || All.Indexes};
+  if (Use.Reads || All.Reads.empty()) return Use;
   DominatorTree Tree(F);
-  return any_of(All.Reads, [&](const Access &Read) {
+  Use.Reads = any_of(All.Reads, [&](const Access &Read) {
     return none_of(All.Writes, [&](const Access &Write) {
       bool Covers = Write.Offset == Read.Offset || (Write.Offset == Everywhere && isa<CallBase>(Write.At));
       return Covers && Write.At != Read.At && Tree.dominates(Write.At, Read.At);
     });
   });
+  return Use;
 }
 
 } // namespace pen

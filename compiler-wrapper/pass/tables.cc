@@ -137,7 +137,9 @@ static Constant *parametersOf(Context &X, const Signature &S) {
              FIELD(pen_param, cell, P.Cell),
              FIELD(pen_param, frame, P.Frame),
              FIELD(pen_param, nullable, P.Nullable),
-             FIELD(pen_param, reads, P.Reads));
+             FIELD(pen_param, reads, P.Reads),
+             FIELD(pen_param, indexes, P.Indexes),
+             FIELD(pen_param, promised, P.Dereferenceable));
     Items.push_back(R.Init);
   }
   return X.array(Items);
@@ -193,9 +195,12 @@ static void notePointers(Function &F, const FunctionPlan &Plan, Signature &S) {
   for (Argument &A : F.args())
     if (!A.hasStructRetAttr()) Plain.push_back(A.getArgNo());
   for (Parameter &P : S.Parameters) {
-    if (P.Pointer && At < Plain.size()) {
+    if (P.Pointer && At < Plain.size() && Plan.Memory.count(Plain[At])) {
       P.Nullable = is_contained(Plan.NullParameters, Plain[At]);
-      P.Reads = is_contained(Plan.ReadParameters, Plain[At]);
+      MemoryUse Use = Plan.Memory.at(Plain[At]);
+      P.Reads = Use.Reads;
+      P.Indexes = Use.Indexes;
+      P.Dereferenceable = F.getArg(Plain[At])->getDereferenceableBytes();
     }
     At += std::max(P.IRArguments, 1u);
   }

@@ -303,6 +303,8 @@ struct pen_param {
   uint32_t frame;    /* bytes from the start of the frame, see pen_function.call_frame */
   uint32_t nullable; /* 1: the function compares this pointer with null */
   uint32_t reads;    /* 1: of a pointer: as far as the translation unit shows, what it points to is read before it is written */
+  uint32_t indexes;  /* 1: of a pointer: there may be an array */
+  uint32_t promised; /* of a pointer: bytes that the declaration promises (a reference, `[static 10]`); else 0 */
 };
 
 struct pen_site;

@@ -225,6 +225,10 @@ pub struct Param {
     pub nullable: u32,
     /// 1: of a pointer: as far as the translation unit shows, what it points to is read before it is written.
     pub reads: u32,
+    /// 1: of a pointer: there may be an array.
+    pub indexes: u32,
+    /// Of a pointer: bytes that the declaration promises (a reference, `[static 10]`); else 0.
+    pub promised: u32,
 }
 
 /// What control can reach from a branch, or from the entry of a function, before it passes another conditional.

@@ -26,7 +26,8 @@ macro_rules! structure {
 fn structures(layout: &mut Layout) {
     structure!(layout, "pen_param", Param,
         "name" name "type" type_name "shape" shape "kind" kind "pointer" pointer "offset" offset "size" size "cell" cell
-        "frame" frame "nullable" nullable "reads" reads);
+        "frame" frame "nullable" nullable "reads" reads "indexes" indexes
+        "promised" promised);
     structure!(layout, "pen_type", Type, "name" name "target" target "members" members "size" size "count" count
         "kind" kind "number" number "flags" flags "n_members" n_members);
     structure!(layout, "pen_member", Member, "name" name "type" member_type "offset" offset "bits" bits "nullable" nullable);

@@ -34,7 +34,7 @@ fn expect_replay(dir: &Dir, finding: &Finding) {
     run.expect(run.stdout.contains(&finding.reason), &format!("`{}` again", finding.reason));
 }
 
-const THIRD: &str = "int third(const double *p, double *out) {
+const THIRD: &str = "int third(const double p[1], double *out) {
     if (*p < 1) return 2;
     if (p[2] == 42) { *out = 1; return 1; }
     return 0;

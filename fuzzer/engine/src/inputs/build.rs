@@ -9,6 +9,7 @@ use penfuzz_mutators::{
 };
 
 use super::{
+    declared::Declared,
     model::{Block, Converted, Copy, Form as Conversion, Model, Pointer, Stub, Target as Leads},
     sizes::{Origin, Rule, Size, Sizes},
     types::{Form, Number, Reader, TypeId, Types},
@@ -21,7 +22,7 @@ const MAX_DEPTH: usize = 3;
 const MAX_ELEMENTS: usize = 64;
 /// Bytes of an input, and bytes of one block in it. What is beyond is 0.
 const MAX_INPUT: usize = 3072;
-const MAX_BLOCK: usize = 1024;
+const MAX_BLOCK: usize = 512;
 /// Blocks of a function.
 const MAX_BLOCKS: usize = 64;
 /// Bytes of a string, with its end, and of memory of no type, until more are needed.
@@ -39,12 +40,20 @@ pub fn build(target: &Target, f: &Function, sizes: &Sizes) -> Result<Model, Stri
     let mut builder = Builder::new(reader.types, sizes);
     let mut parameters = Vec::new();
     let mut frame = Draft::new(0, f.frame_size(), String::new());
+    let declared = Declared::of(f);
     for ((p, shape), of) in f.parameters.iter().zip(f.shapes()).zip(shapes) {
         let why = if p.type_name == "..." { "the number of arguments is not fixed" } else { "compile with -g" };
         let unknown = || format!("parameter `{}` has type `{}` ({why})", p.name, p.type_name);
         let of = of.ok_or_else(unknown)?;
         parameters.push((of, shape.frame));
-        let way = Way { nullable: shape.nullable, is_output: !shape.reads, depth: 0, absent: Vec::new() };
+        let declared = declared.elements(&p.name).or((shape.promised > 0).then_some(0));
+        let way = Way {
+            nullable: shape.nullable,
+            is_output: !shape.reads,
+            is_single: !shape.indexes,
+            declared: declared.map(|n| (n, shape.promised)),
+            ..Way::default()
+        };
         builder
             .place(&mut frame, of, shape.frame, &p.name, &way)
             .map_err(|why| format!("parameter `{}` has type `{}` ({why})", p.name, p.type_name))?;
@@ -60,6 +69,10 @@ pub fn build(target: &Target, f: &Function, sizes: &Sizes) -> Result<Model, Stri
 struct Way {
     nullable: bool,
     is_output: bool,
+    /// The pointer is used without an index.
+    is_single: bool,
+    /// Elements that the declaration says, or 0, and bytes that it promises.
+    declared: Option<(usize, usize)>,
     depth: usize,
     absent: Vec<Slot>,
 }
@@ -185,7 +198,7 @@ impl<'a> Builder<'a> {
                 bytes = bytes.max(end);
                 continue;
             }
-            let way = Way { nullable: m.nullable, is_output: false, ..way.clone() };
+            let way = Way { nullable: m.nullable, depth: way.depth, absent: way.absent.clone(), ..Way::default() };
             self.place(draft, m.of, at + m.offset / 8, &join(path, &m.name), &way)?;
         }
         Ok(())
@@ -339,14 +352,14 @@ impl<'a> Builder<'a> {
         let stride = self.types[element].size.max(1);
         let is_char = self.types[element].has(type_flag::CHAR);
         let size = self.sizes.get(&any_index(&p.path)).cloned().unwrap_or_else(|| {
-            let capacity = if is_char && !p.way.is_output {
-                STRING
-            } else if is_void {
-                BYTES
-            } else {
-                1
+            let (capacity, origin) = match p.way.declared {
+                Some((0, bytes)) => ((bytes / stride).max(1), Origin::Declared),
+                Some((n, _)) => (n, Origin::Declared),
+                None if p.is_reference => (1, Origin::Declared),
+                None if is_char && !p.way.is_single => (if p.way.is_output { 1 } else { STRING }, Origin::Assumed),
+                None if is_void => (BYTES, Origin::Assumed),
+                None => (1, if p.way.is_single { Origin::Single } else { Origin::Assumed }),
             };
-            let origin = if p.is_reference { Origin::Declared } else { Origin::Assumed };
             Size { capacity, length: Rule::Full, origin, is_output: p.way.is_output }
         });
         let mut draft = Draft::new(element, stride, p.path.clone());
@@ -357,9 +370,9 @@ impl<'a> Builder<'a> {
         b.origin = size.origin;
         b.is_output = size.is_output;
         b.is_const = p.is_const;
-        b.is_string = is_char && !size.is_output && size.capacity > 1;
+        b.is_string = is_char && !size.is_output && size.capacity > 1 && !size.origin.is_sure();
         draft.first_slot = self.slots.len();
-        let way = Way { depth: p.way.depth + 1, ..p.way.clone() };
+        let way = Way { depth: p.way.depth + 1, declared: None, is_single: false, is_output: false, ..p.way.clone() };
         let begun = self.size;
         for i in 0..draft.block.capacity {
             let (slots, before) = (self.slots.len(), self.size);

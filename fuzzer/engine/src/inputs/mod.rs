@@ -10,12 +10,14 @@
 //! | `types` | the types of parameters, read from the function table |
 //! | `model` | blocks, and what lies where in them |
 //! | `build` | from a signature to its model |
+//! | `declared` | the sizes in the text of a declaration |
 //! | `image` | writes a block from an input |
 //! | `sizes` | how many elements a block has, and how that is known |
 //! | `probe` | finds sizes out by calls |
 //! | `fit` | finds the integer that a size follows |
 
 mod build;
+mod declared;
 mod fit;
 mod image;
 mod model;

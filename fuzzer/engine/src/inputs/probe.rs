@@ -50,10 +50,6 @@ const MOST_INTEGERS: usize = 6;
 /// Inputs for each value, and calls for each of them.
 const INPUTS: usize = 6;
 const TRIALS: usize = 300;
-/// The value of an integer up to which there is room, in a rule with one integer and in one with two.
-const ROOM: [i64; 2] = [16, 8];
-/// Bytes in an input of a block whose length follows an integer.
-const VARYING: usize = 1024;
 
 /// Can the function get structures, arrays or strings?
 #[must_use]
@@ -154,14 +150,18 @@ impl Probing {
     fn find_lengths(&mut self) {
         let found = self.with(|evaluator| {
             let blocks = evaluator.model().map_or(&[][..], |m| &m.blocks[..]);
-            let arrays: Vec<usize> =
-                (1..blocks.len()).filter(|i| blocks[*i].capacity > 1 && !blocks[*i].is_string).collect();
+            let arrays: Vec<usize> = (1..blocks.len()).filter(|i| has_length(&blocks[*i])).collect();
             arrays.into_iter().filter_map(|block| length_of(evaluator, block)).collect::<Vec<_>>()
         });
         for (path, size) in found.unwrap_or_default() {
             self.sizes.insert(path, size);
         }
     }
+}
+
+/// May the length of a block follow an integer?
+const fn has_length(block: &Block) -> bool {
+    block.capacity > 1 && !block.is_string && !block.origin.is_sure()
 }
 
 fn size_of(block: &Block) -> Size {
@@ -289,13 +289,8 @@ fn length_of(evaluator: &mut Evaluator, block: usize) -> Option<(String, Size)> 
     let most = samples.iter().map(|s| s.elements).max().unwrap_or(0);
     let path = any_index(&of.path);
     if let Some(rule) = fit(&names, &samples) {
-        let room = (VARYING / of.stride).max(1);
-        let capacity = match &rule {
-            Rule::Linear(_, times, plus) => times * ROOM[0] + plus,
-            Rule::Product(_, _, plus) => ROOM[1] * ROOM[1] + plus,
-            Rule::Full => of.capacity as i64,
-        };
-        let capacity = usize::try_from(capacity).unwrap_or(1).min(room).max(most);
+        // Memory costs nothing; an input has the first elements only.
+        let capacity = (LARGEST / of.stride).max(most);
         return Some((path, Size { capacity, length: rule, origin: Origin::Probed, ..size_of(of) }));
     }
     let is_constant = samples.iter().all(|s| s.elements == most) && most > 0;

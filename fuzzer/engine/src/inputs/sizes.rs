@@ -13,6 +13,8 @@ pub enum Origin {
     Assumed,
     /// The function was called, and touched so many.
     Probed,
+    /// The function uses the pointer without an index: there is one object.
+    Single,
     /// The declaration says it (`double a[static 10]`, a reference).
     Declared,
     /// The user said it.
@@ -23,7 +25,7 @@ impl Origin {
     /// Is an access outside an error of the function?
     #[must_use]
     pub const fn is_sure(self) -> bool {
-        matches!(self, Self::Declared | Self::Given)
+        matches!(self, Self::Single | Self::Declared | Self::Given)
     }
 }
 
@@ -32,6 +34,7 @@ impl fmt::Display for Origin {
         f.write_str(match self {
             Self::Assumed => "assumed",
             Self::Probed => "found by calls",
+            Self::Single => "used without an index",
             Self::Declared => "declared",
             Self::Given => "given",
         })

@@ -68,6 +68,10 @@ pub(crate) struct Shape {
     pub nullable: bool,
     /// The function reads what it points to before it writes it, as far as is known.
     pub reads: bool,
+    /// There may be an array, as far as is known.
+    pub indexes: bool,
+    /// Bytes that the declaration promises; 0 if it promises none.
+    pub promised: usize,
 }
 
 /// A thunk of the function table: arguments at the first pointer, results go to the second.
@@ -203,6 +207,8 @@ impl Function {
             frame: p.frame as usize,
             nullable: p.nullable != 0,
             reads: p.reads != 0,
+            indexes: p.indexes != 0,
+            promised: p.promised as usize,
         };
         all.iter().map(shape).collect()
     }
