@@ -19,6 +19,7 @@
 // One translation unit, because most of the compile time is spent on LLVM's headers.
 #include "agreement.cc"
 #include "boundary.cc"
+#include "bytes.cc"
 #include "cases.cc"
 #include "composed.cc"
 #include "condition.cc"

@@ -153,12 +153,18 @@ bool straighten(llvm::Function &F);
 // Whether V merges truth values of which each has decided a branch before.
 bool isDecided(llvm::Value *V);
 
-// condition.cc: emits code for the distances of the i1 value `Condition` to true and to false.
-llvm::Value *emitPair(Context &X, llvm::IRBuilder<> &B, llvm::Value *Condition);
+// condition.cc: emits code for the distances of the i1 value `Condition` to true and to false. `Action` is the first action byte
+// of its site, null if there is none.
+llvm::Value *emitPair(Context &X, llvm::IRBuilder<> &B, llvm::Value *Condition, llvm::Constant *Action);
 ComparedOperands operandsOfSite(const Site &S);
 // The same for an integer: its distances to being nonzero and to being 0.
 llvm::Value *emitTruthPair(Context &X, llvm::IRBuilder<> &B, llvm::Value *V);
 bool isTruthValue(llvm::Value *V); // it can only be 0 or 1
+
+// bytes.cc: whether a call compares strings or memory; and code directly behind such a call for the distances of its result to
+// being nonzero and to being 0, which runs if the site with this action byte is armed.
+bool comparesBytes(const llvm::CallInst &Call);
+llvm::Value *emitBytesPair(Context &X, llvm::CallInst &Call, llvm::Constant *Action);
 
 // boundary.cc: the sides of a comparison that some input can reach, as bits like pen_site.possible.
 uint32_t possibleSides(Context &X, const ComparedOperands &S);

@@ -221,6 +221,14 @@ enum pen_opaque_flag {
                             sites of their own */
 };
 
+/* How a function such as strcmp compares its operands, and what it has found. */
+enum pen_bytes_flag {
+  PEN_BYTES_ENDED = 1,    /* the operands are strings: they end at a 0 byte */
+  PEN_BYTES_FOLDED = 2,   /* upper and lower case letters are equal */
+  PEN_BYTES_CONSTANT = 4, /* the second operand is a constant: only the first one can become longer or shorter */
+  PEN_BYTES_DIFFER = 8    /* the result is not 0 */
+};
+
 /* The distances of a condition to being true and to being false. Exactly one of them is 0. */
 struct pen_pair {
   uint64_t to_true, to_false;
