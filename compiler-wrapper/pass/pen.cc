@@ -34,6 +34,7 @@
 #include "straighten.cc"
 #include "tables.cc"
 #include "thrown.cc"
+#include "tokens.cc"
 
 using namespace llvm;
 
@@ -80,6 +81,8 @@ public:
       keepNoReturnCallsApart(*F);
       makeShadow(X, *F);
     }
+    TextParameters Passed = textParametersOf(Plans);
+    for (FunctionPlan &Plan : Plans) Plan.Tokens = tokensOf(*Plan.F, Passed);
     for (FunctionPlan &Plan : Plans) {
       std::vector<ComparedOperands> Compared;
       for (const Site &S : Plan.Sites) Compared.push_back(S.isOperation() ? operandsOfOperation(S) : operandsOfSite(S));

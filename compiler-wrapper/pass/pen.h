@@ -77,6 +77,7 @@ struct FunctionPlan {
   llvm::SmallVector<std::string, 4> ParameterNames;
   std::vector<uint64_t> Floats;
   std::vector<int64_t> Integers;
+  std::vector<std::string> Tokens; // tokens.cc
   unsigned ActionBytes = 0;
 };
 
@@ -165,6 +166,12 @@ bool isTruthValue(llvm::Value *V); // it can only be 0 or 1
 // being nonzero and to being 0, which runs if the site with this action byte is armed.
 bool comparesBytes(const llvm::CallInst &Call);
 llvm::Value *emitBytesPair(Context &X, llvm::CallInst &Call, llvm::Constant *Action);
+
+// tokens.cc: the parameters of functions that are compared with strings, by these functions or by those that they call; and the
+// constant strings and characters that F compares with, each once. Both after locals are in registers.
+using TextParameters = llvm::SmallPtrSet<const llvm::Argument *, 16>;
+TextParameters textParametersOf(llvm::ArrayRef<FunctionPlan> Plans);
+std::vector<std::string> tokensOf(const llvm::Function &F, const TextParameters &Passed);
 
 // boundary.cc: the sides of a comparison that some input can reach, as bits like pen_site.possible.
 uint32_t possibleSides(Context &X, const ComparedOperands &S);

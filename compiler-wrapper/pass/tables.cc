@@ -183,6 +183,17 @@ static auto siteRecord(Context &X, const FunctionPlan &Plan, unsigned I, const C
                 FIELD(pen_site, unused, 0));
 }
 
+static Constant *tokensOf(Context &X, ArrayRef<std::string> Tokens) {
+  std::vector<Constant *> Items;
+  for (const std::string &Token : Tokens)
+    Items.push_back(Record(X.C,
+                           FIELD(pen_token, bytes, X.text(Token)),
+                           FIELD(pen_token, length, Token.size()),
+                           FIELD(pen_token, unused, 0))
+                        .Init);
+  return X.array(Items);
+}
+
 static auto functionRecord(Context &X, const FunctionPlan &Plan, Constant *Sites, StructType *FT) {
   Function &F = *Plan.F;
   DISubprogram *SP = F.getSubprogram();
@@ -201,18 +212,21 @@ static auto functionRecord(Context &X, const FunctionPlan &Plan, Constant *Sites
                 FIELD(pen_function, entry, edgesOf(X, {Plan.Entry}, FT)),
                 FIELD(pen_function, floats, numbersOf(X, Plan.Floats)),
                 FIELD(pen_function, integers, numbersOf(X, Plan.Integers)),
+                FIELD(pen_function, tokens, tokensOf(X, Plan.Tokens)),
                 FIELD(pen_function, result_type, X.text(S.ResultType)),
                 FIELD(pen_function, references, makeReferences(X, Plan.Uses, FT)),
                 FIELD(pen_function, n_params, S.Parameters.size()),
                 FIELD(pen_function, n_sites, Plan.Sites.size()),
                 FIELD(pen_function, n_floats, Plan.Floats.size()),
                 FIELD(pen_function, n_integers, Plan.Integers.size()),
+                FIELD(pen_function, n_tokens, Plan.Tokens.size()),
                 FIELD(pen_function, result_kind, S.ResultKind),
                 FIELD(pen_function, input_size, S.InputSize),
                 FIELD(pen_function, line, SP ? SP->getLine() : 0),
                 FIELD(pen_function, is_static, F.hasLocalLinkage()),
                 FIELD(pen_function, output_size, S.OutputSize),
-                FIELD(pen_function, is_constructor, isConstructor(F)));
+                FIELD(pen_function, is_constructor, isConstructor(F)),
+                FIELD(pen_function, unused, 0));
 }
 
 using FunctionRecord =

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define PEN_ABI_VERSION 6u
+#define PEN_ABI_VERSION 7u
 
 /* The bits of an action byte. There is one byte per branch: the fuzzer writes it, the hook obeys it.
  *
@@ -363,6 +363,13 @@ struct pen_traced {
   uint32_t unused;
 };
 
+/* Bytes that the program compares with, without the 0 byte behind a string. */
+struct pen_token {
+  const uint8_t *bytes;
+  uint32_t length;
+  uint32_t unused;
+};
+
 /* One per defined function, in section "pen_functions". */
 struct pen_function {
   const char *name;   /* as in the source */
@@ -380,18 +387,21 @@ struct pen_function {
   const struct pen_edges *entry; /* one: what follows the function's entry */
   const uint64_t *floats;        /* floating-point constants in the body, as bits of doubles, each once */
   const int64_t *integers;       /* integer constants in comparisons, switches and arithmetic, sign-extended, each once */
+  const struct pen_token *tokens; /* constant strings and characters that the body compares with, each once */
   const char *result_type;       /* as C writes it */
   const struct pen_references *references; /* one */
   uint32_t n_params;
   uint32_t n_sites;
   uint32_t n_floats;
   uint32_t n_integers;
+  uint32_t n_tokens;
   uint32_t result_kind; /* enum pen_kind; PEN_UNSUPPORTED if the result is not a scalar */
   uint32_t input_size;  /* bytes */
   uint32_t line;
   uint32_t is_static;   /* 1: not visible to other translation units */
   uint32_t output_size; /* bytes, a multiple of PEN_CELL_BYTES */
   uint32_t is_constructor; /* 1: runs when the file is loaded */
+  uint32_t unused;
 };
 
 /* The mutable state, one per target file. */

@@ -10,15 +10,17 @@ pub mod predicate;
 mod switch;
 #[cfg(test)]
 mod tests;
+mod token;
 mod variable;
 
 use std::ffi::{c_char, c_void};
 
 pub use switch::{Case, Near, Switch};
+pub use token::Token;
 pub use variable::{References, Variable, variable_flag};
 
 /// The version of the ABI that this module describes.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// The symbol that a target file exports for the fuzzer. It names the [`Tables`].
 pub const TABLES_SYMBOL: &std::ffi::CStr = c"__pen_tables";
@@ -316,6 +318,8 @@ pub struct Function {
     pub floats: *const u64,
     /// Integer constants in comparisons, switches and arithmetic, sign-extended, each once.
     pub integers: *const i64,
+    /// Constant strings and characters that the body compares with, each once.
+    pub tokens: *const Token,
     /// Result type as C writes it.
     pub result_type: *const c_char,
     /// One entry: what its body refers to.
@@ -328,6 +332,8 @@ pub struct Function {
     pub n_floats: u32,
     /// Length of `integers`.
     pub n_integers: u32,
+    /// Length of `tokens`.
+    pub n_tokens: u32,
     /// One of [`kind`]; [`kind::UNSUPPORTED`] if the result is not a scalar.
     pub result_kind: u32,
     /// Bytes of all parameters.
@@ -340,6 +346,8 @@ pub struct Function {
     pub output_size: u32,
     /// 1: runs when the file is loaded.
     pub is_constructor: u32,
+    /// Padding.
+    pub unused: u32,
 }
 
 /// The mutable state, one per target file.
