@@ -2,7 +2,8 @@
 // "equal" is computed from the operands (runtime/bytes.c).
 //
 // It is computed directly behind the call, if the site is armed, and not at the site. There the operands are those that the
-// call has just read, whatever happens before the site: the program may write to them, or free them.
+// call has just read, whatever happens before the site: the program may write to them, or free them. So is the distance of the
+// result of a function that does nothing but compare strings (shadow.cc).
 #include "pen.h"
 
 #include "llvm/Analysis/ValueTracking.h"
@@ -91,20 +92,24 @@ bool comparesBytes(const CallInst &Call) {
   return F && byteFunctionOf(*F);
 }
 
-Value *emitBytesPair(Context &X, CallInst &Call, Constant *Action) {
+Value *bytesPairOf(Context &X, IRBuilder<> &B, CallInst &Call) {
   const ByteFunction &Compares = *byteFunctionOf(*Call.getCalledFunction());
   Value *L = Call.getArgOperand(0), *R = Call.getArgOperand(1);
   if (isConstantOperand(L) && !isConstantOperand(R)) std::swap(L, R);
-  BasicBlock *Head = Call.getParent();
-  Instruction *Behind = Call.getNextNode();
-  IRBuilder<> B(whenArmed(X, Behind, Action));
-  B.SetCurrentDebugLocation(Call.getDebugLoc());
   auto U64 = [&](uint64_t V) { return ConstantInt::get(X.I64, V); };
   Value *Differ = B.CreateICmpNE(&Call, ConstantInt::get(Call.getType(), 0));
   unsigned How = Compares.How | (isConstantOperand(R) ? unsigned(PEN_BYTES_CONSTANT) : 0);
   Value *Flags = B.CreateSelect(Differ, X.u32(How | PEN_BYTES_DIFFER), X.u32(How));
   Value *Length = Compares.HasLength ? Call.getArgOperand(2) : U64(UINT64_MAX);
-  Value *Pair = X.pairOf(B, runtimeFunction(X), {L, R, Length, U64(readableBytes(X, R)), Flags});
+  return X.pairOf(B, runtimeFunction(X), {L, R, Length, U64(readableBytes(X, R)), Flags});
+}
+
+Value *pairBehind(Context &X, CallInst &Call, Constant *Action, function_ref<Value *(IRBuilder<> &)> PairAt) {
+  BasicBlock *Head = Call.getParent();
+  Instruction *Behind = Call.getNextNode();
+  IRBuilder<> B(whenArmed(X, Behind, Action));
+  B.SetCurrentDebugLocation(Call.getDebugLoc());
+  Value *Pair = PairAt(B);
   IRBuilder<> AtJoin(&Behind->getParent()->front());
   PHINode *Known = AtJoin.CreatePHI(X.Pair, 2);
   Known->addIncoming(Pair, B.GetInsertBlock());

@@ -105,16 +105,20 @@ private:
     if (Leaves >= MaxLeaves) return nullptr;
     if (Value *Inner = expected(Call); Inner && Inner->getType()->isIntegerTy(1)) return pairOf(Inner, Depth);
     if (Call->getIntrinsicID() == Intrinsic::is_fpclass) return traceFloatClass(Call->getArgOperand(0), Call->getArgOperand(1));
-    if (Action && comparesBytes(*Call)) {
+    if (comparesBytes(*Call)) {
       Leaves++;
-      return emitBytesPair(X, *Call, Action);
+      // A shadow writes to no memory, so the operands do not change before its end.
+      if (!Action) return bytesPairOf(X, B, *Call);
+      return pairBehind(X, *Call, Action, [&](IRBuilder<> &Behind) { return bytesPairOf(X, Behind, *Call); });
     }
     Function *Callee = Call->getCalledFunction(); // null if the types differ
     auto Found = X.Shadows.find(Callee);
-    if (Found == X.Shadows.end()) return nullptr;
+    if (Found == X.Shadows.end() || (Found->second.ReadsMemory && !Action)) return nullptr;
     Leaves++;
     SmallVector<Value *, 4> Args(Call->args());
-    return X.pairOf(B, Found->second.Copy, Args);
+    Function *Copy = Found->second.Copy;
+    if (!Found->second.ReadsMemory) return X.pairOf(B, Copy, Args);
+    return pairBehind(X, *Call, Action, [&](IRBuilder<> &Behind) { return X.pairOf(Behind, Copy, Args); });
   }
 
   Value *traceFloatClass(Value *V, Value *Classes) {

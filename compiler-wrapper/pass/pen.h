@@ -112,10 +112,11 @@ public:
   // The call that left this pair if it compares once, else null. Its arguments are the result, the predicate and the operands.
   llvm::CallInst *comparisonCallOf(llvm::Value *Pair);
 
-  // The shadow of a function without side effects (shadow.cc), and whether the function returns nothing but 0 and 1.
+  // The shadow of a function without side effects (shadow.cc), whether the function returns nothing but 0 and 1, and whether it
+  // reads memory.
   struct Shadow {
     llvm::Function *Copy;
-    bool IsTruth;
+    bool IsTruth, ReadsMemory;
   };
   std::map<const llvm::Function *, Shadow> Shadows;
 
@@ -162,10 +163,13 @@ ComparedOperands operandsOfSite(const Site &S);
 llvm::Value *emitTruthPair(Context &X, llvm::IRBuilder<> &B, llvm::Value *V);
 bool isTruthValue(llvm::Value *V); // it can only be 0 or 1
 
-// bytes.cc: whether a call compares strings or memory; and code directly behind such a call for the distances of its result to
-// being nonzero and to being 0, which runs if the site with this action byte is armed.
+// bytes.cc: whether a call compares strings or memory; and the distances of its result to being nonzero and to being 0, at a place
+// where the operands are as the call has read them.
 bool comparesBytes(const llvm::CallInst &Call);
-llvm::Value *emitBytesPair(Context &X, llvm::CallInst &Call, llvm::Constant *Action);
+llvm::Value *bytesPairOf(Context &X, llvm::IRBuilder<> &B, llvm::CallInst &Call);
+// A pair that is computed directly behind a call if the site with this action byte is armed; there `PairAt` emits it.
+llvm::Value *pairBehind(Context &X, llvm::CallInst &Call, llvm::Constant *Action,
+                        llvm::function_ref<llvm::Value *(llvm::IRBuilder<> &)> PairAt);
 
 // tokens.cc: the parameters of functions that are compared with strings, by these functions or by those that they call; and the
 // constant strings and characters that F compares with, each once. Both after locals are in registers.

@@ -37,9 +37,22 @@ static uint64_t positions_of(const uint8_t *p, uint64_t at, uint64_t n, uint64_t
   return end;
 }
 
+/* The bounds of what the linker has placed in the file with contents: code, constants, initialized variables. */
+extern WEAK_HIDDEN const uint8_t __ehdr_start[], _edata[];
+
+static int has_contents_in_file(const uint8_t *p) {
+  return (uintptr_t)p >= (uintptr_t)__ehdr_start && (uintptr_t)p < (uintptr_t)_edata;
+}
+
 /* The distance of operands that differ. */
 static uint64_t bytes_gap(const uint8_t *a, const uint8_t *b, uint64_t n, uint64_t known, uint32_t how) {
   if (!a || !b) return NULL_DISTANCE;
+  /* The constant may have come here through a variable or a parameter. */
+  int is_a_constant = has_contents_in_file(a), is_b_constant = has_contents_in_file(b);
+  if (!(how & PEN_BYTES_CONSTANT) && is_a_constant != is_b_constant) {
+    const uint8_t *variable = is_a_constant ? b : a, *constant = is_a_constant ? a : b;
+    return bytes_gap(variable, constant, n, 0, how | PEN_BYTES_CONSTANT);
+  }
   uint64_t at = first_difference(a, b, n, how), d = 0;
   uint64_t in_a = positions_of(a, at, n, 0, how), in_b = positions_of(b, at, n, known, how), both = smaller(in_a, in_b);
   uint64_t wanted = n; /* memory */

@@ -148,7 +148,13 @@ fn sources() -> Vec<Source> {
         source(
             "bytes.c",
             "semantics/bytes.c",
-            &[("freed", ADDRESS), ("order", RESULT), ("last_of_several", RESULT), ("g_strcmp0", RESULT)],
+            &[
+                ("freed", ADDRESS),
+                ("order", RESULT),
+                ("last_of_several", RESULT),
+                ("wrapped", RESULT),
+                ("g_strcmp0", RESULT),
+            ],
         ),
         source("sides.c", "semantics/sides.c", &[("pointer", ADDRESS), ("wide_float", FORMAT)]),
         source("written.c", "fixtures/written.c", &[("whole", "converts to int what does not fit")]),
