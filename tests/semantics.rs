@@ -3,6 +3,8 @@
 //! Every program here is built twice, by pen-cc and by the same clang without it, and the results are compared bit for
 //! bit: with nothing armed, and with every branch recorded, wanted and tracked in both metrics.
 
+#[path = "semantics/bytes.rs"]
+mod bytes;
 #[path = "semantics/conditions.rs"]
 mod conditions;
 #[path = "semantics/environment.rs"]

@@ -83,6 +83,9 @@ bool isSameOrExtended(Value *Argument, Value *V) {
 uint32_t possibleSides(Context &X, const ComparedOperands &S) {
   if (!S.Left || S.Left == S.Right) return 0;
   Type *T = S.Left->getType();
+  // Which number strcmp returns for operands that differ is up to the C library.
+  for (Value *V : {S.Left, S.Right})
+    if (auto *Call = dyn_cast<CallInst>(V); Call && comparesBytes(*Call)) return sidesOfIntegers(X, S) & Equal;
   if (T->isIntegerTy())
     return T->getIntegerBitWidth() > 64 || (isTruth(X, S.Left) && isTruth(X, S.Right)) ? 0 : sidesOfIntegers(X, S);
   bool IsFloat = T->isFloatTy() || T->isDoubleTy() || T->isX86_FP80Ty();

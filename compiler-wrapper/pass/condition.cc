@@ -36,7 +36,7 @@ Value *expected(Value *V) {
 
 class ConditionTracer {
 public:
-  ConditionTracer(Context &X, IRBuilder<> &B) : X(X), B(B) {}
+  ConditionTracer(Context &X, IRBuilder<> &B, Constant *Action = nullptr) : X(X), B(B), Action(Action) {}
 
   Value *pairOf(Value *V, unsigned Depth = 0) {
     if (auto *Known = dyn_cast<ConstantInt>(V)) return opaqueTruth(Known);
@@ -60,6 +60,7 @@ private:
   static constexpr unsigned MaxDepth = 12, MaxLeaves = 16;
   Context &X;
   IRBuilder<> &B;
+  Constant *Action; // of the site; null if the condition is no site's
   unsigned Leaves = 0;
 
   // A truth value that is a constant on the way that control took. The comparisons that chose the way are sites of their own.
@@ -99,17 +100,25 @@ private:
     return nullptr;
   }
 
-  // isnan and other tests of classes, and functions that have a shadow.
+  // isnan and other tests of classes, functions that have a shadow, and comparisons of strings and memory.
   Value *traceCall(CallInst *Call, unsigned Depth) {
     if (Leaves >= MaxLeaves) return nullptr;
     if (Value *Inner = expected(Call); Inner && Inner->getType()->isIntegerTy(1)) return pairOf(Inner, Depth);
     if (Call->getIntrinsicID() == Intrinsic::is_fpclass) return traceFloatClass(Call->getArgOperand(0), Call->getArgOperand(1));
+    if (comparesBytes(*Call)) {
+      Leaves++;
+      // A shadow writes to no memory, so the operands do not change before its end.
+      if (!Action) return bytesPairOf(X, B, *Call);
+      return pairBehind(X, *Call, Action, [&](IRBuilder<> &Behind) { return bytesPairOf(X, Behind, *Call); });
+    }
     Function *Callee = Call->getCalledFunction(); // null if the types differ
     auto Found = X.Shadows.find(Callee);
-    if (Found == X.Shadows.end()) return nullptr;
+    if (Found == X.Shadows.end() || (Found->second.ReadsMemory && !Action)) return nullptr;
     Leaves++;
     SmallVector<Value *, 4> Args(Call->args());
-    return X.pairOf(B, Found->second.Copy, Args);
+    Function *Copy = Found->second.Copy;
+    if (!Found->second.ReadsMemory) return X.pairOf(B, Copy, Args);
+    return pairBehind(X, *Call, Action, [&](IRBuilder<> &Behind) { return X.pairOf(Behind, Copy, Args); });
   }
 
   Value *traceFloatClass(Value *V, Value *Classes) {
@@ -198,8 +207,14 @@ private:
     return isTruthValue(V);
   }
 
+  static bool isCallThatComparesBytes(Value *V) {
+    auto *Call = dyn_cast<CallInst>(V);
+    return Call && comparesBytes(*Call);
+  }
+
   Value *traceIntegerComparison(ICmpInst *Cmp, unsigned Depth) {
     Value *L = Cmp->getOperand(0), *R = Cmp->getOperand(1);
+    if (Cmp->isEquality() && isa<ConstantInt>(L) && isCallThatComparesBytes(R)) std::swap(L, R); // `0 == strcmp(a, b)`
     auto *K = dyn_cast<ConstantInt>(R);
     if (Cmp->isEquality() && K) {
       bool Equal = Cmp->getPredicate() == CmpInst::ICMP_EQ;
@@ -403,7 +418,9 @@ ComparedOperands operandsOfCondition(Value *V) {
 
 } // namespace
 
-Value *emitPair(Context &X, IRBuilder<> &B, Value *Condition) { return ConditionTracer(X, B).pairOf(Condition); }
+Value *emitPair(Context &X, IRBuilder<> &B, Value *Condition, Constant *Action) {
+  return ConditionTracer(X, B, Action).pairOf(Condition);
+}
 Value *emitTruthPair(Context &X, IRBuilder<> &B, Value *V) { return ConditionTracer(X, B).truthPairOf(V); }
 bool isTruthValue(Value *V) { return ConditionTracer::isTruthValue(V); }
 

@@ -134,7 +134,7 @@ static void hookTwoWay(Context &X, const Site &S, Site &Comparison, Instruction 
   Instruction *Busy = whenOutcomeHasActions(X, B, Action, Taken);
   B.SetInsertPoint(Busy);
   B.SetCurrentDebugLocation(At->getDebugLoc());
-  Value *Pair = emitPair(X, B, Condition);
+  Value *Pair = emitPair(X, B, Condition, Action);
   if (CallInst *Call = X.comparisonCallOf(Pair)) {
     bool AsWritten = !Comparison.Possible || comparesAsWritten(Call, Compared);
     SmallVector<Value *, 3> Args(drop_begin(Call->args()));

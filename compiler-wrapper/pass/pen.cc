@@ -19,6 +19,7 @@
 // One translation unit, because most of the compile time is spent on LLVM's headers.
 #include "agreement.cc"
 #include "boundary.cc"
+#include "bytes.cc"
 #include "cases.cc"
 #include "composed.cc"
 #include "condition.cc"
@@ -35,6 +36,7 @@
 #include "straighten.cc"
 #include "tables.cc"
 #include "thrown.cc"
+#include "tokens.cc"
 #include "types.cc"
 
 using namespace llvm;
@@ -83,6 +85,8 @@ public:
       keepNoReturnCallsApart(*F);
       makeShadow(X, *F);
     }
+    TextParameters Passed = textParametersOf(Plans);
+    for (FunctionPlan &Plan : Plans) Plan.Tokens = tokensOf(*Plan.F, Passed);
     for (FunctionPlan &Plan : Plans)
       for (Argument &A : Plan.F->args())
         if (A.getType()->isPointerTy()) Plan.Memory[A.getArgNo()] = memoryUse(*Plan.F, A.getArgNo());

@@ -85,6 +85,7 @@ struct FunctionPlan {
   std::vector<int64_t> Integers;
   std::vector<unsigned> NullParameters; // numbers of arguments of the IR that are compared with null
   std::map<unsigned, MemoryUse> Memory; // by the numbers of arguments of the IR
+  std::vector<std::string> Tokens; // tokens.cc
   unsigned ActionBytes = 0;
 };
 
@@ -119,10 +120,11 @@ public:
   // The call that left this pair if it compares once, else null. Its arguments are the result, the predicate and the operands.
   llvm::CallInst *comparisonCallOf(llvm::Value *Pair);
 
-  // The shadow of a function without side effects (shadow.cc), and whether the function returns nothing but 0 and 1.
+  // The shadow of a function without side effects (shadow.cc), whether the function returns nothing but 0 and 1, and whether it
+  // reads memory.
   struct Shadow {
     llvm::Function *Copy;
-    bool IsTruth;
+    bool IsTruth, ReadsMemory;
   };
   std::map<const llvm::Function *, Shadow> Shadows;
 
@@ -166,12 +168,27 @@ bool straighten(llvm::Function &F);
 // Whether V merges truth values of which each has decided a branch before.
 bool isDecided(llvm::Value *V);
 
-// condition.cc: emits code for the distances of the i1 value `Condition` to true and to false.
-llvm::Value *emitPair(Context &X, llvm::IRBuilder<> &B, llvm::Value *Condition);
+// condition.cc: emits code for the distances of the i1 value `Condition` to true and to false. `Action` is the first action byte
+// of its site, null if there is none.
+llvm::Value *emitPair(Context &X, llvm::IRBuilder<> &B, llvm::Value *Condition, llvm::Constant *Action);
 ComparedOperands operandsOfSite(const Site &S);
 // The same for an integer: its distances to being nonzero and to being 0.
 llvm::Value *emitTruthPair(Context &X, llvm::IRBuilder<> &B, llvm::Value *V);
 bool isTruthValue(llvm::Value *V); // it can only be 0 or 1
+
+// bytes.cc: whether a call compares strings or memory; and the distances of its result to being nonzero and to being 0, at a place
+// where the operands are as the call has read them.
+bool comparesBytes(const llvm::CallInst &Call);
+llvm::Value *bytesPairOf(Context &X, llvm::IRBuilder<> &B, llvm::CallInst &Call);
+// A pair that is computed directly behind a call if the site with this action byte is armed; there `PairAt` emits it.
+llvm::Value *pairBehind(Context &X, llvm::CallInst &Call, llvm::Constant *Action,
+                        llvm::function_ref<llvm::Value *(llvm::IRBuilder<> &)> PairAt);
+
+// tokens.cc: the parameters of functions that are compared with strings, by these functions or by those that they call; and the
+// constant strings and characters that F compares with, each once. Both after locals are in registers.
+using TextParameters = llvm::SmallPtrSet<const llvm::Argument *, 16>;
+TextParameters textParametersOf(llvm::ArrayRef<FunctionPlan> Plans);
+std::vector<std::string> tokensOf(const llvm::Function &F, const TextParameters &Passed);
 
 // boundary.cc: the sides of a comparison that some input can reach, as bits like pen_site.possible.
 uint32_t possibleSides(Context &X, const ComparedOperands &S);

@@ -1,7 +1,8 @@
 // Shadows: the distances of the result of a called function. At the caller's site, `if (is_close(x))` is a comparison of the
 // result with 0, whose distance is the same for every x. But a function without side effects may be evaluated again at an
 // armed site. Its shadow is a copy that computes the distances of the result instead of the result. The program's own call
-// does not change.
+// does not change. A function that compares strings (`return strcmp(s, word) == 0;`) has a shadow, too, which is evaluated directly
+// behind the call, because memory may change before the site.
 #include "pen.h"
 
 #include "llvm/Analysis/CFG.h"
@@ -17,8 +18,13 @@ using namespace llvm;
 // costs as much as a call of the function.
 static constexpr unsigned MaxInstructions = 64;
 
+static bool readsBytes(const Instruction &I) {
+  auto *Call = dyn_cast<CallInst>(&I);
+  return Call && comparesBytes(*Call);
+}
+
 static bool onlyComputes(const Instruction &I) {
-  if (I.isDebugOrPseudoInst()) return true;
+  if (I.isDebugOrPseudoInst() || readsBytes(I)) return true;
   if (isa<CallBase>(I) && !isa<IntrinsicInst>(I)) return false;
   return !I.mayHaveSideEffects() && !I.mayReadFromMemory();
 }
@@ -62,7 +68,8 @@ void makeShadow(Context &X, Function &F) {
   bool IsTruth = true;
   for (BasicBlock &BB : F)
     if (auto *Return = dyn_cast<ReturnInst>(BB.getTerminator())) IsTruth &= isTruthValue(Return->getReturnValue());
-  X.Shadows[&F] = {copyOf(X, F), IsTruth};
+  bool ReadsMemory = any_of(instructions(F), readsBytes);
+  X.Shadows[&F] = {copyOf(X, F), IsTruth, ReadsMemory};
 }
 
 void dropUnusedShadows(Context &X) {

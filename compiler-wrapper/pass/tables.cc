@@ -206,6 +206,17 @@ static void notePointers(Function &F, const FunctionPlan &Plan, Signature &S) {
   }
 }
 
+static Constant *tokensOf(Context &X, ArrayRef<std::string> Tokens) {
+  std::vector<Constant *> Items;
+  for (const std::string &Token : Tokens)
+    Items.push_back(Record(X.C,
+                           FIELD(pen_token, bytes, X.text(Token)),
+                           FIELD(pen_token, length, Token.size()),
+                           FIELD(pen_token, unused, 0))
+                        .Init);
+  return X.array(Items);
+}
+
 static auto functionRecord(Context &X, const FunctionPlan &Plan, Constant *Sites, StructType *FT) {
   Function &F = *Plan.F;
   DISubprogram *SP = F.getSubprogram();
@@ -226,6 +237,7 @@ static auto functionRecord(Context &X, const FunctionPlan &Plan, Constant *Sites
                 FIELD(pen_function, entry, edgesOf(X, {Plan.Entry}, FT)),
                 FIELD(pen_function, floats, numbersOf(X, Plan.Floats)),
                 FIELD(pen_function, integers, numbersOf(X, Plan.Integers)),
+                FIELD(pen_function, tokens, tokensOf(X, Plan.Tokens)),
                 FIELD(pen_function, result_type, X.text(S.ResultType)),
                 FIELD(pen_function, references, makeReferences(X, Plan.Uses, FT)),
                 FIELD(pen_function, result_shape, S.ResultIsAggregate ? typeRecordOf(X, S.DeclaredResult) : X.null()),
@@ -233,6 +245,7 @@ static auto functionRecord(Context &X, const FunctionPlan &Plan, Constant *Sites
                 FIELD(pen_function, n_sites, Plan.Sites.size()),
                 FIELD(pen_function, n_floats, Plan.Floats.size()),
                 FIELD(pen_function, n_integers, Plan.Integers.size()),
+                FIELD(pen_function, n_tokens, Plan.Tokens.size()),
                 FIELD(pen_function, result_kind, S.ResultKind),
                 FIELD(pen_function, input_size, S.InputSize),
                 FIELD(pen_function, line, SP ? SP->getLine() : 0),
@@ -240,7 +253,8 @@ static auto functionRecord(Context &X, const FunctionPlan &Plan, Constant *Sites
                 FIELD(pen_function, output_size, S.OutputSize),
                 FIELD(pen_function, is_constructor, isConstructor(F)),
                 FIELD(pen_function, frame_size, S.FrameSize),
-                FIELD(pen_function, result_frame, S.ResultFrame));
+                FIELD(pen_function, result_frame, S.ResultFrame),
+                FIELD(pen_function, unused, 0));
 }
 
 using FunctionRecord =

@@ -36,6 +36,10 @@ KEEPS_REGISTERS void __pen_fpclass(struct pen_pair *result, uint64_t bits, uint3
 KEEPS_REGISTERS void __pen_and(struct pen_pair *result, uint64_t at, uint64_t af, uint64_t bt, uint64_t bf);
 KEEPS_REGISTERS void __pen_or(struct pen_pair *result, uint64_t at, uint64_t af, uint64_t bt, uint64_t bf);
 KEEPS_REGISTERS void __pen_opaque(struct pen_pair *result, uint32_t truth);
+/* The distances of "the result of strcmp is not 0", and of functions like strcmp. At most `n` bytes are compared, at least the
+ * first `known` bytes of b can be read; `how` is enum pen_bytes_flag. Called directly after the call of that function. */
+KEEPS_REGISTERS void __pen_bytes(struct pen_pair *result, const uint8_t *a, const uint8_t *b, uint64_t n, uint64_t known,
+                                 uint32_t how);
 
 /* An armed two-way site, with the distance to the other outcome or with its one comparison; an armed switch. */
 KEEPS_REGISTERS void __pen_take(const uint8_t *actions, uint32_t taken, uint64_t d);

@@ -195,6 +195,8 @@ static uint64_t distance_in_metric(uint64_t d) {
 
 #include "switch.c"
 
+#include "bytes.c"
+
 #include "operation.c"
 
 /* ---- ends of an evaluation --------------------------------------------------------------------------------------- */

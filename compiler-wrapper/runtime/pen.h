@@ -226,6 +226,14 @@ enum pen_opaque_flag {
                             sites of their own */
 };
 
+/* How a function such as strcmp compares its operands, and what it has found. */
+enum pen_bytes_flag {
+  PEN_BYTES_ENDED = 1,    /* the operands are strings: they end at a 0 byte */
+  PEN_BYTES_FOLDED = 2,   /* upper and lower case letters are equal */
+  PEN_BYTES_CONSTANT = 4, /* the second operand is a constant: only the first one can become longer or shorter */
+  PEN_BYTES_DIFFER = 8    /* the result is not 0 */
+};
+
 /* The distances of a condition to being true and to being false. Exactly one of them is 0. */
 struct pen_pair {
   uint64_t to_true, to_false;
@@ -409,6 +417,13 @@ struct pen_traced {
   uint32_t unused;
 };
 
+/* Bytes that the program compares with, without the 0 byte behind a string. */
+struct pen_token {
+  const uint8_t *bytes;
+  uint32_t length;
+  uint32_t unused;
+};
+
 /* One per defined function, in section "pen_functions". */
 struct pen_function {
   const char *name;   /* as in the source */
@@ -430,6 +445,7 @@ struct pen_function {
   const struct pen_edges *entry; /* one: what follows the function's entry */
   const uint64_t *floats;        /* floating-point constants in the body, as bits of doubles, each once */
   const int64_t *integers;       /* integer constants in comparisons, switches and arithmetic, sign-extended, each once */
+  const struct pen_token *tokens; /* constant strings and characters that the body compares with, each once */
   const char *result_type;       /* as C writes it */
   const struct pen_references *references; /* one */
   const struct pen_type *result_shape;
@@ -437,6 +453,7 @@ struct pen_function {
   uint32_t n_sites;
   uint32_t n_floats;
   uint32_t n_integers;
+  uint32_t n_tokens;
   uint32_t result_kind; /* enum pen_kind; PEN_UNSUPPORTED if the result is not a scalar */
   uint32_t input_size;  /* bytes */
   uint32_t line;
@@ -445,6 +462,7 @@ struct pen_function {
   uint32_t is_constructor; /* 1: runs when the file is loaded */
   uint32_t frame_size;     /* bytes, a multiple of PEN_CELL_BYTES, with the result */
   uint32_t result_frame;   /* of a result that is a structure; else 0 */
+  uint32_t unused;
 };
 
 /* The mutable state, one per target file. */

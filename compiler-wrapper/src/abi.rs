@@ -10,12 +10,14 @@ pub mod predicate;
 mod switch;
 #[cfg(test)]
 mod tests;
+mod token;
 mod types;
 mod variable;
 
 use std::ffi::{c_char, c_void};
 
 pub use switch::{Case, Near, Switch};
+pub use token::Token;
 pub use types::{Member, Type, type_flag, type_kind};
 pub use variable::{References, Variable, variable_flag};
 
@@ -343,6 +345,8 @@ pub struct Function {
     pub floats: *const u64,
     /// Integer constants in comparisons, switches and arithmetic, sign-extended, each once.
     pub integers: *const i64,
+    /// Constant strings and characters that the body compares with, each once.
+    pub tokens: *const Token,
     /// Result type as C writes it.
     pub result_type: *const c_char,
     /// One entry: what its body refers to.
@@ -357,6 +361,8 @@ pub struct Function {
     pub n_floats: u32,
     /// Length of `integers`.
     pub n_integers: u32,
+    /// Length of `tokens`.
+    pub n_tokens: u32,
     /// One of [`kind`]; [`kind::UNSUPPORTED`] if the result is not a scalar.
     pub result_kind: u32,
     /// Bytes of all parameters.
@@ -373,6 +379,8 @@ pub struct Function {
     pub frame_size: u32,
     /// Place of a result that is a structure; else 0.
     pub result_frame: u32,
+    /// Padding.
+    pub unused: u32,
 }
 
 /// The mutable state, one per target file.

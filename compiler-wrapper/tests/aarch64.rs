@@ -135,6 +135,7 @@ struct Source {
 fn sources() -> Vec<Source> {
     const FORMAT: &str = "long double has 80 bits there and 128 bits here";
     const ADDRESS: &str = "compares addresses";
+    const RESULT: &str = "the number that strcmp returns is up to the C library";
     // Without optimization the conditions are the same, so two sources are enough.
     let (both, optimized): (&[_], &[_]) = (&["-O0", "-O2"], &["-O2"]);
     let source = |name, path, differ| Source { name, text: fixture(path), levels: optimized, differ };
@@ -144,6 +145,17 @@ fn sources() -> Vec<Source> {
             levels: both,
             ..source("conditions.c", "semantics/conditions.c", &[("half_and_long", FORMAT), ("pointers", ADDRESS)])
         },
+        source(
+            "bytes.c",
+            "semantics/bytes.c",
+            &[
+                ("freed", ADDRESS),
+                ("order", RESULT),
+                ("last_of_several", RESULT),
+                ("wrapped", RESULT),
+                ("g_strcmp0", RESULT),
+            ],
+        ),
         source("sides.c", "semantics/sides.c", &[("pointer", ADDRESS), ("wide_float", FORMAT)]),
         source("written.c", "fixtures/written.c", &[("whole", "converts to int what does not fit")]),
         source("boundaries.c", "fixtures/boundaries.c", &[]),

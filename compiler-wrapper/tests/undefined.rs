@@ -10,8 +10,13 @@ use std::os::unix::process::ExitStatusExt;
 use common::{CC, Dir, clang, driver, fixture, link_with, runtime};
 
 /// The operations, and conditions of all kinds.
-const SOURCES: [&str; 4] =
-    ["semantics/operations.c", "semantics/conditions.c", "semantics/sides.c", "fixtures/written.c"];
+const SOURCES: [&str; 5] = [
+    "semantics/operations.c",
+    "semantics/conditions.c",
+    "semantics/bytes.c",
+    "semantics/sides.c",
+    "fixtures/written.c",
+];
 
 #[test]
 fn the_runtime_never_traps() {

@@ -6,15 +6,16 @@ use crate::{
     array,
     dictionary::Dictionary,
     line,
-    moves::{At, random_candidate},
+    moves::{At, random_candidate, write_random},
     structured,
-    view::{Layout, Slot},
+    view::{Layout, Slot, run_length},
 };
 
 /// Replaces a random number of `x`, and with probability 1/3 each time a further one.
 ///
 /// The new value is with probability 1/4 a [structured] value, with 1/4 a random step on the ULP line, and else a
-/// random candidate of the [moves](crate::moves). It may be NaN or infinite, and may equal the old one. Does nothing
+/// random candidate of the [moves](crate::moves). In a run of bytes, with probability 1/3 a token of the dictionary is
+/// written instead, and nothing else is replaced then. The value may be NaN or infinite, and may equal the old one. Does nothing
 /// for an empty layout. Does not allocate.
 ///
 /// # Panics
@@ -30,6 +31,9 @@ pub fn kick<R: Rand>(rng: &mut R, layout: &Layout, dictionary: &Dictionary, x: &
         }
         let index = active_slot(rng, layout, x);
         let slot = layout.slots()[index];
+        if write_token(rng, layout, dictionary, index, x) {
+            return;
+        }
         let raw = match rng.below_or_zero(4) {
             0 => structured::value(rng, slot.kind, dictionary),
             1 => random_step(rng, slot, x),
@@ -53,6 +57,15 @@ fn active_slot<R: Rand>(rng: &mut R, layout: &Layout, x: &[u8]) -> usize {
         index = rng.below_or_zero(layout.len());
     }
     index
+}
+
+/// In a run of bytes, writes a random token with probability 1/3; returns whether it did.
+fn write_token<R: Rand>(rng: &mut R, layout: &Layout, dictionary: &Dictionary, index: usize, x: &mut [u8]) -> bool {
+    // No random number is drawn where there is no run or no token, so that other searches are what they were.
+    if dictionary.tokens().is_empty() || run_length(layout.slots(), index, 2) < 2 || rng.below_or_zero(3) != 0 {
+        return false;
+    }
+    write_random(rng, layout.slots(), index, dictionary, x)
 }
 
 /// Raw bits of the value some steps above or below the present one. Every binary magnitude of the number of steps is

@@ -8,12 +8,13 @@ use libafl_bolts::rands::Rand;
 use crate::{
     dictionary::Dictionary,
     line,
-    moves::{At, Move, Related},
-    view::{Kind, Layout, NEAREST},
+    moves::{At, Move, Related, write_random},
+    view::{Kind, Layout, NEAREST, Slot, run_length},
 };
 
 /// Fills every slot of `x` with a [`value`]; from the second slot on, one number in four is instead
-/// [derived](crate::moves::Related) from another slot (`y = x`, `-x`, a neighbour of `x`, `1/x`…).
+/// [derived](crate::moves::Related) from another slot (`y = x`, `-x`, a neighbour of `x`, `1/x`…). One run of bytes in two
+/// begins with a token, if the dictionary has any.
 ///
 /// In seven of eight draws, an integer that is the length of an array is one that there is room for.
 ///
@@ -36,6 +37,25 @@ pub fn fill<R: Rand>(rng: &mut R, layout: &Layout, dictionary: &Dictionary, x: &
         if rng.below_or_zero(8) > 0 {
             layout.slots()[*index].set(x, rng.below_or_zero(*largest as usize + 1) as u64);
         }
+    }
+    if !dictionary.tokens().is_empty() {
+        write_tokens(rng, layout.slots(), dictionary, x);
+    }
+}
+
+/// Writes a random token at the beginning of one run of bytes in two; in one of four of these, another one anywhere.
+fn write_tokens<R: Rand>(rng: &mut R, slots: &[Slot], dictionary: &Dictionary, x: &mut [u8]) {
+    let mut first = 0;
+    while first < slots.len() {
+        let length = run_length(slots, first, usize::MAX);
+        if length > 1 && rng.coinflip(0.5) {
+            write_random(rng, slots, first, dictionary, x);
+            if rng.below_or_zero(4) == 0 {
+                let middle = first + rng.below_or_zero(length);
+                write_random(rng, slots, middle, dictionary, x);
+            }
+        }
+        first += length.max(1);
     }
 }
 
@@ -146,6 +166,18 @@ mod tests {
             x[..8] == x[8..]
         });
         assert!(p > 0.02, "{p}");
+    }
+
+    #[test]
+    fn runs_of_bytes_begin_with_tokens() {
+        let dictionary = Dictionary::general().with_tokens([b"GPGGA".to_vec()]);
+        let layout = Layout::packed(&[Kind::F64, Kind::U8, Kind::U8, Kind::U8, Kind::U8, Kind::U8, Kind::U8, Kind::U8]);
+        let mut x = [0; 15];
+        let p = share(10_000, |rng| {
+            fill(rng, &layout, &dictionary, &mut x);
+            x[8..].starts_with(b"GPGGA")
+        });
+        assert!((0.4..0.6).contains(&p), "{p}");
     }
 
     #[test]

@@ -243,6 +243,21 @@ impl Layout {
     }
 }
 
+/// Number of slots in the run from slot number `first` on, at most `limit`; 0 if that slot is none of a run.
+///
+/// A run is a sequence of slots of one byte ([`Kind::I8`], [`Kind::U8`]), each of which begins where the one before it
+/// ends: the elements of a string.
+///
+/// # Panics
+/// If there is no slot of that number.
+#[must_use]
+pub fn run_length(slots: &[Slot], first: usize, limit: usize) -> usize {
+    let is_byte = |slot: &Slot| matches!(slot.kind, Kind::I8 | Kind::U8);
+    let start = slots[first].offset;
+    let in_run = |(i, slot): &(usize, &Slot)| is_byte(slot) && slot.offset == start + i;
+    slots[first..].iter().enumerate().take(limit).take_while(in_run).count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -257,6 +272,15 @@ mod tests {
     #[test]
     fn doubles_ignore_a_partial_group() {
         assert_eq!(Layout::doubles(23), Layout::packed(&[Kind::F64, Kind::F64]));
+    }
+
+    #[test]
+    fn a_run_ends_at_other_kinds_and_at_gaps() {
+        let layout = Layout::packed(&[Kind::F64, Kind::U8, Kind::I8, Kind::U8, Kind::I16, Kind::I8]);
+        let of = |first, limit| run_length(layout.slots(), first, limit);
+        assert_eq!([of(0, 9), of(1, 9), of(1, 2), of(3, 9), of(4, 9), of(5, 9)], [0, 3, 2, 1, 0, 1]);
+        let apart = [0, 1, 3].map(|offset| Slot { kind: Kind::U8, offset });
+        assert_eq!(run_length(&apart, 0, 9), 2);
     }
 
     #[test]

@@ -89,6 +89,18 @@ fn avm_does_not_allocate() {
 }
 
 #[test]
+fn avm_allocates_one_buffer_for_runs_of_bytes() {
+    let layout = Layout::packed(&[Kind::U8; 12]);
+    let dictionary = Dictionary::general().with_tokens([b"GET".to_vec(), b"POST".to_vec()]);
+    let mut avm = Avm::new(Arc::new(dictionary));
+    let mut x = [1; 12];
+    let n = allocations(|| {
+        let _ = avm.minimize(&mut Rough(100_000), &mut x, &layout, &mut StdRand::with_seed(1));
+    });
+    assert_eq!(n, 1);
+}
+
+#[test]
 fn basinhopping_allocates_its_two_points_only() {
     let (layout, dictionary, mut x, mut rng) = setting();
     let avm = Box::new(Avm::new(dictionary.clone()));

@@ -11,7 +11,7 @@ const WRITTEN: &str = include_str!("../fixtures/written.c");
 const CXX: &str = include_str!("conditions.cc");
 
 /// At this input, the branch that is not taken is this far away (exact metric).
-struct Far {
+pub struct Far {
     function: &'static str,
     input: Vec<u8>,
     /// Which site of the function, in source order.
@@ -21,12 +21,12 @@ struct Far {
     distance: u64,
 }
 
-fn far(function: &'static str, input: &[&[u8]], site: usize, branch: usize, distance: u64) -> Far {
+pub fn far(function: &'static str, input: &[&[u8]], site: usize, branch: usize, distance: u64) -> Far {
     Far { function, input: input.concat(), site, branch, distance }
 }
 
-const TRUE: usize = 0;
-const FALSE: usize = 1;
+pub const TRUE: usize = 0;
+pub const FALSE: usize = 1;
 
 fn ulps(a: f64, b: f64) -> u64 {
     a.to_bits().abs_diff(b.to_bits())
@@ -89,12 +89,17 @@ fn distances() -> Vec<Far> {
     ]
 }
 
-fn check_distances(twin: &Twin, level: &str) {
-    for f in distances() {
+/// Number of a branch of a conditional, by the place of the conditional in its function.
+pub fn branch_number(twin: &Twin, function: usize, site: usize, branch: usize) -> usize {
+    let sites = &twin.target.sites[twin.target.functions[function].sites.clone()];
+    let site = sites.iter().filter(|s| s.is_conditional()).nth(site).expect("the function has the site");
+    site.first_branch + branch
+}
+
+pub fn check_distances(twin: &Twin, level: &str, expected: &[Far]) {
+    for f in expected {
         let function = twin.index_of(f.function);
-        let sites = &twin.target.sites[twin.target.functions[function].sites.clone()];
-        let site = sites.iter().filter(|s| s.is_conditional()).nth(f.site).expect("the function has the site");
-        let wanted = site.first_branch + f.branch;
+        let wanted = branch_number(twin, function, f.site, f.branch);
         let mut evaluator = twin.evaluator(function);
         let label = format!("{} {level} at {:02x?}, site {}, branch {}", f.function, f.input, f.site, f.branch);
         for metric in [metric::ULP, metric::SQUARED] {
@@ -110,7 +115,7 @@ fn check_distances(twin: &Twin, level: &str) {
 }
 
 /// Which branches each input takes is known from the results of single runs; whatever is not taken is not at 0.
-fn check_untaken(twin: &Twin, function: usize, level: &str) {
+pub fn check_untaken(twin: &Twin, function: usize, level: &str) {
     let f = &twin.target.functions[function];
     let name = f.name.clone();
     let mut evaluator = twin.evaluator(function);
@@ -149,7 +154,7 @@ fn check(name: &str, text: &str, level: &str) -> usize {
         n += 1;
     }
     if text == C {
-        check_distances(&twin, level);
+        check_distances(&twin, level, &distances());
     }
     n
 }

@@ -44,11 +44,12 @@ fn structures(layout: &mut Layout) {
     structure!(layout, "pen_traced", Traced, "actions" actions "operands" operands "result" result "what" what "unused" unused);
     structure!(layout, "pen_function", Function,
         "name" name "symbol" symbol "file" file "unit" unit "address" address "call" call "call_frame" call_frame "params" params "sites" sites
-        "entry" entry "floats" floats "integers" integers "result_type" result_type "references" references
+        "entry" entry "floats" floats "integers" integers "tokens" tokens "result_type" result_type "references" references
         "result_shape" result_shape "n_params" n_params
-        "n_sites" n_sites "n_floats" n_floats "n_integers" n_integers "result_kind" result_kind
+        "n_sites" n_sites "n_floats" n_floats "n_integers" n_integers "n_tokens" n_tokens "result_kind" result_kind
         "input_size" input_size "line" line "is_static" is_static "output_size" output_size "is_constructor" is_constructor
-        "frame_size" frame_size "result_frame" result_frame);
+        "frame_size" frame_size "result_frame" result_frame "unused" unused);
+    structure!(layout, "pen_token", Token, "bytes" bytes "length" length "unused" unused);
     structure!(layout, "pen_references", References,
         "functions" functions "function_names" function_names "variables" variables "variable_names" variable_names
         "n_functions" n_functions "n_variables" n_variables);
@@ -286,7 +287,7 @@ fn the_mirror_agrees_with_the_header() {
 }
 
 /// What the header defines for pass and runtime alone: both include it, so there is nothing to mirror.
-const NOT_MIRRORED: [&str; 24] = [
+const NOT_MIRRORED: [&str; 28] = [
     "PEN_H",
     "PEN_SIDES",
     "PEN_EXCEPTIONS",
@@ -308,6 +309,10 @@ const NOT_MIRRORED: [&str; 24] = [
     "PEN_POSITIVE_INFINITY",
     "PEN_OPERATION_MASK",
     "PEN_INTEGER_MASK",
+    "PEN_BYTES_ENDED",
+    "PEN_BYTES_FOLDED",
+    "PEN_BYTES_CONSTANT",
+    "PEN_BYTES_DIFFER",
     "PEN_OPAQUE_TRUE",
     "PEN_OPAQUE_DECIDED",
     "struct pen_pair",

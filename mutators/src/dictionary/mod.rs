@@ -4,6 +4,8 @@
 //! numbers (`if (ix >= 0x7ff00000)`). So an integer constant of the program is interpreted as a number, as the high or
 //! low word of a double, and as the encoding of a float. [`Dictionary`] derives all these values once; a pick is one
 //! indexed load.
+//!
+//! Strings and characters of the program are tokens: bytes for consecutive slots of one byte.
 
 mod derive;
 mod special;
@@ -14,13 +16,15 @@ use libafl_bolts::rands::Rand;
 
 use crate::view::Kind;
 
-/// Two lists of raw bits per kind, each without repetition: values harvested from the program, and special values.
+/// Two lists of raw bits per kind, each without repetition: values harvested from the program, and special values. And
+/// the tokens of the program.
 ///
 /// The default is [`Dictionary::general`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dictionary {
     /// Indexed by `Kind as usize`.
     lists: Vec<List>,
+    tokens: Vec<Vec<u8>>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -38,7 +42,23 @@ impl Dictionary {
     #[must_use]
     pub fn new(floats: &[u64], integers: &[i64]) -> Self {
         let lists = Kind::ALL.iter().map(|&kind| List::new(kind, floats, integers)).collect();
-        Self { lists }
+        Self { lists, tokens: Vec::new() }
+    }
+
+    /// Adds tokens: strings, without a 0 byte behind, and characters that the program compares with. Empty ones and
+    /// repetitions are dropped.
+    #[must_use]
+    pub fn with_tokens(mut self, tokens: impl IntoIterator<Item = Vec<u8>>) -> Self {
+        let mut known: HashSet<Vec<u8>> = self.tokens.iter().cloned().collect();
+        let is_new = |token: &Vec<u8>| !token.is_empty() && known.insert(token.clone());
+        self.tokens.extend(tokens.into_iter().filter(is_new));
+        self
+    }
+
+    /// The tokens, in the order in which they were added. None is empty.
+    #[must_use]
+    pub fn tokens(&self) -> &[Vec<u8>] {
+        &self.tokens
     }
 
     /// A dictionary of special values only, for programs whose constants are unknown.
@@ -148,6 +168,13 @@ mod tests {
                 assert_eq!(sorted.len(), list.len(), "{kind:?}");
             }
         }
+    }
+
+    #[test]
+    fn tokens_are_neither_empty_nor_repeated() {
+        let values = Dictionary::general().with_tokens([b"GET".to_vec(), Vec::new()]);
+        let values = values.with_tokens([b"\0a".to_vec(), b"GET".to_vec()]);
+        assert_eq!(values.tokens(), [b"GET".to_vec(), b"\0a".to_vec()]);
     }
 
     #[test]

@@ -6,13 +6,14 @@
 //!    less than a quarter each.
 //! 2. Substitutions: try the first candidate of each of the [`MOVES`] for each number, then the second ones, and so on,
 //!    because the first candidates of every list are the likely ones. After a decrease by a quarter or more, step 1.
+//!    In runs of bytes, so are the candidates of the [`RUN_MOVES`].
 //! 3. When a whole cycle of step 2 has not decreased the value: search both edges of the plateau of each number, where
 //!    the value increases. After a decrease, step 1; otherwise the point is a local minimum.
 //!
 //! A candidate of step 2 with the same value is accepted with probability 1/8, because the value of a condition such as
 //! `(n & 1) == 0` is the same almost everywhere.
 //!
-//! The search does not allocate. It is valid for every metric. With [`Metric::Ulp`](crate::evaluate::Metric::Ulp) the
+//! The search does not allocate, but for one buffer if the layout has runs of bytes and the dictionary tokens. It is valid for every metric. With [`Metric::Ulp`](crate::evaluate::Metric::Ulp) the
 //! secant steps are exact, and a comparison with a constant takes two or three evaluations.
 //!
 //! # Reference
@@ -30,7 +31,7 @@ use super::{
 use crate::{
     dictionary::Dictionary,
     evaluate::{RepresentingFunction, Stop},
-    moves::{At, MOVES},
+    moves::{At, MOVES, RUN_MOVES},
     view::Layout,
 };
 
@@ -179,19 +180,37 @@ impl Search<'_> {
                 }
                 let raw = choice.candidate(&at, index);
                 let (keep_ties, before) = (rng.below_or_zero(TIES) == 0, probe.best());
-                if probe.try_raw(slot, raw, keep_ties)? == Verdict::Better {
-                    round.improved = true;
-                    // After a slow gain, line searches would repeat what they did before.
-                    if !is_slow(probe.metric(), before, probe.best()) {
-                        self.lines(probe, 0)?;
-                    }
-                    if probe.is_done() {
-                        return Ok(round);
-                    }
+                let verdict = probe.try_raw(slot, raw, keep_ties)?;
+                if self.is_done_after(probe, &mut round, verdict, before)? {
+                    return Ok(round);
+                }
+            }
+            for choice in RUN_MOVES {
+                let at = At::new(probe.x(), self.layout, i, self.dictionary);
+                let count = choice.count(&at);
+                round.longest = round.longest.max(count);
+                let Some(span) = (index < count).then(|| choice.span(&at, index)).flatten() else { continue };
+                let (keep_ties, before) = (rng.below_or_zero(TIES) == 0, probe.best());
+                let verdict = probe.try_bytes(span, |bytes| choice.write(self.dictionary, index, bytes), keep_ties)?;
+                if self.is_done_after(probe, &mut round, verdict, before)? {
+                    return Ok(round);
                 }
             }
         }
         Ok(round)
+    }
+
+    /// Goes on from a trial of step 2, before which the value was `before`. Returns whether it is 0 now.
+    fn is_done_after(&self, probe: &mut Probe, round: &mut Round, verdict: Verdict, before: u64) -> Result<bool, Stop> {
+        if verdict != Verdict::Better {
+            return Ok(false);
+        }
+        round.improved = true;
+        // After a slow gain, line searches would repeat what they did before.
+        if !is_slow(probe.metric(), before, probe.best()) {
+            self.lines(probe, 0)?;
+        }
+        Ok(probe.is_done())
     }
 }
 
@@ -243,6 +262,30 @@ mod tests {
         };
         let (result, n) = solve(&layout, Counted::new(200, f));
         assert_eq!(result, Ok(0), "{n} evaluations");
+    }
+
+    /// Evaluations until the function is 0, from zeros, with tokens.
+    fn solve_with_tokens(layout: &Layout, tokens: &[&[u8]], is_wanted: impl Fn(&[u8]) -> bool) -> u64 {
+        let mut f = Counted::new(100_000, |x: &[u8]| u64::from(!is_wanted(x)));
+        let mut avm = Avm::new(Arc::new(Dictionary::general().with_tokens(tokens.iter().map(|t| t.to_vec()))));
+        let result = avm.minimize(&mut f, &mut vec![0; layout.size()], layout, &mut StdRand::with_seed(2));
+        assert_eq!(result, Ok(0), "{} evaluations", f.evaluations);
+        f.evaluations
+    }
+
+    #[test]
+    fn tokens_are_found_without_a_distance() {
+        let layout = Layout::packed(&[Kind::U8; 12]);
+        let tokens: [&[u8]; 3] = [b"TRUE", b"FALSE", b","];
+        let anywhere = |x: &[u8]| x.windows(5).any(|w| w == b"FALSE");
+        let n = solve_with_tokens(&layout, &tokens, anywhere);
+        assert!(n <= 600, "{n} evaluations");
+        let both = |x: &[u8]| x.windows(6).any(|w| w == b"FALSE," || w == b",FALSE");
+        let in_steps = |x: &[u8]| u64::from(!anywhere(x)) + u64::from(!both(x));
+        let mut f = Counted::new(100_000, in_steps);
+        let mut avm = Avm::new(Arc::new(Dictionary::general().with_tokens(tokens.map(<[u8]>::to_vec))));
+        let result = avm.minimize(&mut f, &mut [0; 12], &layout, &mut StdRand::with_seed(2));
+        assert_eq!(result, Ok(0), "{} evaluations", f.evaluations);
     }
 
     #[test]

@@ -1,5 +1,7 @@
-//! Trials of one number at a time from the best point so far, with the contract of
+//! Trials of one number, or of consecutive bytes, at a time from the best point so far, with the contract of
 //! [`LocalMinimizer::minimize`](super::LocalMinimizer::minimize) on `x` in one place.
+
+use core::ops::Range;
 
 use crate::{
     evaluate::{Metric, RepresentingFunction, Stop},
@@ -13,6 +15,8 @@ pub struct Probe<'a> {
     x: &'a mut [u8],
     metric: Metric,
     best: u64,
+    /// The bytes that the present trial of several bytes has replaced.
+    replaced: Vec<u8>,
 }
 
 /// The result of a trial, compared with the best value before it.
@@ -33,7 +37,7 @@ impl<'a> Probe<'a> {
     /// The [`Stop`] of the evaluation; `x` is as before.
     pub fn start(f: &'a mut dyn RepresentingFunction, x: &'a mut [u8]) -> Result<Self, Stop> {
         let best = f.evaluate(x)?;
-        Ok(Self { metric: f.metric(), f, x, best })
+        Ok(Self { metric: f.metric(), f, x, best, replaced: Vec::new() })
     }
 
     /// The value at the best point.
@@ -75,6 +79,36 @@ impl<'a> Probe<'a> {
             return Ok(Verdict::Equal);
         }
         slot.set(self.x, raw);
+        self.judge(keep_ties, |x, _| slot.set(x, old))
+    }
+
+    /// Evaluates the best point with other bytes in `span`, which `write` changes in place. If it changes nothing, the
+    /// result is [`Verdict::Equal`] without an evaluation. The first call allocates a buffer of the size of the point.
+    ///
+    /// # Errors
+    /// As for [`try_raw`](Self::try_raw).
+    ///
+    /// # Panics
+    /// If the span ends beyond the point.
+    pub fn try_bytes(
+        &mut self,
+        span: Range<usize>,
+        write: impl FnOnce(&mut [u8]),
+        keep_ties: bool,
+    ) -> Result<Verdict, Stop> {
+        self.replaced.clear();
+        self.replaced.reserve_exact(self.x.len());
+        self.replaced.extend_from_slice(&self.x[span.clone()]);
+        write(&mut self.x[span.clone()]);
+        if self.x[span.clone()] == self.replaced {
+            return Ok(Verdict::Equal);
+        }
+        self.judge(keep_ties, |x, replaced| x[span].copy_from_slice(replaced))
+    }
+
+    /// Evaluates the trial that the point holds. `undo` makes it the best point so far again, where the trial is no new
+    /// one.
+    fn judge(&mut self, keep_ties: bool, undo: impl FnOnce(&mut [u8], &[u8])) -> Result<Verdict, Stop> {
         match self.f.evaluate(self.x) {
             Ok(r) if r < self.best => {
                 self.best = r;
@@ -82,17 +116,17 @@ impl<'a> Probe<'a> {
             }
             Ok(r) if r == self.best => {
                 if !keep_ties {
-                    slot.set(self.x, old);
+                    undo(self.x, &self.replaced);
                 }
                 Ok(Verdict::Equal)
             }
             Ok(r) => {
-                slot.set(self.x, old);
+                undo(self.x, &self.replaced);
                 Ok(Verdict::Worse(r))
             }
             Err(Stop::Found) => Err(Stop::Found),
             Err(stop) => {
-                slot.set(self.x, old);
+                undo(self.x, &self.replaced);
                 Err(stop)
             }
         }

@@ -12,26 +12,28 @@
 //! | ULP steps on the single `r` of CoverMe | 66 % | 82 % | 92 % |
 //! | Powell's method over the reals (CoverMe) | 60 % | 68 % | 80 % |
 //!
-//! A new kind of move is a new file and one line in [`MOVES`].
+//! A new kind of move is a new file and one entry in [`MOVES`], or in [`RUN_MOVES`] if it replaces consecutive bytes.
 
 mod bit_flip;
 mod constant;
 mod low_bits;
 mod reform;
 mod related;
+mod token;
 mod ulp_step;
 
 use libafl_bolts::rands::Rand;
 
-pub(crate) use self::related::negated;
 pub use self::{
     bit_flip::BitFlip,
     constant::{Harvested, Special},
     low_bits::LowBits,
     reform::Reform,
     related::Related,
+    token::{RunMove, Token},
     ulp_step::UlpStep,
 };
+pub(crate) use self::{related::negated, token::write_random};
 use crate::{
     dictionary::Dictionary,
     view::{Layout, Slot},
@@ -98,6 +100,9 @@ pub trait Move: Sync {
 /// on, so it finishes short lists early.
 pub static MOVES: &[&dyn Move] = &[&Reform, &Harvested, &Special, &Related, &BitFlip, &LowBits, &UlpStep];
 
+/// All kinds of moves of consecutive bytes. They have no candidates where a layout has no run.
+pub static RUN_MOVES: &[&dyn RunMove] = &[&Token];
+
 /// A random candidate of a random move: non-empty lists are equally likely, and so are the candidates of a list.
 ///
 /// Returns the present bits if 8 draws of a list give empty ones only, which is rare: every slot has bit flips and
@@ -138,9 +143,9 @@ mod tests {
 
     #[test]
     fn names_are_unique() {
-        let mut names: Vec<_> = MOVES.iter().map(|m| m.name()).collect();
+        let mut names: Vec<_> = MOVES.iter().map(|m| m.name()).chain(RUN_MOVES.iter().map(|m| m.name())).collect();
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), MOVES.len());
+        assert_eq!(names.len(), MOVES.len() + RUN_MOVES.len());
     }
 }

@@ -127,6 +127,8 @@ pub struct Function {
     pub floats: Vec<u64>,
     /// Integer constants of its body.
     pub integers: Vec<i64>,
+    /// Constant strings and characters that its body compares with.
+    pub tokens: Vec<Vec<u8>>,
     /// An input ends with the rounding mode of the call, see [`super::Target::with_rounding`].
     pub has_rounding: bool,
     /// Its file reads the floating-point exception flags, or changes the environment.
@@ -258,6 +260,7 @@ impl Function {
             entry_edges,
             floats: Vec::new(),
             integers: Vec::new(),
+            tokens: Vec::new(),
             has_rounding: false,
             uses_environment: false,
             model: None,

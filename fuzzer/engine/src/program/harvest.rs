@@ -10,10 +10,11 @@ pub fn dictionary(target: &Target, function: usize) -> Dictionary {
     // Those of the function itself first.
     let called = target.called_by(function);
     let others = (0..called.len()).filter(|f| called[*f] && *f != function);
-    let (mut floats, mut integers) = (Vec::new(), Vec::new());
+    let (mut floats, mut integers, mut tokens) = (Vec::new(), Vec::new(), Vec::new());
     for body in core::iter::once(function).chain(others).map(|f| &target.functions[f]) {
         floats.extend_from_slice(&body.floats);
         integers.extend_from_slice(&body.integers);
+        tokens.extend_from_slice(&body.tokens);
     }
-    Dictionary::new(&floats, &integers)
+    Dictionary::new(&floats, &integers).with_tokens(tokens)
 }

@@ -410,6 +410,7 @@ impl Reader<'_> {
                 entry_edges: array(f.entry, 1).first().map_or_else(Edges::default, |e| self.edges(e, f.sites)),
                 floats: array(f.floats, f.n_floats).to_vec(),
                 integers: array(f.integers, f.n_integers).to_vec(),
+                tokens: array(f.tokens, f.n_tokens).iter().map(|t| array(t.bytes, t.length).to_vec()).collect(),
                 has_rounding: false,
                 uses_environment: false,
                 model: None,
