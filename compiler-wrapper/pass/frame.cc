@@ -41,6 +41,8 @@ void planFrame(Function &F, Signature &S) {
   Type *Result = F.getReturnType();
   for (Argument &A : F.args())
     if (A.hasStructRetAttr()) Result = A.getParamStructRetType();
+  // An empty class of C++ is returned as nothing.
+  S.ResultIsAggregate &= !Result->isVoidTy();
   if (S.ResultIsAggregate) {
     uint64_t Bytes = std::max<uint64_t>(DL.getTypeAllocSize(Result), S.ResultBytes);
     S.ResultFrame = S.FrameSize;

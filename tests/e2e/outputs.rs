@@ -52,13 +52,13 @@ fn every_covered_branch_has_an_input_and_every_test_a_file() {
 }
 
 /// The command in the head of the test program, run as it stands there.
-fn build_line(program: &str) -> String {
+pub fn build_line(program: &str) -> String {
     let line = program.lines().find(|l| l.contains("--coverage")).expect("the header says how to build");
     line.trim_start_matches([' ', '*']).to_owned()
 }
 
 /// Branches of the function with this symbol by gcov's count: taken at least once, and all.
-fn gcov(dir: &Dir, symbol: &str) -> (usize, usize) {
+pub fn gcov(dir: &Dir, symbol: &str) -> (usize, usize) {
     let text = dir.other(Command::new("sh").args(["-c", "cd out/tests && gcov -b -t *.gcda"]));
     let own: Vec<&str> = text
         .lines()

@@ -1,14 +1,19 @@
 //! `penfuzz functions TARGET`: the functions that can be tested.
 
-use std::fmt::Write;
+use std::{fmt::Write, path::Path};
 
-use penfuzz_app::console::{self, shown};
+use penfuzz_app::{
+    console::{self, shown},
+    replay::open::with_inputs,
+};
 use penfuzz_engine::{
     error::Error,
+    executor::{evaluator::Limits, sandbox::Sandbox},
     program::{
         Target,
         catalog::{Entry, catalog},
         names::is_name_of,
+        select,
     },
     saturation::Goals,
 };
@@ -31,10 +36,13 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let linked = args.target.link(Goals::Branches)?;
     let target = Target::load(&linked.file)?.named(args.target.path()?);
     let wanted = args.target.function.as_deref();
-    let entries: Vec<_> = catalog(&target)
+    let mut entries: Vec<_> = catalog(&target)
         .into_iter()
         .filter(|e| wanted.is_none_or(|w| is_name_of(w, &e.name) || e.symbol == w))
         .collect();
+    if let ([entry], Some(_)) = (&mut entries[..], wanted) {
+        find_sizes(entry, &linked.file)?;
+    }
     if args.json {
         console::out_json(&serde_json::to_string_pretty(&entries).map_err(Error::from_source)?);
     } else {
@@ -43,12 +51,30 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     Ok(Outcome::Fine)
 }
 
+/// Finds out by calls what the pointers of the one function that is named lead to.
+fn find_sizes(entry: &mut Entry, linked: &Path) -> Result<(), Error> {
+    if entry.obstacle.is_some() {
+        return Ok(());
+    }
+    let mut hold = Sandbox::before_loading();
+    let target = Target::load(linked)?;
+    hold.loaded();
+    let function = select::select(&target, Some(&entry.symbol))?;
+    let target = with_inputs(target, function, Limits::default(), &hold);
+    let f = &target.functions[function];
+    entry.inputs = f.model.as_ref().map_or_else(Vec::new, |model| model.described());
+    Ok(())
+}
+
 fn table(entries: &[Entry]) -> String {
     let mut out = String::from("branches  function\n");
     for e in entries {
         let linkage = if e.is_static { "static " } else { "" };
         let _ = writeln!(out, "{:8}  {linkage}{}", e.branches, shown(&e.signature));
         let _ = writeln!(out, "          {}:{}", shown(&e.file), e.line);
+        for input in &e.inputs {
+            let _ = writeln!(out, "          {}", shown(&input.to_string()));
+        }
         if let Some(why) = &e.obstacle {
             let _ = writeln!(out, "          cannot be called without a harness: {}", shown(why));
         }

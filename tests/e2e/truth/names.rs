@@ -41,29 +41,18 @@ fn a_static_function_of_a_header_is_one() {
 #[test]
 fn what_is_not_supported_is_named_with_its_type_and_why() {
     let dir = Dir::new();
-    let source = "struct vec { double x[3]; };
-struct list { struct list *next; };
-int fill(struct vec *v) { return v->x[0] > 1; }
-int norm(const struct vec *v) { return v->x[0] > 1; }
-int length(struct list *l) { return l->next != 0; }
-int names(char **n) { return n[0] != 0; }
-int call(int (*f)(int)) { return f(1); }
-int precise(long double x) { return x > 1; }
-int value(struct vec v) { return v.x[0] > 1; }
+    let source = "#include <stdio.h>
+struct unknown;
+int stream(FILE *f) { return getc(f) > 1; }
+int hidden(struct unknown *u, int n) { return n > 1; }
+int many(int n, ...) { return n > 1; }
 int none(void) { return 1; }
 ";
     dir.file("types.c", source);
     for (function, text) in [
-        (
-            "fill",
-            "takes only `v` of type `struct vec *`, which counts as a result to fill in: there is nothing to search",
-        ),
-        ("norm", "parameter `v` has type `const struct vec *` (it points to something that is read, "),
-        ("length", "parameter `l` has type `struct list *` (it points to something with pointers, "),
-        ("names", "has type `char * *` (it points to a pointer)"),
-        ("call", "has type `function *` (it points to a function)"),
-        ("precise", "has type `long double` (numbers of this type are not searched)"),
-        ("value", "has type `struct vec` (only numbers are passed by value)"),
+        ("stream", "(a stream)"),
+        ("hidden", "`u` has type `struct unknown *` (what it points to has no definition in the target)"),
+        ("many", "has type `...` (the number of arguments is not fixed)"),
         ("none", "`int none(void)` takes no arguments"),
     ] {
         dir.fuzz("types.c", "-f").arg(function).exits(1).says(text);

@@ -284,6 +284,7 @@ pub fn signature(function: &Function) -> Signature {
         file: function.file.clone(),
         line: function.line,
         is_static: function.is_static,
+        inputs: function.model.as_ref().map_or_else(Vec::new, |model| model.described()),
         callbacks: function.model.as_ref().map_or_else(Vec::new, |model| {
             model.stubs.iter().map(|s| kind_name(s.slot.map(|slot| slot.kind))).collect()
         }),

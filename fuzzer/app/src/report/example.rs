@@ -106,6 +106,7 @@ fn signature() -> Signature {
         line: 3,
         is_static: false,
         callbacks: Vec::new(),
+        inputs: Vec::new(),
     }
 }
 

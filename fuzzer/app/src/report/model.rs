@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use penfuzz_engine::{
+    inputs::Described,
     program::{Rounding, function::pointee},
     saturation::Goals,
 };
@@ -187,6 +188,9 @@ pub struct Signature {
     pub line: u32,
     /// The function has internal linkage: a test must include its source file to call it.
     pub is_static: bool,
+    /// What its pointers lead to, and how the sizes are known; empty when each leads to one number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<Described>,
     /// The kinds of the results of the functions that it gets as callbacks; empty of one that is no number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub callbacks: Vec<String>,

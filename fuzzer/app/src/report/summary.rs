@@ -24,6 +24,7 @@ const LISTED_BRANCHES: usize = 10;
 pub fn text(report: &Report, dir: &Path) -> String {
     let report = &console::all_shown(report);
     let mut out = headline(report);
+    list_inputs(report, &mut out);
     terminal::list_faults(report, &mut out);
     list_tests(report, &mut out);
     list_uncovered(report, &mut out);
@@ -37,6 +38,15 @@ fn headline(report: &Report) -> String {
     let left = left(b, &Words::of(report.goals)).map_or(String::new(), |left| format!("; {left}"));
     let figure = format!("{} of {} branches covered ({})", b.covered, b.total, percent(b.covered, b.total));
     format!("{} ({}): {figure}{left}\n", report.function, report.target) + &terminal::effort(report, true)
+}
+
+/// The arrays and strings that the function got, and how their sizes are known.
+fn list_inputs(report: &Report, out: &mut String) {
+    let arrays: Vec<_> =
+        report.signature.inputs.iter().filter(|i| i.elements != "1").map(ToString::to_string).collect();
+    if !arrays.is_empty() {
+        let _ = writeln!(out, "Arrays: {}", arrays.join("; "));
+    }
 }
 
 fn list_tests(report: &Report, out: &mut String) {

@@ -270,6 +270,7 @@ double half(double x, result_t *r, double *both)
             line: 2,
             is_static,
             callbacks: Vec::new(),
+            inputs: Vec::new(),
         };
         let args = vec![
             literal::arg("x", "double", Kind::F64, 3.0f64.to_bits()),

@@ -11,6 +11,7 @@
 //! | `model` | blocks, and what lies where in them |
 //! | `build` | from a signature to its model |
 //! | `declared` | the sizes in the text of a declaration |
+//! | `describe` | a model in words |
 //! | `image` | writes a block from an input |
 //! | `sizes` | how many elements a block has, and how that is known |
 //! | `probe` | finds sizes out by calls |
@@ -18,6 +19,7 @@
 
 mod build;
 mod declared;
+mod describe;
 mod fit;
 mod image;
 mod model;
@@ -26,6 +28,7 @@ mod sizes;
 pub mod types;
 
 pub use build::build;
+pub use describe::Described;
 pub use model::{Block, Model, Pointer, Stub, Target};
 pub use probe::{has_more_than_numbers, sizes, with_sizes};
 pub use sizes::{Origin, Rule, Size, Sizes};

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::inputs::{self, Described, Sizes};
+
 use super::{
     Function, Target,
     names::is_of_library,
@@ -29,6 +31,8 @@ pub struct Entry {
     /// Other files cannot call it.
     #[serde(rename = "static")]
     pub is_static: bool,
+    /// What its pointers lead to, as far as its code shows without a call.
+    pub inputs: Vec<Described>,
     /// Why it cannot be under test; `None` when it can.
     pub obstacle: Option<String>,
 }
@@ -55,6 +59,7 @@ fn entry(target: &Target, f: &Function) -> Entry {
         line: f.line,
         branches: target.sites[f.sites.clone()].iter().filter(|s| s.is_conditional()).map(|s| s.n_branches).sum(),
         is_static: f.is_static,
+        inputs: inputs::build(target, f, &Sizes::new()).map_or_else(|_| Vec::new(), |model| model.described()),
         obstacle: obstacle(target, f).map(why),
     }
 }

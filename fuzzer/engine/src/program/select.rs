@@ -1,8 +1,7 @@
 //! Which function to test: by name, or the only one that offers itself.
 
 use super::{
-    Function, Parameter, Target,
-    function::pointee,
+    Function, Target,
     names::{is_name_of, is_of_library},
 };
 use crate::{
@@ -180,13 +179,7 @@ pub fn obstacle(target: &Target, f: &Function) -> Option<Obstacle> {
         Ok(_) if is_called => Some(Obstacle::NothingToSearch(only_outputs(f))),
         Err(_) if f.entry().is_some() => Some(Obstacle::NothingToSearch(only_outputs(f))),
         Err(why) => Some(Obstacle::Unsupported(why)),
-        Ok(_) => {
-            let reason = f.parameters.iter().find(|p| p.kind.is_none()).map_or_else(
-                || "its signature is not supported".to_owned(),
-                |p| format!("parameter `{}` has type `{}` ({})", p.name, p.type_name, unsupported(p)),
-            );
-            Some(Obstacle::Unsupported(reason))
-        }
+        Ok(_) => Some(Obstacle::Unsupported("its arguments are passed in a way that is not known".to_owned())),
     }
 }
 
@@ -197,22 +190,4 @@ fn only_outputs(f: &Function) -> String {
         return "takes no arguments".to_owned();
     }
     format!("takes only {}, which counts as a result to fill in", outputs.join(", "))
-}
-
-/// Why a type is not supported, by its text in C.
-fn unsupported(p: &Parameter) -> &'static str {
-    let text = p.type_name.as_str();
-    let pointee = pointee(text);
-    match pointee {
-        _ if text == "..." => "the number of arguments is not fixed",
-        _ if text.contains("without debug information") => "compile with -g",
-        Some(t) if t.ends_with('*') => "it points to a pointer",
-        Some("function") => "it points to a function",
-        Some("void" | "const void") => "the size of what it points to is not known",
-        Some(t) if t.contains("long double") => "numbers of this type are not searched",
-        Some(t) if t.starts_with("const ") => "it points to something that is read, and only numbers are generated",
-        Some(_) => "it points to something with pointers, of more than 256 bytes, or without a definition here",
-        None if text.contains("long double") || text.contains("__int128") => "numbers of this type are not searched",
-        None => "only numbers are passed by value",
-    }
 }

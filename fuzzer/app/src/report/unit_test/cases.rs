@@ -261,7 +261,8 @@ fn typed_call(report: &Report, test: &Test) -> (String, String, String, Vec<Chec
         let place = output.place.as_ref()?;
         check(&place.kind, &output.name, &memory::value(report, place), Some(output))
     }));
-    let called = format!("{}({})", tested_name(report), passed.join(", "));
+    let called = memory::method(report, &test.args, &passed)
+        .unwrap_or_else(|| format!("{}({})", tested_name(report), passed.join(", ")));
     (call(report, &test.args), variables, called, checks)
 }
 

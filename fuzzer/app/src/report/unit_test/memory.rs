@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use super::{
     access::{has_types, is_cxx_program},
-    prologue::{address, spelled_type},
+    prologue::{address, spelled_type, tested_name},
 };
 use crate::report::{
     arg::{Arg, Memory, Place},
@@ -95,6 +95,14 @@ pub(super) fn passed(report: &Report, parameter: &Parameter, arg: &Arg) -> Strin
         (true, false) => format!("(void *){name}"),
         (false, _) => format!("*({type_name} *){name}"),
     }
+}
+
+/// The call of a member function of an object, whose address is the first argument; `None` of any other function.
+pub(super) fn method(report: &Report, args: &[Arg], passed: &[String]) -> Option<String> {
+    let object = args.first().filter(|a| a.name == "this" && is_cxx_program(report))?.memory.last()?;
+    let (type_name, name) = (comment(&object.type_name), identifier(&object.name));
+    let rest = passed.get(1..)?.join(", ");
+    Some(format!("(({type_name} *){name})->{}({rest})", tested_name(report)))
 }
 
 /// The expression for a value behind a pointer.

@@ -100,7 +100,13 @@ fn program(report: &Report, access: Access, own_flags: &[String]) -> Unit {
     let source = Source::Emitted(file_name(report));
     let no_builtin = "-fno-builtin".to_owned();
     match access {
-        Access::Source => Unit { source, options: joined(own_flags), is_counted: true },
+        Access::Source => {
+            let mut options = joined(own_flags);
+            // A member function may be private.
+            let is_method = report.signature.parameters.first().is_some_and(|p| p.name == "this");
+            options.extend((is_method && is_cxx_program(report)).then(|| "-fno-access-control".to_owned()));
+            Unit { source, options, is_counted: true }
+        }
         Access::Header => {
             let flags = report.header.as_ref().map_or(&[][..], |h| &h.flags);
             let flags = in_language(flags, is_cxx_program(report));

@@ -1,0 +1,62 @@
+//! What a model makes of the pointers of a function, for people and for reports.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    model::{Block, Model},
+    sizes::{Origin, Rule},
+    types::Form,
+};
+
+/// The memory behind one pointer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Described {
+    /// How C would write the pointer: `s`, `s->next`.
+    pub path: String,
+    /// Type of its elements.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// How many there are: a number, `n + 1`, or `..32` of a string.
+    pub elements: String,
+    /// How that is known.
+    pub origin: Origin,
+    /// The function only writes there: nothing of it is in an input.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub is_result: bool,
+}
+
+impl Model {
+    /// Every block but the frame, in the order in which an input has them.
+    #[must_use]
+    pub fn described(&self) -> Vec<Described> {
+        self.blocks.iter().skip(1).map(|b| self.describe(b)).collect()
+    }
+
+    fn describe(&self, b: &Block) -> Described {
+        let t = &self.types[b.element];
+        let type_name = match &t.form {
+            _ if !t.name.is_empty() => t.name.clone(),
+            Form::Pointer(to) => format!("{} *", self.types[*to].name),
+            Form::Array(of, n) => format!("{}[{n}]", self.types[*of].name),
+            _ => "structure without a name".to_owned(),
+        };
+        let elements = match &b.rule {
+            Rule::Full if b.is_string => format!("..{}", b.capacity),
+            Rule::Full => b.capacity.to_string(),
+            rule => rule.to_string(),
+        };
+        Described { path: b.path.clone(), type_name, elements, origin: b.origin, is_result: b.is_output }
+    }
+}
+
+impl core::fmt::Display for Described {
+    /// `a: double[n], found by calls`
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let Self { path, type_name, elements, origin, .. } = self;
+        match elements.as_str() {
+            "1" => write!(f, "{path}: {type_name}")?,
+            _ => write!(f, "{path}: {type_name}[{elements}], {origin}")?,
+        }
+        if self.is_result { write!(f, " (only written)") } else { Ok(()) }
+    }
+}

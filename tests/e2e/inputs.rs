@@ -1,0 +1,4 @@
+//! What functions take besides numbers.
+
+#[path = "inputs/made.rs"]
+mod made;

@@ -1,0 +1,168 @@
+//! Structures, arrays, strings and callbacks: found, shown, and emitted as tests that take the same branches.
+
+use std::process::Command;
+
+use crate::{
+    outputs::{build_line, gcov},
+    support::{Dir, is_covered, open_branches},
+};
+
+/// Runs a campaign on the only function of a file, and checks that all branches are covered, and that the emitted tests build, hold,
+/// and take them by gcov's count. Returns the text of the program.
+fn complete(file: &str, source: &str, symbol: &str) -> String {
+    let dir = Dir::new();
+    dir.file(file, source);
+    let run = dir.fuzz(file, "--max-evals 100000 --seed 1").exits(0);
+    let report = dir.report("out");
+    let open = open_branches(&report);
+    run.expect(open.is_empty() && report.branches.total > 0, &format!("all branches, not {open:?}"));
+    run.expect(report.sites.iter().flat_map(|s| &s.branches).all(is_covered), "no other status");
+    let programs = dir.files("out/tests");
+    let (_, text) = programs.iter().find(|(name, _)| name.starts_with("test_")).expect("a test program");
+    let text = String::from_utf8_lossy(text).into_owned();
+    // The line ends with a failure if the program does.
+    dir.other(Command::new("sh").args(["-c", &format!("cd out/tests && {}", build_line(&text))]));
+    run.expect(gcov(&dir, symbol) == (report.branches.total, report.branches.total), "gcov's count");
+    text
+}
+
+fn has(text: &str, part: &str) {
+    assert!(text.contains(part), "{part} is not in\n{text}");
+}
+
+const PID: &str = "#include <stddef.h>
+typedef struct { float kp, ki, kd, integral, last, low, high; int mode; unsigned saturated : 1, n : 5; } pid_state_t;
+float pid_step(pid_state_t *s, float setpoint, float measured, float dt)
+{
+  if (!s) return 0;
+  if (dt <= 0) return -1;
+  float e = setpoint - measured;
+  if (s->mode == 3) { s->integral = 0; return 0; }
+  s->integral += e * dt;
+  float out = s->kp * e + s->ki * s->integral + s->kd * (e - s->last) / dt;
+  s->last = e;
+  if (out > s->high) out = s->high;
+  else if (out < s->low) out = s->low;
+  if (s->n == 17) out = 2;
+  return out;
+}
+";
+
+#[test]
+fn a_structure_with_state_and_bit_fields() {
+    let text = complete("pid.c", PID, "pid_step");
+    has(&text, "pid_state_t in1_s = {.mode = 3}");
+    has(&text, "{.n = 17}");
+    has(&text, "\"s->integral\", in1_s.integral");
+    has(&text, "pid_step(0, ");
+}
+
+const MEAN: &str = "double mean(const double *a, int n)
+{
+  double s = 0;
+  if (n <= 0) return -1;
+  for (int i = 0; i < n; i++) s += a[i];
+  if (s == 42.5) return 7;
+  if (n > 3 && a[3] == 17) return 1;
+  return s / n;
+}
+";
+
+#[test]
+fn an_array_is_as_long_as_its_parameter_says() {
+    has(&complete("mean.c", MEAN, "mean"), "double in1_a[4] = {0, 0, 0, 17.0}");
+}
+
+const WORDS: &str = "#include <string.h>
+int word(const char *s)
+{
+  if (strcmp(s, \"GPGGA\") == 0) return 1;
+  if (strlen(s) > 5 && s[2] == 'q') return 2;
+  return 0;
+}
+";
+
+#[test]
+fn a_string_and_the_words_that_it_is_compared_with() {
+    has(&complete("word.c", WORDS, "word"), "= \"GPGGA\"");
+}
+
+const LIST: &str = "struct node { int v; struct node *next; };
+int sum(const struct node *p)
+{
+  int s = 0, n = 0;
+  while (p) { s += p->v; p = p->next; n++; }
+  if (n == 2 && s == 77) return 1;
+  return s > 1000 ? 2 : 0;
+}
+";
+
+#[test]
+fn a_linked_list() {
+    has(&complete("list.c", LIST, "sum"), ".next = &in1_p_next");
+}
+
+const CALLBACK: &str = "typedef double (*function)(double, void *);
+double root(function f, void *p, double a, double b)
+{
+  double fa = f(a, p);
+  if (fa == 0) return a;
+  if (fa > 3 && b == 2) return b;
+  return 0;
+}
+";
+
+#[test]
+fn a_callback_returns_what_the_input_says() {
+    complete("root.c", CALLBACK, "root");
+}
+
+const VALUES: &str = "#include <complex.h>
+typedef struct { double re, im; } number;
+enum color { RED, GREEN = 40, BLUE = 777 };
+int mixed(number z, double complex w, long double x, __int128 i, enum color c)
+{
+  if (z.re == 2 && z.im == -3) return 1;
+  if (cimag(w) == 5) return 2;
+  if (x > 1e300L && x < 1e301L) return 3;
+  if (i == ((__int128)1 << 100)) return 4;
+  return c == BLUE ? 5 : 6;
+}
+";
+
+#[test]
+fn structures_complex_and_wide_numbers_by_value() {
+    complete("mixed.c", VALUES, "mixed");
+}
+
+const CXX: &str = "namespace geo {
+struct Point { double x, y; };
+class Circle {
+  double r;
+  Point c;
+  bool open;
+ public:
+  bool contains(const Point &p) const;
+};
+bool Circle::contains(const Point &p) const
+{
+  if (open) return false;
+  double dx = p.x - c.x, dy = p.y - c.y;
+  if (dx * dx + dy * dy <= r * r) return true;
+  return false;
+}
+}
+";
+
+#[test]
+fn a_member_function_and_its_object() {
+    complete("circle.cc", CXX, "_ZNK3geo6Circle8containsERKNS_5PointE");
+}
+
+#[test]
+fn an_access_behind_a_declared_size_is_a_crash() {
+    let dir = Dir::new();
+    dir.file("three.c", "int three(const int a[3], int i) { if (i >= 0 && i <= 3 && a[i] == 5) return 1; return 0; }");
+    let run = dir.fuzz("three.c", "--max-evals 20000 --seed 1").exits(3);
+    run.expect(run.stdout.contains("behind the end of `a` (3 elements, declared)"), "the array and its size");
+}
