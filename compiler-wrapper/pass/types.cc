@@ -259,25 +259,36 @@ bool isAggregate(const DIType *T) {
   return Composite && Composite->getTag() != dwarf::DW_TAG_enumeration_type;
 }
 
+// Notes the member of a structure that is loaded, if it is one.
+static void noteMember(Context &X, LoadInst *Load) {
+  auto *Gep = Load ? dyn_cast<GetElementPtrInst>(Load->getPointerOperand()) : nullptr;
+  auto *Of = Gep ? dyn_cast<StructType>(Gep->getSourceElementType()) : nullptr;
+  APInt Offset(64, 0);
+  if (!Of || !Of->hasName() || !Gep->accumulateConstantOffset(X.M.getDataLayout(), Offset)) return;
+  StringRef Name = Of->getName();
+  Name = Name.substr(Name.find('.') + 1); // "struct.node"
+  X.NullMembers.insert({Name.str(), Offset.getZExtValue()});
+}
+
 // The pointers that F compares with null: its parameters, and the members of structures that it loads from memory.
 std::vector<unsigned> nullComparisonsOf(Context &X, Function &F) {
   std::vector<unsigned> Parameters;
-  const DataLayout &DL = X.M.getDataLayout();
   for (Instruction &I : instructions(F)) {
     auto *Compared = dyn_cast<ICmpInst>(&I);
     if (!Compared || !Compared->getOperand(0)->getType()->isPointerTy()) continue;
     Value *Left = Compared->getOperand(0), *Right = Compared->getOperand(1);
     Value *Other = isa<ConstantPointerNull>(Right) ? Left : isa<ConstantPointerNull>(Left) ? Right : nullptr;
     if (!Other) continue;
-    if (auto *A = dyn_cast<Argument>(Other)) Parameters.push_back(A->getArgNo());
-    auto *Load = dyn_cast<LoadInst>(Other);
-    auto *Gep = Load ? dyn_cast<GetElementPtrInst>(Load->getPointerOperand()) : nullptr;
-    auto *Of = Gep ? dyn_cast<StructType>(Gep->getSourceElementType()) : nullptr;
-    APInt Offset(64, 0);
-    if (!Of || !Of->hasName() || !Gep->accumulateConstantOffset(DL, Offset)) continue;
-    StringRef Name = Of->getName();
-    Name = Name.substr(Name.find('.') + 1); // "struct.node"
-    X.NullMembers.insert({Name.str(), Offset.getZExtValue()});
+    SmallVector<Value *, 4> Open{Other};
+    SmallPtrSet<Value *, 8> Seen;
+    while (!Open.empty()) {
+      Value *V = Open.pop_back_val();
+      if (!Seen.insert(V).second) continue;
+      // A loop over a list compares what it was given, and then each member that leads to the next.
+      if (auto *Phi = dyn_cast<PHINode>(V)) Open.append(Phi->op_begin(), Phi->op_end());
+      if (auto *A = dyn_cast<Argument>(V)) Parameters.push_back(A->getArgNo());
+      noteMember(X, dyn_cast<LoadInst>(V));
+    }
   }
   return Parameters;
 }

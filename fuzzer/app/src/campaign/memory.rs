@@ -76,7 +76,8 @@ impl<'a> Renderer<'a> {
             }
             Form::Pointer(_) => self.pointer_argument(at),
             _ => {
-                let value = self.value(of, 0, at).unwrap_or_else(|| "{0}".to_owned());
+                let zero = if t.has(type_flag::COMPLEX) { "0" } else { "{0}" };
+                let value = self.value(of, 0, at).unwrap_or_else(|| zero.to_owned());
                 let memory = Memory {
                     name: own.to_owned(),
                     type_name: t.name.clone(),
@@ -171,6 +172,16 @@ impl<'a> Renderer<'a> {
                 (!is_zero).then(|| self.number(*number, image, at))
             }
             Form::Pointer(_) => self.address(block, at),
+            Form::Array(element, _) if t.has(type_flag::COMPLEX) => {
+                let stride = self.model.types[*element].size;
+                let parts = [0, 1].map(|i| self.value(*element, block, at + i * stride));
+                if parts.iter().all(Option::is_none) {
+                    return None;
+                }
+                let [re, im] = parts.map(|part| part.unwrap_or_else(|| "0.0".to_owned()));
+                let of = &self.model.types[*element].name;
+                Some(format!("__builtin_complex(({of}){re}, ({of}){im})"))
+            }
             Form::Array(element, n) => self.elements(*element, self.model.types[*element].size, *n, block, at),
             Form::Struct(members) => braced(members.iter().filter_map(|m| self.member(m, block, at))),
             Form::Union(members) => {

@@ -37,7 +37,7 @@ pub fn numbers(text: &str) -> &str {
 /// something else, of a report that others wrote.
 #[must_use]
 pub fn initializer(text: &str) -> &str {
-    const NAMES: [&str; 9] = [
+    const NAMES: [&str; 13] = [
         "INFINITY",
         "NAN",
         "__builtin_nan",
@@ -45,6 +45,10 @@ pub fn initializer(text: &str) -> &str {
         "__builtin_nans",
         "__builtin_nansf",
         "void",
+        "__builtin_complex",
+        "float",
+        "double",
+        "long",
         "__int128",
         "f",
     ];

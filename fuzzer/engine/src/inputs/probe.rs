@@ -87,7 +87,9 @@ fn is_needed(f: &Function, model: &Model, sizes: &Sizes) -> bool {
     let is_cell = |b: &Block| {
         let is_number = f.parameters.iter().any(|p| p.pointer && p.name == b.path && !p.is_output());
         let was_probed = sizes.get(&any_index(&b.path)).is_some_and(|s| s.origin != Origin::Assumed);
-        let fits = b.bytes() <= CELL && !b.is_string && b.rule == Rule::Full;
+        // The end of a declared array must be that of its memory.
+        let is_declared = b.capacity > 1 && b.origin.is_sure();
+        let fits = b.bytes() <= CELL && !b.is_string && !is_declared && b.rule == Rule::Full;
         b.pointers.is_empty()
             && if is_number { fits || (b.is_output && !was_probed) } else { b.is_output && !was_probed }
     };
