@@ -130,12 +130,24 @@ impl<'a> Renderer<'a> {
             if is_array { self.elements(b.element, b.stride, n, block, 0) } else { self.value(b.element, block, 0) };
         Memory {
             name: self.names[block].clone(),
-            type_name: self.model.types[b.element].name.clone(),
+            type_name: self.type_name(b.element),
             elements: is_array.then_some(n),
             value: value.unwrap_or_else(|| "{0}".to_owned()),
             bytes: hex(image),
             addresses: self.addresses(block, 0..image.len()),
         }
+    }
+
+    /// The name of a type; of an array without a typedef that of its elements, with the dimensions behind it: `double[3][4]`.
+    fn type_name(&self, of: TypeId) -> String {
+        let t = &self.model.types[of];
+        let Form::Array(element, n) = t.form else { return t.name.clone() };
+        if !t.name.is_empty() {
+            return t.name.clone();
+        }
+        let inner = self.type_name(element);
+        let (base, dimensions) = inner.split_at(inner.find('[').unwrap_or(inner.len()));
+        if base.is_empty() { String::new() } else { format!("{base}[{n}]{dimensions}") }
     }
 
     /// Is the variable of a block an array?
@@ -245,11 +257,12 @@ fn plain(kind: Kind, bits: u64) -> String {
     }
 }
 
-/// The name of the variable for a block: `in1_s`, `in1_s_next`.
+/// The name of the variable for a block: `in1_s`, `in1_s_next`; `in1_p_0` for what `*p` leads to.
 fn variable(function: &Function, path: &str) -> String {
     let number = function.parameters.iter().position(|p| p.name == root(path)).map_or(0, |i| i + 1);
     let rest = path.replace("->", "_").replace(['.', '['], "_").replace(']', "");
-    format!("in{number}_{}", identifier(rest.trim_start_matches('*')))
+    let name = rest.trim_start_matches('*');
+    format!("in{number}_{}{}", identifier(name), "_0".repeat(rest.len() - name.len()))
 }
 
 /// The parameter that a path begins with.

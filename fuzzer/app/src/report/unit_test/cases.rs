@@ -259,7 +259,7 @@ fn typed_call(report: &Report, test: &Test) -> (String, String, String, Vec<Chec
     }
     checks.extend(test.outputs.iter().filter_map(|output| {
         let place = output.place.as_ref()?;
-        check(&place.kind, &output.name, &memory::value(report, place), Some(output))
+        check(&place.kind, &output.name, &memory::value(report, &test.args, place), Some(output))
     }));
     let called = format!("{}({})", tested_name(report), passed.join(", "));
     (call(report, &test.args), variables, called, checks)

@@ -1,0 +1,4 @@
+//! Functions that take more than numbers: structures, arrays and strings are made from an input.
+
+#[path = "inputs/programs.rs"]
+mod programs;
