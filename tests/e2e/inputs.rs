@@ -2,3 +2,5 @@
 
 #[path = "inputs/programs.rs"]
 mod programs;
+#[path = "inputs/streams.rs"]
+mod streams;

@@ -14,7 +14,7 @@ use penfuzz_engine::{
 use penfuzz_mutators::view::Kind;
 
 use crate::report::{
-    Arg, Memory, Place,
+    Arg, Memory, Place, STANDARD_INPUT,
     c_text::{identifier, string_of},
     literal,
 };
@@ -34,7 +34,7 @@ struct Renderer<'a> {
     names: Vec<String>,
 }
 
-/// The arguments of a function with a model, one per parameter.
+/// The arguments of a function with a model, one per parameter, and the text of standard input behind them if it is read.
 #[must_use]
 pub fn arguments(function: &Function, model: &Model, x: &[u8]) -> Vec<Arg> {
     let renderer = Renderer::new(function, model, x);
@@ -49,6 +49,7 @@ pub fn arguments(function: &Function, model: &Model, x: &[u8]) -> Vec<Arg> {
         }
         arg
     })
+    .chain(model.input.map(|block| renderer.input(block)))
     .collect()
 }
 
@@ -57,6 +58,20 @@ impl<'a> Renderer<'a> {
         let images = model.blocks.iter().map(|b| b.image(x)).collect();
         let names = model.blocks.iter().map(|b| variable(function, &b.path)).collect();
         Self { model, x, images, names }
+    }
+
+    /// The text of standard input.
+    fn input(&self, block: usize) -> Arg {
+        let text = text_of(&self.images[block]).unwrap_or_default();
+        let shown = string_of(text);
+        Arg {
+            name: "stdin".to_owned(),
+            type_name: STANDARD_INPUT.to_owned(),
+            hex: shown.clone(),
+            decimal: shown,
+            bits: hex(text),
+            ..Arg::default()
+        }
     }
 
     /// What the callbacks behind a parameter return.
