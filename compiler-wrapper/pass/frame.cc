@@ -23,6 +23,13 @@ static unsigned argumentsOf(const DataLayout &DL, const Parameter &P, ArrayRef<A
   return !Second->isPointerTy() && 8 + DL.getTypeStoreSize(Second) >= P.Bytes ? 2 : 0;
 }
 
+// Does this translation unit refer to standard input? Then its text is an input, also of functions that take numbers only.
+static bool readsInput(const Module &M) {
+  static const char *const Readers[] = {"scanf",           "vscanf",          "__isoc99_scanf", "__isoc99_vscanf", "__isoc23_scanf",
+                                        "__isoc23_vscanf", "getchar", "getchar_unlocked", "gets"};
+  return M.getNamedGlobal("stdin") || any_of(Readers, [&](const char *Name) { return M.getFunction(Name); });
+}
+
 void planFrame(Function &F, Signature &S) {
   const DataLayout &DL = F.getParent()->getDataLayout();
   std::vector<Argument *> Args;
@@ -49,7 +56,7 @@ void planFrame(Function &F, Signature &S) {
     S.FrameSize += (Bytes + PEN_CELL_BYTES - 1) / PEN_CELL_BYTES * PEN_CELL_BYTES;
   }
   S.HasFrame = any_of(S.Parameters, [](const Parameter &P) { return P.Pointer || P.Aggregate || P.Kind == PEN_UNSUPPORTED; }) ||
-               S.ResultIsAggregate;
+               S.ResultIsAggregate || readsInput(*F.getParent());
 }
 
 static void loadArguments(Context &X, IRBuilder<> &B, const Parameter &P, ArrayRef<Argument *> Own, Value *Frame,

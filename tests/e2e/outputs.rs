@@ -2,6 +2,7 @@
 
 use std::{path::Path, process::Command};
 
+use penfuzz_app::report::Report;
 use serde_json::Value;
 
 use crate::support::{Dir, fixture, is_covered, quickstart};
@@ -71,7 +72,7 @@ pub fn gcov(dir: &Dir, symbol: &str) -> (usize, usize) {
     (taken, own.len())
 }
 
-pub fn gcov_agrees(target: &Path, arguments: &str, symbol: &str) {
+pub fn gcov_agrees(target: &Path, arguments: &str, symbol: &str) -> Report {
     let dir = Dir::new();
     dir.fuzz(target, arguments).exits(0);
     let report = dir.report("out");
@@ -85,6 +86,7 @@ pub fn gcov_agrees(target: &Path, arguments: &str, symbol: &str) {
         (report.branches.covered, report.branches.total),
         "{name}: gcov's count and report.json's"
     );
+    report
 }
 
 #[test]

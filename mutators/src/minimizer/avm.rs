@@ -288,6 +288,29 @@ mod tests {
         assert_eq!(result, Ok(0), "{} evaluations", f.evaluations);
     }
 
+    /// `$`, any text, `*`, and the exclusive or of the text as two hexadecimal digits: the distance to a text with GGA at a place, as a
+    /// condition behind the checksum has it.
+    fn distance_behind_checksum(x: &[u8]) -> u64 {
+        let Some(end) = x.iter().position(|b| *b == b'*').filter(|end| end + 2 < x.len()) else { return u64::MAX };
+        let sum = x[1..end].iter().fold(0, |sum, b| sum ^ b);
+        if x[0] != b'$' || format!("{sum:02X}").as_bytes() != &x[end + 1..end + 3] {
+            return u64::MAX;
+        }
+        x[3..6].iter().zip(b"GGA").map(|(a, b)| u64::from(a.abs_diff(*b))).sum()
+    }
+
+    #[test]
+    fn a_token_is_found_behind_a_checksum() {
+        for start in [*b"$AAAAAAAA*00", *b"$abcdefgh*08"] {
+            let mut f = Counted::new(4_000, distance_behind_checksum);
+            let tokens = [b"GGA".to_vec(), b"RMC".to_vec(), b",".to_vec()];
+            let mut avm = Avm::new(Arc::new(Dictionary::general().with_tokens(tokens)));
+            let result =
+                avm.minimize(&mut f, &mut start.clone(), &Layout::packed(&[Kind::I8; 12]), &mut StdRand::with_seed(2));
+            assert_eq!(result, Ok(0), "{} evaluations", f.evaluations);
+        }
+    }
+
     #[test]
     fn a_local_minimum_ends_the_search() {
         let (result, n) = solve(&Layout::doubles(8), Counted::new(1_000_000, |_: &[u8]| 7));

@@ -14,6 +14,7 @@
 //!
 //! A new kind of move is a new file and one entry in [`MOVES`], or in [`RUN_MOVES`] if it replaces consecutive bytes.
 
+mod balanced;
 mod bit_flip;
 mod constant;
 mod low_bits;
@@ -25,6 +26,7 @@ mod ulp_step;
 use libafl_bolts::rands::Rand;
 
 pub use self::{
+    balanced::Balanced,
     bit_flip::BitFlip,
     constant::{Harvested, Special},
     low_bits::LowBits,
@@ -101,7 +103,7 @@ pub trait Move: Sync {
 pub static MOVES: &[&dyn Move] = &[&Reform, &Harvested, &Special, &Related, &BitFlip, &LowBits, &UlpStep];
 
 /// All kinds of moves of consecutive bytes. They have no candidates where a layout has no run.
-pub static RUN_MOVES: &[&dyn RunMove] = &[&Token];
+pub static RUN_MOVES: &[&dyn RunMove] = &[&Token, &Balanced];
 
 /// A random candidate of a random move: non-empty lists are equally likely, and so are the candidates of a list.
 ///

@@ -33,6 +33,11 @@ pub trait RunMove: Sync {
     fn write(&self, dictionary: &Dictionary, index: usize, bytes: &mut [u8]);
 }
 
+/// Are there tokens, and is the slot followed by another one of its run?
+pub(super) fn has_tokens(at: &At) -> bool {
+    !at.dictionary.tokens().is_empty() && run_length(at.slots, at.slot, 2) >= 2
+}
+
 /// Writes a token of the dictionary from the slot on.
 ///
 /// There are four candidates for each token: it replaces as many bytes as it has, or is inserted, which moves the rest
@@ -70,9 +75,8 @@ impl RunMove for Token {
     }
 
     fn count(&self, at: &At) -> usize {
-        let tokens = at.dictionary.tokens();
         // A single byte is left to the moves of one number: a token of one byte is an integer constant, too.
-        if tokens.is_empty() || run_length(at.slots, at.slot, 2) < 2 { 0 } else { FORMS * tokens.len() }
+        if has_tokens(at) { FORMS * at.dictionary.tokens().len() } else { 0 }
     }
 
     fn span(&self, at: &At, index: usize) -> Option<Range<usize>> {

@@ -14,7 +14,7 @@ use penfuzz_engine::{
 use penfuzz_mutators::view::Kind;
 
 use crate::report::{
-    Arg, Memory, Place,
+    Arg, Memory, Place, STANDARD_INPUT,
     c_text::{identifier, string_of},
     literal,
 };
@@ -34,7 +34,7 @@ struct Renderer<'a> {
     names: Vec<String>,
 }
 
-/// The arguments of a function with a model, one per parameter.
+/// The arguments of a function with a model, one per parameter, and the text of standard input behind them if it is read.
 #[must_use]
 pub fn arguments(function: &Function, model: &Model, x: &[u8]) -> Vec<Arg> {
     let renderer = Renderer::new(function, model, x);
@@ -49,6 +49,7 @@ pub fn arguments(function: &Function, model: &Model, x: &[u8]) -> Vec<Arg> {
         }
         arg
     })
+    .chain(model.input.map(|block| renderer.input(block)))
     .collect()
 }
 
@@ -57,6 +58,20 @@ impl<'a> Renderer<'a> {
         let images = model.blocks.iter().map(|b| b.image(x)).collect();
         let names = model.blocks.iter().map(|b| variable(function, &b.path)).collect();
         Self { model, x, images, names }
+    }
+
+    /// The text of standard input.
+    fn input(&self, block: usize) -> Arg {
+        let text = text_of(&self.images[block]).unwrap_or_default();
+        let shown = string_of(text);
+        Arg {
+            name: "stdin".to_owned(),
+            type_name: STANDARD_INPUT.to_owned(),
+            hex: shown.clone(),
+            decimal: shown,
+            bits: hex(text),
+            ..Arg::default()
+        }
     }
 
     /// What the callbacks behind a parameter return.
@@ -131,12 +146,24 @@ impl<'a> Renderer<'a> {
             if is_array { self.elements(b.element, b.stride, n, block, 0) } else { self.value(b.element, block, 0) };
         Memory {
             name: self.names[block].clone(),
-            type_name: self.model.types[b.element].name.clone(),
+            type_name: self.type_name(b.element),
             elements: is_array.then_some(n),
             value: value.unwrap_or_else(|| "{0}".to_owned()),
             bytes: hex(image),
             addresses: self.addresses(block, 0..image.len()),
         }
+    }
+
+    /// The name of a type; of an array without a typedef that of its elements, with the dimensions behind it: `double[3][4]`.
+    fn type_name(&self, of: TypeId) -> String {
+        let t = &self.model.types[of];
+        let Form::Array(element, n) = t.form else { return t.name.clone() };
+        if !t.name.is_empty() {
+            return t.name.clone();
+        }
+        let inner = self.type_name(element);
+        let (base, dimensions) = inner.split_at(inner.find('[').unwrap_or(inner.len()));
+        if base.is_empty() { String::new() } else { format!("{base}[{n}]{dimensions}") }
     }
 
     /// Is the variable of a block an array?
@@ -256,11 +283,12 @@ fn plain(kind: Kind, bits: u64) -> String {
     }
 }
 
-/// The name of the variable for a block: `in1_s`, `in1_s_next`.
+/// The name of the variable for a block: `in1_s`, `in1_s_next`; `in1_p_0` for what `*p` leads to.
 fn variable(function: &Function, path: &str) -> String {
     let number = function.parameters.iter().position(|p| p.name == root(path)).map_or(0, |i| i + 1);
     let rest = path.replace("->", "_").replace(['.', '['], "_").replace(']', "");
-    format!("in{number}_{}", identifier(rest.trim_start_matches('*')))
+    let name = rest.trim_start_matches('*');
+    format!("in{number}_{}{}", identifier(name), "_0".repeat(rest.len() - name.len()))
 }
 
 /// The parameter that a path begins with.

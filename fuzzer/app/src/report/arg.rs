@@ -64,7 +64,17 @@ pub struct Place {
 /// [`Arg::type_name`] of the rounding mode of a call. No C type has this name.
 pub const ROUNDING_MODE: &str = "rounding mode";
 
+/// [`Arg::type_name`] of the text of standard input during a call. No C type has this name.
+pub const STANDARD_INPUT: &str = "standard input";
+
 impl Arg {
+    /// Is this the text of standard input instead of an argument? [`Arg::hex`] is then a literal of C, and [`Arg::bits`] has two
+    /// digits per character.
+    #[must_use]
+    pub fn is_input(&self) -> bool {
+        self.type_name == STANDARD_INPUT
+    }
+
     /// Is this the rounding mode of the call instead of an argument?
     #[must_use]
     pub fn is_rounding(&self) -> bool {

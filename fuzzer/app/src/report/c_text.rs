@@ -128,6 +128,13 @@ pub fn directed_rounding(args: &[Arg]) -> Option<&str> {
     (mode.decimal != "FE_TONEAREST").then_some(&mode.decimal)
 }
 
+/// A statement that makes standard input the text that is among the arguments.
+#[must_use]
+pub fn standard_input(args: &[Arg]) -> Option<String> {
+    let input = args.iter().find(|a| a.is_input())?;
+    Some(format!("stdin = fmemopen((void *){}, {}, \"r\");", initializer(&input.hex), input.bits.len() / 2))
+}
+
 /// A call with these arguments, ready to paste. The target of a pointer is a compound literal. A rounding mode is set before
 /// the call.
 #[must_use]
@@ -141,16 +148,17 @@ pub fn call(report: &Report, args: &[Arg]) -> String {
         })
         .collect();
     let before = directed_rounding(args).map_or(String::new(), |mode| format!("fesetround({mode}); "));
-    format!("{before}{}({})", callable(&report.function), texts.join(", "))
+    let input = standard_input(args).map_or(String::new(), |statement| format!("{statement} "));
+    format!("{before}{input}{}({})", callable(&report.function), texts.join(", "))
 }
 
 /// Every parameter with its argument. Outputs have none; arguments without a parameter (the bytes of a harness) come last. The
-/// rounding mode is left out.
+/// rounding mode and standard input are left out.
 pub fn with_outputs<'a>(
     signature: &'a Signature,
     args: &'a [Arg],
 ) -> impl Iterator<Item = (Option<&'a Parameter>, Option<&'a Arg>)> {
-    let mut rest = args.iter().filter(|a| !a.is_rounding());
+    let mut rest = args.iter().filter(|a| !a.is_rounding() && !a.is_input());
     let mut parameters = signature.parameters.iter();
     std::iter::from_fn(move || {
         let parameter = parameters.next();

@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use penfuzz_cc::abi::CELL_BYTES;
 
-use super::stubs;
+use super::{input::Input, stubs};
 use crate::{
     error::Error,
     inputs::{Model, Target},
@@ -49,6 +49,8 @@ pub struct Blocks {
     lengths: Option<Vec<usize>>,
     /// The block that is filled with noise instead of zeros, and which noise; for probing.
     noise: Option<(usize, u8)>,
+    /// The stream over the block of standard input.
+    input: Option<Input>,
 }
 
 impl Blocks {
@@ -93,6 +95,7 @@ impl Blocks {
             result: Box::new([0]),
             lengths: None,
             noise: None,
+            input: model.input.map(|_| Input::new()),
         })
     }
 
@@ -102,7 +105,7 @@ impl Blocks {
         &self.model
     }
 
-    /// Writes all blocks from an input, and returns the frame and the place of the result. Does not allocate.
+    /// Writes all blocks from an input, and returns the frame and the place of the result. Does not allocate, except for a stream.
     pub fn write(&mut self, x: &[u8]) -> (*mut u8, *mut u8) {
         let model = Rc::clone(&self.model);
         for (i, block) in model.blocks.iter().enumerate() {
@@ -128,6 +131,12 @@ impl Blocks {
                 // SAFETY: the pointer lies within the block.
                 unsafe { self.pointer(first + p.at).cast::<usize>().write_unaligned(address) };
             }
+        }
+        if let (Some(block), Some(input)) = (model.input, &mut self.input) {
+            let (first, bytes) = self.places[block];
+            let base = self.map.as_ptr();
+            // SAFETY: the block lies in the mapping, is a string, and stays where it is.
+            unsafe { input.open(base.add(first - base as usize), bytes) };
         }
         (self.pointer(self.places[0].0), self.result.as_mut_ptr().cast())
     }

@@ -6,6 +6,7 @@ pub mod evaluator;
 pub mod fault;
 pub mod fresh;
 pub mod guard;
+mod input;
 pub mod limits;
 pub mod observer;
 pub mod pen;

@@ -14,7 +14,7 @@ use super::{
     sizes::{Origin, Rule, Size, Sizes},
     types::{Form, Number, Reader, TypeId, Types},
 };
-use crate::program::{Function, Target};
+use crate::program::{Function, Target, state::reads_input};
 
 /// Pointers are followed so far from a parameter; what is further is null.
 const MAX_DEPTH: usize = 3;
@@ -28,6 +28,8 @@ const MAX_BLOCKS: usize = 64;
 /// Bytes of a string, with its end, and of memory of no type, until more are needed.
 const STRING: usize = 32;
 const BYTES: usize = 16;
+/// Characters of standard input, with the 0 behind them.
+const INPUT: usize = 64;
 
 /// The model of `f` with these sizes.
 ///
@@ -39,7 +41,7 @@ pub fn build(target: &Target, f: &Function, sizes: &Sizes) -> Result<Model, Stri
     let result = f.result_shape().map(|(record, at)| (reader.read(record), at));
     let mut builder = Builder::new(reader.types, sizes);
     let mut parameters = Vec::new();
-    let mut frame = Draft::new(0, f.frame_size(), String::new());
+    let mut frame = Draft::new(0, f.frame_size().max(1), String::new());
     let declared = Declared::of(f);
     for ((p, shape), of) in f.parameters.iter().zip(f.shapes()).zip(shapes) {
         let why = if p.type_name == "..." { "the number of arguments is not fixed" } else { "compile with -g" };
@@ -59,9 +61,10 @@ pub fn build(target: &Target, f: &Function, sizes: &Sizes) -> Result<Model, Stri
             .map_err(|why| format!("parameter `{}` has type `{}` ({why})", p.name, p.type_name))?;
     }
     builder.finish_block(frame, &Way::default());
+    let input = reads_input(f).then(|| builder.add_input());
     builder.follow_pointers()?;
     let result = result.and_then(|(of, at)| Some((of?, at)));
-    Ok(builder.model(parameters, result, f.has_rounding))
+    Ok(Model { input, ..builder.model(parameters, result, f.has_rounding) })
 }
 
 /// What is known of a place that a pointer leads to.
@@ -391,6 +394,21 @@ impl<'a> Builder<'a> {
         Ok(self.finish_block(draft, &p.way))
     }
 
+    /// Makes the block of standard input.
+    fn add_input(&mut self) -> usize {
+        let element = self.types.add_character();
+        let mut draft = Draft::new(element, 1, "stdin".to_owned());
+        let b = &mut draft.block;
+        (b.capacity, b.length) = (INPUT, Length::Fixed(INPUT));
+        (b.is_string, b.is_const) = (true, true);
+        (draft.first_slot, draft.per_element) = (self.slots.len(), 1);
+        for i in 0..INPUT {
+            self.place_number(&mut draft, Number::Plain(Kind::U8), i, &format!("stdin[{i}]"));
+        }
+        draft.slotted = self.slots.len() - draft.first_slot;
+        self.finish_block(draft, &Way::default())
+    }
+
     /// The type of memory of no type.
     fn byte_type(&mut self) -> TypeId {
         let types = &mut self.types;
@@ -416,7 +434,7 @@ impl<'a> Builder<'a> {
         }
         let layout = Layout::of_slots(self.slots).with_groups(self.groups);
         let (types, blocks, stubs) = (self.types, self.blocks, self.stubs);
-        Model { types, blocks, parameters, stubs, result, layout }
+        Model { types, blocks, parameters, stubs, input: None, result, layout }
     }
 }
 

@@ -132,6 +132,8 @@ pub struct Model {
     pub parameters: Vec<(TypeId, usize)>,
     /// Functions that it gets.
     pub stubs: Vec<Stub>,
+    /// The block with the text of standard input, if the function can read it. The text ends at the first 0.
+    pub input: Option<usize>,
     /// A result that is a structure: its type and its place in the frame.
     pub result: Option<(TypeId, usize)>,
     /// The numbers of an input.

@@ -95,6 +95,7 @@ fn is_needed(f: &Function, model: &Model, sizes: &Sizes) -> bool {
     };
     let frame = &model.blocks[0];
     f.call().is_none()
+        || model.input.is_some()
         || frame.pointers.iter().any(|p| p.null.is_some())
         || model.blocks[1..].iter().any(|b| !is_cell(b))
 }

@@ -98,13 +98,17 @@ pub struct Types {
 impl Types {
     /// Adds the type of a byte, for memory of no type.
     pub(super) fn add_byte(&mut self) -> TypeId {
-        self.all.push(Type {
-            name: "unsigned char".to_owned(),
-            form: Form::Number(Number::Plain(Kind::U8)),
-            size: 1,
-            flags: 0,
-            enumerators: Vec::new(),
-        });
+        self.add_u8("unsigned char", 0)
+    }
+
+    /// Adds the type of a character, for texts that no parameter leads to.
+    pub(super) fn add_character(&mut self) -> TypeId {
+        self.add_u8("char", type_flag::CHAR)
+    }
+
+    fn add_u8(&mut self, name: &str, flags: u32) -> TypeId {
+        let form = Form::Number(Number::Plain(Kind::U8));
+        self.all.push(Type { name: name.to_owned(), form, size: 1, flags, enumerators: Vec::new() });
         self.all.len() - 1
     }
 }

@@ -4,7 +4,10 @@ use penfuzz_mutators::dictionary::Dictionary;
 
 use super::Target;
 
-/// The constants of `function` and of every function that it can call.
+/// Beginnings of what programs read from standard input: numbers and what separates them.
+const READ: [&[u8]; 8] = [b"0 ", b"1 ", b"2 ", b"3 ", b"10 ", b"-1 ", b"1.5 ", b"\n"];
+
+/// The constants of `function` and of every function that it can call, and numbers as text if it reads standard input.
 #[must_use]
 pub fn dictionary(target: &Target, function: usize) -> Dictionary {
     // Those of the function itself first.
@@ -15,6 +18,9 @@ pub fn dictionary(target: &Target, function: usize) -> Dictionary {
         floats.extend_from_slice(&body.floats);
         integers.extend_from_slice(&body.integers);
         tokens.extend_from_slice(&body.tokens);
+    }
+    if target.functions[function].model.as_ref().is_some_and(|model| model.input.is_some()) {
+        tokens.extend(READ.iter().map(|text| text.to_vec()));
     }
     Dictionary::new(&floats, &integers).with_tokens(tokens)
 }

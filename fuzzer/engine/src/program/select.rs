@@ -175,7 +175,8 @@ pub fn obstacle(target: &Target, f: &Function) -> Option<Obstacle> {
     }
     let is_called = f.entry().is_some() || f.frame_call().is_some();
     match inputs::build(target, f, &Sizes::new()) {
-        Ok(model) if is_called && !model.layout.is_empty() => None,
+        // Without the frame, there is no way for what a model has besides numbers.
+        Ok(model) if f.frame_call().is_some() && !model.layout.is_empty() => None,
         Ok(_) if is_called => Some(Obstacle::NothingToSearch(only_outputs(f))),
         Err(_) if f.entry().is_some() => Some(Obstacle::NothingToSearch(only_outputs(f))),
         Err(why) => Some(Obstacle::Unsupported(why)),

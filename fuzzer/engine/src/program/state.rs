@@ -211,6 +211,28 @@ fn described(v: &abi::Variable) -> Variable {
     Variable { file: text(v.file), line: v.line, name: text(v.name), size: v.size }
 }
 
+/// The names by which a program refers to its standard input.
+const INPUT: [&[u8]; 10] = [
+    b"stdin",
+    b"scanf",
+    b"vscanf",
+    b"__isoc99_scanf",
+    b"__isoc99_vscanf",
+    b"__isoc23_scanf",
+    b"__isoc23_vscanf",
+    b"getchar",
+    b"getchar_unlocked",
+    b"gets",
+];
+
+/// Can a `function` read from standard input?
+#[must_use]
+pub fn reads_input(function: &Function) -> bool {
+    let mut reached = Reached::default();
+    reached.follow(function.record);
+    INPUT.iter().any(|name| reached.unknown.contains(*name))
+}
+
 /// The symbols that a `function` of the target can reach and nothing defines, in alphabetical order. There are stubs for them.
 #[must_use]
 pub fn undefined(target: &Target, function: &Function) -> Vec<String> {

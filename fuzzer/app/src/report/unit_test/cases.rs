@@ -10,7 +10,7 @@ use super::{
 };
 use crate::report::{
     arg::Arg,
-    c_text::{call, comment, directed_rounding, identifier, numbers, with_outputs},
+    c_text::{call, comment, directed_rounding, identifier, numbers, standard_input, with_outputs},
     model::{End, Finding, OUTPUT_KIND, Parameter, Report, Test},
     words::Words,
 };
@@ -224,7 +224,8 @@ fn number(kind: &str, arg: &Arg) -> String {
 
 /// What is shown, variables, call and outputs of a function with typed parameters.
 fn typed_call(report: &Report, test: &Test) -> (String, String, String, Vec<Check>) {
-    let (mut variables, mut checks, mut passed) = (String::new(), Vec::new(), Vec::new());
+    let (mut checks, mut passed) = (Vec::new(), Vec::new());
+    let mut variables = standard_input(&test.args).map_or_else(String::new, |set| format!("    {set}\n"));
     let expected = |name: &str| test.outputs.iter().find(|o| o.name == name);
     let enumerations = enumerations::of_parameters(report);
     for (i, (parameter, arg)) in with_outputs(&report.signature, &test.args).enumerate() {
@@ -259,7 +260,7 @@ fn typed_call(report: &Report, test: &Test) -> (String, String, String, Vec<Chec
     }
     checks.extend(test.outputs.iter().filter_map(|output| {
         let place = output.place.as_ref()?;
-        check(&place.kind, &output.name, &memory::value(report, place), Some(output))
+        check(&place.kind, &output.name, &memory::value(report, &test.args, place), Some(output))
     }));
     let called = memory::method(report, &test.args, &passed)
         .unwrap_or_else(|| format!("{}({})", tested_name(report), passed.join(", ")));

@@ -34,22 +34,29 @@ fn has_members(report: &Report, memory: &Memory) -> bool {
 
 /// Is the type one of C itself?
 fn is_basic(memory: &Memory) -> bool {
-    memory.elements.is_some() && memory.addresses.is_empty() && spelled_type(&memory.type_name)
+    memory.elements.is_some() && memory.addresses.is_empty() && spelled_type(declarator(&memory.type_name).0)
 }
 
-/// Is the text the name of a type?
+/// A type, and what of it stands behind the name of a variable: `double` and `[3]` of `double[3]`.
+fn declarator(type_name: &str) -> (&str, &str) {
+    type_name.split_at(type_name.find('[').unwrap_or(type_name.len()))
+}
+
+/// Is the text the name of a type, or an array of it?
 fn is_type(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || "_ :<>,*".contains(c);
-    !text.is_empty() && text.chars().all(fits)
+    let (base, dimensions) = declarator(text);
+    !base.is_empty() && base.chars().all(fits) && dimensions.chars().all(|c| c.is_ascii_digit() || "[]".contains(c))
 }
 
 fn by_members(memory: &Memory) -> String {
     let (name, value) = (identifier(&memory.name), initializer(&memory.value));
     let type_name = memory.type_name.replace("_Bool", "bool");
+    let (type_name, dimensions) = declarator(&type_name);
     match memory.elements {
         // C has no array without elements; its address is that of no element.
-        Some(0) => format!("    {type_name} {name}[1]; /* no element */\n    (void){name};\n"),
-        Some(n) => format!("    {type_name} {name}[{n}] = {value};\n"),
+        Some(0) => format!("    {type_name} {name}[1]{dimensions}; /* no element */\n    (void){name};\n"),
+        Some(n) => format!("    {type_name} {name}[{n}]{dimensions} = {value};\n"),
         None => format!("    {type_name} {name} = {value};\n"),
     }
 }
@@ -91,7 +98,7 @@ pub(super) fn passed(report: &Report, parameter: &Parameter, arg: &Arg) -> Strin
     let name = identifier(&memory.name);
     let type_name = comment(&memory.type_name);
     match (is_pointer, is_type(&memory.type_name) && has_types(report)) {
-        (true, true) => address(report, &format!("({type_name} *){name}"), true),
+        (true, true) => address(report, &format!("({}){name}", pointer_to(&type_name)), true),
         (true, false) => format!("(void *){name}"),
         (false, _) => format!("*({type_name} *){name}"),
     }
@@ -105,10 +112,19 @@ pub(super) fn method(report: &Report, args: &[Arg], passed: &[String]) -> Option
     Some(format!("(({type_name} *){name})->{}({rest})", tested_name(report)))
 }
 
-/// The expression for a value behind a pointer.
-pub(super) fn value(report: &Report, place: &Place) -> String {
+fn pointer_to(type_name: &str) -> String {
+    match declarator(type_name) {
+        (base, "") => format!("{base} *"),
+        (base, dimensions) => format!("{base} (*){dimensions}"),
+    }
+}
+
+/// The expression for a value behind a pointer, in the memory of these arguments.
+pub(super) fn value(report: &Report, args: &[Arg], place: &Place) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || "_.[]".contains(c);
-    if has_types(report) && !is_cxx_program(report) && place.expression.chars().all(fits) {
+    let mut memory = args.iter().flat_map(|arg| &arg.memory);
+    let is_typed = memory.find(|m| m.name == place.variable).is_none_or(|m| has_members(report, m));
+    if has_types(report) && is_typed && !is_cxx_program(report) && place.expression.chars().all(fits) {
         return place.expression.clone();
     }
     let kind = kind_named(&place.kind).map_or("u8", |_| place.kind.as_str());

@@ -9,6 +9,7 @@ use super::{
     is_byte_harness,
 };
 use crate::report::{
+    arg::Arg,
     c_text::{callable, comment, identifier, is_header, is_source, string},
     literal::kind_named,
     model::{Parameter, Report},
@@ -20,13 +21,22 @@ const CELL_BYTES: usize = 16;
 /// The headers and the function under test: its declaration or its source. `needed` are further headers.
 #[must_use]
 pub fn prologue(report: &Report, needed: &str) -> String {
-    let memory = format!("{}{}", if has_references(report) { MEMORY } else { "" }, stubs(report));
+    let memory = if has_references(report) { MEMORY } else { "" };
+    let memory = format!("{memory}{}{}", stubs(report), stream(report));
     let standard = "#include <stdint.h>\n#include <stdio.h>\n";
     match Access::of(report) {
         Access::Source => including(report, Path::new(&report.signature.file), needed) + &memory,
         Access::Header => format!("{}{needed}{standard}{memory}", header(report)),
         Access::Prototype | Access::Wrapper => format!("{needed}{standard}{memory}\n{}", declaration(report)),
     }
+}
+
+/// The function that makes a text standard input. Headers declare it only with extensions, which the options of the program may exclude;
+/// in C++ they always do.
+fn stream(report: &Report) -> &'static str {
+    let mut args = report.tests.iter().map(|t| &t.args).chain(report.crashes.iter().map(|c| &c.args)).flatten();
+    let is_declared = is_cxx_program(report) || !args.any(Arg::is_input);
+    if is_declared { "" } else { "\nextern FILE *fmemopen(void *, size_t, const char *);\n" }
 }
 
 /// The functions that the function under test gets as callbacks. Each returns what the test has set.
