@@ -32,6 +32,8 @@ mod full_disk;
 mod goals;
 #[path = "e2e/hostile.rs"]
 mod hostile;
+#[path = "e2e/inputs.rs"]
+mod inputs;
 #[path = "e2e/interrupt.rs"]
 mod interrupt;
 #[path = "e2e/machines.rs"]

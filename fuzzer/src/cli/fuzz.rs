@@ -67,6 +67,10 @@ pub struct TargetArgs {
     /// Rounding modes in which the function is called.
     #[arg(long, value_parser = choices::rounding(), default_value = "nearest")]
     pub rounding: Rounding,
+
+    /// What an argument can be, as 'NAME: DOMAIN'; may be repeated. Domains: array[10], array[n+1], array[n*m], string[..32], -90..90, finite.
+    #[arg(long = "arg", value_name = "NAME: DOMAIN", allow_hyphen_values = true, value_parser = values::statement)]
+    pub args: Vec<String>,
 }
 
 /// A target that is ready to be loaded.
@@ -314,6 +318,7 @@ pub(super) fn campaign(args: &Args, goals: Goals) -> Result<Finished, Error> {
         n_start: args.n_start,
         n_iter: args.n_iter,
         rounding: args.target.rounding,
+        args: args.target.args.clone(),
         ulp: args.ulp,
         test_format: args.test_format,
         goals,

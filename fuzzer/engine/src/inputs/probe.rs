@@ -93,6 +93,7 @@ fn is_needed(f: &Function, model: &Model, sizes: &Sizes) -> bool {
         let was_probed = sizes.get(&any_index(&b.path)).is_some_and(|s| s.origin != Origin::Assumed);
         let fits = b.bytes() <= CELL && !b.is_string && b.rule == Rule::Full;
         b.pointers.is_empty()
+            && b.origin != Origin::Given
             && if is_number { fits || (b.is_output && !was_probed) } else { b.is_output && !was_probed }
     };
     let frame = &model.blocks[0];
@@ -156,6 +157,7 @@ impl Probing {
             let blocks = evaluator.model().map_or(&[][..], |m| &m.blocks[..]);
             let arrays: Vec<usize> =
                 (1..blocks.len()).filter(|i| blocks[*i].capacity > 1 && !blocks[*i].is_string).collect();
+            let arrays = arrays.into_iter().filter(|i| blocks[*i].origin != Origin::Given).collect::<Vec<_>>();
             arrays.into_iter().filter_map(|block| length_of(evaluator, block)).collect::<Vec<_>>()
         });
         for (path, size) in found.unwrap_or_default() {
@@ -318,6 +320,7 @@ fn sample(
         for ((_, slot), value) in integers.iter().zip(values) {
             slot.set(&mut x, value.cast_unsigned());
         }
+        model.layout.normalise(&mut x);
         for _ in 0..TRIALS {
             evaluator.set_lengths(Some(lengths.clone()));
             let Some((beside, at)) = run(evaluator, &x) else { break };
@@ -328,5 +331,6 @@ fn sample(
             lengths[block] = index + 1;
         }
     }
-    Sample { integers: values.to_vec(), elements: lengths[block] }
+    let met = integers.iter().map(|(_, slot)| slot.kind.to_integer(slot.get(&x)).unwrap_or(0));
+    Sample { integers: met.collect(), elements: lengths[block] }
 }

@@ -413,6 +413,7 @@ impl Reader<'_> {
                 has_rounding: false,
                 uses_environment: false,
                 model: None,
+                said: std::rc::Rc::default(),
                 record: core::ptr::from_ref(f),
                 address: f.address,
                 call: f.call,

@@ -1,0 +1,4 @@
+//! What a function takes besides numbers, and what the user says about it.
+
+#[path = "inputs/said.rs"]
+mod said;
