@@ -10,6 +10,7 @@ use clap::builder::PossibleValuesParser;
 use penfuzz_app::{
     campaign::{self, Farm, Finished, Options, SearchKind},
     console,
+    files::foreign,
     process::build::build,
     report::{
         Compilation, Report,
@@ -93,7 +94,24 @@ impl TargetArgs {
 
     /// Compiler flags of the sources. Those of the user come last, so that they win.
     pub fn flags(&self) -> Vec<String> {
-        self.rounding.flag().into_iter().chain(self.cflags.iter().cloned()).collect()
+        let rounding = self.rounding.flag().into_iter();
+        rounding.chain(self.header_directory()).chain(self.cflags.iter().cloned()).collect()
+    }
+
+    /// The option by which other compilers find `penfuzz.h`, if a source mentions it. pen-cc finds it anyway.
+    fn header_directory(&self) -> Option<String> {
+        let sources = self.target.iter().chain(&self.with);
+        let mentions = |path: &PathBuf| {
+            foreign::read(path, foreign::LONGEST_TEXT)
+                .is_ok_and(|text| String::from_utf8_lossy(&text).contains("penfuzz.h"))
+        };
+        let is_source = |path: &&PathBuf| classify(path).is_ok_and(|kind| kind != TargetKind::Linked);
+        sources
+            .filter(is_source)
+            .any(mentions)
+            .then(penfuzz_cc::include_directory)?
+            .ok()
+            .map(|d| format!("-I{}", d.display()))
     }
 
     /// Compiles and links the target if it is source.

@@ -322,6 +322,9 @@ impl Evaluator {
         if self.is_beside_inferred() {
             return self.forget_run();
         }
+        if self.has_stopped(abi::stop::REJECTED) {
+            return self.reject_run();
+        }
         if self.is_cut_short() {
             return self.go_on();
         }
