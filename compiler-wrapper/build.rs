@@ -17,7 +17,7 @@ fn main() {
     for variable in ["LLVM_CONFIG", "LLVM_BINDIR", "LLVM_CXXFLAGS", "LLVM_VERSION"] {
         println!("cargo::rerun-if-env-changed={variable}");
     }
-    for path in ["build.rs", "pass", "runtime"] {
+    for path in ["build.rs", "include", "pass", "runtime"] {
         println!("cargo::rerun-if-changed={path}");
     }
     link_cxx_name();

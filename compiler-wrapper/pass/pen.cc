@@ -18,6 +18,7 @@
 
 // One translation unit, because most of the compile time is spent on LLVM's headers.
 #include "agreement.cc"
+#include "assume.cc"
 #include "boundary.cc"
 #include "bytes.cc"
 #include "cases.cc"
@@ -77,6 +78,7 @@ public:
     std::vector<FunctionPlan> Plans;
     for (Function *F : Functions) {
       straighten(*F);
+      markAssumptions(*F);
       if (WithExceptions) splitMultiplyAdds(*F);
       Plans.push_back(planOf(*F));
       Plans.back().Uses = referencesOf(*F);

@@ -43,6 +43,7 @@ struct Site {
   std::string Name;                // of an operation
   unsigned Operation = PEN_NO_OPERATION; // enum pen_operation
   uint8_t Width = 0;               // of an operation: bits of its floats
+  uint32_t Assumption = 0;         // as pen_site.assumption
 
   bool isConditional() const { return K == Kind::Branch || K == Kind::Switch || K == Kind::Select; }
   bool isOperation() const { return K == Kind::Operation; }
@@ -162,6 +163,10 @@ bool hasBlocksOfLabels(const llvm::Function &F);
 // plan.cc: the successors of a block, and all blocks of F, without those that a constant condition excludes.
 llvm::SmallVector<llvm::BasicBlock *, 4> liveSuccessors(llvm::BasicBlock &BB);
 llvm::SmallPtrSet<llvm::BasicBlock *, 16> liveBlocks(llvm::Function &F);
+
+// assume.cc: marks the conditionals of assumptions in F and removes what delimits them. Before the plan is made.
+void markAssumptions(llvm::Function &F);
+uint32_t assumptionOf(const llvm::Instruction &I); // as pen_site.assumption
 
 // straighten.cc: redirects control past repeated branches.
 bool straighten(llvm::Function &F);

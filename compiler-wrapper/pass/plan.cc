@@ -53,6 +53,7 @@ static std::optional<Site> siteAt(Instruction &I) {
   Site S;
   S.At = WeakTrackingVH(&I);
   S.Where = I.getDebugLoc();
+  S.Assumption = assumptionOf(I);
   if (auto *Br = dyn_cast<BranchInst>(&I)) {
     if (!Br->isConditional() || isa<Constant>(Br->getCondition()) || Br->getSuccessor(0) == Br->getSuccessor(1))
       return std::nullopt;
@@ -160,6 +161,7 @@ static Site comparisonSite(const Site &Conditional) {
   S.Where = Conditional.Where;
   S.Branches = PEN_SIDES;
   S.Possible = 0;
+  S.Assumption = Conditional.Assumption & PEN_ASSUMED;
   return S;
 }
 

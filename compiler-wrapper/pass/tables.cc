@@ -185,7 +185,7 @@ static auto siteRecord(Context &X, const FunctionPlan &Plan, unsigned I, const C
                 FIELD(pen_site, width, Compared.Width),
                 FIELD(pen_site, possible, S.Possible),
                 FIELD(pen_site, operation, S.Operation),
-                FIELD(pen_site, unused, 0));
+                FIELD(pen_site, assumption, S.Assumption));
 }
 
 // Marks the pointers that are compared with null, and those whose memory is read.

@@ -227,6 +227,19 @@ WRAP_EXIT(_exit)
 WRAP_EXIT(_Exit)
 WRAP_EXIT(quick_exit)
 
+/* An assumption of include/penfuzz.h does not hold. Outside the fuzzer there is nothing to go on with, and no error. */
+HIDDEN __attribute__((noreturn)) void __pen_reject(void) {
+  if (__pen_state.stop) __pen_state.stop(PEN_STOP_REJECTED, __builtin_return_address(0));
+  __real__exit(0);
+}
+
+/* A check of include/penfuzz.h does not hold; `text` is its expression. */
+HIDDEN __attribute__((noreturn)) void __pen_check_failed(const char *text) {
+  __pen_state.exit_status = (int64_t)(intptr_t)text;
+  if (__pen_state.stop) __pen_state.stop(PEN_STOP_CHECK, __builtin_return_address(0));
+  __builtin_trap();
+}
+
 /* ---- SanCov ------------------------------------------------------------------------------------------------------ */
 
 HIDDEN void __sanitizer_cov_trace_pc_guard_init(uint32_t *start, uint32_t *stop) {

@@ -405,7 +405,7 @@ struct pen_site {
   uint8_t width;      /* bits of an integer operand; of an operation those of its floats */
   uint32_t possible;  /* one bit per branch: 0 if the compiler can exclude the branch */
   uint32_t operation; /* enum pen_operation */
-  uint32_t unused;
+  uint32_t assumption; /* of a conditional of PEN_ASSUME: PEN_ASSUMED, and a bit for each branch that leads to the rejection; else 0 */
 };
 
 /* One executed floating-point operation. The fuzzer repeats the computation in higher precision. */
@@ -481,7 +481,7 @@ struct pen_state {
   /* Ends the evaluation and does not return. Null outside the fuzzer. `reason` is enum pen_stop, `place` a code address. */
   void (*stop)(uint32_t reason, void *place);
   int64_t exit_status;  /* the argument of exit(), set before `stop` is called with PEN_STOP_EXIT; with PEN_STOP_THROW the address
-                           of the name of the type that was thrown, or 0 */
+                           of the name of the type that was thrown, or 0; with PEN_STOP_CHECK that of the text */
   const uint64_t *lead; /* one per branch: r at distance 0 from the branch, see PEN_LEAD; null: there is none */
   /* The path: n_path branches of sites with PEN_STEP, in the order of their passes. Within a segment the passes are
    * contiguous; before a segment there may be any others. The last step may be PEN_END.
@@ -520,7 +520,9 @@ struct pen_state {
 #define PEN_STRAYED (UINT32_MAX - 32)
 
 /* Why the runtime calls `stop`. */
-enum pen_stop { PEN_STOP_FUEL = 1, PEN_STOP_EXIT = 2, PEN_STOP_STRAYED = 3, PEN_STOP_THROW = 4 };
+enum pen_stop { PEN_STOP_FUEL = 1, PEN_STOP_EXIT = 2, PEN_STOP_STRAYED = 3, PEN_STOP_THROW = 4, PEN_STOP_REJECTED = 5, PEN_STOP_CHECK = 6 };
+
+enum pen_assumption { PEN_ASSUMED = 1 << 30 };
 
 /* What the exported symbol __pen_tables names. */
 struct pen_tables {

@@ -196,7 +196,14 @@ pub mod stop {
     /// A C++ exception has left the function under test; [`exit_status`](super::State::exit_status) is the address of the name of its
     /// type, or 0.
     pub const THROW: u32 = 4;
+    /// An assumption (`PEN_ASSUME`) does not hold.
+    pub const REJECTED: u32 = 5;
+    /// A check (`PEN_CHECK`) does not hold; [`exit_status`](super::State::exit_status) is the address of its text.
+    pub const CHECK: u32 = 6;
 }
+
+/// [`Site::assumption`] of a conditional of an assumption.
+pub const ASSUMED: u32 = 1 << 30;
 
 /// [`Site::predicate`] of a condition that is none or more than one comparison.
 pub const NO_PREDICATE: u8 = 255;
@@ -290,8 +297,8 @@ pub struct Site {
     pub possible: u32,
     /// One of [`operation`].
     pub operation: u32,
-    /// Padding.
-    pub unused: u32,
+    /// Of a conditional of an assumption [`ASSUMED`], and a bit for each branch that leads to the rejection; else 0.
+    pub assumption: u32,
 }
 
 /// One executed floating-point operation. The fuzzer repeats the computation in higher precision.

@@ -6,6 +6,7 @@
 
 use std::{
     fs::{self, OpenOptions},
+    hash::{DefaultHasher, Hash, Hasher},
     io::{self, Write},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
@@ -15,7 +16,7 @@ use std::{
 
 use crate::{
     Error,
-    directories::{cache_directory, is_private_file},
+    directories::{cache_directory, is_private_file, private_directory},
 };
 
 include!(concat!(env!("OUT_DIR"), "/llvm.rs"));
@@ -29,7 +30,11 @@ pub(crate) struct Artifact {
 impl Artifact {
     /// The path of the file in the cache directory. Writes the file if it is missing, or has another content.
     pub(crate) fn path(&self) -> Result<PathBuf, Error> {
-        let directory = cache_directory()?;
+        self.path_in(&cache_directory()?)
+    }
+
+    /// The same in another directory.
+    fn path_in(&self, directory: &Path) -> Result<PathBuf, Error> {
         let path = directory.join(self.name);
         if !self.is_at(&path) {
             self.write(&path).map_err(|source| Error::Cache { path: path.clone(), source })?;
@@ -57,6 +62,22 @@ impl Artifact {
         }
         written
     }
+}
+
+/// The header for assumptions and checks.
+const HEADER: Artifact = Artifact { name: "penfuzz.h", bytes: include_bytes!("../include/penfuzz.h") };
+
+/// The directory of `penfuzz.h`, which is written there if it is missing. Other versions of the header have other directories.
+///
+/// # Errors
+/// When the cache directory cannot be used.
+pub fn include_directory() -> Result<PathBuf, Error> {
+    let mut hasher = DefaultHasher::new();
+    HEADER.bytes.hash(&mut hasher);
+    let directory = cache_directory()?.join(format!("include-{:016x}", hasher.finish()));
+    private_directory(&directory)?;
+    HEADER.path_in(&directory)?;
+    Ok(directory)
 }
 
 /// Identifies the instrumentation: the names of the plugin and of the runtime, which contain hashes of their contents.

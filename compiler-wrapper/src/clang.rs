@@ -63,6 +63,13 @@ fn compile_args(line: &Arguments, san_cov: bool) -> Result<Vec<String>, Error> {
     if bitcode::is_instrumented(&line.args)? {
         return Ok(args);
     }
+    let headers = artifact::include_directory()?.display().to_string();
+    // As options of clang itself: other compilers that build the sources from a noted command line must not have them.
+    args.extend(
+        ["-D__PENFUZZ__=1", "-internal-isystem", &headers]
+            .into_iter()
+            .flat_map(|o| ["-Xclang".to_owned(), o.to_owned()]),
+    );
     let plugin = artifact::PLUGIN.path()?.display().to_string();
     args.push(format!("-fpass-plugin={plugin}"));
     let mut options = Vec::new();

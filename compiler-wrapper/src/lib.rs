@@ -36,7 +36,7 @@ use std::{
 };
 
 pub use arguments::EXCEPTIONS as EXCEPTIONS_FLAG;
-pub use artifact::LLVM_MAJOR;
+pub use artifact::{LLVM_MAJOR, include_directory};
 pub use clang::find_clang;
 pub use compile::Compile;
 pub use directories::{cache_directory, is_private_file, private_directory, state_directory, user};

@@ -7,6 +7,7 @@
 //! | step from one value to the next | [`line`](mod@line) |
 //! | measure how far operands are from satisfying a comparison | [`distance`] |
 //! | use the constants of a program | [`dictionary::Dictionary`] |
+//! | restrict a number to a range | [`domain::Domain`] |
 //! | make points | [`random`], [`structured`], [`start::StartPoints`] |
 //! | replace one number | [`moves`] |
 //! | define a function whose zeros are the wanted inputs | [`evaluate::RepresentingFunction`] |
@@ -21,6 +22,7 @@ pub mod array;
 pub mod basinhopping;
 pub mod dictionary;
 pub mod distance;
+pub mod domain;
 pub mod evaluate;
 pub mod group;
 pub mod havoc;

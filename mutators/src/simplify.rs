@@ -68,11 +68,12 @@ impl Simplifier {
     /// Simplifies the numbers of `layout` that lie entirely within `x`, and returns whether `x` changed.
     ///
     /// `holds` checks the property for a candidate, which is as long as `x` and differs from it in the numbers only.
-    /// The property must hold for `x` itself, which is not checked. Then it holds for the result, too.
+    /// The property must hold for `x` itself, which is not checked. Then it holds for the result, too. Each candidate is in
+    /// the domains of the layout.
     pub fn simplify(&mut self, x: &mut [u8], layout: &Layout, mut holds: impl FnMut(&[u8]) -> Verdict) -> bool {
         let slots = layout.fitting(x.len()).to_vec();
         let before = x.to_vec();
-        let mut shrinking = Shrinking { x, slots: &slots, holds: &mut holds, is_stopped: false };
+        let mut shrinking = Shrinking { x, slots: &slots, layout, holds: &mut holds, is_stopped: false };
         shrinking.try_small_tuples();
         for _ in 0..ROUNDS {
             let mut changed = false;
@@ -141,6 +142,7 @@ struct Shrinking<'a> {
     /// The simplest input so far for which the property holds.
     x: &'a mut [u8],
     slots: &'a [Slot],
+    layout: &'a Layout,
     holds: &'a mut dyn FnMut(&[u8]) -> Verdict,
     /// Whether a check returned [`Verdict::Stop`].
     is_stopped: bool,
@@ -149,7 +151,7 @@ struct Shrinking<'a> {
 impl Shrinking<'_> {
     /// Replaces the input by `y` if the property holds for `y`, and returns whether it does.
     fn accepts(&mut self, y: &[u8]) -> bool {
-        if self.is_stopped {
+        if self.is_stopped || !self.layout.is_normal(y) {
             return false;
         }
         let verdict = (self.holds)(y);

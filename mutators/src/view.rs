@@ -10,7 +10,7 @@
 use serde::{Deserialize, Serialize};
 
 pub use crate::kind::{Kind, NEAREST};
-use crate::{group::Group, line};
+use crate::{domain::Domain, group::Group, line};
 
 /// The place of one number in a byte input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -115,6 +115,9 @@ pub struct Layout {
     /// Slots that are the length of a group, and the largest that a group has room for.
     #[serde(default)]
     lengths: Vec<(usize, u64)>,
+    /// Slots with a domain, by index.
+    #[serde(default)]
+    pub(crate) domains: Vec<(usize, Domain)>,
 }
 
 impl Layout {

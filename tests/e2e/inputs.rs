@@ -1,8 +1,12 @@
-//! Functions that take more than numbers: structures, arrays and strings are made from an input.
+//! Functions that take more than numbers: structures, arrays and strings are made from an input, and what the user says about them.
 
+#[path = "inputs/assumed.rs"]
+mod assumed;
 #[path = "inputs/made.rs"]
 mod made;
 #[path = "inputs/programs.rs"]
 mod programs;
+#[path = "inputs/said.rs"]
+mod said;
 #[path = "inputs/streams.rs"]
 mod streams;

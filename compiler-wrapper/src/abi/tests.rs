@@ -40,7 +40,7 @@ fn structures(layout: &mut Layout) {
     structure!(layout, "pen_site", Site,
         "function" function "file" file "actions" actions "edges" edges "cases" cases "name" name "line" line "column" column
         "n_branches" n_branches "n_cases" n_cases "kind" kind "predicate" predicate "operand" operand "width" width
-        "possible" possible "operation" operation "unused" unused);
+        "possible" possible "operation" operation "assumption" assumption);
     structure!(layout, "pen_traced", Traced, "actions" actions "operands" operands "result" result "what" what "unused" unused);
     structure!(layout, "pen_function", Function,
         "name" name "symbol" symbol "file" file "unit" unit "address" address "call" call "call_frame" call_frame "params" params "sites" sites
@@ -142,6 +142,9 @@ fn constants(layout: &mut Layout) {
         ("PEN_STOP_EXIT", stop::EXIT),
         ("PEN_STOP_STRAYED", stop::STRAYED),
         ("PEN_STOP_THROW", stop::THROW),
+        ("PEN_STOP_REJECTED", stop::REJECTED),
+        ("PEN_STOP_CHECK", stop::CHECK),
+        ("PEN_ASSUMED", ASSUMED),
         ("PEN_CELL_BYTES", CELL_BYTES as u32),
         ("PEN_VARIABLE_CONSTANT", variable_flag::CONSTANT),
         ("PEN_VARIABLE_THREAD_LOCAL", variable_flag::THREAD_LOCAL),

@@ -60,7 +60,7 @@ fn find_sizes(entry: &mut Entry, linked: &Path) -> Result<(), Error> {
     let target = Target::load(linked)?;
     hold.loaded();
     let function = select::select(&target, Some(&entry.symbol))?;
-    let target = with_inputs(target, function, Limits::default(), &hold);
+    let target = with_inputs(target, function, &[], Limits::default(), &hold)?;
     let f = &target.functions[function];
     entry.inputs = f.model.as_ref().map_or_else(Vec::new, |model| model.described());
     Ok(())

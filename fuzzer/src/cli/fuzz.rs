@@ -10,6 +10,7 @@ use clap::builder::PossibleValuesParser;
 use penfuzz_app::{
     campaign::{self, Farm, Finished, Options, SearchKind},
     console,
+    files::foreign,
     process::build::build,
     report::{
         Compilation, Report,
@@ -67,6 +68,10 @@ pub struct TargetArgs {
     /// Rounding modes in which the function is called.
     #[arg(long, value_parser = choices::rounding(), default_value = "nearest")]
     pub rounding: Rounding,
+
+    /// What an argument can be, as 'NAME: DOMAIN'; may be repeated. Domains: array[10], array[n+1], array[n*m], string[..32], -90..90, finite.
+    #[arg(long = "arg", value_name = "NAME: DOMAIN", allow_hyphen_values = true, value_parser = values::statement)]
+    pub args: Vec<String>,
 }
 
 /// A target that is ready to be loaded.
@@ -89,7 +94,24 @@ impl TargetArgs {
 
     /// Compiler flags of the sources. Those of the user come last, so that they win.
     pub fn flags(&self) -> Vec<String> {
-        self.rounding.flag().into_iter().chain(self.cflags.iter().cloned()).collect()
+        let rounding = self.rounding.flag().into_iter();
+        rounding.chain(self.header_directory()).chain(self.cflags.iter().cloned()).collect()
+    }
+
+    /// The option by which other compilers find `penfuzz.h`, if a source mentions it. pen-cc finds it anyway.
+    fn header_directory(&self) -> Option<String> {
+        let sources = self.target.iter().chain(&self.with);
+        let mentions = |path: &PathBuf| {
+            foreign::read(path, foreign::LONGEST_TEXT)
+                .is_ok_and(|text| String::from_utf8_lossy(&text).contains("penfuzz.h"))
+        };
+        let is_source = |path: &&PathBuf| classify(path).is_ok_and(|kind| kind != TargetKind::Linked);
+        sources
+            .filter(is_source)
+            .any(mentions)
+            .then(penfuzz_cc::include_directory)?
+            .ok()
+            .map(|d| format!("-I{}", d.display()))
     }
 
     /// Compiles and links the target if it is source.
@@ -314,6 +336,7 @@ pub(super) fn campaign(args: &Args, goals: Goals) -> Result<Finished, Error> {
         n_start: args.n_start,
         n_iter: args.n_iter,
         rounding: args.target.rounding,
+        args: args.target.args.clone(),
         ulp: args.ulp,
         test_format: args.test_format,
         goals,

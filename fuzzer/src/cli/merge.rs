@@ -15,7 +15,11 @@ use penfuzz_engine::{
     saturation::{Goals, ScopeKind},
 };
 
-use super::{Outcome, choices, fuzz::TargetArgs, values::TrustArgs};
+use super::{
+    Outcome, choices,
+    fuzz::TargetArgs,
+    values::{self, TrustArgs},
+};
 
 /// Arguments.
 #[derive(Debug, clap::Args)]
@@ -52,6 +56,10 @@ pub struct Args {
     #[arg(long, value_parser = choices::rounding(), default_value = "nearest", requires = "target")]
     rounding: Rounding,
 
+    /// What an argument can be, as 'NAME: DOMAIN', with --target; may be repeated.
+    #[arg(long = "arg", value_name = "NAME: DOMAIN", allow_hyphen_values = true, value_parser = values::statement, requires = "target")]
+    statements: Vec<String>,
+
     /// Functions whose branches are goals, with --target [default: function; for LLVMFuzzerTestOneInput: all].
     #[arg(long, value_parser = choices::scope(), requires = "target")]
     scope: Option<ScopeKind>,
@@ -71,6 +79,7 @@ impl Args {
             with: self.with.clone(),
             libs: self.libs.clone(),
             rounding: self.rounding,
+            args: self.statements.clone(),
         };
         let linked = args.link(Goals::Branches)?;
         let limits = Limits::default();
@@ -84,6 +93,7 @@ impl Args {
             function: String::new(),
             symbol: String::new(),
             rounding: self.rounding,
+            args: self.statements.clone(),
             goals: Goals::Branches,
             scope: ScopeKind::Function,
             timeout: limits.timeout.as_secs_f64(),

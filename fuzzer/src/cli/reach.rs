@@ -113,6 +113,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         name: args.target.path()?,
         function: args.target.function.as_deref(),
         rounding: args.target.rounding,
+        args: &args.target.args,
         goals: Goals::Branches,
         scope: args.scope.or_else(|| args.wanted.line.as_ref().map(|_| ScopeKind::Calls)),
         limits: args.limits.limits(),

@@ -102,6 +102,7 @@ struct Subject {
     file: PathBuf,
     function: Option<String>,
     rounding: Rounding,
+    args: Vec<String>,
     limits: Limits,
     inputs: Vec<PathBuf>,
 }
@@ -121,6 +122,7 @@ impl Subject {
             file: args.target.link(Goals::Branches)?.file,
             function: args.target.function.clone(),
             rounding: args.target.rounding,
+            args: args.target.args.clone(),
             limits: args.limits.limits(),
             inputs: args.inputs.clone(),
         })
@@ -138,6 +140,7 @@ impl Subject {
             file: session::link_again(&campaign)?,
             function: Some(args.target.function.clone().unwrap_or_else(|| manifest.symbol.clone())),
             rounding: manifest.rounding,
+            args: manifest.args.clone(),
             limits: args.limits.limits_or(manifest.limits()),
             inputs: [&[first.to_path_buf()], &args.inputs[..]].concat(),
         })
@@ -152,7 +155,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     hold.loaded();
     let target = if subject.rounding.is_nearest() { target } else { target.with_rounding() };
     let function = select::select(&target, subject.function.as_deref())?;
-    let target = penfuzz_app::replay::open::with_inputs(target, function, subject.limits, &hold);
+    let target = penfuzz_app::replay::open::with_inputs(target, function, &subject.args, subject.limits, &hold)?;
     let scope = Scope::new(&target, function, args.scope, Goals::Branches);
     let mut evaluator = Evaluator::new(Rc::clone(&target), function, subject.limits)?;
     // As in the campaign; without a filter the target shows what it does.

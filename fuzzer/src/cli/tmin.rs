@@ -53,6 +53,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         name: args.target.path()?,
         function: args.target.function.as_deref(),
         rounding: args.target.rounding,
+        args: &args.target.args,
         goals: Goals::Branches,
         scope: args.scope,
         limits: args.limits.limits(),

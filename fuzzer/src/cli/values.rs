@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use penfuzz_app::watch::Monitor;
+use penfuzz_engine::inputs::Statement;
 
 /// The user's consent to run what a campaign directory names; shared by the commands that read one.
 #[derive(Debug, Clone, Copy, clap::Args)]
@@ -102,6 +103,14 @@ pub fn host_and_port(text: &str) -> Result<String, String> {
     let (host, port) = text.rsplit_once(':').ok_or_else(usage)?;
     let port_is_fine = port.parse::<u16>().is_ok_and(|p| p > 0);
     if host.is_empty() || !port_is_fine { Err(usage()) } else { Ok(text.to_owned()) }
+}
+
+/// What the user says about an argument: `NAME: DOMAIN`.
+///
+/// # Errors
+/// The value is none; the message says what is possible.
+pub fn statement(text: &str) -> Result<String, String> {
+    Statement::parse(text).map(|_| text.to_owned())
 }
 
 /// A progress display: `dashboard`, `lines`, `json`, `prometheus=ADDRESS:PORT`.

@@ -92,6 +92,8 @@ pub struct Options {
     pub n_iter: u32,
     /// Rounding modes that the function is called in.
     pub rounding: Rounding,
+    /// What the user says about the arguments: `NAME: DOMAIN` ([`penfuzz_engine::inputs::Statement`]).
+    pub args: Vec<String>,
     /// Floats that the results of a test may be away from those of the campaign.
     pub ulp: u64,
     /// The format of the emitted tests.

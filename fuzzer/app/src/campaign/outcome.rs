@@ -71,6 +71,7 @@ pub fn arguments(function: &Function, bytes: &[u8]) -> Vec<Arg> {
     let layout = function.layout();
     let mut x = bytes.to_vec();
     x.resize(layout.size(), 0);
+    layout.normalise(&mut x);
     let mut args: Vec<Arg> = match &function.model {
         Some(model) => memory::arguments(function, model, &x),
         None => function

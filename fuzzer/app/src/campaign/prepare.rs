@@ -33,6 +33,8 @@ pub struct Prepared {
     pub scope: Scope,
     /// Identifies what is tested: a campaign resumes only what has the same fingerprint.
     pub fingerprint: String,
+    /// What the user says about the arguments, now or when the campaign began.
+    args: Vec<String>,
     /// Keeps the target from harming the process.
     pub hold: Sandbox,
 }
@@ -48,11 +50,12 @@ impl Prepared {
         hold.loaded();
         let target = if options.rounding.is_nearest() { target } else { target.with_rounding() };
         let function = select::select(&target, options.function.as_deref())?;
-        let target = with_inputs(target, function, options.limits(), &hold);
+        let args = statements(options, &target, function);
+        let target = with_inputs(target, function, &args, options.limits(), &hold)?;
         let kind = options.scope.unwrap_or_else(|| ScopeKind::of(&target.functions[function], options.goals));
         let scope = Scope::new(&target, function, kind, options.goals);
         let fingerprint = fingerprint::fingerprint(&target, function, kind, options.goals);
-        Ok(Self { target, function, kind, scope, fingerprint, hold })
+        Ok(Self { target, function, kind, scope, fingerprint, args, hold })
     }
 
     /// The directory of the campaign: `dir`, or the default one. With `--fresh` an old campaign in it is set aside, but only by
@@ -103,6 +106,18 @@ impl Prepared {
         }
         let f = &self.target.functions[self.function];
         let symbol = select::identity(&self.target, self.function);
-        Manifest::new(options, &f.name, &symbol, self.kind, &self.fingerprint).write(dir)
+        let manifest = Manifest::new(options, &f.name, &symbol, self.kind, &self.fingerprint);
+        Manifest { args: self.args.clone(), ..manifest }.write(dir)
     }
+}
+
+/// What the user says about the arguments; if nothing, what was said when the campaign on this function began.
+fn statements(options: &Options, target: &Target, function: usize) -> Vec<String> {
+    if options.fresh || !options.args.is_empty() {
+        return options.args.clone();
+    }
+    let name = &target.functions[function].name;
+    let dir = options.out.clone().unwrap_or_else(|| fingerprint::default_directory(options, name));
+    let begun = manifest::read(&dir).ok().filter(|m| m.symbol == select::identity(target, function));
+    begun.map(|m| m.args).unwrap_or_default()
 }

@@ -220,6 +220,8 @@ pub struct WorkerShm {
     pub directory: SealedText,
     /// Why the worker failed.
     pub error: Text,
+    /// 1 when the user must give other arguments: the cause of the error is [`crate::output::destination::Unusable`].
+    pub is_unusable: AtomicU32,
 }
 
 // SAFETY: atomics and arrays and structures of them, for which zero is a value.

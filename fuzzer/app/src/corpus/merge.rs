@@ -311,6 +311,7 @@ pub fn given(options: &campaign::Options) -> Result<(Manifest, ReplaySession), E
         name: &options.target,
         function: options.function.as_deref(),
         rounding: options.rounding,
+        args: &options.args,
         goals: options.goals,
         scope: options.scope,
         limits: options.limits(),

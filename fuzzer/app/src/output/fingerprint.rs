@@ -23,10 +23,13 @@ pub fn default_directory(options: &Options, function: &str) -> PathBuf {
 /// The end of a fingerprint when the rounding mode is a part of the inputs.
 const ROUNDING: &str = ", any rounding mode";
 
+/// What a fingerprint has before the statements about arguments.
+const ARGUMENTS: &str = ", with ";
+
 /// Identifies a campaign: another function, scope, set of sites or form of the inputs has another fingerprint.
 ///
-/// `SYMBOL SCOPE BRANCHES GOALS HASH`, and `, any rounding mode` if the rounding mode is a part of the inputs. The hash is
-/// over line, column, number of branches, kind and predicate of every site.
+/// `SYMBOL SCOPE BRANCHES GOALS HASH`, then `, with` and what the user says about the arguments, if anything, and
+/// `, any rounding mode` if the rounding mode is a part of the inputs. The hash is over line, column, number of branches, kind and predicate of every site.
 #[must_use]
 pub fn fingerprint(target: &Target, function: usize, scope: ScopeKind, goals: Goals) -> String {
     let mut hash = StableHash::new();
@@ -36,12 +39,22 @@ pub fn fingerprint(target: &Target, function: usize, scope: ScopeKind, goals: Go
     let f = &target.functions[function];
     let rounding = if f.has_rounding { ROUNDING } else { "" };
     let n = target.n_branches;
-    format!("{} {scope:?} {n} {} {:016x}{rounding}", f.symbol, goals.name(), hash.finish())
+    let mut said = f.said.texts().join("; ");
+    if !said.is_empty() {
+        said.insert_str(0, ARGUMENTS);
+    }
+    format!("{} {scope:?} {n} {} {:016x}{said}{rounding}", f.symbol, goals.name(), hash.finish())
 }
 
 /// The name of the goals, which [`fingerprint`] puts fourth.
 fn goals_of(fingerprint: &str) -> Option<&str> {
     fingerprint.split(' ').nth(3)
+}
+
+/// What [`fingerprint`] has of the statements about arguments.
+fn arguments_of(fingerprint: &str) -> &str {
+    let said = fingerprint.split_once(ARGUMENTS).map_or("", |(_, said)| said);
+    said.strip_suffix(ROUNDING).unwrap_or(said)
 }
 
 /// Why the campaign `wanted` cannot resume the one that was `found`, as a text that follows the name of the directory;
@@ -64,6 +77,10 @@ pub fn conflict(found: &str, wanted: &str) -> Option<&'static str> {
         Some(
             "holds a campaign with another goal (branches, boundary values, exceptions); use --fresh to start over (the old one is kept) or another -o",
         )
+    } else if symbol(found) == symbol(wanted) && arguments_of(found) != arguments_of(wanted) {
+        Some(
+            "holds a campaign with other --arg; give those again or none, or use --fresh to start over (the old one is kept) or another -o",
+        )
     } else {
         Some(
             "holds a campaign on another function or another version of the target; use --fresh to start over (the old one is kept) or another -o",
@@ -80,6 +97,13 @@ mod tests {
         let (branches, boundaries) = ("f Function 2 branches 1", "f Function 5 boundaries 1");
         assert!(conflict(branches, boundaries).is_some_and(|t| t.starts_with("holds a campaign with another goal")));
         assert!(conflict("g Function 2 branches 1", boundaries).is_some_and(|t| t.contains("another function")));
+    }
+
+    #[test]
+    fn other_statements_about_arguments_are_named_only_for_the_same_function() {
+        let (plain, said) = ("f Function 2 branches 1", "f Function 2 branches 1, with n: 1..8");
+        assert!(conflict(plain, said).is_some_and(|t| t.starts_with("holds a campaign with other --arg")));
+        assert!(conflict("g Function 2 branches 1", said).is_some_and(|t| t.contains("another function")));
     }
 
     #[test]

@@ -59,6 +59,9 @@ pub struct Manifest {
     pub symbol: String,
     /// Rounding modes.
     pub rounding: Rounding,
+    /// What the user says about the arguments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
     /// What is searched for.
     #[serde(default)]
     pub goals: Goals,
@@ -92,6 +95,7 @@ impl Manifest {
             function: name.to_owned(),
             symbol: symbol.to_owned(),
             rounding: options.rounding,
+            args: options.args.clone(),
             goals: options.goals,
             scope,
             timeout: options.timeout.as_secs_f64(),
@@ -130,6 +134,7 @@ impl Manifest {
             n_start: paper::N_START,
             n_iter: paper::N_ITER,
             rounding: self.rounding,
+            args: self.args.clone(),
             ulp: 0,
             test_format: TestFormat::default(),
             goals: self.goals,

@@ -6,13 +6,17 @@ use std::{
 };
 
 use penfuzz_engine::{
+    error::Error,
     executor::{evaluator::Limits, guard, sandbox::Sandbox},
     inputs::{self, Sizes},
     program::Target,
 };
 
 use super::session::silence;
-use crate::process::child::{self, Limit};
+use crate::{
+    output::destination::Unusable,
+    process::child::{self, Limit},
+};
 
 /// Time for finding out sizes; what is not known by then is assumed.
 const TIME: Duration = Duration::from_secs(10);
@@ -20,12 +24,24 @@ const TIME: Duration = Duration::from_secs(10);
 /// Gives the function under test the model of its inputs, if it needs one. The calls by which sizes are found out are made in a child
 /// process, under the same filter as all later ones.
 ///
+/// `statements` are what the user says about the arguments.
+///
+/// # Errors
+/// With the source [`Unusable`]: a statement cannot be read, or does not fit the function.
+///
 /// # Panics
 /// Never: only the child process takes the target away.
-#[must_use]
-pub fn with_inputs(target: Target, function: usize, limits: Limits, hold: &Sandbox) -> Rc<Target> {
+pub fn with_inputs(
+    mut target: Target,
+    function: usize,
+    statements: &[String],
+    limits: Limits,
+    hold: &Sandbox,
+) -> Result<Rc<Target>, Error> {
+    inputs::say(&mut target, function, statements)
+        .map_err(|why| Error::from_source(Unusable(format!("--arg: {why}"))))?;
     if !inputs::has_more_than_numbers(&target, function) {
-        return Rc::new(target);
+        return Ok(Rc::new(target));
     }
     let mut loaded = Some(target);
     let mut sizes = Sizes::new();
@@ -41,5 +57,5 @@ pub fn with_inputs(target: Target, function: usize, limits: Limits, hold: &Sandb
         }
     };
     child::run(work, |found| sizes = found, Limit::At(Instant::now() + TIME));
-    inputs::with_sizes(loaded.take().expect("only the child takes it"), function, &sizes)
+    Ok(inputs::with_sizes(loaded.take().expect("only the child takes it"), function, &sizes))
 }

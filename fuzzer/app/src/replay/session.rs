@@ -69,6 +69,8 @@ pub struct Subject<'a> {
     pub function: Option<&'a str>,
     /// Rounding modes.
     pub rounding: Rounding,
+    /// What the user says about the arguments.
+    pub args: &'a [String],
     /// What was searched for.
     pub goals: Goals,
     /// Whose branches count; by default as in a campaign.
@@ -88,7 +90,7 @@ impl ReplaySession {
         hold.loaded();
         let target = if subject.rounding.is_nearest() { target } else { target.with_rounding() };
         let function = select::select(&target, subject.function)?;
-        let target = with_inputs(target, function, subject.limits, &hold);
+        let target = with_inputs(target, function, subject.args, subject.limits, &hold)?;
         let kind = subject.scope.unwrap_or_else(|| ScopeKind::of(&target.functions[function], subject.goals));
         let scope = Scope::new(&target, function, kind, subject.goals);
         let fingerprint = fingerprint::fingerprint(&target, function, kind, subject.goals);
@@ -107,6 +109,7 @@ impl ReplaySession {
             name: Path::new(&manifest.target),
             function: Some(&manifest.symbol),
             rounding: manifest.rounding,
+            args: &manifest.args,
             goals: manifest.goals,
             scope: Some(manifest.scope),
             limits: manifest.limits(),

@@ -130,6 +130,7 @@ pub fn target_arguments(suite: &Suite, target: &TargetSpec, rounding: Option<Rou
     let mut all: Vec<OsString> =
         vec![suite.file_of(target).into(), "--function".into(), target.function.clone().into()];
     all.extend(rounding.map(|r| OsString::from(format!("--rounding={}", r.name()))));
+    all.extend(target.args.iter().map(|a| OsString::from(format!("--arg={a}"))));
     let option = |name: &str, value: PathBuf| {
         let mut argument = OsString::from(name);
         argument.push(value);

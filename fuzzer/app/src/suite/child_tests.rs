@@ -26,6 +26,7 @@ fn suite() -> Suite {
             flags: vec!["-DX=a b".to_owned()],
             is_static: false,
             rounding: None,
+            args: Vec::new(),
             paper: None,
         }],
         support_files: vec!["/src/k.c".into(), "/src/clamp.c".into()],

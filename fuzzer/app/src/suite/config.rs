@@ -18,6 +18,7 @@
 //! function = "tanh"
 //! flags = ["-DEXTRA"]             # besides those of [build]
 //! static = true                   # optional: other files cannot call it
+//! args = ["n: 1..8"]               # optional, as the option --arg
 //! rounding = "all"                # optional, as the option --rounding
 //! paper = { branches = 12, seconds = 0.7, rand = 33.3, afl = 100.0, coverme = 100.0 }
 //! ```
@@ -110,6 +111,9 @@ pub struct TargetSpec {
     /// Rounding modes in which it is called, unless the command line sets them.
     #[serde(default)]
     pub rounding: Option<Rounding>,
+    /// What its arguments can be, as the option `--arg`.
+    #[serde(default)]
+    pub args: Vec<String>,
     /// Published figures on it.
     #[serde(default)]
     pub paper: Option<Paper>,

@@ -20,6 +20,7 @@ fn suite(directory: &Path, names: &[&str]) -> Suite {
         flags: Vec::new(),
         is_static: false,
         rounding: None,
+        args: Vec::new(),
         paper: None,
     };
     Suite {

@@ -16,6 +16,7 @@ fn target(name: &str) -> TargetSpec {
         flags: Vec::new(),
         is_static: false,
         rounding: None,
+        args: Vec::new(),
         paper: None,
     }
 }

@@ -21,6 +21,7 @@ use std::{
 };
 
 use penfuzz_cc::abi::{self, action};
+use penfuzz_mutators::view::Layout;
 
 use super::{
     blocks::{Beside, Blocks},
@@ -76,6 +77,10 @@ pub struct Evaluator {
     memory: u64,
     allowed: Vec<Allow>,
     input_size: usize,
+    /// Bytes of an input that is run as it is: that many, or none when numbers have domains.
+    plain_size: usize,
+    /// Numbers with domains.
+    restricted: Option<Layout>,
     /// Where the point under evaluation lies; a supervisor may watch it.
     input: *mut u8,
     own_input: Vec<u8>,
@@ -151,7 +156,8 @@ impl Evaluator {
             )));
         }
         let (n, n_remembered) = (target.n_branches, target.n_branches + target.to_default.len());
-        let input_size = f.layout().size();
+        let layout = f.layout();
+        let input_size = layout.size();
         let mut me = Self {
             state: target.state(),
             function,
@@ -161,6 +167,8 @@ impl Evaluator {
             memory: limits.memory,
             allowed: Vec::new(),
             input_size,
+            plain_size: if layout.has_domains() { usize::MAX } else { input_size },
+            restricted: Some(layout).filter(Layout::has_domains),
             input: core::ptr::null_mut(),
             own_input: vec![0; input_size.max(1)],
             output: Cells::new(f)?,
@@ -276,7 +284,7 @@ impl Evaluator {
     #[inline]
     pub fn run(&mut self, x: &[u8]) -> RunStatus {
         if let Entry::Thunk(call) = self.entry
-            && x.len() == self.input_size
+            && x.len() == self.plain_size
         {
             // SAFETY: `input` has room for `input_size` bytes.
             unsafe { copy(x, self.input) };
@@ -313,6 +321,9 @@ impl Evaluator {
         }
         if self.is_beside_inferred() {
             return self.forget_run();
+        }
+        if self.has_stopped(abi::stop::REJECTED) {
+            return self.reject_run();
         }
         if self.is_cut_short() {
             return self.go_on();
@@ -376,6 +387,7 @@ impl Evaluator {
         unsafe {
             core::ptr::copy_nonoverlapping(x.as_ptr(), self.input, n);
             self.input.add(n).write_bytes(0, self.input_size - n);
+            self.normalise();
             match self.entry {
                 Entry::Thunk(call) => return self.run_thunk(call),
                 Entry::Rounded(call) | Entry::Unflagged(call) => {
@@ -402,6 +414,14 @@ impl Evaluator {
             }
         }
         self.look_at_end(returned)
+    }
+
+    /// Maps the numbers of `input` that have a domain into it.
+    fn normalise(&mut self) {
+        if let Some(layout) = &self.restricted {
+            // SAFETY: `input` has room for `input_size` bytes.
+            layout.normalise(unsafe { core::slice::from_raw_parts_mut(self.input, self.input_size) });
+        }
     }
 
     /// `r` of the last run, in the metric's representation; the initial value when no armed site was reached.

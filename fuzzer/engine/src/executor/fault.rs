@@ -179,7 +179,7 @@ impl FaultReader {
 
     /// The innermost address that lies in the target file, as an offset into it; 0 when there is none.
     fn address_in_target(&self, end: &End) -> u64 {
-        if end.stop == abi::stop::FUEL {
+        if matches!(end.stop, abi::stop::FUEL | abi::stop::CHECK) {
             return self.symbols.inside(end.place).map_or(0, |a| a - 1);
         }
         let called_from = || self.symbols.inside(end.caller.wrapping_sub(1)).filter(|_| module_of(end.place).is_none());

@@ -11,6 +11,7 @@ use penfuzz_mutators::{
 use super::{
     declared::Declared,
     model::{Block, Converted, Copy, Form as Conversion, Model, Pointer, Stub, Target as Leads},
+    said::Said,
     sizes::{Origin, Rule, Size, Sizes},
     types::{Form, Number, Reader, TypeId, Types},
 };
@@ -39,7 +40,7 @@ pub fn build(target: &Target, f: &Function, sizes: &Sizes) -> Result<Model, Stri
     let mut reader = Reader::new(target);
     let shapes: Vec<_> = f.shapes().iter().map(|shape| reader.read(shape.record)).collect();
     let result = f.result_shape().map(|(record, at)| (reader.read(record), at));
-    let mut builder = Builder::new(reader.types, sizes);
+    let mut builder = Builder::new(reader.types, sizes, &f.said);
     let mut parameters = Vec::new();
     let mut frame = Draft::new(0, f.frame_size().max(1), String::new());
     let declared = Declared::of(f);
@@ -126,27 +127,30 @@ struct Pending {
 struct Builder<'a> {
     types: Types,
     sizes: &'a Sizes,
+    said: &'a Said,
     slots: Vec<Slot>,
     size: usize,
     groups: Vec<Group>,
     blocks: Vec<Block>,
     stubs: Vec<Stub>,
-    integers: HashMap<String, Slot>,
+    /// Paths of numbers, and the indices of their slots.
+    numbers: Vec<(String, usize)>,
     pending: VecDeque<Pending>,
     byte: Option<TypeId>,
 }
 
 impl<'a> Builder<'a> {
-    fn new(types: Types, sizes: &'a Sizes) -> Self {
+    fn new(types: Types, sizes: &'a Sizes, said: &'a Said) -> Self {
         Self {
             types,
             sizes,
+            said,
             slots: Vec::new(),
             size: 0,
             groups: Vec::new(),
             blocks: Vec::new(),
             stubs: Vec::new(),
-            integers: HashMap::new(),
+            numbers: Vec::new(),
             pending: VecDeque::new(),
             byte: None,
         }
@@ -248,9 +252,7 @@ impl<'a> Builder<'a> {
         };
         let at = if matches!(number, Number::Wide { .. }) { at + 8 } else { at };
         let Some(slot) = self.slot(draft, kind) else { return };
-        if !kind.is_float() {
-            self.integers.insert(path.to_owned(), slot);
-        }
+        self.numbers.push((path.to_owned(), self.slots.len() - 1));
         match (form, draft.block.copies.last_mut()) {
             (Some(form), _) => draft.block.converted.push(Converted { from: slot.offset, to: at, form }),
             (None, Some(last)) if last.to + last.size == at && last.from + last.size == slot.offset => {
@@ -354,7 +356,9 @@ impl<'a> Builder<'a> {
         let element = if is_void { self.byte_type() } else { p.to };
         let stride = self.types[element].size.max(1);
         let is_char = self.types[element].has(type_flag::CHAR);
-        let size = self.sizes.get(&any_index(&p.path)).cloned().unwrap_or_else(|| {
+        let generic = any_index(&p.path);
+        let given = || self.said.size(&generic, stride, MAX_BLOCK);
+        let size = self.sizes.get(&generic).cloned().or_else(given).unwrap_or_else(|| {
             let (capacity, origin) = match p.way.declared {
                 Some((0, bytes)) => ((bytes / stride).max(1), Origin::Declared),
                 Some((n, _)) => (n, Origin::Declared),
@@ -371,9 +375,11 @@ impl<'a> Builder<'a> {
         b.length = Length::Fixed(size.capacity);
         b.rule = size.length;
         b.origin = size.origin;
-        b.is_output = size.is_output;
+        b.is_output = size.is_output && (size.origin != Origin::Given || p.way.is_output);
         b.is_const = p.is_const;
-        b.is_string = is_char && !size.is_output && size.capacity > 1 && !size.origin.is_sure();
+        // A declared `char a[4]` is four characters, and a pointer without an index leads to one.
+        let is_text = is_char && !matches!(size.origin, Origin::Declared | Origin::Single);
+        b.is_string = is_text && !b.is_output && size.capacity > 1 && self.said.may_be_string(&generic);
         draft.first_slot = self.slots.len();
         let way = Way { depth: p.way.depth + 1, declared: None, is_single: false, is_output: false, ..p.way.clone() };
         let begun = self.size;
@@ -416,7 +422,14 @@ impl<'a> Builder<'a> {
     }
 
     fn model(mut self, parameters: Vec<(TypeId, usize)>, result: Option<(TypeId, usize)>, rounding: bool) -> Model {
-        let integers = &self.integers;
+        let (numbers, slots) = (&self.numbers, &self.slots);
+        // The last one: a pointer to an integer is a path of its own.
+        let integers: HashMap<&str, Slot> = numbers
+            .iter()
+            .map(|(path, index)| (path.strip_prefix('*').unwrap_or(path), slots[*index]))
+            .chain(numbers.iter().map(|(path, index)| (path.as_str(), slots[*index])))
+            .filter(|(_, slot)| !slot.kind.is_float())
+            .collect();
         for block in &mut self.blocks {
             let capacity = block.capacity;
             block.length = block.rule.length(capacity, |name| integers.get(name).copied());
@@ -432,9 +445,11 @@ impl<'a> Builder<'a> {
         if rounding {
             self.slots.push(Slot { kind: Kind::Rounding, offset: self.size });
         }
-        let layout = Layout::of_slots(self.slots).with_groups(self.groups);
-        let (types, blocks, stubs) = (self.types, self.blocks, self.stubs);
-        Model { types, blocks, parameters, stubs, input: None, result, layout }
+        let domain = |(path, i): &(String, usize)| Some((*i, self.said.domain(path, self.slots[*i].kind)?));
+        let domains = self.numbers.iter().filter_map(domain).collect();
+        let layout = Layout::of_slots(self.slots).with_groups(self.groups).with_domains(domains);
+        let (types, blocks, stubs, numbers) = (self.types, self.blocks, self.stubs, self.numbers);
+        Model { types, blocks, parameters, stubs, input: None, result, layout, numbers }
     }
 }
 

@@ -15,6 +15,7 @@
 //! | `image` | writes a block from an input |
 //! | `sizes` | how many elements a block has, and how that is known |
 //! | `probe` | finds sizes out by calls |
+//! | `said`, `range` | what the user says about arguments |
 //! | `fit` | finds the integer that a size follows |
 
 mod build;
@@ -24,6 +25,8 @@ mod fit;
 mod image;
 mod model;
 mod probe;
+mod range;
+mod said;
 mod sizes;
 pub mod types;
 
@@ -31,4 +34,5 @@ pub use build::build;
 pub use describe::Described;
 pub use model::{Block, Model, Pointer, Stub, Target};
 pub use probe::{has_more_than_numbers, sizes, with_sizes};
+pub use said::{Said, Statement, say};
 pub use sizes::{Origin, Rule, Size, Sizes};

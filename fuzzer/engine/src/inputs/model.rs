@@ -138,6 +138,8 @@ pub struct Model {
     pub result: Option<(TypeId, usize)>,
     /// The numbers of an input.
     pub layout: Layout,
+    /// Paths of numbers, as C would write them, with the indices of their slots.
+    pub numbers: Vec<(String, usize)>,
 }
 
 impl Model {

@@ -91,6 +91,7 @@ fn is_needed(f: &Function, model: &Model, sizes: &Sizes) -> bool {
         let is_declared = b.capacity > 1 && b.origin.is_sure();
         let fits = b.bytes() <= CELL && !b.is_string && !is_declared && b.rule == Rule::Full;
         b.pointers.is_empty()
+            && b.origin != Origin::Given
             && if is_number { fits || (b.is_output && !was_probed) } else { b.is_output && !was_probed }
     };
     let frame = &model.blocks[0];
@@ -316,6 +317,7 @@ fn sample(
         for ((_, slot), value) in integers.iter().zip(values) {
             slot.set(&mut x, value.cast_unsigned());
         }
+        model.layout.normalise(&mut x);
         for _ in 0..TRIALS {
             evaluator.set_lengths(Some(lengths.clone()));
             let Some((beside, at)) = run(evaluator, &x) else { break };
@@ -326,5 +328,6 @@ fn sample(
             lengths[block] = index + 1;
         }
     }
-    Sample { integers: values.to_vec(), elements: lengths[block] }
+    let met = integers.iter().map(|(_, slot)| slot.kind.to_integer(slot.get(&x)).unwrap_or(0));
+    Sample { integers: met.collect(), elements: lengths[block] }
 }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use penfuzz_cc::abi;
 use penfuzz_mutators::view::{Kind, Layout};
 
-use crate::inputs::Model;
+use crate::inputs::{Model, Said};
 
 /// A parameter of a function under test.
 #[derive(Debug, Clone)]
@@ -136,6 +136,8 @@ pub struct Function {
     /// How inputs become structures, arrays and strings; `None` when all parameters are numbers, or pointers to one that the callee
     /// reads or writes.
     pub model: Option<Rc<Model>>,
+    /// What the user says about the arguments.
+    pub said: Rc<Said>,
     pub(super) record: *const abi::Function,
     pub(crate) address: *const c_void,
     pub(super) call: Option<Call>,
@@ -178,8 +180,11 @@ impl Function {
         if let Some(model) = &self.model {
             return model.layout.clone();
         }
-        let numbers = self.parameters.iter().filter_map(|p| p.kind);
-        Layout::packed(&numbers.chain(self.has_rounding.then_some(Kind::Rounding)).collect::<Vec<_>>())
+        let numbers: Vec<_> = self.parameters.iter().filter_map(|p| Some((p.name.as_str(), p.kind?))).collect();
+        let domain = |(i, (name, kind)): (usize, &(&str, Kind))| Some((i, self.said.domain(name, *kind)?));
+        let domains = numbers.iter().enumerate().filter_map(domain).collect();
+        let kinds = numbers.iter().map(|(_, kind)| *kind).chain(self.has_rounding.then_some(Kind::Rounding));
+        Layout::packed(&kinds.collect::<Vec<_>>()).with_domains(domains)
     }
 
     /// The thunk that takes numbers; `None` when there is none.
@@ -264,6 +269,7 @@ impl Function {
             has_rounding: false,
             uses_environment: false,
             model: None,
+            said: Rc::default(),
             record: core::ptr::null(),
             address: core::ptr::null(),
             call: None,

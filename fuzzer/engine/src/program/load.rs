@@ -49,6 +49,8 @@ pub struct Site {
     pub possible: u32,
     /// One of [`abi::operation`].
     pub operation: u32,
+    /// Of a conditional of an assumption [`abi::ASSUMED`], and a bit for each branch that leads to the rejection; else 0.
+    pub assumption: u32,
     /// Number of its first branch; the others follow.
     pub first_branch: usize,
     /// Number of branches.
@@ -66,6 +68,18 @@ impl Site {
     #[must_use]
     pub fn is_conditional(&self) -> bool {
         self.kind <= abi::site_kind::SELECT
+    }
+
+    /// Is it a part of an assumption, which is no goal?
+    #[must_use]
+    pub const fn is_assumption(&self) -> bool {
+        self.assumption != 0
+    }
+
+    /// Does branch `k` lead to the rejection of the evaluation?
+    #[must_use]
+    pub const fn rejects(&self, k: usize) -> bool {
+        self.is_assumption() && k < 30 && self.assumption >> k & 1 == 1
     }
 
     /// The numbers of its branches.
@@ -373,6 +387,7 @@ impl Reader<'_> {
                 width: s.width,
                 name: text(s.name),
                 possible: s.possible,
+                assumption: s.assumption,
                 operation: s.operation,
                 first_branch: s.actions.cast_const().offset_from(self.first_action) as usize,
                 n_branches: s.n_branches as usize,
@@ -414,6 +429,7 @@ impl Reader<'_> {
                 has_rounding: false,
                 uses_environment: false,
                 model: None,
+                said: std::rc::Rc::default(),
                 record: core::ptr::from_ref(f),
                 address: f.address,
                 call: f.call,

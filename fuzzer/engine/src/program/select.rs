@@ -2,7 +2,7 @@
 
 use super::{
     Function, Target,
-    names::{is_name_of, is_of_library},
+    names::{is_name_of, is_of_library, offer},
 };
 use crate::{
     error::{Error, at},
@@ -122,27 +122,8 @@ fn listing(target: &Target, which: &[usize], symbols: bool) -> String {
 
 fn unknown(target: &Target, name: &str) -> Error {
     let own = target.functions.iter().filter(|f| !is_of_library(&f.name, &f.file));
-    let mut near: Vec<(f64, &str)> = own.map(|f| (likeness(&f.name, name), f.name.as_str())).collect();
-    near.sort_by(|a, b| b.0.total_cmp(&a.0));
-    near.dedup_by(|a, b| a.1 == b.1);
-    let names: Vec<&str> = near.iter().filter(|(score, _)| *score > 0.6).take(3).map(|(_, n)| *n).collect();
-    let offer = if names.is_empty() {
-        let all: Vec<&str> = near.iter().take(5).map(|(_, n)| *n).collect();
-        if all.is_empty() { "it defines none".to_owned() } else { format!("it has {}", all.join(", ")) }
-    } else {
-        format!("did you mean {}?", names.join(", "))
-    };
+    let offer = offer(own.map(|f| f.name.as_str()), name);
     at(&target.name, format!("has no function `{name}`; {offer}"))
-}
-
-/// Names of fewer characters are in too many others.
-const PART: usize = 3;
-
-/// How like two names are, from 0 to 2: above 1 when one is the other with a prefix or a suffix (`lib_hyp2f1`, `hyp2f1`).
-fn likeness(name: &str, wanted: &str) -> f64 {
-    let (long, short) = if name.len() >= wanted.len() { (name, wanted) } else { (wanted, name) };
-    let is_part = short.len() >= PART && (long.starts_with(short) || long.ends_with(short));
-    strsim::jaro_winkler(name, wanted) + f64::from(u8::from(is_part))
 }
 
 fn check_parameters(target: &Target, f: &Function) -> Result<(), Error> {

@@ -114,8 +114,9 @@ impl Scope {
         let mut scope = Self { kind, goals, sites: Vec::new(), branches: none.clone(), requested: none };
         for (i, site) in target.sites.iter().enumerate().filter(|(_, s)| inside(s.function)) {
             for (k, b) in site.branches().enumerate() {
-                scope.requested[b] = goals.requests(site, k);
-                scope.branches[b] = scope.requested[b] || site.is_conditional();
+                // An assumption leads to all goals behind it, as long as it holds.
+                scope.requested[b] = goals.requests(site, k) && !site.is_assumption();
+                scope.branches[b] = scope.requested[b] || site.is_conditional() && !site.rejects(k);
             }
             if site.branches().any(|b| scope.branches[b]) {
                 scope.sites.push(i);

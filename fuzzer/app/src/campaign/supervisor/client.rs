@@ -18,6 +18,7 @@ use crate::{
         worker::{self, ClientConfig},
         worker_shm::{StopReason, WorkerEnd, WorkerShm},
     },
+    output::destination::Unusable,
     process::{service, wait},
     replay::fatal_input::Death as Killed,
 };
@@ -282,6 +283,7 @@ pub(super) fn work_and_exit(
         Ok(worker::End::WornOut) => WorkerEnd::WornOut,
         Err(e) => {
             shm.error.set(&e.to_string());
+            shm.is_unusable.store(u32::from(Unusable::is_cause_of(&e)), Ordering::Release);
             WorkerEnd::Failed
         }
     };
@@ -297,7 +299,12 @@ fn exit(shm: &WorkerShm, end: WorkerEnd) -> ! {
 
 /// The error that a process left in `shm`.
 pub(super) fn failure(shm: &WorkerShm) -> Error {
-    Error::new(shm.error.get().unwrap_or_else(|| "the worker failed without a message".to_owned()))
+    let message = shm.error.get().unwrap_or_else(|| "the worker failed without a message".to_owned());
+    if shm.is_unusable.load(Ordering::Acquire) == 0 {
+        Error::new(message)
+    } else {
+        Error::from_source(Unusable(message))
+    }
 }
 
 fn ending(shm: &WorkerShm, status: ExitStatus, stuck: bool) -> WorkerEnding {

@@ -103,12 +103,15 @@ impl Campaign<'_> {
         let op = self.imports.as_ref().and_then(import::Imports::op).unwrap_or(self.options.search.name()).to_owned();
         let corpus = state.corpus();
         for i in self.synced_kept..corpus.count() {
-            let input: Vec<u8> = corpus.cloned_input_for_id(corpus.nth(i))?.into();
+            let mut input: Vec<u8> = corpus.cloned_input_for_id(corpus.nth(i))?.into();
+            self.layout.normalise(&mut input);
             self.store.keep(&input, ms, evaluations, &op);
         }
         self.synced_kept = corpus.count();
         for pending in &saturation.pending {
-            self.store.keep_pending(&pending.bytes, ms, evaluations, &op);
+            let mut input = pending.bytes.clone();
+            self.layout.normalise(&mut input);
+            self.store.keep_pending(&input, ms, evaluations, &op);
         }
         Ok(())
     }
@@ -122,7 +125,8 @@ impl Campaign<'_> {
         for i in self.synced_solutions..self.judged_solutions {
             // None for an input that has returned with more fuel.
             let Ok(fault) = solutions.get(solutions.nth(i))?.borrow().metadata::<Fault>().cloned() else { continue };
-            let bytes: Vec<u8> = solutions.cloned_input_for_id(solutions.nth(i))?.into();
+            let mut bytes: Vec<u8> = solutions.cloned_input_for_id(solutions.nth(i))?.into();
+            self.layout.normalise(&mut bytes);
             self.store.keep_fault(&bytes, &fault, ms);
         }
         self.synced_solutions = self.judged_solutions;
@@ -141,6 +145,7 @@ impl Campaign<'_> {
         for (i, slot) in self.layout.slots().iter().enumerate().filter(|(_, slot)| is_number(slot.kind)) {
             slot.set_real(&mut x, (i + 1) as f64);
         }
+        self.layout.normalise(&mut x);
         let ran = evaluator.run(&x);
         let (ms, evaluations) = ((self.shm.seconds(self.begun) * 1e3) as u64, evaluator.evaluations());
         match evaluator.fault().filter(|_| ran == RunStatus::Faulted) {

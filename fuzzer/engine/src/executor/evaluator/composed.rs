@@ -88,7 +88,14 @@ impl Evaluator {
     pub(super) fn is_beside_inferred(&mut self) -> bool {
         self.last_beside = self.beside();
         let Some(beside) = self.last_beside else { return false };
-        self.model().is_some_and(|model| !model.blocks[beside.block].origin.is_sure())
+        // SAFETY: `input` holds `input_size` bytes.
+        let x = unsafe { core::slice::from_raw_parts(self.input.cast_const(), self.input_size) };
+        self.model().is_some_and(|model| {
+            let block = &model.blocks[beside.block];
+            // There is less memory than the input says.
+            let is_short = block.length.of(x, usize::MAX) > block.capacity;
+            !block.origin.is_sure() || is_short
+        })
     }
 
     /// A run that shows nothing but that a size is unknown: it takes no branch and comes close to none.

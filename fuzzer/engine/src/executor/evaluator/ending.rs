@@ -4,7 +4,7 @@ use core::ffi::{CStr, c_char};
 
 use penfuzz_cc::abi;
 
-use super::Evaluator;
+use super::{Evaluator, RunStatus};
 use crate::executor::{fault::Fault, guard::End};
 
 /// Is it an end that an emitted test can expect, other than a return?
@@ -37,6 +37,43 @@ impl Evaluator {
     pub fn exit_status(&self) -> Option<u8> {
         // SAFETY: as in `run`.
         self.has_stopped(abi::stop::EXIT).then(|| unsafe { (*self.state).exit_status } as u8)
+    }
+
+    /// A run in which an assumption does not hold: it takes no branch but those of assumptions, which lead the search to where they
+    /// hold.
+    pub(super) fn reject_run(&mut self) -> RunStatus {
+        self.last_end = None;
+        // SAFETY: as in `run`.
+        let state = unsafe { &mut *self.state };
+        let n = (state.hits as usize).min(self.taken.len());
+        let mut left = 0;
+        for i in 0..n {
+            let b = self.taken[i];
+            let Some(outcome) = self.outcomes.get_mut(b as usize) else { continue };
+            if self.target.sites[self.target.site_of(b as usize)].is_assumption() {
+                self.taken[left] = b;
+                left += 1;
+            } else {
+                *outcome = 0;
+            }
+        }
+        state.hits = left as u32;
+        // A goal in front of the assumption is not met.
+        if left == 0 && state.r == 0 {
+            state.r = u64::MAX;
+        }
+        RunStatus::Returned
+    }
+
+    /// The text of the check that failed in the last run.
+    pub(super) fn failed_check(&self) -> Option<String> {
+        if !self.has_stopped(abi::stop::CHECK) {
+            return None;
+        }
+        // SAFETY: as in `run`.
+        let text = unsafe { (*self.state).exit_status } as *const c_char;
+        // SAFETY: a constant of the target, which stays loaded.
+        (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
     }
 
     /// The place of the fault of the last run, see [`Fault::key`].

@@ -89,6 +89,9 @@ impl Evaluator {
         {
             fault.reason = format!("{}, {side}", fault.reason);
         }
+        if let Some(text) = self.failed_check() {
+            fault.reason = format!("PEN_CHECK({text}) fails");
+        }
         fault
     }
 }

@@ -55,6 +55,7 @@ impl Evaluator {
             self.input.add(n).write_bytes(0, self.input_size - n);
             (*self.state).fuel = self.fuel;
         }
+        self.normalise();
         self.entry
     }
 
