@@ -3,7 +3,7 @@
 # Run it where the first one was run: names of files are relative to that directory.
 #
 # The first one had these versions:
-#   AMD EPYC, Debian GNU/Linux 12 (bookworm), Linux 6.18.44-fc-v669
+#   Intel(R) Xeon(R) Processor, Debian GNU/Linux 12 (bookworm), Linux 6.18.44-fc-v657
 #   gcc (Debian 12.2.0-14+deb12u1) 12.2.0
 #   penfuzz: penfuzz 0.1.0
 #   penfuzz-random-moves: penfuzz 0.1.0
@@ -25,4 +25,4 @@ if ! command -v "$penfuzz" >/dev/null; then
     echo "There is no program $penfuzz; build it with 'cargo build --release' and set PENFUZZ=target/release/penfuzz" >&2
     exit 1
 fi
-exec "$penfuzz" compare harnesses/gsl/suite.toml harnesses/musl/suite.toml --draw 30 --draw-seed 1 --tools all --trials 3 --budget 1s -o "${1:-penfuzz-compare-again}"
+exec "$penfuzz" compare harnesses/gsl/suite.toml harnesses/musl/suite.toml --draw 30 --draw-seed 1 --tools all --trials 3 --budget 1s --cores 1 -o "${1:-penfuzz-compare-again}"

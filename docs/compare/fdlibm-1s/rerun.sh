@@ -3,7 +3,7 @@
 # Run it where the first one was run: names of files are relative to that directory.
 #
 # The first one had these versions:
-#   AMD EPYC, Debian GNU/Linux 12 (bookworm), Linux 6.18.44-fc-v669
+#   Intel(R) Xeon(R) Processor, Debian GNU/Linux 12 (bookworm), Linux 6.18.44-fc-v657
 #   gcc (Debian 12.2.0-14+deb12u1) 12.2.0
 #   penfuzz: penfuzz 0.1.0
 #   penfuzz-random-moves: penfuzz 0.1.0

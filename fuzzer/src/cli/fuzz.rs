@@ -69,7 +69,7 @@ pub struct TargetArgs {
     #[arg(long, value_parser = choices::rounding(), default_value = "nearest")]
     pub rounding: Rounding,
 
-    /// What an argument can be, as 'NAME: DOMAIN'; may be repeated. Domains: array[10], array[n+1], array[n*m], string[..32], -90..90, finite.
+    /// What an argument can be, as 'NAME: DOMAIN'; may be repeated. Domains: array[10], array[n+1], array[n*m], string[..32], 0..90, finite.
     #[arg(long = "arg", value_name = "NAME: DOMAIN", allow_hyphen_values = true, value_parser = values::statement)]
     pub args: Vec<String>,
 }

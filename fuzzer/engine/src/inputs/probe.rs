@@ -10,7 +10,7 @@
 //!
 //! The calls do not depend on anything but the target: every process of a campaign finds the same.
 
-use std::rc::Rc;
+use std::{rc::Rc, time::Duration};
 
 use libafl_bolts::rands::StdRand;
 use penfuzz_cc::abi::action;
@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{
     executor::{
-        Evaluator,
+        Evaluator, Fault,
         evaluator::{Limits, RunStatus},
     },
     program::{Function, Target},
@@ -42,6 +42,11 @@ const GROWTHS: usize = 48;
 const LARGEST: usize = 8192;
 /// Loop iterations of one call.
 const FUEL: i64 = 50_000;
+/// Wall time and memory of one call.
+const TIMEOUT: Duration = Duration::from_millis(100);
+const MEMORY: u64 = 64 << 20;
+/// Calls that use up fuel, time or memory, after which no more are made: a count, so that every process stops at the same call.
+const MOST_COSTLY: usize = 32;
 /// Values of the integers in the third step, and of the others meanwhile.
 const VALUES: [i64; 5] = [1, 2, 3, 5, 8];
 const OTHERS: i64 = 3;
@@ -73,8 +78,9 @@ pub fn with_sizes(mut target: Target, function: usize, sizes: &Sizes) -> Rc<Targ
 pub fn sizes(mut target: Target, function: usize, limits: Limits) -> Sizes {
     let Ok(model) = build(&target, &target.functions[function], &Sizes::new()) else { return Sizes::new() };
     target.functions[function].model = Some(Rc::new(model));
-    let limits = Limits { fuel: limits.fuel.min(FUEL), ..limits };
-    let mut probing = Probing { target: Some(target), function, limits, sizes: Sizes::new() };
+    let limits =
+        Limits { fuel: limits.fuel.min(FUEL), timeout: limits.timeout.min(TIMEOUT), memory: limits.memory.min(MEMORY) };
+    let mut probing = Probing { target: Some(target), function, limits, sizes: Sizes::new(), costly: 0 };
     probing.grow();
     probing.find_inputs();
     probing.find_lengths();
@@ -106,11 +112,13 @@ struct Probing {
     function: usize,
     limits: Limits,
     sizes: Sizes,
+    /// Calls so far that used up fuel, time or memory.
+    costly: usize,
 }
 
 impl Probing {
     /// Calls `work` with an evaluator of the model with the present sizes.
-    fn with<T>(&mut self, work: impl FnOnce(&mut Evaluator) -> T) -> Option<T> {
+    fn with<T>(&mut self, work: impl FnOnce(&mut Calls) -> T) -> Option<T> {
         let mut target = self.target.take()?;
         if let Ok(model) = build(&target, &target.functions[self.function], &self.sizes) {
             target.functions[self.function].model = Some(Rc::new(model));
@@ -118,7 +126,7 @@ impl Probing {
         let target = Rc::new(target);
         let done = Evaluator::new(Rc::clone(&target), self.function, self.limits).ok().map(|mut evaluator| {
             evaluator.arm(|_| action::RECORD);
-            work(&mut evaluator)
+            work(&mut Calls { evaluator: &mut evaluator, costly: &mut self.costly })
         });
         self.target = Rc::try_unwrap(target).ok();
         done
@@ -134,14 +142,14 @@ impl Probing {
 
     /// Step 2.
     fn find_inputs(&mut self) {
-        let read = self.with(|evaluator| {
-            let blocks = &evaluator.model().map_or(&[][..], |m| &m.blocks[..]);
+        let read = self.with(|calls| {
+            let blocks = &calls.evaluator.model().map_or(&[][..], |m| &m.blocks[..]);
             let outputs: Vec<usize> = (1..blocks.len()).filter(|i| blocks[*i].is_output).collect();
             let sizes: Vec<_> = outputs.iter().map(|i| (any_index(&blocks[*i].path), size_of(&blocks[*i]))).collect();
             outputs
                 .into_iter()
                 .zip(sizes)
-                .filter(|(block, _)| is_read(evaluator, *block))
+                .filter(|(block, _)| is_read(calls, *block))
                 .map(|(_, s)| s)
                 .collect::<Vec<_>>()
         });
@@ -152,10 +160,10 @@ impl Probing {
 
     /// Step 3.
     fn find_lengths(&mut self) {
-        let found = self.with(|evaluator| {
-            let blocks = evaluator.model().map_or(&[][..], |m| &m.blocks[..]);
+        let found = self.with(|calls| {
+            let blocks = calls.evaluator.model().map_or(&[][..], |m| &m.blocks[..]);
             let arrays: Vec<usize> = (1..blocks.len()).filter(|i| has_length(&blocks[*i])).collect();
-            arrays.into_iter().filter_map(|block| length_of(evaluator, block)).collect::<Vec<_>>()
+            arrays.into_iter().filter_map(|block| length_of(calls, block)).collect::<Vec<_>>()
         });
         for (path, size) in found.unwrap_or_default() {
             self.sizes.insert(path, size);
@@ -218,12 +226,12 @@ impl Inputs {
 }
 
 /// The first block that a call touches something behind, with its new size.
-fn first_beside(evaluator: &mut Evaluator) -> Option<(String, Size)> {
-    let model = Rc::clone(evaluator.blocks()?.model());
+fn first_beside(calls: &mut Calls) -> Option<(String, Size)> {
+    let model = Rc::clone(calls.evaluator.blocks()?.model());
     let (mut inputs, mut x) = (Inputs::new(), vec![0; model.layout.size()]);
     for _ in 0..CALLS {
         inputs.next(&model, &mut x);
-        let Some((i, at)) = run(evaluator, &x) else { continue };
+        let Some((i, at)) = calls.run(&x) else { continue };
         let block = &model.blocks[i];
         let most = (LARGEST / block.stride).max(1);
         let Some(index) = usize::try_from(at).ok().map(|at| at / block.stride).filter(|n| *n < most) else { continue };
@@ -237,59 +245,81 @@ fn first_beside(evaluator: &mut Evaluator) -> Option<(String, Size)> {
     None
 }
 
-/// Runs an input; the block and the place of an access beside it, if that ended the run.
-fn run(evaluator: &mut Evaluator, x: &[u8]) -> Option<(usize, isize)> {
-    let before = evaluator.n_beside();
-    let status = evaluator.run(x);
-    evaluator.take_hits(&mut Vec::new());
-    let is_beside = evaluator.n_beside() > before || status == RunStatus::Faulted;
-    let beside = evaluator.last_beside().filter(|_| is_beside)?;
-    Some((beside.block, beside.at))
+/// Calls of the function.
+struct Calls<'a> {
+    evaluator: &'a mut Evaluator,
+    costly: &'a mut usize,
+}
+
+impl Calls<'_> {
+    /// Runs an input; the block and the place of an access beside it, if that ended the run. Does nothing when too many calls were
+    /// costly.
+    fn run(&mut self, x: &[u8]) -> Option<(usize, isize)> {
+        if *self.costly >= MOST_COSTLY {
+            return None;
+        }
+        let before = self.evaluator.n_beside();
+        let status = self.evaluator.run(x);
+        self.evaluator.take_hits(&mut Vec::new());
+        self.note(status);
+        let is_beside = self.evaluator.n_beside() > before || status == RunStatus::Faulted;
+        let beside = self.evaluator.last_beside().filter(|_| is_beside)?;
+        Some((beside.block, beside.at))
+    }
+
+    fn note(&mut self, status: RunStatus) {
+        let is_costly = |f: Fault| !f.is_cheap || f.is_out_of_fuel;
+        *self.costly += usize::from(status == RunStatus::Faulted && self.evaluator.fault().is_some_and(is_costly));
+    }
 }
 
 /// Does the function behave differently with something else in this block?
-fn is_read(evaluator: &mut Evaluator, block: usize) -> bool {
-    let Some(model) = evaluator.blocks().map(|b| Rc::clone(b.model())) else { return false };
+fn is_read(calls: &mut Calls, block: usize) -> bool {
+    let Some(model) = calls.evaluator.blocks().map(|b| Rc::clone(b.model())) else { return false };
     let (mut inputs, mut x) = (Inputs::new(), vec![0; model.layout.size()]);
-    let outcome = |evaluator: &mut Evaluator, x: &[u8], noise: Option<(usize, u8)>| {
-        evaluator.set_noise(noise);
+    let outcome = |calls: &mut Calls, x: &[u8], noise: Option<(usize, u8)>| {
+        calls.evaluator.set_noise(noise);
         let mut hits = Vec::new();
-        let status = evaluator.run(x);
-        evaluator.take_hits(&mut hits);
-        (status, hits, evaluator.output())
+        let status = calls.evaluator.run(x);
+        calls.evaluator.take_hits(&mut hits);
+        calls.note(status);
+        (status, hits, calls.evaluator.output())
     };
     for i in 0..CALLS {
+        if *calls.costly >= MOST_COSTLY {
+            break;
+        }
         inputs.next(&model, &mut x);
-        let plain = outcome(evaluator, &x, None);
-        let noise = outcome(evaluator, &x, Some((block, i as u8)));
+        let plain = outcome(calls, &x, None);
+        let noise = outcome(calls, &x, Some((block, i as u8)));
         // A function that differs by itself shows nothing.
         if plain != noise
-            && plain == outcome(evaluator, &x, None)
-            && noise == outcome(evaluator, &x, Some((block, i as u8)))
+            && plain == outcome(calls, &x, None)
+            && noise == outcome(calls, &x, Some((block, i as u8)))
         {
-            evaluator.set_noise(None);
+            calls.evaluator.set_noise(None);
             return true;
         }
     }
-    evaluator.set_noise(None);
+    calls.evaluator.set_noise(None);
     false
 }
 
 /// The size of an array as it follows from integers.
-fn length_of(evaluator: &mut Evaluator, block: usize) -> Option<(String, Size)> {
-    let model = Rc::clone(evaluator.blocks()?.model());
+fn length_of(calls: &mut Calls, block: usize) -> Option<(String, Size)> {
+    let model = Rc::clone(calls.evaluator.blocks()?.model());
     let of = &model.blocks[block];
-    let integers = integers(evaluator.function(), &model);
+    let integers = integers(calls.evaluator.function(), &model);
     let names: Vec<String> = integers.iter().map(|(name, _)| name.clone()).collect();
-    let mut samples = vec![sample(evaluator, &model, block, &integers, &vec![OTHERS; integers.len()])];
+    let mut samples = vec![sample(calls, &model, block, &integers, &vec![OTHERS; integers.len()])];
     for i in 0..integers.len() {
         for value in VALUES {
             let mut values = vec![OTHERS; integers.len()];
             values[i] = value;
-            samples.push(sample(evaluator, &model, block, &integers, &values));
+            samples.push(sample(calls, &model, block, &integers, &values));
         }
     }
-    evaluator.set_lengths(None);
+    calls.evaluator.set_lengths(None);
     let most = samples.iter().map(|s| s.elements).max().unwrap_or(0);
     let path = any_index(&of.path);
     if let Some(rule) = fit(&names, &samples) {
@@ -303,7 +333,7 @@ fn length_of(evaluator: &mut Evaluator, block: usize) -> Option<(String, Size)> 
 
 /// The elements of a block that calls with these integers touch at most.
 fn sample(
-    evaluator: &mut Evaluator,
+    calls: &mut Calls,
     model: &Model,
     block: usize,
     integers: &[(String, Slot)],
@@ -319,8 +349,8 @@ fn sample(
         }
         model.layout.normalise(&mut x);
         for _ in 0..TRIALS {
-            evaluator.set_lengths(Some(lengths.clone()));
-            let Some((beside, at)) = run(evaluator, &x) else { break };
+            calls.evaluator.set_lengths(Some(lengths.clone()));
+            let Some((beside, at)) = calls.run(&x) else { break };
             let index = usize::try_from(at).map_or(usize::MAX, |at| at / model.blocks[block].stride);
             if beside != block || index < lengths[block] || index >= model.blocks[block].capacity {
                 break;

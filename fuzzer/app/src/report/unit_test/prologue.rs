@@ -136,9 +136,11 @@ pub(super) fn including(report: &Report, file: &Path, needed: &str) -> String {
         return format!("#include <stdio.h>\n\n#error {}\n", string(&why));
     }
     // Before any header: the source may configure them. A `main` of its own must not be this program's.
+    // Some sources have macros by names that the standard headers declare.
+    let undefined: String = ["abs", "min", "max"].iter().flat_map(|name| ["#undef ", name, "\n"]).collect();
     format!(
         "/* With its source, the function can be called by its name and types. */\n#define main program_main\n#include \
-         \"{path}\"\n#undef main\n{needed}#include <stdio.h>\n"
+         \"{path}\"\n#undef main\n{undefined}{needed}#include <stdio.h>\n"
     )
 }
 
