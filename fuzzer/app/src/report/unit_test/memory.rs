@@ -77,7 +77,7 @@ fn as_bytes(report: &Report, memory: &Memory) -> String {
     let aligned = if is_cxx_program(report) { "alignas(16)" } else { "_Alignas(16)" };
     let mut out = format!("    {aligned} unsigned char {name}[{size}] = {{{items}}}; /* {shown} */\n");
     for (at, expression) in &memory.addresses {
-        let to = initializer(expression).trim_start_matches('&');
+        let to = initializer(expression);
         let cast = if to.starts_with('(') { to.to_owned() } else { format!("(void *){to}") };
         let _ = writeln!(out, "    {{ void *to = {cast}; __builtin_memcpy({name} + {at}, &to, sizeof to); }}");
     }
