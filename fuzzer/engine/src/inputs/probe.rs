@@ -293,10 +293,7 @@ fn is_read(calls: &mut Calls, block: usize) -> bool {
         let plain = outcome(calls, &x, None);
         let noise = outcome(calls, &x, Some((block, i as u8)));
         // A function that differs by itself shows nothing.
-        if plain != noise
-            && plain == outcome(calls, &x, None)
-            && noise == outcome(calls, &x, Some((block, i as u8)))
-        {
+        if plain != noise && plain == outcome(calls, &x, None) && noise == outcome(calls, &x, Some((block, i as u8))) {
             calls.evaluator.set_noise(None);
             return true;
         }
@@ -332,13 +329,7 @@ fn length_of(calls: &mut Calls, block: usize) -> Option<(String, Size)> {
 }
 
 /// The elements of a block that calls with these integers touch at most.
-fn sample(
-    calls: &mut Calls,
-    model: &Model,
-    block: usize,
-    integers: &[(String, Slot)],
-    values: &[i64],
-) -> Sample {
+fn sample(calls: &mut Calls, model: &Model, block: usize, integers: &[(String, Slot)], values: &[i64]) -> Sample {
     let (mut inputs, mut x) = (Inputs::new(), vec![0; model.layout.size()]);
     let mut lengths: Vec<usize> = model.blocks.iter().map(|b| b.capacity).collect();
     lengths[block] = 0;
