@@ -18,7 +18,7 @@ use std::ffi::{c_char, c_void};
 
 pub use switch::{Case, Near, Switch};
 pub use token::Token;
-pub use types::{Member, Type, type_flag, type_kind};
+pub use types::{Member, Param, Type, type_flag, type_kind};
 pub use variable::{References, Variable, variable_flag};
 
 /// The version of the ABI that this module describes.
@@ -207,38 +207,6 @@ pub const ASSUMED: u32 = 1 << 30;
 
 /// [`Site::predicate`] of a condition that is none or more than one comparison.
 pub const NO_PREDICATE: u8 = 255;
-
-/// A parameter. The values of an input are little-endian, without padding, in the order of the parameters.
-#[repr(C)]
-#[derive(Debug)]
-pub struct Param {
-    /// Name; empty if the source gives none.
-    pub name: *const c_char,
-    /// Type as C writes it, for example `const double *`.
-    pub type_name: *const c_char,
-    /// Its type; null without debug information.
-    pub shape: *const Type,
-    /// One of [`kind`], of the value or of what the parameter points to.
-    pub kind: u32,
-    /// 1: the callee gets the address of one such value and may write to it.
-    pub pointer: u32,
-    /// Bytes from the start of the input.
-    pub offset: u32,
-    /// Bytes; of [`kind::OUTPUT`] those of the structure.
-    pub size: u32,
-    /// Of a pointer: bytes from the start of the output area to its block; else 0.
-    pub cell: u32,
-    /// Bytes from the start of the frame, see [`Function::call_frame`].
-    pub frame: u32,
-    /// 1: the function compares this pointer with null.
-    pub nullable: u32,
-    /// 1: of a pointer: as far as the translation unit shows, what it points to is read before it is written.
-    pub reads: u32,
-    /// 1: of a pointer: there may be an array.
-    pub indexes: u32,
-    /// Of a pointer: bytes that the declaration promises (a reference, `[static 10]`); else 0.
-    pub promised: u32,
-}
 
 /// What control can reach from a branch, or from the entry of a function, before it passes another conditional.
 #[repr(C)]

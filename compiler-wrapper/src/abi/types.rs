@@ -1,4 +1,4 @@
-//! The types of parameters, as the debug information describes them.
+//! Parameters, and their types as the debug information describes them.
 
 use std::ffi::c_char;
 
@@ -78,4 +78,36 @@ pub struct Member {
     pub bits: u32,
     /// 1: some function of the translation unit compares this pointer with null.
     pub nullable: u32,
+}
+
+/// A parameter. The values of an input are little-endian, without padding, in the order of the parameters.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Param {
+    /// Name; empty if the source gives none.
+    pub name: *const c_char,
+    /// Type as C writes it, for example `const double *`.
+    pub type_name: *const c_char,
+    /// Its type; null without debug information.
+    pub shape: *const Type,
+    /// One of [`kind`](super::kind), of the value or of what the parameter points to.
+    pub kind: u32,
+    /// 1: the callee gets the address of one such value and may write to it.
+    pub pointer: u32,
+    /// Bytes from the start of the input.
+    pub offset: u32,
+    /// Bytes; of [`kind::OUTPUT`](super::kind::OUTPUT) those of the structure.
+    pub size: u32,
+    /// Of a pointer: bytes from the start of the output area to its block; else 0.
+    pub cell: u32,
+    /// Bytes from the start of the frame, see [`Function::call_frame`](super::Function::call_frame).
+    pub frame: u32,
+    /// 1: the function compares this pointer with null.
+    pub nullable: u32,
+    /// 1: of a pointer: as far as the translation unit shows, what it points to is read before it is written.
+    pub reads: u32,
+    /// 1: of a pointer: there may be an array.
+    pub indexes: u32,
+    /// Of a pointer: bytes that the declaration promises (a reference, `[static 10]`); else 0.
+    pub promised: u32,
 }

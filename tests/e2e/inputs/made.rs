@@ -135,6 +135,24 @@ fn structures_complex_and_wide_numbers_by_value() {
     complete("mixed.c", VALUES, "mixed");
 }
 
+const NAMELESS: &str = "#include <stdbool.h>
+typedef struct { struct { int a[2]; }; long double x; _Float16 h; } record;
+int nameless(bool b, const record *r)
+{
+  if (r->a[0] == 7 && r->a[1] == 9) return 1;
+  if (r->x > 1e300L && r->x < 1e301L) return b ? 2 : 3;
+  if (r->h == (_Float16)2.5) return 4;
+  return 0;
+}
+";
+
+#[test]
+fn members_of_nameless_structures_and_converted_numbers() {
+    let text = complete("nameless.c", NAMELESS, "nameless");
+    has(&text, ".a = {7, 9}");
+    has(&text, ".h = 2.5");
+}
+
 const CXX: &str = "namespace geo {
 struct Point { double x, y; };
 class Circle {

@@ -1,7 +1,5 @@
 //! Structures, arrays and strings of an input as C: the variables of a test, and what a call has left in them.
 
-use std::fmt::Write;
-
 use penfuzz_cc::abi::type_flag;
 use penfuzz_engine::{
     executor::blocks::Blocks,
@@ -69,7 +67,7 @@ impl<'a> Renderer<'a> {
             type_name: STANDARD_INPUT.to_owned(),
             hex: shown.clone(),
             decimal: shown,
-            bits: hex(text),
+            bits: literal::hex(text),
             ..Arg::default()
         }
     }
@@ -86,8 +84,13 @@ impl<'a> Renderer<'a> {
         match t.form {
             Form::Number(Number::Plain(kind)) => literal::arg("", "", kind, bits(frame, at, kind.size())),
             Form::Number(number) => {
-                let value = self.number(number, frame, at);
-                Arg { decimal: value.clone(), hex: value, bits: hex(&frame[at..at + t.size]), ..Arg::default() }
+                let value = self.number(number, 0, at);
+                Arg {
+                    decimal: value.clone(),
+                    hex: value,
+                    bits: literal::hex(&frame[at..at + t.size]),
+                    ..Arg::default()
+                }
             }
             Form::Pointer(_) => self.pointer_argument(at),
             _ => {
@@ -98,7 +101,7 @@ impl<'a> Renderer<'a> {
                     type_name: t.name.clone(),
                     elements: None,
                     value: value.clone(),
-                    bytes: hex(&frame[at..at + t.size]),
+                    bytes: literal::hex(&frame[at..at + t.size]),
                     addresses: self.addresses(0, at..at + t.size),
                 };
                 let mut all = Vec::new();
@@ -107,7 +110,7 @@ impl<'a> Renderer<'a> {
                 Arg {
                     hex: own.to_owned(),
                     decimal: shortened(&value),
-                    bits: hex(&frame[at..at + t.size]),
+                    bits: literal::hex(&frame[at..at + t.size]),
                     memory: all,
                     ..Arg::default()
                 }
@@ -149,7 +152,7 @@ impl<'a> Renderer<'a> {
             type_name: self.type_name(b.element),
             elements: is_array.then_some(n),
             value: value.unwrap_or_else(|| "{0}".to_owned()),
-            bytes: hex(image),
+            bytes: literal::hex(image),
             addresses: self.addresses(block, 0..image.len()),
         }
     }
@@ -196,7 +199,7 @@ impl<'a> Renderer<'a> {
         match &t.form {
             Form::Number(number) => {
                 let is_zero = image.get(at..at + t.size).is_none_or(|bytes| bytes.iter().all(|b| *b == 0));
-                (!is_zero).then(|| self.number(*number, image, at))
+                (!is_zero).then(|| self.number(*number, block, at))
             }
             Form::Pointer(_) => self.address(block, at),
             Form::Array(element, _) if t.has(type_flag::COMPLEX) => {
@@ -227,7 +230,8 @@ impl<'a> Renderer<'a> {
         }
         let value = self.value(m.of, block, at + m.offset / 8)?;
         if m.name.is_empty() {
-            return Some(value.trim_start_matches('{').trim_end_matches('}').to_owned());
+            // Only the outer braces: those of an array in it stay.
+            return Some(value.strip_prefix('{').and_then(|v| v.strip_suffix('}')).unwrap_or(&value).to_owned());
         }
         Some(format!(".{} = {value}", m.name))
     }
@@ -246,12 +250,15 @@ impl<'a> Renderer<'a> {
         Some(format!("{{{}}}", texts.join(", ")))
     }
 
-    fn number(&self, number: Number, image: &[u8], at: usize) -> String {
+    fn number(&self, number: Number, block: usize, at: usize) -> String {
+        let image = &self.images[block];
         match number {
             Number::Plain(kind) => plain(kind, bits(image, at, kind.size())),
-            Number::F16 => format!("__builtin_bit_cast(_Float16, (unsigned short){:#x})", bits(image, at, 2)),
+            Number::F16 => plain(Kind::F64, half(bits(image, at, 2)).to_bits()),
             // The double that it was made from.
-            Number::F80 | Number::F128 => self.converted(at).map_or_else(|| "0".to_owned(), |b| plain(Kind::F64, b)),
+            Number::F80 | Number::F128 => {
+                self.converted(block, at).map_or_else(|| "0".to_owned(), |b| plain(Kind::F64, b))
+            }
             Number::Wide { .. } => {
                 let (low, high) = (bits(image, at, 8), bits(image, at + 8, 8));
                 format!("((__int128){}LL << 64 | {low:#x}ULL)", high.cast_signed())
@@ -259,12 +266,23 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// The bits of the double in the input that was converted to the number at a place of the frame or of a block.
-    fn converted(&self, at: usize) -> Option<u64> {
-        let mut all = self.model.blocks.iter().flat_map(|b| &b.converted);
-        let c = all.find(|c| c.to == at)?;
+    /// The bits of the double in the input that was converted to the number at a place of a block.
+    fn converted(&self, block: usize, at: usize) -> Option<u64> {
+        let c = self.model.blocks[block].converted.iter().find(|c| c.to == at)?;
         Some(bits(self.x, c.from, 8))
     }
+}
+
+/// The value of a `_Float16`, which a double has exactly.
+fn half(bits: u64) -> f64 {
+    let (exponent, fraction) = ((bits >> 10 & 0x1f) as i32, (bits & 0x3ff) as f64);
+    let magnitude = match exponent {
+        0 => fraction * 2f64.powi(-24),
+        31 if fraction == 0.0 => f64::INFINITY,
+        31 => f64::NAN,
+        _ => (1024.0 + fraction) * 2f64.powi(exponent - 25),
+    };
+    if bits >> 15 == 1 { -magnitude } else { magnitude }
 }
 
 /// The number as a person writes it: in decimal, unless only a literal of C can say it.
@@ -319,13 +337,6 @@ fn bit_field(bytes: &[u8], from: usize, n: usize) -> u64 {
     (0..n.min(64)).fold(0, |value, i| {
         let bit = bytes.get((from + i) / 8).map_or(0, |byte| byte >> ((from + i) % 8) & 1);
         value | u64::from(bit) << i
-    })
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, b| {
-        let _ = write!(text, "{b:02x}");
-        text
     })
 }
 

@@ -130,7 +130,8 @@ struct Builder<'a> {
     said: &'a Said,
     slots: Vec<Slot>,
     size: usize,
-    groups: Vec<Group>,
+    /// Each with the number of its block.
+    groups: Vec<(usize, Group)>,
     blocks: Vec<Block>,
     stubs: Vec<Stub>,
     /// Paths of numbers, and the indices of their slots.
@@ -324,14 +325,15 @@ impl<'a> Builder<'a> {
         self.pending.iter_mut().filter(|p| p.block == usize::MAX).for_each(|p| p.block = number);
         let is_array = draft.block.capacity > 1 || draft.block.is_string || !way.absent.is_empty();
         if number > 0 && is_array && draft.per_element > 0 && draft.slotted > 0 {
-            self.groups.push(Group {
+            let group = Group {
                 first: draft.first_slot,
                 per_element: draft.per_element,
                 capacity: draft.slotted,
                 length: Length::Fixed(draft.block.capacity),
                 is_string: draft.block.is_string,
                 absent: way.absent.clone(),
-            });
+            };
+            self.groups.push((number, group));
         }
         draft.block.converted.sort_by_key(|c| c.to);
         draft.block.pointers.sort_by_key(|p| p.at);
@@ -434,20 +436,17 @@ impl<'a> Builder<'a> {
             let capacity = block.capacity;
             block.length = block.rule.length(capacity, |name| integers.get(name).copied());
         }
-        // Groups are in the order of the blocks with slots, which are in the order of their first slots.
-        for group in &mut self.groups {
-            let first = self.slots[group.first].offset;
-            let of = self.blocks.iter().find(|b| b.copies.iter().any(|c| (c.from..c.from + c.size).contains(&first)));
-            if let Some(block) = of {
-                group.length = block.length;
-            }
+        for (block, group) in &mut self.groups {
+            group.length = self.blocks[*block].length;
         }
         if rounding {
             self.slots.push(Slot { kind: Kind::Rounding, offset: self.size });
         }
         let domain = |(path, i): &(String, usize)| Some((*i, self.said.domain(path, self.slots[*i].kind)?));
         let domains = self.numbers.iter().filter_map(domain).collect();
-        let layout = Layout::of_slots(self.slots).with_groups(self.groups).with_domains(domains);
+        let layout = Layout::of_slots(self.slots)
+            .with_groups(self.groups.into_iter().map(|(_, group)| group).collect())
+            .with_domains(domains);
         let (types, blocks, stubs, numbers) = (self.types, self.blocks, self.stubs, self.numbers);
         Model { types, blocks, parameters, stubs, input: None, result, layout, numbers }
     }

@@ -204,18 +204,16 @@ struct Inputs {
     rng: StdRand,
     starts: StartPoints,
     dictionary: Dictionary,
-    n: usize,
 }
 
 impl Inputs {
     fn new() -> Self {
-        Self { rng: StdRand::with_seed(1), starts: StartPoints::new(), dictionary: Dictionary::general(), n: 0 }
+        Self { rng: StdRand::with_seed(1), starts: StartPoints::new(), dictionary: Dictionary::general() }
     }
 
     fn next(&mut self, model: &Model, x: &mut [u8]) {
         use libafl_bolts::rands::Rand;
         self.starts.next(&mut self.rng, &model.layout, &self.dictionary, x);
-        self.n += 1;
         for slot in model.layout.slots() {
             let is_small = !slot.kind.is_float() && slot.kind.size() > 1 && self.rng.below_or_zero(8) > 0;
             if is_small {
