@@ -88,6 +88,8 @@ enum Request {
     Run(Vec<u8>),
     /// Evaluate one input with as much fuel as it takes.
     Long(Vec<u8>),
+    /// The same, for a report.
+    LongAgain(Vec<u8>),
     /// Evaluate inputs one after another, and record what tests need.
     Tests(Vec<Vec<u8>>),
 }
@@ -99,7 +101,7 @@ impl Request {
             Self::Run(_) => Some(AT_END),
             Self::Long(_) => Some(Duration::ZERO),
             // For a report, which is written at the end.
-            Self::Tests(_) => None,
+            Self::LongAgain(_) | Self::Tests(_) => None,
         }
     }
 }
@@ -208,10 +210,13 @@ impl Zygote {
             return (!self.is_lost()).then_some(true);
         };
         let again = match run.fault {
-            Some(again) if again.is_out_of_fuel => match self.decide(bytes) {
-                Some(Answer::Fails(again)) => Some(again),
-                _ => None,
-            },
+            Some(again) if again.is_out_of_fuel => {
+                let request = Request::LongAgain(bytes.to_vec());
+                match self.ask(&request, long_input::patience(self.timeout))? {
+                    Answer::Fails(again) => Some(again),
+                    _ => None,
+                }
+            }
             again => again,
         };
         // The place of what kills its process is a guess from its branches.
@@ -294,7 +299,7 @@ fn serve(
         let Ok(request) = serde_json::from_slice::<Request>(&request) else { return 1 };
         let time = match &request {
             Request::Run(_) => patience(timeout, 1),
-            Request::Long(_) => long_input::patience(timeout),
+            Request::Long(_) | Request::LongAgain(_) => long_input::patience(timeout),
             Request::Tests(inputs) => patience(timeout, u32::try_from(inputs.len()).unwrap_or(u32::MAX)),
         };
         let work = || {
@@ -311,7 +316,9 @@ fn serve(
 fn work(evaluator: &mut Evaluator, scope: &Scope, timeout: Duration, request: Request) -> Vec<u8> {
     let answer = match request {
         Request::Run(bytes) => serde_json::to_vec(&run(evaluator, scope, &bytes)),
-        Request::Long(bytes) => serde_json::to_vec(&long_input::run_here(evaluator, &scope.requested, &bytes, timeout)),
+        Request::Long(bytes) | Request::LongAgain(bytes) => {
+            serde_json::to_vec(&long_input::run_here(evaluator, &scope.requested, &bytes, timeout))
+        }
         Request::Tests(inputs) => {
             evaluator.arm_records(&scope.requested);
             let all: Vec<_> = inputs.iter().map_while(|bytes| tested(evaluator, bytes)).collect();
