@@ -3,7 +3,11 @@
 //! Only the options that decide between a query, compiling and linking are interpreted here. All others are passed on in
 //! their order.
 
-use crate::{Error, response};
+use crate::{
+    Error,
+    assume::{ASSUME, Assumption},
+    response,
+};
 
 /// What a command line requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +45,8 @@ pub(crate) struct Arguments {
     pub(crate) drops_sections: bool,
     /// Floating-point operations become sites, too ([`EXCEPTIONS`]).
     pub(crate) exceptions: bool,
+    /// Assumptions about functions of the sources ([`ASSUME`]).
+    pub(crate) assumptions: Vec<Assumption>,
     /// clang's own counters are the user's: coverage or profile-guided optimization.
     pub(crate) counters: bool,
     /// The options that determine where clang finds start files.
@@ -284,6 +290,7 @@ impl Arguments {
             entry: false,
             drops_sections: false,
             exceptions: false,
+            assumptions: Vec::new(),
             counters: false,
             search: Vec::new(),
         }
@@ -298,6 +305,10 @@ impl Arguments {
             "-nostdlib" | "--no-standard-libraries" => (self.no_start_files, self.no_libc) = (true, true),
             EXCEPTIONS => {
                 self.exceptions = true;
+                return Ok(());
+            }
+            _ if let Some(text) = arg.strip_prefix(ASSUME) => {
+                self.assumptions.push(Assumption::parse(text)?);
                 return Ok(());
             }
             _ if is_about_counters(arg) => self.counters = true,

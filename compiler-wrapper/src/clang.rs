@@ -10,7 +10,7 @@ use libafl_cc::{ClangWrapper, CompilerWrapper, ToolWrapper};
 use crate::{
     Error, LLVM_MAJOR, Language,
     arguments::{Action, Arguments},
-    artifact, bitcode, link,
+    artifact, assume, bitcode, link,
 };
 
 /// clang does not warn about unused options between these two, such as a pass for an assembler file or a library while
@@ -70,6 +70,7 @@ fn compile_args(line: &Arguments, san_cov: bool) -> Result<Vec<String>, Error> {
             .into_iter()
             .flat_map(|o| ["-Xclang".to_owned(), o.to_owned()]),
     );
+    args.extend(assume::options(&line.assumptions, &line.args)?);
     let plugin = artifact::PLUGIN.path()?.display().to_string();
     args.push(format!("-fpass-plugin={plugin}"));
     let mut options = Vec::new();

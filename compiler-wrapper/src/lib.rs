@@ -17,6 +17,7 @@
 pub mod abi;
 mod arguments;
 mod artifact;
+mod assume;
 mod bitcode;
 mod clang;
 mod compile;
@@ -26,6 +27,7 @@ mod link;
 #[cfg(test)]
 mod properties;
 mod response;
+mod tokens;
 
 use std::{
     env,
@@ -37,6 +39,7 @@ use std::{
 
 pub use arguments::EXCEPTIONS as EXCEPTIONS_FLAG;
 pub use artifact::{LLVM_MAJOR, include_directory};
+pub use assume::{ASSUME as ASSUME_FLAG, defines};
 pub use clang::find_clang;
 pub use compile::Compile;
 pub use directories::{cache_directory, is_private_file, private_directory, state_directory, user};
@@ -86,6 +89,12 @@ pub fn run(args: &[String], language: Language) -> Result<i32, Error> {
 /// When they are no command line, or a response file cannot be read.
 pub fn read_arguments(args: &[String]) -> Result<Vec<String>, Error> {
     Ok(arguments::Arguments::read(args)?.args)
+}
+
+/// These options without those that only pen-cc knows.
+#[must_use]
+pub fn for_other_compilers(options: &[String]) -> Vec<String> {
+    options.iter().filter(|o| *o != EXCEPTIONS_FLAG && !o.starts_with(ASSUME_FLAG)).cloned().collect()
 }
 
 /// The main function of the command line tools. If the program's name ends in `++`, the language is C++.

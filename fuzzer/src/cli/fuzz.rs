@@ -11,6 +11,7 @@ use penfuzz_app::{
     campaign::{self, Farm, Finished, Options, SearchKind},
     console,
     files::foreign,
+    output::destination::Unusable,
     process::build::build,
     report::{
         Compilation, Report,
@@ -23,6 +24,7 @@ use penfuzz_app::{
     },
     watch::Monitor,
 };
+use penfuzz_cc::ASSUME_FLAG;
 use penfuzz_engine::{
     error::Error,
     executor::{evaluator::DEFAULT_FUEL, sandbox::Allow},
@@ -72,6 +74,10 @@ pub struct TargetArgs {
     /// What an argument can be, as 'NAME: DOMAIN'; may be repeated. Domains: array[10], array[n+1], array[n*m], string[..32], 0..90, finite.
     #[arg(long = "arg", value_name = "NAME: DOMAIN", allow_hyphen_values = true, value_parser = values::statement)]
     pub args: Vec<String>,
+
+    /// Condition over the arguments that each input fulfils, as a C expression: 'lo < hi && n % 2 == 0'; may be repeated. TARGET must be a source.
+    #[arg(long = "assume", value_name = "EXPR", allow_hyphen_values = true, requires = "function")]
+    pub assumptions: Vec<String>,
 }
 
 /// A target that is ready to be loaded.
@@ -95,7 +101,35 @@ impl TargetArgs {
     /// Compiler flags of the sources. Those of the user come last, so that they win.
     pub fn flags(&self) -> Vec<String> {
         let rounding = self.rounding.flag().into_iter();
-        rounding.chain(self.header_directory()).chain(self.cflags.iter().cloned()).collect()
+        let assumed = self.assumptions.iter().map(|e| format!("{ASSUME_FLAG}{}:{e}", self.name_in_source()));
+        rounding.chain(self.header_directory()).chain(assumed).chain(self.cflags.iter().cloned()).collect()
+    }
+
+    /// The name of the function without the file, and without the parameters by which it may be given.
+    fn name_in_source(&self) -> &str {
+        let name = self.function.as_deref().unwrap_or_default();
+        let name = name.split('(').next().unwrap_or_default();
+        let is_single = |at: &usize| !name[..*at].ends_with(':') && !name[at + 1..].starts_with(':');
+        name.match_indices(':').map(|(at, _)| at).rfind(is_single).map_or(name, |colon| &name[colon + 1..])
+    }
+
+    /// Why `--assume` cannot be a part of the target.
+    fn why_not_assumed(&self, target: &Path) -> Result<Option<String>, Error> {
+        let Some(first) = self.assumptions.first() else { return Ok(None) };
+        let (name, file) = (self.name_in_source(), target.display());
+        if classify(target)? == TargetKind::Linked {
+            return Ok(Some(format!(
+                "--assume is compiled into the source, and {file} is linked already; compile the source with pen-cc '{ASSUME_FLAG}{name}:{first}'"
+            )));
+        }
+        let defines = |path: &PathBuf| {
+            foreign::read(path, foreign::LONGEST_TEXT)
+                .is_ok_and(|text| penfuzz_cc::defines(&String::from_utf8_lossy(&text), name))
+        };
+        let is_there = self.target.iter().chain(&self.with).any(defines);
+        Ok((!is_there).then(|| {
+            format!("--assume: {file} has no definition of `{name}` in its text; write PEN_ASSUME({first}) of penfuzz.h into the function")
+        }))
     }
 
     /// The option by which other compilers find `penfuzz.h`, if a source mentions it. pen-cc finds it anyway.
@@ -117,6 +151,9 @@ impl TargetArgs {
     /// Compiles and links the target if it is source.
     pub fn link(&self, goals: Goals) -> Result<Linked, Error> {
         let target = self.path()?;
+        if let Some(why) = self.why_not_assumed(target)? {
+            return Err(Error::from_source(Unusable(why)));
+        }
         if classify(target)? == TargetKind::Linked {
             let Recorded { compilations, libs } = linked::recorded(target);
             return Ok(Linked { file: target.clone(), sources: Vec::new(), compilations, libs });

@@ -60,6 +60,10 @@ pub struct Args {
     #[arg(long = "arg", value_name = "NAME: DOMAIN", allow_hyphen_values = true, value_parser = values::statement, requires = "target")]
     statements: Vec<String>,
 
+    /// Condition over the arguments, with --target; may be repeated.
+    #[arg(long = "assume", value_name = "EXPR", allow_hyphen_values = true, requires = "function")]
+    assumptions: Vec<String>,
+
     /// Functions whose branches are goals, with --target [default: function; for LLVMFuzzerTestOneInput: all].
     #[arg(long, value_parser = choices::scope(), requires = "target")]
     scope: Option<ScopeKind>,
@@ -80,6 +84,7 @@ impl Args {
             libs: self.libs.clone(),
             rounding: self.rounding,
             args: self.statements.clone(),
+            assumptions: self.assumptions.clone(),
         };
         let linked = args.link(Goals::Branches)?;
         let limits = Limits::default();

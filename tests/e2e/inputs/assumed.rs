@@ -137,3 +137,76 @@ fn a_linked_target_has_assumptions_too() {
     let run = dir.penfuzz("f.so -f f -o out --max-evals 100000").exits(0);
     run.expect(dir.report("out").branches.covered == 4, "as for the source");
 }
+
+/// The same as [`ASSUMED`], with the assumption on the command line.
+#[test]
+fn the_command_line_has_assumptions_too() {
+    for name in NAMES {
+        let dir = Dir::new();
+        let source = "// f(\nint g(int n) { return n > 3; }\nint f(int lo, int hi, int n) { if (hi - lo == 3) return 1;\n  \
+                      return n == 123007 ? 2 : 3; }\n";
+        let file = dir.file(name, source);
+        let options = "-f f --assume lo<hi&&n%1000==7 --assume n>100000 --max-evals 100000";
+        let run = dir.fuzz(&file, options).exits(0);
+        let report = dir.report("out");
+        run.expect(report.branches.total == 4 && report.branches.covered == 4, "the branches of the function alone");
+        let places: Vec<_> = report.sites.iter().map(|s| (s.line, s.column)).collect();
+        run.expect(places == [(3, 44), (4, 10)], &format!("places of the unchanged source: {places:?}"));
+        for test in &report.tests {
+            let value = |i: usize| test.args[i].decimal.parse::<i64>().expect("an integer");
+            run.expect(value(0) < value(1) && value(2) % 1000 == 7 && value(2) > 100_000, "they hold in each test");
+        }
+        let program = report.test_program.expect("a program");
+        let build = format!("cd out && {} && {}", program.build, program.run);
+        dir.other(Command::new("sh").arg("-c").arg(build));
+        dir.penfuzz("report out").exits(0);
+        // The campaign goes on with the same assumptions, and with no others.
+        dir.fuzz(&file, options).exits(0);
+        let other = dir.fuzz(&file, "-f f --assume lo<hi --max-evals 1000").exits(1);
+        other.says("use --fresh to start over");
+    }
+}
+
+#[test]
+fn an_assumption_that_cannot_be_meant_is_refused_in_one_line() {
+    let dir = Dir::new();
+    let file = dir
+        .file("f.c", "#define G int g(int a) {\nint f(int a) { if (a > 7) return 2; return 1; }\nG return a > 4; }\n");
+    dir.fuzz(&file, "-f f --assume b<3").exits(1).says("--assume:1:12: error: use of undeclared identifier 'b'");
+    dir.fuzz(&file, "-f f --assume a<3&&a>4 --max-evals 1000").exits(0).says("No input met the assumptions (--assume)");
+    dir.fuzz(&file, "-f g --assume a<3").exits(2).says("has no definition of `g` in its text");
+    dir.fuzz(&file, "-f f --assume=").exits(1).says("write it as FUNCTION:EXPRESSION");
+    let linked = dir.path("f.pen");
+    dir.other(Command::new(pen_cc()).args(["-O1", "-o"]).arg(&linked).arg(&file));
+    dir.fuzz(&linked, "-f f --assume a<3").exits(2).says("compile the source with pen-cc '-fpen-assume=f:a<3'");
+}
+
+/// As a build system passes it on: with every file, of which one has the function.
+#[test]
+fn pen_cc_compiles_assumptions_into_the_code() {
+    let dir = Dir::new();
+    let header = dir.file("limits/limit.h", "#define LIMIT 1000\n");
+    let f = dir.file("f.c", "#include \"limits/limit.h\"\nint f(int a)\n{ if (a == LIMIT + 5) return 2; return 1; }\n");
+    let g = dir.file("g.c", "int g(int a) { return a > 5; }\n");
+    let linked = dir.path("all.pen");
+    let assume = "-fpen-assume=f:a > LIMIT";
+    for level in ["-O0", "-O2"] {
+        dir.other(Command::new(pen_cc()).args([level, assume, "-o"]).arg(&linked).args([&f, &g]));
+        let run = dir.fuzz(&linked, "-f f --max-evals 20000 --fresh").exits(0);
+        let report = dir.report("out");
+        run.expect(report.branches.total == 2 && report.branches.covered == 2, "both sides");
+        let all: Vec<i64> = report.tests.iter().map(|t| t.args[0].decimal.parse().expect("an integer")).collect();
+        run.expect(all.iter().all(|a| *a > 1000), &format!("the assumption holds: {all:?}"));
+    }
+    assert!(header.exists());
+}
+
+#[test]
+fn a_function_without_branches_has_a_test_that_meets_the_assumption_or_none() {
+    let dir = Dir::new();
+    let file = dir.file("f.c", "int f(int a) { return a + 1; }\n");
+    for (assume, number) in [("a<3", 1), ("a>3", 0)] {
+        let run = dir.fuzz(&file, &format!("-f f --fresh --assume {assume}")).exits(0);
+        run.expect(dir.report("out").tests.len() == number, "the input that is tried is 0");
+    }
+}

@@ -7,6 +7,7 @@
 mod claims;
 pub mod cluster;
 pub mod header;
+pub mod limits;
 pub mod memory;
 mod messages;
 pub mod operands;

@@ -9,17 +9,14 @@ use std::{
 use penfuzz_cc::abi::site_kind;
 use penfuzz_engine::{
     executor::{Evaluator, Fault, FaultKind, evaluator::RunStatus},
-    program::{
-        Function, Site, Target, outside,
-        state::{self, Variable},
-    },
-    saturation::{Saturation, Scope, ScopeKind},
+    program::{Function, Site, state},
+    saturation::{Saturation, Scope},
     stages::budget::Spent,
 };
 
 use super::{
     claims::{self, Claims},
-    memory,
+    limits, memory,
     operands::met,
     options::Options,
     results, waits,
@@ -29,8 +26,8 @@ use crate::{
     output::store::{Long, SavedState},
     replay::fresh::Zygote,
     report::{
-        self, Arg, Branches, Finding, LongInput, Report, SharedVariable, Signature, Status, Test, linked::Recorded,
-        literal, needed::Needed,
+        self, Arg, Branches, Finding, LongInput, Report, Signature, Status, Test, linked::Recorded, literal,
+        needed::Needed,
     },
     shrink::{Closest, Failing, Finds, Shrinker, Shrunk, cover::Kept},
 };
@@ -93,7 +90,6 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
     let function = evaluator.function().clone();
     let evaluations = from.saved.evaluations;
     let kept = rerun(evaluator, from);
-    let any = kept.first().cloned();
     let finds = finds(evaluator, from, kept);
     let time = if from.stop == StopReason::None { TIME_RUNNING } else { TIME_AT_END };
     let mut shrunk = shrinker.shrink(evaluator, &finds, time);
@@ -102,7 +98,7 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
     let (total, covered, saturated, given_up) = from.saturation.counts();
     if total == 0 && shrunk.tests.is_empty() {
         // No branch chooses among the inputs of a function without one.
-        shrunk.tests.extend(any);
+        shrunk.tests.extend(limits::any_test(evaluator, &finds.kept));
     }
     let tests = tests(evaluator, from, &shrunk, &order, &claims);
     let seconds = rounded(from.saved.seconds, 1e6);
@@ -123,7 +119,7 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
         target: from.options.target.display().to_string(),
         sources: needed.sources(&from.options.sources),
         compilations: needed.compilations(&made_of.compilations),
-        flags: from.options.flags.clone(),
+        flags: penfuzz_cc::for_other_compilers(&from.options.flags),
         libs: made_of.libs,
         function: function.name.clone(),
         signature: signature(&function),
@@ -154,23 +150,16 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
         crashes: findings(from, &function, FaultKind::Crash, &shrunk, &claims),
         hangs: findings(from, &function, FaultKind::Hang, &shrunk, &claims),
         long: long_inputs(from, &function),
-        not_followed: not_followed(evaluator.target(), from.scope.kind),
+        unmet_assumption: limits::unmet_assumption(from, evaluator.target(), covered),
+        not_followed: limits::not_followed(evaluator.target(), from.scope.kind),
         undefined: state::undefined(evaluator.target(), &function),
         exceptions: None,
-        shared_state: shared_state(evaluator),
+        shared_state: limits::shared_state(evaluator),
         tests_apart: claims.are_apart,
         reads_environment: function.uses_environment,
     };
     report.test_program = Some(report::unit_test::commands(&report));
     report
-}
-
-/// The state that evaluations share, for a report.
-#[must_use]
-pub fn shared_state(evaluator: &Evaluator) -> Vec<SharedVariable> {
-    let shown =
-        |v: &Variable| SharedVariable { name: v.name.clone(), file: v.file.clone(), line: v.line, size: v.size };
-    evaluator.shared().variables().iter().map(shown).collect()
 }
 
 /// Rounds to a fraction of a unit: further digits mean nothing, and JSON readers differ in the last one.
@@ -403,12 +392,6 @@ fn findings(from: &Sources, function: &Function, kind: FaultKind, shrunk: &Shrun
             }
         })
         .collect()
-}
-
-/// Shared libraries that the target calls into, if calls are followed.
-#[must_use]
-pub fn not_followed(target: &Target, kind: ScopeKind) -> Vec<String> {
-    if kind == ScopeKind::Calls { outside::libraries(target) } else { Vec::new() }
 }
 
 fn long_inputs(from: &Sources, function: &Function) -> Vec<LongInput> {

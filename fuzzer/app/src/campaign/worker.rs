@@ -31,8 +31,8 @@ use penfuzz_mutators::{dictionary::Dictionary, havoc::numeric_mutations, view::L
 
 use super::{
     cluster::{self, BrokerInfo, Role, broker_client::BrokerClient, sockets::Sockets},
+    limits,
     options::{Options, SearchKind},
-    outcome,
     prepare::Prepared,
     worker::disk::Disk,
     worker_shm::{INPUT_ROOM, StopReason, WorkerShm},
@@ -167,7 +167,7 @@ fn warn(prepared: &Prepared) {
             if names.len() == 1 { "it" } else { "one of them" }
         );
     }
-    let names = outcome::not_followed(&prepared.target, prepared.kind);
+    let names = limits::not_followed(&prepared.target, prepared.kind);
     if !names.is_empty() {
         crate::errln!(
             "penfuzz: calls into {} are not followed: link the static {} to search them too",

@@ -76,6 +76,7 @@ pub fn report() -> Report {
         hangs: Vec::new(),
         long: Vec::new(),
         not_followed: Vec::new(),
+        unmet_assumption: None,
         undefined: Vec::new(),
         source_hashes: BTreeMap::new(),
         shared_state: Vec::new(),

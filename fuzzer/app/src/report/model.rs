@@ -98,6 +98,9 @@ pub struct Report {
     /// Symbols that the function can reach and nothing defines: an evaluation ends where it needs one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undefined: Vec<String>,
+    /// The place of the function's first assumption (`FILE:LINE`) when nothing is covered: it is likely that no input meets them all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unmet_assumption: Option<String>,
     /// The hash of each source file of the sites, as it was when this report was made, in 16 hexadecimal digits:
     /// [`hash::of_bytes`](penfuzz_engine::hash::of_bytes). Pages and texts show lines of these files only, and only as
     /// long as they have this content.

@@ -25,6 +25,12 @@ pub fn text(report: &Report, dir: &Path) -> String {
     let report = &console::all_shown(report);
     let mut out = headline(report);
     list_inputs(report, &mut out);
+    if let Some(place) = &report.unmet_assumption {
+        let _ = writeln!(
+            out,
+            "No input met the assumptions ({place}): they contradict each other, or need more time or a seed (-i)"
+        );
+    }
     terminal::list_faults(report, &mut out);
     list_tests(report, &mut out);
     list_uncovered(report, &mut out);

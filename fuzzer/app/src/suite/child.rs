@@ -131,6 +131,7 @@ pub fn target_arguments(suite: &Suite, target: &TargetSpec, rounding: Option<Rou
         vec![suite.file_of(target).into(), "--function".into(), target.function.clone().into()];
     all.extend(rounding.map(|r| OsString::from(format!("--rounding={}", r.name()))));
     all.extend(target.args.iter().map(|a| OsString::from(format!("--arg={a}"))));
+    all.extend(target.assume.iter().map(|e| OsString::from(format!("--assume={e}"))));
     let option = |name: &str, value: PathBuf| {
         let mut argument = OsString::from(name);
         argument.push(value);

@@ -27,6 +27,7 @@ fn suite() -> Suite {
             is_static: false,
             rounding: None,
             args: Vec::new(),
+            assume: Vec::new(),
             paper: None,
         }],
         support_files: vec!["/src/k.c".into(), "/src/clamp.c".into()],

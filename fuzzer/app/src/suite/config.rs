@@ -19,6 +19,7 @@
 //! flags = ["-DEXTRA"]             # besides those of [build]
 //! static = true                   # optional: other files cannot call it
 //! args = ["n: 1..8"]               # optional, as the option --arg
+//! assume = ["lo < hi"]             # optional, as the option --assume
 //! rounding = "all"                # optional, as the option --rounding
 //! paper = { branches = 12, seconds = 0.7, rand = 33.3, afl = 100.0, coverme = 100.0 }
 //! ```
@@ -114,6 +115,9 @@ pub struct TargetSpec {
     /// What its arguments can be, as the option `--arg`.
     #[serde(default)]
     pub args: Vec<String>,
+    /// Conditions over its arguments, as the option `--assume`.
+    #[serde(default)]
+    pub assume: Vec<String>,
     /// Published figures on it.
     #[serde(default)]
     pub paper: Option<Paper>,

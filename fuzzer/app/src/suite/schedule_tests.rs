@@ -21,6 +21,7 @@ fn suite(directory: &Path, names: &[&str]) -> Suite {
         is_static: false,
         rounding: None,
         args: Vec::new(),
+        assume: Vec::new(),
         paper: None,
     };
     Suite {

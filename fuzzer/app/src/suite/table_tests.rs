@@ -17,6 +17,7 @@ fn target(name: &str) -> TargetSpec {
         is_static: false,
         rounding: None,
         args: Vec::new(),
+        assume: Vec::new(),
         paper: None,
     }
 }

@@ -117,6 +117,8 @@ pub struct Evaluator {
     known_faults: HashSet<u64>,
     /// How the last run ended when it did not return.
     last_end: Option<End>,
+    /// The number of the last evaluation in which an assumption did not hold; 0 for none.
+    rejected_at: u64,
     /// Where evaluations are counted; a supervisor may watch it.
     count: *mut u64,
     /// Allocated by [`Box`], freed in `drop`: a box that moves may not be written through a pointer taken before.
@@ -193,6 +195,7 @@ impl Evaluator {
             faults: FaultReader::new(&target.path, target.base(), limits),
             known_faults: HashSet::new(),
             last_end: None,
+            rejected_at: 0,
             count: core::ptr::null_mut(),
             own_count: Box::into_raw(Box::new(0)),
             journal: None,

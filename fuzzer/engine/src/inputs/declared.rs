@@ -1,14 +1,14 @@
 //! The sizes of arrays as the source declares them: `double a[10]`, `int m[3][4]`.
 //!
-//! A parameter of this type is a pointer, in the code and in its debug information: only the text has the number. It is read if it is a
-//! number there; one behind the name of a macro is found out by calls.
+//! A parameter of this type is a pointer, in the code and in its debug information: only the text has the number, or an expression of
+//! macros for it ([`Macros`]).
 
-use std::{collections::HashMap, fs, io::Read};
+use std::{collections::HashMap, path::Path};
 
+use super::macros::{Macros, read};
 use crate::program::Function;
 
-/// Bytes of a source file that are read at most, and characters of a declaration.
-const LARGEST: u64 = 1 << 23;
+/// Characters of a declaration that are looked at.
 const LONGEST: usize = 4000;
 
 /// The first dimensions of the array parameters of a function.
@@ -23,17 +23,20 @@ impl Declared {
         if !f.parameters.iter().any(|p| p.pointer || p.type_name.contains('*')) {
             return Self::default();
         }
-        let mut text = Vec::new();
-        let read = fs::File::open(&f.file).and_then(|file| file.take(LARGEST).read_to_end(&mut text));
-        if read.is_err() {
-            return Self::default();
-        }
-        let text = String::from_utf8_lossy(&text);
+        let path = Path::new(&f.file);
+        let text = read(path);
         let from = text.split_inclusive('\n').take((f.line as usize).saturating_sub(1)).map(str::len).sum();
         let definition: String = text[from..].chars().take(LONGEST).take_while(|c| *c != '{').collect();
-        let names = f.parameters.iter().map(|p| p.name.clone());
-        let elements =
-            names.filter_map(|name| Some((first_dimension(&definition, &name)?, name))).map(|(n, name)| (name, n));
+        let dimensions: Vec<_> =
+            f.parameters.iter().filter_map(|p| Some((&p.name, first_dimension(&definition, &p.name)?))).collect();
+        if dimensions.is_empty() {
+            return Self::default();
+        }
+        let macros = Macros::of(path, &text);
+        let elements = dimensions.into_iter().filter_map(|(name, expression)| {
+            let elements = usize::try_from(macros.value(&expression)?).ok().filter(|n| *n > 0)?;
+            Some((name.clone(), elements))
+        });
         Self { elements: elements.collect() }
     }
 
@@ -43,8 +46,8 @@ impl Declared {
     }
 }
 
-/// The number between the brackets behind a name.
-fn first_dimension(text: &str, name: &str) -> Option<usize> {
+/// The expression between the brackets behind a name, without qualifiers.
+fn first_dimension(text: &str, name: &str) -> Option<String> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(name).find_map(|(at, _)| {
         let behind = &text[at + name.len()..];
@@ -52,9 +55,9 @@ fn first_dimension(text: &str, name: &str) -> Option<usize> {
             return None;
         }
         let inside = behind.trim_start().strip_prefix('[')?.split(']').next()?;
-        let number =
-            inside.split_whitespace().find(|word| !["static", "const", "restrict", "volatile"].contains(word))?;
-        number.trim_end_matches(['u', 'U', 'l', 'L']).parse().ok().filter(|n| *n > 0)
+        let is_qualifier = |word: &str| ["static", "const", "restrict", "volatile"].contains(&word);
+        let words: Vec<_> = inside.split_whitespace().filter(|word| !is_qualifier(word)).collect();
+        (!words.is_empty()).then(|| words.join(" "))
     })
 }
 
@@ -64,8 +67,9 @@ mod tests {
 
     #[test]
     fn dimensions_are_read_from_the_text() {
-        let text = "double f(const double a[10], int ab[static 4], double m [3][5], int n[N], char *s, int z[])";
+        let text = "double f(const double a[10], int ab[static 4], double m [3][5], int n[2 * N], char *s, int z[])";
         let all = ["a", "ab", "m", "n", "s", "z"].map(|name| first_dimension(text, name));
-        assert_eq!(all, [Some(10), Some(4), Some(3), None, None, None]);
+        let wanted = [Some("10"), Some("4"), Some("3"), Some("2 * N"), None, None];
+        assert_eq!(all.each_ref().map(Option::as_deref), wanted);
     }
 }

@@ -11,6 +11,7 @@
 //! | `model` | blocks, and what lies where in them |
 //! | `build` | from a signature to its model |
 //! | `declared` | the sizes in the text of a declaration |
+//! | `macros` | the constants in such a text |
 //! | `describe` | a model in words |
 //! | `image` | writes a block from an input |
 //! | `sizes` | how many elements a block has, and how that is known |
@@ -23,6 +24,7 @@ mod declared;
 mod describe;
 mod fit;
 mod image;
+mod macros;
 mod model;
 mod probe;
 mod range;

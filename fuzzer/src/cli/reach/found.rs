@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use penfuzz_app::{
-    campaign::outcome::{arguments, shared_state, signature},
+    campaign::{
+        limits::shared_state,
+        outcome::{arguments, signature},
+    },
     console, outln,
     output::atomic,
     reach::{Answer, Query, spec::Names},
@@ -227,7 +230,7 @@ fn report(args: &Args, linked: &Linked, session: &ReplaySession, answer: &Answer
         target: args.target.path()?.display().to_string(),
         sources: needed.sources(&linked.sources),
         compilations: needed.compilations(&made_of.compilations),
-        flags: args.target.flags(),
+        flags: penfuzz_cc::for_other_compilers(&args.target.flags()),
         libs: made_of.libs,
         function: function.name.clone(),
         signature: signature(function),
@@ -254,6 +257,7 @@ fn report(args: &Args, linked: &Linked, session: &ReplaySession, answer: &Answer
         crashes: Vec::new(),
         hangs: Vec::new(),
         long: Vec::new(),
+        unmet_assumption: None,
         not_followed: Vec::new(),
         undefined: state::undefined(session.evaluator.target(), function),
     })

@@ -43,6 +43,7 @@ impl Evaluator {
     /// hold.
     pub(super) fn reject_run(&mut self) -> RunStatus {
         self.last_end = None;
+        self.rejected_at = self.evaluations();
         // SAFETY: as in `run`.
         let state = unsafe { &mut *self.state };
         let n = (state.hits as usize).min(self.taken.len());
@@ -63,6 +64,12 @@ impl Evaluator {
             state.r = u64::MAX;
         }
         RunStatus::Returned
+    }
+
+    /// Did an assumption not hold in the last run?
+    #[must_use]
+    pub fn is_rejected(&self) -> bool {
+        self.rejected_at != 0 && self.rejected_at == self.evaluations()
     }
 
     /// The text of the check that failed in the last run.
