@@ -4,7 +4,7 @@ use libafl::{Error, Evaluator as LibaflEvaluator, HasMetadata, corpus::Corpus, i
 
 use crate::{
     executor::{HasEvaluator, PenEvaluator},
-    goals::{Goal, Record},
+    goals::{Aim, Goal},
     saturation::Saturation,
 };
 
@@ -27,7 +27,8 @@ where
     let fuel = executor.evaluator().fuel();
     executor.evaluator_mut().set_fuel_cap(fuel);
     for bytes in finds {
-        Record.arm(executor.evaluator_mut(), state.metadata::<Saturation>()?);
+        // A stage without distances may have found it: only this run saves it as the closest to the branches beside its way.
+        Aim(None).arm(executor.evaluator_mut(), state.metadata::<Saturation>()?);
         fuzzer.evaluate_input(state, executor, manager, &BytesInput::new(bytes))?;
     }
     for pending in state.metadata_mut::<Saturation>()?.take_ready() {
