@@ -319,11 +319,12 @@ SLOW void on_operation(const uint8_t *actions, uint32_t what, uint64_t a, uint64
   }
 }
 
-/* An exception that is not raised, at the distance d > 0, in the exact metric and without PEN_LEAD. */
+/* An exception that is not raised, at the distance d > 0, in the exact metric. */
 INLINE void exception_missed(const uint8_t *action, uint64_t d) {
   uint32_t branch = branch_of(action);
   if (*action & PEN_WANT) set_r(*action, d, branch);
   if (*action & PEN_TRACK && __pen_state.best && d < __pen_state.best[branch]) improve(action, d);
+  if ((*action & (PEN_LEAD | PEN_STEP)) == PEN_LEAD) approach(action, d);
 }
 
 /* Called after an operation. `what` is the word of enum pen_operation_flag. Operands and result are the bits of floats, or

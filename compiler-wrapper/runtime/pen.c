@@ -143,17 +143,20 @@ SLOW void on_fcmp32(const uint8_t *actions, uint32_t taken, uint32_t predicate, 
 
 SLOW void improve(const uint8_t *action, uint64_t d) { track_best(d, branch_of(action)); }
 
+SLOW void approach(const uint8_t *action, uint64_t d) { update_lead(d, branch_of(action)); }
+
 /* Whether the only action of the outcome that is taken is to compute the distance to the other one, in the exact metric. */
 static int only_near(uint8_t action) {
   return (action & ~PEN_ARMED) == PEN_NEAR && __pen_state.metric == PEN_ULP;
 }
 
-/* The outcome that is not taken, at the distance d > 0; in the exact metric, without PEN_LEAD. */
+/* The outcome that is not taken, at the distance d > 0, in the exact metric. */
 INLINE void other_branch_missed(const uint8_t *actions, uint32_t taken, uint64_t d) {
   const uint8_t *other = actions + (1 - taken);
   uint32_t branch = branch_of(other);
   if (*other & PEN_WANT) set_r(*other, d, branch);
   if (*other & PEN_TRACK && __pen_state.best && d < __pen_state.best[branch]) improve(other, d);
+  if ((*other & (PEN_LEAD | PEN_STEP)) == PEN_LEAD) approach(other, d);
 }
 
 /* Predicate and operands as for __pen_icmp. */

@@ -186,6 +186,26 @@ static void want(const struct pen_function *f, int input, const struct pen_site 
   printf(" %" PRIx64, r);
 }
 
+static uint64_t *leads; /* one per branch */
+
+/* Arms a branch of a two-way site with PEN_LEAD, and its sibling not at all. Then r lies between its level and the next one if and only if
+ * the site is passed and the branch is missed. */
+static void lead(const struct pen_function *f, int input, const struct pen_site *site, uint32_t branch, const uint8_t *in) {
+  const uint64_t level = UINT64_C(1) << 63;
+  uint8_t out[MAX_BYTES] __attribute__((aligned(16)));
+  disarm_all();
+  for (uint32_t i = 0; i < 2; i++) site->actions[i] = PEN_RECORD;
+  site->actions[0] |= PEN_ARMED;
+  run(f, in, out, PEN_ULP);
+  int missed = tables->state->outcomes[site->actions + 1 - branch - tables->actions];
+  disarm_all();
+  arm_site(site, branch, PEN_LEAD);
+  leads[site->actions + branch - tables->actions] = level;
+  uint64_t r = run(f, in, out, PEN_ULP);
+  int is_led = r >= level && r - level < UINT64_C(1) << PEN_LEAD_BITS;
+  if (is_led != missed) fail(f, input, "r has no level of a branch that is missed, or the level of another one");
+}
+
 static void all_branches(const struct pen_function *f) {
   uint8_t in[MAX_BYTES] = {0}, out[MAX_BYTES] __attribute__((aligned(16)));
   for (int input = 0; input < INPUTS; input++) {
@@ -202,6 +222,7 @@ static void all_branches(const struct pen_function *f) {
         if (!(site->possible >> branch & 1)) continue;
         want(f, input, site, branch, site->kind == PEN_COMPARISON ? PEN_BOUNDARY : PEN_ULP, in, out);
         want(f, input, site, branch, PEN_SQUARED, in, out);
+        if (site->kind == PEN_BRANCH || site->kind == PEN_SELECT) lead(f, input, site, branch, in);
       }
     }
     printf("\n");
@@ -265,7 +286,10 @@ int main(int argc, char **argv) {
     return 2;
   }
   tables->state->stop = stop;
-  tables->state->outcomes = calloc((size_t)(tables->actions_end - tables->actions) + 1, 1);
+  size_t n = (size_t)(tables->actions_end - tables->actions) + 1;
+  tables->state->outcomes = calloc(n, 1);
+  leads = calloc(n, sizeof *leads);
+  tables->state->lead = leads;
   for (const struct pen_function *f = tables->functions; f < tables->functions_end; f++) {
     if (!f->call || f->is_static || f->input_size > MAX_BYTES || all_output_bytes(f) > MAX_BYTES ||
         f->output_size > MAX_POINTERS * (size_t)PEN_STRIDE_BYTES)
