@@ -45,6 +45,12 @@ impl Domain {
         Self::new(kind, greatest | sign, greatest)
     }
 
+    /// The positions of the least and the greatest value on the ULP line.
+    #[must_use]
+    pub const fn positions(self) -> (u64, u64) {
+        (self.least, self.greatest)
+    }
+
     /// Is the value of these raw bits in the domain?
     #[must_use]
     pub const fn contains(self, kind: Kind, raw: u64) -> bool {
@@ -82,6 +88,11 @@ impl Layout {
     #[must_use]
     pub const fn has_domains(&self) -> bool {
         !self.domains.is_empty()
+    }
+
+    /// The numbers that have a domain, with it.
+    pub fn domains(&self) -> impl Iterator<Item = (Slot, Domain)> {
+        self.restricted(self.size())
     }
 
     fn restricted(&self, n_bytes: usize) -> impl Iterator<Item = (Slot, Domain)> {

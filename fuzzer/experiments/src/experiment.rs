@@ -16,7 +16,7 @@ use super::{
     archive::Archive,
     machine,
     model::{Budget, Experiment, FunctionInfo, SCHEMA, ToolInfo, Trial},
-    prepare::{Candidate, Prepared, candidates, prepare, shuffle},
+    prepare::{Candidate, NO_COMPOSITE, Prepared, candidates, prepare, shuffle},
     report,
     schedule::{self, Setting},
     tools::{self, Tool},
@@ -33,6 +33,8 @@ pub struct Settings {
     pub draw: Option<usize>,
     /// Seed of that draw.
     pub draw_seed: u64,
+    /// Only functions that take structures, arrays or strings.
+    pub composite: bool,
     /// Trials of each tool on each function.
     pub trials: u32,
     /// The budget of one trial.
@@ -78,8 +80,10 @@ pub fn run(settings: &Settings) -> Result<Outcome> {
     if !settings.quiet {
         errln!("penfuzz: preparing {wanted} functions for {} tools", installed.len());
     }
-    let Prepared { ready, left_out } =
+    let Prepared { ready, mut left_out } =
         prepare(&drawn, wanted, cores.len(), &archive.work().join("functions"), &settings.cache.join("referee"));
+    // They are not asked for.
+    left_out.retain(|(_, why)| why != NO_COMPOSITE);
     if interrupts::requested() {
         bail!("interrupted before the first trial");
     }
@@ -188,7 +192,7 @@ fn choose(names: &[String]) -> Result<Chosen> {
 /// The functions in the order of the preparation: shuffled for a draw.
 fn drawn(settings: &Settings) -> Vec<Candidate> {
     let suites: Vec<_> = settings.suites.iter().cloned().map(Arc::new).collect();
-    let mut all = candidates(&suites);
+    let mut all = candidates(&suites, settings.composite);
     if settings.draw.is_some() {
         shuffle(&mut all, settings.draw_seed);
     }

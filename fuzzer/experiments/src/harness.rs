@@ -5,6 +5,11 @@
 //! ```
 //! The arguments lie one after the other, little-endian, without padding; then comes a byte with the rounding mode if
 //! that is an input. Missing bytes are zeros; further ones are ignored.
+//!
+//! A function that takes structures, arrays, strings, callbacks or standard input has two files: one that calls it ([`text`]), and the
+//! [`decoder`].
+
+mod blocks;
 
 use std::{fmt::Write, path::Path};
 
@@ -22,6 +27,9 @@ pub fn input_size(report: &Report) -> Option<usize> {
     if unit_test::is_byte_harness(report) {
         return None;
     }
+    if let Some(decoding) = &report.signature.decoding {
+        return Some(decoding.input_size());
+    }
     let rounding = usize::from(!report.rounding.is_nearest());
     Some(inputs(report).map(|(_, kind)| kind.size()).sum::<usize>() + rounding)
 }
@@ -29,6 +37,9 @@ pub fn input_size(report: &Report) -> Option<usize> {
 /// The kinds of the numbers in an input, in order; none for a function that takes bytes itself.
 #[must_use]
 pub fn kinds(report: &Report) -> Vec<Kind> {
+    if let Some(decoding) = &report.signature.decoding {
+        return decoding.kinds.iter().flat_map(|(kind, n)| std::iter::repeat_n(*kind, *n)).collect();
+    }
     inputs(report).map(|(_, kind)| kind).collect()
 }
 
@@ -39,7 +50,10 @@ fn inputs(report: &Report) -> impl Iterator<Item = (&Parameter, Kind)> {
 /// The name of the file for [`text`].
 #[must_use]
 pub fn file_name(report: &Report) -> &'static str {
-    if unit_test::must_include(report) && is_cxx(Path::new(&report.signature.file)) {
+    if report.signature.decoding.is_none()
+        && unit_test::must_include(report)
+        && is_cxx(Path::new(&report.signature.file))
+    {
         "harness.cpp"
     } else {
         "harness.c"
@@ -49,6 +63,9 @@ pub fn file_name(report: &Report) -> &'static str {
 /// Does the harness include the source? Then it is compiled in its place, with its flags and its instrumentation.
 #[must_use]
 pub fn includes_source(report: &Report) -> bool {
+    if report.signature.decoding.is_some() {
+        return report.signature.is_static;
+    }
     unit_test::must_include(report)
 }
 
@@ -56,6 +73,9 @@ pub fn includes_source(report: &Report) -> bool {
 #[must_use]
 pub fn text(report: &Report) -> Option<String> {
     let size = input_size(report)?;
+    if let Some(decoding) = &report.signature.decoding {
+        return Some(blocks::call(report, decoding));
+    }
     let mut out = format!(
         "/* {}, called with arguments made of bytes. Written by penfuzz. */\n{}",
         comment(&report.function),
@@ -72,6 +92,23 @@ pub fn text(report: &Report) -> Option<String> {
     out.push_str(&called(report, size));
     out.push_str("    return 0;\n}\n");
     Some(out)
+}
+
+/// The name of the file for [`decoder`].
+pub const DECODER: &str = "decode.c";
+
+/// The program text in C that makes arguments of bytes and calls what [`text`] defines; `None` for a function of numbers or bytes.
+#[must_use]
+pub fn decoder(report: &Report) -> Option<String> {
+    report.signature.decoding.as_ref().map(|decoding| blocks::decoder(report, decoding))
+}
+
+/// Can a harness be written?
+///
+/// # Errors
+/// A phrase that says why not.
+pub fn check(report: &Report) -> Result<(), &'static str> {
+    report.signature.decoding.as_ref().map_or(Ok(()), |decoding| blocks::check(report, decoding))
 }
 
 /// The variables and the call.

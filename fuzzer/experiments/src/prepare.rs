@@ -20,9 +20,13 @@ use penfuzz_app::{
         config::TargetSpec,
     },
 };
+use penfuzz_engine::inputs::Decoding;
 use penfuzz_mutators::view::{Kind, Layout};
 
 use super::{harness, model::seconds, referee::Referee, subject::Subject};
+
+/// Why a function takes no part when only those with structures, arrays and strings do.
+pub const NO_COMPOSITE: &str = "no pointer leads to a structure, an array or a string";
 
 /// One function, ready for trials.
 pub struct Ready {
@@ -43,11 +47,13 @@ pub struct Candidate {
     pub suite: Arc<Suite>,
     /// Its entry there.
     pub spec: TargetSpec,
+    /// It takes part only if a pointer leads to a structure, an array or a string.
+    pub must_be_composite: bool,
 }
 
 /// All functions of the suites. With several suites, each name begins with that of its suite.
 #[must_use]
-pub fn candidates(suites: &[Arc<Suite>]) -> Vec<Candidate> {
+pub fn candidates(suites: &[Arc<Suite>], must_be_composite: bool) -> Vec<Candidate> {
     let several = suites.len() > 1;
     let of = |suite: &Arc<Suite>| {
         let suite = Arc::clone(suite);
@@ -55,6 +61,7 @@ pub fn candidates(suites: &[Arc<Suite>]) -> Vec<Candidate> {
             name: if several { format!("{}:{}", suite.name, spec.name) } else { spec.name.clone() },
             suite: Arc::clone(&suite),
             spec,
+            must_be_composite,
         })
     };
     suites.iter().flat_map(of).collect()
@@ -138,6 +145,13 @@ fn make_ready(candidate: &Candidate, dir: &Path, cache: &Path) -> Result<Ready> 
         compile_seconds: seconds(began.elapsed().saturating_sub(search)),
         report,
     };
+    let is_composite = subject.report.signature.decoding.as_ref().is_some_and(Decoding::is_composite);
+    if candidate.must_be_composite && !is_composite {
+        bail!("{NO_COMPOSITE}");
+    }
+    if let Err(why) = harness::check(&subject.report) {
+        bail!("{why}");
+    }
     let referee = Referee::build(&subject, cache, &dir)?;
     if referee.total() == 0 {
         bail!("has no branch by gcov's count");

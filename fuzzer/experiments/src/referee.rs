@@ -12,6 +12,8 @@
 //! - if it faults, is killed, or does not end in time, none counts. gcov derives most counts from few
 //!   counters by what flows in and out of a block, and a flow that stops inside one looks like a branch that was taken.
 //!
+//! An input whose call was left because it touches memory of unknown size ([harness](super::harness)) takes none.
+//!
 //! The suite's [referee](penfuzz_app::suite::referee) judges emitted tests, which have neither kind.
 
 mod checkpoints;
@@ -36,6 +38,10 @@ use super::{
     model::{Point, seconds},
     subject::Subject,
 };
+
+/// Statuses of inputs, as `replay.c` has them, that are no failures.
+const RETURNED: u8 = 0;
+const REJECTED: u8 = 4;
 
 /// The limits of one input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,7 +159,7 @@ impl Referee {
             .stdin(Stdio::null());
         finish(command, || format!("the inputs of {} cannot be replayed", self.program.name()))?;
         let statuses = fs::read(directory.join("statuses")).context(|| "cannot read the replay's result".to_owned())?;
-        Ok(statuses.iter().filter(|s| **s != 0).count())
+        Ok(statuses.iter().filter(|s| ![RETURNED, REJECTED].contains(*s)).count())
     }
 
     fn taken(&self, document: &[u8]) -> Result<Vec<u32>> {

@@ -83,16 +83,16 @@ impl Toolchain {
         report.signature.file = file.to_string_lossy().into_owned();
         let includes = harness::includes_source(&report);
         if let Some(text) = harness::text(&report) {
-            let path = directory.join(harness::file_name(&report));
-            // Only when it differs: its age decides whether the compiler runs again.
-            if !fs::read_to_string(&path).is_ok_and(|old| old == text) {
-                fs::write(&path, text).context(|| format!("cannot write {}", path.display()))?;
-            }
+            let path = write(directory.join(harness::file_name(&report)), &text)?;
             all.push(if includes {
                 self.compiler.cached(&path, &flags, &instrument, cache)?
             } else {
                 self.plain.cached(&path, &[], &[], cache)?
             });
+        }
+        if let Some(text) = harness::decoder(&report) {
+            let path = write(directory.join(harness::DECODER), &text)?;
+            all.push(self.plain.cached(&path, &[], &[], cache)?);
         }
         if !includes {
             all.push(self.compiler.cached(&file, &flags, &without_main(&file, &instrument), cache)?);
@@ -127,6 +127,14 @@ impl Toolchain {
         command.args(subject.libs()).arg("-lm").arg("-o").arg(directory.join("target"));
         finish(command, || format!("the program of {} cannot be linked", subject.name)).map(drop)
     }
+}
+
+/// Writes a file only when it differs: its age decides whether the compiler runs again.
+fn write(path: PathBuf, text: &str) -> Result<PathBuf> {
+    if !fs::read_to_string(&path).is_ok_and(|old| old == text) {
+        fs::write(&path, text).context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(path)
 }
 
 /// The record of a program in the cache.

@@ -63,6 +63,10 @@ pub struct Args {
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
 
+    /// Compare on functions only that have a pointer to a structure, an array or a string.
+    #[arg(long)]
+    composite: bool,
+
     /// Compare on this many functions, drawn at random from those with branches.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     draw: Option<u16>,
@@ -136,6 +140,7 @@ impl Args {
             tools: self.tools(),
             draw: self.draw.map(usize::from),
             draw_seed: self.draw_seed,
+            composite: self.composite,
             trials: self.trials.unwrap_or(if self.preset.is_some() { 1 } else { 20 }),
             budget: self.budget(),
             // Random testing as the paper has it starts from nothing.

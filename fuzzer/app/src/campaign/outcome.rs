@@ -9,6 +9,7 @@ use std::{
 use penfuzz_cc::abi::site_kind;
 use penfuzz_engine::{
     executor::{Evaluator, Fault, FaultKind, evaluator::RunStatus},
+    inputs::Decoding,
     program::{Function, Site, state},
     saturation::{Saturation, Scope},
     stages::budget::Spent,
@@ -278,6 +279,7 @@ pub fn signature(function: &Function) -> Signature {
         callbacks: function.model.as_ref().map_or_else(Vec::new, |model| {
             model.stubs.iter().map(|s| kind_name(s.slot.map(|slot| slot.kind))).collect()
         }),
+        decoding: function.model.as_ref().map(|model| Decoding::of(model)),
     }
 }
 

@@ -107,6 +107,7 @@ fn signature() -> Signature {
         line: 3,
         is_static: false,
         callbacks: Vec::new(),
+        decoding: None,
         inputs: Vec::new(),
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use penfuzz_engine::{
-    inputs::Described,
+    inputs::{Decoding, Described},
     program::{Rounding, function::pointee},
     saturation::Goals,
 };
@@ -197,6 +197,9 @@ pub struct Signature {
     /// The kinds of the results of the functions that it gets as callbacks; empty of one that is no number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub callbacks: Vec<String>,
+    /// How its arguments are made of the bytes of an input, if it takes more than numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decoding: Option<Decoding>,
 }
 
 /// One parameter of the function under test.

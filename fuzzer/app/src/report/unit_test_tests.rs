@@ -270,6 +270,7 @@ double half(double x, result_t *r, double *both)
             line: 2,
             is_static,
             callbacks: Vec::new(),
+            decoding: None,
             inputs: Vec::new(),
         };
         let args = vec![

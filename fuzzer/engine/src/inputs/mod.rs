@@ -13,6 +13,7 @@
 //! | `declared` | the sizes in the text of a declaration |
 //! | `macros` | the constants in such a text |
 //! | `describe` | a model in words |
+//! | `decoding` | a model as data, for programs that decode inputs by themselves |
 //! | `image` | writes a block from an input |
 //! | `sizes` | how many elements a block has, and how that is known |
 //! | `probe` | finds sizes out by calls |
@@ -21,6 +22,7 @@
 
 mod build;
 mod declared;
+mod decoding;
 mod describe;
 mod fit;
 mod image;
@@ -33,8 +35,9 @@ mod sizes;
 pub mod types;
 
 pub use build::build;
+pub use decoding::{Decoding, Memory};
 pub use describe::Described;
-pub use model::{Block, Model, Pointer, Stub, Target};
+pub use model::{Block, Converted, Copy, Form, Model, Pointer, Stub, Target};
 pub use probe::{has_more_than_numbers, sizes, with_sizes};
 pub use said::{Said, Statement, say};
 pub use sizes::{Origin, Rule, Size, Sizes};

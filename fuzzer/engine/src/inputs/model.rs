@@ -4,6 +4,7 @@ use penfuzz_mutators::{
     group::Length,
     view::{Layout, Slot},
 };
+use serde::{Deserialize, Serialize};
 
 use super::{
     sizes::{Origin, Rule},
@@ -11,7 +12,7 @@ use super::{
 };
 
 /// Bytes of an input that go to a block as they are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Copy {
     /// Place in the input.
     pub from: usize,
@@ -22,7 +23,7 @@ pub struct Copy {
 }
 
 /// A number that lies in memory in another form than in the input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Form {
     /// One byte of which the lowest bit counts.
     Bool,
@@ -33,7 +34,7 @@ pub enum Form {
 }
 
 /// A number that is converted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Converted {
     /// Place in the input.
     pub from: usize,
@@ -44,7 +45,7 @@ pub struct Converted {
 }
 
 /// What a pointer leads to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Target {
     /// The first element of this block.
     Block(usize),
@@ -55,7 +56,7 @@ pub enum Target {
 }
 
 /// A pointer in a block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pointer {
     /// Place in the block.
     pub at: usize,

@@ -187,7 +187,7 @@ fn integers(f: &Function, model: &Model) -> Vec<(String, Slot)> {
     let mut found = Vec::new();
     for copy in &model.blocks[0].copies {
         while let Some(slot) = model.layout.slots().get(at).filter(|s| s.offset < copy.from + copy.size) {
-            let place = copy.to + slot.offset.wrapping_sub(copy.from);
+            let place = copy.to.wrapping_add(slot.offset.wrapping_sub(copy.from));
             let parameter = model.parameters.iter().position(|(_, frame)| *frame == place);
             if let Some(p) = parameter.filter(|_| is_integer(slot.kind) && slot.offset >= copy.from) {
                 found.push((f.parameters[p].name.clone(), *slot));

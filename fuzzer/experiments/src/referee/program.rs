@@ -97,14 +97,21 @@ fn compile(subject: &Subject, gcc: &Compiler, directory: &Path) -> Result<Vec<Pa
     if let Some(text) = &text {
         fs::write(&harness, text).context(|| format!("cannot write {}", harness.display()))?;
     }
+    if let Some(text) = harness::decoder(&report) {
+        let decoder = directory.join(harness::DECODER);
+        fs::write(&decoder, text).context(|| format!("cannot write {}", decoder.display()))?;
+        objects.push(directory.join("decode.o"));
+        gcc.compile(&decoder, &objects[1], &[], &[])?;
+    }
     if text.is_some() && harness::includes_source(&report) {
         gcc.compile(&harness, &measured, &flags, &["--coverage"])?;
         return Ok(objects);
     }
     gcc.compile(&file, &measured, &flags, &without_main(&file, &["--coverage"]))?;
     if text.is_some() {
-        objects.push(directory.join("harness.o"));
-        gcc.compile(&harness, &objects[1], &[], &[])?;
+        let object = directory.join("harness.o");
+        gcc.compile(&harness, &object, &[], &[])?;
+        objects.push(object);
     }
     Ok(objects)
 }

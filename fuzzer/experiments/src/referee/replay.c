@@ -32,11 +32,13 @@
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 __attribute__((weak)) int LLVMFuzzerInitialize(int *argc, char ***argv);
+/* Set by the decoder of arguments when the call was left because it touched memory of unknown size. */
+extern volatile int penfuzz_was_rejected __attribute__((weak));
 void __gcov_dump(void);
 void __gcov_reset(void);
 int main(int argc, char **argv);
 
-enum { RETURNED, ENDED, FAULTED, HUNG };            /* statuses of inputs */
+enum { RETURNED, ENDED, FAULTED, HUNG, REJECTED };  /* statuses of inputs */
 enum { FILE_BYTES = 64 << 20 };                     /* a target may not fill the disk */
 enum { START_MS = 10000 };                          /* for what LLVMFuzzerInitialize does, on a loaded machine */
 enum { HANGS_PER_HALVING = 8, LEAST_LIMIT_MS = 20 }; /* so that a corpus of hangs comes to an end */
@@ -197,7 +199,10 @@ static void work(struct job *job, pid_t watcher) {
     if (getpid() != self) _exit(0);
     free(data);
     job->bytes += size;
-    finish(job, RETURNED);
+    /* What it took before does not count, and gcov would infer wrong counts from the middle of a function. */
+    int is_rejected = &penfuzz_was_rejected && penfuzz_was_rejected;
+    if (is_rejected) load(job, job->before);
+    finish(job, is_rejected ? REJECTED : RETURNED);
   }
   _exit(0);
 }

@@ -75,6 +75,7 @@ impl Fixture {
             line: 1,
             is_static: false,
             callbacks: Vec::new(),
+            decoding: None,
             inputs: Vec::new(),
         };
         let spec = suite.targets[0].clone();
