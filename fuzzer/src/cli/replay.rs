@@ -252,7 +252,9 @@ fn print_result(evaluator: &Evaluator) {
         Some(kind) => show("returned", kind, output[0] as u64 & kind.mask()),
         None => outln!("  returned"),
     }
-    for p in function.parameters.iter().filter(|p| p.pointer && !function.is_harness()) {
+    // Blocks have memory of their own.
+    let has_cells = !function.is_harness() && evaluator.model().is_none();
+    for p in function.parameters.iter().filter(|p| p.pointer && has_cells) {
         let first = p.cell / size_of::<u128>();
         if let Some(kind) = p.kind {
             show(&format!("*{}", p.name), kind, output[first] as u64 & kind.mask());

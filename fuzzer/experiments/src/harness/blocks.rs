@@ -9,10 +9,7 @@ use penfuzz_app::report::{
     unit_test,
 };
 use penfuzz_engine::inputs::{Decoding, Form, Memory, Target};
-use penfuzz_mutators::{
-    group::Length,
-    view::{Kind, Slot},
-};
+use penfuzz_mutators::{group::Length, view::Slot};
 
 /// The part of the decoder that is the same for all functions.
 const DECODE: &str = include_str!("decode.c");
@@ -179,6 +176,11 @@ fn described(number: usize, b: &Memory) -> String {
 /// A number of an input; of size 0 for none.
 fn slot(slot: Option<Slot>) -> String {
     let Some(Slot { kind, offset }) = slot else { return "{0}".to_owned() };
-    let is_signed = matches!(kind, Kind::I8 | Kind::I16 | Kind::I32 | Kind::I64);
-    format!("{{{offset}, {}, {}, {}, {}}}", kind.size(), kind.bits(), u8::from(kind.is_float()), u8::from(is_signed))
+    format!(
+        "{{{offset}, {}, {}, {}, {}}}",
+        kind.size(),
+        kind.bits(),
+        u8::from(kind.is_float()),
+        u8::from(kind.is_signed())
+    )
 }
