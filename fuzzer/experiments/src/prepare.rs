@@ -132,6 +132,9 @@ fn side_by_side<T: Sync, R: Send>(items: &[T], jobs: usize, work: impl Fn(&T) ->
 
 fn make_ready(candidate: &Candidate, dir: &Path, cache: &Path) -> Result<Ready> {
     let (suite, spec) = (&candidate.suite, &candidate.spec);
+    if !spec.assume.is_empty() {
+        bail!("other fuzzers cannot reject what violates its assumptions");
+    }
     let dir = dir.join(&candidate.name);
     // A campaign of one evaluation reports the signature, and compiles the target for the later ones.
     let passed = Passed { max_evals: Some(1), ..Passed::default() };

@@ -1,6 +1,8 @@
 //! How the arguments of a function are made of the bytes of an input, as data: for programs that decode inputs without this library, such
 //! as the harnesses of other fuzzers.
 
+use std::fmt::Write;
+
 use penfuzz_cc::abi::type_flag;
 use penfuzz_mutators::{
     domain::Domain,
@@ -143,7 +145,8 @@ impl Mirror<'_> {
         let lines: String = members.iter().enumerate().map(|(i, m)| self.member(m, i)).collect();
         let size = self.model.types[of].size;
         // Of another size it would be passed in another way.
-        self.text += &format!("{name} {{{lines} }};\n_Static_assert(sizeof({name}) == {size}, \"the same size\");\n");
+        let _ =
+            writeln!(self.text, "{name} {{{lines} }};\n_Static_assert(sizeof({name}) == {size}, \"the same size\");");
         name
     }
 
@@ -156,7 +159,7 @@ impl Mirror<'_> {
             if self.model.types[of].has(type_flag::COMPLEX) {
                 break;
             }
-            dimensions += &format!("[{n}]");
+            let _ = write!(dimensions, "[{n}]");
             of = *element;
         }
         format!(" {} m{number}{dimensions};", self.name(of))
