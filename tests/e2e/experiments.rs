@@ -109,6 +109,38 @@ fn every_tool_takes_a_trivial_branch() {
     }
 }
 
+/// A function that takes an array and reads memory of unknown size behind a branch, and one of numbers.
+const ARRAY: &str = "
+int sums(const double *a, int n, int at)
+{
+  double s = 0;
+  for (int i = 0; i < n && i < 20; i++) s += a[i];
+  if (at > 100000) s += a[at];
+  if (s > 3) return 1;
+  return 0;
+}
+int gate(double x) { if (x > 0) return 1; return 0; }
+";
+
+#[test]
+fn every_tool_makes_arrays_and_none_takes_a_branch_by_leaving_them() {
+    let dir = Dir::new();
+    dir.file("small.c", ARRAY);
+    let target = |name: &str| format!("[[target]]\nname = \"{name}\"\nfile = \"small.c\"\nfunction = \"{name}\"\n");
+    dir.file("suite.toml", format!("name = \"small\"\nsources = \".\"\n{}{}", target("gate"), target("sums")));
+    compare(&dir, "--composite --tools penfuzz,structured,afl++,libfuzzer,honggfuzz --trials 1 --budget 1s -q")
+        .exits(0);
+    let rows = rows(&dir);
+    assert!(!rows.is_empty());
+    for row in rows {
+        assert_eq!(row["function"], "sums", "the other takes numbers only: {row:?}");
+        // The sides of n, of 20, of 3, and one of 100000.
+        let (covered, total) = (number(&row, "covered"), number(&row, "total"));
+        assert!((5..=7).contains(&covered) && total == 8, "{row:?}");
+        assert!(row["error"].is_empty(), "{row:?}");
+    }
+}
+
 #[test]
 fn the_seeds_alone_do_not_take_the_hard_branch() {
     let dir = suite();

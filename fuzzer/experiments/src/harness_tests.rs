@@ -1,4 +1,5 @@
 use penfuzz_app::report::example;
+use penfuzz_engine::inputs::Decoding;
 
 use super::*;
 
@@ -9,4 +10,23 @@ fn the_harness_takes_as_many_bytes_as_the_arguments_have() {
     assert_eq!(size, kinds(&report).iter().map(|k| k.size()).sum::<usize>());
     let text = text(&report).unwrap();
     assert!(text.contains(&format!("size < {size} ? size : {size}")), "{text}");
+}
+
+/// A decoding of no arguments.
+fn nothing() -> Decoding {
+    serde_json::from_str(r#"{"kinds":[],"domains":[],"blocks":[],"stubs":[],"types":"","parameters":[]}"#).unwrap()
+}
+
+#[test]
+fn objects_of_cxx_by_value_are_refused() {
+    let mut report = example::report();
+    report.signature.symbol = "_Z1fP1s".to_owned();
+    report.signature.decoding = Some(Decoding { parameters: vec![("void *".to_owned(), 0)], ..nothing() });
+    assert_eq!(check(&report), Ok(()));
+    report.signature.decoding =
+        Some(Decoding { parameters: vec![("struct penfuzz_type1".to_owned(), 0)], ..nothing() });
+    assert!(check(&report).is_err_and(|why| why.contains("by value")));
+    report.signature.decoding = Some(nothing());
+    (report.signature.is_static, report.signature.file) = (true, "f.cpp".to_owned());
+    assert!(check(&report).is_err_and(|why| why.contains("include")));
 }

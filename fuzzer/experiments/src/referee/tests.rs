@@ -3,7 +3,11 @@
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 use penfuzz_app::report::{Parameter, Signature, example};
-use penfuzz_engine::program::Rounding;
+use penfuzz_engine::{
+    inputs::{Copy, Decoding, Memory, Pointer, Target},
+    program::Rounding,
+};
+use penfuzz_mutators::{group::Length, view::Kind};
 
 use super::*;
 
@@ -195,6 +199,51 @@ fn a_function_that_takes_bytes() {
     let referee = fixture.referee();
     let verdict = referee.judge(&[at(1, b"abc"), at(1, b""), at(1, b"abcd")]).unwrap();
     assert_eq!(counts(&verdict), (8, 6, 0));
+}
+
+/// How `int sum(const double *a, int n)` gets `n` and two elements.
+fn two_elements(is_sure: bool) -> Decoding {
+    let memory = |stride, capacity, copies, pointers, is_of_numbers| Memory {
+        stride,
+        capacity,
+        length: Length::Fixed(capacity),
+        is_sure,
+        is_string: false,
+        is_of_numbers,
+        copies,
+        converted: Vec::new(),
+        pointers,
+    };
+    let pointer = Pointer { at: 0, target: Target::Block(1), null: None };
+    Decoding {
+        kinds: vec![(Kind::I32, 1), (Kind::F64, 2)],
+        domains: Vec::new(),
+        blocks: vec![
+            memory(32, 1, vec![Copy { from: 0, to: 16, size: 4 }], vec![pointer], false),
+            memory(8, 2, vec![Copy { from: 4, to: 0, size: 16 }], Vec::new(), true),
+        ],
+        stubs: Vec::new(),
+        input: None,
+        types: String::new(),
+        parameters: vec![("void *".to_owned(), 0), ("int".to_owned(), 16)],
+        result: None,
+    }
+}
+
+#[test]
+fn what_leaves_memory_of_unknown_size_takes_no_branch() {
+    let source = "int sum(const double *a, int n)\n{\n  double s = 0;\n  if (n > 2) s = 1;\n  for (int i = 0; i < n; i++) s += a[i];\n  return s > 5 ? 1 : 0;\n}\n";
+    let input = |n: i32, x: f64| at(1, [&n.to_le_bytes()[..], &x.to_le_bytes(), &x.to_le_bytes()].concat());
+    let mut fixture = Fixture::new("f.c", source, "sum", "const double * a f64,int n i32");
+    fixture.subject.report.signature.decoding = Some(two_elements(false));
+    assert_eq!(fixture.subject.input_size(), Some(20));
+    let referee = fixture.referee();
+    assert_eq!(counts(&referee.judge(&[input(2, 1.0)]).unwrap()), (6, 4, 0));
+    assert_eq!(counts(&referee.judge(&[input(2, 3.0), input(3, 1.0)]).unwrap()), (6, 4, 0), "the second is rejected");
+    assert_eq!(counts(&referee.judge(&[input(3, 1.0), input(2, 3.0)]).unwrap()), (6, 4, 0), "in any order");
+    fixture.subject.report.signature.decoding = Some(two_elements(true));
+    let verdict = fixture.referee().judge(&[input(3, 1.0)]).unwrap();
+    assert_eq!(counts(&verdict), (6, 0, 1), "outside of a declared size it is a fault");
 }
 
 #[test]
