@@ -111,7 +111,7 @@ fn varied(dir: &Dir, size: usize, count: usize) -> Vec<PathBuf> {
     let mask = |n: usize, byte: u8| match n % 4 {
         0 | 1 => byte,
         2 => byte & 3,
-        _ if byte % 4 == 0 => 0,
+        _ if byte.is_multiple_of(4) => 0,
         _ => byte & 0x47,
     };
     let one = |n: usize| {
