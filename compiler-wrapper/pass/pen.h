@@ -280,7 +280,7 @@ struct Signature {
   unsigned Blocks = 0;                                 // behind pointers, one each
   bool Supported = true;
   const llvm::DIType *DeclaredResult = nullptr;
-  bool ResultIsAggregate = false, HasFrame = false;
+  bool ResultIsAggregate = false, ResultIsPointer = false, HasFrame = false;
   unsigned ResultBytes = 0, FrameSize = 0, ResultFrame = 0;
 };
 Signature signatureOf(llvm::Function &F, llvm::ArrayRef<std::string> Names);

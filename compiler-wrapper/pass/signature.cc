@@ -248,6 +248,7 @@ Signature signatureOf(Function &F, ArrayRef<std::string> Names) {
   if (Types && Types.size() > 0) {
     S.DeclaredResult = Types[0];
     S.ResultIsAggregate = Types[0] && isAggregate(Types[0]);
+    S.ResultIsPointer = Result.Pointer;
     S.ResultBytes = Types[0] ? typeBytes(Types[0]) : 0;
   }
   planFrame(F, S);

@@ -240,7 +240,7 @@ static auto functionRecord(Context &X, const FunctionPlan &Plan, Constant *Sites
                 FIELD(pen_function, tokens, tokensOf(X, Plan.Tokens)),
                 FIELD(pen_function, result_type, X.text(S.ResultType)),
                 FIELD(pen_function, references, makeReferences(X, Plan.Uses, FT)),
-                FIELD(pen_function, result_shape, S.ResultIsAggregate ? typeRecordOf(X, S.DeclaredResult) : X.null()),
+                FIELD(pen_function, result_shape, S.ResultIsAggregate || S.ResultIsPointer ? typeRecordOf(X, S.DeclaredResult) : X.null()),
                 FIELD(pen_function, n_params, S.Parameters.size()),
                 FIELD(pen_function, n_sites, Plan.Sites.size()),
                 FIELD(pen_function, n_floats, Plan.Floats.size()),

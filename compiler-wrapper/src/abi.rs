@@ -22,7 +22,7 @@ pub use types::{Member, Param, Type, type_flag, type_kind};
 pub use variable::{References, Variable, variable_flag};
 
 /// The version of the ABI that this module describes.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 
 /// The symbol that a target file exports for the fuzzer. It names the [`Tables`].
 pub const TABLES_SYMBOL: &std::ffi::CStr = c"__pen_tables";
@@ -326,7 +326,7 @@ pub struct Function {
     pub result_type: *const c_char,
     /// One entry: what its body refers to.
     pub references: *const References,
-    /// The type of a result that is a structure; else null.
+    /// The type of a result that is a structure or a pointer; else null.
     pub result_shape: *const Type,
     /// Length of `params`.
     pub n_params: u32,

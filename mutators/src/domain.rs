@@ -83,6 +83,17 @@ impl Layout {
         self
     }
 
+    /// The same numbers, of which the one at this index has a domain, too.
+    ///
+    /// # Panics
+    /// If there is no slot of the index.
+    #[must_use]
+    pub fn with_domain(mut self, index: usize, domain: Domain) -> Self {
+        assert!(index < self.len(), "each domain has a slot");
+        self.domains.push((index, domain));
+        self
+    }
+
     /// Has any number a domain?
     #[inline]
     #[must_use]

@@ -15,13 +15,19 @@ use crate::{
 ///
 /// The new value is with probability 1/4 a [structured] value, with 1/4 a random step on the ULP line, and else a
 /// random candidate of the [moves](crate::moves). In a run of bytes, with probability 1/3 a token of the dictionary is
-/// written instead, and nothing else is replaced then. The value may be NaN or infinite, and may equal the old one. Does nothing
+/// written instead, and nothing else is replaced then. Of a sequence of calls, with probability 1/6 whole calls are rearranged instead. The value may be NaN or infinite, and may equal the old one. Does nothing
 /// for an empty layout. Does not allocate.
 ///
 /// # Panics
 /// If `x` is shorter than the layout.
 pub fn kick<R: Rand>(rng: &mut R, layout: &Layout, dictionary: &Dictionary, x: &mut [u8]) {
     if layout.is_empty() {
+        return;
+    }
+    if let Some(steps) = layout.steps()
+        && rng.below_or_zero(6) == 0
+    {
+        steps.rearrange(rng, layout.slots(), x);
         return;
     }
     loop {

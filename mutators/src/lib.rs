@@ -32,6 +32,7 @@ pub mod line;
 pub mod minimizer;
 pub mod moves;
 pub mod random;
+pub mod sequence;
 pub mod simplicity;
 pub mod simplify;
 pub mod start;

@@ -2,6 +2,7 @@
 //! test.
 //!
 //! # Algorithm
+//! 0. Of a sequence of calls: try to end it earlier, and to leave out single calls; the numbers of calls that are not made become 0.
 //! 1. In inputs of two to four numbers: try tuples of small integers in all slots at once (a right triangle becomes
 //!    3, 4, 5).
 //! 2. For each group of slots of one kind and equal magnitude: try the same new magnitude in all of them, with their
@@ -74,6 +75,7 @@ impl Simplifier {
         let slots = layout.fitting(x.len()).to_vec();
         let before = x.to_vec();
         let mut shrinking = Shrinking { x, slots: &slots, layout, holds: &mut holds, is_stopped: false };
+        shrinking.drop_calls();
         shrinking.try_small_tuples();
         for _ in 0..ROUNDS {
             let mut changed = false;
@@ -168,6 +170,32 @@ impl Shrinking<'_> {
         let mut keys: Vec<_> = self.slots.iter().map(|s| simplicity::of(s.kind, s.get(x))).collect();
         keys.sort_unstable_by(|a, b| b.cmp(a));
         keys
+    }
+
+    /// Step 0.
+    fn drop_calls(&mut self) {
+        let Some(steps) = self.layout.steps().filter(|steps| steps.end() <= self.slots.len()) else { return };
+        let made = steps.made(self.x, self.slots);
+        for n in 1..made {
+            let mut y = self.x.to_vec();
+            steps.set_made(&mut y, self.slots, n);
+            if self.accepts(&y) {
+                break;
+            }
+        }
+        let mut i = 0;
+        while i < steps.made(self.x, self.slots) && steps.made(self.x, self.slots) > 1 {
+            let mut y = self.x.to_vec();
+            steps.remove(&mut y, self.slots, i);
+            if !self.accepts(&y) {
+                i += 1;
+            }
+        }
+        let mut y = self.x.to_vec();
+        steps.clear_others(&mut y, self.slots);
+        if y != self.x {
+            self.accepts(&y);
+        }
     }
 
     /// Step 1.

@@ -10,7 +10,7 @@
 use serde::{Deserialize, Serialize};
 
 pub use crate::kind::{Kind, NEAREST};
-use crate::{domain::Domain, group::Group, line};
+use crate::{domain::Domain, group::Group, line, sequence::Steps};
 
 /// The place of one number in a byte input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -118,6 +118,9 @@ pub struct Layout {
     /// Slots with a domain, by index.
     #[serde(default)]
     pub(crate) domains: Vec<(usize, Domain)>,
+    /// The calls of a sequence, if an input is one.
+    #[serde(default)]
+    steps: Option<Steps>,
 }
 
 impl Layout {
@@ -159,6 +162,24 @@ impl Layout {
         self
     }
 
+    /// The same numbers, of which those of the calls beyond the number of calls do not matter.
+    ///
+    /// # Panics
+    /// If there are fewer slots than the calls have.
+    #[must_use]
+    pub fn with_steps(mut self, steps: Steps) -> Self {
+        assert!(steps.end() <= self.len() && steps.count < steps.first, "each call has its slots, behind their number");
+        self.lengths.push((steps.count, steps.capacity as u64));
+        self.steps = Some(steps);
+        self
+    }
+
+    /// The calls, if an input is a sequence of them.
+    #[must_use]
+    pub const fn steps(&self) -> Option<&Steps> {
+        self.steps.as_ref()
+    }
+
     /// Arrays and strings, in the order of their slots.
     #[must_use]
     pub fn groups(&self) -> &[Group] {
@@ -178,7 +199,8 @@ impl Layout {
     #[inline]
     #[must_use]
     pub fn is_active(&self, index: usize, x: &[u8]) -> bool {
-        self.groups.is_empty() || self.is_active_in_group(index, x)
+        let is_made = self.steps.as_ref().is_none_or(|steps| steps.is_made(index, x, &self.slots));
+        is_made && (self.groups.is_empty() || self.is_active_in_group(index, x))
     }
 
     fn is_active_in_group(&self, index: usize, x: &[u8]) -> bool {

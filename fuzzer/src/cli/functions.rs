@@ -4,7 +4,7 @@ use std::{fmt::Write, path::Path};
 
 use penfuzz_app::{
     console::{self, shown},
-    replay::open::with_inputs,
+    replay::open,
 };
 use penfuzz_engine::{
     error::Error,
@@ -13,7 +13,6 @@ use penfuzz_engine::{
         Target,
         catalog::{Entry, catalog},
         names::is_name_of,
-        select,
     },
     saturation::Goals,
 };
@@ -41,7 +40,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         .filter(|e| wanted.is_none_or(|w| is_name_of(w, &e.name) || e.symbol == w))
         .collect();
     if let ([entry], Some(_)) = (&mut entries[..], wanted) {
-        find_sizes(entry, &linked.file)?;
+        find_sizes(entry, &linked.file, &args.target)?;
     }
     if args.json {
         console::out_json(&serde_json::to_string_pretty(&entries).map_err(Error::from_source)?);
@@ -52,15 +51,17 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
 }
 
 /// Finds out by calls what the pointers of the one function that is named lead to.
-fn find_sizes(entry: &mut Entry, linked: &Path) -> Result<(), Error> {
-    if entry.obstacle.is_some() {
+fn find_sizes(entry: &mut Entry, linked: &Path, said: &TargetArgs) -> Result<(), Error> {
+    let calls = said.calls.calls();
+    if entry.obstacle.is_some() && calls.is_nothing() {
         return Ok(());
     }
     let mut hold = Sandbox::before_loading();
-    let target = Target::load(linked)?;
+    let mut target = Target::load(linked)?;
     hold.loaded();
-    let function = select::select(&target, Some(&entry.symbol))?;
-    let target = with_inputs(target, function, &[], Limits::default(), &hold)?;
+    let function = open::select(&mut target, Some(&entry.symbol), &calls)?;
+    entry.obstacle = None;
+    let target = open::with_inputs(target, function, &said.args, Limits::default(), &hold)?;
     let f = &target.functions[function];
     entry.inputs = f.model.as_ref().map_or_else(Vec::new, |model| model.described());
     Ok(())

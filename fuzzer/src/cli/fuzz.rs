@@ -28,6 +28,7 @@ use penfuzz_cc::ASSUME_FLAG;
 use penfuzz_engine::{
     error::Error,
     executor::{evaluator::DEFAULT_FUEL, sandbox::Allow},
+    inputs::Calls,
     program::{
         Rounding,
         build::Recipe,
@@ -78,6 +79,27 @@ pub struct TargetArgs {
     /// Condition over the arguments that each input fulfils, as a C expression: 'lo < hi && n % 2 == 0'; may be repeated. TARGET must be a source.
     #[arg(long = "assume", value_name = "EXPR", allow_hyphen_values = true, requires = "function")]
     pub assumptions: Vec<String>,
+    #[command(flatten)]
+    pub calls: CallArgs,
+}
+
+/// The calls of one input.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct CallArgs {
+    /// Make up to N calls of the function in each evaluation, between which state is kept: 1 to 16 [default: 1].
+    #[arg(long = "calls", value_name = "N", value_parser = clap::value_parser!(u8).range(1..=16))]
+    most: Option<u8>,
+
+    /// Function that is called first, to make the object that the function takes.
+    #[arg(long, value_name = "NAME")]
+    init: Option<String>,
+}
+
+impl CallArgs {
+    /// As the engine has them.
+    pub fn calls(&self) -> Calls {
+        Calls { most: self.most.map(usize::from), init: self.init.clone() }
+    }
 }
 
 /// A target that is ready to be loaded.
@@ -374,6 +396,7 @@ pub(super) fn campaign(args: &Args, goals: Goals) -> Result<Finished, Error> {
         n_iter: args.n_iter,
         rounding: args.target.rounding,
         args: args.target.args.clone(),
+        calls: args.target.calls.calls(),
         ulp: args.ulp,
         test_format: args.test_format,
         goals,

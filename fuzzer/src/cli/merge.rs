@@ -17,7 +17,7 @@ use penfuzz_engine::{
 
 use super::{
     Outcome, choices,
-    fuzz::TargetArgs,
+    fuzz::{CallArgs, TargetArgs},
     values::{self, TrustArgs},
 };
 
@@ -63,6 +63,8 @@ pub struct Args {
     /// Condition over the arguments, with --target; may be repeated.
     #[arg(long = "assume", value_name = "EXPR", allow_hyphen_values = true, requires = "function")]
     assumptions: Vec<String>,
+    #[command(flatten)]
+    calls: CallArgs,
 
     /// Functions whose branches are goals, with --target [default: function; for LLVMFuzzerTestOneInput: all].
     #[arg(long, value_parser = choices::scope(), requires = "target")]
@@ -85,6 +87,7 @@ impl Args {
             rounding: self.rounding,
             args: self.statements.clone(),
             assumptions: self.assumptions.clone(),
+            calls: self.calls.clone(),
         };
         let linked = args.link(Goals::Branches)?;
         let limits = Limits::default();
@@ -99,6 +102,7 @@ impl Args {
             symbol: String::new(),
             rounding: self.rounding,
             args: self.statements.clone(),
+            sequence: self.calls.calls(),
             goals: Goals::Branches,
             scope: ScopeKind::Function,
             timeout: limits.timeout.as_secs_f64(),

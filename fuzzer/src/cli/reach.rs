@@ -114,6 +114,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         function: args.target.function.as_deref(),
         rounding: args.target.rounding,
         args: &args.target.args,
+        calls: &args.target.calls.calls(),
         goals: Goals::Branches,
         scope: args.scope.or_else(|| args.wanted.line.as_ref().map(|_| ScopeKind::Calls)),
         limits: args.limits.limits(),

@@ -16,7 +16,7 @@ use penfuzz_app::{
     reach::{self, spec::Names},
     replay::{
         long_input::{self, Answer},
-        session,
+        open, session,
     },
     report::literal,
 };
@@ -27,7 +27,8 @@ use penfuzz_engine::{
         evaluator::{Limits, RunStatus},
         sandbox::Sandbox,
     },
-    program::{Rounding, Target, select},
+    inputs::Calls,
+    program::{Rounding, Target},
     saturation::{Goals, Scope, ScopeKind},
 };
 use penfuzz_mutators::view::Kind;
@@ -103,6 +104,7 @@ struct Subject {
     function: Option<String>,
     rounding: Rounding,
     args: Vec<String>,
+    calls: Calls,
     limits: Limits,
     inputs: Vec<PathBuf>,
 }
@@ -123,6 +125,7 @@ impl Subject {
             function: args.target.function.clone(),
             rounding: args.target.rounding,
             args: args.target.args.clone(),
+            calls: args.target.calls.calls(),
             limits: args.limits.limits(),
             inputs: args.inputs.clone(),
         })
@@ -141,6 +144,7 @@ impl Subject {
             function: Some(args.target.function.clone().unwrap_or_else(|| manifest.symbol.clone())),
             rounding: manifest.rounding,
             args: manifest.args.clone(),
+            calls: manifest.sequence.clone(),
             limits: args.limits.limits_or(manifest.limits()),
             inputs: [&[first.to_path_buf()], &args.inputs[..]].concat(),
         })
@@ -154,8 +158,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let target = Target::load(&subject.file)?.named(&subject.name);
     hold.loaded();
     let target = if subject.rounding.is_nearest() { target } else { target.with_rounding() };
-    let function = select::select(&target, subject.function.as_deref())?;
-    let target = penfuzz_app::replay::open::with_inputs(target, function, &subject.args, subject.limits, &hold)?;
+    let mut target = target;
+    let function = open::select(&mut target, subject.function.as_deref(), &subject.calls)?;
+    let target = open::with_inputs(target, function, &subject.args, subject.limits, &hold)?;
     let scope = Scope::new(&target, function, args.scope, Goals::Branches);
     let mut evaluator = Evaluator::new(Rc::clone(&target), function, subject.limits)?;
     // As in the campaign; without a filter the target shows what it does.

@@ -4,7 +4,7 @@ use penfuzz_cc::abi::type_flag;
 use penfuzz_engine::{
     executor::blocks::Blocks,
     inputs::{
-        Model, Target,
+        Block, Model, Owner, Pointer, Sequence, Target,
         types::{Form, Member, Number, TypeId},
     },
     program::Function,
@@ -12,7 +12,7 @@ use penfuzz_engine::{
 use penfuzz_mutators::view::Kind;
 
 use crate::report::{
-    Arg, Memory, Place, STANDARD_INPUT,
+    Arg, CALL, Called, Memory, Object, Place, STANDARD_INPUT,
     c_text::{identifier, string_of},
     literal,
 };
@@ -30,32 +30,118 @@ struct Renderer<'a> {
     x: &'a [u8],
     images: Vec<Vec<u8>>,
     names: Vec<String>,
+    function: &'a Function,
 }
 
-/// The arguments of a function with a model, one per parameter, and the text of standard input behind them if it is read.
+/// The arguments of a function with a model, one per parameter, and the text of standard input behind them if it is read. Of a sequence
+/// the arguments of each call, behind what is called, and the text in front of all.
 #[must_use]
 pub fn arguments(function: &Function, model: &Model, x: &[u8]) -> Vec<Arg> {
     let renderer = Renderer::new(function, model, x);
-    let each = function.parameters.iter().zip(&model.parameters).enumerate();
-    each.map(|(i, (p, (of, at)))| {
-        let own = format!("in{}_{}", i + 1, identifier(&p.name));
-        let mut arg = renderer.argument(*of, *at, &own);
-        arg.name.clone_from(&p.name);
-        arg.callbacks = renderer.callbacks(&p.name);
-        if arg.type_name.is_empty() {
-            arg.type_name.clone_from(&p.type_name);
-        }
-        arg
-    })
-    .chain(model.input.map(|block| renderer.input(block)))
-    .collect()
+    let input = model.input.map(|block| renderer.input(block));
+    let Some(sequence) = &model.sequence else {
+        return renderer.of_call(function, &model.parameters, 0, Owner::Shared).into_iter().chain(input).collect();
+    };
+    let mut all: Vec<Arg> = input.into_iter().collect();
+    for (m, call) in sequence.makers.iter().enumerate() {
+        let called = Called { maker: Some(m), object: Some(renderer.object(sequence, m)) };
+        all.push(beginning(&call.f, "first", called));
+        all.extend(renderer.of_call(&call.f, &call.parameters, call.frame, Owner::Maker(m)));
+    }
+    for (k, call) in sequence.steps.iter().enumerate().take(sequence.len(x)) {
+        all.push(beginning(&call.f, &format!("call {}", k + 1), Called::default()));
+        let owner = if sequence.count.is_some() { Owner::Step(k) } else { Owner::Shared };
+        all.extend(renderer.of_call(&call.f, &call.parameters, call.frame, owner));
+    }
+    let mut known = std::collections::HashSet::new();
+    for arg in &mut all {
+        // What several calls share is declared once.
+        arg.memory.retain(|m| known.insert(m.name.clone()));
+    }
+    all
+}
+
+/// What stands before the arguments of a call.
+fn beginning(function: &Function, which: &str, called: Called) -> Arg {
+    Arg {
+        name: function.name.clone(),
+        type_name: CALL.to_owned(),
+        hex: which.to_owned(),
+        decimal: which.to_owned(),
+        called: Some(called),
+        ..Arg::default()
+    }
+}
+
+/// The arguments of the calls that were begun.
+#[must_use]
+pub fn truncated(mut args: Vec<Arg>, begun: usize) -> Vec<Arg> {
+    if let Some((end, _)) = args.iter().enumerate().filter(|(_, a)| a.is_call()).nth(begun) {
+        let last = args.pop_if(|a| a.is_rounding());
+        args.truncate(end);
+        args.extend(last);
+    }
+    args
 }
 
 impl<'a> Renderer<'a> {
-    fn new(function: &Function, model: &'a Model, x: &'a [u8]) -> Self {
+    fn new(function: &'a Function, model: &'a Model, x: &'a [u8]) -> Self {
         let images = model.blocks.iter().map(|b| b.image(x)).collect();
-        let names = model.blocks.iter().map(|b| variable(function, &b.path)).collect();
-        Self { model, x, images, names }
+        let names = model.blocks.iter().map(|b| variable(function, model, b)).collect();
+        Self { model, x, images, names, function }
+    }
+
+    /// The arguments of a call with this frame.
+    fn of_call(&self, function: &Function, parameters: &[(TypeId, usize)], frame: usize, owner: Owner) -> Vec<Arg> {
+        let each = function.parameters.iter().zip(parameters).enumerate();
+        each.map(|(i, (p, (of, at)))| {
+            let own = format!("in{}{}_{}", prefix(owner), i + 1, identifier(&p.name));
+            let mut arg = self.argument(*of, frame, *at, &own);
+            arg.name.clone_from(&p.name);
+            arg.callbacks = self.callbacks(&p.name);
+            if arg.type_name.is_empty() {
+                arg.type_name.clone_from(&p.type_name);
+            }
+            arg
+        })
+        .collect()
+    }
+
+    /// What a maker makes.
+    fn object(&self, sequence: &Sequence, m: usize) -> Object {
+        let (handle, call) = (&sequence.handles[m], &sequence.makers[m]);
+        let (block, parameter) = match (call.fills, handle.out) {
+            (Some((block, parameter)), _) => (Some(block), Some(parameter)),
+            (None, Some(block)) => {
+                let leads = |p: &Pointer| p.target == Target::Block(block);
+                let at = self.model.blocks[call.frame].pointers.iter().find(|p| leads(p)).map(|p| p.at);
+                (Some(block), call.parameters.iter().position(|(_, place)| Some(*place) == at))
+            }
+            (None, None) => (None, None),
+        };
+        let of = &self.model.types[handle.of];
+        Object {
+            variable: block.map_or_else(|| self.handle(m), |block| self.names[block].clone()),
+            type_name: of.name.clone(),
+            size: if call.fills.is_some() { of.size } else { 0 },
+            parameter,
+        }
+    }
+
+    /// The variable of the pointer that a maker hands over.
+    fn handle(&self, m: usize) -> String {
+        let Some(sequence) = &self.model.sequence else { return String::new() };
+        match sequence.handles[m].out {
+            Some(block) => self.names[block].clone(),
+            None => named(self.function, self.model, &sequence.handles[m].path, Owner::Maker(m)),
+        }
+    }
+
+    /// Is the block an object that a maker fills in, or a pointer that it stores?
+    fn is_made(&self, block: usize) -> bool {
+        let Some(sequence) = &self.model.sequence else { return false };
+        sequence.makers.iter().any(|m| m.fills.is_some_and(|(b, _)| b == block))
+            || sequence.handles.iter().any(|h| h.out == Some(block))
     }
 
     /// The text of standard input.
@@ -78,13 +164,13 @@ impl<'a> Renderer<'a> {
         stubs.filter_map(|(i, s)| s.slot.map(|slot| (i, plain(slot.kind, slot.get(self.x))))).collect()
     }
 
-    fn argument(&self, of: TypeId, at: usize, own: &str) -> Arg {
+    fn argument(&self, of: TypeId, block: usize, at: usize, own: &str) -> Arg {
         let t = &self.model.types[of];
-        let frame = &self.images[0];
+        let frame = &self.images[block];
         match t.form {
             Form::Number(Number::Plain(kind)) => literal::arg("", "", kind, bits(frame, at, kind.size())),
             Form::Number(number) => {
-                let value = self.number(number, 0, at);
+                let value = self.number(number, block, at);
                 Arg {
                     decimal: value.clone(),
                     hex: value,
@@ -92,20 +178,20 @@ impl<'a> Renderer<'a> {
                     ..Arg::default()
                 }
             }
-            Form::Pointer(_) => self.pointer_argument(at),
+            Form::Pointer(_) => self.pointer_argument(block, at),
             _ => {
                 let zero = if t.has(type_flag::COMPLEX) { "0" } else { "{0}" };
-                let value = self.value(of, 0, at).unwrap_or_else(|| zero.to_owned());
+                let value = self.value(of, block, at).unwrap_or_else(|| zero.to_owned());
                 let memory = Memory {
                     name: own.to_owned(),
                     type_name: t.name.clone(),
                     elements: None,
                     value: value.clone(),
                     bytes: literal::hex(&frame[at..at + t.size]),
-                    addresses: self.addresses(0, at..at + t.size),
+                    addresses: self.addresses(block, at..at + t.size),
                 };
                 let mut all = Vec::new();
-                self.lead(0, at..at + t.size, &mut all);
+                self.lead(block, at..at + t.size, &mut all);
                 all.push(memory);
                 Arg {
                     hex: own.to_owned(),
@@ -118,10 +204,10 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    fn pointer_argument(&self, at: usize) -> Arg {
+    fn pointer_argument(&self, block: usize, at: usize) -> Arg {
         let mut memory = Vec::new();
-        self.lead(0, at..at + 8, &mut memory);
-        let expression = self.address(0, at).unwrap_or_else(|| "0".to_owned());
+        self.lead(block, at..at + 8, &mut memory);
+        let expression = self.address(block, at).unwrap_or_else(|| "0".to_owned());
         let shown = match memory.last() {
             Some(m) => shortened(&m.value),
             None if expression == "0" => "NULL".to_owned(),
@@ -136,6 +222,9 @@ impl<'a> Renderer<'a> {
         let pointers = self.model.blocks[block].pointers.iter().filter(|p| part.contains(&p.at));
         for p in pointers.filter(|p| !self.model.is_null(p, self.x)) {
             let Target::Block(to) = p.target else { continue };
+            if self.is_made(to) {
+                continue;
+            }
             self.lead(to, 0..self.images[to].len(), into);
             into.push(self.memory(to));
         }
@@ -188,6 +277,7 @@ impl<'a> Renderer<'a> {
             Target::Block(b) if self.is_array(b) => Some(self.names[b].clone()),
             Target::Block(b) => Some(format!("&{}", self.names[b])),
             Target::Stub(s) => Some(format!("(void *)penfuzz_stub{s}")),
+            Target::Made(m) => Some(self.handle(m)),
             Target::Null => None,
         }
     }
@@ -301,12 +391,40 @@ fn plain(kind: Kind, bits: u64) -> String {
     }
 }
 
-/// The name of the variable for a block: `in1_s`, `in1_s_next`; `in1_p_0` for what `*p` leads to.
-fn variable(function: &Function, path: &str) -> String {
-    let number = function.parameters.iter().position(|p| p.name == root(path)).map_or(0, |i| i + 1);
+/// The name of the variable for a block: `in1_s`, `in1_s_next`; `in1_p_0` for what `*p` leads to; `in2_1_a` in the second call of a
+/// sequence, `in0_1_a` in that of a maker.
+fn variable(function: &Function, model: &Model, block: &Block) -> String {
+    named(function, model, &block.path, block.owner)
+}
+
+fn named(function: &Function, model: &Model, path: &str, owner: Owner) -> String {
+    let maker = match (owner, &model.sequence) {
+        (Owner::Maker(m), Some(sequence)) => sequence.makers.get(m),
+        _ => None,
+    };
+    let own = maker.and_then(|call| {
+        let name = call.f.name.rsplit("::").next().unwrap_or(&call.f.name);
+        Some((call, path.trim_start_matches('*').strip_prefix(name)?.strip_prefix('.')?))
+    });
+    // What a maker makes has the name of the parameter that it is for.
+    let (f, prefix, path) = match own {
+        Some((call, path)) => (&*call.f, prefix(owner), path),
+        None if maker.is_some() => (function, String::new(), path),
+        None => (function, prefix(owner), path),
+    };
+    let number = f.parameters.iter().position(|p| p.name == root(path)).map_or(0, |i| i + 1);
     let rest = path.replace("->", "_").replace(['.', '['], "_").replace(']', "");
     let name = rest.trim_start_matches('*');
-    format!("in{number}_{}{}", identifier(name), "_0".repeat(rest.len() - name.len()))
+    format!("in{prefix}{number}_{}{}", identifier(name), "_0".repeat(rest.len() - name.len()))
+}
+
+/// What distinguishes the variables of a call: `2_` in the second one.
+fn prefix(owner: Owner) -> String {
+    match owner {
+        Owner::Shared => String::new(),
+        Owner::Maker(m) => format!("{}_", "0".repeat(m + 1)),
+        Owner::Step(k) => format!("{}_", k + 1),
+    }
 }
 
 /// The parameter that a path begins with.
@@ -353,7 +471,10 @@ pub fn left(function: &Function, blocks: &Blocks, x: &[u8]) -> Vec<Arg> {
     let model = blocks.model();
     let renderer = Renderer::new(function, model, x);
     let mut found = Vec::new();
-    for (i, block) in model.blocks.iter().enumerate().skip(1).filter(|(_, b)| !b.is_const) {
+    let makers = model.sequence.as_ref().map_or(0, |s| s.makers.len());
+    let is_made = |owner: Owner| !matches!(owner, Owner::Step(k) if makers + k >= blocks.begun());
+    let has_values = |b: &Block| !b.path.is_empty() && !b.is_const && is_made(b.owner);
+    for (i, block) in model.blocks.iter().enumerate().filter(|(_, b)| has_values(b)) {
         let after = blocks.contents(i);
         let mut walk = Walk { renderer: &renderer, block: i, after, found: Vec::new() };
         let is_array = renderer.is_array(i);

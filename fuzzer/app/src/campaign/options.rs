@@ -4,6 +4,7 @@ use std::{net::IpAddr, path::PathBuf, time::Duration};
 
 use penfuzz_engine::{
     executor::{evaluator::Limits, sandbox::Allow},
+    inputs::Calls,
     program::Rounding,
     saturation::{Goals, ScopeKind},
 };
@@ -94,6 +95,8 @@ pub struct Options {
     pub rounding: Rounding,
     /// What the user says about the arguments: `NAME: DOMAIN` ([`penfuzz_engine::inputs::Statement`]).
     pub args: Vec<String>,
+    /// What the user says about the calls of an input.
+    pub calls: Calls,
     /// Floats that the results of a test may be away from those of the campaign.
     pub ulp: u64,
     /// The format of the emitted tests.

@@ -27,7 +27,7 @@ use crate::{
     output::store::{Long, SavedState},
     replay::fresh::Zygote,
     report::{
-        self, Arg, Branches, Finding, LongInput, Report, Signature, Status, Test, linked::Recorded, literal,
+        self, Arg, Branches, Finding, LongInput, Maker, Report, Signature, Status, Test, linked::Recorded, literal,
         needed::Needed,
     },
     shrink::{Closest, Failing, Finds, Shrinker, Shrunk, cover::Kept},
@@ -239,7 +239,6 @@ fn tests(evaluator: &mut Evaluator, from: &Sources, shrunk: &Shrunk, order: &Ord
     evaluator.arm_records(&from.scope.requested);
     let test = |kept: &Kept| Test {
         file: kept.file.clone(),
-        args: arguments(evaluator.function(), &kept.bytes),
         covers: kept.covers.iter().filter_map(|b| order.place.get(b).copied()).collect(),
         ..results::of(evaluator, &kept.bytes, claims.seen(&kept.file))
     };
@@ -252,6 +251,7 @@ fn tests(evaluator: &mut Evaluator, from: &Sources, shrunk: &Shrunk, order: &Ord
 #[must_use]
 pub fn signature(function: &Function) -> Signature {
     let kind_name = |k: Option<_>| k.map_or_else(String::new, |k| literal::kind_name(k).to_owned());
+    let sequence = function.model.as_ref().and_then(|model| model.sequence.as_ref());
     Signature {
         symbol: function.symbol.clone(),
         result: function.result_type.clone(),
@@ -280,7 +280,18 @@ pub fn signature(function: &Function) -> Signature {
             model.stubs.iter().map(|s| kind_name(s.slot.map(|slot| slot.kind))).collect()
         }),
         decoding: function.model.as_ref().map(|model| Decoding::of(model)),
+        makers: sequence.map_or_else(Vec::new, |s| s.makers.iter().map(|call| maker(&call.f)).collect()),
+        calls: sequence.map_or(0, |s| s.steps.len()),
     }
+}
+
+fn maker(function: &Function) -> Maker {
+    let mut signature = signature(function);
+    for p in signature.parameters.iter_mut().filter(|p| p.is_output()) {
+        // As the function under test has them with a model.
+        (p.kind, p.size) = (String::new(), 0);
+    }
+    Maker { function: function.name.clone(), signature }
 }
 
 fn sites(

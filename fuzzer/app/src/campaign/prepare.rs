@@ -9,6 +9,7 @@ use std::{
 use penfuzz_engine::{
     error::{Error, at},
     executor::sandbox::Sandbox,
+    inputs::Calls,
     program::{Target, select},
     saturation::{Scope, ScopeKind},
 };
@@ -19,7 +20,7 @@ use crate::output::{
     manifest::{self, Manifest},
     store,
 };
-use crate::replay::open::with_inputs;
+use crate::replay::open::{set_calls, with_inputs};
 
 /// A target that is ready for a campaign.
 pub struct Prepared {
@@ -35,6 +36,8 @@ pub struct Prepared {
     pub fingerprint: String,
     /// What the user says about the arguments, now or when the campaign began.
     args: Vec<String>,
+    /// The same of the calls of an input.
+    calls: Calls,
     /// Keeps the target from harming the process.
     pub hold: Sandbox,
 }
@@ -49,13 +52,15 @@ impl Prepared {
         let target = Target::load(&options.linked)?.named(&options.target);
         hold.loaded();
         let target = if options.rounding.is_nearest() { target } else { target.with_rounding() };
-        let function = select::select(&target, options.function.as_deref())?;
-        let args = statements(options, &target, function);
+        let mut target = target;
+        let function = select::find(&target, options.function.as_deref())?;
+        let (args, calls) = said(options, &target, function);
+        set_calls(&mut target, function, &calls)?;
         let target = with_inputs(target, function, &args, options.limits(), &hold)?;
         let kind = options.scope.unwrap_or_else(|| ScopeKind::of(&target.functions[function], options.goals));
         let scope = Scope::new(&target, function, kind, options.goals);
         let fingerprint = fingerprint::fingerprint(&target, function, kind, options.goals);
-        Ok(Self { target, function, kind, scope, fingerprint, args, hold })
+        Ok(Self { target, function, kind, scope, fingerprint, args, calls, hold })
     }
 
     /// The directory of the campaign: `dir`, or the default one. With `--fresh` an old campaign in it is set aside, but only by
@@ -107,17 +112,21 @@ impl Prepared {
         let f = &self.target.functions[self.function];
         let symbol = select::identity(&self.target, self.function);
         let manifest = Manifest::new(options, &f.name, &symbol, self.kind, &self.fingerprint);
-        Manifest { args: self.args.clone(), ..manifest }.write(dir)
+        Manifest { args: self.args.clone(), sequence: self.calls.clone(), ..manifest }.write(dir)
     }
 }
 
-/// What the user says about the arguments; if nothing, what was said when the campaign on this function began.
-fn statements(options: &Options, target: &Target, function: usize) -> Vec<String> {
-    if options.fresh || !options.args.is_empty() {
-        return options.args.clone();
+/// What the user says about the arguments and the calls; of what nothing is said, what was said when the campaign on this function began.
+fn said(options: &Options, target: &Target, function: usize) -> (Vec<String>, Calls) {
+    let (args, calls) = (options.args.clone(), options.calls.clone());
+    if options.fresh {
+        return (args, calls);
     }
     let name = &target.functions[function].name;
     let dir = options.out.clone().unwrap_or_else(|| fingerprint::default_directory(options, name));
     let begun = manifest::read(&dir).ok().filter(|m| m.symbol == select::identity(target, function));
-    begun.map(|m| m.args).unwrap_or_default()
+    let Some(begun) = begun else { return (args, calls) };
+    let init = calls.init.or(begun.sequence.init);
+    let calls = Calls { most: calls.most.or(begun.sequence.most), init };
+    (if args.is_empty() { begun.args } else { args }, calls)
 }

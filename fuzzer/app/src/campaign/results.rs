@@ -5,13 +5,13 @@
 //! fresh process did.
 
 use penfuzz_engine::{
-    executor::{Evaluator, evaluator::RunStatus},
+    executor::{Evaluator, blocks::Blocks, evaluator::RunStatus},
     program::Function,
 };
 
 use serde::{Deserialize, Serialize};
 
-use super::memory;
+use super::{memory, outcome::arguments};
 use crate::report::{Arg, End, Test, literal};
 
 /// Numbers that may be addresses of a program or of its libraries and stack on 64-bit Linux: they differ at every start.
@@ -26,6 +26,12 @@ pub struct Seen {
     throws: Option<String>,
     errno: i32,
     result: Option<Arg>,
+    /// Of the calls of a sequence.
+    #[serde(default)]
+    results: Vec<Option<Arg>>,
+    /// Calls of a sequence.
+    #[serde(default)]
+    begun: usize,
     outputs: Vec<Arg>,
 }
 
@@ -43,20 +49,25 @@ impl Seen {
     }
 }
 
-/// A test without file, arguments and branches: how the function ends, its result, what it leaves behind its pointers, and
+/// A test without file and branches: its arguments, how the function ends, its result, what it leaves behind its pointers, and
 /// `errno`. `fresh` is what it did in a fresh process, if that is known.
 #[must_use]
 pub fn of(evaluator: &mut Evaluator, bytes: &[u8], fresh: Option<Seen>) -> Test {
     let others = [call(evaluator, bytes).1, call(evaluator, bytes).1];
     let seen = fresh.unwrap_or_else(|| others[1].clone());
-    if !seen.returned || seen.exit.is_some() || seen.throws.is_some() {
-        return Test { ends: seen.exit.map(End::Exit), throws: seen.throws, ..Test::default() };
-    }
     let agrees = |is_same: &dyn Fn(&Seen) -> bool| others.iter().all(is_same);
+    let known =
+        |(i, r): (usize, Option<Arg>)| r.filter(|r| agrees(&|s| s.results.get(i).and_then(Option::as_ref) == Some(r)));
+    let results: Vec<_> = seen.results.into_iter().enumerate().map(known).collect();
+    let args = memory::truncated(arguments(evaluator.function(), bytes), seen.begun);
+    if !seen.returned || seen.exit.is_some() || seen.throws.is_some() {
+        return Test { args, results, ends: seen.exit.map(End::Exit), throws: seen.throws, ..Test::default() };
+    }
     let result = seen.result.filter(|r| agrees(&|s| s.result.as_ref() == Some(r)));
     let outputs = seen.outputs.into_iter().filter(|o| agrees(&|s| s.outputs.contains(o))).collect();
-    let errno = Some(seen.errno).filter(|e| *e != 0 && agrees(&|s| s.errno == *e));
-    Test { result, outputs, errno, ..Test::default() }
+    // Of a sequence, it is not known which call has set it.
+    let errno = Some(seen.errno).filter(|e| *e != 0 && results.is_empty() && agrees(&|s| s.errno == *e));
+    Test { args, result, results, outputs, errno, ..Test::default() }
 }
 
 /// Calls the function with its armed branches, of which those are returned that it takes.
@@ -69,7 +80,8 @@ pub fn call(evaluator: &mut Evaluator, bytes: &[u8]) -> (Vec<u32>, Seen) {
     let (returned, exit, throws) = (ran == RunStatus::Returned, evaluator.exit_status(), evaluator.thrown());
     let function = evaluator.function();
     let output = evaluator.output();
-    let result = result(function, &output);
+    let (results, begun) = evaluator.blocks().map_or((Vec::new(), 1), |blocks| (of_calls(blocks), blocks.begun()));
+    let result = if results.is_empty() { result(function, &output) } else { results.last().cloned().flatten() };
     let outputs = match evaluator.blocks() {
         Some(blocks) => {
             let mut x = bytes.to_vec();
@@ -78,7 +90,14 @@ pub fn call(evaluator: &mut Evaluator, bytes: &[u8]) -> (Vec<u32>, Seen) {
         }
         None => outputs(function, &output),
     };
-    (covers, Seen { returned, exit, throws, errno, result, outputs })
+    (covers, Seen { returned, exit, throws, errno, result, results, begun, outputs })
+}
+
+/// The results of the calls of a sequence that were begun.
+fn of_calls(blocks: &Blocks) -> Vec<Option<Arg>> {
+    let Some(sequence) = &blocks.model().sequence else { return Vec::new() };
+    let calls = sequence.makers.iter().chain(&sequence.steps).zip(blocks.results());
+    calls.take(blocks.begun()).map(|(call, cell)| result(&call.f, &[*cell])).collect()
 }
 
 fn result(function: &Function, cells: &[u128]) -> Option<Arg> {

@@ -312,6 +312,7 @@ pub fn given(options: &campaign::Options) -> Result<(Manifest, ReplaySession), E
         function: options.function.as_deref(),
         rounding: options.rounding,
         args: &options.args,
+        calls: &options.calls,
         goals: options.goals,
         scope: options.scope,
         limits: options.limits(),

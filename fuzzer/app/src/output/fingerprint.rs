@@ -28,7 +28,7 @@ const ARGUMENTS: &str = ", with ";
 
 /// Identifies a campaign: another function, scope, set of sites or form of the inputs has another fingerprint.
 ///
-/// `SYMBOL SCOPE BRANCHES GOALS HASH`, then `, with` and what the user says about the arguments, if anything, and
+/// `SYMBOL SCOPE BRANCHES GOALS HASH`, then `, with` and what the user says about the arguments and the calls, if anything, and
 /// `, any rounding mode` if the rounding mode is a part of the inputs. The hash is over line, column, number of branches, kind and predicate of every site.
 #[must_use]
 pub fn fingerprint(target: &Target, function: usize, scope: ScopeKind, goals: Goals) -> String {
@@ -39,7 +39,10 @@ pub fn fingerprint(target: &Target, function: usize, scope: ScopeKind, goals: Go
     let f = &target.functions[function];
     let rounding = if f.has_rounding { ROUNDING } else { "" };
     let n = target.n_branches;
-    let mut said = f.said.texts().join("; ");
+    let mut said = f.said.texts().to_vec();
+    said.extend((f.calls > 1).then(|| format!("--calls {}", f.calls)));
+    said.extend(f.init.map(|init| format!("--init {}", target.functions[init].symbol)));
+    let mut said = said.join("; ");
     if !said.is_empty() {
         said.insert_str(0, ARGUMENTS);
     }
@@ -79,7 +82,7 @@ pub fn conflict(found: &str, wanted: &str) -> Option<&'static str> {
         )
     } else if symbol(found) == symbol(wanted) && arguments_of(found) != arguments_of(wanted) {
         Some(
-            "holds a campaign with other --arg; give those again or none, or use --fresh to start over (the old one is kept) or another -o",
+            "holds a campaign with other --arg, --calls or --init; give those again or none, or use --fresh to start over (the old one is kept) or another -o",
         )
     } else {
         Some(

@@ -10,6 +10,7 @@ use std::{
 use penfuzz_engine::{
     error::{Error, at, plain},
     executor::{evaluator::Limits, sandbox::Allow},
+    inputs::Calls,
     program::{Rounding, build},
     saturation::{Goals, ScopeKind},
     stages::paper,
@@ -62,6 +63,9 @@ pub struct Manifest {
     /// What the user says about the arguments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
+    /// What the user says about the calls of an input.
+    #[serde(default, skip_serializing_if = "Calls::is_nothing")]
+    pub sequence: Calls,
     /// What is searched for.
     #[serde(default)]
     pub goals: Goals,
@@ -96,6 +100,7 @@ impl Manifest {
             symbol: symbol.to_owned(),
             rounding: options.rounding,
             args: options.args.clone(),
+            sequence: options.calls.clone(),
             goals: options.goals,
             scope,
             timeout: options.timeout.as_secs_f64(),
@@ -135,6 +140,7 @@ impl Manifest {
             n_iter: paper::N_ITER,
             rounding: self.rounding,
             args: self.args.clone(),
+            calls: self.sequence.clone(),
             ulp: 0,
             test_format: TestFormat::default(),
             goals: self.goals,

@@ -8,8 +8,8 @@ use std::{
 use penfuzz_engine::{
     error::Error,
     executor::{evaluator::Limits, guard, sandbox::Sandbox},
-    inputs::{self, Sizes},
-    program::Target,
+    inputs::{self, Calls, Sizes},
+    program::{self, Target},
 };
 
 use super::session::silence;
@@ -20,6 +20,26 @@ use crate::{
 
 /// Time for finding out sizes; what is not known by then is assumed.
 const TIME: Duration = Duration::from_secs(10);
+
+/// The function of this name, or the only one that offers itself, with what the user says about its calls.
+///
+/// # Errors
+/// Those of [`select::find`](penfuzz_engine::program::select::find); with the source [`Unusable`], there is no such maker. When the
+/// function cannot be called.
+pub fn select(target: &mut Target, name: Option<&str>, calls: &Calls) -> Result<usize, Error> {
+    let function = program::select::find(target, name)?;
+    set_calls(target, function, calls)?;
+    Ok(function)
+}
+
+/// Gives the function what the user says about its calls, and checks that it can be called.
+///
+/// # Errors
+/// As [`select`].
+pub fn set_calls(target: &mut Target, function: usize, calls: &Calls) -> Result<(), Error> {
+    inputs::set_calls(target, function, calls).map_err(|why| Error::from_source(Unusable(why)))?;
+    program::select::check(target, function)
+}
 
 /// Gives the function under test the model of its inputs, if it needs one. The calls by which sizes are found out are made in a child
 /// process, under the same filter as all later ones.

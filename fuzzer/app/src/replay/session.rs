@@ -14,7 +14,8 @@ use penfuzz_engine::{
         guard,
         sandbox::{Allow, Sandbox},
     },
-    program::{Rounding, Target, build::Recipe, select},
+    inputs::Calls,
+    program::{Rounding, Target, build::Recipe},
     saturation::{Goals, Scope, ScopeKind},
 };
 use serde::{Deserialize, Serialize};
@@ -30,7 +31,7 @@ use crate::{
         fatal_input::{self, Death},
         fresh::{Pipes, UNWATCHED, Zygote},
         long_input::{self, Answer},
-        open::with_inputs,
+        open::{select, with_inputs},
     },
 };
 
@@ -71,6 +72,8 @@ pub struct Subject<'a> {
     pub rounding: Rounding,
     /// What the user says about the arguments.
     pub args: &'a [String],
+    /// What the user says about the calls of an input.
+    pub calls: &'a Calls,
     /// What was searched for.
     pub goals: Goals,
     /// Whose branches count; by default as in a campaign.
@@ -89,7 +92,8 @@ impl ReplaySession {
         let target = Target::load(linked)?.named(subject.name);
         hold.loaded();
         let target = if subject.rounding.is_nearest() { target } else { target.with_rounding() };
-        let function = select::select(&target, subject.function)?;
+        let mut target = target;
+        let function = select(&mut target, subject.function, subject.calls)?;
         let target = with_inputs(target, function, subject.args, subject.limits, &hold)?;
         let kind = subject.scope.unwrap_or_else(|| ScopeKind::of(&target.functions[function], subject.goals));
         let scope = Scope::new(&target, function, kind, subject.goals);
@@ -110,6 +114,7 @@ impl ReplaySession {
             function: Some(&manifest.symbol),
             rounding: manifest.rounding,
             args: &manifest.args,
+            calls: &manifest.sequence,
             goals: manifest.goals,
             scope: Some(manifest.scope),
             limits: manifest.limits(),

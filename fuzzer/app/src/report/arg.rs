@@ -26,6 +26,36 @@ pub struct Arg {
     /// Of a value behind a pointer: where it lies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
+    /// Of the beginning of a call in a sequence: which one it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub called: Option<Called>,
+}
+
+/// A call of a sequence; the arguments behind it are its own.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Called {
+    /// The number of the maker in [`Signature::makers`](super::Signature::makers); `None` for the function under test.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maker: Option<usize>,
+    /// What the maker makes, as a variable of a test program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object: Option<Object>,
+}
+
+/// An object that a maker makes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Object {
+    /// The variable: the object itself, or a pointer to it.
+    pub variable: String,
+    /// The type of the object as C writes it; empty if it has no name.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// Bytes of an object that the maker fills in; 0 if the maker hands over a pointer.
+    #[serde(default)]
+    pub size: usize,
+    /// The parameter of the maker that leads to the object, or to the pointer; `None` if the maker returns the pointer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameter: Option<usize>,
 }
 
 /// A structure, array or string of a test program.
@@ -64,6 +94,9 @@ pub struct Place {
 /// [`Arg::type_name`] of the rounding mode of a call. No C type has this name.
 pub const ROUNDING_MODE: &str = "rounding mode";
 
+/// [`Arg::type_name`] of the beginning of a call in a sequence. No C type has this name.
+pub const CALL: &str = "call of a sequence";
+
 /// [`Arg::type_name`] of the text of standard input during a call. No C type has this name.
 pub const STANDARD_INPUT: &str = "standard input";
 
@@ -75,11 +108,28 @@ impl Arg {
         self.type_name == STANDARD_INPUT
     }
 
+    /// Is this the beginning of a call instead of an argument?
+    #[must_use]
+    pub fn is_call(&self) -> bool {
+        self.called.is_some()
+    }
+
     /// Is this the rounding mode of the call instead of an argument?
     #[must_use]
     pub fn is_rounding(&self) -> bool {
         self.type_name == ROUNDING_MODE
     }
+}
+
+/// The arguments of each call of a sequence, behind what it is; of a single call all of them, without.
+#[must_use]
+pub fn calls_of(args: &[Arg]) -> Vec<(Option<&Arg>, &[Arg])> {
+    let starts: Vec<usize> = (0..args.len()).filter(|i| args[*i].is_call()).collect();
+    if starts.is_empty() {
+        return vec![(None, args)];
+    }
+    let ends = starts.iter().skip(1).copied().chain([args.len()]);
+    starts.iter().zip(ends).map(|(start, end)| (Some(&args[*start]), &args[start + 1..end])).collect()
 }
 
 /// The value of an operand; a `float` as the `double` of the same value, an integer as one of 64 bits.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use super::arg::Arg;
+use super::arg::{Arg, calls_of};
 use super::model::{Parameter, Report, Signature};
 use crate::console::shown;
 
@@ -139,7 +139,22 @@ pub fn standard_input(args: &[Arg]) -> Option<String> {
 /// the call.
 #[must_use]
 pub fn call(report: &Report, args: &[Arg]) -> String {
-    let texts: Vec<_> = with_outputs(&report.signature, args)
+    let before = directed_rounding(args).map_or(String::new(), |mode| format!("fesetround({mode}); "));
+    let input = standard_input(args).map_or(String::new(), |statement| format!("{statement} "));
+    let calls: Vec<_> = calls_of(args)
+        .into_iter()
+        .map(|(begin, own)| {
+            let maker = begin.and_then(|b| b.called.as_ref()?.maker).and_then(|m| report.signature.makers.get(m));
+            let (function, signature) =
+                maker.map_or((&report.function, &report.signature), |m| (&m.function, &m.signature));
+            bare_call(function, signature, own)
+        })
+        .collect();
+    format!("{before}{input}{}", calls.join("; "))
+}
+
+fn bare_call(function: &str, signature: &Signature, args: &[Arg]) -> String {
+    let texts: Vec<_> = with_outputs(signature, args)
         .map(|(parameter, arg)| match (parameter, arg) {
             (Some(p), None) => format!("&({}){{0}}", p.pointee()),
             (_, Some(a)) if !a.memory.is_empty() => a.decimal.clone(),
@@ -147,9 +162,7 @@ pub fn call(report: &Report, args: &[Arg]) -> String {
             (_, a) => a.map_or_else(String::new, |a| a.hex.clone()),
         })
         .collect();
-    let before = directed_rounding(args).map_or(String::new(), |mode| format!("fesetround({mode}); "));
-    let input = standard_input(args).map_or(String::new(), |statement| format!("{statement} "));
-    format!("{before}{input}{}({})", callable(&report.function), texts.join(", "))
+    format!("{}({})", callable(function), texts.join(", "))
 }
 
 /// Every parameter with its argument. Outputs have none; arguments without a parameter (the bytes of a harness) come last. The
@@ -158,7 +171,7 @@ pub fn with_outputs<'a>(
     signature: &'a Signature,
     args: &'a [Arg],
 ) -> impl Iterator<Item = (Option<&'a Parameter>, Option<&'a Arg>)> {
-    let mut rest = args.iter().filter(|a| !a.is_rounding() && !a.is_input());
+    let mut rest = args.iter().filter(|a| !a.is_rounding() && !a.is_input() && !a.is_call());
     let mut parameters = signature.parameters.iter();
     std::iter::from_fn(move || {
         let parameter = parameters.next();
@@ -168,11 +181,16 @@ pub fn with_outputs<'a>(
     })
 }
 
-/// `x = 0.5, n = 3`.
+/// `x = 0.5, n = 3`; of a sequence of calls `init: n = 3; f: x = 0.5; f: x = 1.5`.
 #[must_use]
 pub fn decimals(args: &[Arg]) -> String {
-    let texts: Vec<_> = args.iter().map(|a| format!("{} = {}", a.name, a.decimal)).collect();
-    texts.join(", ")
+    let of = |args: &[Arg]| args.iter().map(|a| format!("{} = {}", a.name, a.decimal)).collect::<Vec<_>>().join(", ");
+    let calls = calls_of(args).into_iter().map(|(begin, own)| match begin {
+        Some(b) if own.is_empty() => format!("{}: no argument", b.name),
+        Some(b) => format!("{}: {}", b.name, of(own)),
+        None => of(own),
+    });
+    calls.collect::<Vec<_>>().join("; ")
 }
 
 /// Is the file C++, by its name?

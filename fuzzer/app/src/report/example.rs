@@ -108,6 +108,8 @@ fn signature() -> Signature {
         is_static: false,
         callbacks: Vec::new(),
         decoding: None,
+        makers: Vec::new(),
+        calls: 0,
         inputs: Vec::new(),
     }
 }

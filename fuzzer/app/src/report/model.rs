@@ -200,6 +200,21 @@ pub struct Signature {
     /// How its arguments are made of the bytes of an input, if it takes more than numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decoding: Option<Decoding>,
+    /// The functions that are called before it, once each, and make what it takes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub makers: Vec<Maker>,
+    /// The most calls of one input; 0 if an input is one call without others before it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub calls: usize,
+}
+
+/// A function that makes an object for the function under test.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Maker {
+    /// Its name in the source.
+    pub function: String,
+    /// Its prototype.
+    pub signature: Signature,
 }
 
 /// One parameter of the function under test.
@@ -398,6 +413,9 @@ pub struct Test {
     /// What the function returned: a scalar.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Arg>,
+    /// Of a sequence: what each call returned, makers first, as far as it is known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub results: Vec<Option<Arg>>,
     /// What it left behind its pointers, by the names of the parameters. A structure is one number of 64 bits after the other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outputs: Vec<Arg>,

@@ -37,6 +37,7 @@ mod memory;
 mod names;
 mod plan;
 mod prologue;
+mod sequence;
 mod trial;
 
 use std::fmt::Write;

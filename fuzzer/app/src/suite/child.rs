@@ -132,6 +132,8 @@ pub fn target_arguments(suite: &Suite, target: &TargetSpec, rounding: Option<Rou
     all.extend(rounding.map(|r| OsString::from(format!("--rounding={}", r.name()))));
     all.extend(target.args.iter().map(|a| OsString::from(format!("--arg={a}"))));
     all.extend(target.assume.iter().map(|e| OsString::from(format!("--assume={e}"))));
+    all.extend(target.calls.map(|n| OsString::from(format!("--calls={n}"))));
+    all.extend(target.init.iter().map(|name| OsString::from(format!("--init={name}"))));
     let option = |name: &str, value: PathBuf| {
         let mut argument = OsString::from(name);
         argument.push(value);

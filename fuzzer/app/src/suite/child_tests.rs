@@ -28,6 +28,8 @@ fn suite() -> Suite {
             rounding: None,
             args: Vec::new(),
             assume: Vec::new(),
+            calls: None,
+            init: None,
             paper: None,
         }],
         support_files: vec!["/src/k.c".into(), "/src/clamp.c".into()],

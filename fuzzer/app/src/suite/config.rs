@@ -20,6 +20,8 @@
 //! static = true                   # optional: other files cannot call it
 //! args = ["n: 1..8"]               # optional, as the option --arg
 //! assume = ["lo < hi"]             # optional, as the option --assume
+//! calls = 8                        # optional, as the option --calls
+//! init = "pid_init"                # optional, as the option --init
 //! rounding = "all"                # optional, as the option --rounding
 //! paper = { branches = 12, seconds = 0.7, rand = 33.3, afl = 100.0, coverme = 100.0 }
 //! ```
@@ -118,6 +120,12 @@ pub struct TargetSpec {
     /// Conditions over its arguments, as the option `--assume`.
     #[serde(default)]
     pub assume: Vec<String>,
+    /// The most calls of one input, as the option `--calls`.
+    #[serde(default)]
+    pub calls: Option<usize>,
+    /// The function that is called first, as the option `--init`.
+    #[serde(default)]
+    pub init: Option<String>,
     /// Published figures on it.
     #[serde(default)]
     pub paper: Option<Paper>,

@@ -22,6 +22,8 @@ fn suite(directory: &Path, names: &[&str]) -> Suite {
         rounding: None,
         args: Vec::new(),
         assume: Vec::new(),
+        calls: None,
+        init: None,
         paper: None,
     };
     Suite {

@@ -18,6 +18,8 @@ fn target(name: &str) -> TargetSpec {
         rounding: None,
         args: Vec::new(),
         assume: Vec::new(),
+        calls: None,
+        init: None,
         paper: None,
     }
 }

@@ -10,10 +10,14 @@ use std::rc::Rc;
 
 use penfuzz_cc::abi::CELL_BYTES;
 
-use super::{input::Input, stubs};
+use super::{
+    input::Input,
+    script::{Patch, Script, Step},
+    stubs,
+};
 use crate::{
     error::Error,
-    inputs::{Model, Target},
+    inputs::{Model, Sequence, Target},
 };
 
 /// Where the memory lies if nothing else does: a fault beside a block then has the same address in every process. Not where
@@ -43,8 +47,10 @@ pub struct Blocks {
     /// Of each block: where its first element was in the last run, and its bytes.
     places: Vec<(usize, usize)>,
     at_start: bool,
-    /// Bytes of the output area behind the frame.
-    result: Box<[u128; 1]>,
+    /// The result of each call.
+    results: Box<[u128]>,
+    /// The calls, if there is a sequence.
+    script: Box<Script>,
     /// What the rules say is overridden by these lengths, in elements; for probing.
     lengths: Option<Vec<usize>>,
     /// The block that is filled with noise instead of zeros, and which noise; for probing.
@@ -92,7 +98,8 @@ impl Blocks {
             pages,
             places,
             at_start: false,
-            result: Box::new([0]),
+            results: vec![0; model.sequence.as_ref().map_or(1, |s| s.makers.len() + s.steps.len())].into_boxed_slice(),
+            script: Box::default(),
             lengths: None,
             noise: None,
             input: model.input.map(|_| Input::new()),
@@ -105,14 +112,15 @@ impl Blocks {
         &self.model
     }
 
-    /// Writes all blocks from an input, and returns the frame and the place of the result. Does not allocate, except for a stream.
+    /// Writes all blocks from an input, and returns the frame and the place of the result; of a sequence its [`Script`] instead of the
+    /// frame. Does not allocate, except for a stream and for the first script.
     pub fn write(&mut self, x: &[u8]) -> (*mut u8, *mut u8) {
         let model = Rc::clone(&self.model);
         for (i, block) in model.blocks.iter().enumerate() {
             let n = self.lengths.as_ref().map_or_else(|| block.len(x), |l| l[i].min(block.capacity));
             let bytes = n * block.stride;
             let (start, end) = self.pages[i];
-            self.places[i] = (if self.at_start || i == 0 { start } else { end - bytes }, bytes);
+            self.places[i] = (if self.at_start || block.path.is_empty() { start } else { end - bytes }, bytes);
             // SAFETY: the pages have room for the capacity, and `x` is an input of the model.
             unsafe { block.write(x, n, self.pointer(self.places[i].0)) };
             if let Some((noisy, seed)) = self.noise.filter(|(noisy, _)| *noisy == i) {
@@ -126,7 +134,8 @@ impl Blocks {
                     _ if model.is_null(p, x) => 0,
                     Target::Block(b) => self.places[b].0,
                     Target::Stub(s) => stubs::address(s, model.stubs[s].slot, x),
-                    Target::Null => 0,
+                    // A handle is known when its maker has returned.
+                    Target::Null | Target::Made(_) => 0,
                 };
                 // SAFETY: the pointer lies within the block.
                 unsafe { self.pointer(first + p.at).cast::<usize>().write_unaligned(address) };
@@ -138,7 +147,59 @@ impl Blocks {
             // SAFETY: the block lies in the mapping, is a string, and stays where it is.
             unsafe { input.open(base.add(first - base as usize), bytes) };
         }
-        (self.pointer(self.places[0].0), self.result.as_mut_ptr().cast())
+        if let Some(sequence) = &model.sequence {
+            return (self.write_script(sequence, x), self.results.as_mut_ptr().cast());
+        }
+        (self.pointer(self.places[0].0), self.results.as_mut_ptr().cast())
+    }
+
+    /// The calls, for [`script::run`](super::script::run). Frames never move, blocks behind handles may.
+    fn write_script(&mut self, sequence: &Sequence, x: &[u8]) -> *mut u8 {
+        self.results.fill(0);
+        let n_makers = sequence.makers.len();
+        if self.script.steps.is_empty() {
+            let calls = sequence.makers.iter().chain(&sequence.steps).enumerate();
+            let results = self.results.as_mut_ptr();
+            self.script.steps = calls
+                .map(|(i, call)| Step {
+                    call: call.thunk,
+                    frame: self.pointer(self.places[call.frame].0),
+                    // SAFETY: there is one result per call.
+                    result: unsafe { results.add(i) }.cast(),
+                })
+                .collect();
+        }
+        self.script.patches.clear();
+        let model = Rc::clone(&self.model);
+        for (step, call) in sequence.makers.iter().chain(&sequence.steps).enumerate() {
+            self.script.steps[step].frame = self.pointer(self.places[call.frame].0);
+            for p in &model.blocks[call.frame].pointers {
+                let Target::Made(handle) = p.target else { continue };
+                let handle = &sequence.handles[handle];
+                let from = match handle.out {
+                    Some(block) => self.pointer(self.places[block].0).cast_const().cast(),
+                    // SAFETY: there is one result per call.
+                    None => unsafe { self.results.as_ptr().add(handle.maker) }.cast(),
+                };
+                let to = self.pointer(self.places[call.frame].0 + p.at).cast();
+                self.script.patches.push(Patch { step, from, to });
+            }
+        }
+        self.script.n = n_makers + sequence.len(x);
+        self.script.begun = 0;
+        (&raw mut *self.script).cast()
+    }
+
+    /// How many calls of the sequence the last run began, makers included; 1 without a sequence.
+    #[must_use]
+    pub fn begun(&self) -> usize {
+        if self.model.sequence.is_some() { self.script.begun } else { 1 }
+    }
+
+    /// The results of the calls of the last run, makers first.
+    #[must_use]
+    pub fn results(&self) -> &[u128] {
+        &self.results
     }
 
     /// A pointer into the own mapping.
@@ -183,7 +244,7 @@ impl Blocks {
     /// The result of the last run.
     #[must_use]
     pub fn result(&self) -> u128 {
-        self.result[0]
+        self.results[self.begun().max(1) - 1]
     }
 
     /// What is in a block after the last run.

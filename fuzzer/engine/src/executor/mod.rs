@@ -12,6 +12,7 @@ pub mod observer;
 pub mod pen;
 mod pen_evaluator;
 pub mod sandbox;
+pub mod script;
 pub mod signals;
 mod stack;
 mod stubs;

@@ -1,4 +1,4 @@
-//! From the signature of a function to the model of its inputs.
+//! From the types of parameters to the model of the inputs: the memory of one call.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -9,13 +9,12 @@ use penfuzz_mutators::{
 };
 
 use super::{
-    declared::Declared,
-    model::{Block, Converted, Copy, Form as Conversion, Model, Pointer, Stub, Target as Leads},
+    calls::Count,
+    model::{Block, Converted, Copy, Form as Conversion, Model, Owner, Pointer, Stub, Target as Leads},
     said::Said,
     sizes::{Origin, Rule, Size, Sizes},
-    types::{Form, Number, Reader, TypeId, Types},
+    types::{Form, Number, TypeId, Types},
 };
-use crate::program::{Function, Target, state::reads_input};
 
 /// Pointers are followed so far from a parameter; what is further is null.
 const MAX_DEPTH: usize = 3;
@@ -32,58 +31,22 @@ const BYTES: usize = 16;
 /// Characters of standard input, with the 0 behind them.
 const INPUT: usize = 64;
 
-/// The model of `f` with these sizes.
-///
-/// # Errors
-/// A phrase that names the parameter whose type cannot be made, and why.
-pub fn build(target: &Target, f: &Function, sizes: &Sizes) -> Result<Model, String> {
-    let mut reader = Reader::new(target);
-    let shapes: Vec<_> = f.shapes().iter().map(|shape| reader.read(shape.record)).collect();
-    let result = f.result_shape().map(|(record, at)| (reader.read(record), at));
-    let mut builder = Builder::new(reader.types, sizes, &f.said);
-    let mut parameters = Vec::new();
-    let mut frame = Draft::new(0, f.frame_size().max(1), String::new());
-    let declared = Declared::of(f);
-    for ((p, shape), of) in f.parameters.iter().zip(f.shapes()).zip(shapes) {
-        let why = if p.type_name == "..." { "the number of arguments is not fixed" } else { "compile with -g" };
-        let unknown = || format!("parameter `{}` has type `{}` ({why})", p.name, p.type_name);
-        let of = of.ok_or_else(unknown)?;
-        parameters.push((of, shape.frame));
-        let declared = declared.elements(&p.name).or((shape.promised > 0).then_some(0));
-        let way = Way {
-            nullable: shape.nullable,
-            is_output: !shape.reads,
-            is_single: !shape.indexes,
-            declared: declared.map(|n| (n, shape.promised)),
-            ..Way::default()
-        };
-        builder
-            .place(&mut frame, of, shape.frame, &p.name, &way)
-            .map_err(|why| format!("parameter `{}` has type `{}` ({why})", p.name, p.type_name))?;
-    }
-    builder.finish_block(frame, &Way::default());
-    let input = reads_input(f).then(|| builder.add_input());
-    builder.follow_pointers()?;
-    let result = result.and_then(|(of, at)| Some((of?, at)));
-    Ok(Model { input, ..builder.model(parameters, result, f.has_rounding) })
-}
-
 /// What is known of a place that a pointer leads to.
 #[derive(Debug, Clone, Default)]
-struct Way {
-    nullable: bool,
-    is_output: bool,
+pub(super) struct Way {
+    pub nullable: bool,
+    pub is_output: bool,
     /// The pointer is used without an index.
-    is_single: bool,
+    pub is_single: bool,
     /// Elements that the declaration says, or 0, and bytes that it promises.
-    declared: Option<(usize, usize)>,
-    depth: usize,
-    absent: Vec<Slot>,
+    pub declared: Option<(usize, usize)>,
+    pub depth: usize,
+    pub absent: Vec<Slot>,
 }
 
 /// A block that is being made.
-struct Draft {
-    block: Block,
+pub(super) struct Draft {
+    pub block: Block,
     first_slot: usize,
     per_element: usize,
     /// Elements that have slots.
@@ -92,9 +55,10 @@ struct Draft {
 }
 
 impl Draft {
-    fn new(element: TypeId, stride: usize, path: String) -> Self {
+    pub fn new(element: TypeId, stride: usize, path: String) -> Self {
         let block = Block {
             path,
+            owner: Owner::Shared,
             element,
             stride,
             capacity: 1,
@@ -124,24 +88,36 @@ struct Pending {
     way: Way,
 }
 
-struct Builder<'a> {
-    types: Types,
+pub(super) struct Builder<'a> {
+    pub types: Types,
     sizes: &'a Sizes,
     said: &'a Said,
     slots: Vec<Slot>,
     size: usize,
     /// Each with the number of its block.
     groups: Vec<(usize, Group)>,
-    blocks: Vec<Block>,
+    pub blocks: Vec<Block>,
     stubs: Vec<Stub>,
     /// Paths of numbers, and the indices of their slots.
     numbers: Vec<(String, usize)>,
     pending: VecDeque<Pending>,
     byte: Option<TypeId>,
+    /// The call whose memory is made.
+    owner: Owner,
+    /// Of each of `numbers`.
+    owners: Vec<Owner>,
+    /// Bytes of an input so far at most, bytes of one block, and number of blocks.
+    limits: (usize, usize, usize),
+    /// The frames of the steps.
+    pub frames: Vec<usize>,
+    /// The kinds of the slots of each step.
+    pub steps: Vec<Vec<Kind>>,
+    /// The first slot of the first step.
+    pub first_of_steps: usize,
 }
 
 impl<'a> Builder<'a> {
-    fn new(types: Types, sizes: &'a Sizes, said: &'a Said) -> Self {
+    pub fn new(types: Types, sizes: &'a Sizes, said: &'a Said) -> Self {
         Self {
             types,
             sizes,
@@ -154,11 +130,71 @@ impl<'a> Builder<'a> {
             numbers: Vec::new(),
             pending: VecDeque::new(),
             byte: None,
+            owner: Owner::Shared,
+            owners: Vec::new(),
+            limits: (MAX_INPUT, MAX_BLOCK, MAX_BLOCKS),
+            frames: Vec::new(),
+            steps: Vec::new(),
+            first_of_steps: 0,
         }
     }
 
+    /// What follows belongs to this call, one of `n` that share the room.
+    pub fn begin(&mut self, owner: Owner, n: usize) {
+        self.owner = owner;
+        let block = if n == 1 { MAX_BLOCK } else { (2 * MAX_BLOCK / n).min(MAX_BLOCK) };
+        self.limits = (MAX_INPUT, block, self.blocks.len().saturating_sub(1) + (MAX_BLOCKS / n).max(4));
+    }
+
+    /// Bytes that an input has room for.
+    pub const fn room(&self) -> usize {
+        MAX_INPUT.saturating_sub(self.size)
+    }
+
+    /// What follows has at most so many bytes of an input.
+    pub const fn limit(&mut self, room: usize) {
+        self.limits.0 = self.size + room;
+    }
+
+    /// The slot of the number of calls.
+    pub fn count(&mut self) -> Count {
+        let slot = Slot { kind: Kind::U8, offset: self.size };
+        self.size = slot.end();
+        self.slots.push(slot);
+        Some((slot, self.slots.len() - 1))
+    }
+
+    /// Slots so far.
+    pub const fn n_slots(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The kinds of the slots from this one on.
+    pub fn kinds_from(&self, first: usize) -> Vec<Kind> {
+        self.slots[first..].iter().map(|slot| slot.kind).collect()
+    }
+
+    /// Makes a block of zeros, of which nothing is in an input.
+    pub fn zero_block(&mut self, element: TypeId, path: &str) -> usize {
+        let mut draft = Draft::new(element, self.types[element].size.max(1), path.to_owned());
+        draft.block.is_output = true;
+        self.finish_block(draft, &Way::default())
+    }
+
+    /// Adds a frame to the first block.
+    pub fn finish_into_first(&mut self, draft: Draft) {
+        self.pending.iter_mut().filter(|p| p.block == usize::MAX).for_each(|p| p.block = 0);
+        let first = &mut self.blocks[0];
+        first.copies.extend(draft.block.copies);
+        first.converted.extend(draft.block.converted);
+        first.pointers.extend(draft.block.pointers);
+        first.copies.sort_by_key(|c| c.to);
+        first.converted.sort_by_key(|c| c.to);
+        first.pointers.sort_by_key(|p| p.at);
+    }
+
     /// Puts a value of a type at a place of a block: slots for its numbers, and pending pointers.
-    fn place(&mut self, draft: &mut Draft, of: TypeId, at: usize, path: &str, way: &Way) -> Result<(), String> {
+    pub fn place(&mut self, draft: &mut Draft, of: TypeId, at: usize, path: &str, way: &Way) -> Result<(), String> {
         match self.types[of].form.clone() {
             Form::Number(number) => {
                 self.place_number(draft, number, at, path);
@@ -254,6 +290,7 @@ impl<'a> Builder<'a> {
         let at = if matches!(number, Number::Wide { .. }) { at + 8 } else { at };
         let Some(slot) = self.slot(draft, kind) else { return };
         self.numbers.push((path.to_owned(), self.slots.len() - 1));
+        self.owners.push(self.owner);
         match (form, draft.block.copies.last_mut()) {
             (Some(form), _) => draft.block.converted.push(Converted { from: slot.offset, to: at, form }),
             (None, Some(last)) if last.to + last.size == at && last.from + last.size == slot.offset => {
@@ -265,7 +302,7 @@ impl<'a> Builder<'a> {
 
     /// A new slot; `None` when the input is full.
     fn slot(&mut self, draft: &mut Draft, kind: Kind) -> Option<Slot> {
-        if self.size + kind.size() > MAX_INPUT {
+        if self.size + kind.size() > self.limits.0 {
             draft.is_full = true;
             return None;
         }
@@ -300,7 +337,7 @@ impl<'a> Builder<'a> {
             Form::Other => Some("what it points to is not made of numbers"),
             _ => self.closed(to),
         };
-        let is_last = way.depth >= MAX_DEPTH || self.blocks.len() + self.pending.len() >= MAX_BLOCKS;
+        let is_last = way.depth >= MAX_DEPTH || self.blocks.len() + self.pending.len() >= self.limits.2;
         if is_last || why.is_some() {
             // Behind a parameter, the memory matters; deeper, the program may live without it.
             if let Some(why) = why.filter(|_| way.depth == 0 && !way.nullable) {
@@ -320,8 +357,9 @@ impl<'a> Builder<'a> {
     }
 
     /// Ends a block, which gets the next number.
-    fn finish_block(&mut self, mut draft: Draft, way: &Way) -> usize {
+    pub fn finish_block(&mut self, mut draft: Draft, way: &Way) -> usize {
         let number = self.blocks.len();
+        draft.block.owner = self.owner;
         self.pending.iter_mut().filter(|p| p.block == usize::MAX).for_each(|p| p.block = number);
         let is_array = draft.block.capacity > 1 || draft.block.is_string || !way.absent.is_empty();
         if number > 0 && is_array && draft.per_element > 0 && draft.slotted > 0 {
@@ -342,7 +380,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Makes the blocks behind all pointers, in the order in which they were met.
-    fn follow_pointers(&mut self) -> Result<(), String> {
+    pub fn follow_pointers(&mut self) -> Result<(), String> {
         while let Some(p) = self.pending.pop_front() {
             let (from, at, null) = (p.block, p.at, p.null);
             let number = self.follow(&p)?;
@@ -359,7 +397,7 @@ impl<'a> Builder<'a> {
         let stride = self.types[element].size.max(1);
         let is_char = self.types[element].has(type_flag::CHAR);
         let generic = any_index(&p.path);
-        let given = || self.said.size(&generic, stride, MAX_BLOCK);
+        let given = || self.said.size(&generic, stride, self.limits.1);
         let size = self.sizes.get(&generic).cloned().or_else(given).unwrap_or_else(|| {
             let (capacity, origin) = match p.way.declared {
                 Some((0, bytes)) => ((bytes / stride).max(1), Origin::Declared),
@@ -397,13 +435,13 @@ impl<'a> Builder<'a> {
             draft.slotted = i + 1;
             let per_element = self.size - before;
             // Another element of so many bytes must fit.
-            draft.is_full = self.size + per_element > (begun + MAX_BLOCK).min(MAX_INPUT);
+            draft.is_full = self.size + per_element > (begun + self.limits.1).min(self.limits.0);
         }
         Ok(self.finish_block(draft, &p.way))
     }
 
     /// Makes the block of standard input.
-    fn add_input(&mut self) -> usize {
+    pub fn add_input(&mut self) -> usize {
         let element = self.types.add_character();
         let mut draft = Draft::new(element, 1, "stdin".to_owned());
         let b = &mut draft.block;
@@ -423,18 +461,21 @@ impl<'a> Builder<'a> {
         *self.byte.get_or_insert_with(|| types.add_byte())
     }
 
-    fn model(mut self, parameters: Vec<(TypeId, usize)>, result: Option<(TypeId, usize)>, rounding: bool) -> Model {
+    pub fn model(mut self, parameters: Vec<(TypeId, usize)>, result: Option<(TypeId, usize)>, rounding: bool) -> Model {
         let (numbers, slots) = (&self.numbers, &self.slots);
+        let named =
+            || numbers.iter().zip(&self.owners).map(|((path, index), owner)| (path.as_str(), *owner, slots[*index]));
         // The last one: a pointer to an integer is a path of its own.
-        let integers: HashMap<&str, Slot> = numbers
-            .iter()
-            .map(|(path, index)| (path.strip_prefix('*').unwrap_or(path), slots[*index]))
-            .chain(numbers.iter().map(|(path, index)| (path.as_str(), slots[*index])))
+        let integers: HashMap<(Owner, &str), Slot> = named()
+            .map(|(path, owner, slot)| ((owner, path.strip_prefix('*').unwrap_or(path)), slot))
+            .chain(named().map(|(path, owner, slot)| ((owner, path), slot)))
             .filter(|(_, slot)| !slot.kind.is_float())
             .collect();
         for block in &mut self.blocks {
-            let capacity = block.capacity;
-            block.length = block.rule.length(capacity, |name| integers.get(name).copied());
+            let (capacity, owner) = (block.capacity, block.owner);
+            let of =
+                |name: &str| integers.get(&(owner, name)).or_else(|| integers.get(&(Owner::Shared, name))).copied();
+            block.length = block.rule.length(capacity, of);
         }
         for (block, group) in &mut self.groups {
             group.length = self.blocks[*block].length;
@@ -448,7 +489,18 @@ impl<'a> Builder<'a> {
             .with_groups(self.groups.into_iter().map(|(_, group)| group).collect())
             .with_domains(domains);
         let (types, blocks, stubs, numbers) = (self.types, self.blocks, self.stubs, self.numbers);
-        Model { types, blocks, parameters, stubs, input: None, result, layout, numbers }
+        Model {
+            types,
+            blocks,
+            parameters,
+            stubs,
+            input: None,
+            result,
+            layout,
+            numbers,
+            sequence: None,
+            frames: self.frames,
+        }
     }
 }
 

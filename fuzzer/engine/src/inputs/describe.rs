@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    model::{Block, Model},
+    model::{Block, Model, Owner},
     sizes::{Origin, Rule},
     types::Form,
 };
@@ -29,7 +29,10 @@ impl Model {
     /// Every block but the frame, in the order in which an input has them.
     #[must_use]
     pub fn described(&self) -> Vec<Described> {
-        self.blocks.iter().skip(1).map(|b| self.describe(b)).collect()
+        // Those of the first call stand for those of all.
+        let is_shown =
+            |b: &&Block| !b.path.is_empty() && matches!(b.owner, Owner::Shared | Owner::Maker(_) | Owner::Step(0));
+        self.blocks.iter().filter(is_shown).map(|b| self.describe(b)).collect()
     }
 
     fn describe(&self, b: &Block) -> Described {

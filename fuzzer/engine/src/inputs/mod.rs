@@ -9,7 +9,9 @@
 //! | --- | --- |
 //! | `types` | the types of parameters, read from the function table |
 //! | `model` | blocks, and what lies where in them |
-//! | `build` | from a signature to its model |
+//! | `calls` | from a signature to its model: the calls of an evaluation |
+//! | `build` | the same: the memory of one call |
+//! | `makers` | functions that make an object, and what the user says about calls |
 //! | `declared` | the sizes in the text of a declaration |
 //! | `macros` | the constants in such a text |
 //! | `describe` | a model in words |
@@ -21,12 +23,14 @@
 //! | `fit` | finds the integer that a size follows |
 
 mod build;
+mod calls;
 mod declared;
 mod decoding;
 mod describe;
 mod fit;
 mod image;
 mod macros;
+mod makers;
 mod model;
 mod probe;
 mod range;
@@ -34,10 +38,13 @@ mod said;
 mod sizes;
 pub mod types;
 
-pub use build::build;
+pub use calls::build;
 pub use decoding::{Decoding, Memory};
 pub use describe::Described;
-pub use model::{Block, Converted, Copy, Form, Model, Pointer, Stub, Target};
+pub use makers::{Calls, MOST_CALLS, set_calls};
+pub use model::{
+    Block, Call, Converted, Copy, Form, Handle, Model, Owner, Pointer, Sequence, Stub, Target,
+};
 pub use probe::{has_more_than_numbers, sizes, with_sizes};
 pub use said::{Said, Statement, say};
 pub use sizes::{Origin, Rule, Size, Sizes};

@@ -53,6 +53,8 @@ pub enum Target {
     Null,
     /// A function that returns the number at this place of the input, or 0 or nothing: the number of its stub.
     Stub(usize),
+    /// An object that a call before has made: the number of its handle.
+    Made(usize),
 }
 
 /// A pointer in a block.
@@ -66,11 +68,76 @@ pub struct Pointer {
     pub null: Option<Slot>,
 }
 
+/// Which call a block, or a number of an input, belongs to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Owner {
+    /// All of them, or the only one.
+    #[default]
+    Shared,
+    /// That of a maker.
+    Maker(usize),
+    /// That of the function under test with this number, from 0.
+    Step(usize),
+}
+
+/// A call of a sequence.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// The number of the function in the target.
+    pub function: usize,
+    /// Its description.
+    pub f: std::rc::Rc<crate::program::Function>,
+    /// The thunk: it takes the frame, and room for the result.
+    pub thunk: crate::program::function::Call,
+    /// The block of its arguments.
+    pub frame: usize,
+    /// Per parameter: its type, and its place in the frame.
+    pub parameters: Vec<(TypeId, usize)>,
+    /// The object that it fills in: its block, and the number of the parameter.
+    pub fills: Option<(usize, usize)>,
+}
+
+/// An object that a maker makes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Handle {
+    /// The path of the pointer that it is for: `s`.
+    pub path: String,
+    /// The number of the maker.
+    pub maker: usize,
+    /// The block where the maker stores a pointer to it; `None` when it returns one, or fills it in.
+    pub out: Option<usize>,
+    /// The type of the object.
+    pub of: TypeId,
+}
+
+/// The calls that one evaluation makes.
+#[derive(Debug, Clone)]
+pub struct Sequence {
+    /// What is called first, once each. If one hands over null, no further call is made.
+    pub makers: Vec<Call>,
+    /// The calls of the function under test, as many as an input can have.
+    pub steps: Vec<Call>,
+    /// What they make, in the same order.
+    pub handles: Vec<Handle>,
+    /// How many of the steps an input has; `None` if there is one only.
+    pub count: Option<Slot>,
+}
+
+impl Sequence {
+    /// The steps that an input has.
+    #[must_use]
+    pub fn len(&self, x: &[u8]) -> usize {
+        self.count.map_or(1, |slot| (slot.get(x) as usize).clamp(1, self.steps.len()))
+    }
+}
+
 /// Memory for the elements of one type.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Block {
     /// How C would write the pointer to it: `s`, `s->next`. Empty for the frame.
     pub path: String,
+    /// The call that it belongs to.
+    pub owner: Owner,
     /// Type of its elements; of the frame it is not used.
     pub element: TypeId,
     /// Bytes of an element.
@@ -131,8 +198,12 @@ pub struct Model {
     pub blocks: Vec<Block>,
     /// Per parameter: its type, and its place in the frame.
     pub parameters: Vec<(TypeId, usize)>,
+    /// The frames of the calls of the function under test.
+    pub frames: Vec<usize>,
     /// Functions that it gets.
     pub stubs: Vec<Stub>,
+    /// The calls, if there is more than one.
+    pub sequence: Option<Sequence>,
     /// The block with the text of standard input, if the function can read it. The text ends at the first 0.
     pub input: Option<usize>,
     /// A result that is a structure: its type and its place in the frame.

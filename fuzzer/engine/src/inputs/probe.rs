@@ -21,7 +21,8 @@ use penfuzz_mutators::{
 };
 
 use super::{
-    build::{any_index, build},
+    build::any_index,
+    calls::build,
     fit::{Sample, fit},
     model::{Block, Model},
     sizes::{Origin, Rule, Size, Sizes},
@@ -60,7 +61,7 @@ const TRIALS: usize = 300;
 #[must_use]
 pub fn has_more_than_numbers(target: &Target, function: usize) -> bool {
     let f = &target.functions[function];
-    !f.is_harness() && f.frame_call().is_some() && build(target, f, &Sizes::new()).is_ok()
+    !f.is_harness() && (f.frame_call().is_some() || f.calls > 1) && build(target, f, &Sizes::new()).is_ok()
 }
 
 /// Gives the function under test the model of its inputs, with these sizes, if it cannot be called as well with a number behind each
@@ -76,6 +77,8 @@ pub fn with_sizes(mut target: Target, function: usize, sizes: &Sizes) -> Rc<Targ
 /// The sizes of the blocks that the function gets, found out by calls of it.
 #[must_use]
 pub fn sizes(mut target: Target, function: usize, limits: Limits) -> Sizes {
+    // The sizes of one call are those of all.
+    target.functions[function].calls = 1;
     let Ok(model) = build(&target, &target.functions[function], &Sizes::new()) else { return Sizes::new() };
     target.functions[function].model = Some(Rc::new(model));
     let limits =
@@ -102,6 +105,7 @@ fn is_needed(f: &Function, model: &Model, sizes: &Sizes) -> bool {
     };
     let frame = &model.blocks[0];
     f.call().is_none()
+        || model.sequence.is_some()
         || model.input.is_some()
         || frame.pointers.iter().any(|p| p.null.is_some())
         || model.blocks[1..].iter().any(|b| !is_cell(b))

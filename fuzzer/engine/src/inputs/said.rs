@@ -12,7 +12,8 @@ use std::{
 use penfuzz_mutators::{domain::Domain, view::Kind};
 
 use super::{
-    build::{any_index, build},
+    build::any_index,
+    calls::build,
     model::Model,
     range::Range,
     sizes::{Origin, Rule, Size, Sizes},
@@ -245,7 +246,7 @@ pub fn say(target: &mut Target, function: usize, statements: &[String]) -> Resul
     f.said = Rc::new(said.clone());
     let f = &target.functions[function];
     let model = build(target, f, &Sizes::new());
-    let inputs = Inputs::of(f, model.as_ref().ok().filter(|_| f.frame_call().is_some()));
+    let inputs = Inputs::of(f, model.as_ref().ok().filter(|m| f.frame_call().is_some() || m.sequence.is_some()));
     for (path, size) in &said.sizes {
         if let Err(why) = &model {
             return Err(format!("the size of `{path}` cannot be chosen: {why}"));

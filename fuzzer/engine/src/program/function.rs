@@ -6,7 +6,10 @@ use std::rc::Rc;
 use penfuzz_cc::abi;
 use penfuzz_mutators::view::{Kind, Layout};
 
-use crate::inputs::{Model, Said};
+use crate::{
+    executor::script,
+    inputs::{Model, Said},
+};
 
 /// A parameter of a function under test.
 #[derive(Debug, Clone)]
@@ -138,6 +141,10 @@ pub struct Function {
     pub model: Option<Rc<Model>>,
     /// What the user says about the arguments.
     pub said: Rc<Said>,
+    /// The most calls of one input, from 1.
+    pub calls: usize,
+    /// The function that makes the object of the calls, by its number, if the user names one.
+    pub init: Option<usize>,
     pub(super) record: *const abi::Function,
     pub(crate) address: *const c_void,
     pub(super) call: Option<Call>,
@@ -161,8 +168,9 @@ impl Function {
             let harness = unsafe { core::mem::transmute::<*const c_void, Harness>(self.address) };
             return Some(Entry::Harness(harness));
         }
-        if self.model.is_some() {
-            return self.frame_call().map(Entry::Frame);
+        if let Some(model) = &self.model {
+            let script = model.sequence.as_ref().map(|_| script::run as Call);
+            return script.or_else(|| self.frame_call()).map(Entry::Frame);
         }
         self.call.map(match (self.has_rounding, self.uses_environment) {
             (true, _) => Entry::Rounded,
@@ -222,13 +230,31 @@ impl Function {
 
     /// The type of a result that is a structure, and its place in the frame.
     pub(crate) fn result_shape(&self) -> Option<(*const abi::Type, usize)> {
-        let record = self.raw().filter(|record| !record.result_shape.is_null())?;
-        Some((record.result_shape, record.result_frame as usize))
+        let record = self.result_record().filter(|(_, is_pointer)| !is_pointer)?.0;
+        Some((record, self.raw()?.result_frame as usize))
+    }
+
+    /// The type of a result that is a pointer.
+    pub(crate) fn result_pointer(&self) -> Option<*const abi::Type> {
+        self.result_record().filter(|(_, is_pointer)| *is_pointer).map(|(record, _)| record)
+    }
+
+    fn result_record(&self) -> Option<(*const abi::Type, bool)> {
+        let record = self.raw()?.result_shape;
+        // SAFETY: null, or a constant of the loaded file.
+        let kind = unsafe { record.as_ref() }?.kind;
+        Some((record, kind == abi::type_kind::POINTER))
     }
 
     fn raw(&self) -> Option<&'static abi::Function> {
         // SAFETY: null, or a record of the loaded file, which stays loaded.
         unsafe { self.record.as_ref() }
+    }
+
+    /// The functions that are called before it, by their numbers.
+    pub fn makers(&self) -> impl Iterator<Item = usize> + '_ {
+        let sequence = self.model.as_ref().and_then(|model| model.sequence.as_ref());
+        sequence.into_iter().flat_map(|s| s.makers.iter().map(|call| call.function))
     }
 
     /// The parameters that have a value in the input, in the order of the [`Function::layout`].
@@ -270,6 +296,8 @@ impl Function {
             uses_environment: false,
             model: None,
             said: Rc::default(),
+            calls: 1,
+            init: None,
             record: core::ptr::null(),
             address: core::ptr::null(),
             call: None,

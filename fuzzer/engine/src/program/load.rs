@@ -1,7 +1,10 @@
 //! Loads a target file into the process and reads its tables into owned values.
 
 use core::ffi::{CStr, c_char, c_void};
-use std::path::{Path, PathBuf};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+};
 
 use penfuzz_cc::abi;
 
@@ -108,6 +111,8 @@ pub struct Target {
     pub n_guards: usize,
     /// Stubs for the symbols that nothing defines.
     pub undefined: Stubs,
+    /// The functions that may make objects, by the names of their types; filled when it is needed.
+    pub(crate) makers: core::cell::OnceCell<HashMap<Vec<u8>, Vec<usize>>>,
     tables: *const abi::Tables,
 }
 
@@ -343,6 +348,7 @@ impl Reader<'_> {
             to_default: self.cases.iter().map(|c| c.to_default).collect(),
             n_guards: self.n_guards,
             undefined: Stubs::default(),
+            makers: core::cell::OnceCell::new(),
             tables,
         }
     }
@@ -430,6 +436,8 @@ impl Reader<'_> {
                 uses_environment: false,
                 model: None,
                 said: std::rc::Rc::default(),
+                calls: 1,
+                init: None,
                 record: core::ptr::from_ref(f),
                 address: f.address,
                 call: f.call,

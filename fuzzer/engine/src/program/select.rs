@@ -15,12 +15,28 @@ use crate::{
 /// When there is no such function (the nearest names are offered), when several match (they are listed with their
 /// signatures), or when a parameter is of a type that cannot be generated.
 pub fn select(target: &Target, name: Option<&str>) -> Result<usize, Error> {
-    let index = match name {
-        Some(name) => by_name(target, name)?,
-        None => only_one(target)?,
-    };
-    check_parameters(target, &target.functions[index])?;
+    let index = find(target, name)?;
+    check(target, index)?;
     Ok(index)
+}
+
+/// Finds the function under test.
+///
+/// # Errors
+/// As [`select`], but for parameters.
+pub fn find(target: &Target, name: Option<&str>) -> Result<usize, Error> {
+    match name {
+        Some(name) => by_name(target, name),
+        None => only_one(target),
+    }
+}
+
+/// Checks that a function can be called.
+///
+/// # Errors
+/// When it cannot, or when nothing of its parameters is in an input.
+pub fn check(target: &Target, function: usize) -> Result<(), Error> {
+    check_parameters(target, &target.functions[function])
 }
 
 fn by_name(target: &Target, name: &str) -> Result<usize, Error> {
@@ -157,7 +173,7 @@ pub fn obstacle(target: &Target, f: &Function) -> Option<Obstacle> {
     let is_called = f.entry().is_some() || f.frame_call().is_some();
     match inputs::build(target, f, &Sizes::new()) {
         // Without the frame, there is no way for what a model has besides numbers.
-        Ok(model) if f.frame_call().is_some() && !model.layout.is_empty() => None,
+        Ok(model) if (f.frame_call().is_some() || model.sequence.is_some()) && !model.layout.is_empty() => None,
         Ok(_) if is_called => Some(Obstacle::NothingToSearch(only_outputs(f))),
         Err(_) if f.entry().is_some() => Some(Obstacle::NothingToSearch(only_outputs(f))),
         Err(why) => Some(Obstacle::Unsupported(why)),

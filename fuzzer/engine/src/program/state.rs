@@ -65,6 +65,9 @@ impl SharedState {
     pub fn of(target: &Target, function: &Function) -> Self {
         let mut reached = Reached::default();
         reached.follow(function.record);
+        for maker in function.makers() {
+            reached.follow(target.functions[maker].record);
+        }
         let mut me = Self::default();
         let (_, unknown) = split(target, reached.unknown);
         me.is_whole_file = has_any(&target.path, &unknown);
@@ -239,6 +242,9 @@ pub fn undefined(target: &Target, function: &Function) -> Vec<String> {
     let mut reached = Reached::default();
     if !target.undefined.is_empty() {
         reached.follow(function.record);
+        for maker in function.makers() {
+            reached.follow(target.functions[maker].record);
+        }
     }
     split(target, reached.unknown).0
 }

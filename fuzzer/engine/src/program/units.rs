@@ -22,6 +22,8 @@ pub fn needed(target: &Target, function: &Function) -> Option<BTreeSet<String>> 
     let mut work: Vec<*const c_char> = target.records().filter(|f| f.is_constructor != 0).map(|f| f.unit).collect();
     // SAFETY: a record of the loaded file, which is never unloaded.
     work.push(unsafe { (*function.record).unit });
+    // SAFETY: likewise.
+    work.extend(function.makers().map(|maker| unsafe { (*target.functions[maker].record).unit }));
     while let Some(unit) = work.pop() {
         let unit = text(unit);
         if found.contains(unit) {

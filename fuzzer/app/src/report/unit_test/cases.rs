@@ -7,11 +7,12 @@ use super::{
     enumerations, is_byte_harness, memory,
     names::Names,
     prologue::{address, cell_values, output, spelled, tested_name, variable_type},
+    sequence,
 };
 use crate::report::{
     arg::Arg,
     c_text::{call, comment, directed_rounding, identifier, numbers, standard_input, with_outputs},
-    model::{End, Finding, OUTPUT_KIND, Parameter, Report, Test},
+    model::{End, Finding, OUTPUT_KIND, Parameter, Report, Signature, Test},
     words::Words,
 };
 
@@ -66,7 +67,7 @@ pub struct Check {
 
 impl Check {
     /// Is the value an integer or a truth value?
-    const fn is_integer(&self) -> bool {
+    pub(super) const fn is_integer(&self) -> bool {
         matches!(self.kind, Kind::Signed | Kind::Unsigned)
     }
 }
@@ -80,6 +81,8 @@ pub struct Case {
     pub title: String,
     /// The call with its arguments, for people.
     pub shown: String,
+    /// The calls of a sequence before the last one.
+    pub steps: Vec<Step>,
     /// Declarations of the variables, indented by four spaces, and what must happen before the call. Arguments go through variables: a call with constants could be
     /// evaluated by the compiler.
     pub variables: String,
@@ -99,6 +102,57 @@ pub struct Case {
     pub throws: Option<String>,
     /// The function keeps values between two calls: the test begins with those of a fresh process.
     pub own_process: bool,
+}
+
+/// A call before the last one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// Declarations of its variables, as of a case.
+    pub variables: String,
+    /// The call.
+    pub call: String,
+    /// What stands instead of the call: a declaration whose value or object it makes.
+    pub statement: Option<String>,
+    /// The type of a variable for what it returns; `None` when that is not looked at.
+    pub result: Option<String>,
+    /// What is checked behind the call: its result.
+    pub checks: Vec<Check>,
+}
+
+impl Step {
+    /// The call as a statement, in the rounding mode of the test.
+    pub(super) fn statement(&self, mode: Option<&str>, indent: &str) -> String {
+        let called = self.statement.clone().unwrap_or_else(|| format!("(void){}", self.call));
+        in_mode(mode, indent, &called)
+    }
+
+    /// The same without checks, behind the variables, with further indentation.
+    pub(super) fn bare(&self, mode: Option<&str>) -> String {
+        let variables: String = self.variables.lines().flat_map(|line| ["  ", line, "\n"]).collect();
+        variables + &self.statement(mode, "      ")
+    }
+}
+
+/// A statement in a directed rounding mode.
+pub(super) fn in_mode(mode: Option<&str>, indent: &str, statement: &str) -> String {
+    match mode {
+        None => format!("{indent}{statement};\n"),
+        Some(mode) => {
+            format!("{indent}fesetround({mode});\n{indent}{statement};\n{indent}fesetround(FE_TONEAREST);\n")
+        }
+    }
+}
+
+/// What a call calls.
+pub(super) struct Callee<'a> {
+    /// Its prototype.
+    pub signature: &'a Signature,
+    /// The name by which the program calls it.
+    pub name: String,
+    /// What distinguishes the variables of this call.
+    pub prefix: String,
+    /// Is it the function under test?
+    pub is_tested: bool,
 }
 
 impl Case {
@@ -177,8 +231,9 @@ fn case(report: &Report, title: String, test: &Test, ending: Ending, names: &mut
         kind: Kind::Signed,
         expected: Some(n.to_string()),
     });
-    Case {
+    let case = Case {
         name: names.next(test, ending),
+        steps: Vec::new(),
         title,
         shown,
         variables,
@@ -190,18 +245,19 @@ fn case(report: &Report, title: String, test: &Test, ending: Ending, names: &mut
         ending,
         throws: test.throws.clone(),
         own_process: ending == Ending::Return && (!report.shared_state.is_empty() || report.tests_apart),
-    }
+    };
+    if test.args.iter().any(Arg::is_call) { sequence::case(report, test, ending, case) } else { case }
 }
 
 /// A cast of the result to its integer type, in C++: an `enum class` converts to none. Whether the result is one, neither signature nor
 /// symbol says.
-fn from_enumeration(report: &Report, type_name: &str) -> String {
+pub(super) fn from_enumeration(report: &Report, type_name: &str) -> String {
     let is_needed = is_cxx_program(report) && has_types(report) && !is_byte_harness(report);
     if is_needed { format!("({})", comment(type_name)) } else { String::new() }
 }
 
 /// The check of a scalar; `None` for a value that is none.
-fn check(kind: &str, label: &str, value: &str, expected: Option<&Arg>) -> Option<Check> {
+pub(super) fn check(kind: &str, label: &str, value: &str, expected: Option<&Arg>) -> Option<Check> {
     let checked = match kind {
         "f32" => Kind::F32,
         "f64" => Kind::F64,
@@ -224,15 +280,30 @@ fn number(kind: &str, arg: &Arg) -> String {
 
 /// What is shown, variables, call and outputs of a function with typed parameters.
 fn typed_call(report: &Report, test: &Test) -> (String, String, String, Vec<Check>) {
-    let (mut checks, mut passed) = (Vec::new(), Vec::new());
-    let mut variables = standard_input(&test.args).map_or_else(String::new, |set| format!("    {set}\n"));
-    let expected = |name: &str| test.outputs.iter().find(|o| o.name == name);
-    let enumerations = enumerations::of_parameters(report);
-    for (i, (parameter, arg)) in with_outputs(&report.signature, &test.args).enumerate() {
+    let callee =
+        Callee { signature: &report.signature, name: tested_name(report), prefix: String::new(), is_tested: true };
+    let (variables, called, checks) = one_call(report, &callee, &test.args, &test.outputs, &test.args);
+    let input = standard_input(&test.args).map_or_else(String::new, |set| format!("    {set}\n"));
+    (call(report, &test.args), input + &variables, called, checks)
+}
+
+/// Variables, call and outputs of one call. `all`: the arguments of all calls of the test.
+pub(super) fn one_call(
+    report: &Report,
+    callee: &Callee,
+    args: &[Arg],
+    outputs: &[Arg],
+    all: &[Arg],
+) -> (String, String, Vec<Check>) {
+    let (mut checks, mut passed, mut variables) = (Vec::new(), Vec::new(), String::new());
+    let (signature, prefix) = (callee.signature, &callee.prefix);
+    let expected = |name: &str| outputs.iter().find(|o| o.name == name);
+    let enumerations = if callee.is_tested { enumerations::of_parameters(report) } else { Vec::new() };
+    for (i, (parameter, arg)) in with_outputs(signature, args).enumerate() {
         let Some(parameter) = parameter else { continue };
         let enumeration = enumerations.get(i).and_then(Option::as_deref);
         let Some(arg) = arg else {
-            let variable = format!("out{}_{}", i + 1, identifier(&parameter.name));
+            let variable = format!("out{prefix}{}_{}", i + 1, identifier(&parameter.name));
             variables.push_str(&output(has_types(report), parameter, &variable));
             checks.extend(structure(&parameter.name, &variable, expected(&parameter.name)));
             passed.push(address(report, &variable, false));
@@ -240,10 +311,11 @@ fn typed_call(report: &Report, test: &Test) -> (String, String, String, Vec<Chec
         };
         if is_memory(parameter, arg) {
             variables.push_str(&memory::variables(report, arg));
-            passed.push(memory::passed(report, parameter, arg));
+            let stored = sequence::stored(report, callee, i, arg, all);
+            passed.push(stored.unwrap_or_else(|| memory::passed(report, parameter, arg, all)));
             continue;
         }
-        let variable = format!("in{}_{}", i + 1, identifier(&arg.name));
+        let variable = format!("in{prefix}{}_{}", i + 1, identifier(&arg.name));
         let (type_name, value) = initializer(report, parameter, arg, enumeration);
         if parameter.pointer {
             let shown = comment(&format!("*{} = {}", arg.name, arg.decimal));
@@ -258,13 +330,13 @@ fn typed_call(report: &Report, test: &Test) -> (String, String, String, Vec<Chec
         }
         passed.push(if parameter.pointer { address(report, &variable, true) } else { variable });
     }
-    checks.extend(test.outputs.iter().filter_map(|output| {
+    checks.extend(outputs.iter().filter_map(|output| {
         let place = output.place.as_ref()?;
-        check(&place.kind, &output.name, &memory::value(report, &test.args, place), Some(output))
+        check(&place.kind, &output.name, &memory::value(report, all, place), Some(output))
     }));
-    let called = memory::method(report, &test.args, &passed)
-        .unwrap_or_else(|| format!("{}({})", tested_name(report), passed.join(", ")));
-    (call(report, &test.args), variables, called, checks)
+    let called = memory::method(report, &callee.name, args, &passed, all)
+        .unwrap_or_else(|| format!("{}({})", callee.name, passed.join(", ")));
+    (variables, called, checks)
 }
 
 /// Is the argument more than a number, or a number behind a pointer?

@@ -7,7 +7,8 @@ use std::fmt::Write;
 
 use super::{
     access::{has_types, is_cxx_program},
-    prologue::{address, spelled_type, tested_name},
+    prologue::{address, spelled_type},
+    sequence,
 };
 use crate::report::{
     arg::{Arg, Memory, Place},
@@ -43,7 +44,7 @@ fn declarator(type_name: &str) -> (&str, &str) {
 }
 
 /// Is the text the name of a type, or an array of it?
-fn is_type(text: &str) -> bool {
+pub(super) fn is_type(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || "_ :<>,*".contains(c);
     let (base, dimensions) = declarator(text);
     !base.is_empty() && base.chars().all(fits) && dimensions.chars().all(|c| c.is_ascii_digit() || "[]".contains(c))
@@ -84,13 +85,18 @@ fn as_bytes(report: &Report, memory: &Memory) -> String {
     out
 }
 
-/// What is passed for an argument.
-pub(super) fn passed(report: &Report, parameter: &Parameter, arg: &Arg) -> String {
+/// What is passed for an argument. `all`: the arguments of all calls.
+pub(super) fn passed(report: &Report, parameter: &Parameter, arg: &Arg, all: &[Arg]) -> String {
+    let is_reference = parameter.type_name.trim_end().ends_with('&');
+    if let Some(object) = sequence::passed(report, is_reference, arg, all) {
+        return object;
+    }
+    let declared = declared(arg, all);
     let expression = initializer(&arg.hex);
     if expression == "{0}" || expression == "0" && parameter.pointer {
         return "0".to_owned();
     }
-    let Some(memory) = arg.memory.last() else { return expression.to_owned() };
+    let Some(memory) = declared else { return expression.to_owned() };
     let is_pointer = parameter.type_name.trim_end().ends_with(['*', '&']) || parameter.pointer;
     if has_members(report, memory) && !is_cxx_program(report) {
         return expression.to_owned();
@@ -104,12 +110,23 @@ pub(super) fn passed(report: &Report, parameter: &Parameter, arg: &Arg) -> Strin
     }
 }
 
+/// The variable that an argument leads to: an earlier call of a sequence may have declared it.
+fn declared<'a>(arg: &'a Arg, all: &'a [Arg]) -> Option<&'a Memory> {
+    let name = arg.hex.trim_start_matches('&');
+    let earlier = || all.iter().flat_map(|a| &a.memory).find(|m| m.name == name);
+    arg.memory.last().or_else(earlier)
+}
+
 /// The call of a member function of an object, whose address is the first argument; `None` of any other function.
-pub(super) fn method(report: &Report, args: &[Arg], passed: &[String]) -> Option<String> {
-    let object = args.first().filter(|a| a.name == "this" && is_cxx_program(report))?.memory.last()?;
-    let (type_name, name) = (comment(&object.type_name), identifier(&object.name));
+pub(super) fn method(report: &Report, name: &str, args: &[Arg], passed: &[String], all: &[Arg]) -> Option<String> {
+    let this = args.first().filter(|a| a.name == "this" && is_cxx_program(report))?;
     let rest = passed.get(1..)?.join(", ");
-    Some(format!("(({type_name} *){name})->{}({rest})", tested_name(report)))
+    if let Some(call) = sequence::method(report, all, this, name, &rest) {
+        return Some(call);
+    }
+    let object = declared(this, all)?;
+    let (type_name, variable) = (comment(&object.type_name), identifier(&object.name));
+    Some(format!("(({type_name} *){variable})->{name}({rest})"))
 }
 
 fn pointer_to(type_name: &str) -> String {
@@ -130,5 +147,6 @@ pub(super) fn value(report: &Report, args: &[Arg], place: &Place) -> String {
     let kind = kind_named(&place.kind).map_or("u8", |_| place.kind.as_str());
     let type_name = c_type(kind, "").unwrap_or("unsigned char");
     let type_name = if is_cxx_program(report) { type_name.replace("_Bool", "bool") } else { type_name.to_owned() };
-    format!("*({type_name} *)((unsigned char *){} + {})", identifier(&place.variable), place.offset)
+    let and = if sequence::is_object_of_class(report, args, &place.variable) { "&" } else { "" };
+    format!("*({type_name} *)((unsigned char *){and}{} + {})", identifier(&place.variable), place.offset)
 }

@@ -6,7 +6,7 @@ use super::{
     access::{Access, File, file_name, is_cxx_function, is_cxx_program, wrapper_function, wrapper_name},
     cases::Case,
     command::absolute,
-    is_byte_harness,
+    is_byte_harness, sequence,
 };
 use crate::report::{
     arg::Arg,
@@ -22,7 +22,7 @@ const CELL_BYTES: usize = 16;
 #[must_use]
 pub fn prologue(report: &Report, needed: &str) -> String {
     let memory = if has_references(report) { MEMORY } else { "" };
-    let memory = format!("{memory}{}{}", stubs(report), stream(report));
+    let memory = format!("{memory}{}{}{}", stubs(report), stream(report), sequence::declarations(report));
     let standard = "#include <stdint.h>\n#include <stdio.h>\n";
     match Access::of(report) {
         Access::Source => including(report, Path::new(&report.signature.file), needed) + &memory,
@@ -197,7 +197,7 @@ pub(super) fn tested_name(report: &Report) -> String {
 
 /// The name with the namespaces and classes that its symbol has (`_ZN5outer5inner1fEd`), as the Itanium C++ ABI encodes them: each
 /// part behind its length. Those without a name, and names that are qualified already, are left out.
-fn qualified(name: &str, symbol: &str) -> String {
+pub(super) fn qualified(name: &str, symbol: &str) -> String {
     let Some(mut rest) = symbol.strip_prefix("_ZN").filter(|_| !name.contains("::")) else { return name.to_owned() };
     rest = rest.trim_start_matches(['K', 'V', 'r']);
     let mut parts = Vec::new();

@@ -17,13 +17,19 @@ pub fn trial(report: &Report) -> String {
     let mut report = report.clone();
     // In the language of the program.
     let throws = report.tests.iter().find_map(|t| t.throws.clone());
-    report.tests = vec![Test { args: zeros(&report), throws, ..Test::default() }];
+    // The calls of a sequence are those of a test: its makers have objects.
+    let sequence = report.tests.first().filter(|t| t.args.iter().any(Arg::is_call)).map(|t| t.args.clone());
+    report.tests = vec![Test { args: sequence.unwrap_or_else(|| zeros(&report)), throws, ..Test::default() }];
     report.crashes.clear();
     report.goals = penfuzz_engine::saturation::Goals::Branches;
     let cases = cases::all(&report);
     let mut out = prologue(&report, &environment(&report, &cases, &[]));
     out.push_str("void penfuzz_trial(void);\n\nvoid penfuzz_trial(void)\n{\n");
     for case in &cases {
+        for step in &case.steps {
+            out.push_str(&step.variables);
+            out.push_str(&step.statement(case.mode.as_deref(), "    "));
+        }
         out.push_str(&case.variables);
         out.push_str(&case.call_in_its_environment(case.result.as_deref()));
     }

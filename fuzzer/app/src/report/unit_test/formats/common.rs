@@ -8,7 +8,7 @@ use crate::report::{
     model::Report,
     unit_test::{
         access::is_cxx_program,
-        cases::{Case, Check, Ending, Kind},
+        cases::{Case, Check, Ending, Kind, in_mode},
         head, not_called,
         prologue::{environment, prologue},
     },
@@ -69,13 +69,32 @@ pub fn title(case: &Case) -> String {
 
 /// Variables, call and checks of a test that returns.
 pub fn returning(case: &Case, integer: fn(&Check, &str) -> String) -> String {
-    let mut out = case.variables.clone();
+    let mut out = steps(case, &|check| asserted(check, integer)) + &case.variables;
     if let Some(type_name) = &case.throws {
         return out + &throwing(case, type_name) + "    PENFUZZ_EXPECT(difference);\n";
     }
     out.push_str(&called(case));
     for check in &case.checks {
         out.push_str(&asserted(check, integer));
+    }
+    out
+}
+
+/// The calls of a sequence before the last one, with the checks of their results.
+fn steps(case: &Case, asserted: &dyn Fn(&Check) -> String) -> String {
+    let mut out = String::new();
+    for (i, step) in case.steps.iter().enumerate() {
+        out.push_str(&step.variables);
+        let checked = step.checks.first().filter(|c| c.expected.is_some()).zip(step.result.as_ref());
+        match checked {
+            Some((check, type_name)) => {
+                let name = format!("result{}", i + 1);
+                let called = format!("{type_name} {name} = {}", step.call);
+                out.push_str(&in_mode(case.mode.as_deref(), "    ", &called));
+                out.push_str(&asserted(&Check { value: name, ..check.clone() }));
+            }
+            None => out.push_str(&step.statement(case.mode.as_deref(), "    ")),
+        }
     }
     out
 }
@@ -144,7 +163,7 @@ pub fn bare_call(case: &Case, indent: &str) -> String {
 /// The body of a test in a framework that runs all tests in one process.
 pub fn body(case: &Case, integer: fn(&Check, &str) -> String) -> String {
     if case.own_process {
-        let mut inner = case.variables.clone();
+        let mut inner = steps(case, &|check| difference(check, "penfuzz_in_child_expect")) + &case.variables;
         if let Some(type_name) = &case.throws {
             inner.push_str(&throwing(case, type_name));
             inner.push_str("    penfuzz_in_child_expect(difference);\n");
@@ -169,6 +188,14 @@ pub fn body(case: &Case, integer: fn(&Check, &str) -> String) -> String {
         }
     };
     let call = bare_call(case, "      ");
+    if !case.steps.is_empty() {
+        let bare: String = case.steps.iter().map(|step| step.bare(case.mode.as_deref())).collect();
+        let variables: String = case.variables.lines().flat_map(|line| ["  ", line, "\n"]).collect();
+        return format!(
+            "    if (penfuzz_in_child()) {{\n{bare}{variables}{call}      penfuzz_returned();\n    }}\n{}",
+            ended(integer, &value, &expected)
+        );
+    }
     format!(
         "{}    if (penfuzz_in_child()) {{\n{call}      penfuzz_returned();\n    }}\n{}",
         case.variables,

@@ -7,7 +7,7 @@ use crate::report::{
     c_text::string,
     model::Report,
     unit_test::{
-        cases::{Case, Check, Ending, Kind},
+        cases::{Case, Check, Ending, Kind, Step, in_mode},
         head, not_called,
         prologue::{environment, prologue},
     },
@@ -84,7 +84,11 @@ fn has_exits(cases: &[Case]) -> bool {
 /// One test as a block of `main`.
 fn block(number: usize, case: &Case) -> String {
     let title = string(&format!("{number}: {}", case.shown));
-    let block = format!("  {{ /* {} */\n{}    puts({title});\n{}  }}\n", case.title, case.variables, ended_call(case));
+    let block = if case.steps.is_empty() {
+        format!("  {{ /* {} */\n{}    puts({title});\n{}  }}\n", case.title, case.variables, ended_call(case))
+    } else {
+        format!("  {{ /* {} */\n    puts({title});\n{}  }}\n", case.title, ended_sequence(case))
+    };
     if case.own_process { in_own_process(&block) } else { block }
 }
 
@@ -93,16 +97,53 @@ fn in_own_process(block: &str) -> String {
     format!("  if (penfuzz_in_child()) {{\n{block}    penfuzz_end_child();\n  }}\n  penfuzz_check_child();\n")
 }
 
+/// All calls of a sequence. If the last one ends the process, all are in a child.
+fn ended_sequence(case: &Case) -> String {
+    let mode = case.mode.as_deref();
+    let check_end = match case.ending {
+        Ending::Return => {
+            let steps: String = case.steps.iter().map(|step| checked_step(step, mode)).collect();
+            return format!("{steps}{}{}", case.variables, ended_call(case));
+        }
+        Ending::Exit(_) | Ending::Signal { .. } => check_end(case.ending),
+    };
+    let steps: String = case.steps.iter().map(|step| step.bare(mode)).collect();
+    let variables: String = case.variables.lines().flat_map(|line| ["  ", line, "\n"]).collect();
+    let last = in_mode(mode, "      ", &format!("(void){}", case.call));
+    format!(
+        "    if (penfuzz_in_child()) {{\n{steps}{variables}{last}      penfuzz_returned();\n    }}\n    {check_end};\n"
+    )
+}
+
+/// A call before the last one, with its check.
+fn checked_step(step: &Step, mode: Option<&str>) -> String {
+    let Some((result, type_name)) = step.checks.first().zip(step.result.as_ref()) else {
+        return format!("{}{}", step.variables, step.statement(mode, "    "));
+    };
+    if mode.is_none() {
+        return step.variables.clone() + &check(&Check { value: step.call.clone(), ..result.clone() });
+    }
+    let called = in_mode(mode, "      ", &format!("result = {}", step.call));
+    format!("{}    {{\n      {type_name} result;\n{called}  {}    }}\n", step.variables, check(result))
+}
+
+fn check_end(ending: Ending) -> String {
+    match ending {
+        Ending::Return => String::new(),
+        Ending::Exit(status) => format!("penfuzz_check_exit({status})"),
+        Ending::Signal { name, must } => format!("penfuzz_check_signal({name}, {})", i32::from(must)),
+    }
+}
+
 /// The call, and what must hold afterwards: in this process if it returns, else in a child.
 fn ended_call(case: &Case) -> String {
     if let Some(type_name) = &case.throws {
         return throwing_call(case, type_name);
     }
-    let check_end = match case.ending {
-        Ending::Return => return returning_call(case),
-        Ending::Exit(status) => format!("penfuzz_check_exit({status})"),
-        Ending::Signal { name, must } => format!("penfuzz_check_signal({name}, {})", i32::from(must)),
-    };
+    if case.ending == Ending::Return {
+        return returning_call(case);
+    }
+    let check_end = check_end(case.ending);
     let mode = case.mode.as_ref().map_or(String::new(), |mode| format!("      fesetround({mode});\n"));
     format!(
         "    if (penfuzz_in_child()) {{\n{mode}      (void){};\n      penfuzz_returned();\n    }}\n    {check_end};\n",

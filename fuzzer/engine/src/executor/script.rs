@@ -1,0 +1,64 @@
+//! The calls of a sequence as one guarded evaluation.
+
+use crate::program::function::Call;
+
+/// A call of a sequence.
+#[derive(Debug, Clone, Copy)]
+pub struct Step {
+    /// The thunk.
+    pub call: Call,
+    /// Its arguments.
+    pub frame: *mut u8,
+    /// Room for its result, 16 bytes.
+    pub result: *mut u8,
+}
+
+/// An address that is known when the calls before have been made.
+#[derive(Debug, Clone, Copy)]
+pub struct Patch {
+    /// The number of the call that gets it.
+    pub step: usize,
+    /// Where it comes from.
+    pub from: *const usize,
+    /// Its place in the frame.
+    pub to: *mut usize,
+}
+
+/// The calls of one evaluation, in order.
+#[derive(Debug, Default)]
+pub struct Script {
+    /// Makers first.
+    pub steps: Vec<Step>,
+    /// By their steps.
+    pub patches: Vec<Patch>,
+    /// How many of the steps are made in this evaluation.
+    pub n: usize,
+    /// How many of them have begun.
+    pub begun: usize,
+}
+
+/// Makes the calls of the [`Script`] at `script`, in order. A call that would get a null pointer from a maker, and all behind it, are not
+/// made. It has the type of a thunk, so the guard calls it as one.
+///
+/// # Safety
+/// `script` is one whose steps have the frames that their thunks need; nothing else uses it meanwhile.
+pub unsafe extern "C-unwind" fn run(script: *const u8, _: *mut u8) {
+    let script = script.cast_mut().cast::<Script>();
+    // SAFETY: by the contract of this function. A jump out of a thunk skips this frame, which owns nothing.
+    unsafe {
+        let Script { steps, patches, n, begun } = &mut *script;
+        *begun = 0;
+        let mut patches = patches.iter().peekable();
+        for (i, step) in steps.iter().take(*n).enumerate() {
+            while let Some(patch) = patches.next_if(|p| p.step == i) {
+                let address = patch.from.read_unaligned();
+                if address == 0 {
+                    return;
+                }
+                patch.to.write_unaligned(address);
+            }
+            *begun = i + 1;
+            (step.call)(step.frame, step.result);
+        }
+    }
+}
