@@ -2,6 +2,8 @@
 
 #[path = "inputs/assumed.rs"]
 mod assumed;
+#[path = "inputs/calls.rs"]
+mod calls;
 #[path = "inputs/made.rs"]
 mod made;
 #[path = "inputs/programs.rs"]

@@ -76,6 +76,10 @@ fn table(entries: &[Entry]) -> String {
         for input in &e.inputs {
             let _ = writeln!(out, "          {}", shown(&input.to_string()));
         }
+        if !e.initialisers.is_empty() && e.inputs.iter().all(|i| i.made_by.is_none()) {
+            let names: Vec<_> = e.initialisers.iter().map(|name| shown(name)).collect();
+            let _ = writeln!(out, "          initialisers: {} (--init {})", names.join(", "), names[0]);
+        }
         if let Some(why) = &e.obstacle {
             let _ = writeln!(out, "          cannot be called without a harness: {}", shown(why));
         }

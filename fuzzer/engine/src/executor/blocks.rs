@@ -175,6 +175,9 @@ impl Blocks {
             self.script.steps[step].frame = self.pointer(self.places[call.frame].0);
             for p in &model.blocks[call.frame].pointers {
                 let Target::Made(handle) = p.target else { continue };
+                if model.is_null(p, x) {
+                    continue;
+                }
                 let handle = &sequence.handles[handle];
                 let from = match handle.out {
                     Some(block) => self.pointer(self.places[block].0).cast_const().cast(),

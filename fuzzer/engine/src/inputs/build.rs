@@ -164,6 +164,11 @@ impl<'a> Builder<'a> {
         Some((slot, self.slots.len() - 1))
     }
 
+    /// The slot of whether a pointer is null.
+    pub fn null_slot(&mut self, draft: &mut Draft) -> Option<Slot> {
+        self.slot(draft, Kind::Bool)
+    }
+
     /// Slots so far.
     pub const fn n_slots(&self) -> usize {
         self.slots.len()

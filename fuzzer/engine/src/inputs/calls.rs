@@ -317,12 +317,8 @@ impl Calls<'_> {
         let declared = Declared::of(f.f);
         for (i, object) in f.objects.iter().enumerate() {
             match object {
-                Object::None => {}
+                Object::None | Object::Made(_) => {}
                 Object::Kept => f.place_in(&mut self.builder, &mut frame, i, "", &declared)?,
-                Object::Made(m) => {
-                    let target = self.object(*m);
-                    frame.block.pointers.push(Pointer { at: f.place(i), target, null: None });
-                }
             }
         }
         self.builder.finish_into_first(frame);
@@ -341,8 +337,17 @@ impl Calls<'_> {
             self.builder.limit(room);
             let first = self.builder.n_slots();
             let mut frame = Draft::new(0, f.frame_size(), String::new());
-            for i in (0..f.shapes.len()).filter(|i| f.objects[*i] == Object::None) {
-                f.place_in(&mut self.builder, &mut frame, i, "", &declared)?;
+            for (i, object) in f.objects.iter().enumerate() {
+                match object {
+                    Object::None => f.place_in(&mut self.builder, &mut frame, i, "", &declared)?,
+                    Object::Made(m) => {
+                        // What the function compares with null is null in some calls.
+                        let is_nullable = f.shapes[i].nullable && f.f.parameters[i].name != "this";
+                        let null = if is_nullable { self.builder.null_slot(&mut frame) } else { None };
+                        frame.block.pointers.push(Pointer { at: f.place(i), target: self.object(*m), null });
+                    }
+                    Object::Kept => {}
+                }
             }
             let block = if k == 0 {
                 self.builder.finish_into_first(frame);

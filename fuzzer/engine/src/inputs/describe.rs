@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    model::{Block, Model, Owner},
+    model::{Block, Call, Handle, Model, Owner},
     sizes::{Origin, Rule},
     types::Form,
 };
@@ -23,6 +23,9 @@ pub struct Described {
     /// The function only writes there: nothing of it is in an input.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub is_result: bool,
+    /// The function that makes the object, before the calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_by: Option<String>,
 }
 
 impl Model {
@@ -32,7 +35,24 @@ impl Model {
         // Those of the first call stand for those of all.
         let is_shown =
             |b: &&Block| !b.path.is_empty() && matches!(b.owner, Owner::Shared | Owner::Maker(_) | Owner::Step(0));
-        self.blocks.iter().filter(is_shown).map(|b| self.describe(b)).collect()
+        let Some(sequence) = &self.sequence else {
+            return self.blocks.iter().filter(is_shown).map(|b| self.describe(b)).collect();
+        };
+        let made = |(handle, maker): (&Handle, &Call)| Described {
+            path: handle.path.clone(),
+            type_name: self.types[handle.of].name.clone(),
+            elements: "1".to_owned(),
+            origin: Origin::Declared,
+            is_result: false,
+            made_by: Some(maker.f.name.clone()),
+        };
+        let is_made = |i: usize| {
+            sequence.makers.iter().any(|m| m.fills.is_some_and(|(block, _)| block == i))
+                || sequence.handles.iter().any(|h| h.out == Some(i))
+        };
+        let others = self.blocks.iter().enumerate().filter(|(i, b)| is_shown(b) && !is_made(*i));
+        let all = sequence.handles.iter().zip(&sequence.makers).map(made);
+        all.chain(others.map(|(_, b)| self.describe(b))).collect()
     }
 
     fn describe(&self, b: &Block) -> Described {
@@ -48,7 +68,7 @@ impl Model {
             Rule::Full => b.capacity.to_string(),
             rule => rule.to_string(),
         };
-        Described { path: b.path.clone(), type_name, elements, origin: b.origin, is_result: b.is_output }
+        Described { path: b.path.clone(), type_name, elements, origin: b.origin, is_result: b.is_output, made_by: None }
     }
 }
 
@@ -59,6 +79,9 @@ impl core::fmt::Display for Described {
         match elements.as_str() {
             "1" => write!(f, "{path}: {type_name}")?,
             _ => write!(f, "{path}: {type_name}[{elements}], {origin}")?,
+        }
+        if let Some(maker) = &self.made_by {
+            write!(f, ", made by {maker}")?;
         }
         if self.is_result { write!(f, " (only written)") } else { Ok(()) }
     }

@@ -174,14 +174,31 @@ fn candidates<'a>(target: &'a Target, name: &CStr) -> &'a [usize] {
     index.get(name.to_bytes()).map_or(&[], Vec::as_slice)
 }
 
-/// The functions that fill in an object of this type and could be called first, for people.
-pub(super) fn initialisers<'a>(target: &'a Target, f: &Function, name: &CStr) -> Vec<&'a Function> {
-    let is_one = |g: &&Function| {
-        let lower = g.name.to_lowercase();
-        let way = way_of(g, name, true).filter(|_| is_visible(g, f) && WORDS.iter().any(|w| lower.contains(w)));
-        way.is_some_and(|way| can_call(target, f, g, way, name, 1))
-    };
-    candidates(target, name).iter().map(|i| &target.functions[*i]).filter(is_one).collect()
+/// The functions that could make an object that the function changes, for `--init`: by their names.
+#[must_use]
+pub fn initialisers(target: &Target, f: &Function) -> Vec<String> {
+    let makes = |i: usize| f.makers().any(|maker| maker == i);
+    let mut found: Vec<String> = Vec::new();
+    for object in f.shapes().iter().filter_map(|s| led(s.record)).filter(|o| !o.is_const && !is_constructor(f)) {
+        let one = |i: &&usize| is_initialiser(target, f, &target.functions[**i], object.name) && !makes(**i);
+        for i in candidates(target, object.name).iter().filter(one).take(MOST_NAMED) {
+            let name = &target.functions[*i].name;
+            if !found.contains(name) {
+                found.push(name.clone());
+            }
+        }
+    }
+    found
+}
+
+/// Initialisers that are named, of each object.
+const MOST_NAMED: usize = 4;
+
+fn is_initialiser(target: &Target, f: &Function, g: &Function, name: &CStr) -> bool {
+    let lower = g.name.to_lowercase();
+    let says = is_constructor(g) || WORDS.iter().any(|w| lower.contains(w));
+    let way = way_of(g, name, true).filter(|_| says && is_visible(g, f) && !is_base_constructor(g));
+    way.is_some_and(|way| can_call(target, f, g, way, name, 1))
 }
 
 /// What the user says about the calls of an input.

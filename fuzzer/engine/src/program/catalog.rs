@@ -33,6 +33,9 @@ pub struct Entry {
     pub is_static: bool,
     /// What its pointers lead to, as far as its code shows without a call.
     pub inputs: Vec<Described>,
+    /// Functions that could make an object that it changes, for `--init`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub initialisers: Vec<String>,
     /// Why it cannot be under test; `None` when it can.
     pub obstacle: Option<String>,
 }
@@ -60,6 +63,7 @@ fn entry(target: &Target, f: &Function) -> Entry {
         branches: target.sites[f.sites.clone()].iter().filter(|s| s.is_conditional()).map(|s| s.n_branches).sum(),
         is_static: f.is_static,
         inputs: inputs::build(target, f, &Sizes::new()).map_or_else(|_| Vec::new(), |model| model.described()),
+        initialisers: inputs::initialisers(target, f),
         obstacle: obstacle(target, f).map(why),
     }
 }

@@ -136,6 +136,20 @@ fn pointer_to(type_name: &str) -> String {
     }
 }
 
+/// The type of a kind in words of C itself: a program that includes a source need not have `<stdint.h>`.
+pub(super) fn plain_type(kind: &str) -> &'static str {
+    match kind {
+        "i8" => "signed char",
+        "i16" => "short",
+        "i32" => "int",
+        "i64" => "long long",
+        "u16" => "unsigned short",
+        "u32" => "unsigned",
+        "u64" => "unsigned long long",
+        _ => c_type(kind, "").filter(|_| matches!(kind, "f32" | "f64" | "bool")).unwrap_or("unsigned char"),
+    }
+}
+
 /// The expression for a value behind a pointer, in the memory of these arguments.
 pub(super) fn value(report: &Report, args: &[Arg], place: &Place) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || "_.[]".contains(c);
@@ -145,7 +159,7 @@ pub(super) fn value(report: &Report, args: &[Arg], place: &Place) -> String {
         return place.expression.clone();
     }
     let kind = kind_named(&place.kind).map_or("u8", |_| place.kind.as_str());
-    let type_name = c_type(kind, "").unwrap_or("unsigned char");
+    let type_name = plain_type(kind);
     let type_name = if is_cxx_program(report) { type_name.replace("_Bool", "bool") } else { type_name.to_owned() };
     let and = if sequence::is_object_of_class(report, args, &place.variable) { "&" } else { "" };
     format!("*({type_name} *)((unsigned char *){and}{} + {})", identifier(&place.variable), place.offset)

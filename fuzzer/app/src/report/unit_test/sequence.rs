@@ -43,7 +43,11 @@ pub(super) fn declarations(report: &Report) -> String {
     let makers = report.signature.makers.iter().filter(|m| is_declared(report, m));
     makers
         .map(|m| {
-            let of = |kind: &str, name: &str| c_type(kind, name).unwrap_or("void *").to_owned();
+            let of = |kind: &str, name: &str| match c_type(kind, name) {
+                Some(text @ ("void" | "void *")) => text.to_owned(),
+                Some(_) => memory::plain_type(kind).to_owned(),
+                None => "void *".to_owned(),
+            };
             let parameters: Vec<_> = m
                 .signature
                 .parameters
@@ -53,7 +57,7 @@ pub(super) fn declarations(report: &Report) -> String {
             let linkage = if is_cxx_program(report) { "extern \"C\"" } else { "extern" };
             let parameters = if parameters.is_empty() { "void".to_owned() } else { parameters.join(", ") };
             let text = format!(
-                "{linkage} {} {}({parameters}) __asm__({});\n",
+                "{linkage} {} {}({parameters}) __asm__({});\n\n",
                 of(&m.signature.result_kind, &m.signature.result),
                 maker_name(report, m),
                 string(&m.signature.symbol)
@@ -119,7 +123,9 @@ pub(super) fn method(report: &Report, all: &[Arg], this: &Arg, name: &str, rest:
     Some(if object.size == 0 {
         format!("{variable}->{name}({rest})")
     } else if is_constructed(report, called, object) {
-        format!("{variable}.{name}({rest})")
+        // Of a class without virtual bases or a template there is only this function of the name.
+        let own = if name.contains('<') { name } else { short(name) };
+        format!("{variable}.{own}({rest})")
     } else {
         format!("(({} *){variable})->{name}({rest})", comment(&object.type_name))
     })
