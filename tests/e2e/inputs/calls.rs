@@ -9,15 +9,16 @@ use crate::{
     support::{Dir, Run, open_branches},
 };
 
-/// Builds and runs the emitted tests, compares gcov's count for `symbol` with the report, and returns the text.
-fn tested(dir: &Dir, symbol: &str) -> (Report, String) {
+/// Builds and runs the emitted tests, compares gcov's count for these symbols with the report, and returns the text.
+fn tested(dir: &Dir, symbols: &[&str]) -> (Report, String) {
     let report = dir.report("out");
     let programs = dir.files("out/tests");
     let (_, text) = programs.iter().find(|(name, _)| name.starts_with("test_")).expect("a test program");
     let text = String::from_utf8_lossy(text).into_owned();
     // The line ends with a failure if the program does.
     dir.other(Command::new("sh").args(["-c", &format!("cd out/tests && {}", build_line(&text))]));
-    let count = gcov(dir, symbol);
+    let counts = symbols.iter().map(|symbol| gcov(dir, symbol));
+    let count = counts.fold((0, 0), |all, own| (all.0 + own.0, all.1 + own.1));
     assert_eq!(count, (report.branches.covered, report.branches.total), "gcov's count of\n{text}");
     (report, text)
 }
@@ -25,7 +26,7 @@ fn tested(dir: &Dir, symbol: &str) -> (Report, String) {
 /// The same for a campaign on `target` that covers all branches.
 fn complete(dir: &Dir, target: &str, arguments: &str, symbol: &str) -> String {
     let run = dir.fuzz(target, &format!("--max-evals 200000 --seed 1 {arguments}")).exits(0);
-    let (report, text) = tested(dir, symbol);
+    let (report, text) = tested(dir, &[symbol]);
     let open = open_branches(&report);
     run.expect(open.is_empty() && report.branches.total > 0, &format!("all branches, not {open:?}"));
     text
@@ -173,7 +174,7 @@ fn a_maker_that_hands_over_null_ends_the_evaluation() {
     // Both outcomes of `stack_new` are goals; the function would crash with null.
     let run =
         dir.fuzz("stack.c", "--max-evals 50000 --seed 1 -f stack_pop --init stack_new --calls 4 --scope file").exits(0);
-    let (report, text) = tested(&dir, "stack_pop");
+    let (report, text) = tested(&dir, &["stack_pop", "stack_new"]);
     run.expect(report.crashes.is_empty(), "no call with null");
     run.expect(report.branches.covered == report.branches.total, "all branches of both functions");
     has(&text, "struct stack *in1_s = stack_new(in0_1_capacity);");
@@ -223,7 +224,8 @@ fn an_object_of_a_class_is_made_by_its_constructor() {
         let text = complete(&dir, "tank.cc", &format!("-f step {init} --calls 6"), "_ZN3sim4Tank4stepEd");
         has(&text, "sim::Tank in1_this(in0_2_c, in0_3_l);");
         has(&text, "in1_this.step(in2_2_inflow)");
-        has(&text, "\"this->pumps\"");
+        // Of a class with virtual functions, the members are not known.
+        assert!(text.contains("\"this->pumps\"") != init.is_empty(), "{text}");
     }
 }
 
@@ -251,7 +253,7 @@ fn a_crash_in_the_third_call_is_shown_with_the_calls_before() {
     let dir = Dir::new();
     dir.file("ring.c", RING);
     let run = dir.fuzz("ring.c", "--max-evals 50000 --seed 1 -f ring_put --init ring_open --calls 8").exits(3);
-    let (report, text) = tested(&dir, "ring_put");
+    let (report, text) = tested(&dir, &["ring_put"]);
     run.expect(report.crashes.len() == 1, "one crash");
     let calls = report.crashes[0].args.iter().filter(|a| a.is_call()).count();
     run.expect(calls == 4, "the maker and three calls");

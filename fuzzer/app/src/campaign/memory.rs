@@ -261,7 +261,7 @@ impl<'a> Renderer<'a> {
     /// Is the variable of a block an array?
     fn is_array(&self, block: usize) -> bool {
         let b = &self.model.blocks[block];
-        !(b.capacity == 1 && matches!(self.model.types[b.element].form, Form::Struct(_) | Form::Union(_)))
+        !(b.capacity == 1 && matches!(self.model.types[b.element].form, Form::Struct(_) | Form::Union(_) | Form::Other))
     }
 
     fn addresses(&self, block: usize, part: core::ops::Range<usize>) -> Vec<(usize, String)> {
