@@ -43,6 +43,7 @@ pub struct Script {
 /// # Safety
 /// `script` is one whose steps have the frames that their thunks need; nothing else uses it meanwhile.
 pub unsafe extern "C-unwind" fn run(script: *const u8, _: *mut u8) {
+    #[expect(clippy::cast_ptr_alignment, reason = "it is a script, which has this type as an argument of thunks only")]
     let script = script.cast_mut().cast::<Script>();
     // SAFETY: by the contract of this function. A jump out of a thunk skips this frame, which owns nothing.
     unsafe {

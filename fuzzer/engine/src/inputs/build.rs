@@ -9,8 +9,9 @@ use penfuzz_mutators::{
 };
 
 use super::{
-    calls::Count,
+    draft::{Draft, Pending, Way},
     model::{Block, Converted, Copy, Form as Conversion, Model, Owner, Pointer, Stub, Target as Leads},
+    paths::{any_index, element_path, join},
     said::Said,
     sizes::{Origin, Rule, Size, Sizes},
     types::{Form, Number, TypeId, Types},
@@ -30,63 +31,6 @@ const STRING: usize = 32;
 const BYTES: usize = 16;
 /// Characters of standard input, with the 0 behind them.
 const INPUT: usize = 64;
-
-/// What is known of a place that a pointer leads to.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Way {
-    pub nullable: bool,
-    pub is_output: bool,
-    /// The pointer is used without an index.
-    pub is_single: bool,
-    /// Elements that the declaration says, or 0, and bytes that it promises.
-    pub declared: Option<(usize, usize)>,
-    pub depth: usize,
-    pub absent: Vec<Slot>,
-}
-
-/// A block that is being made.
-pub(super) struct Draft {
-    pub block: Block,
-    first_slot: usize,
-    per_element: usize,
-    /// Elements that have slots.
-    slotted: usize,
-    is_full: bool,
-}
-
-impl Draft {
-    pub fn new(element: TypeId, stride: usize, path: String) -> Self {
-        let block = Block {
-            path,
-            owner: Owner::Shared,
-            element,
-            stride,
-            capacity: 1,
-            length: Length::Fixed(1),
-            rule: Rule::Full,
-            origin: Origin::Declared,
-            is_string: false,
-            is_const: false,
-            is_output: false,
-            copies: Vec::new(),
-            converted: Vec::new(),
-            pointers: Vec::new(),
-        };
-        Self { block, first_slot: 0, per_element: 0, slotted: 0, is_full: false }
-    }
-}
-
-/// A pointer whose block is not made yet.
-struct Pending {
-    block: usize,
-    at: usize,
-    to: TypeId,
-    is_const: bool,
-    is_reference: bool,
-    path: String,
-    null: Option<Slot>,
-    way: Way,
-}
 
 pub(super) struct Builder<'a> {
     pub types: Types,
@@ -157,11 +101,11 @@ impl<'a> Builder<'a> {
     }
 
     /// The slot of the number of calls.
-    pub fn count(&mut self) -> Count {
+    pub fn count(&mut self) -> (Slot, usize) {
         let slot = Slot { kind: Kind::U8, offset: self.size };
         self.size = slot.end();
         self.slots.push(slot);
-        Some((slot, self.slots.len() - 1))
+        (slot, self.slots.len() - 1)
     }
 
     /// The slot of whether a pointer is null.
@@ -506,49 +450,5 @@ impl<'a> Builder<'a> {
             sequence: None,
             frames: self.frames,
         }
-    }
-}
-
-/// A path with every index replaced: rows of a matrix have one size.
-pub(super) fn any_index(path: &str) -> String {
-    let mut out = String::new();
-    let mut rest = path;
-    while let Some((head, tail)) = rest.split_once('[') {
-        out.push_str(head);
-        out.push_str("[]");
-        rest = tail.split_once(']').map_or("", |(_, behind)| behind);
-    }
-    out + rest
-}
-
-/// How C writes a member.
-fn join(path: &str, member: &str) -> String {
-    match (path, member) {
-        (_, "") => path.to_owned(),
-        ("", _) => member.to_owned(),
-        _ if path.ends_with("->") => format!("{path}{member}"),
-        _ => format!("{path}.{member}"),
-    }
-}
-
-/// How C writes an element of a block, as a prefix of its members.
-fn element_path(pointer: &str, index: usize, capacity: usize, form: &Form) -> String {
-    match form {
-        Form::Struct(_) | Form::Union(_) if capacity == 1 => format!("{pointer}->"),
-        _ if capacity == 1 => format!("*{pointer}"),
-        _ => format!("{pointer}[{index}]"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_are_those_of_c() {
-        assert_eq!(join("s->", "next"), "s->next");
-        assert_eq!(join("s->inner", "x"), "s->inner.x");
-        assert_eq!(any_index("m[12]->rows[3]"), "m[]->rows[]");
-        assert_eq!(element_path("a", 2, 4, &Form::Void), "a[2]");
     }
 }

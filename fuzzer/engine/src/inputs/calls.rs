@@ -8,15 +8,12 @@
 use std::ffi::CStr;
 
 use penfuzz_cc::abi::{self, type_kind};
-use penfuzz_mutators::{
-    domain::Domain,
-    sequence::Steps,
-    view::{Kind, Slot},
-};
+use penfuzz_mutators::{domain::Domain, sequence::Steps, view::Kind};
 
 use super::{
-    build::{Builder, Draft, Way},
+    build::Builder,
     declared::Declared,
+    draft::{Draft, Way},
     makers::{self, Maker, Way as Made},
     model::{Call, Handle, Model, Owner, Pointer, Sequence, Target as Leads},
     sizes::Sizes,
@@ -157,7 +154,7 @@ impl<'a> Plan<'a> {
         let (g, n) = (f.f, f.f.calls.max(1));
         let is_sequence = n > 1 || !makers.is_empty();
         let mut builder = Builder::new(reader.types, sizes, &g.said);
-        let count = if n > 1 { builder.count() } else { None };
+        let count = (n > 1).then(|| builder.count());
         // The first block is the frame of the first step.
         builder.finish_block(Draft::new(0, f.frame_size(), String::new()), &Way::default());
         let mut calls = Calls { builder, made: Vec::new(), handles: Vec::new() };
@@ -172,7 +169,7 @@ impl<'a> Plan<'a> {
         let result = g.result_shape().and_then(|(_, at)| Some((f.types.get(f.shapes.len()).copied()??, at)));
         let mut model = builder.model(parameters, result, g.has_rounding);
         if let Some((slot, index)) = count {
-            let per_call = steps.first().map_or(0, |slots| slots.len());
+            let per_call = steps.first().map_or(0, Vec::len);
             if per_call > 0 {
                 let steps = Steps { count: index, first, per_call, capacity: n };
                 model.layout = model.layout.with_steps(steps);
@@ -379,6 +376,3 @@ impl Calls<'_> {
 fn short(name: &str) -> &str {
     name.rsplit("::").next().unwrap_or(name)
 }
-
-/// The slot of the number of calls, and its index.
-pub(super) type Count = Option<(Slot, usize)>;

@@ -12,8 +12,10 @@
 //! | `calls` | from a signature to its model: the calls of an evaluation |
 //! | `build` | the same: the memory of one call |
 //! | `makers` | functions that make an object, and what the user says about calls |
+//! | `draft` | blocks that are being made |
 //! | `declared` | the sizes in the text of a declaration |
 //! | `macros` | the constants in such a text |
+//! | `paths` | how C writes what lies where |
 //! | `describe` | a model in words |
 //! | `decoding` | a model as data, for programs that decode inputs by themselves |
 //! | `image` | writes a block from an input |
@@ -27,11 +29,13 @@ mod calls;
 mod declared;
 mod decoding;
 mod describe;
+mod draft;
 mod fit;
 mod image;
 mod macros;
 mod makers;
 mod model;
+mod paths;
 mod probe;
 mod range;
 mod said;

@@ -21,10 +21,10 @@ use penfuzz_mutators::{
 };
 
 use super::{
-    build::any_index,
     calls::build,
     fit::{Sample, fit},
     model::{Block, Model},
+    paths::any_index,
     sizes::{Origin, Rule, Size, Sizes},
 };
 use crate::{

@@ -12,9 +12,9 @@ use std::{
 use penfuzz_mutators::{domain::Domain, view::Kind};
 
 use super::{
-    build::any_index,
     calls::build,
     model::Model,
+    paths::any_index,
     range::Range,
     sizes::{Origin, Rule, Size, Sizes},
 };

@@ -280,9 +280,9 @@ fn number(kind: &str, arg: &Arg) -> String {
 
 /// What is shown, variables, call and outputs of a function with typed parameters.
 fn typed_call(report: &Report, test: &Test) -> (String, String, String, Vec<Check>) {
-    let callee =
+    let function =
         Callee { signature: &report.signature, name: tested_name(report), prefix: String::new(), is_tested: true };
-    let (variables, called, checks) = one_call(report, &callee, &test.args, &test.outputs, &test.args);
+    let (variables, called, checks) = one_call(report, &function, &test.args, &test.outputs, &test.args);
     let input = standard_input(&test.args).map_or_else(String::new, |set| format!("    {set}\n"));
     (call(report, &test.args), input + &variables, called, checks)
 }
@@ -290,15 +290,15 @@ fn typed_call(report: &Report, test: &Test) -> (String, String, String, Vec<Chec
 /// Variables, call and outputs of one call. `all`: the arguments of all calls of the test.
 pub(super) fn one_call(
     report: &Report,
-    callee: &Callee,
+    function: &Callee,
     args: &[Arg],
     outputs: &[Arg],
     all: &[Arg],
 ) -> (String, String, Vec<Check>) {
     let (mut checks, mut passed, mut variables) = (Vec::new(), Vec::new(), String::new());
-    let (signature, prefix) = (callee.signature, &callee.prefix);
+    let (signature, prefix) = (function.signature, &function.prefix);
     let expected = |name: &str| outputs.iter().find(|o| o.name == name);
-    let enumerations = if callee.is_tested { enumerations::of_parameters(report) } else { Vec::new() };
+    let enumerations = if function.is_tested { enumerations::of_parameters(report) } else { Vec::new() };
     for (i, (parameter, arg)) in with_outputs(signature, args).enumerate() {
         let Some(parameter) = parameter else { continue };
         let enumeration = enumerations.get(i).and_then(Option::as_deref);
@@ -311,7 +311,7 @@ pub(super) fn one_call(
         };
         if is_memory(parameter, arg) {
             variables.push_str(&memory::variables(report, arg));
-            let stored = sequence::stored(report, callee, i, arg, all);
+            let stored = sequence::stored(report, function, i, arg, all);
             passed.push(stored.unwrap_or_else(|| memory::passed(report, parameter, arg, all)));
             continue;
         }
@@ -334,8 +334,8 @@ pub(super) fn one_call(
         let place = output.place.as_ref()?;
         check(&place.kind, &output.name, &memory::value(report, all, place), Some(output))
     }));
-    let called = memory::method(report, &callee.name, args, &passed, all)
-        .unwrap_or_else(|| format!("{}({})", callee.name, passed.join(", ")));
+    let called = memory::method(report, &function.name, args, &passed, all)
+        .unwrap_or_else(|| format!("{}({})", function.name, passed.join(", ")));
     (variables, called, checks)
 }
 

@@ -192,7 +192,7 @@ pub(super) fn case(report: &Report, test: &Test, ending: Ending, case: Case) -> 
 /// `number`: of the call among those of the function under test, from 1.
 fn write(report: &Report, test: &Test, i: usize, called: &Called, own: &[Arg], number: usize) -> Written {
     let maker = maker_of(report, called);
-    let callee = match (maker, called.maker) {
+    let function = match (maker, called.maker) {
         (Some(maker), Some(m)) => Callee {
             signature: &maker.signature,
             name: maker_name(report, maker),
@@ -208,9 +208,9 @@ fn write(report: &Report, test: &Test, i: usize, called: &Called, own: &[Arg], n
     };
     let is_last = i + 1 == calls_of(&test.args).len();
     let left = if is_last { &test.outputs[..] } else { &[] };
-    let (mut variables, call, outputs) = one_call(report, &callee, own, left, &test.args);
-    let type_name = &callee.signature.result;
-    let kind = callee.signature.result_kind.as_str();
+    let (mut variables, call, outputs) = one_call(report, &function, own, left, &test.args);
+    let type_name = &function.signature.result;
+    let kind = function.signature.result_kind.as_str();
     let expected = test.results.get(i).and_then(Option::as_ref);
     let result = check(kind, "result", "result", expected);
     let result_type = result.as_ref().map(|_| variable_type(report, kind, type_name));
@@ -255,10 +255,10 @@ fn write(report: &Report, test: &Test, i: usize, called: &Called, own: &[Arg], n
 }
 
 /// The pointer to the variable where a maker stores its pointer; `None` for any other argument.
-pub(super) fn stored(report: &Report, callee: &Callee, i: usize, arg: &Arg, all: &[Arg]) -> Option<String> {
-    let (_, object) = object_of(all, arg).filter(|_| !callee.is_tested)?;
+pub(super) fn stored(report: &Report, function: &Callee, i: usize, arg: &Arg, all: &[Arg]) -> Option<String> {
+    let (_, object) = object_of(all, arg).filter(|_| !function.is_tested)?;
     let is_own = object.size == 0 && object.parameter == Some(i);
     let name = identifier(&object.variable);
-    let declared = callee.name.starts_with("penfuzz_");
+    let declared = function.name.starts_with("penfuzz_");
     is_own.then(|| if declared { format!("(void *)&{name}") } else { address(report, &name, false) })
 }

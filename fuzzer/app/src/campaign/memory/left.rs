@@ -1,0 +1,101 @@
+//! What calls leave in memory.
+
+use penfuzz_engine::{
+    executor::blocks::Blocks,
+    inputs::{
+        Block, Owner,
+        types::{Form, Number, TypeId},
+    },
+    program::Function,
+};
+use penfuzz_mutators::view::Kind;
+
+use super::{Renderer, bits};
+use crate::report::{Arg, Place, literal};
+
+/// Values behind pointers that a test compares, of each block.
+const MOST_VALUES: usize = 32;
+/// Numbers that may be addresses of a program or of its libraries and stack on 64-bit Linux, or of our memory: they differ.
+const ADDRESSES: core::ops::Range<u64> = 0x2000_0000_0000..0x8000_0000_0000;
+
+/// The numbers behind pointers that the last call has changed.
+#[must_use]
+pub fn left(function: &Function, blocks: &Blocks, x: &[u8]) -> Vec<Arg> {
+    let model = blocks.model();
+    let renderer = Renderer::new(function, model, x);
+    let mut found = Vec::new();
+    let makers = model.sequence.as_ref().map_or(0, |s| s.makers.len());
+    let is_made = |owner: Owner| !matches!(owner, Owner::Step(k) if makers + k >= blocks.begun());
+    let has_values = |b: &Block| !b.path.is_empty() && !b.is_const && is_made(b.owner);
+    for (i, block) in model.blocks.iter().enumerate().filter(|(_, b)| has_values(b)) {
+        let after = blocks.contents(i);
+        let mut walk = Walk { renderer: &renderer, block: i, after, found: Vec::new() };
+        let is_array = renderer.is_array(i);
+        for n in 0..block.len(x).min(after.len() / block.stride.max(1)) {
+            let name = &renderer.names[i];
+            let (path, expression) = if is_array {
+                (format!("{}[{n}]", block.path), format!("{name}[{n}]"))
+            } else {
+                (format!("*{}", block.path), name.clone())
+            };
+            walk.visit(block.element, n * block.stride, &path, &expression);
+        }
+        found.extend(walk.found);
+    }
+    found
+}
+
+/// Looks for changed numbers in a block.
+struct Walk<'a> {
+    renderer: &'a Renderer<'a>,
+    block: usize,
+    after: &'a [u8],
+    found: Vec<Arg>,
+}
+
+impl Walk<'_> {
+    fn visit(&mut self, of: TypeId, at: usize, path: &str, expression: &str) {
+        if self.found.len() >= MOST_VALUES {
+            return;
+        }
+        let t = &self.renderer.model.types[of];
+        match &t.form {
+            Form::Number(Number::Plain(kind)) => self.note(*kind, &t.name, at, path, expression),
+            Form::Array(element, n) => {
+                let stride = self.renderer.model.types[*element].size;
+                for i in 0..*n {
+                    self.visit(*element, at + i * stride, &format!("{path}[{i}]"), &format!("{expression}[{i}]"));
+                }
+            }
+            Form::Struct(members) => {
+                for m in members.iter().filter(|m| m.bits == 0) {
+                    let dot = if m.name.is_empty() { String::new() } else { format!(".{}", m.name) };
+                    let path = match path.strip_prefix('*') {
+                        Some(pointer) if !dot.is_empty() => format!("{pointer}->{}", m.name),
+                        _ => format!("{path}{dot}"),
+                    };
+                    self.visit(m.of, at + m.offset / 8, &path, &format!("{expression}{dot}"));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn note(&mut self, kind: Kind, type_name: &str, at: usize, path: &str, expression: &str) {
+        let size = kind.size();
+        let before = self.renderer.images[self.block].get(at..at + size);
+        let Some(now) = self.after.get(at..at + size).filter(|now| Some(*now) != before) else { return };
+        let value = bits(now, 0, size);
+        if size == 8 && ADDRESSES.contains(&value) {
+            return;
+        }
+        let mut arg = literal::arg(path, type_name, kind, value);
+        arg.place = Some(Place {
+            expression: expression.to_owned(),
+            variable: self.renderer.names[self.block].clone(),
+            offset: at,
+            kind: literal::kind_name(kind).to_owned(),
+        });
+        self.found.push(arg);
+    }
+}

@@ -1,0 +1,66 @@
+//! Blocks that are being made.
+
+use penfuzz_mutators::{group::Length, view::Slot};
+
+use super::{
+    model::{Block, Owner},
+    sizes::{Origin, Rule},
+    types::TypeId,
+};
+
+/// What is known of a place that a pointer leads to.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Way {
+    pub nullable: bool,
+    pub is_output: bool,
+    /// The pointer is used without an index.
+    pub is_single: bool,
+    /// Elements that the declaration says, or 0, and bytes that it promises.
+    pub declared: Option<(usize, usize)>,
+    pub depth: usize,
+    pub absent: Vec<Slot>,
+}
+
+/// A block that is being made.
+pub(super) struct Draft {
+    pub block: Block,
+    pub first_slot: usize,
+    pub per_element: usize,
+    /// Elements that have slots.
+    pub slotted: usize,
+    pub is_full: bool,
+}
+
+impl Draft {
+    pub fn new(element: TypeId, stride: usize, path: String) -> Self {
+        let block = Block {
+            path,
+            owner: Owner::Shared,
+            element,
+            stride,
+            capacity: 1,
+            length: Length::Fixed(1),
+            rule: Rule::Full,
+            origin: Origin::Declared,
+            is_string: false,
+            is_const: false,
+            is_output: false,
+            copies: Vec::new(),
+            converted: Vec::new(),
+            pointers: Vec::new(),
+        };
+        Self { block, first_slot: 0, per_element: 0, slotted: 0, is_full: false }
+    }
+}
+
+/// A pointer whose block is not made yet.
+pub(super) struct Pending {
+    pub block: usize,
+    pub at: usize,
+    pub to: TypeId,
+    pub is_const: bool,
+    pub is_reference: bool,
+    pub path: String,
+    pub null: Option<Slot>,
+    pub way: Way,
+}
