@@ -4,6 +4,8 @@
 use std::{fmt::Write, path::Path};
 
 use super::{
+    arg::Arg,
+    c_text::decimals,
     files,
     format::percent,
     model::{Report, Test},
@@ -16,6 +18,8 @@ use crate::console;
 
 /// More tests than this are not listed; the test program has them all.
 const LISTED_TESTS: usize = 20;
+/// Characters of a sequence of calls that are shown.
+const LONGEST_TEST: usize = 200;
 /// More uncovered branches than this are not listed; `report.json` has them all.
 const LISTED_BRANCHES: usize = 10;
 
@@ -53,6 +57,11 @@ fn list_inputs(report: &Report, out: &mut String) {
     if !arrays.is_empty() {
         let _ = writeln!(out, "Arrays: {}", arrays.join("; "));
     }
+    let made: Vec<_> =
+        report.signature.inputs.iter().filter(|i| i.made_by.is_some()).map(ToString::to_string).collect();
+    if !made.is_empty() {
+        let _ = writeln!(out, "Objects: {}", made.join("; "));
+    }
 }
 
 fn list_tests(report: &Report, out: &mut String) {
@@ -60,6 +69,9 @@ fn list_tests(report: &Report, out: &mut String) {
         return;
     }
     let listed = &report.tests[..report.tests.len().min(LISTED_TESTS)];
+    if listed.iter().any(|t| t.args.iter().any(Arg::is_call)) {
+        return list_sequences(report, listed, out);
+    }
     let names: Vec<_> = listed[0].args.iter().map(|a| a.name.as_str()).collect();
     let widths: Vec<_> = (0..names.len()).map(|i| column_width(names[i], i, listed)).collect();
     let _ = writeln!(out, "\nTests ({})", report.tests.len());
@@ -67,6 +79,20 @@ fn list_tests(report: &Report, out: &mut String) {
     for (number, test) in listed.iter().enumerate() {
         let cells: Vec<_> = test.args.iter().map(|a| a.decimal.as_str()).collect();
         row(&(number + 1).to_string(), &cells, &widths, &test.covers.len().to_string(), out);
+    }
+    if report.tests.len() > listed.len() {
+        let _ = writeln!(out, "  and {} more in {}", report.tests.len() - listed.len(), files::test_program(report));
+    }
+}
+
+/// Sequences of calls have no columns.
+fn list_sequences(report: &Report, listed: &[Test], out: &mut String) {
+    let _ = writeln!(out, "\nTests ({}), each with its branches", report.tests.len());
+    for (number, test) in listed.iter().enumerate() {
+        let text = decimals(&test.args);
+        let end = if text.chars().count() > LONGEST_TEST { "…" } else { "" };
+        let shown: String = text.chars().take(LONGEST_TEST).collect();
+        let _ = writeln!(out, "{:>5}  {:>8}  {shown}{end}", number + 1, test.covers.len());
     }
     if report.tests.len() > listed.len() {
         let _ = writeln!(out, "  and {} more in {}", report.tests.len() - listed.len(), files::test_program(report));
@@ -103,6 +129,9 @@ fn list_uncovered(report: &Report, out: &mut String) {
     }
     for line in legend(report) {
         let _ = writeln!(out, "  {line}");
+    }
+    if let Some(variable) = report.shared_state.first().filter(|_| report.signature.calls == 0) {
+        let _ = writeln!(out, "  It may keep values between calls (`{}`): try --calls 8", variable.name);
     }
 }
 

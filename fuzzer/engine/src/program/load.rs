@@ -112,7 +112,7 @@ pub struct Target {
     /// Stubs for the symbols that nothing defines.
     pub undefined: Stubs,
     /// The functions that may make objects, by the names of their types; filled when it is needed.
-    pub(crate) makers: core::cell::OnceCell<HashMap<Vec<u8>, Vec<usize>>>,
+    pub(crate) makers: std::sync::OnceLock<HashMap<Vec<u8>, Vec<usize>>>,
     tables: *const abi::Tables,
 }
 
@@ -348,7 +348,7 @@ impl Reader<'_> {
             to_default: self.cases.iter().map(|c| c.to_default).collect(),
             n_guards: self.n_guards,
             undefined: Stubs::default(),
-            makers: core::cell::OnceCell::new(),
+            makers: std::sync::OnceLock::new(),
             tables,
         }
     }

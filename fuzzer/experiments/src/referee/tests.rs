@@ -81,6 +81,8 @@ impl Fixture {
             callbacks: Vec::new(),
             decoding: None,
             inputs: Vec::new(),
+            makers: Vec::new(),
+            calls: 0,
         };
         let spec = suite.targets[0].clone();
         Self {
