@@ -263,12 +263,11 @@ fn list(title: &str, lines: impl DoubleEndedIterator<Item = String>, out: &mut S
 
 fn findings(title: &str, list: &[Finding], out: &mut String) {
     for finding in list {
-        let args: Vec<_> = finding.args.iter().map(|a| format!("{} = {}", a.name, a.decimal)).collect();
         let _ = writeln!(out, "\n  {title}  {} in {}", finding.reason, finding.place);
         if let Some(why) = finding.dependence() {
             let _ = writeln!(out, "         {why}");
         }
-        let _ = writeln!(out, "         {}  ({})", args.join(", "), finding.file);
+        let _ = writeln!(out, "         {}  ({})", crate::report::c_text::decimals(&finding.args), finding.file);
     }
 }
 
