@@ -18,7 +18,7 @@ fn nothing() -> Decoding {
 }
 
 #[test]
-fn objects_of_cxx_by_value_are_refused() {
+fn what_the_harness_cannot_pass_is_refused() {
     let mut report = example::report();
     report.signature.symbol = "_Z1fP1s".to_owned();
     report.signature.decoding = Some(Decoding { parameters: vec![("void *".to_owned(), 0)], ..nothing() });
@@ -26,6 +26,8 @@ fn objects_of_cxx_by_value_are_refused() {
     report.signature.decoding =
         Some(Decoding { parameters: vec![("struct penfuzz_type1".to_owned(), 0)], ..nothing() });
     assert!(check(&report).is_err_and(|why| why.contains("by value")));
+    report.signature.decoding = Some(Decoding { is_partial: true, ..nothing() });
+    assert!(check(&report).is_err_and(|why| why.contains("other functions make")));
     report.signature.decoding = Some(nothing());
     (report.signature.is_static, report.signature.file) = (true, "f.cpp".to_owned());
     assert!(check(&report).is_err_and(|why| why.contains("include")));

@@ -30,6 +30,9 @@ pub struct Decoding {
     /// The block with the text of standard input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<usize>,
+    /// The function takes more than is described here: calls of other functions.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub is_partial: bool,
     /// Definitions in C of the structures below, of the same sizes as those of the function.
     pub types: String,
     /// Of each parameter its type, as C writes it, and its place in the frame. All pointers are `void *`.
@@ -82,6 +85,7 @@ impl Decoding {
             blocks: model.blocks.iter().map(|b| Memory::of(b, model)).collect(),
             stubs: model.stubs.iter().map(|s| s.slot).collect(),
             input: model.input,
+            is_partial: model.sequence.is_some(),
             types: mirror.text,
             parameters,
             result,

@@ -38,6 +38,9 @@ struct penfuzz_block {
 /// Can a harness be written?
 pub(super) fn check(report: &Report, decoding: &Decoding) -> Result<(), &'static str> {
     let signature = &report.signature;
+    if decoding.is_partial {
+        return Err("the harness of other fuzzers cannot make what other functions make");
+    }
     let is_method = signature.symbol.starts_with("_Z");
     if is_cxx(Path::new(&signature.file)) && signature.is_static {
         return Err("the harness of other fuzzers cannot include C++ for a function that takes more than numbers");
@@ -148,7 +151,8 @@ fn contents(out: &mut String, number: usize, block: &Memory) {
     let pointers = block.pointers.iter().map(|p| {
         let (target, n) = match p.target {
             Target::Block(n) => ("PENFUZZ_BLOCK", n),
-            Target::Null => ("PENFUZZ_NULL", 0),
+            // What is made by a call is refused before.
+            Target::Null | Target::Made(_) => ("PENFUZZ_NULL", 0),
             Target::Stub(n) => ("PENFUZZ_STUB", n),
         };
         format!("{{{}, {target}, {n}, {}}}", p.at, slot(p.null))
