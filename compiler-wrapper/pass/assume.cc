@@ -2,9 +2,13 @@
 //   (__pen_assume(), (e) ? __pen_assumed() : __pen_reject())
 // The conditionals between the first call and the other two are those of the assumption. They are sites like others, so that the
 // search has their distances, but no goals; a branch from which control comes to the rejection and nowhere else is not searched for.
+//
+// __VERIFIER_assume(e) of verification tasks is a function of their environment. Its call becomes a conditional of an assumption. What
+// `e` itself branches on are sites and goals as anywhere else: every compiler evaluates it.
 #include "pen.h"
 
 #include "llvm/IR/InstIterator.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
 
 namespace pen {
 using namespace llvm;
@@ -56,7 +60,32 @@ static void markFrom(BasicBlock::iterator Start) {
   }
 }
 
+// Replaces a call of __VERIFIER_assume, if nothing in this module defines it.
+static void expandAssumption(CallInst &Call) {
+  IRBuilder<> B(&Call);
+  Value *Fails = B.CreateIsNull(Call.getArgOperand(0));
+  Instruction *End = SplitBlockAndInsertIfThen(Fails, &Call, true);
+  Type *Void = Type::getVoidTy(Call.getContext());
+  CallInst *Reject = IRBuilder<>(End).CreateCall(Call.getModule()->getOrInsertFunction("__pen_reject", Void));
+  Reject->setDebugLoc(Call.getDebugLoc());
+  Reject->setDoesNotReturn();
+  Instruction *Br = Reject->getParent()->getSinglePredecessor()->getTerminator();
+  Br->setDebugLoc(Call.getDebugLoc());
+  mark(*Br);
+  Call.eraseFromParent();
+}
+
+static bool isEnvironmentsAssumption(const Instruction &I) {
+  auto *Call = dyn_cast<CallInst>(&I);
+  return Call && calls(I, "__VERIFIER_assume") && Call->getCalledFunction()->isDeclaration() && Call->arg_size() == 1 &&
+         Call->getArgOperand(0)->getType()->isIntegerTy();
+}
+
 void markAssumptions(Function &F) {
+  SmallVector<CallInst *, 4> Environments;
+  for (Instruction &I : instructions(F))
+    if (isEnvironmentsAssumption(I)) Environments.push_back(cast<CallInst>(&I));
+  for (CallInst *Call : Environments) expandAssumption(*Call);
   SmallVector<Instruction *, 4> Starts, Markers;
   for (Instruction &I : instructions(F)) {
     if (calls(I, "__pen_assume")) Starts.push_back(&I);

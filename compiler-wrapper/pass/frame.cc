@@ -23,11 +23,13 @@ static unsigned argumentsOf(const DataLayout &DL, const Parameter &P, ArrayRef<A
   return !Second->isPointerTy() && 8 + DL.getTypeStoreSize(Second) >= P.Bytes ? 2 : 0;
 }
 
-// Does this translation unit refer to standard input? Then its text is an input, also of functions that take numbers only.
+// Does this translation unit refer to standard input, or take numbers from its environment? Then these are inputs, also of functions
+// that take numbers only.
 static bool readsInput(const Module &M) {
+  if (any_of(M, [](const Function &F) { return F.isDeclaration() && F.getName().starts_with("__VERIFIER_nondet_"); })) return true;
   static const char *const Readers[] = {"scanf",           "vscanf",          "__isoc99_scanf", "__isoc99_vscanf", "__isoc23_scanf",
-                                        "__isoc23_vscanf", "getchar", "getchar_unlocked", "gets"};
-  return M.getNamedGlobal("stdin") || any_of(Readers, [&](const char *Name) { return M.getFunction(Name); });
+                                        "__isoc23_vscanf", "getchar", "getchar_unlocked", "gets", "read"};
+  return M.getNamedGlobal("stdin") || M.getNamedGlobal("_ZSt3cin") || any_of(Readers, [&](const char *Name) { return M.getFunction(Name); });
 }
 
 void planFrame(Function &F, Signature &S) {
@@ -76,7 +78,7 @@ static void loadArguments(Context &X, IRBuilder<> &B, const Parameter &P, ArrayR
 }
 
 Constant *makeFrameThunk(Context &X, Function &F, const Signature &S) {
-  if (!S.HasFrame || F.getName() == "main") return X.null();
+  if (!S.HasFrame) return X.null();
   using ThunkType = std::remove_pointer_t<decltype(pen_function::call_frame)>;
   Function *Thunk = newThunk(X, F, FunctionTypeOf<ThunkType>::get(X.C), "__pen_frame.");
   IRBuilder<> B(BasicBlock::Create(X.C, "", Thunk));

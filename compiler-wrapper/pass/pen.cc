@@ -78,10 +78,11 @@ public:
     std::vector<FunctionPlan> Plans;
     for (Function *F : Functions) {
       straighten(*F);
+      References Uses = referencesOf(*F); // also of what the next line replaces
       markAssumptions(*F);
       if (WithExceptions) splitMultiplyAdds(*F);
       Plans.push_back(planOf(*F));
-      Plans.back().Uses = referencesOf(*F);
+      Plans.back().Uses = std::move(Uses);
       promote(*F, FAM);
       Plans.back().NullParameters = nullComparisonsOf(X, *F);
       keepNoReturnCallsApart(*F);

@@ -67,9 +67,10 @@ struct References {
   std::vector<llvm::GlobalVariable *> Variables;
 };
 
-// How a function uses what an argument points to: whether it may read it before it writes it, and whether it may use it as an array.
+// How a function uses what an argument points to: whether it may read it before it writes it, and whether it may use it as an array,
+// and whether it is the name of a file that is opened.
 struct MemoryUse {
-  bool Reads, Indexes;
+  bool Reads, Indexes, NamesFile = false;
 };
 
 // What is read from a function before it is instrumented.
@@ -269,7 +270,7 @@ struct Parameter {
   const llvm::DIType *Declared = nullptr;
   bool Aggregate = false;
   unsigned Bytes = 0, Frame = 0, IRArguments = 0;
-  bool Nullable = false, Reads = false, Indexes = false;
+  bool Nullable = false, Reads = false, Indexes = false, NamesFile = false;
   uint64_t Dereferenceable = 0; // bytes that the declaration promises
 };
 struct Signature {

@@ -22,10 +22,18 @@ struct Access {
 
 struct Accesses {
   std::vector<Access> Reads, Writes;
-  bool Escapes = false, Indexes = false;
+  bool Escapes = false, Indexes = false, NamesFile = false;
 };
 
 void collect(Function &F, Value *Pointer, int64_t Offset, Accesses &All, SmallPtrSetImpl<Value *> &Seen, unsigned Depth);
+
+// Does this function open a file whose name is its argument of this number?
+bool opensFile(const Function &F, unsigned Number) {
+  // The constructors and `open` of the file streams of C++ have the object before the name; all of them have this parameter.
+  if (F.getName().starts_with("_ZNSt14basic_ifstreamI") || F.getName().starts_with("_ZNSt13basic_fstreamI"))
+    return Number == 1 && F.getName().contains("EPKcSt13_Ios_Openmode");
+  return Number == 0 && is_contained({"fopen", "fopen64", "open", "open64", "freopen", "freopen64"}, F.getName());
+}
 
 void collectCall(CallBase &Call, const Use &U, int64_t Offset, Accesses &All, unsigned Depth) {
   unsigned Number = Call.isArgOperand(&U) ? Call.getArgOperandNo(&U) : ~0u;
@@ -36,8 +44,14 @@ void collectCall(CallBase &Call, const Use &U, int64_t Offset, Accesses &All, un
   }
   if (isa<IntrinsicInst>(&Call) && !isa<MemSetInst>(&Call)) return;
   Function *Callee = Call.getCalledFunction();
+  if (Callee && !isInstrumented(*Callee) && opensFile(*Callee, Number)) {
+    All.NamesFile = All.Indexes = true;
+    All.Reads.push_back({&Call, Offset});
+    return;
+  }
   bool IsKnown = Callee && isInstrumented(*Callee) && Number < Callee->arg_size() && !Callee->isVarArg();
   MemoryUse Inner = IsKnown && Depth < MaxDepth ? memoryUse(*Callee, Number, Depth + 1) : MemoryUse{false, true};
+  All.NamesFile |= Inner.NamesFile;
   if (Inner.Reads) All.Reads.push_back({&Call, Offset});
   All.Indexes |= Inner.Indexes;
   All.Writes.push_back({&Call, Everywhere});
@@ -73,7 +87,7 @@ MemoryUse memoryUse(Function &F, unsigned Number, unsigned Depth) {
   Accesses All;
   SmallPtrSet<Value *, 16> Seen;
   collect(F, F.getArg(Number), 0, All, Seen, Depth);
-  MemoryUse Use{All.Escapes, All.Escapes || All.Indexes};
+  MemoryUse Use{All.Escapes, All.Escapes || All.Indexes, All.NamesFile};
   if (Use.Reads || All.Reads.empty()) return Use;
   DominatorTree Tree(F);
   Use.Reads = any_of(All.Reads, [&](const Access &Read) {

@@ -139,7 +139,9 @@ static Constant *parametersOf(Context &X, const Signature &S) {
              FIELD(pen_param, nullable, P.Nullable),
              FIELD(pen_param, reads, P.Reads),
              FIELD(pen_param, indexes, P.Indexes),
-             FIELD(pen_param, promised, P.Dereferenceable));
+             FIELD(pen_param, promised, P.Dereferenceable),
+             FIELD(pen_param, names_file, P.NamesFile),
+             FIELD(pen_param, unused, 0));
     Items.push_back(R.Init);
   }
   return X.array(Items);
@@ -200,6 +202,7 @@ static void notePointers(Function &F, const FunctionPlan &Plan, Signature &S) {
       MemoryUse Use = Plan.Memory.at(Plain[At]);
       P.Reads = Use.Reads;
       P.Indexes = Use.Indexes;
+      P.NamesFile = Use.NamesFile;
       P.Dereferenceable = F.getArg(Plain[At])->getDereferenceableBytes();
     }
     At += std::max(P.IRArguments, 1u);

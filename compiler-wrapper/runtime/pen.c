@@ -31,6 +31,10 @@ extern WEAK_HIDDEN uint8_t __start_pen_actions[], __stop_pen_actions[];
 extern WEAK_HIDDEN const struct pen_variable __start_pen_variables[], __stop_pen_variables[];
 extern WEAK_HIDDEN const struct pen_case __start_pen_cases[], __stop_pen_cases[];
 
+HIDDEN __attribute__((noreturn)) void __pen_reject(void);
+
+#include "streams.c"
+
 __attribute__((visibility("default"), used)) struct pen_tables __pen_tables = {
     .version = PEN_ABI_VERSION,
     .state = &__pen_state,
@@ -45,6 +49,8 @@ __attribute__((visibility("default"), used)) struct pen_tables __pen_tables = {
     .cases = __start_pen_cases,
     .cases_end = __stop_pen_cases,
     .sancov_gate = &__sancov_should_track,
+    .streams = streams,
+    .streams_end = streams + N_STREAMS,
 };
 
 #include "distances.c"
@@ -229,6 +235,12 @@ WRAP_EXIT(exit)
 WRAP_EXIT(_exit)
 WRAP_EXIT(_Exit)
 WRAP_EXIT(quick_exit)
+
+/* What an evaluation registers for the end of the process is forgotten: the process makes millions of them, and does not end. */
+extern int __real___cxa_atexit(void (*)(void *), void *, void *);
+HIDDEN int __wrap___cxa_atexit(void (*function)(void *), void *argument, void *library) {
+  return __pen_state.stop ? 0 : __real___cxa_atexit(function, argument, library);
+}
 
 /* An assumption of include/penfuzz.h does not hold. Outside the fuzzer there is nothing to go on with, and no error. */
 HIDDEN __attribute__((noreturn)) void __pen_reject(void) {

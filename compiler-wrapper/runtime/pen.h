@@ -313,6 +313,8 @@ struct pen_param {
   uint32_t reads;    /* 1: of a pointer: as far as the translation unit shows, what it points to is read before it is written */
   uint32_t indexes;  /* 1: of a pointer: there may be an array */
   uint32_t promised; /* of a pointer: bytes that the declaration promises (a reference, `[static 10]`); else 0 */
+  uint32_t names_file; /* 1: of a pointer: a file is opened by this name */
+  uint32_t unused;
 };
 
 struct pen_site;
@@ -525,6 +527,17 @@ enum pen_stop { PEN_STOP_FUEL = 1, PEN_STOP_EXIT = 2, PEN_STOP_STRAYED = 3, PEN_
 enum pen_assumption { PEN_ASSUMED = 1 << 30 };
 
 /* What the exported symbol __pen_tables names. */
+/* The results of a function that a verification task leaves to its environment (`__VERIFIER_nondet_int`): the fuzzer sets `values` and
+ * `n` before a call. */
+struct pen_stream {
+  const char *name;   /* of the function */
+  const void *values; /* `n` numbers of the kind; null outside the fuzzer */
+  uint32_t kind;      /* enum pen_kind */
+  uint32_t n;
+  uint32_t taken;     /* calls so far; from the nth on they return 0 */
+  uint32_t unused;
+};
+
 struct pen_tables {
   uint32_t version;  /* PEN_ABI_VERSION; the first member in every version */
   uint32_t n_guards; /* SanCov guards; the map needs one byte more */
@@ -535,6 +548,7 @@ struct pen_tables {
   const struct pen_case *cases, *cases_end; /* the number of a case is its offset from `cases` */
   const struct pen_variable *variables, *variables_end;
   uint64_t *sancov_gate;          /* 0: SanCov callbacks are skipped; without effect if the target's clang cannot gate them */
+  struct pen_stream *streams, *streams_end;
 };
 
 #endif

@@ -7,6 +7,7 @@
 
 pub mod operation;
 pub mod predicate;
+mod stream;
 mod switch;
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ mod variable;
 
 use std::ffi::{c_char, c_void};
 
+pub use stream::Stream;
 pub use switch::{Case, Near, Switch};
 pub use token::Token;
 pub use types::{Member, Param, Type, type_flag, type_kind};
@@ -475,4 +477,8 @@ pub struct Tables {
     pub variables_end: *const Variable,
     /// 0: SanCov callbacks are skipped. Without effect if the clang that compiled the target cannot gate them.
     pub sancov_gate: *mut u64,
+    /// First stream.
+    pub streams: *mut Stream,
+    /// One past the last stream.
+    pub streams_end: *mut Stream,
 }

@@ -13,8 +13,9 @@ use crate::{
     artifact,
 };
 
-/// Redirects calls that end the process to the runtime, which ends only the evaluation while a fuzzer runs the target.
-const WRAPPED_EXITS: &str = "-Wl,--wrap=exit,--wrap=_exit,--wrap=_Exit,--wrap=quick_exit";
+/// Redirects calls that end the process to the runtime, which ends only the evaluation while a fuzzer runs the target, and those that
+/// register what happens at that end (`atexit` among them).
+const WRAPPED_EXITS: &str = "-Wl,--wrap=exit,--wrap=_exit,--wrap=_Exit,--wrap=quick_exit,--wrap=__cxa_atexit";
 
 /// The arguments that linking adds before and behind the user's.
 #[derive(Debug, Default)]

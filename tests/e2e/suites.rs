@@ -76,5 +76,5 @@ fn functions_are_listed_with_what_stands_in_the_way() {
     let norm = &all[0];
     assert_eq!((norm["name"].as_str(), norm["branches"].as_u64()), (Some("norm1"), Some(4)));
     let why = norm["obstacle"].as_str().unwrap_or_default();
-    assert!(why.contains("`list`") && why.contains("a stream"), "{why}");
+    assert!(why.contains("`list`") && why.contains("a list of arguments"), "{why}");
 }

@@ -27,7 +27,7 @@ fn structures(layout: &mut Layout) {
     structure!(layout, "pen_param", Param,
         "name" name "type" type_name "shape" shape "kind" kind "pointer" pointer "offset" offset "size" size "cell" cell
         "frame" frame "nullable" nullable "reads" reads "indexes" indexes
-        "promised" promised);
+        "promised" promised "names_file" names_file "unused" unused);
     structure!(layout, "pen_type", Type, "name" name "target" target "members" members "size" size "count" count
         "kind" kind "number" number "flags" flags "n_members" n_members);
     structure!(layout, "pen_member", Member, "name" name "type" member_type "offset" offset "bits" bits "nullable" nullable);
@@ -65,7 +65,10 @@ fn structures(layout: &mut Layout) {
     structure!(layout, "pen_tables", Tables,
         "version" version "n_guards" n_guards "state" state "sites" sites "sites_end" sites_end
         "functions" functions "functions_end" functions_end "actions" actions "actions_end" actions_end
-        "variables" variables "variables_end" variables_end "cases" cases "cases_end" cases_end "sancov_gate" sancov_gate);
+        "variables" variables "variables_end" variables_end "cases" cases "cases_end" cases_end "sancov_gate" sancov_gate
+        "streams" streams "streams_end" streams_end);
+    structure!(layout, "pen_stream", Stream,
+        "name" name "values" values "kind" kind "n" n "taken" taken "unused" unused);
 }
 
 fn constants(layout: &mut Layout) {

@@ -110,4 +110,8 @@ pub struct Param {
     pub indexes: u32,
     /// Of a pointer: bytes that the declaration promises (a reference, `[static 10]`); else 0.
     pub promised: u32,
+    /// 1: of a pointer: a file is opened by this name.
+    pub names_file: u32,
+    /// Padding.
+    pub unused: u32,
 }

@@ -41,16 +41,16 @@ fn a_static_function_of_a_header_is_one() {
 #[test]
 fn what_is_not_supported_is_named_with_its_type_and_why() {
     let dir = Dir::new();
-    let source = "#include <stdio.h>
+    let source = "#include <stdarg.h>
 struct unknown;
-int stream(FILE *f) { return getc(f) > 1; }
+int list(va_list l) { return va_arg(l, int) > 1; }
 int hidden(struct unknown *u, int n) { return n > 1; }
 int many(int n, ...) { return n > 1; }
 int none(void) { return 1; }
 ";
     dir.file("types.c", source);
     for (function, text) in [
-        ("stream", "(a stream)"),
+        ("list", "(a list of arguments)"),
         ("hidden", "`u` has type `struct unknown *` (what it points to has no definition in the target)"),
         ("many", "has type `...` (the number of arguments is not fixed)"),
         ("none", "`int none(void)` takes no arguments"),

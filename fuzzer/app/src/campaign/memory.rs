@@ -5,23 +5,26 @@ mod left;
 use penfuzz_cc::abi::type_flag;
 use penfuzz_engine::{
     inputs::{
-        Block, Model, Owner, Pointer, Sequence, Target,
+        Block, File, Model, NO_FILE, Owner, PROGRAM, Pointer, Sequence, Target,
         types::{Form, Member, Number, TypeId},
     },
-    program::Function,
+    program::{Function, environment::Source},
 };
 use penfuzz_mutators::view::Kind;
 
 use crate::report::{
-    Arg, CALL, Called, Memory, Object, STANDARD_INPUT,
+    Arg, CALL, Called, Memory, Object, RESULTS, STANDARD_INPUT, STANDARD_INPUT_FILE,
     c_text::{identifier, string_of},
     literal,
+    unit_test::{ARGUMENT, environment},
 };
 
 pub use left::left;
 
 /// Characters of an argument where it is only shown.
 const SHOWN: usize = 120;
+/// Characters of the name of a temporary file, with the 0 behind them.
+const NAME: usize = 32;
 
 /// Renders one input of a model.
 struct Renderer<'a> {
@@ -32,16 +35,19 @@ struct Renderer<'a> {
     function: &'a Function,
 }
 
-/// The arguments of a function with a model, one per parameter, and the text of standard input behind them if it is read. Of a sequence
-/// the arguments of each call, behind what is called, and the text in front of all.
+/// The arguments of a function with a model, one per parameter, and behind them the text of standard input if it is read, and what
+/// the function takes from its environment. Of a sequence these come first, then the arguments of each call, behind what is called.
 #[must_use]
 pub fn arguments(function: &Function, model: &Model, x: &[u8]) -> Vec<Arg> {
     let renderer = Renderer::new(function, model, x);
     let input = model.input.map(|block| renderer.input(block));
+    let results = model.nondet.iter().map(|n| renderer.results(&n.source, n.block));
+    let environment = input.into_iter().chain(results);
     let Some(sequence) = &model.sequence else {
-        return renderer.of_call(function, &model.parameters, 0, Owner::Shared).into_iter().chain(input).collect();
+        let own = renderer.of_call(function, &model.parameters, 0, Owner::Shared);
+        return own.into_iter().chain(environment).collect();
     };
-    let mut all: Vec<Arg> = input.into_iter().collect();
+    let mut all: Vec<Arg> = environment.collect();
     for (m, call) in sequence.makers.iter().enumerate() {
         let called = Called { maker: Some(m), object: Some(renderer.object(sequence, m)) };
         all.push(beginning(&call.f, "first", called));
@@ -149,10 +155,35 @@ impl<'a> Renderer<'a> {
         let shown = string_of(text);
         Arg {
             name: "stdin".to_owned(),
-            type_name: STANDARD_INPUT.to_owned(),
+            type_name: if self.model.is_descriptor { STANDARD_INPUT_FILE } else { STANDARD_INPUT }.to_owned(),
             hex: shown.clone(),
             decimal: shown,
             bits: literal::hex(text),
+            ..Arg::default()
+        }
+    }
+
+    /// The results of a function of the environment, without the zeros at their end: behind them it returns 0 anyway.
+    fn results(&self, source: &Source, block: usize) -> Arg {
+        let (image, size) = (&self.images[block], source.kind.size());
+        let used = image.iter().rposition(|byte| *byte != 0).map_or(0, |last| last / size + 1);
+        let values: Vec<_> = (0..used).map(|i| plain(source.kind, bits(image, i * size, size))).collect();
+        let shown = values.join(", ");
+        let memory = (used > 0).then(|| Memory {
+            name: format!("results_{}", environment::suffix(&source.function)),
+            type_name: environment::type_of(&source.function).to_owned(),
+            elements: Some(used),
+            value: format!("{{{shown}}}"),
+            bytes: literal::hex(&image[..used * size]),
+            addresses: Vec::new(),
+        });
+        Arg {
+            name: source.function.clone(),
+            type_name: RESULTS.to_owned(),
+            hex: format!("{{{shown}}}"),
+            decimal: shown,
+            bits: literal::hex(&image[..used * size]),
+            memory: memory.into_iter().collect(),
             ..Arg::default()
         }
     }
@@ -208,6 +239,8 @@ impl<'a> Renderer<'a> {
         self.lead(block, at..at + 8, &mut memory);
         let expression = self.address(block, at).unwrap_or_else(|| "0".to_owned());
         let shown = match memory.last() {
+            // A file has its text there.
+            Some(_) if expression.starts_with("penfuzz_file") => shortened(&expression),
             Some(m) => shortened(&m.value),
             None if expression == "0" => "NULL".to_owned(),
             None => expression.clone(),
@@ -220,12 +253,38 @@ impl<'a> Renderer<'a> {
     fn lead(&self, block: usize, part: core::ops::Range<usize>, into: &mut Vec<Memory>) {
         let pointers = self.model.blocks[block].pointers.iter().filter(|p| part.contains(&p.at));
         for p in pointers.filter(|p| !self.model.is_null(p, self.x)) {
-            let Target::Block(to) = p.target else { continue };
-            if self.is_made(to) {
-                continue;
+            match p.target {
+                Target::Block(to) if self.is_made(to) => {}
+                Target::Block(to) => {
+                    self.lead(to, 0..self.images[to].len(), into);
+                    into.push(self.memory(to));
+                }
+                Target::Name(f) => into.push(self.name_of(self.model.files[f])),
+                Target::Stream(_) | Target::Stub(_) | Target::Program | Target::Made(_) | Target::Null => {}
             }
-            self.lead(to, 0..self.images[to].len(), into);
-            into.push(self.memory(to));
+        }
+    }
+
+    /// The call that makes a file with its text and writes its name into a variable; of no file the variable, which has the name already.
+    fn file_name(&self, file: File) -> String {
+        let name = &self.names[file.block];
+        if file.is_missing(self.x) {
+            return name.clone();
+        }
+        let text = text_of(&self.images[file.block]).unwrap_or_default();
+        format!("penfuzz_file({name}, {}, {})", string_of(text), text.len())
+    }
+
+    /// The variable for the name of a file: empty until there is one.
+    fn name_of(&self, file: File) -> Memory {
+        let text = if file.is_missing(self.x) { NO_FILE.to_bytes() } else { b"" };
+        Memory {
+            name: self.names[file.block].clone(),
+            type_name: "char".to_owned(),
+            elements: Some(NAME),
+            value: string_of(text),
+            bytes: literal::hex(text),
+            addresses: Vec::new(),
         }
     }
 
@@ -248,6 +307,9 @@ impl<'a> Renderer<'a> {
     /// The name of a type; of an array without a typedef that of its elements, with the dimensions behind it: `double[3][4]`.
     fn type_name(&self, of: TypeId) -> String {
         let t = &self.model.types[of];
+        if self.model.is_program && matches!(t.form, Form::Pointer(_)) {
+            return ARGUMENT.to_owned();
+        }
         let Form::Array(element, n) = t.form else { return t.name.clone() };
         if !t.name.is_empty() {
             return t.name.clone();
@@ -277,6 +339,12 @@ impl<'a> Renderer<'a> {
             Target::Block(b) => Some(format!("&{}", self.names[b])),
             Target::Stub(s) => Some(format!("(void *)penfuzz_stub{s}")),
             Target::Made(m) => Some(self.handle(m)),
+            Target::Stream(f) => {
+                let text = text_of(&self.images[self.model.files[f].block]).unwrap_or_default();
+                Some(format!("penfuzz_stream({}, {})", string_of(text), text.len()))
+            }
+            Target::Name(f) => Some(self.file_name(self.model.files[f])),
+            Target::Program => Some(format!("(char *){}", string_of(PROGRAM.to_bytes()))),
             Target::Null => None,
         }
     }

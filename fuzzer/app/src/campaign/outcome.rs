@@ -10,7 +10,7 @@ use penfuzz_cc::abi::site_kind;
 use penfuzz_engine::{
     executor::{Evaluator, Fault, FaultKind, evaluator::RunStatus},
     inputs::Decoding,
-    program::{Function, Site, state},
+    program::{Function, Site, environment, state},
     saturation::{Saturation, Scope},
     stages::budget::Spent,
 };
@@ -154,6 +154,7 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
         unmet_assumption: limits::unmet_assumption(from, evaluator.target(), covered),
         not_followed: limits::not_followed(evaluator.target(), from.scope.kind),
         undefined: state::undefined(evaluator.target(), &function),
+        provided: environment::provided(evaluator.target()).into_iter().collect(),
         exceptions: None,
         shared_state: limits::shared_state(evaluator),
         tests_apart: claims.are_apart,

@@ -100,12 +100,37 @@ pub const CALL: &str = "call of a sequence";
 /// [`Arg::type_name`] of the text of standard input during a call. No C type has this name.
 pub const STANDARD_INPUT: &str = "standard input";
 
+/// The same, where not all of it is read through `stdin`: it must be the file of descriptor 0.
+pub const STANDARD_INPUT_FILE: &str = "standard input as a file";
+
+/// [`Arg::type_name`] of the results of a function of the environment, which has the name of the argument. No C type has this name.
+pub const RESULTS: &str = "results";
+
 impl Arg {
+    /// Are these the results of a function of the environment instead of an argument? [`Arg::memory`] has them as one array, or
+    /// nothing when there are none; behind them the function returns 0.
+    #[must_use]
+    pub fn is_results(&self) -> bool {
+        self.type_name == RESULTS
+    }
+
+    /// Is it the value of a parameter?
+    #[must_use]
+    pub fn is_of_parameter(&self) -> bool {
+        !self.is_rounding() && !self.is_input() && !self.is_results() && !self.is_call()
+    }
+
     /// Is this the text of standard input instead of an argument? [`Arg::hex`] is then a literal of C, and [`Arg::bits`] has two
     /// digits per character.
     #[must_use]
     pub fn is_input(&self) -> bool {
-        self.type_name == STANDARD_INPUT
+        self.type_name == STANDARD_INPUT || self.is_input_file()
+    }
+
+    /// Is this the text of the file of descriptor 0?
+    #[must_use]
+    pub fn is_input_file(&self) -> bool {
+        self.type_name == STANDARD_INPUT_FILE
     }
 
     /// Is this the beginning of a call instead of an argument?

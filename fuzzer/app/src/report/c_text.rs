@@ -37,7 +37,7 @@ pub fn numbers(text: &str) -> &str {
 /// something else, of a report that others wrote.
 #[must_use]
 pub fn initializer(text: &str) -> &str {
-    const NAMES: [&str; 13] = [
+    const NAMES: [&str; 16] = [
         "INFINITY",
         "NAN",
         "__builtin_nan",
@@ -45,6 +45,9 @@ pub fn initializer(text: &str) -> &str {
         "__builtin_nans",
         "__builtin_nansf",
         "void",
+        "char",
+        "penfuzz_stream",
+        "penfuzz_file",
         "__builtin_complex",
         "float",
         "double",
@@ -132,6 +135,9 @@ pub fn directed_rounding(args: &[Arg]) -> Option<&str> {
 #[must_use]
 pub fn standard_input(args: &[Arg]) -> Option<String> {
     let input = args.iter().find(|a| a.is_input())?;
+    if input.is_input_file() {
+        return Some(format!("penfuzz_input({}, {});", initializer(&input.hex), input.bits.len() / 2));
+    }
     Some(format!("stdin = fmemopen((void *){}, {}, \"r\");", initializer(&input.hex), input.bits.len() / 2))
 }
 
@@ -141,6 +147,7 @@ pub fn standard_input(args: &[Arg]) -> Option<String> {
 pub fn call(report: &Report, args: &[Arg]) -> String {
     let before = directed_rounding(args).map_or(String::new(), |mode| format!("fesetround({mode}); "));
     let input = standard_input(args).map_or(String::new(), |statement| format!("{statement} "));
+    let results: String = args.iter().filter(|a| a.is_results() && !a.memory.is_empty()).map(shown_results).collect();
     let calls: Vec<_> = calls_of(args)
         .into_iter()
         .map(|(begin, own)| {
@@ -150,7 +157,7 @@ pub fn call(report: &Report, args: &[Arg]) -> String {
             bare_call(function, signature, own)
         })
         .collect();
-    format!("{before}{input}{}", calls.join("; "))
+    format!("{before}{input}{results}{}", calls.join("; "))
 }
 
 fn bare_call(function: &str, signature: &Signature, args: &[Arg]) -> String {
@@ -165,13 +172,18 @@ fn bare_call(function: &str, signature: &Signature, args: &[Arg]) -> String {
     format!("{}({})", callable(function), texts.join(", "))
 }
 
+/// `__VERIFIER_nondet_int() = 3, -1; `
+fn shown_results(arg: &Arg) -> String {
+    format!("{}() = {}; ", identifier(&arg.name), arg.decimal)
+}
+
 /// Every parameter with its argument. Outputs have none; arguments without a parameter (the bytes of a harness) come last. The
-/// rounding mode and standard input are left out.
+/// rounding mode, standard input and results of the environment are left out.
 pub fn with_outputs<'a>(
     signature: &'a Signature,
     args: &'a [Arg],
 ) -> impl Iterator<Item = (Option<&'a Parameter>, Option<&'a Arg>)> {
-    let mut rest = args.iter().filter(|a| !a.is_rounding() && !a.is_input() && !a.is_call());
+    let mut rest = args.iter().filter(|a| a.is_of_parameter());
     let mut parameters = signature.parameters.iter();
     std::iter::from_fn(move || {
         let parameter = parameters.next();

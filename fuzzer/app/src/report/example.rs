@@ -78,6 +78,7 @@ pub fn report() -> Report {
         not_followed: Vec::new(),
         unmet_assumption: None,
         undefined: Vec::new(),
+        provided: Vec::new(),
         source_hashes: BTreeMap::new(),
         shared_state: Vec::new(),
         tests_apart: false,

@@ -51,7 +51,10 @@ use std::path::Path;
 
 use crate::{files::own, output::atomic};
 
-pub use arg::{Arg, CALL, Called, Memory, Object, Operand, Place, ROUNDING_MODE, STANDARD_INPUT, calls_of};
+pub use arg::{
+    Arg, CALL, Called, Memory, Object, Operand, Place, RESULTS, ROUNDING_MODE, STANDARD_INPUT, STANDARD_INPUT_FILE,
+    calls_of,
+};
 pub use exceptions::{Exception, Exceptions, Find, Shown};
 pub use model::*;
 pub use sources::source_hashes;

@@ -101,6 +101,10 @@ pub struct Report {
     /// The place of the function's first assumption (`FILE:LINE`) when nothing is covered: it is likely that no input meets them all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unmet_assumption: Option<String>,
+    /// Functions that code of the target takes from its environment, as `__VERIFIER_nondet_int`: a program with this code must define
+    /// them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub provided: Vec<String>,
     /// The hash of each source file of the sites, as it was when this report was made, in 16 hexadecimal digits:
     /// [`hash::of_bytes`](penfuzz_engine::hash::of_bytes). Pages and texts show lines of these files only, and only as
     /// long as they have this content.
@@ -120,6 +124,14 @@ pub struct Report {
     /// without a raised flag.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub reads_environment: bool,
+}
+
+impl Report {
+    /// Is a whole program under test?
+    #[must_use]
+    pub fn is_program(&self) -> bool {
+        self.signature.symbol == "main" && !self.signature.is_static
+    }
 }
 
 /// A variable that keeps its value between two calls.

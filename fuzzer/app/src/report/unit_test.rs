@@ -24,6 +24,10 @@
 //!
 //! A test that ends by a C++ exception catches it, and checks its type. The program is then one in C++.
 //!
+//! A whole program keeps its `main`: the linker renames the reference of the start code (`--wrap=main`), so that the program begins
+//! with the tests, and these call the `main` of the source. So that stays the `main` of its language: without a `return` at its end it
+//! returns 0.
+//!
 //! Hangs are listed in a comment at the end and not called, and so are crashes that end by no signal or depend on earlier calls.
 
 mod access;
@@ -31,6 +35,7 @@ mod by_symbol;
 mod cases;
 mod command;
 mod enumerations;
+pub mod environment;
 pub mod formats;
 mod fragments;
 mod memory;
@@ -38,6 +43,7 @@ mod names;
 mod plan;
 mod prologue;
 mod sequence;
+mod streams;
 mod trial;
 
 use std::fmt::Write;
@@ -54,6 +60,9 @@ pub use command::{absolute_flags_from, commands, defines_main};
 pub use plan::in_language;
 pub use prologue::{c_type, cell_values, output};
 pub use trial::trial;
+
+/// The type of the arguments of a program.
+pub const ARGUMENT: &str = "char *";
 
 /// The entry point of libFuzzer-style targets; its one argument is a byte buffer.
 const BYTE_HARNESS: &str = "LLVMFuzzerTestOneInput";

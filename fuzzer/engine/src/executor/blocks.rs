@@ -11,13 +11,14 @@ use std::rc::Rc;
 use penfuzz_cc::abi::CELL_BYTES;
 
 use super::{
+    files::{self, Files},
     input::Input,
     script::{Patch, Script, Step},
     stubs,
 };
 use crate::{
     error::Error,
-    inputs::{Model, Sequence, Target},
+    inputs::{Model, Nondet, Sequence, Target},
 };
 
 /// Where the memory lies if nothing else does: a fault beside a block then has the same address in every process. Not where
@@ -57,6 +58,7 @@ pub struct Blocks {
     noise: Option<(usize, u8)>,
     /// The stream over the block of standard input.
     input: Option<Input>,
+    files: Files,
 }
 
 impl Blocks {
@@ -102,7 +104,8 @@ impl Blocks {
             script: Box::default(),
             lengths: None,
             noise: None,
-            input: model.input.map(|_| Input::new()),
+            input: model.input.map(|_| Input::new(model.is_descriptor)),
+            files: Files::new(model),
         })
     }
 
@@ -134,6 +137,12 @@ impl Blocks {
                     _ if model.is_null(p, x) => 0,
                     Target::Block(b) => self.places[b].0,
                     Target::Stub(s) => stubs::address(s, model.stubs[s].slot, x),
+                    Target::Stream(file) => self.files.stream(file, self.text(model.files[file].block)),
+                    Target::Name(file) => {
+                        let text = self.text(model.files[file].block);
+                        self.files.name(file, text, model.files[file].is_missing(x))
+                    }
+                    Target::Program => files::program(),
                     // A handle is known when its maker has returned.
                     Target::Null | Target::Made(_) => 0,
                 };
@@ -146,6 +155,14 @@ impl Blocks {
             let base = self.map.as_ptr();
             // SAFETY: the block lies in the mapping, is a string, and stays where it is.
             unsafe { input.open(base.add(first - base as usize), bytes) };
+        }
+        if model.is_program {
+            files::reset_options();
+        }
+        for nondet in &model.nondet {
+            let (first, bytes) = self.places[nondet.block];
+            let n = bytes / model.blocks[nondet.block].stride;
+            set_results(nondet, self.pointer(first), n);
         }
         if let Some(sequence) = &model.sequence {
             return (self.write_script(sequence, x), self.results.as_mut_ptr().cast());
@@ -203,6 +220,20 @@ impl Blocks {
     #[must_use]
     pub fn results(&self) -> &[u128] {
         &self.results
+    }
+
+    /// The text of a block up to its end, and a pointer that outlives the borrow of the block.
+    fn text(&self, block: usize) -> (*const u8, usize) {
+        let (first, bytes) = self.places[block];
+        let text = self.pointer(first).cast_const();
+        // SAFETY: the block has so many bytes.
+        let n = (0..bytes).find(|i| unsafe { text.add(*i).read() } == 0).unwrap_or(bytes);
+        (text, n)
+    }
+
+    /// Closes the files that the last run has opened and not closed.
+    pub fn finish(&mut self) {
+        self.files.finish();
     }
 
     /// A pointer into the own mapping.
@@ -287,8 +318,20 @@ impl Blocks {
     }
 }
 
+/// Makes `n` numbers the results of a function of the environment.
+fn set_results(nondet: &Nondet, values: *const u8, n: usize) {
+    // SAFETY: a record of the loaded file, which no other thread uses. The numbers stay until `drop`.
+    unsafe {
+        let stream = &mut *nondet.source.stream;
+        (stream.values, stream.n, stream.taken) = (values.cast(), n as u32, 0);
+    }
+}
+
 impl Drop for Blocks {
     fn drop(&mut self) {
+        for nondet in &self.model.nondet {
+            set_results(nondet, core::ptr::null(), 0);
+        }
         // SAFETY: the mapping is ours alone and nothing of it is used any more.
         unsafe { libc::munmap(self.map.as_ptr().cast(), self.mapped) };
     }

@@ -1,33 +1,58 @@
-//! Standard input of the code under test: a stream over a text of the input.
+//! Standard input of the code under test: a text of the input.
 //!
 //! The target shares the C library of this process, so all of its functions that read standard input (`scanf`, `getchar`, `fgets(...,
 //! stdin)`) go through the one variable `stdin`. Before each call it is set to a new stream in memory. To open and close one
 //! costs 130 ns (glibc, measured over 200000 times), 250 ns with a read; only functions that can read standard input pay for it.
+//!
+//! The system call `read` and `std::cin` do not look at this variable. For functions that can reach one of them, descriptor 0 is a file
+//! in memory, the stream that `stdin` was at the start reads from it, and `std::cin` gets the state that it had at the start.
 
-use core::ptr::null_mut;
+use core::{ffi::c_void, ptr::null_mut};
+
+use super::files::{MemoryFile, keeping_errno};
 
 unsafe extern "C" {
     #[link_name = "stdin"]
     static mut STDIN: *mut libc::FILE;
+    fn __fpurge(file: *mut libc::FILE);
 }
 
-/// What `stdin` is while the function under test runs.
+/// Bytes of `std::cin` in libstdc++ on 64-bit machines.
+const CIN_BYTES: usize = 280;
+
+/// What standard input is while the function under test runs.
 #[derive(Debug)]
 pub struct Input {
-    /// Of the process.
+    /// `stdin` of the process.
     original: *mut libc::FILE,
-    /// Null before the first call.
+    /// Null before the first call, and when standard input is a descriptor.
     stream: *mut libc::FILE,
+    descriptor: Option<Descriptor>,
+}
+
+/// Standard input as a file of descriptor 0.
+#[derive(Debug, Default)]
+struct Descriptor {
+    file: MemoryFile,
+    cin: Option<Cin>,
+}
+
+/// `std::cin` and what it was at the start.
+#[derive(Debug)]
+struct Cin {
+    at: *mut u8,
+    before: [u8; CIN_BYTES],
 }
 
 impl Input {
-    /// No stream yet.
-    pub fn new() -> Self {
+    /// Nothing is read yet. With `is_descriptor`, the text is also that of descriptor 0.
+    pub fn new(is_descriptor: bool) -> Self {
+        let descriptor = is_descriptor.then(|| Descriptor { cin: Cin::find(), ..Descriptor::default() });
         // SAFETY: reads a variable that only this thread changes.
-        Self { original: unsafe { STDIN }, stream: null_mut() }
+        Self { original: unsafe { STDIN }, stream: null_mut(), descriptor }
     }
 
-    /// Makes `stdin` a stream over the text, which ends before its first 0.
+    /// Makes standard input the text, which ends before its first 0.
     ///
     /// # Safety
     /// The text has this many bytes, among them a 0, and is neither moved nor freed before this value or the next call of `open`.
@@ -36,6 +61,11 @@ impl Input {
         // SAFETY: by the contract of this function. The stream only reads.
         unsafe {
             let n = (0..bytes).find(|i| text.add(*i).read() == 0).unwrap_or(bytes);
+            if let Some(descriptor) = &mut self.descriptor {
+                let text = core::slice::from_raw_parts(text, n);
+                keeping_errno(|| descriptor.open(text, self.original));
+                return;
+            }
             self.stream = libc::fmemopen(text.cast(), n, c"r".as_ptr());
             STDIN = if self.stream.is_null() { self.original } else { self.stream };
         }
@@ -51,6 +81,41 @@ impl Input {
             }
         }
         self.stream = null_mut();
+    }
+}
+
+impl Descriptor {
+    /// # Safety
+    /// `stdin` is an open stream.
+    unsafe fn open(&mut self, text: &[u8], stdin: *mut libc::FILE) {
+        let descriptor = self.file.set(text);
+        // SAFETY: by the contract of this function. Nothing else of this process reads its standard input.
+        unsafe {
+            libc::dup2(descriptor, libc::STDIN_FILENO);
+            __fpurge(stdin);
+            libc::clearerr(stdin);
+        }
+        if let Some(cin) = &self.cin {
+            // SAFETY: the object has these bytes, which include no pointer that it owns.
+            unsafe { cin.at.copy_from_nonoverlapping(cin.before.as_ptr(), CIN_BYTES) };
+        }
+    }
+}
+
+impl Cin {
+    /// The object, if libstdc++ is loaded.
+    fn find() -> Option<Self> {
+        // SAFETY: looks a symbol up in a library that stays loaded; the object has these bytes.
+        unsafe {
+            let library = libc::dlopen(c"libstdc++.so.6".as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
+            if library.is_null() {
+                return None;
+            }
+            let at: *mut c_void = libc::dlsym(library, c"_ZSt3cin".as_ptr());
+            libc::dlclose(library);
+            let at = at.cast::<u8>();
+            (!at.is_null()).then(|| Self { at, before: at.cast::<[u8; CIN_BYTES]>().read() })
+        }
     }
 }
 

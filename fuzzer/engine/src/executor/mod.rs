@@ -4,6 +4,7 @@ pub mod blocks;
 mod cells;
 pub mod evaluator;
 pub mod fault;
+mod files;
 pub mod fresh;
 pub mod guard;
 mod input;

@@ -70,10 +70,7 @@ impl Sandbox {
     pub fn install(&self) -> io::Result<()> {
         let standard = BTreeSet::from([libc::STDIN_FILENO, libc::STDOUT_FILENO, libc::STDERR_FILENO]);
         for file in &(&open_files() - &self.of_target) - &standard {
-            if let Some(i) = usize::try_from(file).ok().filter(|i| *i < FILES) {
-                // SAFETY: this thread alone touches the bits, which the handler reads while the target runs.
-                unsafe { sandbox_files[i / 64] |= 1 << (i % 64) };
-            }
+            keep(file);
         }
         // SAFETY: adds a filter to this thread; the handler of its signal belongs to the guard.
         match unsafe { sandbox_install(self.allowed.contains(&Allow::Network).into()) } {
@@ -99,6 +96,26 @@ impl Sandbox {
             // SAFETY: an open directory. On an error the process stays where it is, and the next write reports it.
             unsafe { libc::fchdir(home.as_raw_fd()) };
         }
+    }
+}
+
+/// Keeps the target from closing a descriptor.
+pub(super) fn keep(file: RawFd) {
+    mark(file, true);
+}
+
+/// Lets the target close it again.
+pub(super) fn give(file: RawFd) {
+    mark(file, false);
+}
+
+fn mark(file: RawFd, is_ours: bool) {
+    let Some(i) = usize::try_from(file).ok().filter(|i| *i < FILES) else { return };
+    let bit = 1 << (i % 64);
+    // SAFETY: this thread alone touches the bits, which the handler reads while the target runs.
+    unsafe {
+        let word = (&raw mut sandbox_files).cast::<u64>().add(i / 64);
+        word.write(if is_ours { word.read() | bit } else { word.read() & !bit });
     }
 }
 

@@ -1,16 +1,19 @@
 //! From the types of parameters to the model of the inputs: the memory of one call.
 
+mod streams;
+
 use std::collections::{HashMap, VecDeque};
 
 use penfuzz_cc::abi::type_flag;
 use penfuzz_mutators::{
+    domain::Domain,
     group::{Group, Length},
     view::{Kind, Layout, Slot},
 };
 
 use super::{
-    draft::{Draft, Pending, Way},
-    model::{Block, Converted, Copy, Form as Conversion, Model, Owner, Pointer, Stub, Target as Leads},
+    draft::{Draft, Made, Pending, Way},
+    model::{Block, Converted, Copy, File, Form as Conversion, Model, Owner, Pointer, Stub, Target as Leads},
     paths::{any_index, element_path, join},
     said::Said,
     sizes::{Origin, Rule, Size, Sizes},
@@ -23,14 +26,12 @@ const MAX_DEPTH: usize = 3;
 const MAX_ELEMENTS: usize = 64;
 /// Bytes of an input, and bytes of one block in it. What is beyond is 0.
 const MAX_INPUT: usize = 3072;
-const MAX_BLOCK: usize = 512;
+pub(super) const MAX_BLOCK: usize = 512;
 /// Blocks of a function.
 const MAX_BLOCKS: usize = 64;
 /// Bytes of a string, with its end, and of memory of no type, until more are needed.
 const STRING: usize = 32;
 const BYTES: usize = 16;
-/// Characters of standard input, with the 0 behind them.
-const INPUT: usize = 64;
 
 pub(super) struct Builder<'a> {
     pub types: Types,
@@ -42,6 +43,9 @@ pub(super) struct Builder<'a> {
     groups: Vec<(usize, Group)>,
     pub blocks: Vec<Block>,
     stubs: Vec<Stub>,
+    files: Vec<File>,
+    /// Numbers that have a domain unless the user says another one, by the indices of their slots.
+    ranges: Vec<(usize, Domain)>,
     /// Paths of numbers, and the indices of their slots.
     numbers: Vec<(String, usize)>,
     pending: VecDeque<Pending>,
@@ -71,6 +75,8 @@ impl<'a> Builder<'a> {
             groups: Vec::new(),
             blocks: Vec::new(),
             stubs: Vec::new(),
+            files: Vec::new(),
+            ranges: Vec::new(),
             numbers: Vec::new(),
             pending: VecDeque::new(),
             byte: None,
@@ -281,7 +287,9 @@ impl<'a> Builder<'a> {
             self.stubs.push(Stub { path: path.to_owned(), result, slot });
             return Ok(());
         }
+        let made = self.made_behind(to, path, way);
         let why = match self.types[to].form {
+            _ if made != Made::Memory => None,
             Form::Incomplete => Some("what it points to has no definition in the target"),
             Form::Other => Some("what it points to is not made of numbers"),
             _ => self.closed(to),
@@ -301,7 +309,7 @@ impl<'a> Builder<'a> {
         let way = Way { absent, is_output: way.is_output && !is_const, ..way.clone() };
         let path = path.to_owned();
         // The number of the own block is known when it is finished.
-        self.pending.push_back(Pending { block: usize::MAX, at, to, is_const, is_reference, path, null, way });
+        self.pending.push_back(Pending { block: usize::MAX, at, to, is_const, is_reference, path, null, made, way });
         Ok(())
     }
 
@@ -332,9 +340,13 @@ impl<'a> Builder<'a> {
     pub fn follow_pointers(&mut self) -> Result<(), String> {
         while let Some(p) = self.pending.pop_front() {
             let (from, at, null) = (p.block, p.at, p.null);
-            let number = self.follow(&p)?;
+            let target = match p.made {
+                Made::Memory => Leads::Block(self.follow(&p)?),
+                Made::Stream => Leads::Stream(self.add_file(&p)),
+                Made::Name => Leads::Name(self.add_file(&p)),
+            };
             let pointers = &mut self.blocks[from].pointers;
-            pointers.push(Pointer { at, target: Leads::Block(number), null });
+            pointers.push(Pointer { at, target, null });
             pointers.sort_by_key(|p| p.at);
         }
         Ok(())
@@ -389,21 +401,6 @@ impl<'a> Builder<'a> {
         Ok(self.finish_block(draft, &p.way))
     }
 
-    /// Makes the block of standard input.
-    pub fn add_input(&mut self) -> usize {
-        let element = self.types.add_character();
-        let mut draft = Draft::new(element, 1, "stdin".to_owned());
-        let b = &mut draft.block;
-        (b.capacity, b.length) = (INPUT, Length::Fixed(INPUT));
-        (b.is_string, b.is_const) = (true, true);
-        (draft.first_slot, draft.per_element) = (self.slots.len(), 1);
-        for i in 0..INPUT {
-            self.place_number(&mut draft, Number::Plain(Kind::U8), i, &format!("stdin[{i}]"));
-        }
-        draft.slotted = self.slots.len() - draft.first_slot;
-        self.finish_block(draft, &Way::default())
-    }
-
     /// The type of memory of no type.
     fn byte_type(&mut self) -> TypeId {
         let types = &mut self.types;
@@ -433,20 +430,27 @@ impl<'a> Builder<'a> {
             self.slots.push(Slot { kind: Kind::Rounding, offset: self.size });
         }
         let domain = |(path, i): &(String, usize)| Some((*i, self.said.domain(path, self.slots[*i].kind)?));
-        let domains = self.numbers.iter().filter_map(domain).collect();
+        let mut domains: Vec<_> = self.numbers.iter().filter_map(domain).collect();
+        let is_said = |slot: usize| domains.iter().any(|(i, _)| *i == slot);
+        let others: Vec<_> = self.ranges.iter().filter(|(i, _)| !is_said(*i)).copied().collect();
+        domains.extend(others);
+        domains.sort_by_key(|(i, _)| *i);
         let layout = Layout::of_slots(self.slots)
             .with_groups(self.groups.into_iter().map(|(_, group)| group).collect())
             .with_domains(domains);
-        let (types, blocks, stubs, numbers) = (self.types, self.blocks, self.stubs, self.numbers);
         Model {
-            types,
-            blocks,
+            types: self.types,
+            blocks: self.blocks,
             parameters,
-            stubs,
+            stubs: self.stubs,
+            files: self.files,
             input: None,
+            is_descriptor: false,
+            is_program: false,
+            nondet: Vec::new(),
             result,
             layout,
-            numbers,
+            numbers: self.numbers,
             sequence: None,
             frames: self.frames,
         }

@@ -15,11 +15,16 @@ use super::{
     declared::Declared,
     draft::{Draft, Way},
     makers::{self, Maker, Way as Made},
-    model::{Call, Handle, Model, Owner, Pointer, Sequence, Target as Leads},
+    model::{Call, Handle, Model, Nondet, Owner, Pointer, Sequence, Target as Leads},
     sizes::Sizes,
     types::{Form, Reader, TypeId},
 };
-use crate::program::{Function, Target, function::Shape, state::reads_input};
+use crate::program::{
+    Function, Target,
+    environment::sources,
+    function::Shape,
+    state::{self, input_of},
+};
 
 /// How deep makers may need makers.
 const LEVELS: usize = 1;
@@ -150,7 +155,7 @@ impl<'a> Plan<'a> {
     }
 
     fn model(self, sizes: &Sizes) -> Result<Model, String> {
-        let Self { reader, f, makers, .. } = self;
+        let Self { target, reader, f, makers, .. } = self;
         let (g, n) = (f.f, f.f.calls.max(1));
         let is_sequence = n > 1 || !makers.is_empty();
         let mut builder = Builder::new(reader.types, sizes, &g.said);
@@ -162,7 +167,10 @@ impl<'a> Plan<'a> {
             calls.add_maker(maker)?;
         }
         calls.keep_objects(&f)?;
-        let input = calls.add_steps(&f, n)?;
+        if g.is_program() && is_sequence {
+            return Err("a program is called once".to_owned());
+        }
+        let environment = calls.add_steps(target, &f, n)?;
         let Calls { builder, made, handles } = calls;
         let (steps, first) = (builder.steps.clone(), builder.first_of_steps);
         let parameters = f.parameters()?;
@@ -192,7 +200,9 @@ impl<'a> Plan<'a> {
             let steps = model.frames.iter().map(|frame| step(*frame)).collect::<Result<_, _>>()?;
             model.sequence = Some(Sequence { makers: made, steps, handles, count: count.map(|(slot, _)| slot) });
         }
-        Ok(Model { input, ..model })
+        let Environment { input, nondet } = environment;
+        let is_descriptor = input.is_some() && input_of(g) == Some(state::Input::Descriptor);
+        Ok(Model { input, is_descriptor, is_program: g.is_program(), nondet, ..model })
     }
 }
 
@@ -242,6 +252,7 @@ impl<'a> Planned<'a> {
             nullable: shape.nullable,
             is_output: !shape.reads,
             is_single: !shape.indexes,
+            names_file: shape.names_file,
             declared: elements.map(|n| (n, shape.promised)),
             ..Way::default()
         };
@@ -322,11 +333,11 @@ impl Calls<'_> {
         self.builder.follow_pointers()
     }
 
-    /// Adds the calls of the function under test; the block of standard input, if it can read that.
-    fn add_steps(&mut self, f: &Planned, n: usize) -> Result<Option<usize>, String> {
+    /// Adds the calls of the function under test, and what it reads besides its arguments.
+    fn add_steps(&mut self, target: &Target, f: &Planned, n: usize) -> Result<Environment, String> {
         let shared = self.builder.blocks[0].pointers.clone();
         let declared = Declared::of(f.f);
-        let mut input = None;
+        let mut environment = Environment::default();
         self.builder.first_of_steps = self.builder.n_slots();
         let room = self.builder.room() / n;
         for k in 0..n {
@@ -334,7 +345,9 @@ impl Calls<'_> {
             self.builder.limit(room);
             let first = self.builder.n_slots();
             let mut frame = Draft::new(0, f.frame_size(), String::new());
-            for (i, object) in f.objects.iter().enumerate() {
+            // The arguments of a program are made together.
+            let single = if f.f.is_program() { 1 } else { usize::MAX };
+            for (i, object) in f.objects.iter().enumerate().take(single) {
                 match object {
                     Object::None => f.place_in(&mut self.builder, &mut frame, i, "", &declared)?,
                     Object::Made(m) => {
@@ -354,8 +367,11 @@ impl Calls<'_> {
                 self.builder.finish_block(frame, &Way::default())
             };
             self.builder.frames.push(block);
-            if k == 0 && n == 1 && reads_input(f.f) {
-                input = Some(self.builder.add_input());
+            if n == 1 {
+                if f.f.is_program() {
+                    self.builder.add_arguments(f.f, &f.parameters()?);
+                }
+                environment = self.add_environment(target, f.f);
             }
             self.builder.follow_pointers()?;
             let kinds = self.builder.kinds_from(first);
@@ -364,12 +380,26 @@ impl Calls<'_> {
         if self.builder.steps.windows(2).any(|w| w[0] != w[1]) {
             return Err("its calls have too many arguments for one input".to_owned());
         }
-        if n > 1 && reads_input(f.f) {
+        if n > 1 {
             self.builder.begin(Owner::Shared, 1);
-            input = Some(self.builder.add_input());
+            environment = self.add_environment(target, f.f);
         }
-        Ok(input)
+        Ok(environment)
     }
+
+    fn add_environment(&mut self, target: &Target, f: &Function) -> Environment {
+        let input = input_of(f).map(|_| self.builder.add_input());
+        let nondet = sources(target, f).into_iter().map(|source| self.builder.add_nondet(source)).collect();
+        Environment { input, nondet }
+    }
+}
+
+/// What a function reads besides its arguments.
+#[derive(Default)]
+struct Environment {
+    /// The block of standard input.
+    input: Option<usize>,
+    nondet: Vec<Nondet>,
 }
 
 /// A name without its scopes.

@@ -30,7 +30,7 @@ pub struct Decoding {
     /// The block with the text of standard input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<usize>,
-    /// The function takes more than is described here: calls of other functions.
+    /// The function takes more than is described here: calls of other functions, files, results of its environment.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub is_partial: bool,
     /// Definitions in C of the structures below, of the same sizes as those of the function.
@@ -85,7 +85,9 @@ impl Decoding {
             blocks: model.blocks.iter().map(|b| Memory::of(b, model)).collect(),
             stubs: model.stubs.iter().map(|s| s.slot).collect(),
             input: model.input,
-            is_partial: model.sequence.is_some(),
+            is_partial: model.sequence.is_some()
+                || model.is_program
+                || !(model.files.is_empty() && model.nondet.is_empty()),
             types: mirror.text,
             parameters,
             result,

@@ -20,6 +20,9 @@ pub struct Described {
     pub elements: String,
     /// How that is known.
     pub origin: Origin,
+    /// What it is, if not memory of its own: `standard input`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<String>,
     /// The function only writes there: nothing of it is in an input.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub is_result: bool,
@@ -34,15 +37,15 @@ impl Model {
     pub fn described(&self) -> Vec<Described> {
         // Those of the first call stand for those of all.
         let is_shown =
-            |b: &&Block| !b.path.is_empty() && matches!(b.owner, Owner::Shared | Owner::Maker(_) | Owner::Step(0));
-        let Some(sequence) = &self.sequence else {
-            return self.blocks.iter().filter(is_shown).map(|b| self.describe(b)).collect();
-        };
+            |b: &Block| !b.path.is_empty() && matches!(b.owner, Owner::Shared | Owner::Maker(_) | Owner::Step(0));
+        let shown = (1..self.blocks.len()).filter(|i| is_shown(&self.blocks[*i]));
+        let Some(sequence) = &self.sequence else { return shown.map(|i| self.describe(i)).collect() };
         let made = |(handle, maker): (&Handle, &Call)| Described {
             path: handle.path.clone(),
             type_name: self.types[handle.of].name.clone(),
             elements: "1".to_owned(),
             origin: Origin::Declared,
+            stream: None,
             is_result: false,
             made_by: Some(maker.f.name.clone()),
         };
@@ -50,12 +53,26 @@ impl Model {
             sequence.makers.iter().any(|m| m.fills.is_some_and(|(block, _)| block == i))
                 || sequence.handles.iter().any(|h| h.out == Some(i))
         };
-        let others = self.blocks.iter().enumerate().filter(|(i, b)| is_shown(b) && !is_made(*i));
+        let others = shown.filter(|i| !is_made(*i));
         let all = sequence.handles.iter().zip(&sequence.makers).map(made);
-        all.chain(others.map(|(_, b)| self.describe(b))).collect()
+        all.chain(others.map(|i| self.describe(i))).collect()
     }
 
-    fn describe(&self, b: &Block) -> Described {
+    /// What a block is, if it is not memory that a pointer leads to.
+    fn stream(&self, i: usize) -> Option<String> {
+        let b = &self.blocks[i];
+        if self.input == Some(i) {
+            return Some("standard input".to_owned());
+        }
+        if self.nondet.iter().any(|n| n.block == i) {
+            return Some(format!("results of {}()", b.path));
+        }
+        let file = self.files.iter().find(|file| file.block == i)?;
+        Some(if file.missing.is_some() { format!("file behind `{}`", b.path) } else { format!("stream `{}`", b.path) })
+    }
+
+    fn describe(&self, i: usize) -> Described {
+        let b = &self.blocks[i];
         let t = &self.types[b.element];
         let type_name = match &t.form {
             _ if !t.name.is_empty() => t.name.clone(),
@@ -64,11 +81,19 @@ impl Model {
             _ => "structure without a name".to_owned(),
         };
         let elements = match &b.rule {
-            Rule::Full if b.is_string => format!("..{}", b.capacity),
+            _ if b.is_string => format!("..{}", b.capacity),
             Rule::Full => b.capacity.to_string(),
             rule => rule.to_string(),
         };
-        Described { path: b.path.clone(), type_name, elements, origin: b.origin, is_result: b.is_output, made_by: None }
+        Described {
+            path: b.path.clone(),
+            type_name,
+            elements,
+            origin: b.origin,
+            stream: self.stream(i),
+            is_result: b.is_output,
+            made_by: None,
+        }
     }
 }
 
@@ -76,6 +101,9 @@ impl core::fmt::Display for Described {
     /// `a: double[n], found by calls`
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let Self { path, type_name, elements, origin, .. } = self;
+        if let Some(stream) = &self.stream {
+            return write!(f, "{stream}: {type_name}[{elements}]");
+        }
         match elements.as_str() {
             "1" => write!(f, "{path}: {type_name}")?,
             _ => write!(f, "{path}: {type_name}[{elements}], {origin}")?,

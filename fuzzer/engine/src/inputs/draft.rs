@@ -10,11 +10,14 @@ use super::{
 
 /// What is known of a place that a pointer leads to.
 #[derive(Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(super) struct Way {
     pub nullable: bool,
     pub is_output: bool,
     /// The pointer is used without an index.
     pub is_single: bool,
+    /// The pointer is to the name of a file.
+    pub names_file: bool,
     /// Elements that the declaration says, or 0, and bytes that it promises.
     pub declared: Option<(usize, usize)>,
     pub depth: usize,
@@ -62,5 +65,16 @@ pub(super) struct Pending {
     pub is_reference: bool,
     pub path: String,
     pub null: Option<Slot>,
+    pub made: Made,
     pub way: Way,
+}
+
+/// What is made behind a pointer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Made {
+    Memory,
+    /// A `FILE`.
+    Stream,
+    /// The name of a file.
+    Name,
 }

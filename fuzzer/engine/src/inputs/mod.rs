@@ -46,7 +46,10 @@ pub use calls::build;
 pub use decoding::{Decoding, Memory};
 pub use describe::Described;
 pub use makers::{Calls, MOST_CALLS, initialisers, set_calls};
-pub use model::{Block, Call, Converted, Copy, Form, Handle, Model, Owner, Pointer, Sequence, Stub, Target};
+pub use model::{
+    Block, Call, Converted, Copy, File, Form, Handle, Model, NO_FILE, Nondet, Owner, PROGRAM, Pointer, Sequence, Stub,
+    Target,
+};
 pub use probe::{has_more_than_numbers, sizes, with_sizes};
 pub use said::{Said, Statement, say};
 pub use sizes::{Origin, Rule, Size, Sizes};

@@ -10,6 +10,7 @@ use super::{
     sizes::{Origin, Rule},
     types::{TypeId, Types},
 };
+use crate::program::environment::Source;
 
 /// Bytes of an input that go to a block as they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,6 +56,34 @@ pub enum Target {
     Stub(usize),
     /// An object that a call before has made: the number of its handle.
     Made(usize),
+    /// A stream over the text of this file.
+    Stream(usize),
+    /// The name of this file.
+    Name(usize),
+    /// The name of the program.
+    Program,
+}
+
+/// The first argument of a program under test.
+pub const PROGRAM: &core::ffi::CStr = c"program";
+/// A name of no file.
+pub const NO_FILE: &core::ffi::CStr = c"/nonexistent/file";
+
+/// A file that the callee gets as a stream or by its name. Its text ends at the first 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct File {
+    /// The block with the text.
+    pub block: usize,
+    /// Of a name: the byte of the input whose lowest bit makes it a name of no file.
+    pub missing: Option<Slot>,
+}
+
+impl File {
+    /// Is the name one of no file in this input?
+    #[must_use]
+    pub fn is_missing(&self, x: &[u8]) -> bool {
+        self.missing.is_some_and(|slot| slot.get(x) != 0)
+    }
 }
 
 /// A pointer in a block.
@@ -189,6 +218,15 @@ pub struct Stub {
     pub slot: Option<Slot>,
 }
 
+/// A function of the environment whose results are numbers of an input.
+#[derive(Debug, Clone)]
+pub struct Nondet {
+    /// The function, and where its results lie during a call.
+    pub source: Source,
+    /// The block with its results.
+    pub block: usize,
+}
+
 /// How a function takes its input.
 #[derive(Debug, Clone)]
 pub struct Model {
@@ -206,6 +244,14 @@ pub struct Model {
     pub sequence: Option<Sequence>,
     /// The block with the text of standard input, if the function can read it. The text ends at the first 0.
     pub input: Option<usize>,
+    /// Standard input is the file of descriptor 0, because not everything reads it through `stdin`.
+    pub is_descriptor: bool,
+    /// It is `main`, with the arguments of a program.
+    pub is_program: bool,
+    /// Files that it gets.
+    pub files: Vec<File>,
+    /// What it takes from its environment.
+    pub nondet: Vec<Nondet>,
     /// A result that is a structure: its type and its place in the frame.
     pub result: Option<(TypeId, usize)>,
     /// The numbers of an input.
@@ -225,6 +271,12 @@ impl Model {
     /// Is the pointer null in this input?
     #[must_use]
     pub fn is_null(&self, pointer: &Pointer, x: &[u8]) -> bool {
-        pointer.target == Target::Null || pointer.null.is_some_and(|slot| slot.get(x) != 0)
+        let is_absent = match pointer.target {
+            Target::Null => true,
+            // There is not even its end.
+            Target::Block(b) => self.blocks[b].is_string && self.blocks[b].len(x) == 0,
+            _ => false,
+        };
+        is_absent || pointer.null.is_some_and(|slot| slot.get(x) != 0)
     }
 }

@@ -107,6 +107,9 @@ fn is_needed(f: &Function, model: &Model, sizes: &Sizes) -> bool {
     f.call().is_none()
         || model.sequence.is_some()
         || model.input.is_some()
+        || !model.nondet.is_empty()
+        || !model.files.is_empty()
+        || model.is_program
         || frame.pointers.iter().any(|p| p.null.is_some())
         || model.blocks[1..].iter().any(|b| !is_cell(b))
 }

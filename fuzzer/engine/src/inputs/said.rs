@@ -12,6 +12,7 @@ use std::{
 use penfuzz_mutators::{domain::Domain, view::Kind};
 
 use super::{
+    build::MAX_BLOCK,
     calls::build,
     model::Model,
     paths::any_index,
@@ -24,8 +25,7 @@ use crate::program::{Function, Target, names};
 const MOST_ELEMENTS: usize = 1 << 16;
 
 /// What an argument can be, for messages.
-const POSSIBLE: &str =
-    "possible are array[10], array[n], array[n+1], array[n*m], string[..32], a range as -90..90, and finite";
+const POSSIBLE: &str = "possible are array[10], array[n], array[n+1], array[n*m], string[..32], file[..256], a range as -90..90, and finite";
 
 /// What is known of one argument.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +36,8 @@ enum Domains {
     Following(Rule),
     /// Up to so many characters before the end.
     Text(usize),
+    /// The name of a file of up to so many characters.
+    File(usize),
     /// Numbers.
     Numbers(Range),
 }
@@ -64,7 +66,9 @@ impl Statement {
         let parsed = if let Some(size) = within(domain, "array") {
             Self::array(size)?
         } else if let Some(size) = within(domain, "string") {
-            Self::text(size)
+            Self::up_to(size).map(Domains::Text)
+        } else if let Some(size) = within(domain, "file") {
+            Self::up_to(size).filter(|n| *n < MAX_BLOCK).map(Domains::File)
         } else if domain == "finite" || domain.contains("..") {
             Some(Domains::Numbers(Range::parse(domain)?))
         } else {
@@ -86,9 +90,9 @@ impl Statement {
         })
     }
 
-    fn text(size: &str) -> Option<Domains> {
+    fn up_to(size: &str) -> Option<usize> {
         let n: usize = size.strip_prefix("..")?.parse().ok()?;
-        (1..MOST_ELEMENTS).contains(&n).then_some(Domains::Text(n))
+        (1..MOST_ELEMENTS).contains(&n).then_some(n)
     }
 }
 
@@ -142,6 +146,7 @@ pub struct Said {
     texts: Vec<String>,
     sizes: Sizes,
     strings: BTreeSet<String>,
+    files: BTreeMap<String, usize>,
     ranges: BTreeMap<String, Range>,
 }
 
@@ -164,6 +169,13 @@ impl Said {
                     }
                     continue;
                 }
+                Domains::File(n) => {
+                    let known = all.files.insert(path.clone(), n);
+                    if known.is_some_and(|known| known != n) || all.sizes.contains_key(&path) {
+                        return Err(twice());
+                    }
+                    continue;
+                }
                 Domains::Array(n) => (n, Rule::Full),
                 Domains::Following(rule) => (0, rule),
                 Domains::Text(n) => {
@@ -171,6 +183,9 @@ impl Said {
                     (n + 1, Rule::Full)
                 }
             };
+            if all.files.contains_key(&path) {
+                return Err(twice());
+            }
             // Whether it is a result is left to what the code shows, and to probing.
             let size = Size { capacity, length, origin: Origin::Given, is_output: true };
             let is_string = all.strings.contains(&path);
@@ -214,6 +229,16 @@ impl Said {
         !self.sizes.contains_key(path) || self.strings.contains(path)
     }
 
+    /// May the text that a pointer leads to be the name of a file? Not if the user says what it is.
+    pub(super) fn may_be_file(&self, path: &str) -> bool {
+        !self.sizes.contains_key(&any_index(path))
+    }
+
+    /// The characters of the file whose name the user says that a pointer leads to.
+    pub(super) fn file(&self, path: &str) -> Option<usize> {
+        self.files.get(&any_index(path)).copied()
+    }
+
     /// What is said of the number at this path, or of the array in which it is.
     fn range_of(&self, path: &str) -> Option<&Range> {
         let path = any_index(path);
@@ -254,6 +279,9 @@ pub fn say(target: &mut Target, function: usize, statements: &[String]) -> Resul
         inputs.check_block(f, path, said.strings.contains(path))?;
         inputs.check_rule(f, &size.length)?;
     }
+    for path in said.files.keys() {
+        inputs.check_file(f, path)?;
+    }
     for (path, range) in &said.ranges {
         inputs.check_range(f, path, range)?;
     }
@@ -285,6 +313,14 @@ impl Inputs {
             known == path || known.strip_suffix("[]") == Some(path) || known.strip_prefix('*') == Some(path)
         };
         self.numbers.iter().filter(move |(known, _)| is_at(known)).map(|(_, kind)| *kind)
+    }
+
+    fn check_file(&self, f: &Function, path: &str) -> Result<(), String> {
+        match self.blocks.iter().find(|(known, _)| known == path) {
+            Some((_, true)) => Ok(()),
+            None if self.numbers_at(path).next().is_none() => Err(self.unknown(f, path)),
+            _ => Err(format!("`{path}` is no name of a file: it does not point to characters")),
+        }
     }
 
     fn check_block(&self, f: &Function, path: &str, is_string: bool) -> Result<(), String> {

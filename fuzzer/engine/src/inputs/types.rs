@@ -106,6 +106,13 @@ impl Types {
         self.add_u8("char", type_flag::CHAR)
     }
 
+    /// Adds the type of numbers of this kind, by a name of C.
+    pub(super) fn add_kind(&mut self, kind: Kind, name: &str) -> TypeId {
+        let form = Form::Number(Number::Plain(kind));
+        self.all.push(Type { name: name.to_owned(), form, size: kind.size(), flags: 0, enumerators: Vec::new() });
+        self.all.len() - 1
+    }
+
     fn add_u8(&mut self, name: &str, flags: u32) -> TypeId {
         let form = Form::Number(Number::Plain(Kind::U8));
         self.all.push(Type { name: name.to_owned(), form, size: 1, flags, enumerators: Vec::new() });

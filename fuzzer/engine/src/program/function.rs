@@ -62,6 +62,7 @@ pub fn pointee(type_name: &str) -> Option<&str> {
 
 /// The type of a parameter, and how the function uses it.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(crate) struct Shape {
     /// Null without debug information.
     pub record: *const abi::Type,
@@ -75,6 +76,8 @@ pub(crate) struct Shape {
     pub indexes: bool,
     /// Bytes that the declaration promises; 0 if it promises none.
     pub promised: usize,
+    /// A file is opened by the name that it points to.
+    pub names_file: bool,
 }
 
 /// A thunk of the function table: arguments at the first pointer, results go to the second.
@@ -160,6 +163,12 @@ impl Function {
         self.symbol == "LLVMFuzzerTestOneInput" && self.parameters.len() == 2
     }
 
+    /// Is this the `main` of a program?
+    #[must_use]
+    pub fn is_program(&self) -> bool {
+        self.symbol == "main" && !self.is_static
+    }
+
     /// How to call it; `None` when a parameter is not supported.
     #[must_use]
     pub fn entry(&self) -> Option<Entry> {
@@ -224,6 +233,7 @@ impl Function {
             reads: p.reads != 0,
             indexes: p.indexes != 0,
             promised: p.promised as usize,
+            names_file: p.names_file != 0,
         };
         all.iter().map(shape).collect()
     }

@@ -213,6 +213,16 @@ impl Target {
         unsafe { between((*self.tables).variables, (*self.tables).variables_end) }.iter()
     }
 
+    /// The records of the functions of [`super::environment`] that return numbers.
+    pub(super) fn streams(&self) -> Vec<*mut abi::Stream> {
+        // SAFETY: the tables stay loaded.
+        let (first, end) = unsafe { ((*self.tables).streams, (*self.tables).streams_end) };
+        // SAFETY: the bounds of one array of the loaded file.
+        let n = unsafe { between(first.cast_const(), end.cast_const()) }.len();
+        // SAFETY: within the array.
+        (0..n).map(|i| unsafe { first.add(i) }).collect()
+    }
+
     /// For every function: is it `function`, or called by it, directly or not? Calls through pointers are not followed.
     #[must_use]
     pub fn called_by(&self, function: usize) -> Vec<bool> {

@@ -3,6 +3,7 @@
 pub mod build;
 pub mod catalog;
 mod compiler;
+pub mod environment;
 pub mod function;
 pub mod harvest;
 pub mod kind;

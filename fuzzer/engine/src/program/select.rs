@@ -95,7 +95,11 @@ fn only_one(target: &Target) -> Result<usize, Error> {
     let public = matching(target, |f| !f.is_static && f.name != "main" && !is_of_library(&f.name, &f.file));
     let testable: Vec<usize> =
         public.iter().copied().filter(|i| obstacle(target, &target.functions[*i]).is_none()).collect();
+    let has_branches = |i: &usize| !target.functions[*i].sites.is_empty();
+    let main = target.functions.iter().position(Function::is_program);
+    let main = main.filter(|main| has_branches(main) && obstacle(target, &target.functions[*main]).is_none());
     match (&testable[..], &public[..]) {
+        (_, public) if main.is_some() && !public.iter().any(has_branches) => Ok(main.unwrap_or_default()),
         ([one], _) | ([], [one]) => Ok(*one),
         ([], []) => Err(at(
             &target.name,

@@ -15,7 +15,7 @@ use std::{
 use object::{Object, ObjectSection, ObjectSymbol, SectionFlags};
 use penfuzz_cc::abi::{self, variable_flag};
 
-use super::{Function, Target, mapped::MappedFile};
+use super::{Function, Target, environment::is_provided, mapped::MappedFile};
 
 /// The most that is restored, in bytes: copying more takes longer than most functions that a search can work on.
 const MOST: usize = 1 << 26;
@@ -69,7 +69,8 @@ impl SharedState {
             reached.follow(target.functions[maker].record);
         }
         let mut me = Self::default();
-        let (_, unknown) = split(target, reached.unknown);
+        let (_, mut unknown) = split(target, reached.unknown);
+        unknown.retain(|name| !str::from_utf8(name).is_ok_and(is_provided));
         me.is_whole_file = has_any(&target.path, &unknown);
         let mut ranges = BTreeSet::new();
         let mut has_thread_local = false;
@@ -214,8 +215,8 @@ fn described(v: &abi::Variable) -> Variable {
     Variable { file: text(v.file), line: v.line, name: text(v.name), size: v.size }
 }
 
-/// The names by which a program refers to its standard input.
-const INPUT: [&[u8]; 10] = [
+/// The names by which a program refers to its standard input as a stream of C.
+const STREAM: [&[u8]; 10] = [
     b"stdin",
     b"scanf",
     b"vscanf",
@@ -228,12 +229,31 @@ const INPUT: [&[u8]; 10] = [
     b"gets",
 ];
 
-/// Can a `function` read from standard input?
+/// Those that read the file behind it: the system call, and `std::cin` of libstdc++, which keeps the stream that `stdin` was at the start.
+const DESCRIPTOR: [&[u8]; 2] = [b"read", b"_ZSt3cin"];
+
+/// How a function reads standard input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Input {
+    /// Through the variable `stdin` only.
+    Stream,
+    /// Perhaps through descriptor 0.
+    Descriptor,
+}
+
+/// How a `function` can read standard input; `None` if it cannot.
 #[must_use]
-pub fn reads_input(function: &Function) -> bool {
+pub fn input_of(function: &Function) -> Option<Input> {
+    let names = without_record(function);
+    let has = |of: &[&[u8]]| of.iter().any(|name| names.contains(*name));
+    if has(&DESCRIPTOR) { Some(Input::Descriptor) } else { has(&STREAM).then_some(Input::Stream) }
+}
+
+/// The names of functions and variables that a `function` can reach and that were not compiled by pen-cc.
+pub(super) fn without_record(function: &Function) -> BTreeSet<Vec<u8>> {
     let mut reached = Reached::default();
     reached.follow(function.record);
-    INPUT.iter().any(|name| reached.unknown.contains(*name))
+    reached.unknown
 }
 
 /// The symbols that a `function` of the target can reach and nothing defines, in alphabetical order. There are stubs for them.

@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, HashMap};
 use object::{Object, ObjectSymbol};
 use penfuzz_cc::abi;
 
-use super::{Function, Target, mapped::MappedFile};
+use super::{Function, Target, environment::is_provided, mapped::MappedFile};
 
 /// The sources of the translation units that `function` needs, as the compiler noted them; `None` when it may need code that
 /// pen-cc did not compile but that is in the file, whose source is not known.
@@ -105,7 +105,9 @@ impl Symbols {
         if let Some(file) = bytes.as_ref().and_then(|bytes| object::File::parse(&**bytes).ok()) {
             for symbol in file.symbols().chain(file.dynamic_symbols()).filter(ObjectSymbol::is_definition) {
                 let name = symbol.name_bytes().ok();
-                if let Some(name) = name.filter(|n| str::from_utf8(n).is_ok_and(|n| !stubs.contains(n))) {
+                if let Some(name) =
+                    name.filter(|n| str::from_utf8(n).is_ok_and(|n| !stubs.contains(n) && !is_provided(n)))
+                {
                     addresses.insert(name.to_vec(), base + symbol.address());
                 }
             }

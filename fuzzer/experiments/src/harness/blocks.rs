@@ -39,7 +39,7 @@ struct penfuzz_block {
 pub(super) fn check(report: &Report, decoding: &Decoding) -> Result<(), &'static str> {
     let signature = &report.signature;
     if decoding.is_partial {
-        return Err("the harness of other fuzzers cannot make what other functions make");
+        return Err("the harness of other fuzzers has no sequences of calls, programs and files");
     }
     let is_method = signature.symbol.starts_with("_Z");
     if is_cxx(Path::new(&signature.file)) && signature.is_static {
@@ -151,8 +151,10 @@ fn contents(out: &mut String, number: usize, block: &Memory) {
     let pointers = block.pointers.iter().map(|p| {
         let (target, n) = match p.target {
             Target::Block(n) => ("PENFUZZ_BLOCK", n),
-            // What is made by a call is refused before.
-            Target::Null | Target::Made(_) => ("PENFUZZ_NULL", 0),
+            // What is more than memory is refused before.
+            Target::Null | Target::Made(_) | Target::Stream(_) | Target::Name(_) | Target::Program => {
+                ("PENFUZZ_NULL", 0)
+            }
             Target::Stub(n) => ("PENFUZZ_STUB", n),
         };
         format!("{{{}, {target}, {n}, {}}}", p.at, slot(p.null))

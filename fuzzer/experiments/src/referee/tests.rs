@@ -226,6 +226,7 @@ fn two_elements(is_sure: bool) -> Decoding {
         ],
         stubs: Vec::new(),
         input: None,
+        is_partial: false,
         types: String::new(),
         parameters: vec![("void *".to_owned(), 0), ("int".to_owned(), 16)],
         result: None,

@@ -22,7 +22,7 @@ use penfuzz_app::{
 use penfuzz_engine::{
     error::{Error, failed},
     goals::Path as Goal,
-    program::state,
+    program::{environment, state},
     saturation::Goals,
 };
 use penfuzz_mutators::view::Kind;
@@ -260,6 +260,7 @@ fn report(args: &Args, linked: &Linked, session: &ReplaySession, answer: &Answer
         unmet_assumption: None,
         not_followed: Vec::new(),
         undefined: state::undefined(session.evaluator.target(), function),
+        provided: environment::provided(session.evaluator.target()).into_iter().collect(),
     })
 }
 

@@ -32,6 +32,9 @@ impl Access {
     /// For the program of this report.
     #[must_use]
     pub fn of(report: &Report) -> Self {
+        if report.is_program() {
+            return Self::Prototype;
+        }
         let is_static = report.signature.is_static;
         if report.header.is_some() && !is_static && !is_byte_harness(report) {
             return Self::Header;
@@ -71,7 +74,8 @@ pub(super) fn is_cxx_program(report: &Report) -> bool {
         || match Access::of(report) {
             Access::Source => has_cxx_source(report),
             Access::Header => is_cxx_function(report) || has_throws(report),
-            Access::Prototype | Access::Wrapper => false,
+            Access::Prototype => report.is_program() && has_throws(report),
+            Access::Wrapper => false,
         }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{
     access::{has_types, is_cxx_program},
-    enumerations, is_byte_harness, memory,
+    enumerations, environment, is_byte_harness, memory,
     names::Names,
     prologue::{address, cell_values, output, spelled, tested_name, variable_type},
     sequence,
@@ -244,9 +244,15 @@ fn case(report: &Report, title: String, test: &Test, ending: Ending, names: &mut
         checks: result.into_iter().chain(errno).chain(outputs).collect(),
         ending,
         throws: test.throws.clone(),
-        own_process: ending == Ending::Return && (!report.shared_state.is_empty() || report.tests_apart),
+        own_process: ending == Ending::Return && is_apart(report, test),
     };
     if test.args.iter().any(Arg::is_call) { sequence::case(report, test, ending, case) } else { case }
+}
+
+/// Must the test begin with the state of a new process? Each `main` does, and what reads standard input as a file: streams have read ahead.
+fn is_apart(report: &Report, test: &Test) -> bool {
+    let has_state = !report.shared_state.is_empty() || report.tests_apart;
+    has_state || report.is_program() || test.args.iter().any(Arg::is_input_file)
 }
 
 /// A cast of the result to its integer type, in C++: an `enum class` converts to none. Whether the result is one, neither signature nor
@@ -283,8 +289,13 @@ fn typed_call(report: &Report, test: &Test) -> (String, String, String, Vec<Chec
     let function =
         Callee { signature: &report.signature, name: tested_name(report), prefix: String::new(), is_tested: true };
     let (variables, called, checks) = one_call(report, &function, &test.args, &test.outputs, &test.args);
-    let input = standard_input(&test.args).map_or_else(String::new, |set| format!("    {set}\n"));
-    (call(report, &test.args), input + &variables, called, checks)
+    (call(report, &test.args), surroundings(report, &test.args) + &variables, called, checks)
+}
+
+/// Statements that set what the function reads besides its arguments.
+pub(super) fn surroundings(report: &Report, args: &[Arg]) -> String {
+    let input = standard_input(args).map_or_else(String::new, |set| format!("    {set}\n"));
+    input + &environment::results(report, args)
 }
 
 /// Variables, call and outputs of one call. `all`: the arguments of all calls of the test.

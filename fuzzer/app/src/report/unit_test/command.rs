@@ -6,6 +6,7 @@ use super::{
     access::{file_name, includes_source, is_cxx_program, stem},
     coverage_options,
     plan::{Plan, Source, Unit},
+    streams,
 };
 use crate::{
     files::foreign,
@@ -76,7 +77,7 @@ impl Build {
             (format!("gcc -O0{options} -c {file} -o {}.o && ", self.out), format!("{}.o", self.out))
         };
         let mut words: Vec<_> = absolute_flags(&report.flags).iter().map(|f| shell_word(f)).collect();
-        if sources.iter().any(|s| defines_main(s)) {
+        if !report.is_program() && sources.iter().any(|s| defines_main(s)) {
             words.push("-Dmain=program_main".to_owned());
         }
         words.push("-O0".to_owned());
@@ -138,7 +139,7 @@ fn words(options: &[String]) -> String {
 }
 
 fn libraries(report: &Report, is_cxx: bool) -> Vec<String> {
-    let mut libs = absolute_flags(&report.libs);
+    let mut libs: Vec<_> = streams::linked(report).chain(absolute_flags(&report.libs)).collect();
     if is_cxx {
         libs.push("-lstdc++".to_owned());
     }

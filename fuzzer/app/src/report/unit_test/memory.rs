@@ -15,16 +15,22 @@ use crate::report::{
     c_text::{comment, identifier, initializer},
     literal::kind_named,
     model::{Parameter, Report},
-    unit_test::c_type,
+    unit_test::{ARGUMENT, c_type},
 };
 
 /// The declarations of the variables of an argument, each after those that it leads to.
 pub(super) fn variables(report: &Report, arg: &Arg) -> String {
     let each = arg.memory.iter();
-    let memory = each.map(|m| if has_members(report, m) { by_members(m) } else { as_bytes(report, m) });
+    let memory = each
+        .map(|m| if has_members(report, m) || is_argument(report, m) { by_members(m) } else { as_bytes(report, m) });
     let n = report.signature.callbacks.len();
     let callbacks = arg.callbacks.iter().filter(|(i, _)| *i < n);
     memory.chain(callbacks.map(|(i, value)| format!("    penfuzz_value{i} = {};\n", initializer(value)))).collect()
+}
+
+/// Are these the arguments of a program?
+fn is_argument(report: &Report, memory: &Memory) -> bool {
+    report.is_program() && memory.type_name == ARGUMENT
 }
 
 /// Has the program the type of the variable, with the names of its members?
@@ -97,6 +103,10 @@ pub(super) fn passed(report: &Report, parameter: &Parameter, arg: &Arg, all: &[A
         return "0".to_owned();
     }
     let Some(memory) = declared else { return expression.to_owned() };
+    let is_file = expression.starts_with("penfuzz_file(");
+    if is_file || is_argument(report, memory) {
+        return expression.to_owned();
+    }
     let is_pointer = parameter.type_name.trim_end().ends_with(['*', '&']) || parameter.pointer;
     if has_members(report, memory) && !is_cxx_program(report) {
         return expression.to_owned();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{
     access::{Access, file_name, is_cxx_program, wrapper_name},
     command::{absolute, absolute_flags, defines_main, has_sites, same_file},
-    formats,
+    formats, streams,
 };
 use crate::report::{
     c_text::{is_cxx, is_source},
@@ -65,7 +65,8 @@ impl Plan {
         }
         let includes_own = matches!(access, Access::Source | Access::Wrapper);
         for c in sources.iter().filter(|c| !(includes_own && same_file(Path::new(&c.source), &own))) {
-            let main = defines_main(Path::new(&c.source)).then(|| "-Dmain=program_main".to_owned());
+            let renames = !report.is_program() && defines_main(Path::new(&c.source));
+            let main = renames.then(|| "-Dmain=program_main".to_owned());
             let options = ["-w".to_owned()].into_iter().chain(joined(&c.flags)).chain(main).collect();
             let source = Source::Project(PathBuf::from(&c.source));
             units.push(Unit { source, options, is_counted: has_sites(report, &c.source) });
@@ -76,7 +77,7 @@ impl Plan {
             is_counted: false,
         });
         let is_cxx = units.iter().any(Unit::is_cxx);
-        Self { units, libs: absolute_flags(&report.libs), is_cxx, counts }
+        Self { units, libs: streams::linked(report).chain(absolute_flags(&report.libs)).collect(), is_cxx, counts }
     }
 
     /// The directory that all files of the project lie in; `None` when there are none.

@@ -6,10 +6,9 @@ use super::{
     access::{Access, File, file_name, is_cxx_function, is_cxx_program, wrapper_function, wrapper_name},
     cases::Case,
     command::absolute,
-    is_byte_harness, sequence,
+    environment, is_byte_harness, sequence, streams,
 };
 use crate::report::{
-    arg::Arg,
     c_text::{callable, comment, identifier, is_header, is_source, string},
     literal::kind_named,
     model::{Parameter, Report},
@@ -22,21 +21,15 @@ const CELL_BYTES: usize = 16;
 #[must_use]
 pub fn prologue(report: &Report, needed: &str) -> String {
     let memory = if has_references(report) { MEMORY } else { "" };
-    let memory = format!("{memory}{}{}{}", stubs(report), stream(report), sequence::declarations(report));
+    let environment = environment::definitions(report);
+    let memory =
+        format!("{memory}{}{}{environment}{}", stubs(report), streams::helpers(report), sequence::declarations(report));
     let standard = "#include <stdint.h>\n#include <stdio.h>\n";
     match Access::of(report) {
         Access::Source => including(report, Path::new(&report.signature.file), needed) + &memory,
         Access::Header => format!("{}{needed}{standard}{memory}", header(report)),
         Access::Prototype | Access::Wrapper => format!("{needed}{standard}{memory}\n{}", declaration(report)),
     }
-}
-
-/// The function that makes a text standard input. Headers declare it only with extensions, which the options of the program may exclude;
-/// in C++ they always do.
-fn stream(report: &Report) -> &'static str {
-    let mut args = report.tests.iter().map(|t| &t.args).chain(report.crashes.iter().map(|c| &c.args)).flatten();
-    let is_declared = is_cxx_program(report) || !args.any(Arg::is_input);
-    if is_declared { "" } else { "\nextern FILE *fmemopen(void *, size_t, const char *);\n" }
 }
 
 /// The functions that the function under test gets as callbacks. Each returns what the test has set.
@@ -146,7 +139,7 @@ pub(super) fn including(report: &Report, file: &Path, needed: &str) -> String {
 
 /// The headers that only some programs need: for rounding modes, `errno`, and child processes. A library under test may have
 /// headers of its own by these names.
-pub(super) fn environment(report: &Report, cases: &[Case], children: &[&str]) -> String {
+pub(super) fn headers(report: &Report, cases: &[Case], children: &[&str]) -> String {
     let mut headers = Vec::new();
     if cases.iter().any(|c| c.errno) {
         headers.push("errno.h");
@@ -167,6 +160,9 @@ fn declaration(report: &Report) -> String {
     let linkage = if is_cxx_program(report) { "extern \"C\"" } else { "extern" };
     if is_byte_harness(report) {
         return format!("{linkage} int {name}(const uint8_t *, size_t);\n");
+    }
+    if report.is_program() {
+        return streams::declaration(report, linkage);
     }
     let spelling = |kind: &str, type_name: &str| spelled(report, kind, type_name);
     let result = match Access::of(report) {
@@ -191,6 +187,7 @@ pub(super) fn tested_name(report: &Report) -> String {
         Access::Header if is_cxx_function(report) => qualified(&callable(&report.function), symbol),
         Access::Header => identifier(&report.function),
         Access::Wrapper => wrapper_function(report),
+        Access::Prototype if report.is_program() => streams::MAIN.to_owned(),
         Access::Prototype => identifier(if symbol.is_empty() { &report.function } else { symbol }),
     }
 }

@@ -2,13 +2,13 @@
 
 use super::{
     access::{Access, has_types, is_cxx_program},
-    cases::{Callee, Case, Check, Ending, Kind, Step, check, one_call},
+    cases::{Callee, Case, Check, Ending, Kind, Step, check, one_call, surroundings},
     memory,
     prologue::{address, c_type, qualified, tested_name, variable_type},
 };
 use crate::report::{
     arg::{Arg, Called, Object, calls_of},
-    c_text::{callable, comment, identifier, standard_input, string},
+    c_text::{callable, comment, identifier, string},
     model::{Maker, Report, Test},
 };
 
@@ -183,9 +183,8 @@ pub(super) fn case(report: &Report, test: &Test, ending: Ending, case: Case) -> 
     let mut variables =
         if report.reads_environment { "    feclearexcept(FE_ALL_EXCEPT);\n".to_owned() } else { String::new() };
     variables.push_str(&last.variables);
-    if let Some(set) = standard_input(&test.args) {
-        steps.first_mut().map_or(&mut variables, |first| &mut first.variables).insert_str(0, &format!("    {set}\n"));
-    }
+    let first = steps.first_mut().map_or(&mut variables, |first| &mut first.variables);
+    first.insert_str(0, &surroundings(report, &test.args));
     Case { steps, variables, call, result, checks, errno: false, ..case }
 }
 

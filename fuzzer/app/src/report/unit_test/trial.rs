@@ -2,7 +2,7 @@
 
 use super::{
     cases,
-    prologue::{environment, prologue},
+    prologue::{headers, prologue},
 };
 use crate::report::{
     arg::Arg,
@@ -23,7 +23,7 @@ pub fn trial(report: &Report) -> String {
     report.crashes.clear();
     report.goals = penfuzz_engine::saturation::Goals::Branches;
     let cases = cases::all(&report);
-    let mut out = prologue(&report, &environment(&report, &cases, &[]));
+    let mut out = prologue(&report, &headers(&report, &cases, &[]));
     out.push_str("void penfuzz_trial(void);\n\nvoid penfuzz_trial(void)\n{\n");
     for case in &cases {
         for step in &case.steps {

@@ -21,17 +21,22 @@ impl Evaluator {
         self.shared.restore();
         let Some((frame, out)) = self.compose() else { return true };
         // SAFETY: the frame is as large as the function table says.
-        unsafe {
+        let returned = unsafe {
             *self.count = (*self.count).wrapping_add(1);
             (*self.state).r = self.r0;
             (*self.state).fuel = self.fuel_cap;
             (*self.state).path_at = 0;
             if is_rounded || is_unflagged {
                 let mode = if is_rounded { self.input.add(self.input_size - 1).read() } else { 0 };
-                return guard::call_rounded(call, frame, out, mode);
+                guard::call_rounded(call, frame, out, mode)
+            } else {
+                guard::call(call, frame, out)
             }
-            guard::call(call, frame, out)
+        };
+        if let Some(blocks) = &mut self.blocks {
+            blocks.finish();
         }
+        returned
     }
 
     /// Writes the blocks from `input`: the frame, and the place of the result.

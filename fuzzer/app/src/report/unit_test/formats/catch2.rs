@@ -10,6 +10,7 @@ use crate::report::{
     unit_test::{
         cases::{Case, Check},
         names::identifier_of,
+        streams::entry,
     },
 };
 
@@ -54,8 +55,17 @@ PENFUZZ_HELPER std::string penfuzz_shown(const char *difference)
 ",
     child_helpers: CHILD,
     test,
-    main: |_, _| String::new(),
+    main: |report, _| main(report),
 };
+
+/// A whole program has a `main` already, instead of that of the library.
+fn main(report: &Report) -> String {
+    if !report.is_program() {
+        return String::new();
+    }
+    let head = entry(report, "int argc, char **argv");
+    format!("\n{head}\n{{\n  return Catch::Session().run(argc, argv);\n}}\n")
+}
 
 fn integer(check: &Check, expected: &str) -> String {
     format!("CHECK({} == {expected});", check.value)

@@ -7,10 +7,10 @@ use crate::report::{
     c_text::{comment, string},
     model::Report,
     unit_test::{
-        access::is_cxx_program,
         cases::{Case, Check, Ending, Kind, in_mode},
         head, not_called,
-        prologue::{environment, prologue},
+        prologue::{headers, prologue},
+        streams::entry,
     },
 };
 
@@ -39,9 +39,9 @@ pub fn program(report: &Report, cases: &[Case], parts: &Parts) -> String {
     let forks = has_children(cases);
     let children: &[&str] = if forks { &CHILD_HEADERS } else { &[] };
     let mut out = head(report);
-    out.push_str(&prologue(report, &environment(report, cases, children)));
+    out.push_str(&prologue(report, &headers(report, cases, children)));
     if cases.is_empty() {
-        out.push_str("\nint main(void)\n{\n  puts(\"no test was emitted\");\n  return 0;\n}\n");
+        let _ = write!(out, "\n{}\n{{\n  puts(\"no test was emitted\");\n  return 0;\n}}\n", entry(report, ""));
         return out + &not_called(report);
     }
     let _ = write!(out, "{}\n#define PENFUZZ_ULP {}ULL\n", parts.includes, report.ulp);
@@ -215,6 +215,5 @@ fn ended(integer: fn(&Check, &str) -> String, value: &str, expected: &str) -> St
 
 /// `main` with these statements.
 pub fn main(report: &Report, statements: &str) -> String {
-    let parameters = if is_cxx_program(report) { "" } else { "void" };
-    format!("\nint main({parameters})\n{{\n{statements}}}\n")
+    format!("\n{}\n{{\n{statements}}}\n", entry(report, ""))
 }

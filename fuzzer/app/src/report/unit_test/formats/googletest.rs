@@ -6,7 +6,10 @@ use super::{
 };
 use crate::report::{
     model::Report,
-    unit_test::cases::{Case, Check, Ending},
+    unit_test::{
+        cases::{Case, Check, Ending},
+        streams::entry,
+    },
 };
 
 /// The format.
@@ -53,8 +56,17 @@ PENFUZZ_HELPER void penfuzz_end_child()
 }
 ",
     test,
-    main: |_, _| String::new(),
+    main: |report, _| main(report),
 };
+
+/// A whole program has a `main` already, instead of that of the library.
+fn main(report: &Report) -> String {
+    if !report.is_program() {
+        return String::new();
+    }
+    let head = entry(report, "int argc, char **argv");
+    format!("\n{head}\n{{\n  ::testing::InitGoogleTest(&argc, argv);\n  return RUN_ALL_TESTS();\n}}\n")
+}
 
 fn integer(check: &Check, expected: &str) -> String {
     format!("EXPECT_EQ({}, {expected});", check.value)

@@ -7,9 +7,11 @@ use crate::report::{
     c_text::string,
     model::Report,
     unit_test::{
+        access::is_cxx_program,
         cases::{Case, Check, Ending, Kind, Step, in_mode},
         head, not_called,
-        prologue::{environment, prologue},
+        prologue::{headers, prologue},
+        streams::entry,
     },
 };
 
@@ -53,7 +55,7 @@ fn program(report: &Report, cases: &[Case]) -> String {
         needed.push("sys/syscall.h");
     }
     let mut out = head(report);
-    out.push_str(&prologue(report, &environment(report, cases, &needed)));
+    out.push_str(&prologue(report, &headers(report, cases, &needed)));
     let _ = write!(out, "\n#define PENFUZZ_ULP {}ULL\n{HELPERS}", report.ulp);
     if children {
         let _ = write!(out, "\n{CHILDREN}");
@@ -64,7 +66,7 @@ fn program(report: &Report, cases: &[Case]) -> String {
     if cases.iter().any(|c| c.throws.is_some()) {
         out.push_str(THROWS);
     }
-    out.push_str("\nint main(void)\n{\n");
+    let _ = write!(out, "\n{}\n{{\n", entry(report, if is_cxx_program(report) { "void" } else { "" }));
     for (index, case) in cases.iter().enumerate() {
         out.push_str(&block(index + 1, case));
     }
