@@ -103,6 +103,7 @@ impl Args {
             rounding: self.rounding,
             args: self.statements.clone(),
             sequence: self.calls.calls(),
+            sizes: None,
             goals: Goals::Branches,
             scope: ScopeKind::Function,
             timeout: limits.timeout.as_secs_f64(),

@@ -115,6 +115,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         rounding: args.target.rounding,
         args: &args.target.args,
         calls: &args.target.calls.calls(),
+        sizes: None,
         goals: Goals::Branches,
         scope: args.scope.or_else(|| args.wanted.line.as_ref().map(|_| ScopeKind::Calls)),
         limits: args.limits.limits(),

@@ -27,7 +27,7 @@ use penfuzz_engine::{
         evaluator::{Limits, RunStatus},
         sandbox::Sandbox,
     },
-    inputs::Calls,
+    inputs::{Calls, Sizes},
     program::{Rounding, Target},
     saturation::{Goals, Scope, ScopeKind},
 };
@@ -105,6 +105,8 @@ struct Subject {
     rounding: Rounding,
     args: Vec<String>,
     calls: Calls,
+    /// Where they are known.
+    sizes: Option<Sizes>,
     limits: Limits,
     inputs: Vec<PathBuf>,
 }
@@ -126,6 +128,7 @@ impl Subject {
             rounding: args.target.rounding,
             args: args.target.args.clone(),
             calls: args.target.calls.calls(),
+            sizes: None,
             limits: args.limits.limits(),
             inputs: args.inputs.clone(),
         })
@@ -145,6 +148,7 @@ impl Subject {
             rounding: manifest.rounding,
             args: manifest.args.clone(),
             calls: manifest.sequence.clone(),
+            sizes: manifest.sizes.clone().filter(|_| args.target.function.is_none()),
             limits: args.limits.limits_or(manifest.limits()),
             inputs: [&[first.to_path_buf()], &args.inputs[..]].concat(),
         })
@@ -160,7 +164,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let target = if subject.rounding.is_nearest() { target } else { target.with_rounding() };
     let mut target = target;
     let function = open::select(&mut target, subject.function.as_deref(), &subject.calls)?;
-    let target = open::with_inputs(target, function, &subject.args, subject.limits, &hold)?;
+    let sizes = subject.sizes.as_ref();
+    let (target, _) = open::with_sizes(target, function, &subject.args, sizes, subject.limits, &hold)?;
     let scope = Scope::new(&target, function, args.scope, Goals::Branches);
     let mut evaluator = Evaluator::new(Rc::clone(&target), function, subject.limits)?;
     // As in the campaign; without a filter the target shows what it does.

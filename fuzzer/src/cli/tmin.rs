@@ -55,6 +55,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         rounding: args.target.rounding,
         args: &args.target.args,
         calls: &args.target.calls.calls(),
+        sizes: None,
         goals: Goals::Branches,
         scope: args.scope,
         limits: args.limits.limits(),

@@ -184,3 +184,34 @@ fn an_access_behind_a_declared_size_is_a_crash() {
     let run = dir.fuzz("three.c", "--max-evals 20000 --seed 1").exits(3);
     run.expect(run.stdout.contains("behind the end of `a` (3 elements, declared)"), "the array and its size");
 }
+
+#[test]
+fn a_size_behind_a_macro_is_declared() {
+    let dir = Dir::new();
+    dir.file("include/dim.h", "#define ROWS 3\n");
+    let text = "#include \"include/dim.h\"\n#define ALL (2 * ROWS + 1)\nint f(const int a[ALL]) { if (a[ALL] == 5) return 1; return 0; }\n";
+    dir.file("f.c", text);
+    let run = dir.fuzz("f.c", "--max-evals 20000 --seed 1").exits(3);
+    run.expect(run.stdout.contains("behind the end of `a` (7 elements, declared)"), "the array and its size");
+}
+
+/// Each process of a campaign would find sizes out anew, and might be interrupted earlier.
+#[test]
+fn sizes_that_were_found_are_kept_with_the_campaign() {
+    let dir = Dir::new();
+    dir.file(
+        "f.c",
+        "int f(const int *a, int n) { int s = 0; for (int i = 0; i < n; i++) s += a[i]; return s == 77 ? 1 : 0; }",
+    );
+    dir.fuzz("f.c", "--max-evals 20000 --seed 1").exits(0);
+    let text = |name: &str| String::from_utf8(dir.files("out")[name].clone()).expect("a text");
+    let manifest = text("campaign.json");
+    let rule: String = manifest.split_whitespace().collect();
+    assert!(rule.contains(r#""sizes":{"a":{"#) && rule.contains(r#""Linear":["n",1,0]"#), "{manifest}");
+    // What is not found out again is what the file has.
+    dir.file("out/campaign.json", manifest.replacen("\"n\",\n          1,", "\"n\",\n          2,", 1));
+    assert_ne!(text("campaign.json"), manifest, "{manifest}");
+    dir.penfuzz("report out --trust").exits(0);
+    let inputs = dir.report("out").signature.inputs;
+    assert!(inputs.iter().any(|i| i.elements == "2*n"), "{inputs:?}");
+}

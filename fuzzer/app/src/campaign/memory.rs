@@ -1,30 +1,29 @@
 //! Structures, arrays and strings of an input as C: the variables of a test, and what a call has left in them.
 
 mod left;
+mod streams;
 
 use penfuzz_cc::abi::type_flag;
 use penfuzz_engine::{
     inputs::{
-        Block, File, Model, NO_FILE, Owner, PROGRAM, Pointer, Sequence, Target,
+        Block, Model, Owner, PROGRAM, Pointer, Sequence, Target,
         types::{Form, Member, Number, TypeId},
     },
-    program::{Function, environment::Source},
+    program::Function,
 };
 use penfuzz_mutators::view::Kind;
 
 use crate::report::{
-    Arg, CALL, Called, Memory, Object, RESULTS, STANDARD_INPUT, STANDARD_INPUT_FILE,
+    Arg, CALL, Called, Memory, Object,
     c_text::{identifier, string_of},
     literal,
-    unit_test::{ARGUMENT, environment},
+    unit_test::ARGUMENT,
 };
 
 pub use left::left;
 
 /// Characters of an argument where it is only shown.
 const SHOWN: usize = 120;
-/// Characters of the name of a temporary file, with the 0 behind them.
-const NAME: usize = 32;
 
 /// Renders one input of a model.
 struct Renderer<'a> {
@@ -149,45 +148,6 @@ impl<'a> Renderer<'a> {
             || sequence.handles.iter().any(|h| h.out == Some(block))
     }
 
-    /// The text of standard input.
-    fn input(&self, block: usize) -> Arg {
-        let text = text_of(&self.images[block]).unwrap_or_default();
-        let shown = string_of(text);
-        Arg {
-            name: "stdin".to_owned(),
-            type_name: if self.model.is_descriptor { STANDARD_INPUT_FILE } else { STANDARD_INPUT }.to_owned(),
-            hex: shown.clone(),
-            decimal: shown,
-            bits: literal::hex(text),
-            ..Arg::default()
-        }
-    }
-
-    /// The results of a function of the environment, without the zeros at their end: behind them it returns 0 anyway.
-    fn results(&self, source: &Source, block: usize) -> Arg {
-        let (image, size) = (&self.images[block], source.kind.size());
-        let used = image.iter().rposition(|byte| *byte != 0).map_or(0, |last| last / size + 1);
-        let values: Vec<_> = (0..used).map(|i| plain(source.kind, bits(image, i * size, size))).collect();
-        let shown = values.join(", ");
-        let memory = (used > 0).then(|| Memory {
-            name: format!("results_{}", environment::suffix(&source.function)),
-            type_name: environment::type_of(&source.function).to_owned(),
-            elements: Some(used),
-            value: format!("{{{shown}}}"),
-            bytes: literal::hex(&image[..used * size]),
-            addresses: Vec::new(),
-        });
-        Arg {
-            name: source.function.clone(),
-            type_name: RESULTS.to_owned(),
-            hex: format!("{{{shown}}}"),
-            decimal: shown,
-            bits: literal::hex(&image[..used * size]),
-            memory: memory.into_iter().collect(),
-            ..Arg::default()
-        }
-    }
-
     /// What the callbacks behind a parameter return.
     fn callbacks(&self, parameter: &str) -> Vec<(usize, String)> {
         let stubs = self.model.stubs.iter().enumerate().filter(|(_, s)| root(&s.path) == parameter);
@@ -262,29 +222,6 @@ impl<'a> Renderer<'a> {
                 Target::Name(f) => into.push(self.name_of(self.model.files[f])),
                 Target::Stream(_) | Target::Stub(_) | Target::Program | Target::Made(_) | Target::Null => {}
             }
-        }
-    }
-
-    /// The call that makes a file with its text and writes its name into a variable; of no file the variable, which has the name already.
-    fn file_name(&self, file: File) -> String {
-        let name = &self.names[file.block];
-        if file.is_missing(self.x) {
-            return name.clone();
-        }
-        let text = text_of(&self.images[file.block]).unwrap_or_default();
-        format!("penfuzz_file({name}, {}, {})", string_of(text), text.len())
-    }
-
-    /// The variable for the name of a file: empty until there is one.
-    fn name_of(&self, file: File) -> Memory {
-        let text = if file.is_missing(self.x) { NO_FILE.to_bytes() } else { b"" };
-        Memory {
-            name: self.names[file.block].clone(),
-            type_name: "char".to_owned(),
-            elements: Some(NAME),
-            value: string_of(text),
-            bytes: literal::hex(text),
-            addresses: Vec::new(),
         }
     }
 

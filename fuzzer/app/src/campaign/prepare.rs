@@ -9,7 +9,7 @@ use std::{
 use penfuzz_engine::{
     error::{Error, at},
     executor::sandbox::Sandbox,
-    inputs::Calls,
+    inputs::{Calls, Sizes},
     program::{Target, select},
     saturation::{Scope, ScopeKind},
 };
@@ -20,7 +20,7 @@ use crate::output::{
     manifest::{self, Manifest},
     store,
 };
-use crate::replay::open::{set_calls, with_inputs};
+use crate::replay::open::{set_calls, with_sizes};
 
 /// A target that is ready for a campaign.
 pub struct Prepared {
@@ -38,6 +38,8 @@ pub struct Prepared {
     args: Vec<String>,
     /// The same of the calls of an input.
     calls: Calls,
+    /// The sizes of the memory behind pointers.
+    sizes: Sizes,
     /// Keeps the target from harming the process.
     pub hold: Sandbox,
 }
@@ -54,13 +56,13 @@ impl Prepared {
         let target = if options.rounding.is_nearest() { target } else { target.with_rounding() };
         let mut target = target;
         let function = select::find(&target, options.function.as_deref())?;
-        let (args, calls) = said(options, &target, function);
+        let Said { args, calls, sizes } = said(options, &target, function);
         set_calls(&mut target, function, &calls)?;
-        let target = with_inputs(target, function, &args, options.limits(), &hold)?;
+        let (target, sizes) = with_sizes(target, function, &args, sizes.as_ref(), options.limits(), &hold)?;
         let kind = options.scope.unwrap_or_else(|| ScopeKind::of(&target.functions[function], options.goals));
         let scope = Scope::new(&target, function, kind, options.goals);
         let fingerprint = fingerprint::fingerprint(&target, function, kind, options.goals);
-        Ok(Self { target, function, kind, scope, fingerprint, args, calls, hold })
+        Ok(Self { target, function, kind, scope, fingerprint, args, calls, sizes, hold })
     }
 
     /// The directory of the campaign: `dir`, or the default one. With `--fresh` an old campaign in it is set aside, but only by
@@ -112,21 +114,32 @@ impl Prepared {
         let f = &self.target.functions[self.function];
         let symbol = select::identity(&self.target, self.function);
         let manifest = Manifest::new(options, &f.name, &symbol, self.kind, &self.fingerprint);
-        Manifest { args: self.args.clone(), sequence: self.calls.clone(), ..manifest }.write(dir)
+        let sizes = Some(self.sizes.clone()).filter(|sizes| !sizes.is_empty());
+        Manifest { args: self.args.clone(), sequence: self.calls.clone(), sizes, ..manifest }.write(dir)
     }
 }
 
-/// What the user says about the arguments and the calls; of what nothing is said, what was said when the campaign on this function began.
-fn said(options: &Options, target: &Target, function: usize) -> (Vec<String>, Calls) {
+/// What is said and known of the inputs before anything is found out.
+struct Said {
+    args: Vec<String>,
+    calls: Calls,
+    sizes: Option<Sizes>,
+}
+
+/// What the user says about the arguments and the calls; of what nothing is said, what was said when the campaign on this function began. Its sizes
+/// hold for that only: with anything else, the campaign is refused by its fingerprint.
+fn said(options: &Options, target: &Target, function: usize) -> Said {
     let (args, calls) = (options.args.clone(), options.calls.clone());
+    let nothing = Said { args, calls, sizes: None };
     if options.fresh {
-        return (args, calls);
+        return nothing;
     }
     let name = &target.functions[function].name;
     let dir = options.out.clone().unwrap_or_else(|| fingerprint::default_directory(options, name));
     let begun = manifest::read(&dir).ok().filter(|m| m.symbol == select::identity(target, function));
-    let Some(begun) = begun else { return (args, calls) };
+    let Some(begun) = begun else { return nothing };
+    let Said { args, calls, .. } = nothing;
     let init = calls.init.or(begun.sequence.init);
     let calls = Calls { most: calls.most.or(begun.sequence.most), init };
-    (if args.is_empty() { begun.args } else { args }, calls)
+    Said { args: if args.is_empty() { begun.args } else { args }, calls, sizes: begun.sizes }
 }

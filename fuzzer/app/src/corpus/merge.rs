@@ -313,6 +313,7 @@ pub fn given(options: &campaign::Options) -> Result<(Manifest, ReplaySession), E
         rounding: options.rounding,
         args: &options.args,
         calls: &options.calls,
+        sizes: None,
         goals: options.goals,
         scope: options.scope,
         limits: options.limits(),

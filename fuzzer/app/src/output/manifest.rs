@@ -10,7 +10,7 @@ use std::{
 use penfuzz_engine::{
     error::{Error, at, plain},
     executor::{evaluator::Limits, sandbox::Allow},
-    inputs::Calls,
+    inputs::{Calls, Sizes},
     program::{Rounding, build},
     saturation::{Goals, ScopeKind},
     stages::paper,
@@ -39,6 +39,9 @@ const TIMEOUTS: core::ops::RangeInclusive<f64> = 0.001..=315_360_000.0;
 /// Bytes that `--memory-limit` is at least.
 const LEAST_MEMORY: u64 = 16 << 20;
 
+/// Elements that an array of an input has at most.
+const MOST_ELEMENTS: usize = 1 << 16;
+
 /// Target, function and limits of a campaign. Paths are absolute.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
@@ -66,6 +69,9 @@ pub struct Manifest {
     /// What the user says about the calls of an input.
     #[serde(default, skip_serializing_if = "Calls::is_nothing")]
     pub sequence: Calls,
+    /// The sizes of the memory behind its pointers, as they were found out when the campaign began; `None` of an older campaign.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sizes: Option<Sizes>,
     /// What is searched for.
     #[serde(default)]
     pub goals: Goals,
@@ -101,6 +107,7 @@ impl Manifest {
             rounding: options.rounding,
             args: options.args.clone(),
             sequence: options.calls.clone(),
+            sizes: None,
             goals: options.goals,
             scope,
             timeout: options.timeout.as_secs_f64(),
@@ -182,6 +189,9 @@ impl Manifest {
             () if self.fuel < 1 => Some(format!("its fuel is {}, not at least 1", self.fuel)),
             () if self.memory_limit < LEAST_MEMORY => {
                 Some(format!("its memory limit is {} bytes, not at least 16 MiB", self.memory_limit))
+            }
+            () if self.sizes.iter().flatten().any(|(_, size)| size.capacity > MOST_ELEMENTS) => {
+                Some(format!("it has an array of more than {MOST_ELEMENTS} elements"))
             }
             () => None,
         }

@@ -41,8 +41,22 @@ pub fn set_calls(target: &mut Target, function: usize, calls: &Calls) -> Result<
     program::select::check(target, function)
 }
 
-/// Gives the function under test the model of its inputs, if it needs one. The calls by which sizes are found out are made in a child
-/// process, under the same filter as all later ones.
+/// [`with_sizes`] without sizes that are known.
+///
+/// # Errors
+/// Those of [`with_sizes`].
+pub fn with_inputs(
+    target: Target,
+    function: usize,
+    statements: &[String],
+    limits: Limits,
+    hold: &Sandbox,
+) -> Result<Rc<Target>, Error> {
+    with_sizes(target, function, statements, None, limits, hold).map(|(target, _)| target)
+}
+
+/// Gives the function under test the model of its inputs, if it needs one, and returns the sizes of its blocks. Those that are not
+/// `known` from an earlier process are found out by calls, which are made in a child process, under the same filter as all later ones.
 ///
 /// `statements` are what the user says about the arguments.
 ///
@@ -51,17 +65,21 @@ pub fn set_calls(target: &mut Target, function: usize, calls: &Calls) -> Result<
 ///
 /// # Panics
 /// Never: only the child process takes the target away.
-pub fn with_inputs(
+pub fn with_sizes(
     mut target: Target,
     function: usize,
     statements: &[String],
+    known: Option<&Sizes>,
     limits: Limits,
     hold: &Sandbox,
-) -> Result<Rc<Target>, Error> {
+) -> Result<(Rc<Target>, Sizes), Error> {
     inputs::say(&mut target, function, statements)
         .map_err(|why| Error::from_source(Unusable(format!("--arg: {why}"))))?;
     if !inputs::has_more_than_numbers(&target, function) {
-        return Ok(Rc::new(target));
+        return Ok((Rc::new(target), Sizes::new()));
+    }
+    if let Some(known) = known {
+        return Ok((inputs::with_sizes(target, function, known), known.clone()));
     }
     let mut loaded = Some(target);
     let mut sizes = Sizes::new();
@@ -77,5 +95,5 @@ pub fn with_inputs(
         }
     };
     child::run(work, |found| sizes = found, Limit::At(Instant::now() + TIME));
-    Ok(inputs::with_sizes(loaded.take().expect("only the child takes it"), function, &sizes))
+    Ok((inputs::with_sizes(loaded.take().expect("only the child takes it"), function, &sizes), sizes))
 }

@@ -14,7 +14,7 @@ use penfuzz_engine::{
         guard,
         sandbox::{Allow, Sandbox},
     },
-    inputs::Calls,
+    inputs::{Calls, Sizes},
     program::{Rounding, Target, build::Recipe},
     saturation::{Goals, Scope, ScopeKind},
 };
@@ -31,7 +31,7 @@ use crate::{
         fatal_input::{self, Death},
         fresh::{Pipes, UNWATCHED, Zygote},
         long_input::{self, Answer},
-        open::{select, with_inputs},
+        open::{select, with_sizes},
     },
 };
 
@@ -74,6 +74,8 @@ pub struct Subject<'a> {
     pub args: &'a [String],
     /// What the user says about the calls of an input.
     pub calls: &'a Calls,
+    /// The sizes of its blocks, where they are known.
+    pub sizes: Option<&'a Sizes>,
     /// What was searched for.
     pub goals: Goals,
     /// Whose branches count; by default as in a campaign.
@@ -94,7 +96,7 @@ impl ReplaySession {
         let target = if subject.rounding.is_nearest() { target } else { target.with_rounding() };
         let mut target = target;
         let function = select(&mut target, subject.function, subject.calls)?;
-        let target = with_inputs(target, function, subject.args, subject.limits, &hold)?;
+        let (target, _) = with_sizes(target, function, subject.args, subject.sizes, subject.limits, &hold)?;
         let kind = subject.scope.unwrap_or_else(|| ScopeKind::of(&target.functions[function], subject.goals));
         let scope = Scope::new(&target, function, kind, subject.goals);
         let fingerprint = fingerprint::fingerprint(&target, function, kind, subject.goals);
@@ -115,6 +117,7 @@ impl ReplaySession {
             rounding: manifest.rounding,
             args: &manifest.args,
             calls: &manifest.sequence,
+            sizes: manifest.sizes.as_ref(),
             goals: manifest.goals,
             scope: Some(manifest.scope),
             limits: manifest.limits(),
