@@ -211,7 +211,7 @@ fn sizes_that_were_found_are_kept_with_the_campaign() {
     // What is not found out again is what the file has.
     dir.file("out/campaign.json", manifest.replacen("\"n\",\n          1,", "\"n\",\n          2,", 1));
     assert_ne!(text("campaign.json"), manifest, "{manifest}");
-    dir.penfuzz("report out --trust").exits(0);
+    dir.fuzz("f.c", "--max-evals 30000 --seed 1").exits(0);
     let inputs = dir.report("out").signature.inputs;
     assert!(inputs.iter().any(|i| i.elements == "2*n"), "{inputs:?}");
 }
