@@ -82,6 +82,11 @@ pub trait PenEvaluator {
         None
     }
 
+    /// Are closest inputs saved, in this or in other turns of the search?
+    fn tracks(&self) -> bool {
+        true
+    }
+
     /// Fuel of a run that is not cut short: loop iterations and calls.
     fn fuel(&self) -> i64 {
         i64::MAX
@@ -181,6 +186,10 @@ impl PenEvaluator for Evaluator {
 
     fn closest(&self, branch: usize) -> Option<(u64, &[u8])> {
         Self::closest(self, branch)
+    }
+
+    fn tracks(&self) -> bool {
+        Self::tracks(self)
     }
 
     fn fuel(&self) -> i64 {

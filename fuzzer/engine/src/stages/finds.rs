@@ -4,7 +4,7 @@ use libafl::{Error, Evaluator as LibaflEvaluator, HasMetadata, corpus::Corpus, i
 
 use crate::{
     executor::{HasEvaluator, PenEvaluator},
-    goals::{Aim, Goal},
+    goals::{Aim, Goal, Record},
     saturation::Saturation,
 };
 
@@ -27,8 +27,14 @@ where
     let fuel = executor.evaluator().fuel();
     executor.evaluator_mut().set_fuel_cap(fuel);
     for bytes in finds {
-        // A stage without distances may have found it: only this run saves it as the closest to the branches beside its way.
-        Aim(None).arm(executor.evaluator_mut(), state.metadata::<Saturation>()?);
+        let saturation = state.metadata::<Saturation>()?;
+        // A stage without distances may have found it: only this run saves it as the closest to the branches beside its way. A search
+        // without distances has no use for that, and its evaluations would be slower from then on.
+        if executor.evaluator().tracks() {
+            Aim(None).arm(executor.evaluator_mut(), saturation);
+        } else {
+            Record.arm(executor.evaluator_mut(), saturation);
+        }
         fuzzer.evaluate_input(state, executor, manager, &BytesInput::new(bytes))?;
     }
     for pending in state.metadata_mut::<Saturation>()?.take_ready() {

@@ -145,6 +145,12 @@ impl Evaluator {
         self.bytes_are_written(tracks);
     }
 
+    /// Are the bytes such that turns which save the closest inputs need few changes ([`Evaluator::arm_changed`])?
+    #[must_use]
+    pub fn tracks(&self) -> bool {
+        self.armed.base.is_some_and(|base| base.tracks)
+    }
+
     /// Tells the runtime what follows from the bytes.
     fn bytes_are_written(&mut self, tracks: bool) {
         // SAFETY: as in `run`; the list is replaced only before this is called.
