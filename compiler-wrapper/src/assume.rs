@@ -40,15 +40,20 @@ impl Assumption {
     pub(crate) fn parse(text: &str) -> Result<Self, Error> {
         let wrong =
             || Error::Unsupported { option: format!("{ASSUME}{text}"), reason: "write it as FUNCTION:EXPRESSION" };
-        // `::` is a part of the name.
-        let is_single = |at: &usize| !text[..*at].ends_with(':') && !text[at + 1..].starts_with(':');
-        let colon = text.match_indices(':').map(|(at, _)| at).find(is_single).ok_or_else(wrong)?;
+        let colon = single_colons(text).next().ok_or_else(wrong)?;
         let (function, expression) = (text[..colon].trim(), text[colon + 1..].trim());
         if function.is_empty() || expression.is_empty() || text.contains('\n') {
             return Err(wrong());
         }
         Ok(Self { function: function.to_owned(), expression: expression.to_owned() })
     }
+}
+
+/// The places of colons in a text that are no part of a `::`.
+#[must_use]
+pub fn single_colons(text: &str) -> impl DoubleEndedIterator<Item = usize> {
+    let is_single = |at: &usize| !text[..*at].ends_with(':') && !text[at + 1..].starts_with(':');
+    text.match_indices(':').map(|(at, _)| at).filter(is_single)
 }
 
 /// Has the text of a source a definition of this function, as far as its tokens show?
@@ -141,8 +146,8 @@ fn is_in(mut before: &[Token], scopes: &[&str]) -> bool {
 
 /// From the token behind the name of a function: the place behind the brace of its body, if a definition is what follows.
 fn body(behind: &[Token]) -> Option<usize> {
-    let mut rest = behind[parentheses(behind)?..].iter().enumerate().peekable();
     let behind = &behind[parentheses(behind)?..];
+    let mut rest = behind.iter().enumerate();
     // The parts of a declaration between the parameters and the body, which end with `;` in the style of K&R.
     let (mut words, mut is_call) = (0, false);
     while let Some((i, token)) = rest.next() {
@@ -250,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn scopes_tell_functions_of_one_name_apart() {
+    fn functions_of_one_name_differ_by_their_scopes() {
         let text = "int A::f() {} int B::f() {} int f() {} int n::B::f() {}";
         assert_eq!(bodies(text, "f").len(), 4);
         assert_eq!(bodies(text, "B::f").len(), 3, "without scopes it can be within any");

@@ -82,7 +82,7 @@ pub fn run(settings: &Settings) -> Result<Outcome> {
     }
     let Prepared { ready, mut left_out } =
         prepare(&drawn, wanted, cores.len(), &archive.work().join("functions"), &settings.cache.join("referee"));
-    // They are not asked for.
+    // The experiment is only about functions that take structures, arrays or strings (`composite`).
     left_out.retain(|(_, why)| why != NO_COMPOSITE);
     if interrupts::requested() {
         bail!("interrupted before the first trial");

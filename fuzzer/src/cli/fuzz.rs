@@ -24,7 +24,7 @@ use penfuzz_app::{
     },
     watch::Monitor,
 };
-use penfuzz_cc::ASSUME_FLAG;
+use penfuzz_cc::{ASSUME_FLAG, single_colons};
 use penfuzz_engine::{
     error::Error,
     executor::{evaluator::DEFAULT_FUEL, sandbox::Allow},
@@ -131,8 +131,7 @@ impl TargetArgs {
     fn name_in_source(&self) -> &str {
         let name = self.function.as_deref().unwrap_or_default();
         let name = name.split('(').next().unwrap_or_default();
-        let is_single = |at: &usize| !name[..*at].ends_with(':') && !name[at + 1..].starts_with(':');
-        name.match_indices(':').map(|(at, _)| at).rfind(is_single).map_or(name, |colon| &name[colon + 1..])
+        single_colons(name).next_back().map_or(name, |colon| &name[colon + 1..])
     }
 
     /// Why `--assume` cannot be a part of the target.

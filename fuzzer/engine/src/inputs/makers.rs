@@ -138,7 +138,7 @@ fn can_call(target: &Target, f: &Function, g: &Function, maker: Way, name: &CStr
     (g.frame_call().is_some() || g.call().is_some()) && g.parameters.iter().zip(&g.shapes()).enumerate().all(is_fine)
 }
 
-/// The function of the target that makes objects of this type for tests of `f`: one whose name says so before others, then one with
+/// The function of the target that makes objects of this type for tests of `f`: one with the name of a maker before others, then one with
 /// few parameters. `levels`: how deep parameters of makers may need makers themselves.
 pub(super) fn find(target: &Target, f: &Function, name: &CStr, levels: usize) -> Option<Maker> {
     let candidate = |(function, g): (usize, &Function)| {
@@ -147,9 +147,7 @@ pub(super) fn find(target: &Target, f: &Function, name: &CStr, levels: usize) ->
     };
     let rank = |m: &Maker| {
         let g = &target.functions[m.function];
-        let lower = g.name.to_lowercase();
-        let says = is_constructor(g) || WORDS.iter().any(|w| lower.contains(w));
-        (!says, is_base_constructor(g), g.parameters.len(), g.name.clone())
+        (!has_name_of_maker(g), is_base_constructor(g), g.parameters.len(), g.name.clone())
     };
     let all = candidates(target, name).iter().map(|i| (*i, &target.functions[*i])).filter_map(candidate);
     all.min_by_key(rank)
@@ -194,10 +192,13 @@ pub fn initialisers(target: &Target, f: &Function) -> Vec<String> {
 /// Initialisers that are named, of each object.
 const MOST_NAMED: usize = 4;
 
-fn is_initialiser(target: &Target, f: &Function, g: &Function, name: &CStr) -> bool {
+fn has_name_of_maker(g: &Function) -> bool {
     let lower = g.name.to_lowercase();
-    let says = is_constructor(g) || WORDS.iter().any(|w| lower.contains(w));
-    let way = way_of(g, name, true).filter(|_| says && is_visible(g, f) && !is_base_constructor(g));
+    is_constructor(g) || WORDS.iter().any(|w| lower.contains(w))
+}
+
+fn is_initialiser(target: &Target, f: &Function, g: &Function, name: &CStr) -> bool {
+    let way = way_of(g, name, true).filter(|_| has_name_of_maker(g) && is_visible(g, f) && !is_base_constructor(g));
     way.is_some_and(|way| can_call(target, f, g, way, name, 1))
 }
 

@@ -65,9 +65,7 @@ fn by_name(target: &Target, name: &str) -> Result<usize, Error> {
 
 /// Does `name` have the form `file.c:function` and mean this function? The file may have directories, as many as are needed.
 fn is_in_file(f: &Function, name: &str) -> bool {
-    // `::` is a part of the name.
-    let is_single = |at: &usize| !name[..*at].ends_with(':') && !name[at + 1..].starts_with(':');
-    let Some(colon) = name.match_indices(':').map(|(at, _)| at).rfind(is_single) else { return false };
+    let Some(colon) = penfuzz_cc::single_colons(name).next_back() else { return false };
     let (file, function) = (&name[..colon], &name[colon + 1..]);
     let is_end = |rest: &str| rest.is_empty() || rest.ends_with('/');
     !file.is_empty()

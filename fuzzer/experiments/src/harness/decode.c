@@ -173,7 +173,7 @@ static void on_fault(int number, siginfo_t *info, void *context) {
   int is_ours = is_running && info->si_code > 0 && address >= map && address < map + mapped;
   unsigned i = is_ours ? nearest(address) : 0;
   if (is_ours && (!penfuzz_blocks[i].is_sure || places[i].is_short)) siglongjmp(left, 1);
-  /* Any other fault is a crash for whoever watches. */
+  /* Any other fault is a crash: the handler that the fuzzer installed before gets it. */
   (void)number, (void)context;
   sigaction(SIGSEGV, &before, NULL);
 }
