@@ -159,7 +159,16 @@ fn functions_of(suite: &Suite, files: &[PathBuf], flags: &[String]) -> Result<Fu
     };
     let own: BTreeSet<_> = files.iter().filter_map(|f| f.canonicalize().ok()).collect();
     let mut all = catalog(&Target::load(&linked)?);
-    all.retain(|e| Path::new(&e.file).canonicalize().is_ok_and(|f| own.contains(&f)));
+    // Not what headers of other libraries define.
+    let root = suite.sources.canonicalize().unwrap_or_default();
+    let is_below_root =
+        |file: &str| Path::new(file).canonicalize().is_ok_and(|f| own.contains(&f) || f.starts_with(&root));
+    all.retain(|e| Path::new(&e.source).canonicalize().is_ok_and(|f| own.contains(&f)) && is_below_root(&e.file));
+    // Files that others include, as templates, are no sources of their own.
+    let included: BTreeSet<_> = all.iter().filter_map(|e| Path::new(&e.file).canonicalize().ok()).collect();
+    rejected.retain(|r| r.is_support || !included.contains(&r.file));
+    // A static function in a file that several sources include.
+    all.dedup_by(|a, b| (&a.file, a.line, &a.symbol) == (&b.file, b.line, &b.symbol));
     Ok((all, rejected))
 }
 
@@ -173,7 +182,7 @@ fn functions_of_library(suite: &Suite, library: &Path) -> Result<Functions> {
     };
     let mut all = catalog(&Target::load(&linked)?);
     for e in &mut all {
-        e.source = Some(library.to_string_lossy().into_owned());
+        e.source = library.to_string_lossy().into_owned();
     }
     Ok((all, Vec::new()))
 }

@@ -88,3 +88,27 @@ fn a_suite_is_no_recipe() {
     let (_dir, made) = recipe("name = \"x\"\nsources = \".\"\n");
     assert!(made.unwrap_err().to_string().contains("[generate]"));
 }
+
+/// As GSL does it: a file that is no source of its own, included for each type.
+#[test]
+fn the_file_of_a_target_is_the_source_that_includes_its_function() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("oper_source.c"), "T NAME(T x) { return helper(x) > 3 ? x / 2 : x; }\n").unwrap();
+    fs::write(dir.path().join("helper.h"), "static int helper(int x) { return x > 9 ? 9 : x; }\n").unwrap();
+    for (file, t) in [("a.c", "int"), ("b.c", "short")] {
+        let text = format!("#include \"helper.h\"\n#define T {t}\n#define NAME half_{t}\n#include \"oper_source.c\"\n");
+        fs::write(dir.path().join(file), text).unwrap();
+    }
+    let recipe = "name = \"half\"\nsources = \".\"\n\n[generate]\nfiles = [\"*.c\"]\nstatic = true\n";
+    fs::write(dir.path().join("recipe.toml"), recipe).unwrap();
+    let made = generate(&dir.path().join("recipe.toml")).unwrap();
+    let suite: toml::Value = toml::from_str(&made.text).unwrap();
+    let targets: Vec<_> = suite["target"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|t| (t["file"].as_str().unwrap(), t["function"].as_str().unwrap()))
+        .collect();
+    assert_eq!(targets, [("a.c", "helper.h:helper"), ("a.c", "half_int"), ("b.c", "half_short")], "{}", made.text);
+    assert!(made.left_out.is_empty(), "a file that others include is not left out: {:?}", made.left_out);
+}

@@ -8,6 +8,7 @@ use super::{
     Function, Target,
     names::is_of_library,
     select::{Obstacle, obstacle},
+    units,
 };
 
 /// One defined function.
@@ -21,9 +22,9 @@ pub struct Entry {
     pub signature: String,
     /// Source file of the definition.
     pub file: String,
-    /// The file to give as the target, if it is another one: a library.
+    /// The file to compile for it: a source that may include the one of the definition, or a library.
     #[serde(skip)]
-    pub source: Option<String>,
+    pub source: String,
     /// Line of the definition, from 1.
     pub line: u32,
     /// Branches of its sites.
@@ -45,7 +46,7 @@ pub struct Entry {
 pub fn catalog(target: &Target) -> Vec<Entry> {
     let own = target.functions.iter().filter(|f| !is_of_library(&f.name, &f.file));
     let mut all: Vec<_> = own.map(|f| entry(target, f)).collect();
-    all.sort_by(|a, b| (&a.file, a.line, &a.symbol).cmp(&(&b.file, b.line, &b.symbol)));
+    all.sort_by(|a, b| (&a.file, a.line, &a.symbol, &a.source).cmp(&(&b.file, b.line, &b.symbol, &b.source)));
     all
 }
 
@@ -58,7 +59,7 @@ fn entry(target: &Target, f: &Function) -> Entry {
         symbol: f.symbol.clone(),
         signature: f.signature(),
         file: f.file.clone(),
-        source: None,
+        source: units::unit_of(f).to_owned(),
         line: f.line,
         branches: target.sites[f.sites.clone()].iter().filter(|s| s.is_conditional()).map(|s| s.n_branches).sum(),
         is_static: f.is_static,

@@ -44,6 +44,12 @@ pub fn needed(target: &Target, function: &Function) -> Option<BTreeSet<String>> 
     Some(found)
 }
 
+/// The source of the translation unit that defines `function`, as the compiler noted it.
+pub(super) fn unit_of(function: &Function) -> &'static str {
+    // SAFETY: a record of the loaded file, which is never unloaded.
+    text(unsafe { (*function.record).unit })
+}
+
 /// What each unit refers to.
 struct Units {
     references: HashMap<&'static str, Vec<&'static abi::References>>,

@@ -100,7 +100,7 @@ pub(super) fn relative(sources: &Path, file: &Path) -> String {
 }
 
 fn target(sources: &Path, e: Entry) -> Chosen {
-    let file = relative(sources, Path::new(e.source.as_ref().unwrap_or(&e.file)));
+    let file = relative(sources, Path::new(&e.source));
     // C++ overloads share their name, and the characters of a template's name cannot name a directory.
     let name = e.name.replace("::", ".");
     let name = if is_directory_name(&name) { name } else { e.symbol.clone() };
