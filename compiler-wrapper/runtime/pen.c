@@ -34,6 +34,7 @@ extern WEAK_HIDDEN const struct pen_case __start_pen_cases[], __stop_pen_cases[]
 HIDDEN __attribute__((noreturn)) void __pen_reject(void);
 
 #include "streams.c"
+#include "allocations.c"
 
 __attribute__((visibility("default"), used)) struct pen_tables __pen_tables = {
     .version = PEN_ABI_VERSION,
@@ -51,6 +52,7 @@ __attribute__((visibility("default"), used)) struct pen_tables __pen_tables = {
     .sancov_gate = &__sancov_should_track,
     .streams = streams,
     .streams_end = streams + N_STREAMS,
+    .release = release,
 };
 
 #include "distances.c"

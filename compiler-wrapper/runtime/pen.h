@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define PEN_ABI_VERSION 8u
+#define PEN_ABI_VERSION 9u
 
 /* The bits of an action byte. There is one byte per branch: the fuzzer writes it, the hook obeys it.
  *
@@ -511,7 +511,7 @@ struct pen_state {
   struct pen_near *near; /* one per case; null: nothing is tracked at switches */
   const uint32_t *measured; /* the branches of switches with PEN_WANT or PEN_LEAD, ascending; null: the hook looks for them */
   uint32_t n_measured;
-  uint32_t unused;
+  uint32_t n_allocated; /* blocks of memory that code of the target has allocated and not freed since the last release */
 };
 
 /* The last step of a path after which no site with PEN_STEP may be passed. */
@@ -549,6 +549,8 @@ struct pen_tables {
   const struct pen_variable *variables, *variables_end;
   uint64_t *sancov_gate;          /* 0: SanCov callbacks are skipped; without effect if the target's clang cannot gate them */
   struct pen_stream *streams, *streams_end;
+  /* Frees what evaluations have allocated; with `lost`, only forgets it, because a fault may have left the heap inconsistent. */
+  void (*release)(uint32_t lost);
 };
 
 #endif

@@ -24,7 +24,7 @@ pub use types::{Member, Param, Type, type_flag, type_kind};
 pub use variable::{References, Variable, variable_flag};
 
 /// The version of the ABI that this module describes.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 
 /// The symbol that a target file exports for the fuzzer. It names the [`Tables`].
 pub const TABLES_SYMBOL: &std::ffi::CStr = c"__pen_tables";
@@ -434,8 +434,8 @@ pub struct State {
     pub measured: *const u32,
     /// Length of `measured`.
     pub n_measured: u32,
-    /// Padding.
-    pub unused: u32,
+    /// Blocks of memory that code of the target has allocated and not freed since the last [`Tables::release`].
+    pub n_allocated: u32,
 }
 
 /// The last step of a path after which no site with [`action::STEP`] may be passed.
@@ -481,4 +481,7 @@ pub struct Tables {
     pub streams: *mut Stream,
     /// One past the last stream.
     pub streams_end: *mut Stream,
+    /// Frees what evaluations have allocated; with an argument other than 0 only forgets it, because a fault may have left the heap
+    /// inconsistent.
+    pub release: unsafe extern "C" fn(u32),
 }

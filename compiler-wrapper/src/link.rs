@@ -17,6 +17,11 @@ use crate::{
 /// register what happens at that end (`atexit` among them).
 const WRAPPED_EXITS: &str = "-Wl,--wrap=exit,--wrap=_exit,--wrap=_Exit,--wrap=quick_exit,--wrap=__cxa_atexit";
 
+/// Redirects calls that allocate memory, and those by which the C library takes it over: the runtime lists what an evaluation leaves.
+const WRAPPED_ALLOCATIONS: &str = "-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray,--wrap=aligned_alloc,--wrap=posix_memalign,\
+                                   --wrap=free,--wrap=strdup,--wrap=strndup,--wrap=getline,--wrap=getdelim,--wrap=putenv,\
+                                   --wrap=setvbuf,--wrap=setbuf";
+
 /// The arguments that linking adds before and behind the user's.
 #[derive(Debug, Default)]
 pub(crate) struct Linking {
@@ -71,7 +76,7 @@ impl Linking {
             self.add(&["-x", "none"]);
         }
         self.after.push(object.path()?.to_string_lossy().into_owned());
-        self.add(&[WRAPPED_EXITS]);
+        self.add(&[WRAPPED_EXITS, WRAPPED_ALLOCATIONS]);
         if line.drops_sections && !line.args.iter().any(|arg| arg == "-fuse-ld=gold") {
             // The tables are referenced by the bounds of their sections only.
             self.add(&["-Wl,-z,nostart-stop-gc"]);

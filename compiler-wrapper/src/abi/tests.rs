@@ -61,12 +61,12 @@ fn structures(layout: &mut Layout) {
         "exit_status" exit_status "lead" lead "path" path "back" back "n_path" n_path "path_at" path_at
         "path_bits" path_bits "watch" watch "seen" seen "n_seen" n_seen "trace" trace "n_trace" n_trace
         "trace_room" trace_room "passes" passes "n_passes" n_passes "passes_room" passes_room
-        "taken" taken "is_improved" is_improved "near" near "measured" measured "n_measured" n_measured "unused" unused);
+        "taken" taken "is_improved" is_improved "near" near "measured" measured "n_measured" n_measured "n_allocated" n_allocated);
     structure!(layout, "pen_tables", Tables,
         "version" version "n_guards" n_guards "state" state "sites" sites "sites_end" sites_end
         "functions" functions "functions_end" functions_end "actions" actions "actions_end" actions_end
         "variables" variables "variables_end" variables_end "cases" cases "cases_end" cases_end "sancov_gate" sancov_gate
-        "streams" streams "streams_end" streams_end);
+        "streams" streams "streams_end" streams_end "release" release);
     structure!(layout, "pen_stream", Stream,
         "name" name "values" values "kind" kind "n" n "taken" taken "unused" unused);
 }

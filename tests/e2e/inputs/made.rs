@@ -215,3 +215,28 @@ fn sizes_that_were_found_are_kept_with_the_campaign() {
     let inputs = dir.report("out").signature.inputs;
     assert!(inputs.iter().any(|i| i.elements == "2*n"), "{inputs:?}");
 }
+
+/// The library's header does not include `<math.h>`.
+#[test]
+fn values_without_a_number_in_an_array() {
+    let dir = Dir::new();
+    dir.file("wild.h", "int wild(const double *a, const float b[2]);\n");
+    let source = "#include \"wild.h\"
+int wild(const double *a, const float b[2])
+{
+  if (a[1] != a[1]) return 1;
+  if (a[0] > 1.7976931348623157e308) return 2;
+  if (b[1] < -3.4028235e38f) return 3;
+  return 4;
+}
+";
+    dir.file("wild.c", source);
+    let run = dir.fuzz("wild.c", "--max-evals 100000 --seed 1").exits(0);
+    run.expect(open_branches(&dir.report("out")).is_empty(), "all branches");
+    let text = String::from_utf8(dir.files("out/tests")["test_wild.c"].clone()).expect("a text");
+    has(&text, "#include \"wild.h\"");
+    has(&text, "NAN}");
+    assert!(!text.contains("<math.h>"), "{text}");
+    dir.other(Command::new("sh").args(["-c", &format!("cd out/tests && {}", build_line(&text))]));
+    run.expect(gcov(&dir, "wild") == (6, 6), "gcov's count");
+}

@@ -131,3 +131,48 @@ fn the_report_lists_the_state() {
     dir.penfuzz("-f pure --max-evals 1000 -o without").arg(&file).exits(0);
     assert!(dir.report("without").shared_state.is_empty());
 }
+
+/// Blocks of all sizes, of which some are freed, moved, handed to the C library or taken over from it; the rest is left. The
+/// allocator itself counts what is in use.
+const LEAKING: &str = "#define _GNU_SOURCE
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static char **kept;
+int leaking(unsigned n, unsigned which)
+{
+  struct mallinfo2 used = mallinfo2();
+  if (used.uordblks + used.hblkhd > (256u << 20)) return -1;
+  n %= 300;
+  kept = calloc(n + 1, sizeof *kept);
+  for (unsigned i = 0; i < n; i++) {
+    kept[i] = malloc((size_t)1 << (i + which) % 20);
+    kept[i][0] = 0;
+    if (i % 3 == which % 3) kept[i] = realloc(kept[i], 50000);
+    if (i % 5 == which % 5) { free(kept[i]); kept[i] = strdup(\"text\"); }
+  }
+  size_t size = 1;
+  char *line = malloc(size);
+  FILE *f = fmemopen(\"a long line\\n\", 12, \"r\");
+  if (f) { getline(&line, &size, f); fclose(f); }
+  if (strlen(line) != 12) return -2;
+  putenv(strdup(\"PEN_TEST=1\"));
+  if (!getenv(\"PEN_TEST\")) return -3;
+  return n == 299 ? 1 : 0;
+}
+";
+
+#[test]
+fn what_evaluations_allocate_is_freed() {
+    let dir = Dir::new();
+    dir.file("leaking.c", LEAKING);
+    let run = dir.fuzz("leaking.c", "--max-evals 20000 --seed 1").exits(0);
+    let report = dir.report("out");
+    let covered: Vec<_> = report.sites.iter().filter(|s| s.branches.iter().all(is_covered)).map(|s| s.line).collect();
+    run.expect(
+        !covered.iter().any(|line| [10, 23, 25].contains(line)),
+        &format!("256 MiB are never in use, and nothing is lost: {covered:?}"),
+    );
+    run.expect(covered.contains(&26), "the last line");
+}

@@ -167,8 +167,9 @@ fn functions_of(suite: &Suite, files: &[PathBuf], flags: &[String]) -> Result<Fu
     // Files that others include, as templates, are no sources of their own.
     let included: BTreeSet<_> = all.iter().filter_map(|e| Path::new(&e.file).canonicalize().ok()).collect();
     rejected.retain(|r| r.is_support || !included.contains(&r.file));
-    // A static function in a file that several sources include.
-    all.dedup_by(|a, b| (&a.file, a.line, &a.symbol) == (&b.file, b.line, &b.symbol));
+    // A static function in a file that several sources include, and of two definitions the one that is linked.
+    let mut seen = BTreeSet::new();
+    all.retain(|e| seen.insert((e.is_static.then(|| (e.file.clone(), e.line)), e.symbol.clone())));
     Ok((all, rejected))
 }
 

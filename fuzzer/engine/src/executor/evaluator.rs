@@ -320,6 +320,9 @@ impl Evaluator {
     #[inline(never)]
     fn look_at_end(&mut self, returned: bool) -> RunStatus {
         self.last_end = (!returned).then(guard::last_end);
+        if self.last_end.is_some_and(|end| end.is_anywhere()) {
+            self.shared.lose_heap();
+        }
         if self.n_improved() > 0 {
             self.remember_closest();
         }

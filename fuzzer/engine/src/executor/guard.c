@@ -33,7 +33,8 @@
 #define MAPPED_FACTOR 4
 
 struct guard_end guard_end;
-volatile uint32_t guard_worn_out;    /* half of the memory is used, or the target was interrupted anywhere: replace the process */
+volatile uint32_t guard_worn_out;    /* the target was interrupted anywhere, or has left half of the memory in use: replace the process */
+volatile uint32_t guard_had_much;    /* half of the memory was in use at a tick, perhaps only during an evaluation */
 
 /* What the handler does. A fault in it is handled, too. */
 enum { NOTHING, UNWINDING, UNWOUND };
@@ -96,10 +97,17 @@ static int overdue(void) {
   return ++ticks >= ticks_allowed;
 }
 
+/* Between evaluations: has the target left half of the memory in use? */
+void guard_look_at_memory(void) {
+  struct memory used = memory_used();
+  guard_had_much = 0;
+  if (used.resident > pages_allowed / 2 || used.mapped > mapped_allowed / 2) guard_worn_out = 1;
+}
+
 /* At each tick: GUARD_STOP_MEMORY when the limit is passed. */
 static uint32_t check_memory(void) {
   struct memory used = memory_used();
-  if (used.resident > pages_allowed / 2 || used.mapped > mapped_allowed / 2) guard_worn_out = 1;
+  if (used.resident > pages_allowed / 2 || used.mapped > mapped_allowed / 2) guard_had_much = 1;
   return used.resident > pages_allowed || used.mapped > mapped_allowed ? GUARD_STOP_MEMORY : 0;
 }
 
@@ -210,7 +218,7 @@ int guard_install(uint64_t timeout_ns, uint64_t tick_ns, uint64_t memory) {
   uint64_t pages = memory / (uint64_t)sysconf(_SC_PAGESIZE);
   pages_allowed = used.resident + pages;
   mapped_allowed = 2 * used.mapped + MAPPED_FACTOR * pages;
-  guard_worn_out = 0;
+  guard_worn_out = guard_had_much = 0;
   ticks_allowed = (uint32_t)((timeout_ns + tick_ns - 1) / tick_ns) + 1; /* the first tick may come at once */
   if (installed) return 0;
   own_thread = syscall(SYS_gettid);

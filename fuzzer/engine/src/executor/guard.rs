@@ -36,6 +36,12 @@ pub struct End {
 pub const STOP_PLACEMENT: u32 = 102;
 
 impl End {
+    /// Can the target have been anywhere, also within the C library, when it was interrupted?
+    #[must_use]
+    pub const fn is_anywhere(&self) -> bool {
+        self.signal != 0 || matches!(self.stop, STOP_MEMORY | STOP_REFUSED)
+    }
+
     /// A run that is stopped for `stop` after it has returned, in the function at `place`.
     #[must_use]
     pub const fn afterwards(stop: u32, place: u64) -> Self {
@@ -58,6 +64,8 @@ impl End {
 unsafe extern "C" {
     static guard_end: End;
     static guard_worn_out: u32;
+    static guard_had_much: u32;
+    fn guard_look_at_memory();
     static mut guard_traces_fuel: u32;
     fn guard_call(call: Call, input: *const u8, output: *mut u8) -> i32;
     fn guard_call_rounded(call: Call, input: *const u8, output: *mut u8, mode: u8) -> i32;
@@ -113,8 +121,19 @@ pub fn install_in_child(timeout: Duration, memory: u64) -> Result<(), Error> {
 #[inline]
 #[must_use]
 pub fn is_worn_out() -> bool {
+    if had_much_memory() {
+        // SAFETY: no evaluation is under way.
+        unsafe { guard_look_at_memory() };
+    }
     // SAFETY: written by the signal handler of this thread, a single word.
     unsafe { (&raw const guard_worn_out).read_volatile() != 0 }
+}
+
+/// Was half of the memory in use at some moment since the last [`is_worn_out`]?
+#[inline]
+pub(super) fn had_much_memory() -> bool {
+    // SAFETY: as above.
+    unsafe { (&raw const guard_had_much).read_volatile() != 0 }
 }
 
 /// Whether spent fuel is reported with its stack, which takes microseconds.

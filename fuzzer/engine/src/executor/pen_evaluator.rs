@@ -211,6 +211,9 @@ impl PenEvaluator for Evaluator {
 
     #[inline]
     fn is_worn_out(&self) -> bool {
+        if super::guard::had_much_memory() {
+            self.shared().free_heap();
+        }
         super::guard::is_worn_out()
     }
 }

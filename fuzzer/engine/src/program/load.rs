@@ -184,6 +184,12 @@ impl Target {
         if first.is_null() { core::ptr::NonNull::dangling().as_ptr() } else { first }
     }
 
+    /// Frees, or forgets, what evaluations have allocated.
+    pub(super) fn release(&self) -> unsafe extern "C" fn(u32) {
+        // SAFETY: the tables stay loaded.
+        unsafe { (*self.tables).release }
+    }
+
     /// Opens or closes the gate of the `SanCov` callbacks.
     pub fn set_sancov(&self, on: bool) {
         // SAFETY: the tables stay loaded; the gate is a word of the target that is read without synchronization by this thread.

@@ -6,6 +6,7 @@ mod compiler;
 pub mod environment;
 pub mod function;
 pub mod harvest;
+mod heap;
 pub mod kind;
 pub mod load;
 pub mod mapped;

@@ -3,7 +3,7 @@
 //!
 //! The compiler pass lists for each function what it refers to; following that from the function under test gives every variable
 //! that a call can change. Code that was not compiled by pen-cc has no such list: where it is reached, all writable sections
-//! of the file are restored. Heap, files and the C library's own state are not.
+//! of the file are restored. What an evaluation has allocated is freed. Files and the C library's own state stay.
 
 use core::ffi::{CStr, c_char};
 use std::{
@@ -15,7 +15,7 @@ use std::{
 use object::{Object, ObjectSection, ObjectSymbol, SectionFlags};
 use penfuzz_cc::abi::{self, variable_flag};
 
-use super::{Function, Target, environment::is_provided, mapped::MappedFile};
+use super::{Function, Target, environment::is_provided, heap::Heap, mapped::MappedFile};
 
 /// The most that is restored, in bytes: copying more takes longer than most functions that a search can work on.
 const MOST: usize = 1 << 26;
@@ -42,6 +42,7 @@ pub struct SharedState {
     variables: Vec<Variable>,
     is_whole_file: bool,
     is_too_large: bool,
+    heap: Option<Heap>,
 }
 
 #[derive(Debug)]
@@ -98,15 +99,32 @@ impl SharedState {
             // SAFETY: variables and sections of the loaded file.
             me.blocks = ranges.into_iter().filter(|r| r.1 > 0).map(|r| unsafe { Block::new(r) }).collect();
         }
+        me.heap = Some(Heap::of(target, !me.is_too_large));
         me
     }
 
-    /// Gives everything the value that it had before the first evaluation.
+    /// Gives everything the value that it had before the first evaluation, and frees what the last one has allocated.
     #[inline]
     pub fn restore(&self) {
+        self.free_heap();
         for block in &self.blocks {
             // SAFETY: memory of the target, which stays loaded; it does not run now.
             unsafe { block.address.copy_from_nonoverlapping(block.content.as_ptr(), block.content.len()) };
+        }
+    }
+
+    /// Frees what the last evaluation has allocated, and nothing needs any more.
+    #[inline]
+    pub fn free_heap(&self) {
+        if let Some(heap) = &self.heap {
+            heap.free();
+        }
+    }
+
+    /// Forgets what the last evaluation, which a fault has ended, has allocated: the heap may be inconsistent or locked.
+    pub fn lose_heap(&self) {
+        if let Some(heap) = &self.heap {
+            heap.lose();
         }
     }
 

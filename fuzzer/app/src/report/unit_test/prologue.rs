@@ -154,6 +154,21 @@ pub(super) fn headers(report: &Report, cases: &[Case], children: &[&str]) -> Str
     headers.iter().flat_map(|h| ["#include <", h, ">\n"]).collect()
 }
 
+/// What the values of `cases` need of `<math.h>`. The header itself could be one of the library under test, or not agree with
+/// its source.
+pub(super) fn constants(cases: &[Case]) -> String {
+    let variables = cases.iter().flat_map(|c| c.steps.iter().map(|s| &s.variables).chain([&c.variables]));
+    let expected = cases
+        .iter()
+        .flat_map(|c| c.steps.iter().flat_map(|s| &s.checks).chain(&c.checks))
+        .filter_map(|c| c.expected.as_ref());
+    let texts: Vec<_> = variables.chain(expected).collect();
+    let is_used = |name: &str| texts.iter().any(|text| text.contains(name));
+    let all = [("NAN", "__builtin_nanf(\"\")"), ("INFINITY", "__builtin_inff()")];
+    let used = all.iter().filter(|(name, _)| is_used(name));
+    used.map(|(name, value)| format!("#ifndef {name}\n#define {name} {value}\n#endif\n")).collect()
+}
+
 fn declaration(report: &Report) -> String {
     let signature = &report.signature;
     let name = tested_name(report);

@@ -2,7 +2,7 @@
 
 use super::{
     cases,
-    prologue::{headers, prologue},
+    prologue::{constants, headers, prologue},
 };
 use crate::report::{
     arg::Arg,
@@ -24,6 +24,7 @@ pub fn trial(report: &Report) -> String {
     report.goals = penfuzz_engine::saturation::Goals::Branches;
     let cases = cases::all(&report);
     let mut out = prologue(&report, &headers(&report, &cases, &[]));
+    out.push_str(&constants(&cases));
     out.push_str("void penfuzz_trial(void);\n\nvoid penfuzz_trial(void)\n{\n");
     for case in &cases {
         for step in &case.steps {

@@ -9,7 +9,7 @@ use crate::report::{
     unit_test::{
         cases::{Case, Check, Ending, Kind, in_mode},
         head, not_called,
-        prologue::{headers, prologue},
+        prologue::{constants, headers, prologue},
         streams::entry,
     },
 };
@@ -44,7 +44,7 @@ pub fn program(report: &Report, cases: &[Case], parts: &Parts) -> String {
         let _ = write!(out, "\n{}\n{{\n  puts(\"no test was emitted\");\n  return 0;\n}}\n", entry(report, ""));
         return out + &not_called(report);
     }
-    let _ = write!(out, "{}\n#define PENFUZZ_ULP {}ULL\n", parts.includes, report.ulp);
+    let _ = write!(out, "{}\n{}#define PENFUZZ_ULP {}ULL\n", parts.includes, constants(cases), report.ulp);
     let own = [include_str!("../values.c"), include_str!("../words.c"), include_str!("../differences.c")];
     for text in own.iter().chain([&parts.helpers]) {
         let _ = writeln!(out, "{}", text.trim_end_matches('\n'));

@@ -10,7 +10,7 @@ use crate::report::{
         access::is_cxx_program,
         cases::{Case, Check, Ending, Kind, Step, in_mode},
         head, not_called,
-        prologue::{headers, prologue},
+        prologue::{constants, headers, prologue},
         streams::entry,
     },
 };
@@ -56,7 +56,7 @@ fn program(report: &Report, cases: &[Case]) -> String {
     }
     let mut out = head(report);
     out.push_str(&prologue(report, &headers(report, cases, &needed)));
-    let _ = write!(out, "\n#define PENFUZZ_ULP {}ULL\n{HELPERS}", report.ulp);
+    let _ = write!(out, "\n{}#define PENFUZZ_ULP {}ULL\n{HELPERS}", constants(cases), report.ulp);
     if children {
         let _ = write!(out, "\n{CHILDREN}");
     }
