@@ -73,7 +73,8 @@ pub(super) fn is_cxx_program(report: &Report) -> bool {
     report.test_format.get().is_cxx
         || match Access::of(report) {
             Access::Source => has_cxx_source(report),
-            Access::Header => is_cxx_function(report) || has_throws(report),
+            // A header that a source in C++ includes may be in C++ itself, and the types have the names of C++.
+            Access::Header => is_cxx_function(report) || has_cxx_source(report) || has_throws(report),
             Access::Prototype => report.is_program() && has_throws(report),
             Access::Wrapper => false,
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{
     access::{file_name, includes_source, is_cxx_program, stem},
     coverage_options,
-    plan::{Plan, Source, Unit},
+    plan::{Plan, Source, Unit, access_control},
     streams,
 };
 use crate::{
@@ -68,8 +68,10 @@ impl Build {
             sources.push(own.clone());
         }
         let libraries = libraries(report, is_cxx_program(report) || sources.iter().any(|s| is_cxx(s)));
+        let mut own_options = Vec::new();
         let (before, first) = if includes_source(report) {
             sources.retain(|s| !same_file(s, &own));
+            own_options.extend(access_control(report));
             (String::new(), file)
         } else {
             let plan = Plan::of(report);
@@ -81,6 +83,7 @@ impl Build {
             words.push("-Dmain=program_main".to_owned());
         }
         words.push("-O0".to_owned());
+        words.extend(own_options);
         words.extend(self.counters(report));
         words.push(first);
         words.extend(sources.iter().map(|s| shell_word(&s.to_string_lossy())));

@@ -103,9 +103,7 @@ fn program(report: &Report, access: Access, own_flags: &[String]) -> Unit {
     match access {
         Access::Source => {
             let mut options = joined(own_flags);
-            // A member function may be private.
-            let is_method = report.signature.parameters.first().is_some_and(|p| p.name == "this");
-            options.extend((is_method && is_cxx_program(report)).then(|| "-fno-access-control".to_owned()));
+            options.extend(access_control(report));
             Unit { source, options, is_counted: true }
         }
         Access::Header => {
@@ -116,6 +114,13 @@ fn program(report: &Report, access: Access, own_flags: &[String]) -> Unit {
         }
         Access::Prototype | Access::Wrapper => Unit { source, options: vec![no_builtin], is_counted: false },
     }
+}
+
+/// The option for a member function, which may be private, as may be a type in its class. A static one has no `this`: whether the scope
+/// in its symbol is a class or a namespace is not known.
+pub(super) fn access_control(report: &Report) -> Option<String> {
+    let is_scoped = report.signature.symbol.starts_with("_ZN");
+    (is_scoped && is_cxx_program(report)).then(|| "-fno-access-control".to_owned())
 }
 
 /// The project's sources, each with its flags.
@@ -136,7 +141,7 @@ fn sources(report: &Report) -> Vec<Compilation> {
 /// The flags without those of C's language levels, if the file is C++.
 #[must_use]
 pub fn in_language(flags: &[String], is_cxx: bool) -> Vec<String> {
-    let is_level = |flag: &&String| flag.starts_with("-std=") || flag.as_str() == "-ansi";
+    let is_level = |flag: &&String| flag.starts_with("-std=") && !flag.contains("++") || flag.as_str() == "-ansi";
     flags.iter().filter(|flag| !(is_cxx && is_level(flag))).cloned().collect()
 }
 
@@ -167,8 +172,8 @@ mod tests {
 
     #[test]
     fn a_level_of_c_is_not_for_cxx() {
-        let flags = ["-std=gnu11", "-DA", "-ansi"].map(str::to_owned);
-        assert_eq!(in_language(&flags, true), ["-DA"]);
+        let flags = ["-std=gnu11", "-DA", "-ansi", "-std=c++20"].map(str::to_owned);
+        assert_eq!(in_language(&flags, true), ["-DA", "-std=c++20"]);
         assert_eq!(in_language(&flags, false), flags);
     }
 }

@@ -113,8 +113,7 @@ pub(super) fn address(report: &Report, variable: &str, is_array: bool) -> String
 /// Can a parameter of the function be a reference?
 fn has_references(report: &Report) -> bool {
     match Access::of(report) {
-        Access::Source => is_cxx_program(report),
-        Access::Header => is_cxx_function(report),
+        Access::Source | Access::Header => is_cxx_program(report),
         Access::Prototype | Access::Wrapper => false,
     }
 }
@@ -146,6 +145,10 @@ pub(super) fn headers(report: &Report, cases: &[Case], children: &[&str]) -> Str
     }
     if report.reads_environment || cases.iter().any(|c| c.mode.is_some()) {
         headers.push("fenv.h");
+    }
+    let has_constant = |text: &str| ["NAN", "INFINITY"].iter().any(|name| text.contains(name));
+    if cases.iter().any(|c| has_constant(&c.variables) || c.steps.iter().any(|s| has_constant(&s.variables))) {
+        headers.push("math.h");
     }
     headers.extend(children);
     if cases.iter().any(|c| c.throws.is_some()) {
