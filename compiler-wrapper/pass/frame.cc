@@ -6,6 +6,12 @@
 namespace pen {
 using namespace llvm;
 
+// Is the argument the address of a copy? So are large structures, and classes of C++ that copy themselves; else a pointer is the first part
+// of a small structure.
+static bool isAddressOfCopy(const Parameter &P, const Argument &A) {
+  return A.hasByValAttr() || (A.getType()->isPointerTy() && (P.Bytes > 16 || isPassedByReference(P.Declared)));
+}
+
 // How many arguments of the IR stand for this parameter, as clang passes it on x86-64 and AArch64: a number or an address is one; a
 // structure is its address (byval, or a plain pointer to a copy), or one or two registers that hold its parts of 8 bytes; 0 if
 // they do not fit.
@@ -14,13 +20,12 @@ static unsigned argumentsOf(const DataLayout &DL, const Parameter &P, ArrayRef<A
   Type *T = Rest[0]->getType();
   if (P.Pointer) return T->isPointerTy();
   if (!P.Aggregate) return !T->isPointerTy() && T->isSingleValueType();
-  if (Rest[0]->hasByValAttr() || T->isPointerTy()) return 1;
+  if (isAddressOfCopy(P, *Rest[0])) return 1;
   if (T->isAggregateType()) return DL.getTypeStoreSize(T) <= P.Bytes;
   uint64_t First = DL.getTypeStoreSize(T);
   if (First >= P.Bytes) return 1;
   if (Rest.size() < 2 || P.Bytes > 16) return 0;
-  Type *Second = Rest[1]->getType();
-  return !Second->isPointerTy() && 8 + DL.getTypeStoreSize(Second) >= P.Bytes ? 2 : 0;
+  return 8 + DL.getTypeStoreSize(Rest[1]->getType()) >= P.Bytes ? 2 : 0;
 }
 
 // Does this translation unit refer to standard input, or take numbers from its environment? Then these are inputs, also of functions
@@ -65,7 +70,7 @@ static void loadArguments(Context &X, IRBuilder<> &B, const Parameter &P, ArrayR
                           std::vector<Value *> &Args) {
   Value *At = B.CreateConstInBoundsGEP1_64(X.I8, Frame, P.Frame);
   Type *T = Own[0]->getType();
-  if (P.Aggregate && (Own[0]->hasByValAttr() || T->isPointerTy())) {
+  if (P.Aggregate && isAddressOfCopy(P, *Own[0])) {
     Args.push_back(At);
     return;
   }

@@ -300,6 +300,7 @@ llvm::Constant *makeFrameThunk(Context &X, llvm::Function &F, const Signature &S
 // (the numbers of its arguments; those of members are noted in the context). The last runs before F is instrumented.
 llvm::Constant *typeRecordOf(Context &X, const llvm::DIType *T);
 unsigned typeBytes(const llvm::DIType *T);
+bool isPassedByReference(const llvm::DIType *T);
 bool isAggregate(const llvm::DIType *T);
 std::vector<unsigned> nullComparisonsOf(Context &X, llvm::Function &F);
 

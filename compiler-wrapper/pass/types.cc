@@ -170,6 +170,12 @@ void describeEnumeration(Context &X, Draft &D, const DICompositeType *T) {
   D.NMembers = Items.size();
 }
 
+// Is it a constructor that the program declares?
+bool isConstructor(const DINode *N, const DICompositeType *T) {
+  auto *F = dyn_cast<DISubprogram>(N);
+  return F && !F->isArtificial() && F->getName() == T->getName().substr(0, T->getName().find('<'));
+}
+
 void describeRecord(Context &X, Draft &D, const DICompositeType *T) {
   D.Size = T->getSizeInBits() / 8;
   D.Kind = T->getTag() == dwarf::DW_TAG_union_type ? PEN_TYPE_UNION : PEN_TYPE_STRUCT;
@@ -178,22 +184,28 @@ void describeRecord(Context &X, Draft &D, const DICompositeType *T) {
     return;
   }
   if (T->getTag() == dwarf::DW_TAG_class_type) D.Flags = PEN_TYPE_CLASS;
+  bool Aggregate = D.Kind == PEN_TYPE_STRUCT && !T->getIdentifier().empty();
   std::vector<Constant *> Items;
   for (const DINode *N : T->getElements()) {
     auto *Member = dyn_cast<DIDerivedType>(N);
     if (isa<DISubprogram>(N)) D.Flags |= PEN_TYPE_CLASS;
+    Aggregate &= !isConstructor(N, T);
     if (!Member || Member->isStaticMember()) continue;
     bool IsBase = Member->getTag() == dwarf::DW_TAG_inheritance;
     if (IsBase && Member->isVirtual()) D.Kind = PEN_TYPE_OTHER;
     if (!IsBase && Member->getTag() != dwarf::DW_TAG_member) continue;
     if (IsBase || Member->isPrivate() || Member->isProtected()) D.Flags |= PEN_TYPE_CLASS;
     if (Member->getName().starts_with("_vptr")) D.Kind = PEN_TYPE_OTHER;
+    // Members of a class are private unless it says more.
+    bool Public = T->getTag() == dwarf::DW_TAG_class_type ? Member->isPublic() : !Member->isPrivate() && !Member->isProtected();
+    Aggregate &= !IsBase && Public;
     uint64_t Offset = Member->getOffsetInBits();
     uint64_t Bits = Member->isBitField() ? Member->getSizeInBits() : 0;
     bool Nullable = X.NullMembers.count({T->getName().str(), Offset / 8}) || X.NullMembers.count({D.Name, Offset / 8});
     Constant *Type = typeRecordOf(X, Member->getBaseType());
     Items.push_back(memberRecord(X, IsBase ? "" : Member->getName(), Type, Offset, Bits, Nullable));
   }
+  if (Aggregate && D.Kind == PEN_TYPE_STRUCT) D.Flags |= PEN_TYPE_AGGREGATE;
   D.Members = X.array(Items);
   D.NMembers = Items.size();
 }
@@ -250,6 +262,12 @@ unsigned typeBytes(const DIType *T) {
   Bare B = bareOf(T);
   if (isa_and_nonnull<DIDerivedType>(B.Type)) return 8;
   return B.Type ? B.Type->getSizeInBits() / 8 : 0;
+}
+
+// Does C++ pass the address of a copy of this class instead of its bytes, however small it is?
+bool isPassedByReference(const DIType *T) {
+  auto *Composite = dyn_cast_or_null<DICompositeType>(bareOf(T).Type);
+  return Composite && (Composite->getFlags() & DINode::FlagTypePassByReference);
 }
 
 bool isAggregate(const DIType *T) {

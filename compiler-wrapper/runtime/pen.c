@@ -2,8 +2,9 @@
  * a default main.
  *
  * The pass emits the hook itself inline; the code here runs only at sites that the fuzzer has armed. Every symbol but
- * __pen_tables is hidden, so that each target file and each shared library has a runtime of its own. It is one translation
+ * __pen_tables and `operator delete` is hidden, so that each target file and each shared library has a runtime of its own. It is one translation
  * unit: the entries inline the parts that are hot. */
+#define _GNU_SOURCE /* RTLD_NEXT */
 #include "entries.h"
 
 #include <stdlib.h>
@@ -35,6 +36,7 @@ HIDDEN __attribute__((noreturn)) void __pen_reject(void);
 
 #include "streams.c"
 #include "allocations.c"
+#include "owned.c"
 
 __attribute__((visibility("default"), used)) struct pen_tables __pen_tables = {
     .version = PEN_ABI_VERSION,

@@ -273,7 +273,8 @@ enum pen_type_flag {
   PEN_TYPE_COMPLEX = 4,    /* of an array of two numbers: a complex number */
   PEN_TYPE_ENUM = 8,       /* of a number: the members are its enumerators */
   PEN_TYPE_CLASS = 16,     /* of a structure: only C++ has it (base classes, access control, constructors) */
-  PEN_TYPE_CHAR = 32       /* of a number: plain `char` */
+  PEN_TYPE_CHAR = 32,      /* of a number: plain `char` */
+  PEN_TYPE_AGGREGATE = 64  /* of a structure of C++: no constructors, no base classes, and all members are public */
 };
 
 /* A type as the debug information describes it, without typedefs and qualifiers. The records of two translation units may describe

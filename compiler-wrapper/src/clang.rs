@@ -70,6 +70,8 @@ fn compile_args(line: &Arguments, san_cov: bool) -> Result<Vec<String>, Error> {
             .into_iter()
             .flat_map(|o| ["-Xclang".to_owned(), o.to_owned()]),
     );
+    // All classes with their members: without, clang describes those only that the same file constructs.
+    args.push("-fstandalone-debug".to_owned());
     args.extend(assume::options(&line.assumptions, &line.args)?);
     let plugin = artifact::PLUGIN.path()?.display().to_string();
     args.push(format!("-fpass-plugin={plugin}"));

@@ -8,7 +8,7 @@
 //! | request of the command line | effect |
 //! | --- | --- |
 //! | query, preprocess, list dependencies, check syntax | clang runs, with the same arguments |
-//! | compile (`-c`, `-S`) | with the pass, SanCov, position-independent code, and debug information |
+//! | compile (`-c`, `-S`) | with the pass, SanCov, position-independent code, and debug information of all types |
 //! | link a program | the result is a dual file |
 //! | link a shared library | the runtime is linked, too; each shared object has its own |
 //! | link with `-static` or a sanitizer | the result is an ordinary program with the runtime; a note explains why |

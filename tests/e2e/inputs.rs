@@ -6,6 +6,8 @@ mod assumed;
 mod calls;
 #[path = "inputs/made.rs"]
 mod made;
+#[path = "inputs/objects.rs"]
+mod objects;
 #[path = "inputs/programs.rs"]
 mod programs;
 #[path = "inputs/said.rs"]

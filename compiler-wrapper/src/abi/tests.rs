@@ -122,6 +122,7 @@ fn constants(layout: &mut Layout) {
         ("PEN_TYPE_ENUM", type_flag::ENUM),
         ("PEN_TYPE_CLASS", type_flag::CLASS),
         ("PEN_TYPE_CHAR", type_flag::CHAR),
+        ("PEN_TYPE_AGGREGATE", type_flag::AGGREGATE),
         ("PEN_BRANCH", site_kind::BRANCH.into()),
         ("PEN_SWITCH", site_kind::SWITCH.into()),
         ("PEN_SELECT", site_kind::SELECT.into()),

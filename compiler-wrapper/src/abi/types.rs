@@ -38,6 +38,8 @@ pub mod type_flag {
     pub const CLASS: u32 = 16;
     /// Of a number: plain `char`.
     pub const CHAR: u32 = 32;
+    /// Of a structure of C++: no constructors, no base classes, and all members are public.
+    pub const AGGREGATE: u32 = 64;
 }
 
 /// A type without typedefs and qualifiers. The records of two translation units may describe one type.

@@ -1,12 +1,14 @@
 //! Structures, arrays and strings of an input as C: the variables of a test, and what a call has left in them.
 
 mod left;
+mod objects;
 mod streams;
 
 use penfuzz_cc::abi::type_flag;
 use penfuzz_engine::{
     inputs::{
         Block, Model, Owner, PROGRAM, Pointer, Sequence, Target,
+        library::Class,
         types::{Form, Member, Number, TypeId},
     },
     program::Function,
@@ -17,7 +19,6 @@ use crate::report::{
     Arg, CALL, Called, Memory, Object,
     c_text::{identifier, string_of},
     literal,
-    unit_test::ARGUMENT,
 };
 
 pub use left::left;
@@ -174,7 +175,9 @@ impl<'a> Renderer<'a> {
                 let value = self.value(of, block, at).unwrap_or_else(|| zero.to_owned());
                 let memory = Memory {
                     name: own.to_owned(),
-                    type_name: t.name.clone(),
+                    type_name: self.named_type(of),
+                    object: self.braces(of, block, at),
+                    objects: self.objects_in(of, block, at),
                     elements: None,
                     value: value.clone(),
                     bytes: literal::hex(&frame[at..at + t.size]),
@@ -215,14 +218,20 @@ impl<'a> Renderer<'a> {
         for p in pointers.filter(|p| !self.model.is_null(p, self.x)) {
             match p.target {
                 Target::Block(to) if self.is_made(to) => {}
+                Target::Block(to) if self.is_literal(to) => self.lead(to, 0..self.images[to].len(), into),
                 Target::Block(to) => {
                     self.lead(to, 0..self.images[to].len(), into);
                     into.push(self.memory(to));
                 }
                 Target::Name(f) => into.push(self.name_of(self.model.files[f])),
-                Target::Stream(_) | Target::Stub(_) | Target::Program | Target::Made(_) | Target::Null => {}
+                _ => {}
             }
         }
+    }
+
+    /// Are the elements a part of the object that has them?
+    fn is_literal(&self, block: usize) -> bool {
+        self.model.blocks[block].part_of.as_ref().is_some_and(Class::has_literal)
     }
 
     fn memory(&self, block: usize) -> Memory {
@@ -231,9 +240,17 @@ impl<'a> Renderer<'a> {
         let is_array = self.is_array(block);
         let value =
             if is_array { self.elements(b.element, b.stride, n, block, 0) } else { self.value(b.element, block, 0) };
+        let is_class = matches!(self.model.types[b.element].form, Form::Struct(_) | Form::Library(_));
+        let object = match (is_class, is_array) {
+            (false, _) => None,
+            (true, true) => self.array_of_objects(block),
+            (true, false) => self.braces(b.element, block, 0),
+        };
         Memory {
             name: self.names[block].clone(),
-            type_name: self.type_name(b.element),
+            type_name: self.named_type(b.element),
+            object,
+            objects: (0..n).flat_map(|i| self.objects_in(b.element, block, i * b.stride)).collect(),
             elements: is_array.then_some(n),
             value: value.unwrap_or_else(|| "{0}".to_owned()),
             bytes: literal::hex(image),
@@ -241,30 +258,22 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// The name of a type; of an array without a typedef that of its elements, with the dimensions behind it: `double[3][4]`.
-    fn type_name(&self, of: TypeId) -> String {
-        let t = &self.model.types[of];
-        if self.model.is_program && matches!(t.form, Form::Pointer(_)) {
-            return ARGUMENT.to_owned();
-        }
-        let Form::Array(element, n) = t.form else { return t.name.clone() };
-        if !t.name.is_empty() {
-            return t.name.clone();
-        }
-        let inner = self.type_name(element);
-        let (base, dimensions) = inner.split_at(inner.find('[').unwrap_or(inner.len()));
-        if base.is_empty() { String::new() } else { format!("{base}[{n}]{dimensions}") }
-    }
-
     /// Is the variable of a block an array?
     fn is_array(&self, block: usize) -> bool {
         let b = &self.model.blocks[block];
-        !(b.capacity == 1 && matches!(self.model.types[b.element].form, Form::Struct(_) | Form::Union(_) | Form::Other))
+        !(b.capacity == 1
+            && matches!(
+                self.model.types[b.element].form,
+                Form::Struct(_) | Form::Union(_) | Form::Library(_) | Form::Other
+            ))
     }
 
     fn addresses(&self, block: usize, part: core::ops::Range<usize>) -> Vec<(usize, String)> {
         let pointers =
             self.model.blocks[block].pointers.iter().filter(|p| part.contains(&p.at) && p.at + 8 <= part.end);
+        // Objects of the library are no bytes.
+        let of_object = |p: &&Pointer| matches!(p.target, Target::Block(b) if self.model.blocks[b].part_of.is_some());
+        let pointers = pointers.filter(|p| !of_object(p));
         pointers.filter_map(|p| Some((p.at - part.start, self.address(block, p.at)?))).collect()
     }
 
@@ -282,7 +291,7 @@ impl<'a> Renderer<'a> {
             }
             Target::Name(f) => Some(self.file_name(self.model.files[f])),
             Target::Program => Some(format!("(char *){}", string_of(PROGRAM.to_bytes()))),
-            Target::Null => None,
+            Target::Null | Target::End(_) | Target::Count(_) | Target::Own(_) => None,
         }
     }
 
@@ -308,6 +317,7 @@ impl<'a> Renderer<'a> {
             }
             Form::Array(element, n) => self.elements(*element, self.model.types[*element].size, *n, block, at),
             Form::Struct(members) => braced(members.iter().filter_map(|m| self.member(m, block, at))),
+            Form::Library(_) => self.braces(of, block, at),
             Form::Union(members) => {
                 let largest = members.iter().max_by_key(|m| self.model.types[m.of].size)?;
                 braced(self.member(largest, block, at).into_iter())
@@ -417,7 +427,7 @@ fn named(function: &Function, model: &Model, path: &str, owner: Owner) -> String
         None => (function, prefix(owner), path),
     };
     let number = f.parameters.iter().position(|p| p.name == root(path)).map_or(0, |i| i + 1);
-    let rest = path.replace("->", "_").replace(['.', '['], "_").replace(']', "");
+    let rest = path.replace("->", "_").replace("()", "").replace(['.', '['], "_").replace(']', "");
     let name = rest.trim_start_matches('*');
     format!("in{prefix}{number}_{}{}", identifier(name), "_0".repeat(rest.len() - name.len()))
 }

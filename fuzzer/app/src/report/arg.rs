@@ -59,7 +59,7 @@ pub struct Object {
 }
 
 /// A structure, array or string of a test program.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
     /// The variable.
     pub name: String,
@@ -71,6 +71,12 @@ pub struct Memory {
     pub elements: Option<usize>,
     /// The initializer, with members by their names and addresses of other variables.
     pub value: String,
+    /// The same in C++, for an object whose type has a name there and no constructors: `{1.0, 2.0}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object: Option<String>,
+    /// Objects of the C++ library among the bytes: offset, and the expression.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub objects: Vec<(usize, String)>,
     /// The bytes, two hex digits each, with addresses as 0: for programs in which members have no names.
     pub bytes: String,
     /// The addresses in it: offset in bytes, and the expression.
@@ -87,6 +93,9 @@ pub struct Place {
     pub variable: String,
     /// Bytes from its start.
     pub offset: usize,
+    /// It is a part of an object of the C++ library: the bytes of the variable do not have it.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub in_object: bool,
     /// Kind of the value, as [`kind_name`](super::literal::kind_name) spells it.
     pub kind: String,
 }

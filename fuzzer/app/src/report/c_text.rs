@@ -33,28 +33,30 @@ pub fn numbers(text: &str) -> &str {
     if !text.is_empty() && text.chars().all(fits) { text } else { "0" }
 }
 
+/// Names that an initializer may have.
+const NAMES: [&str; 16] = [
+    "INFINITY",
+    "NAN",
+    "__builtin_nan",
+    "__builtin_nanf",
+    "__builtin_nans",
+    "__builtin_nansf",
+    "void",
+    "char",
+    "penfuzz_stream",
+    "penfuzz_file",
+    "__builtin_complex",
+    "float",
+    "double",
+    "long",
+    "__int128",
+    "f",
+];
+
 /// An initializer with members by their names, strings, and addresses of variables of the program (`in1_s`), or `{0}` for a text that is
 /// something else, of a report that others wrote.
 #[must_use]
 pub fn initializer(text: &str) -> &str {
-    const NAMES: [&str; 16] = [
-        "INFINITY",
-        "NAN",
-        "__builtin_nan",
-        "__builtin_nanf",
-        "__builtin_nans",
-        "__builtin_nansf",
-        "void",
-        "char",
-        "penfuzz_stream",
-        "penfuzz_file",
-        "__builtin_complex",
-        "float",
-        "double",
-        "long",
-        "__int128",
-        "f",
-    ];
     let mut rest = text;
     let mut before = ' ';
     while let Some(c) = rest.chars().next() {
@@ -76,6 +78,33 @@ pub fn initializer(text: &str) -> &str {
         rest = &rest[n..];
     }
     if text.is_empty() { "{0}" } else { text }
+}
+
+/// An initializer of C++ with names of types before braces and in casts, or `{}` for a text that is something else, of a report that others
+/// wrote: it calls nothing.
+#[must_use]
+pub fn object_initializer(text: &str) -> &str {
+    let mut rest = text;
+    let mut before = ' ';
+    while let Some(c) = rest.chars().next() {
+        let length = match c {
+            '"' => string_length(rest),
+            c if c.is_ascii_digit() => rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '.').or(Some(rest.len())),
+            c if c.is_ascii_alphabetic() || c == '_' => {
+                let n = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+                let is_called = rest[n..].trim_start().starts_with('(');
+                (!is_called || NAMES.contains(&&rest[..n])).then_some(n)
+            }
+            // No call of what parentheses or brackets yield.
+            '(' if matches!(before, ')' | ']' | '>' | '}') => None,
+            c if "{}(),.&+-<>:|* ".contains(c) => Some(1),
+            _ => None,
+        };
+        let Some(n) = length else { return "{}" };
+        before = if c == ' ' { before } else { c };
+        rest = &rest[n..];
+    }
+    if text.is_empty() { "{}" } else { text }
 }
 
 /// The length of the string literal that a text begins with.
@@ -261,6 +290,22 @@ mod tests {
         }
         for text in ["", "{system(\"x\")}", "{0}; x", "{\"a\n\"}", "{#}", "\"", "{in}"] {
             assert_eq!(initializer(text), "{0}", "{text}");
+        }
+    }
+
+    #[test]
+    fn initializers_of_objects_call_nothing() {
+        for text in [
+            "{1.0, -INFINITY, __builtin_nan(\"0x1\")}",
+            "{std::vector<ns::P>{ns::P{1.0, (ns::E)-2}}, std::string{\"a(b\\\"\", 3}}",
+            "{(double *)in1_p_data, (const char *)&in1_c}",
+        ] {
+            assert_eq!(object_initializer(text), text);
+        }
+        for text in
+            ["", "{system(\"x\")}", "{(system)(\"x\")}", "{system (\"x\")}", "{}; x", "{[]{}}", "{a<b>(1)}", "{\"}"]
+        {
+            assert_eq!(object_initializer(text), "{}", "{text}");
         }
     }
 

@@ -18,12 +18,17 @@ use super::{
 };
 use crate::{
     error::Error,
-    inputs::{Model, Nondet, Sequence, Target},
+    inputs::{Model, Nondet, Pointer, Sequence, Target, library::Class},
+    program::outside::Delete,
 };
 
 /// Where the memory lies if nothing else does: a fault beside a block then has the same address in every process. Not where
-/// [`super::cells`] has its own.
+/// [`super::cells`] has its own. The `operator delete` of the runtime (`runtime/owned.c`) knows these addresses: it does not free
+/// what lies up to [`REGION`] bytes behind.
 const PREFERRED: usize = 0x2100_0000_0000;
+const REGION: usize = 1 << 40;
+/// From one mapping to the next: there may be several at the same time.
+const NEXT: usize = 1 << 36;
 
 /// From the pages of one block to those of the next, at least; an access so far beside a block is noticed as one beside it.
 const STRIDE: usize = 1 << 20;
@@ -59,6 +64,9 @@ pub struct Blocks {
     /// The stream over the block of standard input.
     input: Option<Input>,
     files: Files,
+    /// Objects of the last run may have memory of their own.
+    has_returned: bool,
+    delete: Option<Delete>,
 }
 
 impl Blocks {
@@ -72,12 +80,24 @@ impl Blocks {
         let strides: Vec<usize> = model.blocks.iter().map(|b| STRIDE + b.bytes().next_multiple_of(page)).collect();
         let mapped = strides.iter().sum::<usize>() + STRIDE;
         let (none, anonymous) = (libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE);
-        let wish = core::ptr::without_provenance_mut(PREFERRED);
-        // SAFETY: a new mapping; the place is a wish, which never takes memory from others.
-        let map = unsafe { libc::mmap(wish, mapped, none, anonymous, -1, 0) };
         let no_memory = || Error::new("no memory for the arguments of the function under test");
-        let map =
-            NonNull::new(map.cast::<u8>()).filter(|m| m.as_ptr().cast() != libc::MAP_FAILED).ok_or_else(no_memory)?;
+        let at = |n: usize| {
+            let wish = core::ptr::without_provenance_mut(PREFERRED + n * NEXT);
+            // SAFETY: a new mapping; the place is a wish, which never takes memory from others.
+            let map = unsafe { libc::mmap(wish, mapped, none, anonymous, -1, 0) };
+            NonNull::new(map.cast::<u8>()).filter(|m| m.as_ptr().cast() != libc::MAP_FAILED)
+        };
+        let is_in_region = |map: &NonNull<u8>| in_region(map.as_ptr() as usize);
+        let wished = (0..REGION / NEXT).find_map(|n| {
+            let map = at(n)?;
+            if is_in_region(&map) {
+                return Some(map);
+            }
+            // SAFETY: the mapping is ours alone.
+            unsafe { libc::munmap(map.as_ptr().cast(), mapped) };
+            None
+        });
+        let map = wished.or_else(|| at(0)).ok_or_else(no_memory)?;
         let (mut pages, mut at) = (Vec::new(), map.as_ptr() as usize + STRIDE / 2);
         for (block, stride) in model.blocks.iter().zip(&strides) {
             let (start, end) = (at, at + block.bytes().next_multiple_of(page).max(page));
@@ -106,6 +126,8 @@ impl Blocks {
             noise: None,
             input: model.input.map(|_| Input::new(model.is_descriptor)),
             files: Files::new(model),
+            has_returned: false,
+            delete: None,
         })
     }
 
@@ -118,6 +140,7 @@ impl Blocks {
     /// Writes all blocks from an input, and returns the frame and the place of the result; of a sequence its [`Script`] instead of the
     /// frame. Does not allocate, except for a stream and for the first script.
     pub fn write(&mut self, x: &[u8]) -> (*mut u8, *mut u8) {
+        self.release();
         let model = Rc::clone(&self.model);
         for (i, block) in model.blocks.iter().enumerate() {
             let n = self.lengths.as_ref().map_or_else(|| block.len(x), |l| l[i].min(block.capacity));
@@ -136,6 +159,9 @@ impl Blocks {
                 let address = match p.target {
                     _ if model.is_null(p, x) => 0,
                     Target::Block(b) => self.places[b].0,
+                    Target::End(b) => self.places[b].0 + self.places[b].1,
+                    Target::Count(b) => self.count(b),
+                    Target::Own(at) => first + at,
                     Target::Stub(s) => stubs::address(s, model.stubs[s].slot, x),
                     Target::Stream(file) => self.files.stream(file, self.text(model.files[file].block)),
                     Target::Name(file) => {
@@ -236,6 +262,66 @@ impl Blocks {
         self.files.finish();
     }
 
+    /// Elements of a block in the last run, without the 0 behind a string.
+    fn count(&self, block: usize) -> usize {
+        let b = &self.model.blocks[block];
+        (self.places[block].1 / b.stride.max(1)).saturating_sub(usize::from(b.is_terminated))
+    }
+
+    /// Objects of the C++ library are to be released before the next run, with the `operator delete` of the target.
+    pub fn release_with(&mut self, delete: Option<Delete>) {
+        self.delete = delete;
+    }
+
+    /// The last run has returned: its objects own what they point to.
+    pub fn mark_returned(&mut self) {
+        self.has_returned = true;
+    }
+
+    /// Frees what the objects of the last run have allocated. Objects within others are left to the end of the process.
+    fn release(&mut self) {
+        let (true, Some(delete)) = (core::mem::take(&mut self.has_returned), self.delete) else { return };
+        let model = Rc::clone(&self.model);
+        for (i, block) in model.blocks.iter().enumerate() {
+            let (first, bytes) = self.places[i];
+            let owned = |p: &Pointer| matches!(p.target, Target::Block(b) if model.blocks[b].is_owned());
+            for p in block.pointers.iter().filter(|p| owned(p) && !block.is_owned() && p.at + 8 <= bytes) {
+                // SAFETY: the pointer lies within the block.
+                let address = unsafe { self.pointer(first + p.at).cast::<usize>().read_unaligned() };
+                if address != 0 && !in_region(address) {
+                    // SAFETY: the object got it from `operator new`, and nothing uses it any more.
+                    unsafe { delete(core::ptr::with_exposed_provenance_mut(address)) };
+                }
+            }
+        }
+    }
+
+    /// The elements of an object of the C++ library after the last run, which may lie elsewhere now: bytes, and how many.
+    #[must_use]
+    pub fn elements(&self, block: usize, at: usize, class: &Class) -> Option<(&[u8], usize)> {
+        const MOST: usize = 1 << 20;
+        if !self.has_returned {
+            return None;
+        }
+        let contents = self.contents(block);
+        let word = |at: usize| Some(usize::from_le_bytes(contents.get(at..at + 8)?.try_into().ok()?));
+        let stride = self.model.types[class.element()].size.max(1);
+        let (begin, bytes) = match class {
+            Class::Vector { begin, end, .. } => {
+                let begin = word(at + begin)?;
+                (begin, word(at + end)?.checked_sub(begin)?)
+            }
+            Class::String { begin, count, .. } => (word(at + begin)?, word(at + count)?),
+            Class::View { .. } | Class::Optional { .. } => return None,
+        };
+        if begin == 0 || bytes > MOST || !bytes.is_multiple_of(stride) {
+            return (bytes == 0).then_some((&[][..], 0));
+        }
+        // SAFETY: a run that has returned leaves an object that can be read, until the next one.
+        let elements = unsafe { core::slice::from_raw_parts(core::ptr::with_exposed_provenance(begin), bytes) };
+        Some((elements, bytes / stride))
+    }
+
     /// A pointer into the own mapping.
     fn pointer(&self, address: usize) -> *mut u8 {
         let base = self.map.as_ptr();
@@ -316,6 +402,11 @@ impl Blocks {
         let elements = if n == 1 { "1 element".to_owned() } else { format!("{n} elements") };
         Some(format!("{side} of `{}` ({elements}, {})", block.path, block.origin))
     }
+}
+
+/// Is it an address that `operator delete` passes over?
+fn in_region(address: usize) -> bool {
+    (PREFERRED..PREFERRED + REGION).contains(&address)
 }
 
 /// Makes `n` numbers the results of a function of the environment.

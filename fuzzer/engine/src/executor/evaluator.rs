@@ -208,6 +208,10 @@ impl Evaluator {
         me.count = me.own_count;
         me.connect();
         me.set_fuel_cap(limits.fuel);
+        let delete = me.target.operator_delete();
+        if let Some(blocks) = &mut me.blocks {
+            blocks.release_with(delete);
+        }
         // Until a goal is armed, every branch is recorded.
         me.arm(|_| action::RECORD);
         Ok(me)

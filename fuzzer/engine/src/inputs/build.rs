@@ -1,5 +1,6 @@
 //! From the types of parameters to the model of the inputs: the memory of one call.
 
+mod objects;
 mod streams;
 
 use std::collections::{HashMap, VecDeque};
@@ -32,6 +33,8 @@ const MAX_BLOCKS: usize = 64;
 /// Bytes of a string, with its end, and of memory of no type, until more are needed.
 const STRING: usize = 32;
 const BYTES: usize = 16;
+
+pub(super) use objects::Elements;
 
 pub(super) struct Builder<'a> {
     pub types: Types,
@@ -156,6 +159,7 @@ impl<'a> Builder<'a> {
                 Ok(())
             }
             Form::Struct(members) => self.place_members(draft, of, &members, at, path, way),
+            Form::Library(class) => self.place_object(draft, &class, at, path, way),
             Form::Union(members) => {
                 // The largest member has all bytes of the others.
                 let largest = members.iter().max_by_key(|m| self.types[m.of].size);
@@ -197,7 +201,8 @@ impl<'a> Builder<'a> {
                 bytes = bytes.max(end);
                 continue;
             }
-            let way = Way { nullable: m.nullable, depth: way.depth, absent: way.absent.clone(), ..Way::default() };
+            let absent = way.absent.clone();
+            let way = Way { nullable: m.nullable, depth: way.depth, is_const: way.is_const, absent, ..Way::default() };
             self.place(draft, m.of, at + m.offset / 8, &join(path, &m.name), &way)?;
         }
         Ok(())
@@ -210,15 +215,16 @@ impl<'a> Builder<'a> {
             "struct _IO_FILE" | "_IO_FILE" => Some("a stream"),
             "struct __va_list_tag" | "__va_list_tag" => Some("a list of arguments"),
             "struct __pthread_internal" | "pthread_mutex_t" => Some("it belongs to the system"),
+            _ if matches!(self.types[of].form, Form::Library(_)) => None,
             _ if name.starts_with("std::") && !self.is_plain(of, 0) => Some("a class of the C++ library"),
             _ => None,
         }
     }
 
-    /// Is a type made of numbers only?
+    /// Is a type made of numbers and of objects that are made?
     fn is_plain(&self, of: TypeId, depth: usize) -> bool {
         match &self.types[of].form {
-            Form::Number(_) => true,
+            Form::Number(_) | Form::Library(_) => true,
             Form::Array(element, _) => self.is_plain(*element, depth),
             Form::Struct(members) | Form::Union(members) => {
                 depth < 16 && members.iter().all(|m| self.is_plain(m.of, depth + 1))
@@ -309,7 +315,19 @@ impl<'a> Builder<'a> {
         let way = Way { absent, is_output: way.is_output && !is_const, ..way.clone() };
         let path = path.to_owned();
         // The number of the own block is known when it is finished.
-        self.pending.push_back(Pending { block: usize::MAX, at, to, is_const, is_reference, path, null, made, way });
+        let block = usize::MAX;
+        self.pending.push_back(Pending {
+            block,
+            at,
+            to,
+            is_const,
+            is_reference,
+            path,
+            null,
+            made,
+            way,
+            elements: None,
+        });
         Ok(())
     }
 
@@ -341,7 +359,14 @@ impl<'a> Builder<'a> {
         while let Some(p) = self.pending.pop_front() {
             let (from, at, null) = (p.block, p.at, p.null);
             let target = match p.made {
-                Made::Memory => Leads::Block(self.follow(&p)?),
+                Made::Memory => match &p.elements {
+                    Some(elements) => {
+                        let block = self.follow_elements(&p, elements)?;
+                        self.blocks[from].pointers.extend(elements.others(block));
+                        Leads::Block(block)
+                    }
+                    None => Leads::Block(self.follow(&p)?),
+                },
                 Made::Stream => Leads::Stream(self.add_file(&p)),
                 Made::Name => Leads::Name(self.add_file(&p)),
             };
@@ -358,7 +383,9 @@ impl<'a> Builder<'a> {
         let stride = self.types[element].size.max(1);
         let is_char = self.types[element].has(type_flag::CHAR);
         let generic = any_index(&p.path);
-        let given = || self.said.size(&generic, stride, self.limits.1);
+        // What is said of a container is about its elements.
+        let is_object = matches!(self.types[element].form, Form::Library(_));
+        let given = || self.said.size(&generic, stride, self.limits.1).filter(|_| !is_object);
         let size = self.sizes.get(&generic).cloned().or_else(given).unwrap_or_else(|| {
             let (capacity, origin) = match p.way.declared {
                 Some((0, bytes)) => ((bytes / stride).max(1), Origin::Declared),
@@ -371,18 +398,28 @@ impl<'a> Builder<'a> {
             Size { capacity, length: Rule::Full, origin, is_output: p.way.is_output }
         });
         let mut draft = Draft::new(element, stride, p.path.clone());
+        let has_objects = self.has_objects(element, 0);
         let b = &mut draft.block;
         b.capacity = size.capacity;
         b.length = Length::Fixed(size.capacity);
         b.rule = size.length;
         b.origin = size.origin;
-        b.is_output = size.is_output && (size.origin != Origin::Given || p.way.is_output);
+        // An object that is assigned to must be one before.
+        let is_result = size.is_output && (size.origin != Origin::Given || p.way.is_output);
+        b.is_output = is_result && !has_objects;
         b.is_const = p.is_const;
         // A declared `char a[4]` is four characters, and a pointer without an index leads to one.
         let is_text = is_char && !matches!(size.origin, Origin::Declared | Origin::Single);
         b.is_string = is_text && !b.is_output && size.capacity > 1 && self.said.may_be_string(&generic);
         draft.first_slot = self.slots.len();
-        let way = Way { depth: p.way.depth + 1, declared: None, is_single: false, is_output: false, ..p.way.clone() };
+        let way = Way {
+            depth: p.way.depth + 1,
+            declared: None,
+            is_single: false,
+            is_output: false,
+            is_const: p.is_const,
+            ..p.way.clone()
+        };
         let begun = self.size;
         for i in 0..draft.block.capacity {
             let (slots, before) = (self.slots.len(), self.size);

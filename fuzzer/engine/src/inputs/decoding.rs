@@ -87,6 +87,7 @@ impl Decoding {
             input: model.input,
             is_partial: model.sequence.is_some()
                 || model.is_program
+                || model.has_objects()
                 || !(model.files.is_empty() && model.nondet.is_empty()),
             types: mirror.text,
             parameters,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     model::{Block, Call, Handle, Model, Owner},
     sizes::{Origin, Rule},
-    types::Form,
+    types::{Form, TypeId},
 };
 
 /// The memory behind one pointer.
@@ -38,7 +38,12 @@ impl Model {
         // Those of the first call stand for those of all.
         let is_shown =
             |b: &Block| !b.path.is_empty() && matches!(b.owner, Owner::Shared | Owner::Maker(_) | Owner::Step(0));
-        let shown = (1..self.blocks.len()).filter(|i| is_shown(&self.blocks[*i]));
+        // The elements of an object stand for it, and those of the first element of a container for those of all.
+        let is_hidden = |b: &Block| match &b.part_of {
+            None => matches!(&self.types[b.element].form, Form::Library(class) if class.owns()),
+            Some(_) => b.path.replace("[0]", "").contains('['),
+        };
+        let shown = (1..self.blocks.len()).filter(|i| is_shown(&self.blocks[*i]) && !is_hidden(&self.blocks[*i]));
         let Some(sequence) = &self.sequence else { return shown.map(|i| self.describe(i)).collect() };
         let made = |(handle, maker): (&Handle, &Call)| Described {
             path: handle.path.clone(),
@@ -71,10 +76,18 @@ impl Model {
         Some(if file.missing.is_some() { format!("file behind `{}`", b.path) } else { format!("stream `{}`", b.path) })
     }
 
+    fn spelled(&self, of: TypeId) -> String {
+        match &self.types[of].form {
+            Form::Library(class) => class.spelled(|of| self.spelled(of)),
+            _ => self.types[of].name.clone(),
+        }
+    }
+
     fn describe(&self, i: usize) -> Described {
         let b = &self.blocks[i];
         let t = &self.types[b.element];
         let type_name = match &t.form {
+            Form::Library(_) => self.spelled(b.element),
             _ if !t.name.is_empty() => t.name.clone(),
             Form::Pointer(to) => format!("{} *", self.types[*to].name),
             Form::Array(of, n) => format!("{}[{n}]", self.types[*of].name),
@@ -83,10 +96,11 @@ impl Model {
         let elements = match &b.rule {
             _ if b.is_string => format!("..{}", b.capacity),
             Rule::Full => b.capacity.to_string(),
+            Rule::Linear(n, 1, 1) if b.is_terminated => n.clone(),
             rule => rule.to_string(),
         };
         Described {
-            path: b.path.clone(),
+            path: b.path.strip_suffix(".data()").unwrap_or(&b.path).to_owned(),
             type_name,
             elements,
             origin: b.origin,

@@ -3,6 +3,7 @@
 use penfuzz_mutators::{group::Length, view::Slot};
 
 use super::{
+    build::Elements,
     model::{Block, Owner},
     sizes::{Origin, Rule},
     types::TypeId,
@@ -14,6 +15,8 @@ use super::{
 pub(super) struct Way {
     pub nullable: bool,
     pub is_output: bool,
+    /// The callee must not write there.
+    pub is_const: bool,
     /// The pointer is used without an index.
     pub is_single: bool,
     /// The pointer is to the name of a file.
@@ -46,6 +49,8 @@ impl Draft {
             rule: Rule::Full,
             origin: Origin::Declared,
             is_string: false,
+            is_terminated: false,
+            part_of: None,
             is_const: false,
             is_output: false,
             copies: Vec::new(),
@@ -67,6 +72,8 @@ pub(super) struct Pending {
     pub null: Option<Slot>,
     pub made: Made,
     pub way: Way,
+    /// Of the pointer of an object of the C++ library to its elements.
+    pub elements: Option<Box<Elements>>,
 }
 
 /// What is made behind a pointer.

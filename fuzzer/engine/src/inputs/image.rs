@@ -26,6 +26,9 @@ impl Block {
                 }
                 write_converted(&x[c.from..], c.form, to.add(c.to));
             }
+            if self.is_terminated && bytes > 0 {
+                to.add(bytes - self.stride).write_bytes(0, self.stride);
+            }
             if self.is_string && bytes > 0 {
                 let end = (0..bytes - 1).find(|i| to.add(*i).read() == 0).unwrap_or(bytes - 1);
                 to.add(end).write_bytes(0, bytes - end);

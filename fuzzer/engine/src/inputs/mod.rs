@@ -15,6 +15,7 @@
 //! | `draft` | blocks that are being made |
 //! | `declared` | the sizes in the text of a declaration |
 //! | `macros` | the constants in such a text |
+//! | `library` | the classes of the C++ library whose objects are made |
 //! | `paths` | how C writes what lies where |
 //! | `describe` | a model in words |
 //! | `decoding` | a model as data, for programs that decode inputs by themselves |
@@ -32,6 +33,7 @@ mod describe;
 mod draft;
 mod fit;
 mod image;
+pub mod library;
 mod macros;
 mod makers;
 mod model;

@@ -7,6 +7,7 @@ use penfuzz_mutators::{
 use serde::{Deserialize, Serialize};
 
 use super::{
+    library::Class,
     sizes::{Origin, Rule},
     types::{TypeId, Types},
 };
@@ -50,6 +51,12 @@ pub struct Converted {
 pub enum Target {
     /// The first element of this block.
     Block(usize),
+    /// Behind the last element of this block.
+    End(usize),
+    /// No address: how many elements this block has, without the 0 behind a string.
+    Count(usize),
+    /// This place of the block that the pointer lies in.
+    Own(usize),
     /// Nothing.
     Null,
     /// A function that returns the number at this place of the input, or 0 or nothing: the number of its stub.
@@ -162,6 +169,7 @@ impl Sequence {
 
 /// Memory for the elements of one type.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct Block {
     /// How C would write the pointer to it: `s`, `s->next`. Empty for the frame.
     pub path: String,
@@ -181,6 +189,10 @@ pub struct Block {
     pub origin: Origin,
     /// It is a string: all from the first 0 on is 0, and so is the last element.
     pub is_string: bool,
+    /// Its last element is 0, and others may be, too: the characters of a `std::string`.
+    pub is_terminated: bool,
+    /// The elements of an object of this class of the C++ library.
+    pub part_of: Option<Class>,
     /// The callee must not write there.
     pub is_const: bool,
     /// Nothing of it is in an input.
@@ -198,6 +210,12 @@ impl Block {
     #[must_use]
     pub const fn bytes(&self) -> usize {
         self.capacity * self.stride
+    }
+
+    /// Does an object of the C++ library free it?
+    #[must_use]
+    pub fn is_owned(&self) -> bool {
+        self.part_of.as_ref().is_some_and(Class::owns)
     }
 
     /// Elements in an input.
@@ -266,6 +284,13 @@ impl Model {
     pub fn pointer_at(&self, block: usize, at: usize) -> Option<&Pointer> {
         let pointers = &self.blocks[block].pointers;
         pointers.binary_search_by_key(&at, |p| p.at).ok().map(|i| &pointers[i])
+    }
+
+    /// Does the function get objects of the C++ library that have elements elsewhere?
+    #[must_use]
+    pub fn has_objects(&self) -> bool {
+        let is_of_object = |p: &Pointer| matches!(p.target, Target::End(_) | Target::Count(_) | Target::Own(_));
+        self.blocks.iter().any(|b| b.is_owned() || b.pointers.iter().any(is_of_object))
     }
 
     /// Is the pointer null in this input?

@@ -24,6 +24,11 @@ pub(super) fn join(path: &str, member: &str) -> String {
     }
 }
 
+/// How C++ writes the call of a member function without arguments.
+pub(super) fn joined_call(object: &str, function: &str) -> String {
+    format!("{}()", join(object, function))
+}
+
 /// How C writes an element of a block, as a prefix of its members.
 pub(super) fn element_path(pointer: &str, index: usize, capacity: usize, form: &Form) -> String {
     match form {

@@ -18,6 +18,7 @@ use super::{
     paths::any_index,
     range::Range,
     sizes::{Origin, Rule, Size, Sizes},
+    types::Form,
 };
 use crate::program::{Function, Target, names};
 
@@ -25,13 +26,18 @@ use crate::program::{Function, Target, names};
 const MOST_ELEMENTS: usize = 1 << 16;
 
 /// What an argument can be, for messages.
-const POSSIBLE: &str = "possible are array[10], array[n], array[n+1], array[n*m], string[..32], file[..256], a range as -90..90, and finite";
+const POSSIBLE: &str = "possible are array[10], array[n], array[n+1], array[n*m], array[1..8] of a container, string[..32], file[..256], a range as -90..90, and finite";
+
+/// The end of the path of the elements of a container, which are named as the container is.
+const DATA: &str = ".data()";
 
 /// What is known of one argument.
 #[derive(Debug, Clone, PartialEq)]
 enum Domains {
     /// So many elements.
     Array(usize),
+    /// So many elements of a container.
+    Between(Range),
     /// As many elements as the integers of the input say.
     Following(Rule),
     /// Up to so many characters before the end.
@@ -79,6 +85,11 @@ impl Statement {
     }
 
     fn array(size: &str) -> Result<Option<Domains>, String> {
+        if size.contains("..") {
+            let (first, last) = size.split_once("..").unwrap_or_default();
+            let range = if first.is_empty() { format!("0..{last}") } else { size.to_owned() };
+            return Range::parse(&range).map(Domains::Between).map(Some);
+        }
         Ok(match rule(size) {
             Some(Ok(rule)) => Some(Domains::Following(rule)),
             Some(Err(n)) => {
@@ -136,7 +147,7 @@ fn rule(text: &str) -> Option<Result<Rule, i64>> {
 /// Can it be the path of an argument: `n`, `s->n`, `s.rows[0]`, `*n`?
 fn is_path(text: &str) -> bool {
     let text = text.strip_prefix('*').unwrap_or(text);
-    let is_part = |c: char| c.is_alphanumeric() || "_.[]->".contains(c);
+    let is_part = |c: char| c.is_alphanumeric() || "_.[]->()".contains(c);
     text.starts_with(|c: char| c.is_alphabetic() || c == '_') && text.chars().all(is_part)
 }
 
@@ -165,6 +176,14 @@ impl Said {
                 Domains::Numbers(range) => {
                     let known = all.ranges.insert(path.clone(), range.clone());
                     if known.is_some_and(|known| known != range) {
+                        return Err(twice());
+                    }
+                    continue;
+                }
+                Domains::Between(range) => {
+                    // The number of elements of a container is a number of the input.
+                    let known = all.ranges.insert(format!("{path}.size()"), range.clone());
+                    if known.is_some_and(|known| known != range) || all.sizes.contains_key(&path) {
                         return Err(twice());
                     }
                     continue;
@@ -227,6 +246,16 @@ impl Said {
     /// May characters be a string? Those of which the user says that they are an array are none.
     pub(super) fn may_be_string(&self, path: &str) -> bool {
         !self.sizes.contains_key(path) || self.strings.contains(path)
+    }
+
+    /// Does the user say that it is a string?
+    pub(super) fn is_string(&self, path: &str) -> bool {
+        self.strings.contains(path)
+    }
+
+    /// The greatest value that the user says that the integer at this path has.
+    pub(super) fn greatest(&self, path: &str) -> Option<usize> {
+        usize::try_from(self.range_of(path).and_then(Range::greatest_integer)?).ok()
     }
 
     /// May the text that a pointer leads to be the name of a file? Not if the user says what it is.
@@ -302,7 +331,12 @@ impl Inputs {
             return Self { blocks: Vec::new(), numbers };
         };
         let is_char = |of: usize| model.types[of].has(penfuzz_cc::abi::type_flag::CHAR);
-        let blocks = model.blocks[1..].iter().map(|b| (any_index(&b.path), is_char(b.element))).collect();
+        let is_object = |of: usize| matches!(model.types[of].form, Form::Library(_));
+        let blocks = model.blocks[1..].iter().filter(|b| !is_object(b.element)).map(|b| {
+            let path = any_index(&b.path);
+            (path.strip_suffix(DATA).map(str::to_owned).unwrap_or(path), is_char(b.element))
+        });
+        let blocks = blocks.collect();
         let kind = |index: usize| model.layout.slots()[index].kind;
         let numbers = model.numbers.iter().map(|(path, index)| (any_index(path), kind(*index))).collect();
         Self { blocks, numbers }

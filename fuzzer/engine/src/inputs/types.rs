@@ -5,6 +5,7 @@ use std::{collections::HashMap, ffi::CStr};
 use penfuzz_cc::abi::{self, type_flag, type_kind};
 use penfuzz_mutators::view::Kind;
 
+use super::library::{self, Class};
 use crate::program::{Target, function::kind_of};
 
 /// The number of a type in [`Types`].
@@ -39,6 +40,8 @@ pub enum Form {
     Array(TypeId, usize),
     /// A structure or a class.
     Struct(Vec<Member>),
+    /// An object of the C++ library.
+    Library(Class),
     /// A union.
     Union(Vec<Member>),
     /// A function with this type of result.
@@ -182,7 +185,13 @@ impl<'a> Reader<'a> {
             type_kind::NUMBER => number_of(raw.number).map_or(Form::Other, Form::Number),
             type_kind::POINTER => self.read(raw.target).map_or(Form::Other, Form::Pointer),
             type_kind::ARRAY => self.read(raw.target).map_or(Form::Other, |t| Form::Array(t, raw.count as usize)),
-            type_kind::STRUCT => Form::Struct(self.members(raw)),
+            type_kind::STRUCT => {
+                let members = self.members(raw);
+                match library::recognise(&self.types, &text(raw.name), &members) {
+                    Some(class) => Form::Library(class),
+                    None => Form::Struct(members),
+                }
+            }
             type_kind::UNION => Form::Union(self.members(raw)),
             type_kind::FUNCTION => self.read(raw.target).map_or(Form::Other, Form::Function),
             type_kind::VOID => Form::Void,

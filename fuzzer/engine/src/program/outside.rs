@@ -49,6 +49,29 @@ pub fn libraries(target: &Target) -> Vec<String> {
     found.into_iter().filter(|name| !is_of_the_system(name)).collect()
 }
 
+/// `operator delete`.
+pub type Delete = unsafe extern "C" fn(*mut core::ffi::c_void);
+
+impl Target {
+    /// The `operator delete` of the target; `None` where nothing of it is C++.
+    #[must_use]
+    pub fn operator_delete(&self) -> Option<Delete> {
+        let path = super::kind::absolute(&self.path).ok()?;
+        let path = CString::new(path.as_os_str().as_bytes()).ok()?;
+        // SAFETY: a C string; the file is loaded already, so no code runs.
+        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL | libc::RTLD_NOLOAD) };
+        if handle.is_null() {
+            return None;
+        }
+        // SAFETY: an open handle and a C string.
+        let address = unsafe { libc::dlsym(handle, c"_ZdlPv".as_ptr()) };
+        // SAFETY: opened above; the target stays loaded by its first handle.
+        unsafe { libc::dlclose(handle) };
+        // SAFETY: a function with this name has this type in every program; null is no function.
+        unsafe { core::mem::transmute::<*mut core::ffi::c_void, Option<Delete>>(address) }
+    }
+}
+
 /// The functions that a file leaves to other files.
 fn undefined_functions(path: &Path) -> Option<Vec<CString>> {
     let bytes = MappedFile::open(path).ok()?;

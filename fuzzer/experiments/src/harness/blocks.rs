@@ -152,9 +152,14 @@ fn contents(out: &mut String, number: usize, block: &Memory) {
         let (target, n) = match p.target {
             Target::Block(n) => ("PENFUZZ_BLOCK", n),
             // What is more than memory is refused before.
-            Target::Null | Target::Made(_) | Target::Stream(_) | Target::Name(_) | Target::Program => {
-                ("PENFUZZ_NULL", 0)
-            }
+            Target::Null
+            | Target::Made(_)
+            | Target::Stream(_)
+            | Target::Name(_)
+            | Target::Program
+            | Target::End(_)
+            | Target::Count(_)
+            | Target::Own(_) => ("PENFUZZ_NULL", 0),
             Target::Stub(n) => ("PENFUZZ_STUB", n),
         };
         format!("{{{}, {target}, {n}, {}}}", p.at, slot(p.null))

@@ -3,7 +3,8 @@
 use penfuzz_engine::{
     executor::blocks::Blocks,
     inputs::{
-        Block, Owner,
+        Block, Owner, Target,
+        library::Class,
         types::{Form, Number, TypeId},
     },
     program::Function,
@@ -26,10 +27,12 @@ pub fn left(function: &Function, blocks: &Blocks, x: &[u8]) -> Vec<Arg> {
     let mut found = Vec::new();
     let makers = model.sequence.as_ref().map_or(0, |s| s.makers.len());
     let is_made = |owner: Owner| !matches!(owner, Owner::Step(k) if makers + k >= blocks.begun());
-    let has_values = |b: &Block| !b.path.is_empty() && !b.is_const && is_made(b.owner);
+    let has_values = |b: &Block| !b.path.is_empty() && !b.is_const && !b.is_owned() && is_made(b.owner);
     for (i, block) in model.blocks.iter().enumerate().filter(|(_, b)| has_values(b)) {
         let after = blocks.contents(i);
-        let mut walk = Walk { renderer: &renderer, block: i, after, found: Vec::new() };
+        let variable = &renderer.names[i];
+        let mut walk =
+            Walk { renderer: &renderer, blocks, block: i, after, variable, in_object: false, found: Vec::new() };
         let is_array = renderer.is_array(i);
         for n in 0..block.len(x).min(after.len() / block.stride.max(1)) {
             let name = &renderer.names[i];
@@ -48,8 +51,11 @@ pub fn left(function: &Function, blocks: &Blocks, x: &[u8]) -> Vec<Arg> {
 /// Looks for changed numbers in a block.
 struct Walk<'a> {
     renderer: &'a Renderer<'a>,
+    blocks: &'a Blocks,
     block: usize,
     after: &'a [u8],
+    variable: &'a str,
+    in_object: bool,
     found: Vec<Arg>,
 }
 
@@ -77,8 +83,33 @@ impl Walk<'_> {
                     self.visit(m.of, at + m.offset / 8, &path, &format!("{expression}{dot}"));
                 }
             }
+            Form::Library(class) if class.owns() && !self.in_object => {
+                self.visit_elements(class, at, path.trim_start_matches('*'), expression);
+            }
             _ => {}
         }
+    }
+
+    /// Looks for changed elements of an object of the C++ library, and for another number of them.
+    fn visit_elements(&mut self, class: &Class, at: usize, path: &str, expression: &str) {
+        let renderer = self.renderer;
+        let begin = match class {
+            Class::Vector { begin, .. } | Class::String { begin, .. } => at + begin,
+            Class::View { .. } | Class::Optional { .. } => return,
+        };
+        let Some(Target::Block(block)) = renderer.model.pointer_at(self.block, begin).map(|p| p.target) else { return };
+        let Some((after, n)) = self.blocks.elements(self.block, at, class) else { return };
+        let b = &renderer.model.blocks[block];
+        let before = b.len(renderer.x) - usize::from(b.is_terminated);
+        let mut walk = Walk { block, after, in_object: true, found: Vec::new(), ..*self };
+        if n != before {
+            walk.add(Kind::U64, n as u64, "std::size_t", 0, &format!("{path}.size()"), &format!("{expression}.size()"));
+        }
+        let stride = renderer.model.types[class.element()].size;
+        for i in 0..n.min(MOST_VALUES) {
+            walk.visit(class.element(), i * stride, &format!("{path}[{i}]"), &format!("{expression}[{i}]"));
+        }
+        self.found.append(&mut walk.found);
     }
 
     fn note(&mut self, kind: Kind, type_name: &str, at: usize, path: &str, expression: &str) {
@@ -89,11 +120,16 @@ impl Walk<'_> {
         if size == 8 && ADDRESSES.contains(&value) {
             return;
         }
+        self.add(kind, value, type_name, at, path, expression);
+    }
+
+    fn add(&mut self, kind: Kind, value: u64, type_name: &str, at: usize, path: &str, expression: &str) {
         let mut arg = literal::arg(path, type_name, kind, value);
         arg.place = Some(Place {
             expression: expression.to_owned(),
-            variable: self.renderer.names[self.block].clone(),
+            variable: self.variable.to_owned(),
             offset: at,
+            in_object: self.in_object,
             kind: literal::kind_name(kind).to_owned(),
         });
         self.found.push(arg);

@@ -41,6 +41,7 @@ impl Renderer<'_> {
             value: format!("{{{shown}}}"),
             bytes: literal::hex(&image[..used * size]),
             addresses: Vec::new(),
+            ..Memory::default()
         });
         Arg {
             name: source.function.clone(),
@@ -73,6 +74,7 @@ impl Renderer<'_> {
             value: string_of(text),
             bytes: literal::hex(text),
             addresses: Vec::new(),
+            ..Memory::default()
         }
     }
 }

@@ -343,7 +343,7 @@ pub(super) fn one_call(
     }
     checks.extend(outputs.iter().filter_map(|output| {
         let place = output.place.as_ref()?;
-        check(&place.kind, &output.name, &memory::value(report, all, place), Some(output))
+        check(&place.kind, &output.name, &memory::value(report, all, place)?, Some(output))
     }));
     let called = memory::method(report, &function.name, args, &passed, all)
         .unwrap_or_else(|| format!("{}({})", function.name, passed.join(", ")));

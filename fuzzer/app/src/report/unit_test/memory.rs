@@ -1,7 +1,8 @@
 //! Structures, arrays and strings as variables of a test.
 //!
 //! Where the program is C and has the types of the project, they have initializers with the names of their members. Else they are bytes,
-//! into which the addresses are copied: C++ has no such initializers for its classes.
+//! into which the addresses are copied: C++ has no such initializers for its classes. Objects of the C++ library, and structures of C++ without
+//! constructors, are variables of their types.
 
 use std::fmt::Write;
 
@@ -12,7 +13,7 @@ use super::{
 };
 use crate::report::{
     arg::{Arg, Memory, Place},
-    c_text::{comment, identifier, initializer},
+    c_text::{comment, identifier, initializer, object_initializer},
     literal::kind_named,
     model::{Parameter, Report},
     unit_test::{ARGUMENT, c_type},
@@ -21,8 +22,11 @@ use crate::report::{
 /// The declarations of the variables of an argument, each after those that it leads to.
 pub(super) fn variables(report: &Report, arg: &Arg) -> String {
     let each = arg.memory.iter();
-    let memory = each
-        .map(|m| if has_members(report, m) || is_argument(report, m) { by_members(m) } else { as_bytes(report, m) });
+    let memory = each.map(|m| match is_object(report, m) {
+        true => as_object(m),
+        false if has_members(report, m) || is_argument(report, m) => by_members(m),
+        false => as_bytes(report, m),
+    });
     let n = report.signature.callbacks.len();
     let callbacks = arg.callbacks.iter().filter(|(i, _)| *i < n);
     memory.chain(callbacks.map(|(i, value)| format!("    penfuzz_value{i} = {};\n", initializer(value)))).collect()
@@ -37,6 +41,44 @@ fn is_argument(report: &Report, memory: &Memory) -> bool {
 fn has_members(report: &Report, memory: &Memory) -> bool {
     let is_own = has_types(report) && !is_cxx_program(report) && is_type(&memory.type_name);
     is_own || is_basic(memory)
+}
+
+/// Is the variable an object of its own class? A destructor under test ends its life, so the variable must not.
+fn is_object(report: &Report, memory: &Memory) -> bool {
+    let has_class = has_types(report) && is_cxx_program(report) && is_type(&memory.type_name);
+    has_class && memory.object.is_some() && !report.function.contains('~')
+}
+
+fn as_object(memory: &Memory) -> String {
+    let (name, type_name) = (identifier(&memory.name), comment(&memory.type_name));
+    let value = object_initializer(memory.object.as_deref().unwrap_or_default());
+    let inner = value.strip_prefix('{').and_then(|v| v.strip_suffix('}')).unwrap_or("").trim();
+    let is_of = |classes: &[&str]| {
+        classes.iter().any(|class| type_name == *class || type_name.starts_with(&format!("{class}<")))
+    };
+    match memory.elements {
+        Some(0) => format!("    {type_name} {name}[1]; /* no element */\n    (void){name};\n"),
+        Some(n) => format!("    {type_name} {name}[{n}] = {value};\n"),
+        None if is_of(&["std::optional"]) => {
+            format!("    {type_name} {name} = {};\n", if inner.is_empty() { "std::nullopt" } else { inner })
+        }
+        None if is_of(&["std::string", "std::string_view", "std::span"]) && !inner.is_empty() => {
+            format!("    {type_name} {name}({inner});\n")
+        }
+        None => format!("    {type_name} {name} = {value};\n"),
+    }
+}
+
+/// What is passed for an object: itself, or its address.
+fn passed_object(parameter: &Parameter, memory: &Memory) -> String {
+    let (name, type_name) = (identifier(&memory.name), comment(&memory.type_name));
+    let (declared, is_array) = (parameter.type_name.trim_end(), memory.elements.is_some());
+    match (declared.chars().next_back(), is_array) {
+        (Some('&'), true) => format!("*{name}"),
+        (Some('&'), false) if declared.ends_with("&&") => format!("static_cast<{type_name} &&>({name})"),
+        (Some('*'), false) => format!("&{name}"),
+        _ => name,
+    }
 }
 
 /// Is the type one of C itself?
@@ -88,6 +130,11 @@ fn as_bytes(report: &Report, memory: &Memory) -> String {
         let cast = if to.starts_with('(') { to.to_owned() } else { format!("(void *){to}") };
         let _ = writeln!(out, "    {{ void *to = {cast}; __builtin_memcpy({name} + {at}, &to, sizeof to); }}");
     }
+    if has_types(report) && is_cxx_program(report) {
+        for (at, expression) in &memory.objects {
+            let _ = writeln!(out, "    ::new ((void *)({name} + {at})) {};", object_initializer(expression));
+        }
+    }
     out
 }
 
@@ -106,6 +153,9 @@ pub(super) fn passed(report: &Report, parameter: &Parameter, arg: &Arg, all: &[A
     let is_file = expression.starts_with("penfuzz_file(");
     if is_file || is_argument(report, memory) {
         return expression.to_owned();
+    }
+    if is_object(report, memory) {
+        return passed_object(parameter, memory);
     }
     let is_pointer = parameter.type_name.trim_end().ends_with(['*', '&']) || parameter.pointer;
     if has_members(report, memory) && !is_cxx_program(report) {
@@ -136,6 +186,9 @@ pub(super) fn method(report: &Report, name: &str, args: &[Arg], passed: &[String
     }
     let object = declared(this, all)?;
     let (type_name, variable) = (comment(&object.type_name), identifier(&object.name));
+    if is_object(report, object) && object.elements.is_none() {
+        return Some(format!("{variable}.{name}({rest})"));
+    }
     Some(format!("(({type_name} *){variable})->{name}({rest})"))
 }
 
@@ -160,17 +213,25 @@ pub(super) fn plain_type(kind: &str) -> &'static str {
     }
 }
 
-/// The expression for a value behind a pointer, in the memory of these arguments.
-pub(super) fn value(report: &Report, args: &[Arg], place: &Place) -> String {
+/// The expression for a value behind a pointer, in the memory of these arguments; `None` where the program cannot get at it.
+pub(super) fn value(report: &Report, args: &[Arg], place: &Place) -> Option<String> {
     let fits = |c: char| c.is_ascii_alphanumeric() || "_.[]".contains(c);
     let mut memory = args.iter().flat_map(|arg| &arg.memory);
-    let is_typed = memory.find(|m| m.name == place.variable).is_none_or(|m| has_members(report, m));
+    let variable = memory.find(|m| m.name == place.variable);
+    let expression = place.expression.strip_suffix(".size()").unwrap_or(&place.expression);
+    if variable.is_some_and(|m| is_object(report, m)) && expression.chars().all(fits) {
+        return Some(place.expression.clone());
+    }
+    if place.in_object {
+        return None;
+    }
+    let is_typed = variable.is_none_or(|m| has_members(report, m));
     if has_types(report) && is_typed && !is_cxx_program(report) && place.expression.chars().all(fits) {
-        return place.expression.clone();
+        return Some(place.expression.clone());
     }
     let kind = kind_named(&place.kind).map_or("u8", |_| place.kind.as_str());
     let type_name = plain_type(kind);
     let type_name = if is_cxx_program(report) { type_name.replace("_Bool", "bool") } else { type_name.to_owned() };
     let and = if sequence::is_object_of_class(report, args, &place.variable) { "&" } else { "" };
-    format!("*({type_name} *)((unsigned char *){and}{} + {})", identifier(&place.variable), place.offset)
+    Some(format!("*({type_name} *)((unsigned char *){and}{} + {})", identifier(&place.variable), place.offset))
 }

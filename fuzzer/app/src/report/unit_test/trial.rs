@@ -17,9 +17,10 @@ pub fn trial(report: &Report) -> String {
     let mut report = report.clone();
     // In the language of the program.
     let throws = report.tests.iter().find_map(|t| t.throws.clone());
-    // The calls of a sequence are those of a test: its makers have objects.
-    let sequence = report.tests.first().filter(|t| t.args.iter().any(Arg::is_call)).map(|t| t.args.clone());
-    report.tests = vec![Test { args: sequence.unwrap_or_else(|| zeros(&report)), throws, ..Test::default() }];
+    // The calls of a sequence are those of a test: its makers have objects. Objects of C++ are made of no zero.
+    let is_needed = |a: &Arg| a.is_call() || a.memory.iter().any(|m| m.object.is_some());
+    let of_test = report.tests.first().filter(|t| t.args.iter().any(is_needed)).map(|t| t.args.clone());
+    report.tests = vec![Test { args: of_test.unwrap_or_else(|| zeros(&report)), throws, ..Test::default() }];
     report.crashes.clear();
     report.goals = penfuzz_engine::saturation::Goals::Branches;
     let cases = cases::all(&report);

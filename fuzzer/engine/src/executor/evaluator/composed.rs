@@ -35,6 +35,9 @@ impl Evaluator {
         };
         if let Some(blocks) = &mut self.blocks {
             blocks.finish();
+            if returned {
+                blocks.mark_returned();
+            }
         }
         returned
     }

@@ -1,0 +1,50 @@
+/* Containers of the C++ library as arguments: the fuzzer lays their elements out in memory of its own, behind which an access faults. A
+ * container that grows, or is destroyed, frees them. They must not get to the allocator, which has never seen them.
+ *
+ * So the target has an `operator delete` that passes over the fuzzer's addresses (executor/blocks.rs maps them there), and hands
+ * everything else to the one behind it. Code of the C++ library calls it, too: a function of a program replaces the library's. It is weak: a
+ * program that defines one keeps its own, and then its containers cannot be freed. */
+
+#define FIRST_OWNED UINT64_C(0x210000000000)
+#define OWNED_BYTES (UINT64_C(1) << 40)
+
+typedef void (*delete_function)(void *);
+
+#ifdef PEN_NO_INTERPRETER
+static delete_function next_delete(const char *name) {
+  (void)name;
+  return free;
+}
+#else
+#include <dlfcn.h>
+
+/* The C library's `dlsym` needs no other library since glibc 2.34; without, `free` is what `operator delete` does by default. */
+extern __attribute__((weak)) void *dlsym(void *, const char *);
+
+static delete_function next_delete(const char *name) {
+  void *found = dlsym ? dlsym(RTLD_NEXT, name) : NULL;
+  delete_function next = free;
+  if (found) memcpy(&next, &found, sizeof next);
+  return next;
+}
+#endif
+
+static int is_owned(const void *p) { return (uintptr_t)p - FIRST_OWNED < OWNED_BYTES; }
+
+#define REPLACEABLE __attribute__((weak, visibility("default")))
+
+/* operator delete(void *), which the one with a size calls. */
+extern void _ZdlPv(void *p);
+REPLACEABLE void _ZdlPv(void *p) {
+  static delete_function next;
+  if (is_owned(p)) return;
+  if (!next) next = next_delete("_ZdlPv");
+  next(p);
+}
+
+/* operator delete(void *, std::size_t) */
+extern void _ZdlPvm(void *p, size_t size);
+REPLACEABLE void _ZdlPvm(void *p, size_t size) {
+  (void)size;
+  _ZdlPv(p);
+}

@@ -1,0 +1,224 @@
+//! Objects of the C++ library: their elements are a block, and the object has pointers to it, and its size.
+//!
+//! How many elements there are is a number of the input, `v.size()`. A block with the elements of a vector or a string may not be freed:
+//! the `operator delete` of the runtime passes over it (`runtime/owned.c`).
+
+use penfuzz_mutators::{domain::Domain, group::Length, view::Kind};
+
+use super::{Builder, Leads, MAX_BLOCK};
+use crate::inputs::{
+    draft::{Draft, Made, Pending, Way},
+    library::Class,
+    model::Pointer,
+    paths::{any_index, joined_call},
+    sizes::{Origin, Rule},
+    types::{Form, Number, TypeId},
+};
+
+/// Elements of a container at most, and characters of a string, unless the user says another number.
+const ELEMENTS: usize = 16;
+const CHARACTERS: usize = 31;
+/// The same within a container.
+const INNER_ELEMENTS: usize = 4;
+const INNER_CHARACTERS: usize = 15;
+
+/// The elements of an object.
+#[derive(Debug, Clone)]
+pub(in crate::inputs) struct Elements {
+    /// The path of the object.
+    pub object: String,
+    /// Of the class of the object.
+    pub class: Class,
+    /// Where the object lies in its block.
+    pub at: usize,
+    /// Elements at most, without the 0 behind a string.
+    pub capacity: usize,
+    pub rule: Rule,
+    pub origin: Origin,
+}
+
+impl Elements {
+    /// A 0 lies behind the characters.
+    pub const fn is_terminated(&self) -> bool {
+        matches!(self.class, Class::String { .. })
+    }
+
+    /// Pointers and numbers of the object besides the pointer to its elements: their places, and what they are.
+    pub fn others(&self, block: usize) -> Vec<Pointer> {
+        let place = |at: usize, target: Leads| Pointer { at: self.at + at, target, null: None };
+        match self.class {
+            Class::Vector { end, limit, .. } => {
+                vec![place(end, Leads::End(block)), place(limit, Leads::End(block))]
+            }
+            Class::String { count, room, .. } => {
+                vec![place(count, Leads::Count(block)), place(room, Leads::Count(block))]
+            }
+            Class::View { count, .. } => count.map(|at| place(at, Leads::Count(block))).into_iter().collect(),
+            Class::Optional { .. } => Vec::new(),
+        }
+    }
+}
+
+impl Builder<'_> {
+    /// Puts an object at a place of a block.
+    pub(in crate::inputs) fn place_object(
+        &mut self,
+        draft: &mut Draft,
+        class: &Class,
+        at: usize,
+        path: &str,
+        way: &Way,
+    ) -> Result<(), String> {
+        let object = path.trim_start_matches('*');
+        if let Class::Optional { value, at: inner, flag } = class {
+            self.place_number(draft, Number::Plain(Kind::Bool), at + flag, &joined_call(object, "has_value"));
+            let value_path = if matches!(self.types[*value].form, Form::Struct(_) | Form::Union(_)) {
+                format!("{object}->")
+            } else {
+                format!("*{object}")
+            };
+            return self.place(draft, *value, at + inner, &value_path, way);
+        }
+        let is_full = draft.is_full || self.blocks.len() + self.pending.len() >= self.limits.2;
+        if is_full || way.depth > super::MAX_DEPTH {
+            place_empty(draft, class, at);
+            return Ok(());
+        }
+        let elements = self.elements(draft, class, at, object, way);
+        let is_by_value = draft.block.path.is_empty();
+        let is_const = match class {
+            Class::View { is_const, .. } => *is_const,
+            // What becomes of a copy, nobody sees.
+            _ => way.is_const || is_by_value,
+        };
+        let begin = match class {
+            Class::Vector { begin, .. } | Class::String { begin, .. } | Class::View { begin, .. } => *begin,
+            Class::Optional { .. } => return Ok(()),
+        };
+        self.pending.push_back(Pending {
+            block: usize::MAX,
+            at: at + begin,
+            to: class.element(),
+            is_const,
+            is_reference: false,
+            path: joined_call(object, "data"),
+            null: None,
+            made: Made::Memory,
+            way: Way { absent: way.absent.clone(), depth: way.depth, ..Way::default() },
+            elements: Some(Box::new(elements)),
+        });
+        Ok(())
+    }
+
+    /// How many elements the object has.
+    fn elements(&mut self, draft: &mut Draft, class: &Class, at: usize, object: &str, way: &Way) -> Elements {
+        let made = |capacity, rule, origin| Elements {
+            object: object.to_owned(),
+            class: class.clone(),
+            at,
+            capacity,
+            rule,
+            origin,
+        };
+        if let Class::View { count: None, fixed, .. } = class {
+            return made(*fixed, Rule::Full, Origin::Declared);
+        }
+        let stride = self.types[class.element()].size.max(1);
+        let (generic, size_path) = (any_index(object), joined_call(object, "size"));
+        let given = self.said.size(&generic, stride, self.limits.1);
+        let is_text = given.is_some() && self.said.is_string(&generic);
+        let origin = if given.is_some() { Origin::Given } else { Origin::Declared };
+        if let Some(size) = given.as_ref().filter(|_| !is_text) {
+            return made(size.capacity, size.length.clone(), origin);
+        }
+        let is_char = stride == 1;
+        let most = match (way.depth > 1 || object.contains('['), is_char) {
+            (false, false) => ELEMENTS.min((MAX_BLOCK / stride).max(1)),
+            (false, true) => CHARACTERS,
+            (true, false) => INNER_ELEMENTS,
+            (true, true) => INNER_CHARACTERS,
+        };
+        let said = self.said.greatest(&size_path).or(given.map(|size| size.capacity - 1));
+        let most = said.unwrap_or(most).min(usize::from(u16::MAX));
+        self.place_size(draft, &size_path, most);
+        made(most, Rule::Linear(size_path, 1, 0), origin)
+    }
+
+    /// The number of elements, which lies in no block.
+    fn place_size(&mut self, draft: &mut Draft, path: &str, most: usize) {
+        if self.slot(draft, Kind::U16).is_none() {
+            return;
+        }
+        let index = self.slots.len() - 1;
+        self.numbers.push((path.to_owned(), index));
+        self.owners.push(self.owner);
+        self.ranges.extend(Domain::new(Kind::U16, 0, most as u64).map(|d| (index, d)));
+    }
+
+    /// Makes the block of the elements of an object.
+    pub(in crate::inputs) fn follow_elements(&mut self, p: &Pending, elements: &Elements) -> Result<usize, String> {
+        let (element, stride) = (p.to, self.types[p.to].size.max(1));
+        let mut draft = Draft::new(element, stride, p.path.clone());
+        let b = &mut draft.block;
+        let behind = usize::from(elements.is_terminated());
+        b.capacity = elements.capacity + behind;
+        b.length = Length::Fixed(b.capacity);
+        b.rule = match elements.rule.clone() {
+            Rule::Linear(n, times, plus) => Rule::Linear(n, times, plus + behind as i64),
+            Rule::Product(a, c, plus) => Rule::Product(a, c, plus + behind as i64),
+            Rule::Full => Rule::Full,
+        };
+        b.origin = elements.origin;
+        b.is_const = p.is_const;
+        b.is_terminated = elements.is_terminated();
+        b.part_of = Some(elements.class.clone());
+        draft.first_slot = self.slots.len();
+        let way = Way { depth: p.way.depth + 1, is_const: p.is_const, absent: p.way.absent.clone(), ..Way::default() };
+        self.fill_elements(&mut draft, elements, &way).map_err(|why| {
+            format!("`{}` has elements of type `{}` ({why})", elements.object, self.types[element].name)
+        })?;
+        Ok(self.finish_block(draft, &p.way))
+    }
+
+    fn fill_elements(&mut self, draft: &mut Draft, elements: &Elements, way: &Way) -> Result<(), String> {
+        let (element, begun) = (draft.block.element, self.size);
+        let has_objects = self.has_objects(element, 0);
+        for i in 0..elements.capacity {
+            let (slots, before, was_full) = (self.slots.len(), self.size, draft.is_full);
+            if was_full && !has_objects {
+                return Ok(());
+            }
+            // In a full block objects are still made, without elements: zeros are no string.
+            self.place(draft, element, i * draft.block.stride, &format!("{}[{i}]", elements.object), way)?;
+            if draft.is_full {
+                continue;
+            }
+            draft.per_element = self.slots.len() - slots;
+            draft.slotted = i + 1;
+            let per_element = self.size - before;
+            // Another element of so many bytes must fit.
+            draft.is_full = self.size + per_element > (begun + self.limits.1).min(self.limits.0);
+        }
+        Ok(())
+    }
+
+    /// Is an object of the library among the parts of this type?
+    pub(in crate::inputs) fn has_objects(&self, of: TypeId, depth: usize) -> bool {
+        match &self.types[of].form {
+            Form::Library(class) => class.owns() || matches!(class, Class::View { .. }),
+            Form::Array(element, _) => depth < 16 && self.has_objects(*element, depth + 1),
+            Form::Struct(members) | Form::Union(members) => {
+                depth < 16 && members.iter().any(|m| self.has_objects(m.of, depth + 1))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// An object without elements. For a vector and a view these are zeros.
+fn place_empty(draft: &mut Draft, class: &Class, at: usize) {
+    if let Class::String { begin, room, .. } = class {
+        // The characters of a short string lie in the object, where the size of the memory of a long one would be.
+        draft.block.pointers.push(Pointer { at: at + begin, target: Leads::Own(at + room), null: None });
+    }
+}
