@@ -146,10 +146,6 @@ pub(super) fn headers(report: &Report, cases: &[Case], children: &[&str]) -> Str
     if report.reads_environment || cases.iter().any(|c| c.mode.is_some()) {
         headers.push("fenv.h");
     }
-    let has_constant = |text: &str| ["NAN", "INFINITY"].iter().any(|name| text.contains(name));
-    if cases.iter().any(|c| has_constant(&c.variables) || c.steps.iter().any(|s| has_constant(&s.variables))) {
-        headers.push("math.h");
-    }
     headers.extend(children);
     if cases.iter().any(|c| c.throws.is_some()) {
         headers.extend(["cxxabi.h", "string.h", "typeinfo"]);
