@@ -6,6 +6,8 @@ mod assumed;
 mod calls;
 #[path = "inputs/made.rs"]
 mod made;
+#[path = "inputs/mirrors.rs"]
+mod mirrors;
 #[path = "inputs/objects.rs"]
 mod objects;
 #[path = "inputs/programs.rs"]

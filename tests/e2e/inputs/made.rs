@@ -9,7 +9,7 @@ use crate::{
 
 /// Runs a campaign on the only function of a file, and checks that all branches are covered, and that the emitted tests build, hold,
 /// and take them by gcov's count. Returns the text of the program.
-fn complete(file: &str, source: &str, symbol: &str) -> String {
+pub(super) fn complete(file: &str, source: &str, symbol: &str) -> String {
     let dir = Dir::new();
     dir.file(file, source);
     let run = dir.fuzz(file, "--max-evals 100000 --seed 1").exits(0);
@@ -26,7 +26,7 @@ fn complete(file: &str, source: &str, symbol: &str) -> String {
     text
 }
 
-fn has(text: &str, part: &str) {
+pub(super) fn has(text: &str, part: &str) {
     assert!(text.contains(part), "{part} is not in\n{text}");
 }
 

@@ -1,4 +1,6 @@
-//! What a report says about the limits of its campaign: state that calls share, code that was not followed, assumptions that nothing met.
+//! What a report says about the limits of its campaign: state that calls share, code that was not followed, assumptions that nothing met, a source that is not there.
+
+use std::path::Path;
 
 use penfuzz_engine::{
     executor::Evaluator,
@@ -7,7 +9,10 @@ use penfuzz_engine::{
 };
 
 use super::outcome::Sources;
-use crate::{report::SharedVariable, shrink::cover::Kept};
+use crate::{
+    report::{SharedVariable, c_text},
+    shrink::cover::Kept,
+};
 
 /// The state that evaluations share, for a report.
 #[must_use]
@@ -47,4 +52,11 @@ pub fn unmet_assumption(from: &Sources, target: &Target, covered: usize) -> Opti
     } else {
         Some(format!("{}:{}", first.file, first.line))
     }
+}
+
+/// Can a test include the file?
+#[must_use]
+pub fn is_there(file: &str) -> bool {
+    let file = Path::new(file);
+    (c_text::is_source(file) || c_text::is_header(file)) && file.is_file()
 }

@@ -1,5 +1,6 @@
 //! Structures, arrays and strings of an input as C: the variables of a test, and what a call has left in them.
 
+pub mod layouts;
 mod left;
 mod objects;
 mod streams;
@@ -32,6 +33,8 @@ struct Renderer<'a> {
     x: &'a [u8],
     images: Vec<Vec<u8>>,
     names: Vec<String>,
+    /// The types that have a layout.
+    layouts: Vec<TypeId>,
     function: &'a Function,
 }
 
@@ -93,7 +96,7 @@ impl<'a> Renderer<'a> {
     fn new(function: &'a Function, model: &'a Model, x: &'a [u8]) -> Self {
         let images = model.blocks.iter().map(|b| b.image(x)).collect();
         let names = model.blocks.iter().map(|b| variable(function, model, b)).collect();
-        Self { model, x, images, names, function }
+        Self { model, x, images, names, layouts: layouts::types(model), function }
     }
 
     /// The arguments of a call with this frame.
@@ -182,6 +185,7 @@ impl<'a> Renderer<'a> {
                     value: value.clone(),
                     bytes: literal::hex(&frame[at..at + t.size]),
                     addresses: self.addresses(block, at..at + t.size),
+                    layout: self.layout(of),
                 };
                 let mut all = Vec::new();
                 self.lead(block, at..at + t.size, &mut all);
@@ -255,7 +259,14 @@ impl<'a> Renderer<'a> {
             value: value.unwrap_or_else(|| "{0}".to_owned()),
             bytes: literal::hex(image),
             addresses: self.addresses(block, 0..image.len()),
+            layout: self.layout(b.element),
         }
+    }
+
+    /// The number of the layout of a type, or of the elements of an array.
+    fn layout(&self, of: TypeId) -> Option<usize> {
+        let element = layouts::element(self.model, of).0;
+        self.layouts.iter().position(|known| *known == element)
     }
 
     /// Is the variable of a block an array?

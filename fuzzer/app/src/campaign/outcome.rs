@@ -131,6 +131,7 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
         ulp: from.options.ulp,
         test_format: from.options.test_format,
         header: None,
+        without_source: !limits::is_there(&function.file),
         branches: Branches {
             total,
             covered: covered - claims.lost.len(),
@@ -281,6 +282,8 @@ pub fn signature(function: &Function) -> Signature {
             model.stubs.iter().map(|s| kind_name(s.slot.map(|slot| slot.kind))).collect()
         }),
         decoding: function.model.as_ref().map(|model| Decoding::of(model)),
+        layouts: function.model.as_ref().map_or_else(Vec::new, |model| memory::layouts::all(model)),
+        result_layout: function.model.as_ref().and_then(|model| memory::layouts::of_result(model)),
         makers: sequence.map_or_else(Vec::new, |s| s.makers.iter().map(|call| maker(&call.f)).collect()),
         calls: sequence.map_or(0, |s| s.steps.len()),
     }

@@ -82,6 +82,9 @@ pub struct Memory {
     /// The addresses in it: offset in bytes, and the expression.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<(usize, String)>,
+    /// The number of the layout of an element in [`Signature::layouts`](super::Signature::layouts), if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layout: Option<usize>,
 }
 
 /// Where a value lies in the memory of a test.
@@ -114,6 +117,9 @@ pub const STANDARD_INPUT_FILE: &str = "standard input as a file";
 
 /// [`Arg::type_name`] of the results of a function of the environment, which has the name of the argument. No C type has this name.
 pub const RESULTS: &str = "results";
+
+/// [`Place::variable`] of a number in a result that is a structure.
+pub const RESULT: &str = "result";
 
 impl Arg {
     /// Are these the results of a function of the environment instead of an argument? [`Arg::memory`] has them as one array, or

@@ -49,6 +49,7 @@ pub fn report() -> Report {
         ulp: 0,
         test_format: super::unit_test::formats::TestFormat::default(),
         header: None,
+        without_source: false,
         branches: Branches {
             total: 8,
             covered: 6,
@@ -109,6 +110,8 @@ fn signature() -> Signature {
         is_static: false,
         callbacks: Vec::new(),
         decoding: None,
+        layouts: Vec::new(),
+        result_layout: None,
         makers: Vec::new(),
         calls: 0,
         inputs: Vec::new(),

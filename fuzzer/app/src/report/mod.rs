@@ -29,6 +29,7 @@ pub mod history;
 pub mod html;
 pub mod json;
 pub mod junit;
+mod layout;
 pub mod lcov;
 pub mod linked;
 pub mod literal;
@@ -52,10 +53,11 @@ use std::path::Path;
 use crate::{files::own, output::atomic};
 
 pub use arg::{
-    Arg, CALL, Called, Memory, Object, Operand, Place, RESULTS, ROUNDING_MODE, STANDARD_INPUT, STANDARD_INPUT_FILE,
-    calls_of,
+    Arg, CALL, Called, Memory, Object, Operand, Place, RESULT, RESULTS, ROUNDING_MODE, STANDARD_INPUT,
+    STANDARD_INPUT_FILE, calls_of,
 };
 pub use exceptions::{Exception, Exceptions, Find, Shown};
+pub use layout::Layout;
 pub use model::*;
 pub use sources::source_hashes;
 

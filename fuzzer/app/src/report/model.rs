@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     arg::{Arg, Operand},
     exceptions::Exceptions,
+    layout::Layout,
     unit_test::formats::TestFormat,
 };
 
@@ -64,6 +65,9 @@ pub struct Report {
     /// The project's header that declares the function; `None` when there is none that can be included as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub header: Option<Header>,
+    /// The source of the function is not there: a test cannot include it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub without_source: bool,
     /// Branch counts.
     pub branches: Branches,
     /// Calls of the representing function.
@@ -212,6 +216,12 @@ pub struct Signature {
     /// How its arguments are made of the bytes of an input, if it takes more than numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decoding: Option<Decoding>,
+    /// The types of what it gets and returns, for programs that have no definition of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub layouts: Vec<Layout>,
+    /// The number of the layout of its result, if that is a structure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_layout: Option<usize>,
     /// The functions that are called before it, once each, and make what it takes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub makers: Vec<Maker>,

@@ -271,6 +271,8 @@ double half(double x, result_t *r, double *both)
             is_static,
             callbacks: Vec::new(),
             decoding: None,
+            layouts: Vec::new(),
+            result_layout: None,
             makers: Vec::new(),
             calls: 0,
             inputs: Vec::new(),

@@ -105,6 +105,7 @@ fn is_needed(f: &Function, model: &Model, sizes: &Sizes) -> bool {
     };
     let frame = &model.blocks[0];
     f.call().is_none()
+        || model.result.is_some()
         || model.sequence.is_some()
         || model.input.is_some()
         || !model.nondet.is_empty()

@@ -80,6 +80,8 @@ impl Fixture {
             is_static: false,
             callbacks: Vec::new(),
             decoding: None,
+            layouts: Vec::new(),
+            result_layout: None,
             inputs: Vec::new(),
             makers: Vec::new(),
             calls: 0,

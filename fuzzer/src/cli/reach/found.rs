@@ -4,7 +4,7 @@ use std::path::Path;
 
 use penfuzz_app::{
     campaign::{
-        limits::shared_state,
+        limits::{is_there, shared_state},
         outcome::{arguments, signature},
     },
     console, outln,
@@ -241,6 +241,7 @@ fn report(args: &Args, linked: &Linked, session: &ReplaySession, answer: &Answer
         ulp: 0,
         test_format: TestFormat::default(),
         header: None,
+        without_source: !is_there(&function.file),
         branches: Branches { total: session.n_goals(), covered: taken.len(), ..Branches::default() },
         source_hashes: std::collections::BTreeMap::new(),
         exceptions: None,

@@ -1,5 +1,6 @@
 //! What calls leave in memory.
 
+use penfuzz_cc::abi::type_flag;
 use penfuzz_engine::{
     executor::blocks::Blocks,
     inputs::{
@@ -12,7 +13,7 @@ use penfuzz_engine::{
 use penfuzz_mutators::view::Kind;
 
 use super::{Renderer, bits};
-use crate::report::{Arg, Place, literal};
+use crate::report::{Arg, Place, RESULT, literal};
 
 /// Values behind pointers that a test compares, of each block.
 const MOST_VALUES: usize = 32;
@@ -32,7 +33,7 @@ pub fn left(function: &Function, blocks: &Blocks, x: &[u8]) -> Vec<Arg> {
         let after = blocks.contents(i);
         let variable = &renderer.names[i];
         let mut walk =
-            Walk { renderer: &renderer, blocks, block: i, after, variable, in_object: false, found: Vec::new() };
+            Walk { renderer: &renderer, blocks, before: Some(i), after, variable, in_object: false, found: Vec::new() };
         let is_array = renderer.is_array(i);
         for n in 0..block.len(x).min(after.len() / block.stride.max(1)) {
             let name = &renderer.names[i];
@@ -45,14 +46,35 @@ pub fn left(function: &Function, blocks: &Blocks, x: &[u8]) -> Vec<Arg> {
         }
         found.extend(walk.found);
     }
+    found.extend(returned(&renderer, blocks));
     found
+}
+
+/// The numbers of a result that is a structure, of the last call. Padding, pointers, bit-fields and unions are left out.
+fn returned(renderer: &Renderer, blocks: &Blocks) -> Vec<Arg> {
+    let model = renderer.model;
+    let Some((of, at)) = model.result else { return Vec::new() };
+    let frame = match &model.sequence {
+        None => 0,
+        Some(sequence) => {
+            let step = blocks.begun().checked_sub(sequence.makers.len() + 1);
+            let Some(call) = step.and_then(|k| sequence.steps.get(k)) else { return Vec::new() };
+            call.frame
+        }
+    };
+    let Some(after) = blocks.contents(frame).get(at..) else { return Vec::new() };
+    let mut walk =
+        Walk { renderer, blocks, before: None, variable: RESULT, after, in_object: false, found: Vec::new() };
+    walk.visit(of, 0, RESULT, RESULT);
+    walk.found
 }
 
 /// Looks for changed numbers in a block.
 struct Walk<'a> {
     renderer: &'a Renderer<'a>,
     blocks: &'a Blocks,
-    block: usize,
+    /// The block that is walked through, of which only changed numbers count; `None` for a result.
+    before: Option<usize>,
     after: &'a [u8],
     variable: &'a str,
     in_object: bool,
@@ -67,6 +89,13 @@ impl Walk<'_> {
         let t = &self.renderer.model.types[of];
         match &t.form {
             Form::Number(Number::Plain(kind)) => self.note(*kind, &t.name, at, path, expression),
+            Form::Array(element, _) if t.has(type_flag::COMPLEX) => {
+                let stride = self.renderer.model.types[*element].size;
+                for (i, part) in ["real", "imag"].iter().enumerate() {
+                    let named = |of: &str| format!("__{part}__ {of}");
+                    self.visit(*element, at + i * stride, &named(path), &named(expression));
+                }
+            }
             Form::Array(element, n) => {
                 let stride = self.renderer.model.types[*element].size;
                 for i in 0..*n {
@@ -93,15 +122,16 @@ impl Walk<'_> {
     /// Looks for changed elements of an object of the C++ library, and for another number of them.
     fn visit_elements(&mut self, class: &Class, at: usize, path: &str, expression: &str) {
         let renderer = self.renderer;
+        let Some(own) = self.before else { return };
         let begin = match class {
             Class::Vector { begin, .. } | Class::String { begin, .. } => at + begin,
             Class::View { .. } | Class::Optional { .. } => return,
         };
-        let Some(Target::Block(block)) = renderer.model.pointer_at(self.block, begin).map(|p| p.target) else { return };
-        let Some((after, n)) = self.blocks.elements(self.block, at, class) else { return };
+        let Some(Target::Block(block)) = renderer.model.pointer_at(own, begin).map(|p| p.target) else { return };
+        let Some((after, n)) = self.blocks.elements(own, at, class) else { return };
         let b = &renderer.model.blocks[block];
         let before = b.len(renderer.x) - usize::from(b.is_terminated);
-        let mut walk = Walk { block, after, in_object: true, found: Vec::new(), ..*self };
+        let mut walk = Walk { before: Some(block), after, in_object: true, found: Vec::new(), ..*self };
         if n != before {
             walk.add(Kind::U64, n as u64, "std::size_t", 0, &format!("{path}.size()"), &format!("{expression}.size()"));
         }
@@ -114,7 +144,7 @@ impl Walk<'_> {
 
     fn note(&mut self, kind: Kind, type_name: &str, at: usize, path: &str, expression: &str) {
         let size = kind.size();
-        let before = self.renderer.images[self.block].get(at..at + size);
+        let before = self.before.and_then(|block| self.renderer.images[block].get(at..at + size));
         let Some(now) = self.after.get(at..at + size).filter(|now| Some(*now) != before) else { return };
         let value = bits(now, 0, size);
         if size == 8 && ADDRESSES.contains(&value) {

@@ -25,6 +25,12 @@ impl Renderer<'_> {
         if self.model.is_program && matches!(t.form, Form::Pointer(_)) {
             return ARGUMENT.to_owned();
         }
+        if let Form::Array(element, _) = t.form
+            && t.has(type_flag::COMPLEX)
+        {
+            // Its name in the debug information is that of all of them.
+            return format!("{} _Complex", self.model.types[element].name);
+        }
         if !t.name.is_empty() {
             return t.name.clone();
         }

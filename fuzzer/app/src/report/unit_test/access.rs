@@ -4,12 +4,13 @@
 //! | --- | --- | --- |
 //! | [`Access::Header`] | one of the source's own headers declares it ([`Header`](crate::report::Header)) | the header's |
 //! | [`Access::Prototype`] | C itself has all its types, and it is no C++ function | C's own |
+//! | the same | there is no source to include, and structures can be [declared again](super::mirror) | C's own, and mirrors |
 //! | [`Access::Source`] | it is `static`, or only the source shows its types, its namespace or its overloads | the source's |
 //! | [`Access::Wrapper`] | the same, of a C function, when the program is C++: C sources need not be C++ | C's own |
 
 use std::path::Path;
 
-use super::{by_symbol::must_include, formats, is_byte_harness};
+use super::{by_symbol::must_include, formats, is_byte_harness, prototype};
 use crate::report::{
     c_text::{identifier, is_cxx, is_header},
     model::Report,
@@ -39,11 +40,19 @@ impl Access {
         if report.header.is_some() && !is_static && !is_byte_harness(report) {
             return Self::Header;
         }
-        if !must_include(report) && !is_cxx_function(report) && !has_throws(report) {
+        if is_cxx_function(report) || has_throws(report) {
+            return if wraps(report) { Self::Wrapper } else { Self::Source };
+        }
+        if !must_include(report) || report.without_source && prototype::is_possible(report) {
             return Self::Prototype;
         }
-        if report.test_format.get().is_cxx && !has_cxx_source(report) { Self::Wrapper } else { Self::Source }
+        if wraps(report) { Self::Wrapper } else { Self::Source }
     }
+}
+
+/// Is the program C++ and the source not?
+fn wraps(report: &Report) -> bool {
+    report.test_format.get().is_cxx && !has_cxx_source(report)
 }
 
 /// The program includes the source file of the function under test, which therefore must not be linked with it.

@@ -7,7 +7,7 @@ use super::{
     enumerations, environment, is_byte_harness, memory,
     names::Names,
     prologue::{address, cell_values, output, spelled, tested_name, variable_type},
-    sequence,
+    result, sequence,
 };
 use crate::report::{
     arg::Arg,
@@ -66,6 +66,12 @@ pub struct Check {
 }
 
 impl Check {
+    /// Is it the result, or a number of it?
+    pub(super) fn is_of_result(&self) -> bool {
+        let own = |text: &str| self.value.starts_with(text);
+        self.value == "result" || own("result.") || self.value.contains("&result + ")
+    }
+
     /// Is the value an integer or a truth value?
     pub(super) const fn is_integer(&self) -> bool {
         matches!(self.kind, Kind::Signed | Kind::Unsigned)
@@ -238,7 +244,10 @@ fn case(report: &Report, title: String, test: &Test, ending: Ending, names: &mut
         shown,
         variables,
         call,
-        result: result.as_ref().map(|_| variable_type(report, kind, type_name)),
+        result: match result {
+            Some(_) => Some(variable_type(report, kind, type_name)),
+            None => result::variable(report, test),
+        },
         mode: directed_rounding(&test.args).map(identifier),
         errno: test.errno.is_some(),
         checks: result.into_iter().chain(errno).chain(outputs).collect(),
@@ -288,7 +297,8 @@ fn number(kind: &str, arg: &Arg) -> String {
 fn typed_call(report: &Report, test: &Test) -> (String, String, String, Vec<Check>) {
     let function =
         Callee { signature: &report.signature, name: tested_name(report), prefix: String::new(), is_tested: true };
-    let (variables, called, checks) = one_call(report, &function, &test.args, &test.outputs, &test.args);
+    let outputs = result::checked(report, test);
+    let (variables, called, checks) = one_call(report, &function, &test.args, &outputs, &test.args);
     (call(report, &test.args), surroundings(report, &test.args) + &variables, called, checks)
 }
 

@@ -64,7 +64,8 @@ impl Build {
         let own = absolute(&report.signature.file);
         let file = format!("{}{}", self.directory, file_name(report));
         let mut sources: Vec<PathBuf> = report.sources.iter().map(|s| absolute(s)).filter(|s| is_source(s)).collect();
-        if sources.is_empty() && is_source(&own) {
+        let bitcode = bitcode(report);
+        if sources.is_empty() && is_source(&own) && bitcode.is_none() {
             sources.push(own.clone());
         }
         let libraries = libraries(report, is_cxx_program(report) || sources.iter().any(|s| is_cxx(s)));
@@ -77,6 +78,14 @@ impl Build {
             let plan = Plan::of(report);
             let options = words(&plan.units[0].options);
             (format!("gcc -O0{options} -c {file} -o {}.o && ", self.out), format!("{}.o", self.out))
+        };
+        let (before, first) = match bitcode {
+            None => (before, first),
+            Some(bitcode) => {
+                let (clang, object) = (penfuzz_cc::LLVM_MAJOR, format!("{}-target.o", self.out));
+                let bitcode = shell_word(&bitcode.to_string_lossy());
+                (format!("{before}clang-{clang} -w -c {bitcode} -o {object} && "), format!("{first} {object}"))
+            }
         };
         let mut words: Vec<_> = absolute_flags(&report.flags).iter().map(|f| shell_word(f)).collect();
         if !report.is_program() && sources.iter().any(|s| defines_main(s)) {
@@ -135,6 +144,14 @@ impl Build {
         }
         ["--coverage"].iter().chain(coverage_options(report)).map(|o| (*o).to_owned()).collect()
     }
+}
+
+/// The target, if it is bitcode or assembly of LLVM whose source is not there. A program that sees the types of the source would not
+/// compile anyway.
+fn bitcode(report: &Report) -> Option<PathBuf> {
+    let target = absolute(&report.target);
+    let is_llvm = target.extension().is_some_and(|e| e == "bc" || e == "ll");
+    (report.without_source && is_llvm && !includes_source(report)).then_some(target)
 }
 
 fn words(options: &[String]) -> String {

@@ -1,18 +1,19 @@
 //! Structures, arrays and strings as variables of a test.
 //!
-//! Where the program is C and has the types of the project, they have initializers with the names of their members. Else they are bytes,
-//! into which the addresses are copied: C++ has no such initializers for its classes. Objects of the C++ library, and structures of C++ without
-//! constructors, are variables of their types.
+//! Where the program is C and has the types of the project, they have initializers with the names of their members. Objects of the C++
+//! library, and structures of C++ without constructors, are variables of their types. Else they have the initializers of a type with the same
+//! [layout](super::mirror), and if there is none they are bytes, into which the addresses are copied.
 
 use std::fmt::Write;
 
 use super::{
     access::{has_types, is_cxx_program},
+    mirror,
     prologue::{address, spelled_type},
-    sequence,
+    result, sequence,
 };
 use crate::report::{
-    arg::{Arg, Memory, Place},
+    arg::{Arg, Memory, Place, RESULT},
     c_text::{comment, identifier, initializer, object_initializer},
     literal::kind_named,
     model::{Parameter, Report},
@@ -22,10 +23,14 @@ use crate::report::{
 /// The declarations of the variables of an argument, each after those that it leads to.
 pub(super) fn variables(report: &Report, arg: &Arg) -> String {
     let each = arg.memory.iter();
-    let memory = each.map(|m| match is_object(report, m) {
-        true => as_object(m),
-        false if has_members(report, m) || is_argument(report, m) => by_members(m),
-        false => as_bytes(report, m),
+    let memory = each.map(|m| match written(report, m) {
+        Written::Object => as_object(m),
+        Written::Members => by_members(m, &m.type_name),
+        Written::Mirror => {
+            let own = m.layout.and_then(|index| mirror::type_name(report, index)).unwrap_or_default();
+            by_members(m, &(own + declarator(&m.type_name).1))
+        }
+        Written::Bytes => as_bytes(report, m),
     });
     let n = report.signature.callbacks.len();
     let callbacks = arg.callbacks.iter().filter(|(i, _)| *i < n);
@@ -37,10 +42,35 @@ fn is_argument(report: &Report, memory: &Memory) -> bool {
     report.is_program() && memory.type_name == ARGUMENT
 }
 
-/// Has the program the type of the variable, with the names of its members?
-fn has_members(report: &Report, memory: &Memory) -> bool {
-    let is_own = has_types(report) && !is_cxx_program(report) && is_type(&memory.type_name);
-    is_own || is_basic(memory)
+/// How a variable is declared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Written {
+    /// As an object of its own class of C++.
+    Object,
+    /// By the type of the project, or of C itself.
+    Members,
+    /// By a type with the same layout.
+    Mirror,
+    /// As bytes.
+    Bytes,
+}
+
+/// How the program declares the variable.
+pub(super) fn written(report: &Report, memory: &Memory) -> Written {
+    if is_object(report, memory) {
+        return Written::Object;
+    }
+    if !memory.objects.is_empty() {
+        return Written::Bytes;
+    }
+    let layout = || memory.layout.and_then(|index| report.signature.layouts.get(index));
+    let has_names = || !is_cxx_program(report) || layout().is_some_and(|l| l.is_plain);
+    let is_own = has_types(report) && is_type(&memory.type_name) && has_names();
+    if is_own || is_basic(memory) || is_argument(report, memory) {
+        return Written::Members;
+    }
+    let mirror = memory.layout.and_then(|index| mirror::type_name(report, index));
+    if mirror.is_some() { Written::Mirror } else { Written::Bytes }
 }
 
 /// Is the variable an object of its own class? A destructor under test ends its life, so the variable must not.
@@ -98,15 +128,16 @@ pub(super) fn is_type(text: &str) -> bool {
     !base.is_empty() && base.chars().all(fits) && dimensions.chars().all(|c| c.is_ascii_digit() || "[]".contains(c))
 }
 
-fn by_members(memory: &Memory) -> String {
+fn by_members(memory: &Memory, type_name: &str) -> String {
     let (name, value) = (identifier(&memory.name), initializer(&memory.value));
-    let type_name = memory.type_name.replace("_Bool", "bool");
+    let type_name = type_name.replace("_Bool", "bool");
     let (type_name, dimensions) = declarator(&type_name);
+    let space = if type_name.ends_with('*') { "" } else { " " };
     match memory.elements {
         // C has no array without elements; its address is that of no element.
-        Some(0) => format!("    {type_name} {name}[1]{dimensions}; /* no element */\n    (void){name};\n"),
-        Some(n) => format!("    {type_name} {name}[{n}]{dimensions} = {value};\n"),
-        None => format!("    {type_name} {name} = {value};\n"),
+        Some(0) => format!("    {type_name}{space}{name}[1]{dimensions}; /* no element */\n    (void){name};\n"),
+        Some(n) => format!("    {type_name}{space}{name}[{n}]{dimensions} = {value};\n"),
+        None => format!("    {type_name}{space}{name} = {value};\n"),
     }
 }
 
@@ -154,20 +185,31 @@ pub(super) fn passed(report: &Report, parameter: &Parameter, arg: &Arg, all: &[A
     if is_file || is_argument(report, memory) {
         return expression.to_owned();
     }
-    if is_object(report, memory) {
+    let written = written(report, memory);
+    if written == Written::Object {
         return passed_object(parameter, memory);
     }
     let is_pointer = parameter.type_name.trim_end().ends_with(['*', '&']) || parameter.pointer;
-    if has_members(report, memory) && !is_cxx_program(report) {
+    // A prototype has the mirror itself for a structure by value.
+    let is_mirror = written == Written::Mirror && !is_pointer && !has_types(report);
+    if written == Written::Members && !is_cxx_program(report) || is_mirror {
         return expression.to_owned();
     }
-    let name = identifier(&memory.name);
+    let is_one = written != Written::Bytes && memory.elements.is_none();
+    let name = format!("{}{}", if is_one { "&" } else { "" }, identifier(&memory.name));
     let type_name = comment(&memory.type_name);
     match (is_pointer, is_type(&memory.type_name) && has_types(report)) {
         (true, true) => address(report, &format!("({}){name}", pointer_to(&type_name)), true),
+        (true, false) if is_cxx_program(report) && has_types(report) => format!("penfuzz_any({name})"),
         (true, false) => format!("(void *){name}"),
         (false, _) => format!("*({type_name} *){name}"),
     }
+}
+
+/// Is an address passed of which C++ has no type that the program can name?
+pub(super) fn has_any(report: &Report) -> bool {
+    let args = report.tests.iter().map(|t| &t.args).chain(report.crashes.iter().map(|c| &c.args));
+    args.flatten().any(|a| a.memory.last().is_some_and(|m| !is_type(&m.type_name)))
 }
 
 /// The variable that an argument leads to: an earlier call of a sequence may have declared it.
@@ -186,10 +228,12 @@ pub(super) fn method(report: &Report, name: &str, args: &[Arg], passed: &[String
     }
     let object = declared(this, all)?;
     let (type_name, variable) = (comment(&object.type_name), identifier(&object.name));
-    if is_object(report, object) && object.elements.is_none() {
+    let is_object = written(report, object) == Written::Object;
+    if is_object && object.elements.is_none() {
         return Some(format!("{variable}.{name}({rest})"));
     }
-    Some(format!("(({type_name} *){variable})->{name}({rest})"))
+    let and = if is_object || written(report, object) == Written::Bytes { "" } else { "&" };
+    Some(format!("(({type_name} *){and}{variable})->{name}({rest})"))
 }
 
 fn pointer_to(type_name: &str) -> String {
@@ -216,22 +260,30 @@ pub(super) fn plain_type(kind: &str) -> &'static str {
 /// The expression for a value behind a pointer, in the memory of these arguments; `None` where the program cannot get at it.
 pub(super) fn value(report: &Report, args: &[Arg], place: &Place) -> Option<String> {
     let fits = |c: char| c.is_ascii_alphanumeric() || "_.[]".contains(c);
-    let mut memory = args.iter().flat_map(|arg| &arg.memory);
-    let variable = memory.find(|m| m.name == place.variable);
+    let found = args.iter().flat_map(|arg| &arg.memory).find(|m| m.name == place.variable);
+    let written = found.map(|m| written(report, m));
     let expression = place.expression.strip_suffix(".size()").unwrap_or(&place.expression);
-    if variable.is_some_and(|m| is_object(report, m)) && expression.chars().all(fits) {
+    if written == Some(Written::Object) && expression.chars().all(fits) {
         return Some(place.expression.clone());
     }
     if place.in_object {
         return None;
     }
-    let is_typed = variable.is_none_or(|m| has_members(report, m));
-    if has_types(report) && is_typed && !is_cxx_program(report) && place.expression.chars().all(fits) {
+    let is_typed = match written {
+        Some(Written::Mirror) => true,
+        Some(written) => has_types(report) && written == Written::Members,
+        None if place.variable == RESULT => result::has_members(report, place),
+        None => has_types(report) && !is_cxx_program(report),
+    };
+    if is_typed && place.expression.chars().all(fits) {
         return Some(place.expression.clone());
     }
     let kind = kind_named(&place.kind).map_or("u8", |_| place.kind.as_str());
     let type_name = plain_type(kind);
     let type_name = if is_cxx_program(report) { type_name.replace("_Bool", "bool") } else { type_name.to_owned() };
-    let and = if sequence::is_object_of_class(report, args, &place.variable) { "&" } else { "" };
+    let is_one = place.variable == RESULT
+        || found.is_some_and(|m| m.elements.is_none() && written != Some(Written::Bytes))
+        || sequence::is_object_of_class(report, args, &place.variable);
+    let and = if is_one { "&" } else { "" };
     Some(format!("*({type_name} *)((unsigned char *){and}{} + {})", identifier(&place.variable), place.offset))
 }

@@ -6,7 +6,9 @@ use super::{
     access::{Access, File, file_name, is_cxx_function, is_cxx_program, wrapper_function, wrapper_name},
     cases::Case,
     command::absolute,
-    environment, is_byte_harness, sequence, streams,
+    environment, is_byte_harness, memory, mirror,
+    prototype::{self, Passed},
+    sequence, streams,
 };
 use crate::report::{
     c_text::{callable, comment, identifier, is_header, is_source, string},
@@ -20,10 +22,13 @@ const CELL_BYTES: usize = 16;
 /// The headers and the function under test: its declaration or its source. `needed` are further headers.
 #[must_use]
 pub fn prologue(report: &Report, needed: &str) -> String {
+    let any = if is_cxx_program(report) && memory::has_any(report) { ANY } else { "" };
     let memory = if has_references(report) { MEMORY } else { "" };
+    let memory = format!("{memory}{any}");
     let environment = environment::definitions(report);
     let memory =
         format!("{memory}{}{}{environment}{}", stubs(report), streams::helpers(report), sequence::declarations(report));
+    let memory = mirror::definitions(report) + &memory;
     let standard = "#include <stdint.h>\n#include <stdio.h>\n";
     match Access::of(report) {
         Access::Source => including(report, Path::new(&report.signature.file), needed) + &memory,
@@ -104,6 +109,15 @@ template <class T> penfuzz_memory<T> penfuzz_at(T *at)
 }
 ";
 
+/// The address of a variable as whatever pointer the parameter is.
+const ANY: &str = "
+struct penfuzz_any {
+  void *at;
+  explicit penfuzz_any(void *at) : at(at) {}
+  template <class T> operator T *() const { return (T *)at; }
+};
+";
+
 /// An argument whose address is passed.
 pub(super) fn address(report: &Report, variable: &str, is_array: bool) -> String {
     let pointer = if is_array { variable.to_owned() } else { format!("&{variable}") };
@@ -179,18 +193,35 @@ fn declaration(report: &Report) -> String {
         return streams::declaration(report, linkage);
     }
     let spelling = |kind: &str, type_name: &str| spelled(report, kind, type_name);
-    let result = match Access::of(report) {
+    let result = match signature.result_kind.as_str() {
         // A structure stays there.
-        Access::Wrapper if kind_named(&signature.result_kind).is_none() => "void".to_owned(),
-        _ => spelling(&signature.result_kind, &signature.result),
+        kind if Access::of(report) == Access::Wrapper && kind_named(kind).is_none() => "void".to_owned(),
+        "" => mirrored(report, prototype::of_result(report)).unwrap_or_else(|| spelling("", &signature.result)),
+        kind => spelling(kind, &signature.result),
     };
-    let parameters: Vec<_> = signature.parameters.iter().map(|p| parameter_type(p, &spelling)).collect();
+    let each = signature.parameters.iter().enumerate();
+    let parameter = |(i, p): (usize, &Parameter)| {
+        let is_number = kind_named(&p.kind).is_some();
+        let mirror = (!is_number).then(|| mirrored(report, prototype::of_parameter(report, i, p))).flatten();
+        mirror.unwrap_or_else(|| parameter_type(p, &spelling))
+    };
+    let parameters: Vec<_> = each.map(parameter).collect();
     let parameters = match parameters.is_empty() {
         true if is_cxx_program(report) => String::new(),
         true => "void".to_owned(),
         false => parameters.join(", "),
     };
     format!("{linkage} {result} {name}({parameters});\n")
+}
+
+/// The type of a structure that the program declares again.
+fn mirrored(report: &Report, passed: Option<Passed>) -> Option<String> {
+    match passed.filter(|_| Access::of(report) == Access::Prototype && report.without_source)? {
+        Passed::Structure(index) => mirror::type_name(report, index),
+        Passed::Number(name) if is_cxx_program(report) => Some(name.replace("_Bool", "bool")),
+        Passed::Number(name) => Some(name),
+        Passed::Address => Some("void *".to_owned()),
+    }
 }
 
 /// The name by which the test program calls the function under test.

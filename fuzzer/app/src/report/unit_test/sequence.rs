@@ -5,6 +5,7 @@ use super::{
     cases::{Callee, Case, Check, Ending, Kind, Step, check, one_call, surroundings},
     memory,
     prologue::{address, c_type, qualified, tested_name, variable_type},
+    result,
 };
 use crate::report::{
     arg::{Arg, Called, Object, calls_of},
@@ -206,13 +207,17 @@ fn write(report: &Report, test: &Test, i: usize, called: &Called, own: &[Arg], n
         },
     };
     let is_last = i + 1 == calls_of(&test.args).len();
-    let left = if is_last { &test.outputs[..] } else { &[] };
-    let (mut variables, call, outputs) = one_call(report, &function, own, left, &test.args);
+    let left = if is_last { result::checked(report, test) } else { Vec::new() };
+    let (mut variables, call, outputs) = one_call(report, &function, own, &left, &test.args);
     let type_name = &function.signature.result;
     let kind = function.signature.result_kind.as_str();
     let expected = test.results.get(i).and_then(Option::as_ref);
     let result = check(kind, "result", "result", expected);
-    let result_type = result.as_ref().map(|_| variable_type(report, kind, type_name));
+    let result_type = match result {
+        Some(_) => Some(variable_type(report, kind, type_name)),
+        None if is_last && function.is_tested => result::variable(report, test),
+        None => None,
+    };
     let call = match &result {
         Some(check) if check.is_integer() && maker.is_none() => {
             format!("{}{call}", super::cases::from_enumeration(report, type_name))

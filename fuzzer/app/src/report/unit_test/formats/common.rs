@@ -113,7 +113,7 @@ fn throwing(case: &Case, type_name: &str) -> String {
 
 /// The call, in its rounding mode, with what is looked at behind it in the variables `result` and `error`.
 fn called(case: &Case) -> String {
-    let is_looked_at = case.checks.iter().any(|c| c.value == "result" && c.expected.is_some());
+    let is_looked_at = case.checks.iter().any(|c| c.is_of_result() && c.expected.is_some());
     let result = case.result.as_ref().filter(|_| is_looked_at);
     let call = &case.call;
     if !case.errno && case.mode.is_none() {

@@ -168,6 +168,10 @@ fn throwing_call(case: &Case, type_name: &str) -> String {
 fn returning_call(case: &Case) -> String {
     let checks = |checks: &[Check]| checks.iter().map(check).collect::<String>();
     if case.mode.is_none() && !case.errno {
+        let is_structure = |c: &Check| c.is_of_result() && c.value != "result";
+        if let Some(type_name) = case.result.as_ref().filter(|_| case.checks.iter().any(is_structure)) {
+            return format!("    {type_name} result = {};\n{}", case.call, checks(&case.checks));
+        }
         let Some((result, rest)) = case.checks.split_first().filter(|_| case.result.is_some()) else {
             return format!("    (void){};\n{}", case.call, checks(&case.checks));
         };
