@@ -4,7 +4,8 @@
  *   PEN_ASSUME(lo < hi && n % 2 == 0);
  *     An evaluation in which the expression does not hold is rejected: it is no crash and no test, and covers nothing. The search has
  *     the distance to each part of the expression, so it moves into the region where it holds. The branches of the expression are
- *     no goals. Without pen-cc the expression is not evaluated.
+ *     no goals. Without pen-cc the expression is not evaluated, unless PENFUZZ_HARNESS is defined: then penfuzz_reject() of the
+ *     program is called where it does not hold, and must not return.
  *
  *   PEN_CHECK(fabs(stable - naive) <= 1e-6 * fabs(stable));
  *     An evaluation in which the expression does not hold is a crash with the text of the expression. The side where it does not
@@ -38,7 +39,15 @@ void __pen_check_failed(const char *text) __attribute__((nothrow, noreturn));
 #include <stdlib.h>
 #endif
 
+#ifdef PENFUZZ_HARNESS
+#ifdef __cplusplus
+extern "C"
+#endif
+void penfuzz_reject(void) __attribute__((noreturn));
+#define PEN_ASSUME(...) ((__VA_ARGS__) ? (void)0 : penfuzz_reject())
+#else
 #define PEN_ASSUME(...) ((void)sizeof((__VA_ARGS__) ? 1 : 0))
+#endif
 #define PEN_CHECK(...)                                                                                                    \
   ((__VA_ARGS__) ? (void)0 : (fprintf(stderr, "%s:%d: PEN_CHECK(%s) fails\n", __FILE__, __LINE__, #__VA_ARGS__), abort()))
 

@@ -62,6 +62,25 @@ pub fn defines(text: &str, function: &str) -> bool {
     !bodies(text, function).is_empty()
 }
 
+/// The text of a source with `PEN_ASSUME(EXPRESSION)` on lines of their own at the start of each body of the function, for compilers that
+/// need the header themselves; `None` when it has no definition of the function. The lines behind have other numbers: gcov loses the
+/// function of lines behind a `#line`.
+#[must_use]
+pub fn with_assumptions(text: &str, function: &str, expressions: &[String]) -> Option<String> {
+    let places = bodies(text, function);
+    let (mut out, mut done) = (String::new(), 0);
+    for at in &places {
+        out.push_str(&text[done..*at]);
+        out.push('\n');
+        for expression in expressions {
+            let _ = writeln!(out, "PEN_ASSUME({});", expression.replace('\n', " "));
+        }
+        done = *at;
+    }
+    out.push_str(&text[done..]);
+    (!places.is_empty()).then_some(out)
+}
+
 /// The options by which clang reads the sources among `args` with the assumptions in them; none when no source defines the functions.
 pub(crate) fn options(assumptions: &[Assumption], args: &[String]) -> Result<Vec<String>, Error> {
     if assumptions.is_empty() {
@@ -221,6 +240,15 @@ mod tests {
             ""
         );
         assert_eq!(shown, wanted);
+    }
+
+    #[test]
+    fn other_compilers_get_assumptions_on_lines_of_their_own() {
+        let expressions = ["a < 3".to_owned(), "a\n> 0".to_owned()];
+        let shown = with_assumptions("int f(int a) { return a; }\n", "f", &expressions);
+        let wanted = "int f(int a) {\nPEN_ASSUME(a < 3);\nPEN_ASSUME(a > 0);\n return a; }\n";
+        assert_eq!(shown.as_deref(), Some(wanted));
+        assert_eq!(with_assumptions("int g(int a) { return a; }\n", "f", &expressions), None);
     }
 
     #[test]

@@ -39,7 +39,7 @@ use std::{
 
 pub use arguments::EXCEPTIONS as EXCEPTIONS_FLAG;
 pub use artifact::{LLVM_MAJOR, include_directory};
-pub use assume::{ASSUME as ASSUME_FLAG, defines, single_colons};
+pub use assume::{ASSUME as ASSUME_FLAG, defines, single_colons, with_assumptions};
 pub use clang::find_clang;
 pub use compile::Compile;
 pub use directories::{cache_directory, is_private_file, private_directory, state_directory, user};

@@ -21,6 +21,8 @@ use penfuzz_app::report::{
 };
 use penfuzz_mutators::view::Kind;
 
+use super::assumptions;
+
 /// Bytes of an input; `None` for a function that takes bytes itself.
 #[must_use]
 pub fn input_size(report: &Report) -> Option<usize> {
@@ -69,6 +71,28 @@ pub fn includes_source(report: &Report) -> bool {
     unit_test::must_include(report)
 }
 
+/// Leaves the call where an assumption does not hold. The referee reads the variable; honggfuzz's runtime takes any result but 0 for an
+/// error, and libFuzzer and AFL++ take -1 for a rejection.
+const REJECTION: &str = "
+#include <setjmp.h>
+static jmp_buf penfuzz_left;
+#ifdef __cplusplus
+extern \"C\" {
+#endif
+extern volatile int penfuzz_was_rejected;
+volatile int penfuzz_was_rejected;
+extern const char *const LIBHFUZZ_module_instrument __attribute__((weak));
+void penfuzz_reject(void) __attribute__((noreturn));
+void penfuzz_reject(void)
+{
+    penfuzz_was_rejected = 1;
+    longjmp(penfuzz_left, 1);
+}
+#ifdef __cplusplus
+}
+#endif
+";
+
 /// The harness; `None` when the function is libFuzzer's entry point itself.
 #[must_use]
 pub fn text(report: &Report) -> Option<String> {
@@ -84,11 +108,22 @@ pub fn text(report: &Report) -> Option<String> {
     if !report.rounding.is_nearest() {
         out.push_str("#include <fenv.h>\n");
     }
+    let is_assumed = assumptions::are_in(report);
+    if is_assumed {
+        out.push_str(REJECTION);
+    }
     out.push_str("\n#ifdef __cplusplus\nextern \"C\"\n#endif\n");
     out.push_str("int LLVMFuzzerTestOneInput(const unsigned char *data, __SIZE_TYPE__ size)\n{\n");
     // At least one byte: C has no empty arrays.
     let _ = writeln!(out, "    unsigned char x[{}] = {{0}};", size.max(1));
     let _ = writeln!(out, "    __builtin_memcpy(x, data, size < {size} ? size : {size});");
+    if is_assumed {
+        let mode = if report.rounding.is_nearest() { "" } else { "fesetround(FE_TONEAREST); " };
+        let _ = writeln!(
+            out,
+            "    penfuzz_was_rejected = 0;\n    if (setjmp(penfuzz_left)) {{ {mode}return &LIBHFUZZ_module_instrument ? 0 : -1; }}"
+        );
+    }
     out.push_str(&called(report, size));
     out.push_str("    return 0;\n}\n");
     Some(out)

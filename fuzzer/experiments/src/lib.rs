@@ -13,6 +13,7 @@
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod archive;
+pub mod assumptions;
 pub mod corpus;
 pub mod experiment;
 pub mod harness;

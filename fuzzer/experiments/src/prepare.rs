@@ -23,7 +23,7 @@ use penfuzz_app::{
 use penfuzz_engine::inputs::Decoding;
 use penfuzz_mutators::view::{Kind, Layout};
 
-use super::{harness, model::seconds, referee::Referee, subject::Subject};
+use super::{assumptions, harness, model::seconds, referee::Referee, subject::Subject};
 
 /// Why a function takes no part when only those with structures, arrays and strings do.
 pub const NO_COMPOSITE: &str = "no pointer leads to a structure, an array or a string";
@@ -132,20 +132,22 @@ fn side_by_side<T: Sync, R: Send>(items: &[T], jobs: usize, work: impl Fn(&T) ->
 
 fn make_ready(candidate: &Candidate, dir: &Path, cache: &Path) -> Result<Ready> {
     let (suite, spec) = (&candidate.suite, &candidate.spec);
-    if !spec.assume.is_empty() {
-        bail!("other fuzzers cannot reject what violates its assumptions");
-    }
     let dir = dir.join(&candidate.name);
     // A campaign of one evaluation reports the signature, and compiles the target for the later ones.
     let passed = Passed { max_evals: Some(1), ..Passed::default() };
     let began = Instant::now();
-    let report = run_child(suite, &dir.join("signature"), &passed, spec)?;
+    let mut report = run_child(suite, &dir.join("signature"), &passed, spec)?;
+    let assumed = assumptions::of(suite, spec, &report, cache)?;
+    if assumed.is_some() {
+        report.flags.push(assumptions::DEFINE.to_owned());
+    }
     let search = Duration::try_from_secs_f64(report.seconds).unwrap_or_default();
     let subject = Subject {
         name: candidate.name.clone(),
         suite: Arc::clone(suite),
         spec: spec.clone(),
         compile_seconds: seconds(began.elapsed().saturating_sub(search)),
+        assumed,
         report,
     };
     let is_composite = subject.report.signature.decoding.as_ref().is_some_and(Decoding::is_composite);

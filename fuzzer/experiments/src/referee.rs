@@ -12,7 +12,8 @@
 //! - if it faults, is killed, or does not end in time, none counts. gcov derives most counts from few
 //!   counters by what flows in and out of a block, and a flow that stops inside one looks like a branch that was taken.
 //!
-//! An input whose call was left because it touches memory of unknown size ([harness](super::harness)) takes none.
+//! An input whose call was left because it touches memory of unknown size ([harness](super::harness)) takes none, and neither does one that
+//! violates an assumption ([assumptions](super::assumptions)).
 //!
 //! The suite's [referee](penfuzz_app::suite::referee) judges emitted tests, which have neither kind.
 
@@ -20,6 +21,7 @@ mod checkpoints;
 mod program;
 
 use std::{
+    collections::BTreeSet,
     fs,
     path::Path,
     process::{Command, Stdio},
@@ -66,6 +68,8 @@ pub struct Referee {
     /// The name of the function in gcov's output.
     symbol: String,
     total: usize,
+    /// The lines of assumptions, whose branches are none of the function's.
+    assumed: BTreeSet<u32>,
     limits: Limits,
 }
 
@@ -95,10 +99,11 @@ impl Referee {
         // gcov lists the branches without counts, too.
         let work = work_directory(&program)?;
         let documents = gcov(&program, work.path(), 1)?;
+        let assumed = subject.assumed.as_ref().map(|a| a.lines.clone()).unwrap_or_default();
         for symbol in [&subject.report.signature.symbol, &subject.report.function] {
-            if let Some(branches) = branches(symbol, &documents[0])? {
+            if let Some(branches) = branches(symbol, &assumed, &documents[0])? {
                 let (symbol, total) = (symbol.clone(), branches.len());
-                return Ok(Self { program, symbol, total, limits: Limits::default() });
+                return Ok(Self { program, symbol, total, assumed, limits: Limits::default() });
             }
         }
         bail!("gcov has no data on {}; is it defined in this file under these flags?", subject.report.function)
@@ -163,7 +168,7 @@ impl Referee {
     }
 
     fn taken(&self, document: &[u8]) -> Result<Vec<u32>> {
-        let branches = branches(&self.symbol, document)?.unwrap_or_default();
+        let branches = branches(&self.symbol, &self.assumed, document)?.unwrap_or_default();
         if branches.len() != self.total {
             bail!("gcov counts {} branches of {} now and {} before", branches.len(), self.symbol, self.total);
         }
@@ -195,8 +200,9 @@ fn gcov(program: &Program, directory: &Path, count: usize) -> Result<Vec<Vec<u8>
     Ok(documents)
 }
 
-fn branches(symbol: &str, document: &[u8]) -> Result<Option<Vec<TakenBranch>>> {
-    branches_of(symbol, document).context(|| "cannot read what gcov printed".to_owned())
+fn branches(symbol: &str, assumed: &BTreeSet<u32>, document: &[u8]) -> Result<Option<Vec<TakenBranch>>> {
+    let all = branches_of(symbol, document).context(|| "cannot read what gcov printed".to_owned())?;
+    Ok(all.map(|all| all.into_iter().filter(|b| !assumed.contains(&b.line)).collect()))
 }
 
 #[cfg(test)]

@@ -7,6 +7,8 @@ use penfuzz_app::{
     suite::{Suite, config::TargetSpec},
 };
 
+use super::assumptions::Assumed;
+
 /// A function of a suite with its signature.
 #[derive(Debug, Clone)]
 pub struct Subject {
@@ -18,21 +20,24 @@ pub struct Subject {
     pub spec: TargetSpec,
     /// The time it took to compile it for penfuzz, in seconds; almost 0 when it was in penfuzz's cache.
     pub compile_seconds: f64,
+    /// Assumptions about its arguments, for other tools and the referee.
+    pub assumed: Option<Assumed>,
     /// The report of a campaign of one evaluation. Only the signature in it is used.
     pub report: Report,
 }
 
 impl Subject {
-    /// Its source file, absolute.
+    /// Its source file, absolute, with its assumptions.
     #[must_use]
     pub fn file(&self) -> PathBuf {
-        self.suite.file_of(&self.spec)
+        self.assumed.as_ref().map_or_else(|| self.suite.file_of(&self.spec), |a| a.file.clone())
     }
 
-    /// Compiler flags of its file and the support files.
+    /// Compiler flags of its file and the support files, for other compilers than pen-cc.
     #[must_use]
     pub fn flags(&self) -> Vec<String> {
-        self.report.rounding.flag().into_iter().chain(self.suite.flags_of(&self.spec)).collect()
+        let assumed = self.assumed.iter().flat_map(|a| a.flags.clone());
+        self.report.rounding.flag().into_iter().chain(self.suite.flags_of(&self.spec)).chain(assumed).collect()
     }
 
     /// The other source files it needs, absolute.

@@ -2,8 +2,8 @@
  * PENFUZZ_ROUNDING is 1 if the last byte is a rounding mode. It is compiled without instrumentation.
  *
  * Blocks of memory lie at the same addresses as in penfuzz. Each ends at memory that cannot be accessed. An access outside of a
- * block whose size penfuzz has inferred shows nothing: the call is left, and the input rejected (-1, as libFuzzer and AFL++ have it). An access
- * outside of any other block is a crash. */
+ * block whose size penfuzz has inferred shows nothing: the call is left, and the input rejected (-1, as libFuzzer and AFL++ have it). So is
+ * one that violates an assumption. An access outside of any other block is a crash. */
 #define _GNU_SOURCE
 #include <fenv.h>
 #include <setjmp.h>
@@ -17,6 +17,7 @@
 
 /* Calls the function with the arguments of a frame. */
 void penfuzz_call(unsigned char *frame);
+void penfuzz_reject(void) __attribute__((noreturn));
 
 /* The function was left: what the last input took does not count. The referee reads it. */
 volatile int penfuzz_was_rejected;
@@ -166,6 +167,12 @@ static unsigned nearest(const unsigned char *address) {
     if (distance < least) best = i, least = distance;
   }
   return best;
+}
+
+/* An assumption of the function does not hold. */
+void penfuzz_reject(void) {
+  if (!is_running) abort();
+  siglongjmp(left, 1);
 }
 
 static void on_fault(int number, siginfo_t *info, void *context) {

@@ -9,7 +9,7 @@ use penfuzz_engine::{
 };
 use penfuzz_mutators::{group::Length, view::Kind};
 
-use super::*;
+use super::{super::assumptions, *};
 
 /// Three outcomes, four branches: above 1, below -1, between.
 const THREE: &str = "int three(double x)\n{\n  if (x > 1)\n    return 1;\n  return x < -1 ? 2 : 0;\n}\n";
@@ -89,8 +89,26 @@ impl Fixture {
         let spec = suite.targets[0].clone();
         Self {
             directory,
-            subject: Subject { name: function.to_owned(), suite: Arc::new(suite), spec, compile_seconds: 0.0, report },
+            subject: Subject {
+                name: function.to_owned(),
+                suite: Arc::new(suite),
+                spec,
+                compile_seconds: 0.0,
+                assumed: None,
+                report,
+            },
         }
+    }
+
+    /// With the assumptions of the source and of its suite.
+    fn with_assumptions(mut self, of_suite: &[&str]) -> Self {
+        self.subject.spec.assume = of_suite.iter().map(|e| (*e).to_owned()).collect();
+        let Subject { suite, spec, report, .. } = &self.subject;
+        let assumed = assumptions::of(suite, spec, report, &self.directory.path().join("cache")).unwrap();
+        assert!(assumed.is_some());
+        self.subject.assumed = assumed;
+        self.subject.report.flags.push(assumptions::DEFINE.to_owned());
+        self
     }
 
     fn referee(&self) -> Referee {
@@ -354,4 +372,37 @@ fn failures_have_messages() {
     let fixture = Fixture::new("f.c", init, "f", "");
     let error = fixture.referee().judge(&[at(0, b"")]).unwrap_err().to_string();
     assert!(error.contains("cannot be replayed") && error.contains("before its first input"), "{error}");
+}
+
+const ASSUMED: &str = "#include \"penfuzz.h\"
+int three(double x)
+{
+  PEN_ASSUME(x > 0 &&
+             x < 10);
+  if (x > 5)
+    return 1;
+  return x < 0 ? 2 : 0;
+}
+";
+
+/// The same without a word about it.
+const UNASSUMED: &str = "int three(double x)
+{
+  if (x > 5)
+    return 1;
+  return x < 0 ? 2 : 0;
+}
+";
+
+#[test]
+fn an_input_that_violates_an_assumption_takes_nothing() {
+    for (source, of_suite) in [(ASSUMED, &[][..]), (UNASSUMED, &["x > 0 && x < 10"])] {
+        let fixture = Fixture::new("f.c", source, "three", "double x f64").with_assumptions(of_suite);
+        let referee = fixture.referee();
+        assert_eq!(referee.total(), 4, "without the branches of the assumption");
+        let judged = |values: &[f64]| counts(&referee.judge(&three(values)).unwrap());
+        assert_eq!(judged(&[-1.0, 20.0, f64::NAN]), (4, 0, 0), "none meets the assumption");
+        assert_eq!(judged(&[-1.0, 7.0]), (4, 1, 0));
+        assert_eq!(judged(&[20.0, 7.0, 1.0, -1.0]), (4, 3, 0));
+    }
 }
