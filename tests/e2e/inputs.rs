@@ -12,6 +12,8 @@ mod mirrors;
 mod objects;
 #[path = "inputs/programs.rs"]
 mod programs;
+#[path = "inputs/questions.rs"]
+mod questions;
 #[path = "inputs/said.rs"]
 mod said;
 #[path = "inputs/streams.rs"]

@@ -6,7 +6,7 @@ use penfuzz_mutators::view::Kind;
 use serde::{Deserialize, Serialize};
 
 use super::conversion;
-use crate::report::{Exception, exceptions::Precise};
+use crate::report::{Arg, Exception, exceptions::Precise};
 
 /// Where the result stands in what was seen.
 pub const RESULT: usize = 3;
@@ -33,6 +33,9 @@ pub struct Observed {
     pub seen: Option<([u64; 4], u64)>,
     /// Result and pointees, two words per cell; `None` when the function does not return.
     pub output: Option<Vec<u64>>,
+    /// What the call left behind pointers, and the numbers of a result that is a structure; of a function that gets more than numbers.
+    #[serde(default)]
+    pub left: Vec<Arg>,
     /// Whether an overflow or underflow could be avoided, and its precise values; `None` when it was not computed.
     pub judged: Option<(Option<bool>, Precise)>,
 }

@@ -87,7 +87,11 @@ pub fn has_operations(target: &Target) -> bool {
 /// For every exception that was found, in the order of branches, an input: of those that return if there is one.
 fn jobs(session: &mut ReplaySession, dir: &Path, report: &Report) -> Result<Vec<Job>, Error> {
     let function = session.evaluator.function().clone();
-    let mut inputs: Vec<Vec<u8>> = report.tests.iter().map(|t| bytes_of(&function, &t.args)).collect();
+    let mut inputs: Vec<Vec<u8>> = match function.model {
+        // Numbers of an input lie anywhere in structures and arrays, and some of it is nowhere shown.
+        Some(_) => kept(dir),
+        None => report.tests.iter().map(|t| bytes_of(&function, &t.args)).collect(),
+    };
     let faults = report.crashes.iter().chain(&report.hangs);
     inputs.extend(faults.filter_map(|f| input_of(dir, &f.file)));
     let runs = session.evaluate(&inputs.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
@@ -108,8 +112,21 @@ fn jobs(session: &mut ReplaySession, dir: &Path, report: &Report) -> Result<Vec<
     Ok(jobs)
 }
 
+/// The directory of the kept inputs, in that of a campaign.
+const QUEUE: &str = "queue";
+
 /// Bytes of an input that are read at most.
 const LARGEST_INPUT: u64 = 1 << 24;
+
+/// The inputs that the campaign has kept, in the order of their names. Together they raise all exceptions that it has found; a simpler
+/// test may raise others than the input that it was made from.
+fn kept(dir: &Path) -> Vec<Vec<u8>> {
+    let entries = std::fs::read_dir(dir.join(QUEUE)).into_iter().flatten().flatten();
+    let mut names: Vec<String> =
+        entries.map(|e| e.file_name().to_string_lossy().into_owned()).filter(|name| name.starts_with("id:")).collect();
+    names.sort_unstable();
+    names.iter().filter_map(|name| input_of(dir, &format!("{QUEUE}/{name}"))).collect()
+}
 
 /// An input that the report names. Its bytes are shown as arguments, and the report may be a stranger's, so only a file in the
 /// directory of the campaign is read.
@@ -120,7 +137,7 @@ fn input_of(dir: &Path, file: &str) -> Option<Vec<u8>> {
     if is_below && is_inside()? { foreign::read_own(&path, LARGEST_INPUT).ok() } else { None }
 }
 
-/// The input that these arguments were read from, see [`arguments`].
+/// The input that these arguments of numbers were read from, see [`arguments`].
 fn bytes_of(function: &Function, args: &[Arg]) -> Vec<u8> {
     let digits = |a: &Arg| a.bits.strip_prefix("0x").unwrap_or_default().to_owned();
     let byte = |text: &str| u8::from_str_radix(text, 16).unwrap_or(0);
@@ -142,7 +159,9 @@ fn find(session: &ReplaySession, job: &Job, observed: &Observed, confirmed: Conf
     let function = session.evaluator.function();
     let site = &target.sites[target.site_of(job.branch)];
     let args = arguments(function, &observed.bytes);
-    let output = observed.output.as_ref().map(|cells| shown::output(function, &job::cells(cells))).unwrap_or_default();
+    let mut output =
+        observed.output.as_ref().map(|cells| shown::output(function, &job::cells(cells))).unwrap_or_default();
+    output.extend(observed.left.iter().cloned());
     let shown = match (&job.fault, &observed.output) {
         (Some(reason), _) => Shown::Fault(reason.clone()),
         (None, None) => Shown::Fault("its process dies of this input".to_owned()),

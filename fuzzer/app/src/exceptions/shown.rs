@@ -6,7 +6,7 @@ use penfuzz_mutators::view::Kind;
 use crate::report::{Arg, Exception, Shown, literal};
 
 /// What a call left, by name: `returned`, `*name`, and for structures that the function fills in `*name+8`, word by word as
-/// doubles. `cells` as [`penfuzz_engine::executor::Evaluator::output`].
+/// doubles. `cells` as [`penfuzz_engine::executor::Evaluator::output`]. Of a function that gets more than numbers the result only.
 #[must_use]
 pub fn output(function: &Function, cells: &[u128]) -> Vec<Arg> {
     values(function, cells).iter().map(|v| literal::arg(&v.name, v.type_name, v.kind, v.bits)).collect()
@@ -24,6 +24,9 @@ pub fn floats(function: &Function, cells: &[u128]) -> Vec<(Kind, f64)> {
     values(function, cells).iter().filter_map(number).collect()
 }
 
+/// The name of the result.
+const RETURNED: &str = "returned";
+
 struct Value<'a> {
     name: String,
     type_name: &'a str,
@@ -37,9 +40,11 @@ fn values<'a>(function: &'a Function, cells: &[u128]) -> Vec<Value<'a>> {
         all.push(Value { name, type_name, kind, bits: word & kind.mask() });
     };
     if let Some(kind) = function.result_kind {
-        add("returned".to_owned(), &function.result_type, kind, cells[0] as u64);
+        add(RETURNED.to_owned(), &function.result_type, kind, cells[0] as u64);
     }
-    for p in function.parameters.iter().filter(|p| p.pointer && !function.is_harness()) {
+    // With a model, the blocks behind pointers are no cells.
+    let has_cells = !function.is_harness() && function.model.is_none();
+    for p in function.parameters.iter().filter(|p| p.pointer && has_cells) {
         let first = p.cell / size_of::<u128>();
         if let Some(kind) = p.kind {
             add(format!("*{}", p.name), p.value_type(), kind, cells[first] as u64);
@@ -61,7 +66,7 @@ pub fn shown(function: &Function, args: &[Arg], output: &[Arg], exception: Excep
     if let Some(value) = value {
         return Shown::Value { place: value.name.clone(), value: value.decimal.clone() };
     }
-    let has_outputs = output.iter().any(|o| o.name.starts_with('*'));
+    let has_outputs = output.iter().any(|o| o.name != RETURNED);
     let is_status = has_outputs && function.result_kind == Some(Kind::I32);
     match output.first().filter(|_| is_status).and_then(|o| o.decimal.parse().ok()) {
         Some(code) if code != 0 => Shown::Status(code),

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::job::{Job, Observed};
 use crate::{
+    campaign::memory,
     process::child::{self, Limit},
     replay::session::{ReplaySession, silence},
     report::exceptions::Precise,
@@ -154,5 +155,7 @@ fn observe_run(evaluator: &mut Evaluator, branch: usize, bytes: Vec<u8>) -> Obse
     let words = |cells: &[u128]| cells.iter().flat_map(|c| [*c as u64, (*c >> 64) as u64]).collect();
     let has_output = ran == RunStatus::Returned && evaluator.exit_status().is_none() && evaluator.thrown().is_none();
     let output = has_output.then(|| words(&evaluator.output()));
-    Observed { bytes, seen, output, judged: None }
+    let blocks = evaluator.blocks().filter(|_| has_output);
+    let left = blocks.map_or_else(Vec::new, |blocks| memory::left(evaluator.function(), blocks, &bytes));
+    Observed { bytes, seen, output, left, judged: None }
 }
