@@ -26,6 +26,7 @@
 #include "condition.cc"
 #include "counters.cc"
 #include "division.cc"
+#include "extents.cc"
 #include "frame.cc"
 #include "hook.cc"
 #include "operation.cc"
@@ -84,6 +85,8 @@ public:
       Plans.push_back(planOf(*F));
       Plans.back().Uses = std::move(Uses);
       promote(*F, FAM);
+      Plans.back().Extents = extentsOf(*F, FAM);
+      FAM.invalidate(*F, PreservedAnalyses::none());
       Plans.back().NullParameters = nullComparisonsOf(X, *F);
       keepNoReturnCallsApart(*F);
       makeShadow(X, *F);

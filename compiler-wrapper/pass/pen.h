@@ -69,6 +69,13 @@ struct References {
 
 // How a function uses what an argument points to: whether it may read it before it writes it, and whether it may use it as an array,
 // and whether it is the name of a file that is opened.
+// Bytes behind a pointer parameter that the loops of its function reach: `Times * n + Plus`, or with a second one `Times * n * m + Plus`.
+// The integers are arguments of the IR, from 1; 0 for none.
+struct Extent {
+  unsigned First = 0, Second = 0;
+  uint32_t Times = 0;
+  int32_t Plus = 0;
+};
 struct MemoryUse {
   bool Reads, Indexes, NamesFile = false;
 };
@@ -87,6 +94,7 @@ struct FunctionPlan {
   std::vector<int64_t> Integers;
   std::vector<unsigned> NullParameters; // numbers of arguments of the IR that are compared with null
   std::map<unsigned, MemoryUse> Memory; // by the numbers of arguments of the IR
+  std::map<unsigned, Extent> Extents;   // likewise
   std::vector<std::string> Tokens; // tokens.cc
   unsigned ActionBytes = 0;
 };
@@ -271,6 +279,7 @@ struct Parameter {
   bool Aggregate = false;
   unsigned Bytes = 0, Frame = 0, IRArguments = 0;
   bool Nullable = false, Reads = false, Indexes = false, NamesFile = false;
+  Extent Reach; // with the numbers of parameters
   uint64_t Dereferenceable = 0; // bytes that the declaration promises
 };
 struct Signature {
@@ -306,5 +315,8 @@ std::vector<unsigned> nullComparisonsOf(Context &X, llvm::Function &F);
 
 // reads.cc: how F uses what its argument points to. Before F and what it calls are instrumented.
 MemoryUse memoryUse(llvm::Function &F, unsigned Argument, unsigned Depth = 0);
+
+// extents.cc: how far the loops of F reach behind its arguments. After locals are in registers, before F is instrumented.
+std::map<unsigned, Extent> extentsOf(llvm::Function &F, llvm::FunctionAnalysisManager &FAM);
 
 } // namespace pen

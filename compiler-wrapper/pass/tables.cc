@@ -141,6 +141,10 @@ static Constant *parametersOf(Context &X, const Signature &S) {
              FIELD(pen_param, indexes, P.Indexes),
              FIELD(pen_param, promised, P.Dereferenceable),
              FIELD(pen_param, names_file, P.NamesFile),
+             FIELD(pen_param, reach_first, P.Reach.First),
+             FIELD(pen_param, reach_second, P.Reach.Second),
+             FIELD(pen_param, reach_times, P.Reach.Times),
+             FIELD(pen_param, reach_plus, P.Reach.Plus),
              FIELD(pen_param, unused, 0));
     Items.push_back(R.Init);
   }
@@ -190,6 +194,21 @@ static auto siteRecord(Context &X, const FunctionPlan &Plan, unsigned I, const C
                 FIELD(pen_site, assumption, S.Assumption));
 }
 
+// Notes how far the loops reach behind pointers, with the numbers of parameters in place of those of arguments.
+static void noteReach(const FunctionPlan &Plan, ArrayRef<unsigned> Plain, Signature &S) {
+  std::map<unsigned, unsigned> Parameters; // of arguments that are one parameter each, from 1
+  unsigned At = 0;
+  for (unsigned I = 0; I < S.Parameters.size() && At < Plain.size(); I++) {
+    if (S.Parameters[I].IRArguments <= 1) Parameters[Plain[At]] = I + 1;
+    At += std::max(S.Parameters[I].IRArguments, 1u);
+  }
+  for (auto &[Number, Reach] : Plan.Extents) {
+    auto Of = Parameters.find(Number), First = Parameters.find(Reach.First - 1), Second = Parameters.find(Reach.Second - 1);
+    if (Of == Parameters.end() || First == Parameters.end() || (Reach.Second && Second == Parameters.end())) continue;
+    S.Parameters[Of->second - 1].Reach = {First->second, Reach.Second ? Second->second : 0, Reach.Times, Reach.Plus};
+  }
+}
+
 // Marks the pointers that are compared with null, and those whose memory is read.
 static void notePointers(Function &F, const FunctionPlan &Plan, Signature &S) {
   unsigned At = 0;
@@ -207,6 +226,7 @@ static void notePointers(Function &F, const FunctionPlan &Plan, Signature &S) {
     }
     At += std::max(P.IRArguments, 1u);
   }
+  noteReach(Plan, Plain, S);
 }
 
 static Constant *tokensOf(Context &X, ArrayRef<std::string> Tokens) {

@@ -315,6 +315,10 @@ struct pen_param {
   uint32_t indexes;  /* 1: of a pointer: there may be an array */
   uint32_t promised; /* of a pointer: bytes that the declaration promises (a reference, `[static 10]`); else 0 */
   uint32_t names_file; /* 1: of a pointer: a file is opened by this name */
+  uint32_t reach_first;  /* of a pointer: the loops of the function reach reach_times * n + reach_plus bytes; n is the parameter of this */
+  uint32_t reach_second; /* number, from 1, times that of this number; 0 for none */
+  uint32_t reach_times;
+  int32_t reach_plus;
   uint32_t unused;
 };
 

@@ -27,7 +27,8 @@ fn structures(layout: &mut Layout) {
     structure!(layout, "pen_param", Param,
         "name" name "type" type_name "shape" shape "kind" kind "pointer" pointer "offset" offset "size" size "cell" cell
         "frame" frame "nullable" nullable "reads" reads "indexes" indexes
-        "promised" promised "names_file" names_file "unused" unused);
+        "promised" promised "names_file" names_file "reach_first" reach_first "reach_second" reach_second "reach_times" reach_times
+        "reach_plus" reach_plus "unused" unused);
     structure!(layout, "pen_type", Type, "name" name "target" target "members" members "size" size "count" count
         "kind" kind "number" number "flags" flags "n_members" n_members);
     structure!(layout, "pen_member", Member, "name" name "type" member_type "offset" offset "bits" bits "nullable" nullable);

@@ -114,6 +114,15 @@ pub struct Param {
     pub promised: u32,
     /// 1: of a pointer: a file is opened by this name.
     pub names_file: u32,
+    /// Of a pointer: the loops of the function reach `reach_times * n + reach_plus` bytes behind it. `n` is the parameter of this number,
+    /// from 1; 0 if that is not known.
+    pub reach_first: u32,
+    /// The number of a parameter that is a further factor of `n`; 0 for none.
+    pub reach_second: u32,
+    /// See `reach_first`.
+    pub reach_times: u32,
+    /// See `reach_first`.
+    pub reach_plus: i32,
     /// Padding.
     pub unused: u32,
 }

@@ -40,6 +40,7 @@ mod model;
 mod paths;
 mod probe;
 mod range;
+mod reach;
 mod said;
 mod sizes;
 pub mod types;

@@ -6,7 +6,8 @@
 //! 2. *Results.* What the callee writes without reading, as far as its code shows, is filled with zeros and with noise: if no call
 //!    takes other branches or returns something else, it is a result, and nothing of it is in an input.
 //! 3. *Fitting.* For integers of 1, 2, 3, 5 and 8, the elements that are touched are counted: a block that is as long as the call touches
-//!    it. A rule ([`fit`](super::fit)) that gives these numbers is the length of the block.
+//!    it. A rule ([`fit`](super::fit)) that gives these numbers is the length of the block; without one, the rule that the loops of the
+//!    function give ([`reach`](super::reach)) if no call touched more.
 //!
 //! The calls do not depend on anything but the target: every process of a campaign finds the same.
 
@@ -25,6 +26,7 @@ use super::{
     fit::{Sample, fit},
     model::{Block, Model},
     paths::any_index,
+    reach,
     sizes::{Origin, Rule, Size, Sizes},
 };
 use crate::{
@@ -36,7 +38,7 @@ use crate::{
 };
 
 /// Calls without growth that end the first step.
-const CALLS: usize = 300;
+pub(super) const CALLS: usize = 300;
 /// Times that the blocks are made larger.
 const GROWTHS: usize = 48;
 /// Bytes of a block at most.
@@ -170,11 +172,21 @@ impl Probing {
     fn find_lengths(&mut self) {
         let found = self.with(|calls| {
             let blocks = calls.evaluator.model().map_or(&[][..], |m| &m.blocks[..]);
-            let arrays: Vec<usize> = (1..blocks.len()).filter(|i| has_length(&blocks[*i])).collect();
+            let f = calls.evaluator.function();
+            let is_array = |b: &Block| has_length(b) || may_have_loop(b) && reach::rule(f, &b.path, b.stride).is_some();
+            let arrays: Vec<usize> = (1..blocks.len()).filter(|i| is_array(&blocks[*i])).collect();
             arrays.into_iter().filter_map(|block| length_of(calls, block)).collect::<Vec<_>>()
         });
+        let before = self.sizes.clone();
         for (path, size) in found.unwrap_or_default() {
             self.sizes.insert(path, size);
+        }
+        // What a call refutes is as before.
+        while let Some(Some(path)) = self.with(reach::refuted) {
+            match before.get(&path) {
+                Some(size) => self.sizes.insert(path, size.clone()),
+                None => self.sizes.remove(&path),
+            };
         }
     }
 }
@@ -182,6 +194,11 @@ impl Probing {
 /// May the length of a block follow an integer?
 const fn has_length(block: &Block) -> bool {
     block.capacity > 1 && !block.is_string && !block.origin.is_sure()
+}
+
+/// The same of one for which no call showed that it is an array.
+const fn may_have_loop(block: &Block) -> bool {
+    !block.is_string && !block.origin.is_sure()
 }
 
 fn size_of(block: &Block) -> Size {
@@ -208,18 +225,18 @@ fn integers(f: &Function, model: &Model) -> Vec<(String, Slot)> {
 }
 
 /// A series of inputs with small integers.
-struct Inputs {
+pub(super) struct Inputs {
     rng: StdRand,
     starts: StartPoints,
     dictionary: Dictionary,
 }
 
 impl Inputs {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { rng: StdRand::with_seed(1), starts: StartPoints::new(), dictionary: Dictionary::general() }
     }
 
-    fn next(&mut self, model: &Model, x: &mut [u8]) {
+    pub(super) fn next(&mut self, model: &Model, x: &mut [u8]) {
         use libafl_bolts::rands::Rand;
         self.starts.next(&mut self.rng, &model.layout, &self.dictionary, x);
         for slot in model.layout.slots() {
@@ -252,15 +269,15 @@ fn first_beside(calls: &mut Calls) -> Option<(String, Size)> {
 }
 
 /// Calls of the function.
-struct Calls<'a> {
-    evaluator: &'a mut Evaluator,
+pub(super) struct Calls<'a> {
+    pub(super) evaluator: &'a mut Evaluator,
     costly: &'a mut usize,
 }
 
 impl Calls<'_> {
     /// Runs an input; the block and the place of an access beside it, if that ended the run. Does nothing when too many calls were
     /// costly.
-    fn run(&mut self, x: &[u8]) -> Option<(usize, isize)> {
+    pub(super) fn run(&mut self, x: &[u8]) -> Option<(usize, isize)> {
         if *self.costly >= MOST_COSTLY {
             return None;
         }
@@ -329,6 +346,11 @@ fn length_of(calls: &mut Calls, block: usize) -> Option<(String, Size)> {
         // Memory costs nothing; an input has the first elements only.
         let capacity = (LARGEST / of.stride).max(most);
         return Some((path, Size { capacity, length: rule, origin: Origin::Probed, ..size_of(of) }));
+    }
+    let by_loop = reach::rule(calls.evaluator.function(), &of.path, of.stride);
+    if let Some(rule) = by_loop.filter(|rule| reach::holds(rule, &names, &samples)) {
+        let capacity = (LARGEST / of.stride).max(most);
+        return Some((path, Size { capacity, length: rule, origin: Origin::Loop, ..size_of(of) }));
     }
     let is_constant = samples.iter().all(|s| s.elements == most) && most > 0;
     is_constant.then(|| (path, Size { capacity: most, ..size_of(of) }))

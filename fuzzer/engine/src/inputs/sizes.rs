@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 pub enum Origin {
     /// One element, until an access shows that there must be more.
     Assumed,
+    /// The loops of the function reach so far, and no call touched more.
+    Loop,
     /// The function was called, and touched so many.
     Probed,
     /// The function uses the pointer without an index: there is one object.
@@ -33,6 +35,7 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Assumed => "assumed",
+            Self::Loop => "from the loops",
             Self::Probed => "found by calls",
             Self::Single => "used without an index",
             Self::Declared => "declared",
@@ -75,6 +78,15 @@ impl Rule {
             Self::Product(a, b, plus) => slot(a).zip(slot(b)).map(|(a, b)| Length::Product { a, b, plus: *plus }),
         };
         found.unwrap_or(Length::Fixed(capacity))
+    }
+
+    /// The number of elements for these integers; `None` when one is not known.
+    pub(super) fn value(&self, of: impl Fn(&str) -> Option<i64>) -> Option<i64> {
+        match self {
+            Self::Full => None,
+            Self::Linear(n, times, plus) => of(n)?.checked_mul(*times)?.checked_add(*plus),
+            Self::Product(a, b, plus) => of(a)?.checked_mul(of(b)?)?.checked_add(*plus),
+        }
     }
 }
 

@@ -78,6 +78,25 @@ pub(crate) struct Shape {
     pub promised: usize,
     /// A file is opened by the name that it points to.
     pub names_file: bool,
+    /// How far the loops of the function reach, if that is known.
+    pub reach: Option<Reach>,
+}
+
+/// Bytes behind a pointer that loops reach: `times * n + plus`, or `times * n * m + plus`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Reach {
+    /// The numbers of the parameters, the second if there is one.
+    pub parameters: (usize, Option<usize>),
+    pub times: i64,
+    pub plus: i64,
+}
+
+impl Reach {
+    fn of(p: &abi::Param) -> Option<Self> {
+        let parameter = |n: u32| (n as usize).checked_sub(1);
+        let (times, plus) = (i64::from(p.reach_times), i64::from(p.reach_plus));
+        Some(Self { parameters: (parameter(p.reach_first)?, parameter(p.reach_second)), times, plus })
+    }
 }
 
 /// A thunk of the function table: arguments at the first pointer, results go to the second.
@@ -234,6 +253,7 @@ impl Function {
             indexes: p.indexes != 0,
             promised: p.promised as usize,
             names_file: p.names_file != 0,
+            reach: Reach::of(p),
         };
         all.iter().map(shape).collect()
     }
