@@ -96,6 +96,7 @@ public:
     for (FunctionPlan &Plan : Plans)
       for (Argument &A : Plan.F->args())
         if (A.getType()->isPointerTy()) Plan.Memory[A.getArgNo()] = memoryUse(*Plan.F, A.getArgNo());
+    for (FunctionPlan &Plan : Plans) noteVariableUses(*Plan.F, Plan.Uses);
     for (FunctionPlan &Plan : Plans) {
       std::vector<ComparedOperands> Compared;
       for (const Site &S : Plan.Sites) Compared.push_back(S.isOperation() ? operandsOfOperation(S) : operandsOfSite(S));

@@ -65,10 +65,9 @@ struct Edges {
 struct References {
   std::vector<llvm::Function *> Functions;
   std::vector<llvm::GlobalVariable *> Variables;
+  std::vector<unsigned> Uses; // per variable: bits of enum pen_variable_use
 };
 
-// How a function uses what an argument points to: whether it may read it before it writes it, and whether it may use it as an array,
-// and whether it is the name of a file that is opened.
 // Bytes behind a pointer parameter that the loops of its function reach: `Times * n + Plus`, or with a second one `Times * n * m + Plus`.
 // The integers are arguments of the IR, from 1; 0 for none.
 struct Extent {
@@ -76,8 +75,11 @@ struct Extent {
   uint32_t Times = 0;
   int32_t Plus = 0;
 };
+
+// How a function uses what an argument points to: whether it may read it before it writes it, and whether it may use it as an array,
+// whether it is the name of a file that is opened, and whether it may write it.
 struct MemoryUse {
-  bool Reads, Indexes, NamesFile = false;
+  bool Reads, Indexes, NamesFile = false, Writes = true;
 };
 
 // What is read from a function before it is instrumented.
@@ -312,9 +314,13 @@ unsigned typeBytes(const llvm::DIType *T);
 bool isPassedByReference(const llvm::DIType *T);
 bool isAggregate(const llvm::DIType *T);
 std::vector<unsigned> nullComparisonsOf(Context &X, llvm::Function &F);
+// The namespaces and classes around a type or a variable: "ns::".
+std::string scopeOf(const llvm::DIScope *S);
 
 // reads.cc: how F uses what its argument points to. Before F and what it calls are instrumented.
 MemoryUse memoryUse(llvm::Function &F, unsigned Argument, unsigned Depth = 0);
+// Fills in how F uses the variables that it refers to.
+void noteVariableUses(llvm::Function &F, References &All);
 
 // extents.cc: how far the loops of F reach behind its arguments. After locals are in registers, before F is instrumented.
 std::map<unsigned, Extent> extentsOf(llvm::Function &F, llvm::FunctionAnalysisManager &FAM);

@@ -4,6 +4,7 @@
 #include "pen.h"
 
 #include "llvm/IR/Constants.h"
+#include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/InstIterator.h"
 
 namespace pen {
@@ -69,20 +70,24 @@ public:
   VariableRecords(Context &X, StructType *FunctionType) : X(X), FunctionType(FunctionType) {}
 
   Constant *listOf(const References &R) {
-    std::vector<Constant *> Functions, Variables, FunctionNames, VariableNames;
+    std::vector<Constant *> Functions, Variables, FunctionNames, VariableNames, Uses;
     for (Function *F : R.Functions) {
       Functions.push_back(functionRecordOf(X, *F, FunctionType));
       FunctionNames.push_back(X.text(F->getName()));
     }
-    for (GlobalVariable *G : R.Variables) {
-      Variables.push_back(recordOf(*G));
-      VariableNames.push_back(X.text(G->getName()));
+    for (size_t I = 0; I < R.Variables.size(); I++) {
+      Variables.push_back(recordOf(*R.Variables[I]));
+      VariableNames.push_back(X.text(R.Variables[I]->getName()));
+      // Whoever has an address that an initial value has may do anything there.
+      unsigned Use = I < R.Uses.size() ? R.Uses[I] : PEN_USE_READ | PEN_USE_WRITE;
+      Uses.push_back(ConstantInt::get(Type::getInt32Ty(X.C), Use));
     }
     ::pen::Record List(X.C,
                        FIELD(pen_references, functions, X.array(Functions)),
                        FIELD(pen_references, function_names, X.array(FunctionNames)),
                        FIELD(pen_references, variables, X.array(Variables)),
                        FIELD(pen_references, variable_names, X.array(VariableNames)),
+                       FIELD(pen_references, variable_uses, X.array(Uses)),
                        FIELD(pen_references, n_functions, Functions.size()),
                        FIELD(pen_references, n_variables, Variables.size()));
     return X.array({List.Init});
@@ -97,7 +102,7 @@ public:
       if (isRecorded(G)) Own.push_back(&G);
     for (GlobalVariable *G : Own) {
       Collector Initial;
-      Initial.add(G->getInitializer());
+      if (!isOwnConstant(*G)) Initial.add(G->getInitializer());
       if (is_contained(Early.Variables, G)) {
         for (Function *F : Early.Functions) Initial.add(F);
         for (GlobalVariable *Other : Early.Variables) Initial.add(Other);
@@ -114,20 +119,27 @@ private:
   static bool isRecorded(const GlobalVariable &G) {
     if (G.isDeclaration() || G.hasAvailableExternallyLinkage() || G.hasAppendingLinkage()) return false;
     if (G.getName().starts_with("llvm.") || G.getName().starts_with("__pen_") || G.getSection().starts_with("pen_")) return false;
-    return !G.isConstant() || !G.hasLocalLinkage();
+    return !isOwnConstant(G) || G.hasMetadata(LLVMContext::MD_dbg);
   }
+
+  // Nothing but messages needs its record, which must not keep the optimizer from dropping the constant.
+  static bool isOwnConstant(const GlobalVariable &G) { return G.isConstant() && G.hasLocalLinkage(); }
 
   auto record(const GlobalVariable &G, const References &R) {
     const DataLayout &Layout = X.M.getDataLayout();
     SmallVector<DIGlobalVariableExpression *, 1> Described;
     G.getDebugInfo(Described);
     const DIGlobalVariable *D = Described.empty() ? nullptr : Described[0]->getVariable();
-    uint32_t Flags = (G.isConstant() ? PEN_VARIABLE_CONSTANT : 0) | (G.isThreadLocal() ? PEN_VARIABLE_THREAD_LOCAL : 0);
-    Constant *Address = G.isThreadLocal() ? X.null() : const_cast<GlobalVariable *>(&G);
+    uint32_t Flags = (G.isConstant() ? PEN_VARIABLE_CONSTANT : 0) | (G.isThreadLocal() ? PEN_VARIABLE_THREAD_LOCAL : 0) |
+                     (G.hasLocalLinkage() ? PEN_VARIABLE_STATIC : 0) |
+                     (D && isa_and_nonnull<DILocalScope>(D->getScope()) ? PEN_VARIABLE_LOCAL : 0);
+    Constant *Address = G.isThreadLocal() || isOwnConstant(G) ? X.null() : const_cast<GlobalVariable *>(&G);
     return ::pen::Record(X.C,
                          FIELD(pen_variable, name, X.text(D ? D->getName() : G.getName())),
                          FIELD(pen_variable, file, X.text(D ? pathOf(D->getFile()) : X.M.getSourceFileName())),
                          FIELD(pen_variable, unit, X.text(unitOf(X.M))),
+                         FIELD(pen_variable, scope, X.text(D ? scopeOf(D->getScope()) : "")),
+                         FIELD(pen_variable, type, D ? typeRecordOf(X, D->getType()) : X.null()),
                          FIELD(pen_variable, address, Address),
                          FIELD(pen_variable, references, listOf(R)),
                          FIELD(pen_variable, size, Layout.getTypeAllocSize(G.getValueType()).getFixedValue()),

@@ -34,13 +34,17 @@ Bare bareOf(const DIType *T) {
   return B;
 }
 
-// Namespaces and classes around a type: "ns::outer::".
+} // namespace
+
+// Namespaces and classes around a type or a variable: "ns::outer::".
 std::string scopeOf(const DIScope *S) {
   if (!S || isa<DIFile>(S) || isa<DICompileUnit>(S)) return "";
-  if (isa<DISubprogram>(S)) return ""; // a local type has no name elsewhere
+  if (isa<DILocalScope>(S)) return ""; // what is local has no name elsewhere
   std::string Outer = scopeOf(S->getScope());
   return S->getName().empty() ? Outer : Outer + S->getName().str() + "::";
 }
+
+namespace {
 
 std::string compositeName(const DICompositeType *T, StringRef Typedef) {
   if (T->getName().empty()) return Typedef.str();
@@ -277,15 +281,38 @@ bool isAggregate(const DIType *T) {
   return Composite && Composite->getTag() != dwarf::DW_TAG_enumeration_type;
 }
 
+// Notes the byte of a structure that has a name.
+static void noteByte(Context &X, StructType *Of, uint64_t Byte) {
+  StringRef Name = Of->getName();
+  Name = Name.substr(Name.find('.') + 1); // "struct.node"
+  X.NullMembers.insert({Name.str(), Byte});
+}
+
+// Notes the member of a structure in a variable that is loaded. The constant address need not have the type.
+static void noteMemberOfVariable(Context &X, LoadInst *Load) {
+  const DataLayout &DL = X.M.getDataLayout();
+  Value *Address = Load->getPointerOperand();
+  APInt Offset(DL.getIndexTypeSizeInBits(Address->getType()), 0);
+  auto *G = dyn_cast<GlobalVariable>(Address->stripAndAccumulateConstantOffsets(DL, Offset, /*AllowNonInbounds=*/true));
+  if (!G || Offset.isNegative()) return;
+  Type *T = G->getValueType();
+  uint64_t Byte = Offset.getZExtValue();
+  for (auto *A = dyn_cast<ArrayType>(T); A; A = dyn_cast<ArrayType>(T)) {
+    T = A->getElementType();
+    if (uint64_t Size = DL.getTypeAllocSize(T)) Byte %= Size;
+  }
+  auto *Of = dyn_cast<StructType>(T);
+  if (Of && Of->hasName()) noteByte(X, Of, Byte);
+}
+
 // Notes the member of a structure that is loaded, if it is one.
 static void noteMember(Context &X, LoadInst *Load) {
+  if (Load && isa<Constant>(Load->getPointerOperand())) noteMemberOfVariable(X, Load);
   auto *Gep = Load ? dyn_cast<GetElementPtrInst>(Load->getPointerOperand()) : nullptr;
   auto *Of = Gep ? dyn_cast<StructType>(Gep->getSourceElementType()) : nullptr;
   APInt Offset(64, 0);
   if (!Of || !Of->hasName() || !Gep->accumulateConstantOffset(X.M.getDataLayout(), Offset)) return;
-  StringRef Name = Of->getName();
-  Name = Name.substr(Name.find('.') + 1); // "struct.node"
-  X.NullMembers.insert({Name.str(), Offset.getZExtValue()});
+  noteByte(X, Of, Offset.getZExtValue());
 }
 
 // The pointers that F compares with null: its parameters, and the members of structures that it loads from memory.

@@ -333,21 +333,32 @@ struct pen_references {
   const char *const *function_names;           /* as in the object file; n_functions */
   const struct pen_variable *const *variables;
   const char *const *variable_names;           /* likewise; n_variables */
+  const uint32_t *variable_uses;               /* bits of enum pen_variable_use; n_variables */
   uint32_t n_functions;
   uint32_t n_variables;
 };
 
 enum pen_variable_flag {
   PEN_VARIABLE_CONSTANT = 1,    /* never written; it may hold addresses of others */
-  PEN_VARIABLE_THREAD_LOCAL = 2 /* its address is null: it has one in each thread */
+  PEN_VARIABLE_THREAD_LOCAL = 2, /* its address is null: it has one in each thread */
+  PEN_VARIABLE_STATIC = 4,       /* not visible to other translation units */
+  PEN_VARIABLE_LOCAL = 8         /* declared in a function: only that can name it */
 };
 
-/* One per defined variable with static storage duration that is written or is visible to other translation units, in section
- * "pen_variables". */
+/* How a function uses a variable; both bits where that is not known. */
+enum pen_variable_use {
+  PEN_USE_READ = 1, /* it may read it before it writes it */
+  PEN_USE_WRITE = 2 /* it may write it */
+};
+
+/* One per defined variable with static storage duration that is written, is visible to other translation units or has a name in the
+ * source, in section "pen_variables". */
 struct pen_variable {
   const char *name; /* as in the source */
   const char *file;
   const char *unit; /* the source of its translation unit */
+  const char *scope; /* namespaces and classes around it: "ns::"; empty if there is none */
+  const struct pen_type *type; /* null without debug information */
   void *address;
   const struct pen_references *references; /* one: those of the initial value */
   uint64_t size;                           /* bytes */

@@ -21,7 +21,7 @@ pub use stream::Stream;
 pub use switch::{Case, Near, Switch};
 pub use token::Token;
 pub use types::{Member, Param, Type, type_flag, type_kind};
-pub use variable::{References, Variable, variable_flag};
+pub use variable::{References, Variable, variable_flag, variable_use};
 
 /// The version of the ABI that this module describes.
 pub const VERSION: u32 = 9;

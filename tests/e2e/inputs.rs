@@ -4,6 +4,8 @@
 mod assumed;
 #[path = "inputs/calls.rs"]
 mod calls;
+#[path = "inputs/globals.rs"]
+mod globals;
 #[path = "inputs/loops.rs"]
 mod loops;
 #[path = "inputs/made.rs"]

@@ -53,9 +53,10 @@ fn structures(layout: &mut Layout) {
     structure!(layout, "pen_token", Token, "bytes" bytes "length" length "unused" unused);
     structure!(layout, "pen_references", References,
         "functions" functions "function_names" function_names "variables" variables "variable_names" variable_names
-        "n_functions" n_functions "n_variables" n_variables);
+        "variable_uses" variable_uses "n_functions" n_functions "n_variables" n_variables);
     structure!(layout, "pen_variable", Variable,
-        "name" name "file" file "unit" unit "address" address "references" references "size" size "line" line "flags" flags);
+        "name" name "file" file "unit" unit "scope" scope "type" variable_type "address" address
+        "references" references "size" size "line" line "flags" flags);
     structure!(layout, "pen_state", State,
         "r" r "fuel" fuel "metric" metric "hits" hits "n_improved" n_improved "last_branch" last_branch
         "outcomes" outcomes "best" best "improved" improved "coverage" coverage "stop" stop
@@ -153,6 +154,10 @@ fn constants(layout: &mut Layout) {
         ("PEN_CELL_BYTES", CELL_BYTES as u32),
         ("PEN_VARIABLE_CONSTANT", variable_flag::CONSTANT),
         ("PEN_VARIABLE_THREAD_LOCAL", variable_flag::THREAD_LOCAL),
+        ("PEN_VARIABLE_STATIC", variable_flag::STATIC),
+        ("PEN_VARIABLE_LOCAL", variable_flag::LOCAL),
+        ("PEN_USE_READ", variable_use::READ),
+        ("PEN_USE_WRITE", variable_use::WRITE),
         ("PEN_STRIDE_BYTES", STRIDE_BYTES as u32),
         ("PEN_SINGLE", operation_flag::SINGLE),
         ("PEN_CONSTANT", operation_flag::CONSTANT),

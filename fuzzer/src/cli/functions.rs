@@ -80,6 +80,10 @@ fn table(entries: &[Entry]) -> String {
             let names: Vec<_> = e.initialisers.iter().map(|name| shown(name)).collect();
             let _ = writeln!(out, "          initialisers: {} (--init {})", names.join(", "), names[0]);
         }
+        if !e.globals.is_empty() {
+            let names: Vec<_> = e.globals.iter().map(|name| shown(name)).collect();
+            let _ = writeln!(out, "          globals it reads: {} (--global {})", names.join(", "), names[0]);
+        }
         if let Some(why) = &e.obstacle {
             let _ = writeln!(out, "          cannot be called without a harness: {}", shown(why));
         }

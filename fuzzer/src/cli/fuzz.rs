@@ -86,19 +86,23 @@ pub struct TargetArgs {
 /// The calls of one input.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct CallArgs {
-    /// Make up to N calls of the function in each evaluation, between which state is kept: 1 to 16 [default: 1].
-    #[arg(long = "calls", value_name = "N", value_parser = clap::value_parser!(u8).range(1..=16))]
+    /// Make up to N calls of the function in each evaluation, between which state is kept: 1 to 32 [default: 1].
+    #[arg(long = "calls", value_name = "N", value_parser = clap::value_parser!(u8).range(1..=32))]
     most: Option<u8>,
 
     /// Function that is called first, to make the object that the function takes.
     #[arg(long, value_name = "NAME")]
     init: Option<String>,
+
+    /// Variable with static storage duration that is an input, by its name; may be repeated.
+    #[arg(long = "global", value_name = "NAME")]
+    globals: Vec<String>,
 }
 
 impl CallArgs {
     /// As the engine has them.
     pub fn calls(&self) -> Calls {
-        Calls { most: self.most.map(usize::from), init: self.init.clone() }
+        Calls { most: self.most.map(usize::from), init: self.init.clone(), globals: self.globals.clone() }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Builds and runs the emitted tests, compares gcov's count for these symbols with the report, and returns the text.
-fn tested(dir: &Dir, symbols: &[&str]) -> (Report, String) {
+pub fn tested(dir: &Dir, symbols: &[&str]) -> (Report, String) {
     let report = dir.report("out");
     let programs = dir.files("out/tests");
     let (_, text) = programs.iter().find(|(name, _)| name.starts_with("test_")).expect("a test program");
@@ -33,11 +33,11 @@ fn complete(dir: &Dir, target: &str, arguments: &str, symbol: &str) -> String {
 }
 
 /// Standard output must hold this text.
-fn shows(run: &Run, text: &str) {
+pub fn shows(run: &Run, text: &str) {
     run.expect(run.stdout.contains(text), &format!("`{text}` on standard output"));
 }
 
-fn has(text: &str, part: &str) {
+pub fn has(text: &str, part: &str) {
     assert!(text.contains(part), "{part} is not in\n{text}");
 }
 
@@ -278,7 +278,7 @@ fn commands_on_a_campaign_use_its_calls() {
     let resumed = dir.fuzz("ring.c", "--max-evals 2100 -f ring_put").exits(0);
     resumed.expect(dir.report("out").signature.calls == 4, "the calls stay");
     let other = dir.fuzz("ring.c", "-f ring_put --calls 5").exits(1);
-    other.says("holds a campaign with other --arg, --calls or --init");
+    other.says("holds a campaign with other --arg, --calls, --init or --global");
 }
 
 #[test]
@@ -286,8 +286,8 @@ fn what_cannot_be_called_is_refused_in_one_line() {
     let dir = Dir::new();
     dir.file("ring.c", format!("{RING}int other(double x) {{ return x > 1; }}"));
     for (arguments, message) in [
-        ("--calls 0", "0 is not in 1..=16"),
-        ("--calls 99", "99 is not in 1..=16"),
+        ("--calls 0", "0 is not in 1..=32"),
+        ("--calls 99", "99 is not in 1..=32"),
         ("--init nosuch", "--init: there is no function `nosuch`; it has"),
         (
             "--init other",

@@ -1,5 +1,6 @@
 //! Structures, arrays and strings of an input as C: the variables of a test, and what a call has left in them.
 
+mod globals;
 pub mod layouts;
 mod left;
 mod objects;
@@ -45,7 +46,7 @@ pub fn arguments(function: &Function, model: &Model, x: &[u8]) -> Vec<Arg> {
     let renderer = Renderer::new(function, model, x);
     let input = model.input.map(|block| renderer.input(block));
     let results = model.nondet.iter().map(|n| renderer.results(&n.source, n.block));
-    let environment = input.into_iter().chain(results);
+    let environment = renderer.globals(Owner::Shared).into_iter().chain(input).chain(results);
     let Some(sequence) = &model.sequence else {
         let own = renderer.of_call(function, &model.parameters, 0, Owner::Shared);
         return own.into_iter().chain(environment).collect();
@@ -60,6 +61,9 @@ pub fn arguments(function: &Function, model: &Model, x: &[u8]) -> Vec<Arg> {
         all.push(beginning(&call.f, &format!("call {}", k + 1), Called::default()));
         let owner = if sequence.count.is_some() { Owner::Step(k) } else { Owner::Shared };
         all.extend(renderer.of_call(&call.f, &call.parameters, call.frame, owner));
+        if owner != Owner::Shared {
+            all.extend(renderer.globals(owner));
+        }
     }
     let mut known = std::collections::HashSet::new();
     for arg in &mut all {
@@ -95,7 +99,8 @@ pub fn truncated(mut args: Vec<Arg>, begun: usize) -> Vec<Arg> {
 impl<'a> Renderer<'a> {
     fn new(function: &'a Function, model: &'a Model, x: &'a [u8]) -> Self {
         let images = model.blocks.iter().map(|b| b.image(x)).collect();
-        let names = model.blocks.iter().map(|b| variable(function, model, b)).collect();
+        let named = |(i, b)| model.global_of(i).map_or_else(|| variable(function, model, b), |g| g.name.clone());
+        let names = model.blocks.iter().enumerate().map(named).collect();
         Self { model, x, images, names, layouts: layouts::types(model), function }
     }
 

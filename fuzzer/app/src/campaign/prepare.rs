@@ -140,6 +140,7 @@ fn said(options: &Options, target: &Target, function: usize) -> Said {
     let Some(begun) = begun else { return nothing };
     let Said { args, calls, .. } = nothing;
     let init = calls.init.or(begun.sequence.init);
-    let calls = Calls { most: calls.most.or(begun.sequence.most), init };
+    let globals = if calls.globals.is_empty() { begun.sequence.globals } else { calls.globals };
+    let calls = Calls { most: calls.most.or(begun.sequence.most), init, globals };
     Said { args: if args.is_empty() { begun.args } else { args }, calls, sizes: begun.sizes }
 }

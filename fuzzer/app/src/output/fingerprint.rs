@@ -42,6 +42,7 @@ pub fn fingerprint(target: &Target, function: usize, scope: ScopeKind, goals: Go
     let mut said = f.said.texts().to_vec();
     said.extend((f.calls > 1).then(|| format!("--calls {}", f.calls)));
     said.extend(f.init.map(|init| format!("--init {}", target.functions[init].symbol)));
+    said.extend(f.globals.iter().map(|g| format!("--global {}", g.name)));
     let mut said = said.join("; ");
     if !said.is_empty() {
         said.insert_str(0, ARGUMENTS);
@@ -82,7 +83,7 @@ pub fn conflict(found: &str, wanted: &str) -> Option<&'static str> {
         )
     } else if symbol(found) == symbol(wanted) && arguments_of(found) != arguments_of(wanted) {
         Some(
-            "holds a campaign with other --arg, --calls or --init; give those again or none, or use --fresh to start over (the old one is kept) or another -o",
+            "holds a campaign with other --arg, --calls, --init or --global; give those again or none, or use --fresh to start over (the old one is kept) or another -o",
         )
     } else {
         Some(

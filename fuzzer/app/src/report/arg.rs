@@ -29,6 +29,27 @@ pub struct Arg {
     /// Of the beginning of a call in a sequence: which one it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub called: Option<Called>,
+    /// Of a variable with static storage duration: what is set of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sets: Vec<Set>,
+}
+
+/// A value that is set in a variable with static storage duration.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Set {
+    /// The variable.
+    pub variable: String,
+    /// What is set, with members by their names: `model_U.speed[2]`.
+    pub place: String,
+    /// The expression for the value.
+    pub value: String,
+    /// Bytes from the start of the variable.
+    pub offset: usize,
+    /// The bytes, two hex digits each: for programs in which members have no names. Of a pointer they are 0.
+    pub bytes: String,
+    /// It is a pointer.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub is_pointer: bool,
 }
 
 /// A call of a sequence; the arguments behind it are its own.
@@ -101,6 +122,9 @@ pub struct Place {
     pub in_object: bool,
     /// Kind of the value, as [`kind_name`](super::literal::kind_name) spells it.
     pub kind: String,
+    /// It is a variable with static storage duration, not one of the test.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub is_global: bool,
 }
 
 /// [`Arg::type_name`] of the rounding mode of a call. No C type has this name.
@@ -120,8 +144,16 @@ pub const RESULTS: &str = "results";
 
 /// [`Place::variable`] of a number in a result that is a structure.
 pub const RESULT: &str = "result";
+/// [`Arg::type_name`] of a variable with static storage duration that is set before the call. No C type has this name.
+pub const GLOBAL: &str = "global variable";
 
 impl Arg {
+    /// Is it a variable with static storage duration instead of an argument? [`Arg::sets`] has what is set of it.
+    #[must_use]
+    pub fn is_global(&self) -> bool {
+        self.type_name == GLOBAL
+    }
+
     /// Are these the results of a function of the environment instead of an argument? [`Arg::memory`] has them as one array, or
     /// nothing when there are none; behind them the function returns 0.
     #[must_use]
@@ -132,7 +164,7 @@ impl Arg {
     /// Is it the value of a parameter?
     #[must_use]
     pub fn is_of_parameter(&self) -> bool {
-        !self.is_rounding() && !self.is_input() && !self.is_results() && !self.is_call()
+        !self.is_rounding() && !self.is_input() && !self.is_results() && !self.is_global() && !self.is_call()
     }
 
     /// Is this the text of standard input instead of an argument? [`Arg::hex`] is then a literal of C, and [`Arg::bits`] has two

@@ -177,16 +177,19 @@ pub fn call(report: &Report, args: &[Arg]) -> String {
     let before = directed_rounding(args).map_or(String::new(), |mode| format!("fesetround({mode}); "));
     let input = standard_input(args).map_or(String::new(), |statement| format!("{statement} "));
     let results: String = args.iter().filter(|a| a.is_results() && !a.memory.is_empty()).map(shown_results).collect();
+    let shared = args.iter().take_while(|a| !a.is_call()).filter(|a| a.is_global());
+    let globals: String = shared.map(shown_sets).collect();
     let calls: Vec<_> = calls_of(args)
         .into_iter()
         .map(|(begin, own)| {
+            let globals: String = own.iter().filter(|a| begin.is_some() && a.is_global()).map(shown_sets).collect();
             let maker = begin.and_then(|b| b.called.as_ref()?.maker).and_then(|m| report.signature.makers.get(m));
             let (function, signature) =
                 maker.map_or((&report.function, &report.signature), |m| (&m.function, &m.signature));
-            bare_call(function, signature, own)
+            globals + &bare_call(function, signature, own)
         })
         .collect();
-    format!("{before}{input}{results}{}", calls.join("; "))
+    format!("{before}{globals}{input}{results}{}", calls.join("; "))
 }
 
 fn bare_call(function: &str, signature: &Signature, args: &[Arg]) -> String {
@@ -201,13 +204,18 @@ fn bare_call(function: &str, signature: &Signature, args: &[Arg]) -> String {
     format!("{}({})", callable(function), texts.join(", "))
 }
 
+/// `model_U.speed = 3.5; model_U.mode = 1; `
+fn shown_sets(arg: &Arg) -> String {
+    arg.sets.iter().map(|s| format!("{} = {}; ", comment(&s.place), comment(&s.value))).collect()
+}
+
 /// `__VERIFIER_nondet_int() = 3, -1; `
 fn shown_results(arg: &Arg) -> String {
     format!("{}() = {}; ", identifier(&arg.name), arg.decimal)
 }
 
 /// Every parameter with its argument. Outputs have none; arguments without a parameter (the bytes of a harness) come last. The
-/// rounding mode, standard input and results of the environment are left out.
+/// rounding mode, standard input, variables and results of the environment are left out.
 pub fn with_outputs<'a>(
     signature: &'a Signature,
     args: &'a [Arg],
@@ -226,12 +234,16 @@ pub fn with_outputs<'a>(
 #[must_use]
 pub fn decimals(args: &[Arg]) -> String {
     let of = |args: &[Arg]| args.iter().map(|a| format!("{} = {}", a.name, a.decimal)).collect::<Vec<_>>().join(", ");
+    let is_sequence = args.iter().any(Arg::is_call);
+    let shared: Vec<Arg> =
+        args.iter().take_while(|a| is_sequence && !a.is_call()).filter(|a| a.is_global()).cloned().collect();
+    let first = (!shared.is_empty()).then(|| of(&shared));
     let calls = calls_of(args).into_iter().map(|(begin, own)| match begin {
         Some(b) if own.is_empty() => format!("{}: no argument", b.name),
         Some(b) => format!("{}: {}", b.name, of(own)),
         None => of(own),
     });
-    calls.collect::<Vec<_>>().join("; ")
+    first.into_iter().chain(calls).collect::<Vec<_>>().join("; ")
 }
 
 /// Is the file C++, by its name?

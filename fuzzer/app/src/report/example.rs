@@ -114,6 +114,7 @@ fn signature() -> Signature {
         result_layout: None,
         makers: Vec::new(),
         calls: 0,
+        globals: Vec::new(),
         inputs: Vec::new(),
     }
 }

@@ -53,8 +53,8 @@ use std::path::Path;
 use crate::{files::own, output::atomic};
 
 pub use arg::{
-    Arg, CALL, Called, Memory, Object, Operand, Place, RESULT, RESULTS, ROUNDING_MODE, STANDARD_INPUT,
-    STANDARD_INPUT_FILE, calls_of,
+    Arg, CALL, Called, GLOBAL, Memory, Object, Operand, Place, RESULT, RESULTS, ROUNDING_MODE, STANDARD_INPUT,
+    STANDARD_INPUT_FILE, Set, calls_of,
 };
 pub use exceptions::{Exception, Exceptions, Find, Shown};
 pub use layout::Layout;

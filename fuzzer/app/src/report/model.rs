@@ -228,6 +228,22 @@ pub struct Signature {
     /// The most calls of one input; 0 if an input is one call without others before it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub calls: usize,
+    /// The variables with static storage duration that are inputs, or results.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub globals: Vec<Global>,
+}
+
+/// A variable with static storage duration that is an input.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Global {
+    /// Its name in the source.
+    pub name: String,
+    /// Nothing of it is in an input; tests check it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_result: bool,
+    /// The user did not name it: the function has no other input.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_chosen: bool,
 }
 
 /// A function that makes an object for the function under test.

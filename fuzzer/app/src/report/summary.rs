@@ -8,7 +8,7 @@ use super::{
     c_text::decimals,
     files,
     format::percent,
-    model::{Report, Test},
+    model::{Global, Report, Test},
     sources::Sources,
     terminal,
     uncovered::{closest_first, explain, left, legend},
@@ -53,9 +53,15 @@ fn headline(report: &Report) -> String {
 /// The arrays and strings that the function got, and how their sizes are known.
 fn list_inputs(report: &Report, out: &mut String) {
     let arrays: Vec<_> =
-        report.signature.inputs.iter().filter(|i| i.elements != "1").map(ToString::to_string).collect();
+        report.signature.inputs.iter().filter(|i| i.elements != "1" && !i.is_global).map(ToString::to_string).collect();
     if !arrays.is_empty() {
         let _ = writeln!(out, "Arrays: {}", arrays.join("; "));
+    }
+    let (results, inputs): (Vec<_>, Vec<_>) = report.signature.globals.iter().partition(|g| g.is_result);
+    if inputs.iter().any(|g| g.is_chosen) {
+        let names = |all: &[&Global]| all.iter().map(|g| g.name.as_str()).collect::<Vec<_>>().join(", ");
+        let checked = if results.is_empty() { String::new() } else { format!("; checked: {}", names(&results)) };
+        let _ = writeln!(out, "No arguments: the globals it reads are its inputs: {}{checked}", names(&inputs));
     }
     let made: Vec<_> =
         report.signature.inputs.iter().filter(|i| i.made_by.is_some()).map(ToString::to_string).collect();

@@ -38,6 +38,7 @@ mod enumerations;
 pub mod environment;
 pub mod formats;
 mod fragments;
+mod globals;
 mod memory;
 mod mirror;
 mod names;

@@ -275,6 +275,7 @@ double half(double x, result_t *r, double *both)
             result_layout: None,
             makers: Vec::new(),
             calls: 0,
+            globals: Vec::new(),
             inputs: Vec::new(),
         };
         let args = vec![

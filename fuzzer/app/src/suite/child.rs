@@ -134,6 +134,7 @@ pub fn target_arguments(suite: &Suite, target: &TargetSpec, rounding: Option<Rou
     all.extend(target.assume.iter().map(|e| OsString::from(format!("--assume={e}"))));
     all.extend(target.calls.map(|n| OsString::from(format!("--calls={n}"))));
     all.extend(target.init.iter().map(|name| OsString::from(format!("--init={name}"))));
+    all.extend(target.globals.iter().map(|name| OsString::from(format!("--global={name}"))));
     let option = |name: &str, value: PathBuf| {
         let mut argument = OsString::from(name);
         argument.push(value);

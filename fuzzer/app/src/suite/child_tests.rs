@@ -30,6 +30,7 @@ fn suite() -> Suite {
             assume: Vec::new(),
             calls: None,
             init: None,
+            globals: Vec::new(),
             paper: None,
         }],
         support_files: vec!["/src/k.c".into(), "/src/clamp.c".into()],

@@ -22,6 +22,7 @@
 //! assume = ["lo < hi"]             # optional, as the option --assume
 //! calls = 8                        # optional, as the option --calls
 //! init = "pid_init"                # optional, as the option --init
+//! globals = ["gain"]               # optional, as the option --global
 //! rounding = "all"                # optional, as the option --rounding
 //! paper = { branches = 12, seconds = 0.7, rand = 33.3, afl = 100.0, coverme = 100.0 }
 //! ```
@@ -126,6 +127,9 @@ pub struct TargetSpec {
     /// The function that is called first, as the option `--init`.
     #[serde(default)]
     pub init: Option<String>,
+    /// Variables that are inputs, as the option `--global`.
+    #[serde(default)]
+    pub globals: Vec<String>,
     /// Published figures on it.
     #[serde(default)]
     pub paper: Option<Paper>,

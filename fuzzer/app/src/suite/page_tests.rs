@@ -18,6 +18,7 @@ fn target(name: &str) -> TargetSpec {
         assume: Vec::new(),
         calls: None,
         init: None,
+        globals: Vec::new(),
         paper: None,
     }
 }

@@ -24,6 +24,7 @@ fn suite(directory: &Path, names: &[&str]) -> Suite {
         assume: Vec::new(),
         calls: None,
         init: None,
+        globals: Vec::new(),
         paper: None,
     };
     Suite {

@@ -13,12 +13,12 @@ use penfuzz_cc::abi::CELL_BYTES;
 use super::{
     files::{self, Files},
     input::Input,
-    script::{Patch, Script, Step},
+    script::{Filled, Patch, Script, Step},
     stubs,
 };
 use crate::{
     error::Error,
-    inputs::{Model, Nondet, Pointer, Sequence, Target, library::Class},
+    inputs::{Model, Nondet, Owner, Pointer, Sequence, Target, library::Class},
     program::outside::Delete,
 };
 
@@ -185,6 +185,11 @@ impl Blocks {
         if model.is_program {
             files::reset_options();
         }
+        for v in model.globals.iter().filter(|v| self.is_set_once(v.block) && !model.blocks[v.block].is_output) {
+            let (first, bytes) = self.places[v.block];
+            // SAFETY: the variable is as large as its block.
+            unsafe { v.global.address().copy_from_nonoverlapping(self.pointer(first).cast_const(), bytes) };
+        }
         for nondet in &model.nondet {
             let (first, bytes) = self.places[nondet.block];
             let n = bytes / model.blocks[nondet.block].stride;
@@ -231,9 +236,28 @@ impl Blocks {
                 self.script.patches.push(Patch { step, from, to });
             }
         }
+        self.fill_variables(n_makers);
         self.script.n = n_makers + sequence.len(x);
         self.script.begun = 0;
         (&raw mut *self.script).cast()
+    }
+
+    /// The variables that each call gets anew.
+    fn fill_variables(&mut self, n_makers: usize) {
+        self.script.filled.clear();
+        let model = Rc::clone(&self.model);
+        for v in &model.globals {
+            if let Owner::Step(k) = model.blocks[v.block].owner {
+                let (first, size) = self.places[v.block];
+                let from = self.pointer(first).cast_const();
+                self.script.filled.push(Filled { step: n_makers + k, from, to: v.global.address(), size });
+            }
+        }
+    }
+
+    /// Is the block not that of one call of a sequence?
+    fn is_set_once(&self, block: usize) -> bool {
+        !matches!(self.model.blocks[block].owner, Owner::Step(_))
     }
 
     /// How many calls of the sequence the last run began, makers included; 1 without a sequence.
@@ -371,6 +395,10 @@ impl Blocks {
     #[must_use]
     pub fn contents(&self, block: usize) -> &[u8] {
         let (first, bytes) = self.places[block];
+        if let Some(global) = self.model.global_of(block).filter(|_| self.is_set_once(block)) {
+            // SAFETY: the variable is as large as its block, and the target does not run now.
+            return unsafe { core::slice::from_raw_parts(global.address().cast_const(), bytes) };
+        }
         // SAFETY: the block lies in its pages.
         unsafe { core::slice::from_raw_parts(self.pointer(first).cast_const(), bytes) }
     }

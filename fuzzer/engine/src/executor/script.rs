@@ -24,6 +24,19 @@ pub struct Patch {
     pub to: *mut usize,
 }
 
+/// Memory of the target that a call gets anew.
+#[derive(Debug, Clone, Copy)]
+pub struct Filled {
+    /// The number of the call before which it is written.
+    pub step: usize,
+    /// What it gets.
+    pub from: *const u8,
+    /// Where it lies.
+    pub to: *mut u8,
+    /// Bytes.
+    pub size: usize,
+}
+
 /// The calls of one evaluation, in order.
 #[derive(Debug, Default)]
 pub struct Script {
@@ -31,6 +44,8 @@ pub struct Script {
     pub steps: Vec<Step>,
     /// By their steps.
     pub patches: Vec<Patch>,
+    /// By their steps.
+    pub filled: Vec<Filled>,
     /// How many of the steps are made in this evaluation.
     pub n: usize,
     /// How many of them have begun.
@@ -41,15 +56,16 @@ pub struct Script {
 /// made. It has the type of a thunk, so the guard calls it as one.
 ///
 /// # Safety
-/// `script` is one whose steps have the frames that their thunks need; nothing else uses it meanwhile.
+/// `script` is one whose steps have the frames that their thunks need, and variables of the target to fill; nothing else uses it meanwhile.
 pub unsafe extern "C-unwind" fn run(script: *const u8, _: *mut u8) {
     #[expect(clippy::cast_ptr_alignment, reason = "it is a script, which has this type as an argument of thunks only")]
     let script = script.cast_mut().cast::<Script>();
     // SAFETY: by the contract of this function. A jump out of a thunk skips this frame, which owns nothing.
     unsafe {
-        let Script { steps, patches, n, begun } = &mut *script;
+        let Script { steps, patches, filled, n, begun } = &mut *script;
         *begun = 0;
         let mut patches = patches.iter().peekable();
+        let mut filled = filled.iter().peekable();
         for (i, step) in steps.iter().take(*n).enumerate() {
             while let Some(patch) = patches.next_if(|p| p.step == i) {
                 let address = patch.from.read_unaligned();
@@ -57,6 +73,9 @@ pub unsafe extern "C-unwind" fn run(script: *const u8, _: *mut u8) {
                     return;
                 }
                 patch.to.write_unaligned(address);
+            }
+            while let Some(f) = filled.next_if(|f| f.step == i) {
+                f.to.copy_from_nonoverlapping(f.from, f.size);
             }
             *begun = i + 1;
             (step.call)(step.frame, step.result);

@@ -1,5 +1,6 @@
 //! From the types of parameters to the model of the inputs: the memory of one call.
 
+mod globals;
 mod objects;
 mod streams;
 
@@ -485,6 +486,7 @@ impl<'a> Builder<'a> {
             is_descriptor: false,
             is_program: false,
             nondet: Vec::new(),
+            globals: Vec::new(),
             result,
             layout,
             numbers: self.numbers,

@@ -15,7 +15,7 @@ use super::{
     declared::Declared,
     draft::{Draft, Way},
     makers::{self, Maker, Way as Made},
-    model::{Call, Handle, Model, Nondet, Owner, Pointer, Sequence, Target as Leads},
+    model::{Call, Handle, Model, Nondet, Owner, Pointer, Sequence, Target as Leads, Variable},
     sizes::Sizes,
     types::{Form, Reader, TypeId},
 };
@@ -23,6 +23,7 @@ use crate::program::{
     Function, Target,
     environment::sources,
     function::Shape,
+    globals::{self, Global},
     state::{self, input_of},
 };
 
@@ -34,7 +35,29 @@ const LEVELS: usize = 1;
 /// # Errors
 /// A phrase that names the parameter whose type cannot be made, and why.
 pub fn build(target: &Target, f: &Function, sizes: &Sizes) -> Result<Model, String> {
-    let with = |closed: Closed| Plan::of(target, f, closed).model(sizes);
+    let model = with_globals(target, f, &f.globals, sizes);
+    if !f.globals.is_empty() || !model.as_ref().is_ok_and(|m| has_no_input(f, m)) {
+        return model;
+    }
+    match &globals::by_default(target, f)[..] {
+        [] => model,
+        own => with_globals(target, f, own, sizes).or(model),
+    }
+}
+
+/// Are the inputs of a function variables that it reads, although the user names none?
+pub fn is_of_globals(target: &Target, f: &Function) -> bool {
+    f.globals.is_empty() && build(target, f, &Sizes::new()).is_ok_and(|model| !model.globals.is_empty())
+}
+
+/// Does an input have nothing but the number of calls?
+fn has_no_input(f: &Function, model: &Model) -> bool {
+    model.layout.slots().len() <= usize::from(f.calls > 1) + usize::from(f.has_rounding)
+}
+
+/// [`build`] with these variables as inputs or results.
+fn with_globals(target: &Target, f: &Function, globals: &[Global], sizes: &Sizes) -> Result<Model, String> {
+    let with = |closed: Closed| Plan::of(target, f, closed).with(globals).model(sizes);
     let plain = with(Closed::Undefined);
     if plain.is_ok() || !f.parameters.iter().zip(f.shapes()).any(|(_, s)| makers::led(s.record).is_some()) {
         return plain;
@@ -81,14 +104,23 @@ struct Plan<'a> {
     /// In the order of their calls.
     makers: Vec<Planned<'a>>,
     closed: Closed,
+    /// Variables and their types.
+    globals: Vec<(Global, TypeId)>,
 }
 
 impl<'a> Plan<'a> {
+    /// With these variables as inputs or results.
+    fn with(mut self, globals: &[Global]) -> Self {
+        let typed = globals.iter().filter_map(|g| Some((g.clone(), self.reader.read(g.shape())?)));
+        self.globals = typed.collect();
+        self
+    }
+
     fn of(target: &'a Target, f: &'a Function, closed: Closed) -> Self {
         let function = target.functions.iter().position(|g| core::ptr::eq(g, f)).unwrap_or(usize::MAX);
         let mut reader = Reader::new(target);
         let planned = Planned::new(function, f, &mut reader);
-        let mut me = Self { target, reader, f: planned, makers: Vec::new(), closed };
+        let mut me = Self { target, reader, f: planned, makers: Vec::new(), closed, globals: Vec::new() };
         let own = (0..me.f.shapes.len()).map(|i| me.object(i)).collect();
         me.f.objects = own;
         me
@@ -155,23 +187,31 @@ impl<'a> Plan<'a> {
     }
 
     fn model(self, sizes: &Sizes) -> Result<Model, String> {
-        let Self { target, reader, f, makers, .. } = self;
+        let Self { target, reader, f, makers, globals, .. } = self;
         let (g, n) = (f.f, f.f.calls.max(1));
         let is_sequence = n > 1 || !makers.is_empty();
         let mut builder = Builder::new(reader.types, sizes, &g.said);
         let count = (n > 1).then(|| builder.count());
         // The first block is the frame of the first step.
         builder.finish_block(Draft::new(0, f.frame_size(), String::new()), &Way::default());
-        let mut calls = Calls { builder, made: Vec::new(), handles: Vec::new() };
+        let mut calls = Calls {
+            builder,
+            made: Vec::new(),
+            handles: Vec::new(),
+            is_named: !g.globals.is_empty(),
+            globals,
+            variables: Vec::new(),
+        };
         for maker in &makers {
             calls.add_maker(maker)?;
         }
         calls.keep_objects(&f)?;
+        calls.keep_globals(n)?;
         if g.is_program() && is_sequence {
             return Err("a program is called once".to_owned());
         }
         let environment = calls.add_steps(target, &f, n)?;
-        let Calls { builder, made, handles } = calls;
+        let Calls { builder, made, handles, variables, .. } = calls;
         let (steps, first) = (builder.steps.clone(), builder.first_of_steps);
         let parameters = f.parameters()?;
         let result = g.result_shape().and_then(|(_, at)| Some((f.types.get(f.shapes.len()).copied()??, at)));
@@ -202,7 +242,7 @@ impl<'a> Plan<'a> {
         }
         let Environment { input, nondet } = environment;
         let is_descriptor = input.is_some() && input_of(g) == Some(state::Input::Descriptor);
-        Ok(Model { input, is_descriptor, is_program: g.is_program(), nondet, ..model })
+        Ok(Model { input, is_descriptor, is_program: g.is_program(), nondet, globals: variables, ..model })
     }
 }
 
@@ -267,6 +307,11 @@ struct Calls<'b> {
     builder: Builder<'b>,
     made: Vec<Call>,
     handles: Vec<Handle>,
+    globals: Vec<(Global, TypeId)>,
+    /// The user names them.
+    is_named: bool,
+    /// Those that have blocks.
+    variables: Vec<Variable>,
 }
 
 impl Calls<'_> {
@@ -333,6 +378,25 @@ impl Calls<'_> {
         self.builder.follow_pointers()
     }
 
+    /// Makes the variables that are set once, before the first of `n` calls: those that keep what a call writes. What the function only
+    /// writes is a result, and so is in sequences of calls what it also writes, unless the user names it.
+    fn keep_globals(&mut self, n: usize) -> Result<(), String> {
+        self.builder.begin(Owner::Shared, 1);
+        for (global, of) in self.globals.iter().filter(|(g, _)| !is_own_of_calls(g, n)) {
+            let is_state = n > 1 && !self.is_named;
+            self.variables.push(self.builder.add_global(global, *of, !global.is_read || is_state)?);
+        }
+        self.builder.follow_pointers()
+    }
+
+    /// Makes the variables that each of `n` calls has anew.
+    fn add_globals(&mut self, n: usize) -> Result<(), String> {
+        for (global, of) in self.globals.iter().filter(|(g, _)| is_own_of_calls(g, n)) {
+            self.variables.push(self.builder.add_global(global, *of, false)?);
+        }
+        Ok(())
+    }
+
     /// Adds the calls of the function under test, and what it reads besides its arguments.
     fn add_steps(&mut self, target: &Target, f: &Planned, n: usize) -> Result<Environment, String> {
         let shared = self.builder.blocks[0].pointers.clone();
@@ -367,6 +431,7 @@ impl Calls<'_> {
                 self.builder.finish_block(frame, &Way::default())
             };
             self.builder.frames.push(block);
+            self.add_globals(n)?;
             if n == 1 {
                 if f.f.is_program() {
                     self.builder.add_arguments(f.f, &f.parameters()?);
@@ -392,6 +457,11 @@ impl Calls<'_> {
         let nondet = sources(target, f).into_iter().map(|source| self.builder.add_nondet(source)).collect();
         Environment { input, nondet }
     }
+}
+
+/// Has each of `n` calls values of its own in a variable? Not if it may keep what a call writes.
+const fn is_own_of_calls(global: &Global, n: usize) -> bool {
+    n > 1 && global.is_read && !global.is_written
 }
 
 /// What a function reads besides its arguments.

@@ -30,7 +30,7 @@ pub struct Decoding {
     /// The block with the text of standard input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<usize>,
-    /// The function takes more than is described here: calls of other functions, files, results of its environment.
+    /// The function takes more than is described here: calls of other functions, variables, files, results of its environment.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub is_partial: bool,
     /// Definitions in C of the structures below, of the same sizes as those of the function.
@@ -88,7 +88,7 @@ impl Decoding {
             is_partial: model.sequence.is_some()
                 || model.is_program
                 || model.has_objects()
-                || !(model.files.is_empty() && model.nondet.is_empty()),
+                || !(model.files.is_empty() && model.nondet.is_empty() && model.globals.is_empty()),
             types: mirror.text,
             parameters,
             result,

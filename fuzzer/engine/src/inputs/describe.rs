@@ -29,6 +29,9 @@ pub struct Described {
     /// The function that makes the object, before the calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_by: Option<String>,
+    /// It is a variable of the program.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub is_global: bool,
 }
 
 impl Model {
@@ -53,6 +56,7 @@ impl Model {
             stream: None,
             is_result: false,
             made_by: Some(maker.f.name.clone()),
+            is_global: false,
         };
         let is_made = |i: usize| {
             sequence.makers.iter().any(|m| m.fills.is_some_and(|(block, _)| block == i))
@@ -107,6 +111,7 @@ impl Model {
             stream: self.stream(i),
             is_result: b.is_output,
             made_by: None,
+            is_global: self.global_of(i).is_some(),
         }
     }
 }
@@ -118,6 +123,7 @@ impl core::fmt::Display for Described {
         if let Some(stream) = &self.stream {
             return write!(f, "{stream}: {type_name}[{elements}]");
         }
+        let path = if self.is_global { format!("global {path}") } else { path.clone() };
         match elements.as_str() {
             "1" => write!(f, "{path}: {type_name}")?,
             _ => write!(f, "{path}: {type_name}[{elements}], {origin}")?,

@@ -56,6 +56,7 @@ impl Draft {
             copies: Vec::new(),
             converted: Vec::new(),
             pointers: Vec::new(),
+            initial: Box::default(),
         };
         Self { block, first_slot: 0, per_element: 0, slotted: 0, is_full: false }
     }

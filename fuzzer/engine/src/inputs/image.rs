@@ -12,7 +12,9 @@ impl Block {
         // SAFETY: all places lie within the elements, and are cut at their end.
         unsafe {
             let is_covered = self.copies.first().is_some_and(|c| c.to == 0 && c.size >= bytes);
-            if !is_covered {
+            if self.initial.len() >= bytes && !self.initial.is_empty() {
+                to.copy_from_nonoverlapping(self.initial.as_ptr(), bytes);
+            } else if !is_covered {
                 to.write_bytes(0, bytes);
             }
             for copy in &self.copies {

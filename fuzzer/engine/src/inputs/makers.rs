@@ -3,12 +3,15 @@
 //! A maker returns a pointer to the object (`stack *stack_new(int)`), stores one (`int stack_create(stack **out)`), or fills in memory
 //! that it gets (`void pid_init(pid_state_t *s, float kp)`, a constructor of C++).
 
-use std::{collections::HashMap, ffi::CStr};
+use std::{
+    collections::{BTreeSet, HashMap},
+    ffi::CStr,
+};
 
 use penfuzz_cc::abi::{self, type_flag, type_kind};
 use serde::{Deserialize, Serialize};
 
-use crate::program::{Function, Target, names};
+use crate::program::{Function, Target, globals, names};
 
 /// How a maker hands over the object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -211,32 +214,45 @@ pub struct Calls {
     /// The function that is called first, by its name or symbol.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub init: Option<String>,
+    /// Variables with static storage duration that are inputs, by their names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub globals: Vec<String>,
 }
 
 impl Calls {
     /// Does the user say nothing?
     #[must_use]
     pub const fn is_nothing(&self) -> bool {
-        self.most.is_none() && self.init.is_none()
+        self.most.is_none() && self.init.is_none() && self.globals.is_empty()
     }
 }
 
 /// The most calls of one input.
-pub const MOST_CALLS: usize = 16;
+pub const MOST_CALLS: usize = 32;
 
 /// Gives the function what the user says about its calls.
 ///
 /// # Errors
-/// A sentence: there is no such maker, or it makes nothing that the function takes.
+/// A sentence: there is no such maker, it makes nothing that the function takes, or a variable cannot be an input.
 pub fn set_calls(target: &mut Target, function: usize, calls: &Calls) -> Result<(), String> {
     let f = &target.functions[function];
-    if (calls.most.is_some() || calls.init.is_some()) && f.is_harness() {
-        return Err(format!("`{}` takes bytes; --calls and --init are for functions with arguments", f.name));
+    if !calls.is_nothing() && f.is_harness() {
+        return Err(format!("`{}` takes bytes; --calls, --init and --global are for functions with arguments", f.name));
+    }
+    if !calls.globals.is_empty() && f.is_program() {
+        return Err(
+            "--global is for functions that a test can call; `main` starts with the variables of a new process"
+                .to_owned(),
+        );
     }
     let init = calls.init.as_deref().map(|name| named(target, f, name)).transpose()?;
     let most = calls.most.unwrap_or(1).clamp(1, MOST_CALLS);
     let f = &mut target.functions[function];
     (f.calls, f.init) = (most, init);
+    let f = &target.functions[function];
+    let names: BTreeSet<_> = calls.globals.iter().collect();
+    let globals = names.into_iter().map(|name| globals::named(target, f, name)).collect::<Result<_, _>>()?;
+    target.functions[function].globals = globals;
     Ok(())
 }
 

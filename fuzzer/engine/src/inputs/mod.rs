@@ -45,13 +45,13 @@ mod said;
 mod sizes;
 pub mod types;
 
-pub use calls::build;
+pub use calls::{build, is_of_globals};
 pub use decoding::{Decoding, Memory};
 pub use describe::Described;
 pub use makers::{Calls, MOST_CALLS, initialisers, set_calls};
 pub use model::{
     Block, Call, Converted, Copy, File, Form, Handle, Model, NO_FILE, Nondet, Owner, PROGRAM, Pointer, Sequence, Stub,
-    Target,
+    Target, Variable,
 };
 pub use probe::{has_more_than_numbers, sizes, with_sizes};
 pub use said::{Said, Statement, say};

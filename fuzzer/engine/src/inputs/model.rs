@@ -11,7 +11,7 @@ use super::{
     sizes::{Origin, Rule},
     types::{TypeId, Types},
 };
-use crate::program::environment::Source;
+use crate::program::{Function, environment::Source, globals::Global};
 
 /// Bytes of an input that go to a block as they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,7 +122,7 @@ pub struct Call {
     /// The number of the function in the target.
     pub function: usize,
     /// Its description.
-    pub f: std::rc::Rc<crate::program::Function>,
+    pub f: std::rc::Rc<Function>,
     /// The thunk: it takes the frame, and room for the result.
     pub thunk: crate::program::function::Call,
     /// The block of its arguments.
@@ -203,6 +203,8 @@ pub struct Block {
     pub converted: Vec<Converted>,
     /// Likewise.
     pub pointers: Vec<Pointer>,
+    /// What is in it besides; zeros if it is empty.
+    pub initial: Box<[u8]>,
 }
 
 impl Block {
@@ -245,6 +247,15 @@ pub struct Nondet {
     pub block: usize,
 }
 
+/// A variable with static storage duration, whose content is that of a block.
+#[derive(Debug, Clone)]
+pub struct Variable {
+    /// The variable.
+    pub global: Global,
+    /// The block that is copied there: before the first call, or, of a block of one call, before that.
+    pub block: usize,
+}
+
 /// How a function takes its input.
 #[derive(Debug, Clone)]
 pub struct Model {
@@ -270,6 +281,8 @@ pub struct Model {
     pub files: Vec<File>,
     /// What it takes from its environment.
     pub nondet: Vec<Nondet>,
+    /// Variables that are inputs, or results.
+    pub globals: Vec<Variable>,
     /// A result that is a structure: its type and its place in the frame.
     pub result: Option<(TypeId, usize)>,
     /// The numbers of an input.
@@ -291,6 +304,33 @@ impl Model {
     pub fn has_objects(&self) -> bool {
         let is_of_object = |p: &Pointer| matches!(p.target, Target::End(_) | Target::Count(_) | Target::Own(_));
         self.blocks.iter().any(|b| b.is_owned() || b.pointers.iter().any(is_of_object))
+    }
+
+    /// The variable that a block is the content of.
+    #[must_use]
+    pub fn global_of(&self, block: usize) -> Option<&Global> {
+        self.globals.iter().find(|v| v.block == block).map(|v| &v.global)
+    }
+
+    /// The input with which the variables are as at the start of the program; `None` if all of its numbers are 0.
+    #[must_use]
+    pub fn at_start(&self) -> Option<Vec<u8>> {
+        let mut x = vec![0; self.layout.size()];
+        for block in self.globals.iter().map(|v| &self.blocks[v.block]) {
+            for c in &block.copies {
+                x[c.from..c.from + c.size].copy_from_slice(&block.initial[c.to..c.to + c.size]);
+            }
+            for c in block.converted.iter().filter(|c| c.form == Form::Bool) {
+                x[c.from] = block.initial[c.to] & 1;
+            }
+        }
+        x.iter().any(|byte| *byte != 0).then_some(x)
+    }
+
+    /// Is there a way to call `f` with what the model makes?
+    pub(crate) fn can_be_given(&self, f: &Function) -> bool {
+        let is_packed = !self.globals.is_empty() && f.call().is_some();
+        f.frame_call().is_some() || self.sequence.is_some() || is_packed
     }
 
     /// Is the pointer null in this input?

@@ -63,7 +63,8 @@ const TRIALS: usize = 300;
 #[must_use]
 pub fn has_more_than_numbers(target: &Target, function: usize) -> bool {
     let f = &target.functions[function];
-    !f.is_harness() && (f.frame_call().is_some() || f.calls > 1) && build(target, f, &Sizes::new()).is_ok()
+    let is_model = |model: &Model| f.frame_call().is_some() || f.calls > 1 || !model.globals.is_empty();
+    !f.is_harness() && build(target, f, &Sizes::new()).is_ok_and(|model| is_model(&model))
 }
 
 /// Gives the function under test the model of its inputs, with these sizes, if it cannot be called as well with a number behind each
@@ -111,6 +112,7 @@ fn is_needed(f: &Function, model: &Model, sizes: &Sizes) -> bool {
         || model.sequence.is_some()
         || model.input.is_some()
         || !model.nondet.is_empty()
+        || !model.globals.is_empty()
         || !model.files.is_empty()
         || model.is_program
         || frame.pointers.iter().any(|p| p.null.is_some())

@@ -300,7 +300,7 @@ pub fn say(target: &mut Target, function: usize, statements: &[String]) -> Resul
     f.said = Rc::new(said.clone());
     let f = &target.functions[function];
     let model = build(target, f, &Sizes::new());
-    let inputs = Inputs::of(f, model.as_ref().ok().filter(|m| f.frame_call().is_some() || m.sequence.is_some()));
+    let inputs = Inputs::of(f, model.as_ref().ok().filter(|m| m.can_be_given(f)));
     for (path, size) in &said.sizes {
         if let Err(why) = &model {
             return Err(format!("the size of `{path}` cannot be chosen: {why}"));
@@ -332,7 +332,9 @@ impl Inputs {
         };
         let is_char = |of: usize| model.types[of].has(penfuzz_cc::abi::type_flag::CHAR);
         let is_object = |of: usize| matches!(model.types[of].form, Form::Library(_));
-        let blocks = model.blocks[1..].iter().filter(|b| !is_object(b.element)).map(|b| {
+        // The size of a variable is that of its declaration.
+        let sized = model.blocks.iter().enumerate().skip(1).filter(|(i, _)| model.global_of(*i).is_none());
+        let blocks = sized.filter(|(_, b)| !is_object(b.element)).map(|(_, b)| {
             let path = any_index(&b.path);
             (path.strip_suffix(DATA).map(str::to_owned).unwrap_or(path), is_char(b.element))
         });

@@ -90,6 +90,12 @@ impl Type {
     pub const fn has(&self, flag: u32) -> bool {
         self.flags & flag != 0
     }
+
+    /// Is it a complex number?
+    #[must_use]
+    pub const fn is_complex(&self) -> bool {
+        self.has(type_flag::COMPLEX)
+    }
 }
 
 /// The types that one function's parameters lead to.

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::inputs::{self, Described, Sizes};
 
 use super::{
-    Function, Target,
+    Function, Target, globals,
     names::is_of_library,
     select::{Obstacle, obstacle},
     units,
@@ -37,6 +37,9 @@ pub struct Entry {
     /// Functions that could make an object that it changes, for `--init`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub initialisers: Vec<String>,
+    /// Variables that it, or what it calls, reads, for `--global`; those that are inputs already are left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub globals: Vec<String>,
     /// Why it cannot be under test; `None` when it can.
     pub obstacle: Option<String>,
 }
@@ -54,7 +57,11 @@ fn entry(target: &Target, f: &Function) -> Entry {
     let why = |o| match o {
         Obstacle::NothingToSearch(reason) | Obstacle::Unsupported(reason) => reason,
     };
+    let inputs = inputs::build(target, f, &Sizes::new()).map_or_else(|_| Vec::new(), |model| model.described());
+    let is_input = |name: &str| inputs.iter().any(|i| i.is_global && i.path == name);
+    let read = globals::candidates(target, f).into_iter().filter(|g| g.is_read && !is_input(&g.name));
     Entry {
+        globals: read.map(|g| g.name).collect(),
         name: f.name.clone(),
         symbol: f.symbol.clone(),
         signature: f.signature(),
@@ -63,7 +70,7 @@ fn entry(target: &Target, f: &Function) -> Entry {
         line: f.line,
         branches: target.sites[f.sites.clone()].iter().filter(|s| s.is_conditional()).map(|s| s.n_branches).sum(),
         is_static: f.is_static,
-        inputs: inputs::build(target, f, &Sizes::new()).map_or_else(|_| Vec::new(), |model| model.described()),
+        inputs,
         initialisers: inputs::initialisers(target, f),
         obstacle: obstacle(target, f).map(why),
     }

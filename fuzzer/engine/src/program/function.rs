@@ -11,6 +11,8 @@ use crate::{
     inputs::{Model, Said},
 };
 
+use super::globals::Global;
+
 /// A parameter of a function under test.
 #[derive(Debug, Clone)]
 pub struct Parameter {
@@ -167,6 +169,8 @@ pub struct Function {
     pub calls: usize,
     /// The function that makes the object of the calls, by its number, if the user names one.
     pub init: Option<usize>,
+    /// The variables that are inputs because the user names them.
+    pub globals: Vec<Global>,
     pub(super) record: *const abi::Function,
     pub(crate) address: *const c_void,
     pub(super) call: Option<Call>,
@@ -198,7 +202,8 @@ impl Function {
         }
         if let Some(model) = &self.model {
             let script = model.sequence.as_ref().map(|_| script::run as Call);
-            return script.or_else(|| self.frame_call()).map(Entry::Frame);
+            // The frame of a function that takes numbers is its packed arguments.
+            return script.or_else(|| self.frame_call()).or(self.call).map(Entry::Frame);
         }
         self.call.map(match (self.has_rounding, self.uses_environment) {
             (true, _) => Entry::Rounded,
@@ -276,7 +281,13 @@ impl Function {
         Some((record, kind == abi::type_kind::POINTER))
     }
 
-    fn raw(&self) -> Option<&'static abi::Function> {
+    /// Does it run when the file is loaded, or is it a part of what does?
+    pub(super) fn is_of_start(&self) -> bool {
+        let is_made = ["_GLOBAL__", "__cxx_global_"].iter().any(|start| self.symbol.starts_with(start));
+        is_made || self.raw().is_some_and(|record| record.is_constructor != 0)
+    }
+
+    pub(super) fn raw(&self) -> Option<&'static abi::Function> {
         // SAFETY: null, or a record of the loaded file, which stays loaded.
         unsafe { self.record.as_ref() }
     }
@@ -328,6 +339,7 @@ impl Function {
             said: Rc::default(),
             calls: 1,
             init: None,
+            globals: Vec::new(),
             record: core::ptr::null(),
             address: core::ptr::null(),
             call: None,

@@ -454,6 +454,7 @@ impl Reader<'_> {
                 said: std::rc::Rc::default(),
                 calls: 1,
                 init: None,
+                globals: Vec::new(),
                 record: core::ptr::from_ref(f),
                 address: f.address,
                 call: f.call,

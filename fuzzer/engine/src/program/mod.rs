@@ -5,6 +5,7 @@ pub mod catalog;
 mod compiler;
 pub mod environment;
 pub mod function;
+pub mod globals;
 pub mod harvest;
 mod heap;
 pub mod kind;

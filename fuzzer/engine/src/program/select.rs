@@ -93,6 +93,10 @@ fn only_one(target: &Target) -> Result<usize, Error> {
     let public = matching(target, |f| !f.is_static && f.name != "main" && !is_of_library(&f.name, &f.file));
     let testable: Vec<usize> =
         public.iter().copied().filter(|i| obstacle(target, &target.functions[*i]).is_none()).collect();
+    // One with arguments first: the others may be there to prepare its state.
+    let (with_arguments, others): (Vec<_>, Vec<_>) =
+        testable.into_iter().partition(|i| !inputs::is_of_globals(target, &target.functions[*i]));
+    let testable = if with_arguments.is_empty() { others } else { with_arguments };
     let has_branches = |i: &usize| !target.functions[*i].sites.is_empty();
     let main = target.functions.iter().position(Function::is_program);
     let main = main.filter(|main| has_branches(main) && obstacle(target, &target.functions[*main]).is_none());
@@ -175,7 +179,7 @@ pub fn obstacle(target: &Target, f: &Function) -> Option<Obstacle> {
     let is_called = f.entry().is_some() || f.frame_call().is_some();
     match inputs::build(target, f, &Sizes::new()) {
         // Without the frame, there is no way for what a model has besides numbers.
-        Ok(model) if (f.frame_call().is_some() || model.sequence.is_some()) && !model.layout.is_empty() => None,
+        Ok(model) if model.can_be_given(f) && !model.layout.is_empty() => None,
         Ok(_) if is_called => Some(Obstacle::NothingToSearch(only_outputs(f))),
         Err(_) if f.entry().is_some() => Some(Obstacle::NothingToSearch(only_outputs(f))),
         Err(why) => Some(Obstacle::Unsupported(why)),

@@ -7,7 +7,7 @@
 
 use core::ffi::{CStr, c_char};
 use std::{
-    collections::{BTreeSet, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     ffi::c_void,
     path::Path,
 };
@@ -56,6 +56,8 @@ struct Block {
 struct Reached {
     functions: HashSet<*const abi::Function>,
     variables: HashSet<*const abi::Variable>,
+    /// Bits of [`abi::variable_use`] of all functions.
+    uses: HashMap<*const abi::Variable, u32>,
     /// Without a record, as in the object file.
     unknown: BTreeSet<Vec<u8>>,
 }
@@ -199,8 +201,10 @@ impl Reached {
                 self.note_unknown(record.is_null(), name);
             }
             for i in 0..r.n_variables as usize {
-                // SAFETY: two arrays of this length.
-                let (record, name) = unsafe { (*r.variables.add(i), *r.variable_names.add(i)) };
+                // SAFETY: three arrays of this length.
+                let (record, name, uses) =
+                    unsafe { (*r.variables.add(i), *r.variable_names.add(i), *r.variable_uses.add(i)) };
+                *self.uses.entry(record).or_default() |= uses;
                 work.extend(self.variable(record).map(|v| v.references));
                 self.note_unknown(record.is_null(), name);
             }
@@ -225,6 +229,18 @@ impl Reached {
             self.unknown.insert(unsafe { CStr::from_ptr(name) }.to_bytes().to_vec());
         }
     }
+}
+
+/// The variables that evaluations of a `function` of the target can reach, and bits of [`abi::variable_use`] of each.
+pub(super) fn variables_of(target: &Target, function: &Function) -> Vec<(&'static abi::Variable, u32)> {
+    let mut reached = Reached::default();
+    reached.follow(function.record);
+    for first in function.init.into_iter().chain(function.makers()) {
+        reached.follow(target.functions[first].record);
+    }
+    let uses = |v: &*const abi::Variable| reached.uses.get(v).copied().unwrap_or_default();
+    // SAFETY: records of the loaded file, which is never unloaded.
+    reached.variables.iter().filter_map(|v| Some((unsafe { v.as_ref() }?, uses(v)))).collect()
 }
 
 fn described(v: &abi::Variable) -> Variable {

@@ -85,6 +85,7 @@ impl Fixture {
             inputs: Vec::new(),
             makers: Vec::new(),
             calls: 0,
+            globals: Vec::new(),
         };
         let spec = suite.targets[0].clone();
         Self {

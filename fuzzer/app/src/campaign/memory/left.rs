@@ -34,11 +34,14 @@ pub fn left(function: &Function, blocks: &Blocks, x: &[u8]) -> Vec<Arg> {
         let variable = &renderer.names[i];
         let mut walk =
             Walk { renderer: &renderer, blocks, before: Some(i), after, variable, in_object: false, found: Vec::new() };
-        let is_array = renderer.is_array(i);
+        let is_global = model.global_of(i).is_some();
+        let is_array = if is_global { !renderer.is_whole(i) } else { renderer.is_array(i) };
         for n in 0..block.len(x).min(after.len() / block.stride.max(1)) {
             let name = &renderer.names[i];
             let (path, expression) = if is_array {
                 (format!("{}[{n}]", block.path), format!("{name}[{n}]"))
+            } else if is_global {
+                (block.path.clone(), name.clone())
             } else {
                 (format!("*{}", block.path), name.clone())
             };
@@ -161,6 +164,7 @@ impl Walk<'_> {
             offset: at,
             in_object: self.in_object,
             kind: literal::kind_name(kind).to_owned(),
+            is_global: self.before.is_some_and(|block| self.renderer.model.global_of(block).is_some()),
         });
         self.found.push(arg);
     }

@@ -5,12 +5,12 @@
 //! | [`Access::Header`] | one of the source's own headers declares it ([`Header`](crate::report::Header)) | the header's |
 //! | [`Access::Prototype`] | C itself has all its types, and it is no C++ function | C's own |
 //! | the same | there is no source to include, and structures can be [declared again](super::mirror) | C's own, and mirrors |
-//! | [`Access::Source`] | it is `static`, or only the source shows its types, its namespace or its overloads | the source's |
+//! | [`Access::Source`] | it is `static`, variables are its inputs, or only the source shows its types, its namespace or its overloads | the source's |
 //! | [`Access::Wrapper`] | the same, of a C function, when the program is C++: C sources need not be C++ | C's own |
 
 use std::path::Path;
 
-use super::{by_symbol::must_include, formats, is_byte_harness, prototype};
+use super::{by_symbol::must_include, formats, globals, is_byte_harness, prototype};
 use crate::report::{
     c_text::{identifier, is_cxx, is_header},
     model::Report,
@@ -36,11 +36,11 @@ impl Access {
         if report.is_program() {
             return Self::Prototype;
         }
-        let is_static = report.signature.is_static;
+        let is_static = report.signature.is_static || globals::has_any(report);
         if report.header.is_some() && !is_static && !is_byte_harness(report) {
             return Self::Header;
         }
-        if is_cxx_function(report) || has_throws(report) {
+        if is_cxx_function(report) || has_throws(report) || globals::has_any(report) {
             return if wraps(report) { Self::Wrapper } else { Self::Source };
         }
         if !must_include(report) || report.without_source && prototype::is_possible(report) {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{
     access::{has_types, is_cxx_program},
-    enumerations, environment, is_byte_harness, memory,
+    enumerations, environment, globals, is_byte_harness, memory,
     names::Names,
     prologue::{address, cell_values, output, spelled, tested_name, variable_type},
     result, sequence,
@@ -108,6 +108,8 @@ pub struct Case {
     pub throws: Option<String>,
     /// The function keeps values between two calls: the test begins with those of a fresh process.
     pub own_process: bool,
+    /// It sets variables of the program: where the call ends its process, these are set there, too.
+    pub sets_state: bool,
 }
 
 /// A call before the last one.
@@ -162,6 +164,11 @@ pub(super) struct Callee<'a> {
 }
 
 impl Case {
+    /// Where the call ends its process, must all of the test be in a child?
+    pub(super) fn is_whole_in_child(&self) -> bool {
+        !self.steps.is_empty() || self.sets_state
+    }
+
     /// The call where `errno` or a rounding mode matters. In a directed rounding mode, the call and nothing else happens in it:
     /// printing rounds, too. `errno` is read before anything else can set it. `result`: the type of the variable `result`.
     pub(super) fn call_in_its_environment(&self, result: Option<&str>) -> String {
@@ -254,6 +261,7 @@ fn case(report: &Report, title: String, test: &Test, ending: Ending, names: &mut
         ending,
         throws: test.throws.clone(),
         own_process: ending == Ending::Return && is_apart(report, test),
+        sets_state: test.args.iter().any(Arg::is_global),
     };
     if test.args.iter().any(Arg::is_call) { sequence::case(report, test, ending, case) } else { case }
 }
@@ -304,8 +312,9 @@ fn typed_call(report: &Report, test: &Test) -> (String, String, String, Vec<Chec
 
 /// Statements that set what the function reads besides its arguments.
 pub(super) fn surroundings(report: &Report, args: &[Arg]) -> String {
+    let globals = globals::statements(report, args.iter().take_while(|a| !a.is_call()));
     let input = standard_input(args).map_or_else(String::new, |set| format!("    {set}\n"));
-    input + &environment::results(report, args)
+    globals + &input + &environment::results(report, args)
 }
 
 /// Variables, call and outputs of one call. `all`: the arguments of all calls of the test.

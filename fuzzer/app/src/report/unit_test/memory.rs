@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use super::{
     access::{has_types, is_cxx_program},
-    mirror,
+    globals, mirror,
     prologue::{address, spelled_type},
     result, sequence,
 };
@@ -259,6 +259,9 @@ pub(super) fn plain_type(kind: &str) -> &'static str {
 
 /// The expression for a value behind a pointer, in the memory of these arguments; `None` where the program cannot get at it.
 pub(super) fn value(report: &Report, args: &[Arg], place: &Place) -> Option<String> {
+    if place.is_global {
+        return Some(globals::value(report, place));
+    }
     let fits = |c: char| c.is_ascii_alphanumeric() || "_.[]".contains(c);
     let found = args.iter().flat_map(|arg| &arg.memory).find(|m| m.name == place.variable);
     let written = found.map(|m| written(report, m));

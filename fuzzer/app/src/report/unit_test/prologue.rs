@@ -6,7 +6,7 @@ use super::{
     access::{Access, File, file_name, is_cxx_function, is_cxx_program, wrapper_function, wrapper_name},
     cases::Case,
     command::absolute,
-    environment, is_byte_harness, memory, mirror,
+    environment, globals, is_byte_harness, memory, mirror,
     prototype::{self, Passed},
     sequence, streams,
 };
@@ -85,11 +85,12 @@ pub(super) fn wrapper(report: &Report) -> Option<File> {
     let parameters = if declared.is_empty() { "void".to_owned() } else { declared.join(", ") };
     let text = format!(
         "/* Calls {} for the tests in {}: C++ cannot include its source. */\n{head}#include <stdint.h>\n\n{result} \
-         {name}({parameters});\n\n{result} {name}({parameters})\n{{\n  {returned}{}({});\n}}\n",
+         {name}({parameters});\n\n{result} {name}({parameters})\n{{\n  {returned}{}({});\n}}\n{}",
         comment(&report.function),
         file_name(report),
         callable(&report.function),
-        passed.join(", ")
+        passed.join(", "),
+        globals::accessors(report)
     );
     Some((wrapper_name(report), text))
 }
@@ -211,7 +212,8 @@ fn declaration(report: &Report) -> String {
         true => "void".to_owned(),
         false => parameters.join(", "),
     };
-    format!("{linkage} {result} {name}({parameters});\n")
+    let globals = if Access::of(report) == Access::Wrapper { globals::declarations(report) } else { String::new() };
+    format!("{linkage} {result} {name}({parameters});\n{globals}")
 }
 
 /// The type of a structure that the program declares again.

@@ -3,7 +3,7 @@
 use super::{
     access::{Access, has_types, is_cxx_program},
     cases::{Callee, Case, Check, Ending, Kind, Step, check, one_call, surroundings},
-    memory,
+    globals, memory,
     prologue::{address, c_type, qualified, tested_name, variable_type},
     result,
 };
@@ -209,6 +209,7 @@ fn write(report: &Report, test: &Test, i: usize, called: &Called, own: &[Arg], n
     let is_last = i + 1 == calls_of(&test.args).len();
     let left = if is_last { result::checked(report, test) } else { Vec::new() };
     let (mut variables, call, outputs) = one_call(report, &function, own, &left, &test.args);
+    variables.push_str(&globals::statements(report, own.iter()));
     let type_name = &function.signature.result;
     let kind = function.signature.result_kind.as_str();
     let expected = test.results.get(i).and_then(Option::as_ref);

@@ -188,7 +188,7 @@ pub fn body(case: &Case, integer: fn(&Check, &str) -> String) -> String {
         }
     };
     let call = bare_call(case, "      ");
-    if !case.steps.is_empty() {
+    if case.is_whole_in_child() {
         let bare: String = case.steps.iter().map(|step| step.bare(case.mode.as_deref())).collect();
         let variables: String = case.variables.lines().flat_map(|line| ["  ", line, "\n"]).collect();
         return format!(

@@ -90,6 +90,15 @@ fn test(report: &Report, case: &Case) -> String {
         Ending::Signal { name, must: true } => (format!("::testing::KilledBySignal({name})"), ""),
         Ending::Signal { name, must: false } => (format!("penfuzz_fault{{{name}}}"), "        raise(SIGKILL);\n"),
     };
+    if case.is_whole_in_child() {
+        let bare: String = case.steps.iter().map(|step| step.bare(case.mode.as_deref())).collect();
+        let (call, raised) = (bare_call(case, "    "), raised.trim_start());
+        return format!(
+            "static void {name}()\n{{\n{bare}{}{call}    {raised}\n}}\n\n{title}TEST({suite}DeathTest, test_{name})\n{{\n    \
+             EXPECT_EXIT({name}(), {predicate}, \"\");\n}}\n",
+            case.variables
+        );
+    }
     let call = bare_call(case, "        ");
     format!(
         "{title}TEST({suite}DeathTest, {name})\n{{\n{}    EXPECT_EXIT(\n      {{\n{call}{raised}      }},\n      \

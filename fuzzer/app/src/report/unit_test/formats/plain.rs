@@ -86,7 +86,7 @@ fn has_exits(cases: &[Case]) -> bool {
 /// One test as a block of `main`.
 fn block(number: usize, case: &Case) -> String {
     let title = string(&format!("{number}: {}", case.shown));
-    let block = if case.steps.is_empty() {
+    let block = if !case.is_whole_in_child() {
         format!("  {{ /* {} */\n{}    puts({title});\n{}  }}\n", case.title, case.variables, ended_call(case))
     } else {
         format!("  {{ /* {} */\n    puts({title});\n{}  }}\n", case.title, ended_sequence(case))

@@ -1,0 +1,59 @@
+//! Blocks of variables with static storage duration.
+
+use penfuzz_mutators::group::Length;
+
+use super::Builder;
+use crate::{
+    inputs::{
+        draft::{Draft, Way},
+        model::Variable,
+        types::{Form, TypeId},
+    },
+    program::globals::Global,
+};
+
+impl Builder<'_> {
+    /// Makes the block of a variable of this type. What is not in an input keeps the value that it has at the start of the program. Nothing
+    /// of it is in an input if it `is_result`.
+    pub(in crate::inputs) fn add_global(
+        &mut self,
+        global: &Global,
+        of: TypeId,
+        is_result: bool,
+    ) -> Result<Variable, String> {
+        if self.has_objects(of, 0) {
+            return Err(format!(
+                "the variable `{}` cannot be an input (it has objects of the C++ library)",
+                global.name
+            ));
+        }
+        let (element, n) = match self.types[of].form {
+            Form::Array(element, n) if !self.types[of].is_complex() => (element, n),
+            _ => (of, 1),
+        };
+        let stride = self.types[element].size.max(1);
+        let mut draft = Draft::new(element, stride, global.name.clone());
+        draft.block.capacity = n;
+        draft.block.length = Length::Fixed(n);
+        (draft.block.is_output, draft.block.initial) = (is_result, global.content());
+        draft.first_slot = self.n_slots();
+        let begun = self.size;
+        // Where something within cannot be made, it is null.
+        let way = Way { depth: 1, ..Way::default() };
+        for i in (0..n).take_while(|_| !is_result) {
+            let (slots, before) = (self.n_slots(), self.size);
+            let path = if n == 1 && element == of { global.name.clone() } else { format!("{}[{i}]", global.name) };
+            self.place(&mut draft, element, i * stride, &path, &way)
+                .map_err(|why| format!("the variable `{}` cannot be an input ({why})", global.name))?;
+            if draft.is_full {
+                break;
+            }
+            (draft.per_element, draft.slotted) = (self.n_slots() - slots, i + 1);
+            let per_element = self.size - before;
+            // Another element of so many bytes must fit.
+            draft.is_full = self.size + per_element > (begun + self.limits.1).min(self.limits.0);
+        }
+        let block = self.finish_block(draft, &Way::default());
+        Ok(Variable { global: global.clone(), block })
+    }
+}
