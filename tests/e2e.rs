@@ -18,6 +18,8 @@ mod conditions;
 mod console;
 #[path = "e2e/corpus.rs"]
 mod corpus;
+#[path = "e2e/crashes.rs"]
+mod crashes;
 #[path = "e2e/determinism.rs"]
 mod determinism;
 #[path = "e2e/exceptions.rs"]

@@ -416,6 +416,12 @@ impl<'a> Campaign<'a> {
         self.options.search == SearchKind::Targeted && self.options.max_time.is_some()
     }
 
+    /// Does the search go on for branches that only crashing inputs have taken? Each client that minimizes does.
+    fn retries(&self) -> bool {
+        let is_havoc = self.place.farm.as_ref().is_some_and(|f| f.role == Role::Havoc);
+        self.options.search == SearchKind::Targeted && !is_havoc
+    }
+
     /// Runs turns of the stages until the end; `None` when the process is worn out.
     fn drive<ST, Z>(
         &mut self,
@@ -434,7 +440,7 @@ impl<'a> Campaign<'a> {
             self.judge_hangs(executor, state)?;
             let saturation = state.metadata::<Saturation>()?;
             if !imports_wait
-                && saturation.is_done()
+                && if self.retries() { saturation.is_finished() } else { saturation.is_done() }
                 && !(self.goes_on() && saturation.has_goals() && saturation.uncovered().next().is_some())
             {
                 return Ok(Some(StopReason::Saturated));

@@ -77,6 +77,11 @@ pub trait PenEvaluator {
         false
     }
 
+    /// Did the alarm or the memory limit end the last run?
+    fn is_costly_end(&self) -> bool {
+        false
+    }
+
     /// The smallest distance to a tracked branch so far, and the input that has it.
     fn closest(&self, _branch: usize) -> Option<(u64, &[u8])> {
         None
@@ -182,6 +187,10 @@ impl PenEvaluator for Evaluator {
 
     fn is_new_fault(&mut self) -> bool {
         Self::is_new_fault(self)
+    }
+
+    fn is_costly_end(&self) -> bool {
+        Self::is_costly_end(self)
     }
 
     fn closest(&self, branch: usize) -> Option<(u64, &[u8])> {

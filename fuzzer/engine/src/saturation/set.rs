@@ -1,9 +1,10 @@
 //! Covered, given up, saturated: the state of every branch, kept up to date at each find.
 
+mod crashed;
 mod unconfirmed;
 
 use core::sync::atomic::{AtomicU64, Ordering};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use libafl_bolts::impl_serdeany;
 use serde::{Deserialize, Serialize};
@@ -57,6 +58,9 @@ pub struct Saturation {
     /// For the first branch of each site: one of its branches is covered.
     reached: Vec<bool>,
     given_up: Vec<bool>,
+    /// Branches of `by_crash` for which no ordinary input is searched any more.
+    #[serde(default)]
+    ended_behind_crash: BTreeSet<u32>,
     /// Replays in a fresh process that did not take a branch that the evaluation took, by branch.
     unconfirmed: BTreeMap<u32, u32>,
     saturated: Vec<bool>,
@@ -110,6 +114,7 @@ impl Saturation {
             by_crash: vec![false; n],
             reached: vec![false; n],
             given_up: vec![false; n],
+            ended_behind_crash: BTreeSet::new(),
             unconfirmed: BTreeMap::new(),
             saturated: vec![false; n],
             pending: Vec::new(),
@@ -259,7 +264,7 @@ impl Saturation {
     }
 
     /// The number of requested branches that only crashing or hanging inputs took. They are not in the covered ones of
-    /// [`Saturation::counts`], and are no longer searched for.
+    /// [`Saturation::counts`], and are searched for with less of the budget than others.
     #[must_use]
     pub fn covered_by_crash_only(&self) -> usize {
         self.goals().filter(|b| self.graph.requested[*b] && self.covered[*b] && self.by_crash[*b]).count()

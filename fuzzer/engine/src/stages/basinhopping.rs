@@ -184,7 +184,7 @@ where
         let target = self.queue.next(state.metadata::<Spent>()?, saturation, self.again, from);
         match target {
             Some(target) => self.attempt(target, fuzzer, executor, state, manager),
-            None if saturation.is_done() && !self.again => Ok(()),
+            None if saturation.is_finished() && !self.again => Ok(()),
             None => self.explore(fuzzer, executor, state, manager),
         }
     }
@@ -210,8 +210,11 @@ impl<R: Rand + 'static> BasinhoppingStage<R> {
         let start = Start::of_attempt(attempt);
         let (mut left, mut n_finds) = (budget, 0);
         let fuel_cap = executor.evaluator().fuel() >> FIRST_FUEL_CAP.saturating_sub(attempt);
-        let is_over = |set: &Saturation| set.is_covered(target) || set.is_set_aside(target);
-        while left > 0 && !is_over(state.metadata::<Saturation>()?) {
+        let is_over = |set: &Saturation| set.is_settled(target);
+        // One that an input of this attempt takes first by a crash has its turn later.
+        let was_covered = state.metadata::<Saturation>()?.is_covered(target);
+        let is_new = |set: &Saturation| !was_covered && set.is_covered(target);
+        while left > 0 && !is_over(state.metadata::<Saturation>()?) && !is_new(state.metadata::<Saturation>()?) {
             executor.evaluator_mut().set_fuel_cap(fuel_cap);
             let (finds, used) = self.go(start, target, left, executor, state)?;
             n_finds += finds.len();
@@ -222,7 +225,12 @@ impl<R: Rand + 'static> BasinhoppingStage<R> {
             left = left.saturating_sub(used);
         }
         state.metadata_or_insert_with(Shares::default).note_minimization(budget - left, n_finds);
-        if state.metadata_mut::<Spent>()?.note(target, budget - left) {
+        let is_spent = state.metadata_mut::<Spent>()?.note(target, budget - left);
+        if state.metadata::<Saturation>()?.is_covered_by_crash(target) {
+            if is_spent || state.metadata::<Spent>()?.is_enough_behind_crash(target) {
+                state.metadata_mut::<Saturation>()?.end_behind_crash(target);
+            }
+        } else if is_spent {
             give_up(&[target], fuzzer, executor, state, manager)?;
         }
         Ok(())
@@ -252,7 +260,9 @@ impl<R: Rand + 'static> BasinhoppingStage<R> {
         }
         Aim(Some(target)).arm(executor.evaluator_mut(), state.metadata::<Saturation>()?);
         let allowed = budget - used;
-        let mut function = BudgetedFunction::new(executor.evaluator_mut(), &self.clock, allowed, Some(target));
+        let by_crash = state.metadata::<Saturation>()?.is_covered_by_crash(target);
+        let mut function = BudgetedFunction::new(executor.evaluator_mut(), &self.clock, allowed, Some(target))
+            .passing_crashes(by_crash);
         // Basinhopping ends by itself after n_iter steps; what is left of the budget starts it again.
         while function.budget > 0
             && self.search.minimize(&mut function, &mut self.x, &self.layout, state.rand_mut()).is_ok_and(|r| r > 0)
@@ -277,7 +287,9 @@ impl<R: Rand + 'static> BasinhoppingStage<R> {
     {
         let saturation = state.metadata::<Saturation>()?;
         Approach::new(target, saturation).arm(executor.evaluator_mut(), saturation);
-        let mut function = BudgetedFunction::new(executor.evaluator_mut(), &self.clock, budget, Some(target));
+        let by_crash = saturation.is_covered_by_crash(target);
+        let mut function = BudgetedFunction::new(executor.evaluator_mut(), &self.clock, budget, Some(target))
+            .passing_crashes(by_crash);
         let _ = self.hops.minimize(&mut function, &mut self.x, &self.layout, state.rand_mut());
         Ok((core::mem::take(&mut function.finds), budget - function.budget))
     }

@@ -14,6 +14,12 @@ pub const GIVE_UP_AFTER: u64 = 600_000;
 /// were found, the most expensive took 164,000 (an overflow of `c / q` in `harnesses/quickstart/quadratic.c`).
 pub const GIVE_UP_PASSED_AFTER: u64 = 200_000;
 
+/// The same for a branch that crashing inputs have taken, until no ordinary one is searched for any more.
+pub const END_BEHIND_CRASH_AFTER: u64 = 40_000;
+
+/// An evaluation for such a branch counts as this many when it is decided whose turn it is.
+const WEIGHT_BEHIND_CRASH: u64 = 8;
+
 /// Evaluations of the first attempt at a branch; each further one gets twice as many.
 const FIRST_ATTEMPT: u64 = 128;
 
@@ -93,8 +99,14 @@ impl Spent {
     }
 
     /// What decides whose turn it is: the branch with the least is next.
-    pub(super) fn priority(&self, branch: usize) -> u64 {
-        self.evaluations[branch] + self.doubts.get(branch).copied().unwrap_or(0)
+    pub(super) fn priority(&self, saturation: &Saturation, branch: usize) -> u64 {
+        let spent = self.evaluations[branch] + self.doubts.get(branch).copied().unwrap_or(0);
+        if saturation.is_covered_by_crash(branch) { spent.saturating_mul(WEIGHT_BEHIND_CRASH) } else { spent }
+    }
+
+    /// Is so much spent on a branch that crashing inputs have taken that the search for an ordinary one ends?
+    pub(super) fn is_enough_behind_crash(&self, branch: usize) -> bool {
+        self.evaluations[branch] >= END_BEHIND_CRASH_AFTER
     }
 
     /// Evaluations that all clients together have spent on a branch, as far as their messages have arrived.

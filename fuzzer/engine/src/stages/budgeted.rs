@@ -12,6 +12,10 @@ use crate::executor::{
 /// their length, by a measure that is the same at every run.
 pub const FUEL_PER_UNIT: u64 = 64;
 
+/// Units that an evaluation costs that the alarm or the memory limit has ended, while crashes are passed: such an end takes as long as a
+/// million evaluations, and another process must take over.
+const COSTLY_END: u64 = 8192;
+
 /// Evaluates points until a budget is spent, the target branch is taken, or the campaign ends; collects the inputs that
 /// took a new branch or failed at a new place.
 pub struct BudgetedFunction<'a, V> {
@@ -24,6 +28,8 @@ pub struct BudgetedFunction<'a, V> {
     pub finds: Vec<Vec<u8>>,
     hits: Vec<u32>,
     metric: Metric,
+    /// Crashing inputs have taken the target branch: one that does so again is no find.
+    passes_crashes: bool,
 }
 
 impl<'a, V: PenEvaluator> BudgetedFunction<'a, V> {
@@ -31,7 +37,13 @@ impl<'a, V: PenEvaluator> BudgetedFunction<'a, V> {
     #[must_use]
     pub fn new(evaluator: &'a mut V, clock: &'a Clock, budget: u64, target: Option<usize>) -> Self {
         let metric = metric_of(evaluator.metric());
-        Self { evaluator, clock, budget, target, finds: Vec::new(), hits: Vec::new(), metric }
+        Self { evaluator, clock, budget, target, finds: Vec::new(), hits: Vec::new(), metric, passes_crashes: false }
+    }
+
+    /// Goes on at inputs that crash and take the target branch, if `passes`.
+    #[must_use]
+    pub fn passing_crashes(self, passes: bool) -> Self {
+        Self { passes_crashes: passes, ..self }
     }
 
     /// The evaluator.
@@ -44,6 +56,15 @@ impl<'a, V: PenEvaluator> BudgetedFunction<'a, V> {
     fn look(&mut self, x: &[u8], ran: RunStatus) -> Result<(), Stop> {
         self.evaluator.take_hits(&mut self.hits);
         let new_fault = ran == RunStatus::Faulted && self.evaluator.is_new_fault();
+        if ran == RunStatus::Faulted && self.passes_crashes {
+            if self.evaluator.is_costly_end() {
+                self.budget = self.budget.saturating_sub(COSTLY_END);
+            }
+            if !new_fault {
+                let target = self.target;
+                self.hits.retain(|b| Some(*b as usize) != target);
+            }
+        }
         if self.hits.is_empty() && !new_fault {
             return Ok(());
         }
@@ -71,7 +92,9 @@ impl<V: PenEvaluator> RepresentingFunction for BudgetedFunction<'_, V> {
         if self.evaluator.has_hits() || ran == RunStatus::Faulted {
             self.look(x, ran)?;
         }
-        Ok(self.evaluator.r())
+        let r = self.evaluator.r();
+        // As near as a point can be that is none.
+        Ok(if r == 0 && self.passes_crashes { 1 } else { r })
     }
 
     fn metric(&self) -> Metric {

@@ -8,7 +8,7 @@ use crate::saturation::Saturation;
 /// Evaluations spent, place in the order of the branches, and the branch.
 type Entry = (u64, usize, u32);
 
-/// The uncovered branches whose site is reached, by what was spent on them.
+/// The uncovered branches whose site is reached, and those that only crashing inputs took, by what was spent on them.
 ///
 /// It follows [`Saturation::changes`]. Branches that are covered, given up or have become more expensive in the meantime are found
 /// when they come first: evaluations on a branch only grow.
@@ -30,35 +30,35 @@ impl Queue {
     /// on. `again` admits those that were given up, when no other is left.
     pub(super) fn next(&mut self, spent: &Spent, saturation: &Saturation, again: bool, from: usize) -> Option<usize> {
         self.follow(spent, saturation, from);
-        let is_over = |branch: usize| saturation.is_covered(branch) || saturation.is_set_aside(branch);
+        let is_over = |branch: usize| saturation.is_settled(branch);
         while let Some(entry) = self.open.first().copied() {
             let branch = entry.2 as usize;
-            if !is_over(branch) && !saturation.is_given_up(branch) && entry.0 == spent.priority(branch) {
+            if !is_over(branch) && !saturation.is_given_up(branch) && entry.0 == spent.priority(saturation, branch) {
                 return Some(branch);
             }
             self.open.remove(&entry);
             if saturation.is_given_up(branch) {
                 self.given_up.insert(entry);
             } else if !is_over(branch) {
-                self.open.insert(self.entry(spent, branch));
+                self.open.insert(self.entry(spent, saturation, branch));
             }
         }
         while let Some(entry) = self.given_up.first().copied().filter(|_| again) {
             let branch = entry.2 as usize;
-            if !is_over(branch) && entry.0 == spent.priority(branch) {
+            if !is_over(branch) && entry.0 == spent.priority(saturation, branch) {
                 return Some(branch);
             }
             self.given_up.remove(&entry);
             if !is_over(branch) {
-                self.given_up.insert(self.entry(spent, branch));
+                self.given_up.insert(self.entry(spent, saturation, branch));
             }
         }
         None
     }
 
-    fn entry(&self, spent: &Spent, branch: usize) -> Entry {
+    fn entry(&self, spent: &Spent, saturation: &Saturation, branch: usize) -> Entry {
         let n = self.known.len();
-        (spent.priority(branch), (branch + n - self.from) % n, branch as u32)
+        (spent.priority(saturation, branch), (branch + n - self.from) % n, branch as u32)
     }
 
     fn follow(&mut self, spent: &Spent, saturation: &Saturation, from: usize) {
@@ -69,8 +69,9 @@ impl Queue {
             }
         } else {
             *self = Self { identity: changes.identity, known: vec![false; saturation.len()], from, ..Self::default() };
-            for branch in saturation.uncovered().filter(|b| saturation.is_site_reached(*b)) {
-                self.admit(spent, branch);
+            let open = saturation.uncovered().chain(saturation.behind_crash());
+            for branch in open.filter(|b| saturation.is_site_reached(*b)) {
+                self.admit(spent, saturation, branch);
             }
         }
         self.followed = changes.branches.len();
@@ -84,11 +85,11 @@ impl Queue {
         // Only the first of its site brings in the others: a switch may have thousands.
         if !saturation.passed()[branch] && !self.is_admitted(saturation, branch) {
             for sibling in saturation.siblings(branch) {
-                self.admit(spent, sibling);
+                self.admit(spent, saturation, sibling);
             }
         }
         for behind in saturation.passed_behind(branch) {
-            self.admit(spent, behind);
+            self.admit(spent, saturation, behind);
         }
     }
 
@@ -97,9 +98,9 @@ impl Queue {
         saturation.siblings(branch).take(2).any(|b| self.known[b])
     }
 
-    fn admit(&mut self, spent: &Spent, branch: usize) {
+    fn admit(&mut self, spent: &Spent, saturation: &Saturation, branch: usize) {
         if !core::mem::replace(&mut self.known[branch], true) {
-            self.open.insert(self.entry(spent, branch));
+            self.open.insert(self.entry(spent, saturation, branch));
         }
     }
 }

@@ -2,10 +2,13 @@
 
 use core::ffi::{CStr, c_char};
 
-use penfuzz_cc::abi;
+use penfuzz_cc::abi::{self, action};
 
 use super::{Evaluator, RunStatus};
-use crate::executor::{fault::Fault, guard::End};
+use crate::executor::{
+    fault::Fault,
+    guard::{self, End},
+};
 
 /// Is it an end that an emitted test can expect, other than a return?
 pub(super) const fn is_normal(end: &End) -> bool {
@@ -64,6 +67,30 @@ impl Evaluator {
             state.r = u64::MAX;
         }
         RunStatus::Returned
+    }
+
+    /// Did the alarm or the memory limit end the last run?
+    #[must_use]
+    pub fn is_costly_end(&self) -> bool {
+        self.last_end.is_some_and(|end| end.signal == libc::SIGALRM || end.stop == guard::STOP_MEMORY)
+    }
+
+    /// Where the assumption stands that does not hold for `x`, as `FILE:LINE`; `None` if all hold, or if the code shows no place. Arms
+    /// all branches.
+    pub fn unmet_assumption(&mut self, x: &[u8]) -> Option<String> {
+        self.arm(|_| action::RECORD);
+        self.run(x);
+        let mut hits = Vec::new();
+        self.take_hits(&mut hits);
+        if !self.is_rejected() {
+            return None;
+        }
+        let sites = &self.target.sites;
+        let rejects = |b: &u32| {
+            let site = &sites[self.target.site_of(*b as usize)];
+            site.rejects(*b as usize - site.first_branch).then(|| format!("{}:{}", site.file, site.line))
+        };
+        hits.iter().find_map(rejects)
     }
 
     /// Did an assumption not hold in the last run?

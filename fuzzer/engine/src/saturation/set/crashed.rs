@@ -1,0 +1,40 @@
+//! Branches that only inputs that crash or hang have taken. Such a branch counts as covered, or the search would find the same crash for
+//! ever. An ordinary input may take it as well, so it stays a goal, with less of the budget than others, until
+//! [`Saturation::end_behind_crash`].
+
+use super::Saturation;
+
+impl Saturation {
+    /// Did only crashing inputs take the branch, and does the search for an ordinary one go on?
+    #[must_use]
+    pub fn is_behind_crash(&self, branch: usize) -> bool {
+        self.by_crash[branch]
+            && self.graph.requested[branch]
+            && !self.ended_behind_crash.contains(&(branch as u32))
+            && !self.is_set_aside(branch)
+    }
+
+    /// All branches of [`Saturation::is_behind_crash`].
+    pub fn behind_crash(&self) -> impl Iterator<Item = usize> + '_ {
+        self.goals().filter(|b| self.is_behind_crash(*b))
+    }
+
+    /// Is neither an open goal left nor one of [`Saturation::is_behind_crash`]?
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.is_done() && (!self.has_goals() || self.behind_crash().next().is_none())
+    }
+
+    /// Is there nothing to search for at this branch: an ordinary input took it, or the search for one has ended?
+    #[must_use]
+    pub fn is_settled(&self, branch: usize) -> bool {
+        self.is_covered(branch) && !self.is_behind_crash(branch) || self.is_set_aside(branch)
+    }
+
+    /// Ends the search for an ordinary input that takes the branch.
+    pub fn end_behind_crash(&mut self, branch: usize) {
+        if self.by_crash[branch] && self.ended_behind_crash.insert(branch as u32) {
+            self.generation += 1;
+        }
+    }
+}
