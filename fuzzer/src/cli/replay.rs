@@ -215,6 +215,13 @@ fn replay(evaluator: &mut Evaluator, scope: &Scope, bytes: &[u8], path: bool, ti
             Answer::Hangs => failed = Some(long_input::hang(fault, timeout)),
         }
     }
+    if evaluator.is_rejected() {
+        match evaluator.unmet_assumption(bytes) {
+            Some(place) => outln!("  the input violates the assumption at {place}: the evaluation is rejected there"),
+            None => outln!("  the input violates an assumption: the evaluation is rejected there"),
+        }
+        return ran;
+    }
     for branch in hits {
         let site = &evaluator.target().sites[evaluator.target().site_of(branch as usize)];
         outln!(
