@@ -14,9 +14,12 @@
 use std::{
     fs, io,
     panic::{AssertUnwindSafe, catch_unwind},
+    sync::OnceLock,
     thread,
     time::{Duration, Instant},
 };
+
+use penfuzz_engine::executor::guard;
 
 /// Exit status of a child whose work panicked; the one that Rust gives a program that panics.
 const PANICKED: i32 = 101;
@@ -38,8 +41,7 @@ const THREADS_END: Duration = Duration::from_secs(1);
 pub fn fork(work: impl FnOnce() -> i32) -> io::Result<i32> {
     debug_assert!(cfg!(test) || is_single_threaded(), "a process with several threads must not fork");
     let parent = std::process::id();
-    // SAFETY: no other thread of this program runs (see the module), so the child may call any function.
-    let pid = unsafe { libc::fork() };
+    let pid = fork_process();
     if pid < 0 {
         return Err(io::Error::last_os_error());
     }
@@ -51,6 +53,24 @@ pub fn fork(work: impl FnOnce() -> i32) -> io::Result<i32> {
     let status = catch_unwind(AssertUnwindSafe(work)).unwrap_or(PANICKED);
     // SAFETY: ends the process.
     unsafe { libc::_exit(status) }
+}
+
+/// Forks. Where the target was interrupted, perhaps within `malloc`, the lock of the heap of the C library may never be released, and
+/// `fork`, which takes it, would wait for ever: `_Fork` (glibc 2.34) does not take it. An evaluation in such a child may wait for the lock,
+/// too, and the time limit of the child ends it.
+fn fork_process() -> i32 {
+    type Fork = unsafe extern "C" fn() -> i32;
+    // At the first fork, before any evaluation: finding a symbol may allocate.
+    static BARE: OnceLock<Option<Fork>> = OnceLock::new();
+    let bare = BARE.get_or_init(|| {
+        // SAFETY: a name, and a function of this type if there is one.
+        unsafe {
+            let found = libc::dlsym(libc::RTLD_DEFAULT, c"_Fork".as_ptr());
+            (!found.is_null()).then(|| core::mem::transmute::<*mut libc::c_void, Fork>(found))
+        }
+    });
+    // SAFETY: no other thread of this program runs (see the module), so the child may call any function.
+    unsafe { bare.filter(|_| guard::is_worn_out()).map_or_else(|| libc::fork(), |bare| bare()) }
 }
 
 /// Makes the kernel kill this process when the process `parent` ends, which must be the one that forked it; the id is taken
@@ -86,9 +106,14 @@ fn is_single_threaded() -> bool {
     true
 }
 
-/// Threads of this process; 0 without `/proc`.
+/// Threads of this process; 0 without `/proc`. Reading a directory would allocate in the C library, whose heap is locked for ever when
+/// the target was interrupted in it.
 fn threads() -> usize {
-    fs::read_dir("/proc/self/task").map_or(0, Iterator::count)
+    // proc_pid_stat(5): num_threads is field 20, the 18th behind the name, which may contain anything.
+    const BEHIND_NAME: usize = 17;
+    let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = text.rsplit_once(')').map_or("", |(_, rest)| rest);
+    fields.split_whitespace().nth(BEHIND_NAME).and_then(|n| n.parse().ok()).unwrap_or(0)
 }
 
 #[cfg(test)]

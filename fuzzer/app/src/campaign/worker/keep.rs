@@ -236,7 +236,9 @@ impl Campaign<'_> {
         self.write_afl(stop, executor.evaluator().evaluations(), state)?;
         let saturation = state.metadata::<Saturation>()?;
         let begun = self.shm.seconds(self.begun);
-        let is_early = stop == StopReason::None && begun < self.report_due && !self.disk.is_failing();
+        // The next process writes it: a child of this one may find the heap of the C library locked.
+        let is_late = guard::is_worn_out();
+        let is_early = stop == StopReason::None && (begun < self.report_due || is_late) && !self.disk.is_failing();
         if self.place.farm.is_some() || is_early {
             return Ok(Ok(()));
         }
