@@ -220,7 +220,7 @@ fn a_replay_names_the_assumption_that_does_not_hold() {
     let run = dir.penfuzz("replay f.c zeros").exits(0);
     run.expect(run.stdout.contains("  the input violates the assumption at "), "one line about the assumption");
     run.expect(run.stdout.contains("f.c:4: the evaluation is rejected there\n"), "its place");
-    run.expect(!run.stdout.contains("returned") && !run.stdout.contains("<"), "no result and no branches");
+    run.expect(!run.stdout.contains("returned") && !run.stdout.contains('<'), "no result and no branches");
     dir.file("g.c", "int g(int lo, int hi)\n{\n  if (lo == 3) return 1;\n  return hi;\n}\n");
     let run = dir.penfuzz("replay g.c zeros -f g --assume").arg("lo < hi").exits(0);
     run.expect(run.stdout.contains("the input violates the assumption at "), "the same of one that the user gave");

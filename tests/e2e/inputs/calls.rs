@@ -310,3 +310,38 @@ fn frameworks_show_the_calls_too() {
     has(&text, "result5 = g(in5_1_x);");
     has(&text, "result = g(in6_1_x);");
 }
+
+#[test]
+fn errno_is_checked_behind_each_call() {
+    let dir = Dir::new();
+    dir.file(
+        "e.c",
+        "#include <errno.h>
+static int failures;
+int f(double x)
+{
+  if (errno) return -1;
+  if (x < -8) {
+    errno = ERANGE;
+    failures++;
+    return 1;
+  }
+  if (failures > 2) {
+    errno = EDOM;
+    return 2;
+  }
+  return 0;
+}
+",
+    );
+    let run = dir.fuzz("e.c", "--calls 6 --max-evals 50000 --seed 1").exits(0);
+    let (report, text) = tested(&dir, &["f"]);
+    run.expect(report.branches.covered == 5, "all but the branch of an errno that no call begins with");
+    has(&text, "      errno = 0;\n");
+    has(&text, "penfuzz_check_signed(\"errno\", error, 34);");
+    has(&text, "penfuzz_check_signed(\"errno\", error, 33);");
+    dir.fuzz("e.c", "--calls 6 --max-evals 50000 --seed 1 --test-format googletest --fresh").exits(0);
+    let programs = dir.files("out/tests");
+    let (_, text) = programs.iter().find(|(name, _)| name.starts_with("test_")).expect("a test program");
+    has(&String::from_utf8_lossy(text), "EXPECT_EQ(error, 34);");
+}

@@ -156,7 +156,7 @@ int f(double x)
         dir.penfuzz(&format!("g.c {out}")).exits(0);
         let programs = dir.files(&format!("{format}/tests"));
         let wrapper = programs.iter().find(|(name, _)| name.ends_with("_wrapper.c")).expect("a C file with the source");
-        has(&String::from_utf8_lossy(&wrapper.1), "return (void *)&modes;");
+        has(&String::from_utf8_lossy(wrapper.1), "return (void *)&modes;");
     }
 }
 

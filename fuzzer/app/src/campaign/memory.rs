@@ -99,8 +99,8 @@ pub fn truncated(mut args: Vec<Arg>, begun: usize) -> Vec<Arg> {
 impl<'a> Renderer<'a> {
     fn new(function: &'a Function, model: &'a Model, x: &'a [u8]) -> Self {
         let images = model.blocks.iter().map(|b| b.image(x)).collect();
-        let named = |(i, b)| model.global_of(i).map_or_else(|| variable(function, model, b), |g| g.name.clone());
-        let names = model.blocks.iter().enumerate().map(named).collect();
+        let variable_of = |(i, b)| model.global_of(i).map_or_else(|| variable(function, model, b), |g| g.name.clone());
+        let names = model.blocks.iter().enumerate().map(variable_of).collect();
         Self { model, x, images, names, layouts: layouts::types(model), function }
     }
 

@@ -29,6 +29,9 @@ pub struct Seen {
     /// Of the calls of a sequence.
     #[serde(default)]
     results: Vec<Option<Arg>>,
+    /// `errno` behind each of them.
+    #[serde(default)]
+    errnos: Vec<i32>,
     /// Calls of a sequence.
     #[serde(default)]
     begun: usize,
@@ -65,9 +68,13 @@ pub fn of(evaluator: &mut Evaluator, bytes: &[u8], fresh: Option<Seen>) -> Test 
     }
     let result = seen.result.filter(|r| agrees(&|s| s.result.as_ref() == Some(r)));
     let outputs = seen.outputs.into_iter().filter(|o| agrees(&|s| s.outputs.contains(o))).collect();
-    // Of a sequence, it is not known which call has set it.
+    let set = |(i, e): (usize, &i32)| Some(*e).filter(|e| *e != 0 && agrees(&|s| s.errnos.get(i) == Some(e)));
+    let mut errnos: Vec<_> = seen.errnos.iter().enumerate().map(set).collect();
+    if errnos.iter().all(Option::is_none) {
+        errnos.clear();
+    }
     let errno = Some(seen.errno).filter(|e| *e != 0 && results.is_empty() && agrees(&|s| s.errno == *e));
-    Test { args, result, results, outputs, errno, ..Test::default() }
+    Test { args, result, results, errnos, outputs, errno, ..Test::default() }
 }
 
 /// Calls the function with its armed branches, of which those are returned that it takes.
@@ -81,6 +88,10 @@ pub fn call(evaluator: &mut Evaluator, bytes: &[u8]) -> (Vec<u32>, Seen) {
     let function = evaluator.function();
     let output = evaluator.output();
     let (results, begun) = evaluator.blocks().map_or((Vec::new(), 1), |blocks| (of_calls(blocks), blocks.begun()));
+    let errnos = evaluator.blocks().map_or_else(Vec::new, |blocks| {
+        let n = blocks.errnos().len().min(begun);
+        blocks.errnos()[..n].to_vec()
+    });
     let result = if results.is_empty() { result(function, &output) } else { results.last().cloned().flatten() };
     let outputs = match evaluator.blocks() {
         Some(blocks) => {
@@ -90,7 +101,7 @@ pub fn call(evaluator: &mut Evaluator, bytes: &[u8]) -> (Vec<u32>, Seen) {
         }
         None => outputs(function, &output),
     };
-    (covers, Seen { returned, exit, throws, errno, result, results, begun, outputs })
+    (covers, Seen { returned, exit, throws, errno, result, results, errnos, begun, outputs })
 }
 
 /// The results of the calls of a sequence that were begun.

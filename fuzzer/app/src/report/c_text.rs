@@ -206,7 +206,10 @@ fn bare_call(function: &str, signature: &Signature, args: &[Arg]) -> String {
 
 /// `model_U.speed = 3.5; model_U.mode = 1; `
 fn shown_sets(arg: &Arg) -> String {
-    arg.sets.iter().map(|s| format!("{} = {}; ", comment(&s.place), comment(&s.value))).collect()
+    arg.sets.iter().fold(String::new(), |mut text, s| {
+        let _ = write!(text, "{} = {}; ", comment(&s.place), comment(&s.value));
+        text
+    })
 }
 
 /// `__VERIFIER_nondet_int() = 3, -1; `

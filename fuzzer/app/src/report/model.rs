@@ -454,6 +454,9 @@ pub struct Test {
     /// Of a sequence: what each call returned, makers first, as far as it is known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<Option<Arg>>,
+    /// Of a sequence: `errno` behind each call, makers first, where a call set it; empty if none did. Each call begins with 0.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errnos: Vec<Option<i32>>,
     /// What it left behind its pointers, by the names of the parameters. A structure is one number of 64 bits after the other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outputs: Vec<Arg>,

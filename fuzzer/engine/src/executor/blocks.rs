@@ -217,6 +217,8 @@ impl Blocks {
                 })
                 .collect();
         }
+        self.script.errnos.clear();
+        self.script.errnos.resize(self.script.steps.len(), 0);
         self.script.patches.clear();
         let model = Rc::clone(&self.model);
         for (step, call) in sequence.makers.iter().chain(&sequence.steps).enumerate() {
@@ -270,6 +272,12 @@ impl Blocks {
     #[must_use]
     pub fn results(&self) -> &[u128] {
         &self.results
+    }
+
+    /// `errno` behind each call of the last run, makers first.
+    #[must_use]
+    pub fn errnos(&self) -> &[i32] {
+        &self.script.errnos
     }
 
     /// The text of a block up to its end, and a pointer that outlives the borrow of the block.

@@ -46,6 +46,8 @@ pub struct Script {
     pub patches: Vec<Patch>,
     /// By their steps.
     pub filled: Vec<Filled>,
+    /// `errno` behind each step; it is 0 before.
+    pub errnos: Vec<i32>,
     /// How many of the steps are made in this evaluation.
     pub n: usize,
     /// How many of them have begun.
@@ -62,7 +64,8 @@ pub unsafe extern "C-unwind" fn run(script: *const u8, _: *mut u8) {
     let script = script.cast_mut().cast::<Script>();
     // SAFETY: by the contract of this function. A jump out of a thunk skips this frame, which owns nothing.
     unsafe {
-        let Script { steps, patches, filled, n, begun } = &mut *script;
+        let Script { steps, patches, filled, errnos, n, begun } = &mut *script;
+        let errno = libc::__errno_location();
         *begun = 0;
         let mut patches = patches.iter().peekable();
         let mut filled = filled.iter().peekable();
@@ -78,7 +81,11 @@ pub unsafe extern "C-unwind" fn run(script: *const u8, _: *mut u8) {
                 f.to.copy_from_nonoverlapping(f.from, f.size);
             }
             *begun = i + 1;
+            errno.write(0);
             (step.call)(step.frame, step.result);
+            if let Some(own) = errnos.get_mut(i) {
+                *own = errno.read();
+            }
         }
     }
 }

@@ -123,11 +123,27 @@ pub struct Step {
     pub statement: Option<String>,
     /// The type of a variable for what it returns; `None` when that is not looked at.
     pub result: Option<String>,
-    /// What is checked behind the call: its result.
+    /// Is `errno` set to 0 before the call, and looked at?
+    pub errno: bool,
+    /// What is checked behind the call: its result, and `errno`.
     pub checks: Vec<Check>,
 }
 
 impl Step {
+    /// The check of its result, if one is known.
+    pub(super) fn result_check(&self) -> Option<&Check> {
+        self.checks.iter().find(|c| c.value == "result")
+    }
+
+    /// The call as [`Case::call_in_its_environment`] makes it, in a block of its own, with the checks as `checked` writes them.
+    pub(super) fn in_its_environment(&self, mode: Option<&str>, checked: &dyn Fn(&Check) -> String) -> String {
+        let result = self.result.as_deref().filter(|_| self.result_check().is_some());
+        let called = in_environment(&self.call, result, self.errno, mode);
+        let checks: String = self.checks.iter().map(checked).collect();
+        let inner: String = (called + &checks).lines().flat_map(|line| ["  ", line, "\n"]).collect();
+        format!("    {{\n{inner}    }}\n")
+    }
+
     /// The call as a statement, in the rounding mode of the test.
     pub(super) fn statement(&self, mode: Option<&str>, indent: &str) -> String {
         let called = self.statement.clone().unwrap_or_else(|| format!("(void){}", self.call));
@@ -172,16 +188,20 @@ impl Case {
     /// The call where `errno` or a rounding mode matters. In a directed rounding mode, the call and nothing else happens in it:
     /// printing rounds, too. `errno` is read before anything else can set it. `result`: the type of the variable `result`.
     pub(super) fn call_in_its_environment(&self, result: Option<&str>) -> String {
-        let mut lines = Vec::new();
-        lines.extend(self.errno.then(|| "int error;".to_owned()));
-        lines.extend(result.map(|type_name| format!("{type_name} result;")));
-        lines.extend(self.errno.then(|| "errno = 0;".to_owned()));
-        lines.extend(self.mode.as_ref().map(|mode| format!("fesetround({mode});")));
-        lines.push(format!("{}{};", if result.is_some() { "result = " } else { "(void)" }, self.call));
-        lines.extend(self.errno.then(|| "error = errno;".to_owned()));
-        lines.extend(self.mode.as_ref().map(|_| "fesetround(FE_TONEAREST);".to_owned()));
-        lines.iter().flat_map(|line| ["    ", line, "\n"]).collect()
+        in_environment(&self.call, result, self.errno, self.mode.as_deref())
     }
+}
+
+fn in_environment(call: &str, result: Option<&str>, errno: bool, mode: Option<&str>) -> String {
+    let mut lines = Vec::new();
+    lines.extend(errno.then(|| "int error;".to_owned()));
+    lines.extend(result.map(|type_name| format!("{type_name} result;")));
+    lines.extend(errno.then(|| "errno = 0;".to_owned()));
+    lines.extend(mode.map(|mode| format!("fesetround({mode});")));
+    lines.push(format!("{}{call};", if result.is_some() { "result = " } else { "(void)" }));
+    lines.extend(errno.then(|| "error = errno;".to_owned()));
+    lines.extend(mode.map(|_| "fesetround(FE_TONEAREST);".to_owned()));
+    lines.iter().flat_map(|line| ["    ", line, "\n"]).collect()
 }
 
 /// The signal that ends a call with these arguments, and whether it must occur again; `None` for a crash that no test program can
@@ -238,12 +258,7 @@ fn case(report: &Report, title: String, test: &Test, ending: Ending, names: &mut
     if result.as_ref().is_some_and(Check::is_integer) && ending == Ending::Return && test.throws.is_none() {
         call = format!("{}{call}", from_enumeration(report, type_name));
     }
-    let errno = test.errno.map(|n| Check {
-        label: "errno".to_owned(),
-        value: "error".to_owned(),
-        kind: Kind::Signed,
-        expected: Some(n.to_string()),
-    });
+    let errno = test.errno.map(errno_check);
     let case = Case {
         name: names.next(test, ending),
         steps: Vec::new(),
@@ -264,6 +279,11 @@ fn case(report: &Report, title: String, test: &Test, ending: Ending, names: &mut
         sets_state: test.args.iter().any(Arg::is_global),
     };
     if test.args.iter().any(Arg::is_call) { sequence::case(report, test, ending, case) } else { case }
+}
+
+/// The check that a call has set `errno` to this.
+pub(super) fn errno_check(n: i32) -> Check {
+    Check { label: "errno".to_owned(), value: "error".to_owned(), kind: Kind::Signed, expected: Some(n.to_string()) }
 }
 
 /// Must the test begin with the state of a new process? Each `main` does, and what reads standard input as a file: streams have read ahead.

@@ -95,5 +95,8 @@ pub(super) fn accessors(report: &Report) -> String {
 /// Their declarations, for the tests.
 pub(super) fn declarations(report: &Report) -> String {
     let function = wrapper_function(report);
-    (0..report.signature.globals.len()).map(|i| format!("extern \"C\" void *{function}_global{i}(void);\n")).collect()
+    (0..report.signature.globals.len()).fold(String::new(), |mut text, i| {
+        let _ = writeln!(text, "extern \"C\" void *{function}_global{i}(void);");
+        text
+    })
 }

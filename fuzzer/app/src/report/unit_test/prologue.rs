@@ -155,7 +155,7 @@ pub(super) fn including(report: &Report, file: &Path, needed: &str) -> String {
 /// headers of its own by these names.
 pub(super) fn headers(report: &Report, cases: &[Case], children: &[&str]) -> String {
     let mut headers = Vec::new();
-    if cases.iter().any(|c| c.errno) {
+    if cases.iter().any(|c| c.errno || c.steps.iter().any(|s| s.errno)) {
         headers.push("errno.h");
     }
     if report.reads_environment || cases.iter().any(|c| c.mode.is_some()) {

@@ -2,7 +2,7 @@
 
 use super::{
     access::{Access, has_types, is_cxx_program},
-    cases::{Callee, Case, Check, Ending, Kind, Step, check, one_call, surroundings},
+    cases::{Callee, Case, Check, Ending, Kind, Step, check, errno_check, one_call, surroundings},
     globals, memory,
     prologue::{address, c_type, qualified, tested_name, variable_type},
     result,
@@ -157,11 +157,17 @@ pub(super) fn case(report: &Report, test: &Test, ending: Ending, case: Case) -> 
     }
     let Some(last) = written.pop() else { return case };
     let is_nothing = calls.last().is_some_and(|(begin, _)| begin.and_then(|b| b.called.as_ref()?.maker).is_some());
+    let looks_at_errno = !test.errnos.is_empty();
+    let errno_of = |i: usize| test.errnos.get(i).copied().flatten().map(errno_check);
+    let n_before = written.len();
     let mut steps: Vec<Step> = written
         .into_iter()
-        .map(|w| Step {
+        .enumerate()
+        .map(|(i, w)| Step {
             variables: w.variables,
-            checks: w.result.into_iter().filter(|_| w.statement.is_none()).collect(),
+            // A declaration that makes an object stands in no block of its own.
+            errno: looks_at_errno && w.statement.is_none(),
+            checks: w.result.into_iter().chain(errno_of(i)).filter(|_| w.statement.is_none()).collect(),
             result: w.result_type.filter(|_| w.statement.is_none()),
             call: w.call,
             statement: w.statement,
@@ -180,13 +186,14 @@ pub(super) fn case(report: &Report, test: &Test, ending: Ending, case: Case) -> 
         }
         None => (last.call, last.result_type, last.result.into_iter().collect()),
     };
+    checks.extend(errno_of(n_before));
     checks.extend(last.outputs);
     let mut variables =
         if report.reads_environment { "    feclearexcept(FE_ALL_EXCEPT);\n".to_owned() } else { String::new() };
     variables.push_str(&last.variables);
     let first = steps.first_mut().map_or(&mut variables, |first| &mut first.variables);
     first.insert_str(0, &surroundings(report, &test.args));
-    Case { steps, variables, call, result, checks, errno: false, ..case }
+    Case { steps, variables, call, result, checks, errno: looks_at_errno, ..case }
 }
 
 /// `number`: of the call among those of the function under test, from 1.

@@ -85,6 +85,10 @@ fn steps(case: &Case, asserted: &dyn Fn(&Check) -> String) -> String {
     let mut out = String::new();
     for (i, step) in case.steps.iter().enumerate() {
         out.push_str(&step.variables);
+        if step.errno {
+            out.push_str(&step.in_its_environment(case.mode.as_deref(), asserted));
+            continue;
+        }
         let checked = step.checks.first().filter(|c| c.expected.is_some()).zip(step.result.as_ref());
         match checked {
             Some((check, type_name)) => {

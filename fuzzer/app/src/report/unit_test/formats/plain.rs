@@ -86,10 +86,10 @@ fn has_exits(cases: &[Case]) -> bool {
 /// One test as a block of `main`.
 fn block(number: usize, case: &Case) -> String {
     let title = string(&format!("{number}: {}", case.shown));
-    let block = if !case.is_whole_in_child() {
-        format!("  {{ /* {} */\n{}    puts({title});\n{}  }}\n", case.title, case.variables, ended_call(case))
-    } else {
+    let block = if case.is_whole_in_child() {
         format!("  {{ /* {} */\n    puts({title});\n{}  }}\n", case.title, ended_sequence(case))
+    } else {
+        format!("  {{ /* {} */\n{}    puts({title});\n{}  }}\n", case.title, case.variables, ended_call(case))
     };
     if case.own_process { in_own_process(&block) } else { block }
 }
@@ -119,6 +119,9 @@ fn ended_sequence(case: &Case) -> String {
 
 /// A call before the last one, with its check.
 fn checked_step(step: &Step, mode: Option<&str>) -> String {
+    if step.errno {
+        return step.variables.clone() + &step.in_its_environment(mode, &check);
+    }
     let Some((result, type_name)) = step.checks.first().zip(step.result.as_ref()) else {
         return format!("{}{}", step.variables, step.statement(mode, "    "));
     };
