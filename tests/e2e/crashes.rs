@@ -25,25 +25,3 @@ fn the_search_behind_a_crash_ends() {
     run.expect(report.evaluations < 80_000, &format!("a part of the budget, not {} evaluations", report.evaluations));
     run.expect(report.crashes.len() == 1, "one crash, however often it occurs");
 }
-
-#[test]
-fn a_crash_within_malloc_makes_no_later_evaluation_wait() {
-    let dir = Dir::new();
-    // The block is too large for the caches of a thread: the second `free` aborts with the lock of the heap.
-    let source = "#include <stdlib.h>
-int f(int n)
-{
-  char *p = malloc(2000), *q = malloc(2000);
-  void *volatile again = p;
-  free(p);
-  if (n & 1) free(again);
-  free(q);
-  return n > 100 ? 1 : 2;
-}
-";
-    dir.file("f.c", source);
-    let run = dir.fuzz("f.c", "--seed 1 --max-evals 60").exits(3);
-    let report = dir.report("out");
-    run.expect(report.hangs.is_empty(), "no evaluation waited for the lock until the alarm");
-    run.expect(!report.crashes.is_empty(), "the crash is reported");
-}

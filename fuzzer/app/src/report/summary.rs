@@ -4,11 +4,11 @@
 use std::{fmt::Write, path::Path};
 
 use super::{
-    arg::{Arg, Global},
+    arg::Arg,
     c_text::decimals,
     files,
     format::percent,
-    model::{Report, Test},
+    model::{Global, Report, Test},
     sources::Sources,
     terminal,
     uncovered::{closest_first, explain, left, legend},

@@ -49,9 +49,6 @@ static long own_thread;
 static uint64_t start_mask; /* signals blocked when the guard was installed */
 static uint32_t refusals;
 
-/* The heap of the C library is looked at (guard_check_heap): ticks that have come since. */
-static volatile sig_atomic_t checks_heap, heap_ticks;
-
 volatile uint32_t guard_traces_fuel; /* spent fuel is reported with its stack, which takes microseconds */
 
 /* Callers of what is going on, innermost first; `guard_end` is cleared before. A stack that is destroyed can make the unwinder
@@ -187,8 +184,7 @@ static void handle_signal(int signal_number, siginfo_t *info, void *context) {
   uint32_t stop = 0;
   if (signal_number == SIGALRM) {
     stop = check_memory();
-    /* The first tick may have come at any moment. */
-    if (!stop && !(checks_heap ? ++heap_ticks > 1 : overdue())) return;
+    if (!stop && !overdue()) return;
   }
   end_evaluation(signal_number, stop, (uint64_t)(uintptr_t)info->si_addr, context);
 }
@@ -208,26 +204,6 @@ void guard_stop(uint32_t reason, void *place) {
   guard_end.place = (uint64_t)(uintptr_t)place;
   if (reason == PEN_STOP_FUEL && guard_traces_fuel) note_frames();
   leave();
-}
-
-/* More than the caches of a thread hold: the heap itself is used. */
-#define HEAP_PROBE_BYTES 4000
-
-static void use_heap(const uint8_t *in, uint8_t *out) {
-  (void)in, (void)out;
-  void *volatile memory = malloc(HEAP_PROBE_BYTES);
-  free(memory);
-}
-
-/* After a fault: may it have happened within malloc? Then the lock of the heap is never released, and each evaluation that allocates
- * would wait for it until the alarm. Allocates, for at most two ticks; where that does not return, another process must take over. */
-void guard_check_heap(void) {
-  struct guard_end end = guard_end;
-  heap_ticks = 0;
-  checks_heap = 1;
-  if (guard_call(use_heap, NULL, NULL)) guard_worn_out = 1;
-  checks_heap = 0;
-  guard_end = end;
 }
 
 /* After a fork: timers are not inherited, so the child installs the guard anew. */

@@ -71,7 +71,6 @@ unsafe extern "C" {
     fn guard_call_rounded(call: Call, input: *const u8, output: *mut u8, mode: u8) -> i32;
     fn guard_call_harness(harness: Harness, input: *const u8, size: usize, result: *mut i32) -> i32;
     fn guard_forget();
-    fn guard_check_heap();
     fn guard_install(timeout_ns: u64, tick_ns: u64, memory: u64) -> i32;
 }
 

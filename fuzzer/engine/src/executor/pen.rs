@@ -12,7 +12,6 @@ use super::{
     Evaluator, Fault, FaultKind, PenEvaluator, PenObserver,
     evaluator::{RunStatus, metric_of},
     fresh::FreshRun,
-    guard,
 };
 
 /// Access to the evaluator behind an executor, for stages that call it many times within one LibAFL iteration.
@@ -74,17 +73,6 @@ impl<OT> PenExecutor<OT> {
 }
 
 impl<OT> PenExecutor<OT> {
-    /// Runs in a fresh process only, if this one is worn out: here the run could wait for a lock of the heap until the alarm. Returns the
-    /// fault of the run.
-    fn run_elsewhere(&mut self, x: &[u8]) -> Option<Option<Fault>> {
-        let fresh = self.fresh.as_mut().filter(|_| guard::is_worn_out())?;
-        let run = fresh.run_fresh(x);
-        self.evaluator.take_hits(&mut self.hits);
-        self.hits = run.hits;
-        self.evaluator.note_taken(&self.hits);
-        Some(run.fault)
-    }
-
     /// One run, with edges counted where somebody observes them.
     fn run(&mut self, x: &[u8]) -> RunStatus {
         if !self.evaluator.counts_edges() {
@@ -130,11 +118,8 @@ where
     fn run_target(&mut self, _fuzzer: &mut Z, state: &mut S, _mgr: &mut EM, input: &I) -> Result<ExitKind, Error> {
         *state.executions_mut() += 1;
         let bytes = input.target_bytes();
-        let elsewhere = self.run_elsewhere(&bytes);
-        let mut ran = if elsewhere.is_some() { RunStatus::Returned } else { self.run(&bytes) };
-        if elsewhere.is_none() {
-            self.hits.clear();
-        }
+        let mut ran = self.run(&bytes);
+        self.hits.clear();
         if self.evaluator.has_hits() {
             self.evaluator.take_hits(&mut self.hits);
             if ran == RunStatus::Returned {
@@ -143,11 +128,7 @@ where
         }
         self.unconfirmed.clear();
         let r = metric_of(self.evaluator.metric()).to_real(self.evaluator.r());
-        let fault = match elsewhere {
-            Some(fault) => fault,
-            None if ran == RunStatus::Faulted => self.evaluator.fault(),
-            None => self.replay(&bytes),
-        };
+        let fault = if ran == RunStatus::Faulted { self.evaluator.fault() } else { self.replay(&bytes) };
         let kind = match fault.as_ref().map(|f| f.kind) {
             None => ExitKind::Ok,
             Some(FaultKind::Crash) => ExitKind::Crash,
