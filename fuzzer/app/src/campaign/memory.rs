@@ -23,6 +23,7 @@ use crate::report::{
     literal,
 };
 
+pub use globals::globals;
 pub use left::left;
 
 /// Characters of an argument where it is only shown.

@@ -9,7 +9,7 @@ use std::{
 use penfuzz_cc::abi::site_kind;
 use penfuzz_engine::{
     executor::{Evaluator, Fault, FaultKind, evaluator::RunStatus},
-    inputs::{Block, Decoding, Model, Owner},
+    inputs::Decoding,
     program::{Function, Site, environment, state},
     saturation::{Saturation, Scope},
     stages::budget::Spent,
@@ -286,20 +286,8 @@ pub fn signature(function: &Function) -> Signature {
         result_layout: function.model.as_ref().and_then(|model| memory::layouts::of_result(model)),
         makers: sequence.map_or_else(Vec::new, |s| s.makers.iter().map(|call| maker(&call.f)).collect()),
         calls: sequence.map_or(0, |s| s.steps.len()),
-        globals: function.model.as_ref().map_or_else(Vec::new, |model| globals(function, model)),
+        globals: function.model.as_ref().map_or_else(Vec::new, |model| memory::globals(function, model)),
     }
-}
-
-/// The variables that are inputs or results; those of the first call stand for all.
-fn globals(function: &Function, model: &Model) -> Vec<report::Global> {
-    let is_shown = |b: &Block| matches!(b.owner, Owner::Shared | Owner::Step(0));
-    let shown = model.globals.iter().filter(|v| is_shown(&model.blocks[v.block]));
-    let each = shown.map(|v| report::Global {
-        name: v.global.name.clone(),
-        is_result: model.blocks[v.block].is_output,
-        is_chosen: function.globals.is_empty(),
-    });
-    each.collect()
 }
 
 fn maker(function: &Function) -> Maker {

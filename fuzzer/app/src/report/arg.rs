@@ -52,6 +52,19 @@ pub struct Set {
     pub is_pointer: bool,
 }
 
+/// A variable with static storage duration that is an input.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Global {
+    /// Its name in the source.
+    pub name: String,
+    /// Nothing of it is in an input; tests check it.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub is_result: bool,
+    /// The user did not name it: the function has no other input.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub is_chosen: bool,
+}
+
 /// A call of a sequence; the arguments behind it are its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Called {

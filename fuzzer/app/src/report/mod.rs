@@ -53,7 +53,7 @@ use std::path::Path;
 use crate::{files::own, output::atomic};
 
 pub use arg::{
-    Arg, CALL, Called, GLOBAL, Memory, Object, Operand, Place, RESULT, RESULTS, ROUNDING_MODE, STANDARD_INPUT,
+    Arg, CALL, Called, GLOBAL, Global, Memory, Object, Operand, Place, RESULT, RESULTS, ROUNDING_MODE, STANDARD_INPUT,
     STANDARD_INPUT_FILE, Set, calls_of,
 };
 pub use exceptions::{Exception, Exceptions, Find, Shown};

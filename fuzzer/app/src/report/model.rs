@@ -11,7 +11,7 @@ use penfuzz_engine::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    arg::{Arg, Operand},
+    arg::{Arg, Global, Operand},
     exceptions::Exceptions,
     layout::Layout,
     unit_test::formats::TestFormat,
@@ -231,19 +231,6 @@ pub struct Signature {
     /// The variables with static storage duration that are inputs, or results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub globals: Vec<Global>,
-}
-
-/// A variable with static storage duration that is an input.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Global {
-    /// Its name in the source.
-    pub name: String,
-    /// Nothing of it is in an input; tests check it.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub is_result: bool,
-    /// The user did not name it: the function has no other input.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub is_chosen: bool,
 }
 
 /// A function that makes an object for the function under test.

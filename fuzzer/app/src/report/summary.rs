@@ -4,11 +4,11 @@
 use std::{fmt::Write, path::Path};
 
 use super::{
-    arg::Arg,
+    arg::{Arg, Global},
     c_text::decimals,
     files,
     format::percent,
-    model::{Global, Report, Test},
+    model::{Report, Test},
     sources::Sources,
     terminal,
     uncovered::{closest_first, explain, left, legend},

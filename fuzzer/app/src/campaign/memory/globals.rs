@@ -1,12 +1,28 @@
 //! Variables with static storage duration as C: the statements that give them the values of an input.
 
-use penfuzz_engine::inputs::{
-    Owner, Variable,
-    types::{Form, Number, TypeId},
+use penfuzz_engine::{
+    inputs::{
+        Block, Model, Owner, Variable,
+        types::{Form, Number, TypeId},
+    },
+    program::Function,
 };
 
 use super::{Renderer, bit_field, bits, shortened};
-use crate::report::{Arg, GLOBAL, Set, literal};
+use crate::report::{Arg, GLOBAL, Global, Set, literal};
+
+/// The variables that are inputs or results; those of the first call stand for all.
+#[must_use]
+pub fn globals(function: &Function, model: &Model) -> Vec<Global> {
+    let is_shown = |b: &Block| matches!(b.owner, Owner::Shared | Owner::Step(0));
+    let shown = model.globals.iter().filter(|v| is_shown(&model.blocks[v.block]));
+    let each = shown.map(|v| Global {
+        name: v.global.name.clone(),
+        is_result: model.blocks[v.block].is_output,
+        is_chosen: function.globals.is_empty(),
+    });
+    each.collect()
+}
 
 impl Renderer<'_> {
     /// The variables of this owner that are inputs.
