@@ -179,8 +179,8 @@ pub(super) fn constants(cases: &[Case]) -> String {
     let texts: Vec<_> = variables.chain(expected).collect();
     let is_used = |name: &str| texts.iter().any(|text| text.contains(name));
     let all = [("NAN", "__builtin_nanf(\"\")"), ("INFINITY", "__builtin_inff()")];
-    let used = all.iter().filter(|(name, _)| is_used(name));
-    used.map(|(name, value)| format!("#ifndef {name}\n#define {name} {value}\n#endif\n")).collect()
+    let definition = |(name, value)| is_used(name).then(|| format!("#ifndef {name}\n#define {name} {value}\n#endif\n"));
+    all.into_iter().filter_map(definition).collect()
 }
 
 fn declaration(report: &Report) -> String {
