@@ -21,7 +21,7 @@ fn a_structure_without_a_name() {
     let text = complete("nameless.c", NAMELESS, "nameless");
     has(&text, "struct structure_mirror in2_p = {.b = {0, 3.0}");
     has(&text, ".u = {.d = 2.5}");
-    has(&text, "void *in1_words[2] = {in1_words_0, in1_words_1}");
+    has(&text, "char *in1_words[2] = {in1_words_0, in1_words_1}");
     has(&text, "_Static_assert(sizeof(struct structure_mirror) == 32");
     has(&text, "\"p->a\", in2_p.a, 0x7");
 }

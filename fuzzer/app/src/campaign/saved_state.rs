@@ -28,7 +28,8 @@ pub fn restore<S: HasMetadata>(state: &mut S, saved: &SavedState) -> Result<Vec<
     let places = state.metadata_mut::<KnownPlaces>()?;
     places.0.extend(saved.faults.values().map(|f| f.key));
     let saturation = state.metadata_mut::<Saturation>()?;
-    saturation.cover(&valid(&saved.by_crash), true);
+    // Their crashes may have ended the process before this one, and may do so with each that looks for other inputs.
+    saturation.cover_by_fatal(&valid(&saved.by_crash));
     saturation.recall_unconfirmed(saved.unconfirmed.iter().map(|(branch, replays)| (*branch, *replays)));
     let given_up: Vec<usize> = valid(&saved.given_up).into_iter().map(|b| b as usize).collect();
     Ok(saturation.give_up_all(&given_up).into_iter().map(|p| p.bytes).collect())

@@ -133,7 +133,7 @@ impl Campaign<'_> {
     ) -> Result<(), Error> {
         let saturation = state.metadata_mut::<Saturation>()?;
         let new: Vec<u32> = taken.iter().copied().filter(|b| !saturation.is_covered(*b as usize)).collect();
-        saturation.cover(taken, true);
+        saturation.cover_by_fatal(taken);
         let place = new.last().or(taken.last()).map_or_else(
             || "a run that could not be repeated".to_owned(),
             |last| {

@@ -31,6 +31,15 @@ impl Saturation {
         self.is_covered(branch) && !self.is_behind_crash(branch) || self.is_set_aside(branch)
     }
 
+    /// Notes branches that only inputs took which end their process. No ordinary input is searched for them: each such input costs a
+    /// process.
+    pub fn cover_by_fatal(&mut self, branches: &[u32]) {
+        self.cover(branches, true);
+        for branch in branches {
+            self.end_behind_crash(*branch as usize);
+        }
+    }
+
     /// Ends the search for an ordinary input that takes the branch.
     pub fn end_behind_crash(&mut self, branch: usize) {
         if self.by_crash[branch] && self.ended_behind_crash.insert(branch as u32) {
