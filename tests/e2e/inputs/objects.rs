@@ -29,7 +29,7 @@ fn cxx(body: &str, symbol: &str) -> String {
     dir.other(Command::new("sh").args(["-c", &line]));
     run.expect(gcov(&dir, symbol) == (report.branches.total, report.branches.total), "gcov's count");
     let programs = dir.files("out/tests");
-    let (_, text) = programs.iter().find(|(name, _)| name.ends_with(".cpp")).expect("a test program");
+    let (_, text) = programs.iter().find(|(name, _)| program.file.ends_with(name.as_str())).expect("a test program");
     String::from_utf8_lossy(text).into_owned()
 }
 

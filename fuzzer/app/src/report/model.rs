@@ -480,13 +480,12 @@ pub struct Finding {
     pub reason: String,
     /// Where: `function (file:line)`, or `module+0xoffset`.
     pub place: String,
-    /// The frames of the target and of libraries, innermost first, each as `place`; empty when they are not known.
+    /// The frames of the target and of libraries, innermost first, each as `place`; empty if unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stack: Vec<String>,
     /// The arguments, simplified where they still fail at the same place.
     pub args: Vec<Arg>,
-    /// Of a crash at the end of a campaign: does it occur in a fresh process, too? If not, it depends on earlier calls, and no test
-    /// expects it. `None` when it was not replayed.
+    /// Of a crash: does it occur in a fresh process, too? If not, no test expects it. `None` when it was not replayed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_fresh_process: Option<bool>,
 }
