@@ -112,3 +112,23 @@ fn the_file_of_a_target_is_the_source_that_includes_its_function() {
     assert_eq!(targets, [("a.c", "helper.h:helper"), ("a.c", "half_int"), ("b.c", "half_short")], "{}", made.text);
     assert!(made.left_out.is_empty(), "a file that others include is not left out: {:?}", made.left_out);
 }
+
+#[test]
+fn static_functions_of_one_name_in_files_of_one_name_have_names_of_their_own() {
+    let dir = tempfile::tempdir().unwrap();
+    for sub in ["a", "b"] {
+        fs::create_dir(dir.path().join(sub)).unwrap();
+        fs::write(
+            dir.path().join(sub).join("ring.c"),
+            format!("static int put(int x) {{ return x > 9 ? 9 : x; }}\nint use_{sub}(int x) {{ return put(x); }}\n"),
+        )
+        .unwrap();
+    }
+    let recipe = "name = \"ring\"\nsources = \".\"\n\n[generate]\nfiles = [\"*/*.c\"]\nstatic = true\n";
+    let path = dir.path().join("recipe.toml");
+    fs::write(&path, recipe).unwrap();
+    let made = generate(&path).unwrap();
+    let suite: toml::Value = toml::from_str(&made.text).unwrap();
+    let names: Vec<_> = suite["target"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["a-ring.c-ring.c-put", "b-ring.c-ring.c-put"], "{}", made.text);
+}

@@ -114,16 +114,22 @@ fn target(sources: &Path, e: Entry) -> Chosen {
     Chosen { name, file, function, is_static: e.is_static }
 }
 
-/// Targets have the name in the source, unless two functions share it: these have their linker names, with the file if they are
-/// static.
+/// Targets have the name in the source, unless two functions share it: these have their linker names, with the file of the definition if
+/// they are static, and with the path of the source if that is still not enough.
 fn by_symbol_where_needed(targets: &mut [Chosen]) {
+    rename_equal(targets, |t| t.function.replace(':', "-"));
+    rename_equal(targets, |t| format!("{}-{}", t.file, t.function).replace(['/', ':'], "-"));
+}
+
+/// Gives targets that share their name another one.
+fn rename_equal(targets: &mut [Chosen], name: impl Fn(&Chosen) -> String) {
     let mut count: BTreeMap<String, usize> = BTreeMap::new();
     for t in targets.iter() {
         *count.entry(t.name.clone()).or_default() += 1;
     }
     for t in targets {
         if count[&t.name] > 1 {
-            t.name = t.function.replace(':', "-");
+            t.name = name(t);
         }
     }
 }
