@@ -6,6 +6,8 @@ use std::{
     fs,
     os::unix::{ffi::OsStrExt, fs::symlink},
     path::{Path, PathBuf},
+    thread,
+    time::Duration,
 };
 
 use crate::support::{Dir, fixture};
@@ -214,6 +216,8 @@ fn finds_that_somebody_removed_are_not_called_safe() {
     let queue = dir.path("out/queue");
     let is_input = |entry: fs::DirEntry| entry.file_name().as_bytes().starts_with(b"id:");
     running.until("an input in queue/", || fs::read_dir(&queue).is_ok_and(|d| d.flatten().any(is_input)));
+    // A file that has its name may not be on the disk yet. If the directory is gone before it is, the find is one that could not be written.
+    thread::sleep(Duration::from_secs(1));
     fs::remove_dir_all(dir.path("out")).expect("it is there");
     running.signal(libc::SIGINT);
     let run = running.wait();
