@@ -61,15 +61,23 @@ pub fn build_line(program: &str) -> String {
 /// Branches of the function with this symbol by gcov's count: taken at least once, and all.
 pub fn gcov(dir: &Dir, symbol: &str) -> (usize, usize) {
     let text = dir.other(Command::new("sh").args(["-c", "cd out/tests && gcov -b -t *.gcda"]));
-    let own: Vec<&str> = text
-        .lines()
+    let own = branch_lines(&text, symbol);
+    (own.iter().filter(|l| is_taken(l)).count(), own.len())
+}
+
+/// The lines of `gcov -b -t` about the branches of a function.
+pub fn branch_lines<'a>(text: &'a str, symbol: &str) -> Vec<&'a str> {
+    text.lines()
         .skip_while(|l| !l.starts_with(&format!("function {symbol} called")))
         .skip(1)
         .take_while(|l| !l.starts_with("function "))
         .filter(|l| l.starts_with("branch "))
-        .collect();
-    let taken = own.iter().filter(|l| !l.contains("never executed") && !l.contains("taken 0%")).count();
-    (taken, own.len())
+        .collect()
+}
+
+/// Is it a line about a branch that was taken?
+pub fn is_taken(line: &str) -> bool {
+    !line.contains("never executed") && !line.contains("taken 0%")
 }
 
 pub fn gcov_agrees(target: &Path, arguments: &str, symbol: &str) -> Report {

@@ -2,7 +2,10 @@
 
 use std::process::Command;
 
-use crate::support::{Dir, is_covered, open_branches};
+use crate::{
+    outputs::{branch_lines, is_taken},
+    support::{Dir, is_covered, open_branches},
+};
 
 const HEAD: &str = "#include <array>
 #include <optional>
@@ -36,17 +39,10 @@ fn cxx(body: &str, symbol: &str) -> String {
 /// Branches of a function by gcov's count: taken, and all, without those between the return of a call and its exceptions.
 fn gcov(dir: &Dir, symbol: &str) -> (usize, usize) {
     let text = dir.other(Command::new("sh").args(["-c", "cd out && gcov -b -t *.gcda"]));
-    let own: Vec<&str> = text
-        .lines()
-        .skip_while(|l| !l.starts_with(&format!("function {symbol} called")))
-        .skip(1)
-        .take_while(|l| !l.starts_with("function "))
-        .filter(|l| l.starts_with("branch "))
-        .collect();
+    let own = branch_lines(&text, symbol);
     let pairs = own.chunks(2).filter(|pair| !pair.iter().any(|l| l.contains("(throw)")));
     let own: Vec<&&str> = pairs.flatten().collect();
-    let taken = own.iter().filter(|l| !l.contains("never executed") && !l.contains("taken 0%")).count();
-    (taken, own.len())
+    (own.iter().filter(|l| is_taken(l)).count(), own.len())
 }
 
 fn has(text: &str, part: &str) {

@@ -57,54 +57,44 @@ const NAMES: [&str; 16] = [
 /// something else, of a report that others wrote.
 #[must_use]
 pub fn initializer(text: &str) -> &str {
-    let mut rest = text;
-    let mut before = ' ';
-    while let Some(c) = rest.chars().next() {
-        let length = match c {
-            '"' => string_length(rest),
-            c if c.is_ascii_digit() => rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '.').or(Some(rest.len())),
-            c if c.is_ascii_alphabetic() || c == '_' => {
-                let n = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
-                let word = &rest[..n];
-                let is_own = word.starts_with("penfuzz_stub")
-                    || word.strip_prefix("in").is_some_and(|w| w.starts_with(|c: char| c.is_ascii_digit()));
-                (before == '.' || is_own || NAMES.contains(&word)).then_some(n)
-            }
-            c if "{}(),.=&+-<|* []".contains(c) => Some(1),
-            _ => None,
-        };
-        let Some(n) = length else { return "{0}" };
-        before = c;
-        rest = &rest[n..];
-    }
-    if text.is_empty() { "{0}" } else { text }
+    let is_name = |before: char, word: &str, _: &str| {
+        let is_own = word.starts_with("penfuzz_stub")
+            || word.strip_prefix("in").is_some_and(|w| w.starts_with(|c: char| c.is_ascii_digit()));
+        before == '.' || is_own || NAMES.contains(&word)
+    };
+    if is_made_of(text, is_name, |_, c| "{}(),.=&+-<|* []".contains(c)) { text } else { "{0}" }
 }
 
 /// An initializer of C++ with names of types before braces and in casts, or `{}` for a text that is something else, of a report that others
 /// wrote: it calls nothing.
 #[must_use]
 pub fn object_initializer(text: &str) -> &str {
-    let mut rest = text;
-    let mut before = ' ';
+    let is_name = |_, word: &str, rest: &str| !rest.trim_start().starts_with('(') || NAMES.contains(&word);
+    // No call of what parentheses or brackets yield.
+    let is_sign = |before, c| !(c == '(' && matches!(before, ')' | ']' | '>' | '}')) && "{}(),.&+-<>:|* ".contains(c);
+    if is_made_of(text, is_name, is_sign) { text } else { "{}" }
+}
+
+/// Is the text strings, numbers, words that `is_word` accepts by the character before and the text behind them, and characters that `is_sign`
+/// accepts by the last one before them that is no space? An empty text is not.
+fn is_made_of(text: &str, is_word: impl Fn(char, &str, &str) -> bool, is_sign: impl Fn(char, char) -> bool) -> bool {
+    let (mut rest, mut before, mut solid) = (text, ' ', ' ');
     while let Some(c) = rest.chars().next() {
         let length = match c {
             '"' => string_length(rest),
             c if c.is_ascii_digit() => rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '.').or(Some(rest.len())),
             c if c.is_ascii_alphabetic() || c == '_' => {
                 let n = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
-                let is_called = rest[n..].trim_start().starts_with('(');
-                (!is_called || NAMES.contains(&&rest[..n])).then_some(n)
+                is_word(before, &rest[..n], &rest[n..]).then_some(n)
             }
-            // No call of what parentheses or brackets yield.
-            '(' if matches!(before, ')' | ']' | '>' | '}') => None,
-            c if "{}(),.&+-<>:|* ".contains(c) => Some(1),
-            _ => None,
+            c => is_sign(solid, c).then_some(1),
         };
-        let Some(n) = length else { return "{}" };
-        before = if c == ' ' { before } else { c };
+        let Some(n) = length else { return false };
+        before = c;
+        solid = if c == ' ' { solid } else { c };
         rest = &rest[n..];
     }
-    if text.is_empty() { "{}" } else { text }
+    !text.is_empty()
 }
 
 /// The length of the string literal that a text begins with.
