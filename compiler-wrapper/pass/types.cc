@@ -180,6 +180,21 @@ bool isConstructor(const DINode *N, const DICompositeType *T) {
   return F && !F->isArtificial() && F->getName() == T->getName().substr(0, T->getName().find('<'));
 }
 
+// Is a pure virtual function left that no class below overrides? Overloads count by their names.
+bool isAbstract(const DICompositeType *T, std::set<StringRef> &Overridden) {
+  for (const DINode *N : T->getElements()) {
+    auto *F = dyn_cast<DISubprogram>(N);
+    if (!F || !(F->getSPFlags() & (DISubprogram::SPFlagVirtual | DISubprogram::SPFlagPureVirtual))) continue;
+    if (Overridden.insert(F->getName()).second && F->getSPFlags() & DISubprogram::SPFlagPureVirtual) return true;
+  }
+  return any_of(T->getElements(), [&](const DINode *N) {
+    auto *Member = dyn_cast<DIDerivedType>(N);
+    bool IsBase = Member && Member->getTag() == dwarf::DW_TAG_inheritance;
+    auto *Base = IsBase ? dyn_cast_or_null<DICompositeType>(bareOf(Member->getBaseType()).Type) : nullptr;
+    return Base && isAbstract(Base, Overridden);
+  });
+}
+
 void describeRecord(Context &X, Draft &D, const DICompositeType *T) {
   D.Size = T->getSizeInBits() / 8;
   D.Kind = T->getTag() == dwarf::DW_TAG_union_type ? PEN_TYPE_UNION : PEN_TYPE_STRUCT;
@@ -210,6 +225,8 @@ void describeRecord(Context &X, Draft &D, const DICompositeType *T) {
     Items.push_back(memberRecord(X, IsBase ? "" : Member->getName(), Type, Offset, Bits, Nullable));
   }
   if (Aggregate && D.Kind == PEN_TYPE_STRUCT) D.Flags |= PEN_TYPE_AGGREGATE;
+  std::set<StringRef> Overridden;
+  if (isAbstract(T, Overridden)) D.Flags |= PEN_TYPE_ABSTRACT;
   D.Members = X.array(Items);
   D.NMembers = Items.size();
 }

@@ -1,12 +1,17 @@
 /* Memory that an evaluation allocates and does not free. A function that makes an object returns it, and a process makes millions of
- * evaluations. So their addresses are listed, and the fuzzer has them freed before the next evaluation.
+ * evaluations. So it comes from an arena (arena.c), which the fuzzer clears before the next evaluation. Where variables keep addresses
+ * from one evaluation to the next there is none, and what the C library gives is listed instead.
  *
  * Only calls from the code of the target file count (`--wrap`, src/link.rs): what the C library allocates for itself it may still need in
- * later evaluations. What the C library frees, moves or keeps of the target's memory is taken off the list.
+ * later evaluations. What the C library frees, moves or keeps of the target's memory is taken off the list, and gets memory of the C
+ * library's own in place of the arena's.
  *
  * The list is a set: open addressing with linear probing (Knuth, TAOCP 3, Sect. 6.4, Algorithms L and R). */
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
 
 /* The fuzzer restores other sections (engine/src/program/state.rs). */
 #define KEPT __attribute__((section("pen_allocations")))
@@ -18,6 +23,9 @@ struct slots {
   size_t n; /* a power of two, or 0 */
 };
 static struct slots slots KEPT = {NULL, 0};
+static size_t n_listed KEPT = 0;
+
+#include "arena.c"
 
 /* Threads of the target may allocate, too. An evaluation that is ended within these functions leaves it locked; see release. */
 static int locked KEPT = 0;
@@ -26,7 +34,7 @@ extern void *__real_malloc(size_t), *__real_calloc(size_t, size_t), *__real_real
 extern void *__real_aligned_alloc(size_t, size_t);
 extern int __real_posix_memalign(void **, size_t, size_t);
 extern void __real_free(void *);
-extern char *__real_strdup(const char *), *__real_strndup(const char *, size_t);
+extern size_t __real_malloc_usable_size(void *);
 extern ssize_t __real_getdelim(char **, size_t *, int, FILE *);
 extern int __real_putenv(char *), __real_setvbuf(FILE *, char *, int, size_t);
 extern void __real_setbuf(FILE *, char *);
@@ -48,7 +56,7 @@ static size_t slot_of(const void *p, struct slots s) {
 
 /* Has the set room for one more? It is at most half full. */
 static int has_room(void) {
-  if (__pen_state.n_allocated < slots.n / 2) return 1;
+  if (n_listed < slots.n / 2) return 1;
   struct slots more = {NULL, slots.n ? 2 * slots.n : FEWEST_SLOTS};
   more.at = __real_calloc(more.n, sizeof *more.at);
   if (!more.at) return 0;
@@ -64,8 +72,9 @@ static void *listed(void *p) {
   lock();
   if (has_room()) {
     size_t i = slot_of(p, slots);
-    if (!slots.at[i]) __pen_state.n_allocated++;
+    if (!slots.at[i]) n_listed++;
     slots.at[i] = p;
+    __pen_state.n_allocated = 1;
   }
   unlock();
   return p;
@@ -84,41 +93,76 @@ static void close_hole(size_t hole) {
 
 /* Was it on the list? */
 static int unlisted(const void *p) {
-  if (!p || !__pen_state.n_allocated) return 0;
+  if (!p || !n_listed) return 0;
   lock();
   size_t i = slot_of(p, slots);
   int was = slots.at[i] != NULL;
   if (was) {
     slots.at[i] = NULL;
-    __pen_state.n_allocated--;
+    n_listed--;
     close_hole(i);
   }
   unlock();
   return was;
 }
 
-/* Frees what is on the list; with `lost`, only forgets it: a fault may have left the heap inconsistent or locked. */
-static void release(uint32_t lost) {
-  if (lost) {
+static void free_list(void) {
+  for (size_t i = 0; i < slots.n; i++) __real_free(slots.at[i]);
+  if (n_listed < slots.n / 8 && slots.n > FEWEST_SLOTS) {
+    __real_free(slots.at);
+    slots = (struct slots){NULL, 0};
+  } else if (slots.n) {
+    memset(slots.at, 0, slots.n * sizeof *slots.at);
+  }
+}
+
+static void release(uint32_t how) {
+  if (how == PEN_HEAP_ARENA) {
+    arena_begin();
+    return;
+  }
+  arena_clear();
+  if (how == PEN_HEAP_FREE) {
+    free_list();
+  } else if (how == PEN_HEAP_LOSE) {
     slots = (struct slots){NULL, 0};
   } else {
-    for (size_t i = 0; i < slots.n; i++) __real_free(slots.at[i]);
-    if (__pen_state.n_allocated < slots.n / 8 && slots.n > FEWEST_SLOTS) {
-      __real_free(slots.at);
-      slots = (struct slots){NULL, 0};
-    } else if (slots.n) {
-      memset(slots.at, 0, slots.n * sizeof *slots.at);
-    }
+    arena.at = NULL;
   }
-  __pen_state.n_allocated = 0;
+  n_listed = __pen_state.n_allocated = 0;
   unlock();
 }
 
-HIDDEN void *__wrap_malloc(size_t size) { return listed(__real_malloc(size)); }
+/* Memory of the arena; null without it. */
+static void *taken(size_t size) {
+  if (!arena.at || !__pen_state.stop) return NULL;
+  lock();
+  void *p = arena_take(size);
+  unlock();
+  return p;
+}
 
-HIDDEN void *__wrap_calloc(size_t n, size_t size) { return listed(__real_calloc(n, size)); }
+static void given(void *p) {
+  lock();
+  arena_give(p);
+  unlock();
+}
 
-HIDDEN void *__wrap_aligned_alloc(size_t alignment, size_t size) { return listed(__real_aligned_alloc(alignment, size)); }
+HIDDEN void *__wrap_malloc(size_t size) {
+  void *p = taken(size);
+  return p ? p : listed(__real_malloc(size));
+}
+
+HIDDEN void *__wrap_calloc(size_t n, size_t size) {
+  size_t bytes;
+  void *p = __builtin_mul_overflow(n, size, &bytes) ? NULL : taken(bytes);
+  return p ? memset(p, 0, bytes) : listed(__real_calloc(n, size));
+}
+
+HIDDEN void *__wrap_aligned_alloc(size_t alignment, size_t size) {
+  void *p = alignment <= ALIGNMENT ? taken(size) : NULL;
+  return p ? p : listed(__real_aligned_alloc(alignment, size));
+}
 
 HIDDEN int __wrap_posix_memalign(void **p, size_t alignment, size_t size) {
   int error = __real_posix_memalign(p, alignment, size);
@@ -126,7 +170,25 @@ HIDDEN int __wrap_posix_memalign(void **p, size_t alignment, size_t size) {
   return error;
 }
 
+HIDDEN void __wrap_free(void *p) {
+  if (in_arena(p)) {
+    given(p);
+  } else {
+    unlisted(p);
+    __real_free(p);
+  }
+}
+
 HIDDEN void *__wrap_realloc(void *p, size_t size) {
+  if (!p) return __wrap_malloc(size);
+  if (in_arena(p)) {
+    size_t room = arena_room(p);
+    if (size > 0 && size <= room && size > room / 2) return p;
+    void *moved = size ? __wrap_malloc(size) : NULL;
+    if (moved) memcpy(moved, p, size < room ? size : room);
+    if (moved || !size) given(p);
+    return moved;
+  }
   int was = unlisted(p);
   void *moved = __real_realloc(p, size);
   /* Without room for it, the old one stays. */
@@ -142,36 +204,75 @@ HIDDEN void *__wrap_reallocarray(void *p, size_t n, size_t size) {
   return NULL;
 }
 
-HIDDEN void __wrap_free(void *p) {
-  unlisted(p);
-  __real_free(p);
+HIDDEN size_t __wrap_malloc_usable_size(void *p) { return in_arena(p) ? arena_room(p) : __real_malloc_usable_size(p); }
+
+HIDDEN char *__wrap_strndup(const char *text, size_t n) {
+  size_t length = strnlen(text, n);
+  char *copy = __wrap_malloc(length + 1);
+  if (!copy) return NULL;
+  copy[length] = 0;
+  return memcpy(copy, text, length);
 }
 
-HIDDEN char *__wrap_strdup(const char *text) { return listed(__real_strdup(text)); }
+HIDDEN char *__wrap_strdup(const char *text) { return __wrap_strndup(text, SIZE_MAX); }
 
-HIDDEN char *__wrap_strndup(const char *text, size_t n) { return listed(__real_strndup(text, n)); }
+/* The same block from the C library. */
+static void *moved_out(void *p) {
+  size_t room = arena_room(p);
+  void *moved = __real_malloc(room);
+  if (moved) memcpy(moved, p, room);
+  given(p);
+  return moved;
+}
 
 HIDDEN ssize_t __wrap_getdelim(char **line, size_t *size, int end, FILE *from) {
+  if (in_arena(*line) && !(*line = moved_out(*line))) *size = 0;
   unlisted(*line);
   ssize_t n = __real_getdelim(line, size, end, from);
   listed(*line);
   return n;
 }
 
+/* What <stdio.h> makes of getline. */
+HIDDEN ssize_t __wrap___getdelim(char **line, size_t *size, int end, FILE *from) { return __wrap_getdelim(line, size, end, from); }
+
 HIDDEN ssize_t __wrap_getline(char **line, size_t *size, FILE *from) { return __wrap_getdelim(line, size, '\n', from); }
 
-/* The C library keeps these. */
+/* The C library keeps these. What it keeps of the arena must outlive it: a copy of a text, and a buffer of its own. */
 HIDDEN int __wrap_putenv(char *text) {
+  if (in_arena(text)) text = moved_out(text);
   unlisted(text);
   return __real_putenv(text);
 }
 
 HIDDEN int __wrap_setvbuf(FILE *file, char *buffer, int mode, size_t size) {
   unlisted(buffer);
-  return __real_setvbuf(file, buffer, mode, size);
+  return __real_setvbuf(file, in_arena(buffer) ? NULL : buffer, mode, size);
 }
 
-HIDDEN void __wrap_setbuf(FILE *file, char *buffer) {
-  unlisted(buffer);
-  __real_setbuf(file, buffer);
+HIDDEN void __wrap_setbuf(FILE *file, char *buffer) { __wrap_setvbuf(file, buffer, buffer ? _IOFBF : _IONBF, BUFSIZ); }
+
+/* `operator new` and `operator delete` of the target's own code. The C++ library keeps what it allocates itself. */
+extern __attribute__((weak)) void *__real__Znwm(size_t), *__real__Znam(size_t);
+extern __attribute__((weak)) void __real__ZdlPv(void *), __real__ZdlPvm(void *, size_t), __real__ZdaPv(void *), __real__ZdaPvm(void *, size_t);
+extern WEAK_HIDDEN const uint8_t __ehdr_start[], _edata[];
+
+/* A program with an operator of its own keeps it. */
+static int is_own(void *(*operator_new)(size_t)) {
+  return (uintptr_t)operator_new - (uintptr_t)__ehdr_start < (uintptr_t)_edata - (uintptr_t)__ehdr_start;
 }
+
+HIDDEN void *__wrap__Znwm(size_t size) {
+  void *p = is_own(__real__Znwm) ? NULL : taken(size);
+  return p ? p : __real__Znwm(size);
+}
+
+HIDDEN void *__wrap__Znam(size_t size) {
+  void *p = is_own(__real__Znam) ? NULL : taken(size);
+  return p ? p : __real__Znam(size);
+}
+
+HIDDEN void __wrap__ZdlPv(void *p) { in_arena(p) ? given(p) : __real__ZdlPv(p); }
+HIDDEN void __wrap__ZdlPvm(void *p, size_t size) { in_arena(p) ? given(p) : __real__ZdlPvm(p, size); }
+HIDDEN void __wrap__ZdaPv(void *p) { in_arena(p) ? given(p) : __real__ZdaPv(p); }
+HIDDEN void __wrap__ZdaPvm(void *p, size_t size) { in_arena(p) ? given(p) : __real__ZdaPvm(p, size); }

@@ -35,8 +35,8 @@ extern WEAK_HIDDEN const struct pen_case __start_pen_cases[], __stop_pen_cases[]
 HIDDEN __attribute__((noreturn)) void __pen_reject(void);
 
 #include "streams.c"
-#include "allocations.c"
 #include "owned.c"
+#include "allocations.c"
 
 __attribute__((visibility("default"), used)) struct pen_tables __pen_tables = {
     .version = PEN_ABI_VERSION,

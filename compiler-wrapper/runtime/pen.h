@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define PEN_ABI_VERSION 9u
+#define PEN_ABI_VERSION 10u
 
 /* The bits of an action byte. There is one byte per branch: the fuzzer writes it, the hook obeys it.
  *
@@ -274,7 +274,8 @@ enum pen_type_flag {
   PEN_TYPE_ENUM = 8,       /* of a number: the members are its enumerators */
   PEN_TYPE_CLASS = 16,     /* of a structure: only C++ has it (base classes, access control, constructors) */
   PEN_TYPE_CHAR = 32,      /* of a number: plain `char` */
-  PEN_TYPE_AGGREGATE = 64  /* of a structure of C++: no constructors, no base classes, and all members are public */
+  PEN_TYPE_AGGREGATE = 64, /* of a structure of C++: no constructors, no base classes, and all members are public */
+  PEN_TYPE_ABSTRACT = 128  /* of a class: there is no object of it, only of classes that derive from it */
 };
 
 /* A type as the debug information describes it, without typedefs and qualifiers. The records of two translation units may describe
@@ -527,7 +528,7 @@ struct pen_state {
   struct pen_near *near; /* one per case; null: nothing is tracked at switches */
   const uint32_t *measured; /* the branches of switches with PEN_WANT or PEN_LEAD, ascending; null: the hook looks for them */
   uint32_t n_measured;
-  uint32_t n_allocated; /* blocks of memory that code of the target has allocated and not freed since the last release */
+  uint32_t n_allocated; /* other than 0: code of the target has allocated memory since the last release */
 };
 
 /* The last step of a path after which no site with PEN_STEP may be passed. */
@@ -539,6 +540,14 @@ struct pen_state {
 
 /* Why the runtime calls `stop`. */
 enum pen_stop { PEN_STOP_FUEL = 1, PEN_STOP_EXIT = 2, PEN_STOP_STRAYED = 3, PEN_STOP_THROW = 4, PEN_STOP_REJECTED = 5, PEN_STOP_CHECK = 6 };
+
+/* What becomes of the memory that evaluations allocate. */
+enum pen_heap {
+  PEN_HEAP_FREE = 0,  /* it is freed */
+  PEN_HEAP_LOSE = 1,  /* it is forgotten: it is still in use, or a fault may have left the heap inconsistent. An arena is cleared */
+  PEN_HEAP_ARENA = 2, /* from now on it comes from an arena, which is cleared by the two above */
+  PEN_HEAP_SYSTEM = 3 /* from now on it comes from the C library, as at first */
+};
 
 enum pen_assumption { PEN_ASSUMED = 1 << 30 };
 
@@ -565,8 +574,7 @@ struct pen_tables {
   const struct pen_variable *variables, *variables_end;
   uint64_t *sancov_gate;          /* 0: SanCov callbacks are skipped; without effect if the target's clang cannot gate them */
   struct pen_stream *streams, *streams_end;
-  /* Frees what evaluations have allocated; with `lost`, only forgets it, because a fault may have left the heap inconsistent. */
-  void (*release)(uint32_t lost);
+  void (*release)(uint32_t how); /* what evaluations have allocated: enum pen_heap */
 };
 
 #endif

@@ -24,7 +24,7 @@ pub use types::{Member, Param, Type, type_flag, type_kind};
 pub use variable::{References, Variable, variable_flag, variable_use};
 
 /// The version of the ABI that this module describes.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;
 
 /// The symbol that a target file exports for the fuzzer. It names the [`Tables`].
 pub const TABLES_SYMBOL: &std::ffi::CStr = c"__pen_tables";
@@ -185,6 +185,18 @@ pub mod operand {
     pub const POINTER: u8 = 4;
     /// The condition is an and, or, or phi of several comparisons.
     pub const MANY: u8 = 5;
+}
+
+/// What becomes of the memory that evaluations allocate (`enum pen_heap`).
+pub mod heap {
+    /// It is freed.
+    pub const FREE: u32 = 0;
+    /// It is forgotten: it is still in use, or a fault may have left the heap inconsistent. An arena is cleared.
+    pub const LOSE: u32 = 1;
+    /// From now on it comes from an arena, which is cleared by the two above.
+    pub const ARENA: u32 = 2;
+    /// From now on it comes from the C library, as at first.
+    pub const SYSTEM: u32 = 3;
 }
 
 /// Why the target called [`State::stop`].
@@ -434,7 +446,7 @@ pub struct State {
     pub measured: *const u32,
     /// Length of `measured`.
     pub n_measured: u32,
-    /// Blocks of memory that code of the target has allocated and not freed since the last [`Tables::release`].
+    /// Other than 0: code of the target has allocated memory since the last [`Tables::release`].
     pub n_allocated: u32,
 }
 
@@ -481,7 +493,6 @@ pub struct Tables {
     pub streams: *mut Stream,
     /// One past the last stream.
     pub streams_end: *mut Stream,
-    /// Frees what evaluations have allocated; with an argument other than 0 only forgets it, because a fault may have left the heap
-    /// inconsistent.
+    /// What becomes of the memory that evaluations allocate: one of [`heap`].
     pub release: unsafe extern "C" fn(u32),
 }

@@ -40,6 +40,8 @@ pub mod type_flag {
     pub const CHAR: u32 = 32;
     /// Of a structure of C++: no constructors, no base classes, and all members are public.
     pub const AGGREGATE: u32 = 64;
+    /// Of a class: there is no object of it, only of classes that derive from it.
+    pub const ABSTRACT: u32 = 128;
 }
 
 /// A type without typedefs and qualifiers. The records of two translation units may describe one type.

@@ -54,7 +54,7 @@ fn inputs(report: &Report) -> impl Iterator<Item = (&Parameter, Kind)> {
 pub fn file_name(report: &Report) -> &'static str {
     if report.signature.decoding.is_none()
         && unit_test::must_include(report)
-        && is_cxx(Path::new(&report.signature.file))
+        && is_cxx(Path::new(report.signature.source()))
     {
         "harness.cpp"
     } else {

@@ -80,7 +80,7 @@ impl Toolchain {
         let instrument: Vec<&str> = self.instrument.iter().map(String::as_str).collect();
         let (file, mut all) = (subject.file(), Vec::new());
         let mut report = subject.report.clone();
-        report.signature.file = file.to_string_lossy().into_owned();
+        report.signature.set_source(&file);
         let includes = harness::includes_source(&report);
         if let Some(text) = harness::text(&report) {
             let path = write(directory.join(harness::file_name(&report)), &text)?;

@@ -51,6 +51,15 @@ fn with_what_it_needs() {
     assert_eq!(included(&files, ""), ["\"config.h\"", "\"lib.h\""]);
 }
 
+/// A test has a variable of each type, so the header must define all of them: here a part of the structure is the source's own.
+#[test]
+fn types_that_only_the_source_defines_need_the_source() {
+    let declared = "struct part;\nstruct whole { struct part *part; int n; };\nint lib_p(const struct whole *w);\n";
+    let body = "struct part { double a; };\nint lib_p(const struct whole *w) { return w && w->n == 3 && w->part->a > 2 ? 1 : 0; }\n";
+    let source = format!("#include \"lib.h\"\n{body}");
+    assert_eq!(included(&[("src/lib.h", declared), ("src/lib.c", source.as_str())], ""), Vec::<String>::new());
+}
+
 /// A structure that is returned is the header's; without it, the source must be included.
 #[test]
 fn structures_come_from_it() {

@@ -76,3 +76,60 @@ fn all_sources_are_linked_when_other_code_is_reached() {
     let sources = dir.report("out").sources;
     run.expect(sources.len() == 4, &format!("all four sources in {sources:?} beside {}", helper.display()));
 }
+
+/// A file that another one includes for each type. Alone it does not compile, and it must not be compiled a second time.
+const TEMPLATE: &str = "typedef struct { TYPE *data; int size; } NAME(list);
+int NAME(above)(const NAME(list) *list, TYPE least) {
+  int n = 0;
+  for (int i = 0; i < list->size; i++) if (list->data[i] > least) n++;
+  return n == 3 ? 1 : 0;
+}
+static int NAME(is_even)(TYPE x) { return x == (TYPE)(2 * (int)(x / 2)) && x > 100 ? 1 : 0; }
+int NAME(use)(TYPE x) { return NAME(is_even)(x); }
+";
+
+#[test]
+fn a_file_that_others_include_is_seen_through_them() {
+    let dir = Dir::new();
+    dir.file("list_source.c", TEMPLATE);
+    let unit = |name: &str, of: &str| {
+        let text = format!("#define TYPE {of}\n#define NAME(x) {name}_##x\n#include \"list_source.c\"\n");
+        dir.file(&format!("{name}.c"), text)
+    };
+    let units = [unit("reals", "double"), unit("shorts", "short")];
+    let with = format!("--with {}", units[1].display());
+    dir.other(Command::new(pen_cc()).args(["-shared", "-fPIC", "-O1", "-o", "all.so", "reals.c", "shorts.c"]));
+    let targets = [(units[0].clone(), with.as_str()), (dir.path("all.so"), "")];
+    for (i, (target, with)) in targets.into_iter().enumerate() {
+        for function in ["reals_above", "shorts_above", "reals_is_even", "shorts_is_even"] {
+            let out = format!("{function}-{i}");
+            let run =
+                dir.penfuzz("--max-evals 20000 --function").arg(function).args(with).arg("-o").arg(&out).arg(&target);
+            let run = run.exits(0);
+            let report = dir.report(&out);
+            run.expect(report.branches.covered == report.branches.total, &format!("{:?}", report.branches));
+            let commands = report.test_program.as_ref().expect("there are commands");
+            let check = format!("cd {out} && {} && {} && {}", commands.build, commands.run, commands.coverage);
+            let gcov = dir.other(Command::new("sh").args(["-c", &check]));
+            run.expect(
+                gcov.contains("File '") && gcov.contains("list_source.c'"),
+                &format!("a count of the file\n{gcov}"),
+            );
+        }
+    }
+}
+
+/// Counters of two files of one name would be one file.
+#[test]
+fn sources_of_one_name_are_both_counted() {
+    let dir = Dir::new();
+    let target = dir.file("a/oper.c", "int twice(int n);\nint f(int n) { if (twice(n) == 26) return 1; return 0; }\n");
+    let other = dir.file("b/oper.c", "int twice(int n) { if (n > 9) return 2 * n; return 0; }\n");
+    let run = dir.fuzz(target, &format!("--function f --scope calls --with {}", other.display())).exits(0);
+    let report = dir.report("out");
+    run.expect(report.branches.covered == 4, &format!("4 branches: {:?}", report.branches));
+    let coverage = report.test_program.expect("there are commands").coverage;
+    let gcov = dir.other(Command::new("sh").args(["-c", &format!("cd out && {coverage}")]));
+    let all = gcov.lines().filter(|line| *line == "Taken at least once:100.00% of 2").count();
+    run.expect(all == 2, &format!("2 of 2 branches taken in each file\n{gcov}"));
+}

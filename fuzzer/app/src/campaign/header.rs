@@ -115,7 +115,7 @@ struct Source {
 
 impl Source {
     fn of(report: &Report) -> Option<Self> {
-        let file = fs::canonicalize(&report.signature.file).ok()?;
+        let file = fs::canonicalize(report.signature.source()).ok()?;
         let is_own = |source: &str| fs::canonicalize(source).is_ok_and(|path| path == file);
         let options = match report.compilations.iter().find(|c| is_own(&c.source)) {
             Some(compilation) => compilation.flags.clone(),

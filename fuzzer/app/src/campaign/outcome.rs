@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
+    fs,
     rc::Rc,
     time::Duration,
 };
@@ -10,7 +11,7 @@ use penfuzz_cc::abi::site_kind;
 use penfuzz_engine::{
     executor::{Evaluator, Fault, FaultKind, evaluator::RunStatus},
     inputs::Decoding,
-    program::{Function, Site, environment, state},
+    program::{Function, Site, environment, state, units::unit_of},
     saturation::{Saturation, Scope},
     stages::budget::Spent,
 };
@@ -115,6 +116,7 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
     let needed = Needed::by(evaluator);
     let made_of = Recorded { compilations: from.options.compilations.clone(), libs: from.options.libs.clone() };
     let made_of = made_of.for_tests(&from.options.linked, &from.options.sources);
+    let signature = signature(&function);
     let mut report = Report {
         schema: report::SCHEMA,
         target: from.options.target.display().to_string(),
@@ -123,7 +125,8 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
         flags: penfuzz_cc::for_other_compilers(&from.options.flags),
         libs: made_of.libs,
         function: function.name.clone(),
-        signature: signature(&function),
+        without_source: !limits::is_there(signature.source()),
+        signature,
         seed: from.options.seed,
         search: from.options.search.name().to_owned(),
         rounding: from.options.rounding,
@@ -131,7 +134,6 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
         ulp: from.options.ulp,
         test_format: from.options.test_format,
         header: None,
-        without_source: !limits::is_there(&function.file),
         branches: Branches {
             total,
             covered: covered - claims.lost.len(),
@@ -275,6 +277,7 @@ pub fn signature(function: &Function) -> Signature {
             })
             .collect(),
         file: function.file.clone(),
+        unit: unit(function),
         line: function.line,
         is_static: function.is_static,
         inputs: function.model.as_ref().map_or_else(Vec::new, |model| model.described()),
@@ -288,6 +291,13 @@ pub fn signature(function: &Function) -> Signature {
         calls: sequence.map_or(0, |s| s.steps.len()),
         globals: function.model.as_ref().map_or_else(Vec::new, |model| memory::globals(function, model)),
     }
+}
+
+/// The source that includes the file of the definition; empty if it has it itself, or is not there.
+fn unit(function: &Function) -> String {
+    let unit = unit_of(function);
+    let is_other = limits::is_there(unit) && fs::canonicalize(unit).ok() != fs::canonicalize(&function.file).ok();
+    if is_other { unit.to_owned() } else { String::new() }
 }
 
 fn maker(function: &Function) -> Maker {

@@ -106,6 +106,7 @@ fn signature() -> Signature {
             parameter("rest", "double *", "f64", true),
         ],
         file: FILE.to_owned(),
+        unit: String::new(),
         line: 3,
         is_static: false,
         callbacks: Vec::new(),

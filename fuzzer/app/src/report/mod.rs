@@ -37,6 +37,7 @@ mod model;
 pub mod needed;
 mod nonsense;
 pub mod sarif;
+mod signature;
 pub mod source_root;
 mod sources;
 pub mod summary;

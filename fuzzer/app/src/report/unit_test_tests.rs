@@ -267,6 +267,7 @@ double half(double x, result_t *r, double *both)
                 parameter("both", "double *", "f64", true),
             ],
             file,
+            unit: String::new(),
             line: 2,
             is_static,
             callbacks: Vec::new(),

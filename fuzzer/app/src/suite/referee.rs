@@ -19,7 +19,7 @@ use crate::context::{Context, Result, bail};
 use crate::process::wait;
 use crate::report::c_text::is_cxx;
 use crate::report::{
-    Report, Signature, Status,
+    Report, Status,
     unit_test::{self, formats::TestFormat},
 };
 
@@ -67,12 +67,9 @@ pub struct Job<'a> {
 /// # Errors
 /// A file does not compile or link, the test program fails or takes too long, or gcov has no data on the function.
 pub fn judge(job: &Job) -> Result<RefereeCount> {
-    let report = Report {
-        // Its program prints no counts of a framework, and needs none.
-        test_format: TestFormat::default(),
-        signature: Signature { file: job.file.to_string_lossy().into_owned(), ..job.report.signature.clone() },
-        ..job.report.clone()
-    };
+    // Its program prints no counts of a framework, and needs none.
+    let mut report = Report { test_format: TestFormat::default(), ..job.report.clone() };
+    report.signature.set_source(job.file);
     let job = &Job { report: &report, ..*job };
     let directory = tempfile::Builder::new()
         .prefix("penfuzz-referee-")

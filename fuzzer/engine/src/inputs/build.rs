@@ -2,11 +2,11 @@
 
 mod globals;
 mod objects;
+mod pointers;
 mod streams;
 
 use std::collections::{HashMap, VecDeque};
 
-use penfuzz_cc::abi::type_flag;
 use penfuzz_mutators::{
     domain::Domain,
     group::{Group, Length},
@@ -14,7 +14,7 @@ use penfuzz_mutators::{
 };
 
 use super::{
-    draft::{Draft, Made, Pending, Way},
+    draft::{Draft, Made, Need, Pending, Way},
     model::{Block, Converted, Copy, File, Form as Conversion, Model, Owner, Pointer, Stub, Target as Leads},
     paths::{any_index, element_path, join},
     said::Said,
@@ -26,6 +26,8 @@ use super::{
 const MAX_DEPTH: usize = 3;
 /// Elements of an array within a structure that are in an input; the others are 0.
 const MAX_ELEMENTS: usize = 64;
+/// The same in bytes: there is room for what follows it.
+const MAX_MEMBER: usize = 2048;
 /// Bytes of an input, and bytes of one block in it. What is beyond is 0.
 const MAX_INPUT: usize = 3072;
 pub(super) const MAX_BLOCK: usize = 512;
@@ -60,6 +62,8 @@ pub(super) struct Builder<'a> {
     owners: Vec<Owner>,
     /// Bytes of an input so far at most, bytes of one block, and number of blocks.
     limits: (usize, usize, usize),
+    /// A pointer beyond the limits leads to a block without elements: [`pointers`].
+    pub finds_needed: bool,
     /// The frames of the steps.
     pub frames: Vec<usize>,
     /// The kinds of the slots of each step.
@@ -87,6 +91,7 @@ impl<'a> Builder<'a> {
             owner: Owner::Shared,
             owners: Vec::new(),
             limits: (MAX_INPUT, MAX_BLOCK, MAX_BLOCKS),
+            finds_needed: false,
             frames: Vec::new(),
             steps: Vec::new(),
             first_of_steps: 0,
@@ -168,8 +173,8 @@ impl<'a> Builder<'a> {
             }
             Form::Array(element, n) => {
                 let stride = self.types[element].size;
-                let n = if n == 0 { 0 } else { n };
-                (0..n.min(MAX_ELEMENTS))
+                let fit = (MAX_MEMBER / stride.max(1)).max(1);
+                (0..n.min(MAX_ELEMENTS).min(fit))
                     .try_for_each(|i| self.place(draft, element, at + i * stride, &format!("{path}[{i}]"), way))
             }
             Form::Pointer(to) => self.place_pointer(draft, of, to, at, path, way),
@@ -274,64 +279,6 @@ impl<'a> Builder<'a> {
         Some(slot)
     }
 
-    fn place_pointer(
-        &mut self,
-        draft: &mut Draft,
-        pointer: TypeId,
-        to: TypeId,
-        at: usize,
-        path: &str,
-        way: &Way,
-    ) -> Result<(), String> {
-        let (is_const, is_reference) =
-            (self.types[pointer].has(type_flag::CONST), self.types[pointer].has(type_flag::REFERENCE));
-        if let Form::Function(result) = self.types[to].form {
-            let slot = match self.types[result].form {
-                Form::Number(Number::Plain(kind)) => self.slot(draft, kind),
-                _ => None,
-            };
-            draft.block.pointers.push(Pointer { at, target: Leads::Stub(self.stubs.len()), null: None });
-            self.stubs.push(Stub { path: path.to_owned(), result, slot });
-            return Ok(());
-        }
-        let made = self.made_behind(to, path, way);
-        let why = match self.types[to].form {
-            _ if made != Made::Memory => None,
-            Form::Incomplete => Some("what it points to has no definition in the target"),
-            Form::Other => Some("what it points to is not made of numbers"),
-            _ => self.closed(to),
-        };
-        let is_last = way.depth >= MAX_DEPTH || self.blocks.len() + self.pending.len() >= self.limits.2;
-        if is_last || why.is_some() {
-            // Behind a parameter, the memory matters; deeper, the program may live without it.
-            if let Some(why) = why.filter(|_| way.depth == 0 && !way.nullable) {
-                return Err(why.to_owned());
-            }
-            draft.block.pointers.push(Pointer { at, target: Leads::Null, null: None });
-            return Ok(());
-        }
-        let null = if way.nullable && !is_reference { self.slot(draft, Kind::Bool) } else { None };
-        let mut absent = way.absent.clone();
-        absent.extend(null);
-        let way = Way { absent, is_output: way.is_output && !is_const, ..way.clone() };
-        let path = path.to_owned();
-        // The number of the own block is known when it is finished.
-        let block = usize::MAX;
-        self.pending.push_back(Pending {
-            block,
-            at,
-            to,
-            is_const,
-            is_reference,
-            path,
-            null,
-            made,
-            way,
-            elements: None,
-        });
-        Ok(())
-    }
-
     /// Ends a block, which gets the next number.
     pub fn finish_block(&mut self, mut draft: Draft, way: &Way) -> usize {
         let number = self.blocks.len();
@@ -353,96 +300,6 @@ impl<'a> Builder<'a> {
         draft.block.pointers.sort_by_key(|p| p.at);
         self.blocks.push(draft.block);
         number
-    }
-
-    /// Makes the blocks behind all pointers, in the order in which they were met.
-    pub fn follow_pointers(&mut self) -> Result<(), String> {
-        while let Some(p) = self.pending.pop_front() {
-            let (from, at, null) = (p.block, p.at, p.null);
-            let target = match p.made {
-                Made::Memory => match &p.elements {
-                    Some(elements) => {
-                        let block = self.follow_elements(&p, elements)?;
-                        self.blocks[from].pointers.extend(elements.others(block));
-                        Leads::Block(block)
-                    }
-                    None => Leads::Block(self.follow(&p)?),
-                },
-                Made::Stream => Leads::Stream(self.add_file(&p)),
-                Made::Name => Leads::Name(self.add_file(&p)),
-            };
-            let pointers = &mut self.blocks[from].pointers;
-            pointers.push(Pointer { at, target, null });
-            pointers.sort_by_key(|p| p.at);
-        }
-        Ok(())
-    }
-
-    fn follow(&mut self, p: &Pending) -> Result<usize, String> {
-        let is_void = matches!(self.types[p.to].form, Form::Void);
-        let element = if is_void { self.byte_type() } else { p.to };
-        let stride = self.types[element].size.max(1);
-        let is_char = self.types[element].has(type_flag::CHAR);
-        let generic = any_index(&p.path);
-        // What is said of a container is about its elements.
-        let is_object = matches!(self.types[element].form, Form::Library(_));
-        let given = || self.said.size(&generic, stride, self.limits.1).filter(|_| !is_object);
-        let size = self.sizes.get(&generic).cloned().or_else(given).unwrap_or_else(|| {
-            let (capacity, origin) = match p.way.declared {
-                Some((0, bytes)) => ((bytes / stride).max(1), Origin::Declared),
-                Some((n, _)) => (n, Origin::Declared),
-                None if p.is_reference => (1, Origin::Declared),
-                None if is_char && !p.way.is_single => (if p.way.is_output { 1 } else { STRING }, Origin::Assumed),
-                None if is_void => (BYTES, Origin::Assumed),
-                None => (1, if p.way.is_single { Origin::Single } else { Origin::Assumed }),
-            };
-            Size { capacity, length: Rule::Full, origin, is_output: p.way.is_output }
-        });
-        let mut draft = Draft::new(element, stride, p.path.clone());
-        let has_objects = self.has_objects(element, 0);
-        let b = &mut draft.block;
-        b.capacity = size.capacity;
-        b.length = Length::Fixed(size.capacity);
-        b.rule = size.length;
-        b.origin = size.origin;
-        // An object that is assigned to must be one before.
-        let is_result = size.is_output && (size.origin != Origin::Given || p.way.is_output);
-        b.is_output = is_result && !has_objects;
-        b.is_const = p.is_const;
-        // A declared `char a[4]` is four characters, and a pointer without an index leads to one.
-        let is_text = is_char && !matches!(size.origin, Origin::Declared | Origin::Single);
-        b.is_string = is_text && !b.is_output && size.capacity > 1 && self.said.may_be_string(&generic);
-        draft.first_slot = self.slots.len();
-        let way = Way {
-            depth: p.way.depth + 1,
-            declared: None,
-            is_single: false,
-            is_output: false,
-            is_const: p.is_const,
-            ..p.way.clone()
-        };
-        let begun = self.size;
-        for i in 0..draft.block.capacity {
-            let (slots, before) = (self.slots.len(), self.size);
-            let path = element_path(&p.path, i, draft.block.capacity, &self.types[element].form);
-            self.place(&mut draft, element, i * stride, &path, &way)
-                .map_err(|why| format!("`{}` leads to a `{}` ({why})", p.path, self.types[element].name))?;
-            if draft.is_full {
-                break;
-            }
-            draft.per_element = self.slots.len() - slots;
-            draft.slotted = i + 1;
-            let per_element = self.size - before;
-            // Another element of so many bytes must fit.
-            draft.is_full = self.size + per_element > (begun + self.limits.1).min(self.limits.0);
-        }
-        Ok(self.finish_block(draft, &p.way))
-    }
-
-    /// The type of memory of no type.
-    fn byte_type(&mut self) -> TypeId {
-        let types = &mut self.types;
-        *self.byte.get_or_insert_with(|| types.add_byte())
     }
 
     pub fn model(mut self, parameters: Vec<(TypeId, usize)>, result: Option<(TypeId, usize)>, rounding: bool) -> Model {

@@ -51,6 +51,7 @@ impl Draft {
             is_string: false,
             is_terminated: false,
             part_of: None,
+            put_off: None,
             is_const: false,
             is_output: false,
             copies: Vec::new(),
@@ -75,6 +76,25 @@ pub(super) struct Pending {
     pub way: Way,
     /// Of the pointer of an object of the C++ library to its elements.
     pub elements: Option<Box<Elements>>,
+    pub need: Need,
+}
+
+/// Is a block made although it may lie beyond the limits of a model?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Need {
+    /// It lies within them.
+    Within,
+    /// Calls have shown that it is used.
+    Shown,
+    /// Calls are to show whether it is used.
+    Open,
+}
+
+impl Pending {
+    /// Is it made behind what is needed?
+    pub const fn can_wait(&self) -> bool {
+        !matches!(self.need, Need::Shown) && self.way.depth > 0
+    }
 }
 
 /// What is made behind a pointer.

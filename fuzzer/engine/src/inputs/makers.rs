@@ -80,7 +80,9 @@ pub(super) fn way_of(g: &Function, name: &CStr, in_place: bool) -> Option<Way> {
     if let Some(i) = shapes.iter().position(|s| is_out(s.record)) {
         return Some(Way::Out(i));
     }
-    let fills = |record| led(record).is_some_and(|l| l.name == name && !l.is_const && l.of.size > 0);
+    let is_abstract = |of: &abi::Type| of.flags & type_flag::ABSTRACT != 0;
+    let fills =
+        |record| led(record).is_some_and(|l| l.name == name && !l.is_const && l.of.size > 0 && !is_abstract(l.of));
     let is_filled = in_place || is_constructor(g);
     shapes.iter().position(|s| fills(s.record)).filter(|_| is_filled && !name.is_empty()).map(Way::InPlace)
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     library::Class,
-    sizes::{Origin, Rule},
+    sizes::{Origin, Rule, Size},
     types::{TypeId, Types},
 };
 use crate::program::{Function, environment::Source, globals::Global};
@@ -193,6 +193,8 @@ pub struct Block {
     pub is_terminated: bool,
     /// The elements of an object of this class of the C++ library.
     pub part_of: Option<Class>,
+    /// It has no elements, and would have this size if a call used it.
+    pub put_off: Option<Size>,
     /// The callee must not write there.
     pub is_const: bool,
     /// Nothing of it is in an input.

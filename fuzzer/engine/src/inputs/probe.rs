@@ -1,7 +1,7 @@
 //! Finds out by calls how many elements the memory behind a pointer needs, and what of it is read at all.
 //!
 //! 1. *Growing.* Every block begins with one element (a string, or memory of no type, with some bytes) that ends at a guard page. A
-//!    call that touches the memory behind a block makes it larger, until [`CALLS`] calls in a row touch nothing beside one. Integers are
+//!    call that touches the memory behind a block makes it larger, and one that touches memory beyond the limits of a model adds it, until [`CALLS`] calls in a row touch nothing beside one. Integers are
 //!    small in these calls, since many are lengths.
 //! 2. *Results.* What the callee writes without reading, as far as its code shows, is filled with zeros and with noise: if no call
 //!    takes other branches or returns something else, it is a result, and nothing of it is in an input.
@@ -39,8 +39,8 @@ use crate::{
 
 /// Calls without growth that end the first step.
 pub(super) const CALLS: usize = 300;
-/// Times that the blocks are made larger.
-const GROWTHS: usize = 48;
+/// Times that the blocks are made larger, or more of them.
+const GROWTHS: usize = 64;
 /// Bytes of a block at most.
 const LARGEST: usize = 8192;
 /// Loop iterations of one call.
@@ -82,6 +82,7 @@ pub fn with_sizes(mut target: Target, function: usize, sizes: &Sizes) -> Rc<Targ
 pub fn sizes(mut target: Target, function: usize, limits: Limits) -> Sizes {
     // The sizes of one call are those of all.
     target.functions[function].calls = 1;
+    target.functions[function].is_probed = true;
     let Ok(model) = build(&target, &target.functions[function], &Sizes::new()) else { return Sizes::new() };
     target.functions[function].model = Some(Rc::new(model));
     let limits =
@@ -148,8 +149,14 @@ impl Probing {
     fn grow(&mut self) {
         for _ in 0..GROWTHS {
             let Some(Some((path, size))) = self.with(first_beside) else { return };
-            self.sizes.insert(path, size);
+            self.insert(path, size);
         }
+    }
+
+    /// What a call needs, later ones need as well.
+    fn insert(&mut self, path: String, size: Size) {
+        let is_needed = size.is_needed || self.sizes.get(&path).is_some_and(|s| s.is_needed);
+        self.sizes.insert(path, Size { is_needed, ..size });
     }
 
     /// Step 2.
@@ -166,7 +173,7 @@ impl Probing {
                 .collect::<Vec<_>>()
         });
         for (path, size) in read.unwrap_or_default() {
-            self.sizes.insert(path, Size { is_output: false, ..size });
+            self.insert(path, Size { is_output: false, ..size });
         }
     }
 
@@ -181,7 +188,7 @@ impl Probing {
         });
         let before = self.sizes.clone();
         for (path, size) in found.unwrap_or_default() {
-            self.sizes.insert(path, size);
+            self.insert(path, size);
         }
         // What a call refutes is as before.
         while let Some(Some(path)) = self.with(reach::refuted) {
@@ -204,7 +211,8 @@ const fn may_have_loop(block: &Block) -> bool {
 }
 
 fn size_of(block: &Block) -> Size {
-    Size { capacity: block.capacity, length: block.rule.clone(), origin: block.origin, is_output: block.is_output }
+    let (length, origin) = (block.rule.clone(), block.origin);
+    Size { capacity: block.capacity, length, origin, is_output: block.is_output, is_needed: false }
 }
 
 /// The integers that may be lengths: those of the frame first.
@@ -258,6 +266,9 @@ fn first_beside(calls: &mut Calls) -> Option<(String, Size)> {
         inputs.next(&model, &mut x);
         let Some((i, at)) = calls.run(&x) else { continue };
         let block = &model.blocks[i];
+        if let Some(size) = &block.put_off {
+            return Some((any_index(&block.path), Size { is_needed: true, ..size.clone() }));
+        }
         let most = (LARGEST / block.stride).max(1);
         let Some(index) = usize::try_from(at).ok().map(|at| at / block.stride).filter(|n| *n < most) else { continue };
         if i == 0 || index < block.capacity || block.origin.is_sure() {

@@ -206,7 +206,7 @@ impl Said {
                 return Err(twice());
             }
             // Whether it is a result is left to what the code shows, and to probing.
-            let size = Size { capacity, length, origin: Origin::Given, is_output: true };
+            let size = Size { capacity, length, origin: Origin::Given, is_output: true, is_needed: false };
             let is_string = all.strings.contains(&path);
             let known = all.sizes.insert(path.clone(), size.clone());
             if known.is_some_and(|known| {

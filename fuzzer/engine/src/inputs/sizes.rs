@@ -55,6 +55,9 @@ pub struct Size {
     pub origin: Origin,
     /// What lies there before the call is a result only: zeros, and nothing of it is in an input.
     pub is_output: bool,
+    /// A call used it although it lies beyond the limits of a model: it is made before other memory.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub is_needed: bool,
 }
 
 /// A [`Length`] by the names of parameters.

@@ -125,6 +125,7 @@ pub enum Entry {
 
 /// One defined function.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct Function {
     /// Name in the source.
     pub name: String,
@@ -167,6 +168,8 @@ pub struct Function {
     pub said: Rc<Said>,
     /// The most calls of one input, from 1.
     pub calls: usize,
+    /// Its calls are to show which memory it uses ([`crate::inputs`]).
+    pub is_probed: bool,
     /// The function that makes the object of the calls, by its number, if the user names one.
     pub init: Option<usize>,
     /// The variables that are inputs because the user names them.
@@ -338,6 +341,7 @@ impl Function {
             model: None,
             said: Rc::default(),
             calls: 1,
+            is_probed: false,
             init: None,
             globals: Vec::new(),
             record: core::ptr::null(),

@@ -1,10 +1,11 @@
-//! What evaluations allocate and do not free. The target's runtime lists it (`runtime/allocations.c` of penfuzz-cc), and it is freed
-//! before the next evaluation, so that a process can make millions of evaluations of a function that makes an object.
+//! What evaluations allocate. The target's runtime takes it from an arena (`runtime/arena.c` of penfuzz-cc), which is cleared before the
+//! next evaluation. So a process can make millions of evaluations of a function that makes an object, and one that writes behind its
+//! memory leaves that of the fuzzer whole.
 //!
-//! Nothing is freed where it may still be used: variables with its address are not restored when there is too much state, or
+//! There is no arena, and nothing is freed, where memory may still be used: variables with its address are not restored when there is too much state, or
 //! when they are those of another shared library.
 
-use penfuzz_cc::abi;
+use penfuzz_cc::abi::{self, heap};
 
 use super::{Target, outside};
 
@@ -20,7 +21,11 @@ impl Heap {
     /// That of a loaded target. `is_restored`: evaluations begin with the variables that it had when it was loaded.
     pub(super) fn of(target: &Target, is_restored: bool) -> Self {
         let is_kept = !is_restored || !outside::libraries(target).is_empty();
-        Self { state: target.state(), release: target.release(), is_kept }
+        let me = Self { state: target.state(), release: target.release(), is_kept };
+        if !is_kept {
+            me.end(heap::ARENA);
+        }
+        me
     }
 
     /// Frees what the last evaluation has left.
@@ -28,19 +33,24 @@ impl Heap {
     pub(super) fn free(&self) {
         // SAFETY: the target stays loaded, and does not run now.
         if unsafe { (*self.state).n_allocated } > 0 {
-            self.end(self.is_kept);
+            self.end(if self.is_kept { heap::LOSE } else { heap::FREE });
         }
     }
 
     /// Forgets what the last evaluation has left, which a fault has ended.
     pub(super) fn lose(&self) {
-        self.end(true);
+        self.end(heap::LOSE);
+    }
+
+    /// From now on it comes from the C library.
+    pub(super) fn use_system(&self) {
+        self.end(heap::SYSTEM);
     }
 
     #[cold]
     #[inline(never)]
-    fn end(&self, is_lost: bool) {
+    fn end(&self, how: u32) {
         // SAFETY: a function of the target's runtime, which stays loaded.
-        unsafe { (self.release)(u32::from(is_lost)) };
+        unsafe { (self.release)(how) };
     }
 }

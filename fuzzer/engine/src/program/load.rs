@@ -453,6 +453,7 @@ impl Reader<'_> {
                 model: None,
                 said: std::rc::Rc::default(),
                 calls: 1,
+                is_probed: false,
                 init: None,
                 globals: Vec::new(),
                 record: core::ptr::from_ref(f),
@@ -466,6 +467,7 @@ impl Reader<'_> {
 unsafe fn parameters(all: &[abi::Param]) -> Vec<Parameter> {
     // SAFETY: strings of the loaded file.
     let mut all: Vec<_> = all.iter().enumerate().map(|(i, p)| unsafe { parameter(i, p) }).collect();
+    name_apart(&mut all);
     // The first cell has the result.
     let mut cell = abi::CELL_BYTES;
     for p in all.iter_mut().filter(|p| p.pointer) {
@@ -473,6 +475,15 @@ unsafe fn parameters(all: &[abi::Param]) -> Vec<Parameter> {
         cell += p.block_size().next_multiple_of(abi::CELL_BYTES);
     }
     all
+}
+
+/// The parameters that a pack of C++ expands to have one name in the debug information.
+fn name_apart(all: &mut [Parameter]) {
+    for i in 1..all.len() {
+        if all[..i].iter().any(|p| p.name == all[i].name) {
+            all[i].name = format!("{}_{}", all[i].name, i + 1);
+        }
+    }
 }
 
 unsafe fn parameter(index: usize, p: &abi::Param) -> Parameter {

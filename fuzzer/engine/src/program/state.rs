@@ -130,6 +130,13 @@ impl SharedState {
         }
     }
 
+    /// From now on what evaluations allocate comes from the C library.
+    pub fn use_system_heap(&self) {
+        if let Some(heap) = &self.heap {
+            heap.use_system();
+        }
+    }
+
     /// Restores nothing as long as it is off: what restoring costs is measured by that. On at first.
     pub fn set_restoring(&mut self, on: bool) {
         if self.blocks.is_empty() == on {

@@ -45,7 +45,8 @@ pub fn needed(target: &Target, function: &Function) -> Option<BTreeSet<String>> 
 }
 
 /// The source of the translation unit that defines `function`, as the compiler noted it.
-pub(super) fn unit_of(function: &Function) -> &'static str {
+#[must_use]
+pub fn unit_of(function: &Function) -> &'static str {
     // SAFETY: a record of the loaded file, which is never unloaded.
     text(unsafe { (*function.record).unit })
 }

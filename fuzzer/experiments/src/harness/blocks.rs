@@ -42,7 +42,7 @@ pub(super) fn check(report: &Report, decoding: &Decoding) -> Result<(), &'static
         return Err("the harness of other fuzzers has no sequences of calls, programs and files");
     }
     let is_method = signature.symbol.starts_with("_Z");
-    if is_cxx(Path::new(&signature.file)) && signature.is_static {
+    if is_cxx(Path::new(signature.source())) && signature.is_static {
         return Err("the harness of other fuzzers cannot include C++ for a function that takes more than numbers");
     }
     let is_aggregate = |t: &String| t.starts_with("struct") || t.starts_with("union");

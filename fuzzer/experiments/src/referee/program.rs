@@ -89,7 +89,7 @@ impl Program {
 fn compile(subject: &Subject, gcc: &Compiler, directory: &Path) -> Result<Vec<PathBuf>> {
     let (file, flags) = (subject.file(), subject.flags());
     let mut report = subject.report.clone();
-    report.signature.file = file.to_string_lossy().into_owned();
+    report.signature.set_source(&file);
     let measured = directory.join(MEASURED).with_extension("o");
     let mut objects = vec![measured.clone()];
     let harness = directory.join(harness::file_name(&report));

@@ -76,6 +76,7 @@ impl Fixture {
             result_kind: "i32".to_owned(),
             parameters: parameters.split(',').filter(|p| !p.is_empty()).map(parameter).collect(),
             file: file.to_owned(),
+            unit: String::new(),
             line: 1,
             is_static: false,
             callbacks: Vec::new(),

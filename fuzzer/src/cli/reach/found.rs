@@ -225,6 +225,7 @@ fn report(args: &Args, linked: &Linked, session: &ReplaySession, answer: &Answer
     let needed = Needed::by(&session.evaluator);
     let libs = [args.target.libs.clone(), linked.libs.clone()].concat();
     let made_of = Recorded { compilations: linked.compilations.clone(), libs }.for_tests(&linked.file, &linked.sources);
+    let signature = signature(function);
     Ok(Report {
         schema: SCHEMA,
         target: args.target.path()?.display().to_string(),
@@ -233,7 +234,8 @@ fn report(args: &Args, linked: &Linked, session: &ReplaySession, answer: &Answer
         flags: penfuzz_cc::for_other_compilers(&args.target.flags()),
         libs: made_of.libs,
         function: function.name.clone(),
-        signature: signature(function),
+        without_source: !is_there(signature.source()),
+        signature,
         seed: args.seed,
         search: args.search.name().to_owned(),
         rounding: args.target.rounding,
@@ -241,7 +243,6 @@ fn report(args: &Args, linked: &Linked, session: &ReplaySession, answer: &Answer
         ulp: 0,
         test_format: TestFormat::default(),
         header: None,
-        without_source: !is_there(&function.file),
         branches: Branches { total: session.n_goals(), covered: taken.len(), ..Branches::default() },
         source_hashes: std::collections::BTreeMap::new(),
         exceptions: None,

@@ -73,7 +73,7 @@ pub(super) fn has_throws(report: &Report) -> bool {
 
 /// Is the source file of the function C++?
 fn has_cxx_source(report: &Report) -> bool {
-    let file = Path::new(&report.signature.file);
+    let file = Path::new(report.signature.source());
     is_cxx(file) || is_header(file) && report.signature.symbol.starts_with("_Z")
 }
 

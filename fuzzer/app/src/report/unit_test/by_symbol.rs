@@ -23,7 +23,7 @@ pub fn must_include(report: &Report) -> bool {
 #[must_use]
 pub fn symbol_prologue(report: &Report) -> String {
     if must_include(report) {
-        return including(report, Path::new(&report.signature.file), "");
+        return including(report, Path::new(report.signature.source()), "");
     }
     format!("#include <math.h>\n#include <stdint.h>\n#include <stdio.h>\n\n{}", declaration(report))
 }

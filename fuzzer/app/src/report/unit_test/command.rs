@@ -31,7 +31,7 @@ struct Build {
 /// `gcc … && ./test_f && gcov …`, for the directory of the program.
 pub(super) fn command_line(report: &Report) -> String {
     let out = stem(report);
-    let run = format!("./{out} && gcov -b *.gcda");
+    let run = format!("./{out} && {}", gcov(report));
     format!("{} && {run}", Build { directory: String::new(), out, coverage: true }.command(report))
 }
 
@@ -44,7 +44,7 @@ pub fn commands(report: &Report) -> TestProgram {
     let build = Build { directory: directory.clone(), out: in_tests.clone(), coverage: false }.command(report);
     // Old counts would be added to the new ones, and a failed check is no reason to count nothing.
     let counted = Build { directory, out: out.clone(), coverage: true }.command(report);
-    let coverage = format!("rm -f *.gcda *.gcno && {counted} && {{ ./{out}; gcov -b *.gcda; }}");
+    let coverage = format!("rm -f *.gcda *.gcno && {counted} && {{ ./{out}; {}; }}", gcov(report));
     let format = report.test_format;
     TestProgram { file, format, build, run: in_tests, coverage }
 }
@@ -53,7 +53,7 @@ impl Build {
     /// The program is compiled apart from the sources, so that flags meant for these (include directories above all) do not reach
     /// it, and it does not show up in gcov's count.
     fn command(&self, report: &Report) -> String {
-        if report.compilations.is_empty() && report.test_format.is_plain() {
+        if report.compilations.is_empty() && report.test_format.is_plain() && !have_equal_names(report) {
             return self.of_sources(report);
         }
         self.of_plan(report, &Plan::of(report))
@@ -61,7 +61,7 @@ impl Build {
 
     /// For the plain program and the sources that penfuzz compiled, all by the same flags: two calls of gcc.
     fn of_sources(&self, report: &Report) -> String {
-        let own = absolute(&report.signature.file);
+        let own = absolute(report.signature.source());
         let file = format!("{}{}", self.directory, file_name(report));
         let mut sources: Vec<PathBuf> = report.sources.iter().map(|s| absolute(s)).filter(|s| is_source(s)).collect();
         let bitcode = bitcode(report);
@@ -146,6 +146,19 @@ impl Build {
     }
 }
 
+/// Writes a file of counts for each source.
+fn gcov(report: &Report) -> &'static str {
+    if have_equal_names(report) { "gcov -b -p *.gcda" } else { "gcov -b *.gcda" }
+}
+
+/// One call of gcc would give both the same file of counters, and gcov the same name to their counts.
+fn have_equal_names(report: &Report) -> bool {
+    let sources = report.sources.iter().chain(report.compilations.iter().map(|c| &c.source));
+    let mut names: Vec<_> = sources.map(|s| Path::new(s).file_stem()).collect();
+    names.sort_unstable();
+    names.windows(2).any(|pair| pair[0] == pair[1])
+}
+
 /// The target, if it is bitcode or assembly of LLVM whose source is not there. A program that sees the types of the source would not
 /// compile anyway.
 fn bitcode(report: &Report) -> Option<PathBuf> {
@@ -170,7 +183,8 @@ fn libraries(report: &Report, is_cxx: bool) -> Vec<String> {
 /// Does the file hold a condition, or the function under test?
 pub(super) fn has_sites(report: &Report, source: &str) -> bool {
     let is_here = |file: &str| same_file(Path::new(source), &absolute(file));
-    is_here(&report.signature.file) || report.sites.iter().any(|s| is_here(&s.file))
+    [report.signature.source(), &report.signature.file].into_iter().any(is_here)
+        || report.sites.iter().any(|s| is_here(&s.file))
 }
 
 /// The path from the root: the program may be compiled in another directory than the target was.

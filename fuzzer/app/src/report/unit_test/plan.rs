@@ -53,7 +53,7 @@ impl Unit {
 
 impl Plan {
     pub fn of(report: &Report) -> Self {
-        let own = absolute(&report.signature.file);
+        let own = absolute(report.signature.source());
         let sources = sources(report);
         let own_flags = sources.iter().find(|c| same_file(Path::new(&c.source), &own)).map(|c| c.flags.clone());
         let own_flags = own_flags.unwrap_or_else(|| absolute_flags(&report.flags));
@@ -128,7 +128,7 @@ fn sources(report: &Report) -> Vec<Compilation> {
     if !report.compilations.is_empty() {
         return report.compilations.clone();
     }
-    let own = absolute(&report.signature.file);
+    let own = absolute(report.signature.source());
     let mut sources: Vec<PathBuf> = report.sources.iter().map(|s| absolute(s)).filter(|s| is_source(s)).collect();
     if sources.is_empty() && is_source(&own) {
         sources.push(own);

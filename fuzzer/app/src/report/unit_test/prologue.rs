@@ -31,7 +31,7 @@ pub fn prologue(report: &Report, needed: &str) -> String {
     let memory = mirror::definitions(report) + &memory;
     let standard = "#include <stdint.h>\n#include <stdio.h>\n";
     match Access::of(report) {
-        Access::Source => including(report, Path::new(&report.signature.file), needed) + &memory,
+        Access::Source => including(report, Path::new(report.signature.source()), needed) + &memory,
         Access::Header => format!("{}{needed}{standard}{memory}", header(report)),
         Access::Prototype | Access::Wrapper => format!("{needed}{standard}{memory}\n{}", declaration(report)),
     }
@@ -47,7 +47,9 @@ fn stubs(report: &Report) -> String {
              penfuzz_value{i};\n}}\n"
         )
     };
-    report.signature.callbacks.iter().enumerate().map(stub).collect()
+    let callbacks = &report.signature.callbacks;
+    let types = if callbacks.is_empty() { "" } else { "#include <stdint.h>\n" };
+    types.to_owned() + &callbacks.iter().enumerate().map(stub).collect::<String>()
 }
 
 /// The project's own header, before any other: so it stands on its own, and may configure the others.
@@ -66,7 +68,7 @@ pub(super) fn wrapper(report: &Report) -> Option<File> {
     }
     let name = wrapper_function(report);
     let signature = &report.signature;
-    let head = including(report, Path::new(&signature.file), "");
+    let head = including(report, Path::new(signature.source()), "");
     let result = spelled_in_c(&signature.result_kind, &signature.result);
     let returned = if result == "void" || result.ends_with('*') { "" } else { "return " };
     let result = if returned.is_empty() { "void" } else { &result };

@@ -23,7 +23,7 @@ fn short(name: &str) -> &str {
 fn is_declared(report: &Report, maker: &Maker) -> bool {
     let is_c = !maker.signature.symbol.starts_with("_Z");
     is_c && match Access::of(report) {
-        Access::Source => maker.signature.file != report.signature.file,
+        Access::Source => maker.signature.source() != report.signature.source(),
         Access::Header => false,
         Access::Prototype | Access::Wrapper => true,
     }

@@ -11,16 +11,21 @@ use crate::report::{
 };
 use penfuzz_mutators::view::Kind;
 
-/// The prologue of the program, and a function that calls the function under test with zeros as the emitted tests would.
+/// The prologue of the program, and a function that calls the function under test as the emitted tests do: with their variables, or with
+/// zeros where they have no types of the project.
 #[must_use]
 pub fn trial(report: &Report) -> String {
     let mut report = report.clone();
     // In the language of the program.
     let throws = report.tests.iter().find_map(|t| t.throws.clone());
-    // The calls of a sequence are those of a test: its makers have objects. Objects of C++ are made of no zero.
-    let is_needed = |a: &Arg| a.is_call() || a.memory.iter().any(|m| m.object.is_some());
-    let of_test = report.tests.first().filter(|t| t.args.iter().any(is_needed)).map(|t| t.args.clone());
-    report.tests = vec![Test { args: of_test.unwrap_or_else(|| zeros(&report)), throws, ..Test::default() }];
+    // A header may declare a type that only the source defines.
+    let is_needed = |args: &&Vec<Arg>| args.iter().any(|a| a.is_call() || !a.memory.is_empty());
+    let all = report.tests.iter().map(|t| &t.args).chain(report.crashes.iter().map(|c| &c.args));
+    let mut calls: Vec<_> = all.filter(is_needed).cloned().collect();
+    if calls.is_empty() {
+        calls.push(zeros(&report));
+    }
+    report.tests = calls.into_iter().map(|args| Test { args, throws: throws.clone(), ..Test::default() }).collect();
     report.crashes.clear();
     report.goals = penfuzz_engine::saturation::Goals::Branches;
     let cases = cases::all(&report);
@@ -28,12 +33,14 @@ pub fn trial(report: &Report) -> String {
     out.push_str(&constants(&cases));
     out.push_str("void penfuzz_trial(void);\n\nvoid penfuzz_trial(void)\n{\n");
     for case in &cases {
+        out.push_str("  {\n");
         for step in &case.steps {
             out.push_str(&step.variables);
             out.push_str(&step.statement(case.mode.as_deref(), "    "));
         }
         out.push_str(&case.variables);
         out.push_str(&case.call_in_its_environment(case.result.as_deref()));
+        out.push_str("  }\n");
     }
     out.push_str("}\n");
     out

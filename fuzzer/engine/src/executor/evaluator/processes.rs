@@ -37,6 +37,12 @@ impl Evaluator {
         Ok(())
     }
 
+    /// For a child process that is to evaluate as a test program of the user does: what the target allocates comes from the C library,
+    /// and not from an arena that is cleared before each evaluation.
+    pub fn use_system_heap(&self) {
+        self.shared.use_system_heap();
+    }
+
     /// What the target may do in a child process of [`Evaluator::on_its_own`] that is refused by default.
     pub fn allow(&mut self, allowed: &[Allow]) {
         self.allowed = allowed.to_vec();

@@ -7,7 +7,7 @@ use penfuzz_mutators::{domain::Domain, group::Length, view::Kind};
 
 use super::{Builder, Leads, MAX_BLOCK};
 use crate::inputs::{
-    draft::{Draft, Made, Pending, Way},
+    draft::{Draft, Made, Need, Pending, Way},
     library::Class,
     model::Pointer,
     paths::{any_index, joined_call},
@@ -106,6 +106,7 @@ impl Builder<'_> {
             made: Made::Memory,
             way: Way { absent: way.absent.clone(), depth: way.depth, ..Way::default() },
             elements: Some(Box::new(elements)),
+            need: Need::Within,
         });
         Ok(())
     }
