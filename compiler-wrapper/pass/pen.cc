@@ -40,6 +40,7 @@
 #include "thrown.cc"
 #include "tokens.cc"
 #include "types.cc"
+#include "voids.cc"
 
 using namespace llvm;
 
@@ -97,6 +98,7 @@ public:
       for (Argument &A : Plan.F->args())
         if (A.getType()->isPointerTy()) Plan.Memory[A.getArgNo()] = memoryUse(*Plan.F, A.getArgNo());
     for (FunctionPlan &Plan : Plans) noteVariableUses(*Plan.F, Plan.Uses);
+    findCasts(X, Plans);
     for (FunctionPlan &Plan : Plans) {
       std::vector<ComparedOperands> Compared;
       for (const Site &S : Plan.Sites) Compared.push_back(S.isOperation() ? operandsOfOperation(S) : operandsOfSite(S));

@@ -82,6 +82,18 @@ struct MemoryUse {
   bool Reads, Indexes, NamesFile = false, Writes = true;
 };
 
+// The types that the code of a function gives to what `void *` points to (voids.cc).
+struct MemberCast {
+  const llvm::DIType *Of; // the structure
+  uint64_t Byte;
+  const llvm::DIType *Declared; // the type of the member
+  const llvm::DIType *To;       // what it points to; null if the code contradicts itself
+};
+struct Casts {
+  std::map<unsigned, const llvm::DIType *> Arguments; // by the numbers of arguments of the IR
+  std::vector<MemberCast> Members;
+};
+
 // What is read from a function before it is instrumented.
 struct FunctionPlan {
   llvm::Function *F = nullptr;
@@ -98,6 +110,7 @@ struct FunctionPlan {
   std::map<unsigned, MemoryUse> Memory; // by the numbers of arguments of the IR
   std::map<unsigned, Extent> Extents;   // likewise
   std::vector<std::string> Tokens; // tokens.cc
+  Casts Pointees;
   unsigned ActionBytes = 0;
 };
 
@@ -282,6 +295,7 @@ struct Parameter {
   unsigned Bytes = 0, Frame = 0, IRArguments = 0;
   bool Nullable = false, Reads = false, Indexes = false, NamesFile = false;
   Extent Reach; // with the numbers of parameters
+  const llvm::DIType *Pointee = nullptr; // of a `void *`: the type that the code gives to what it points to
   uint64_t Dereferenceable = 0; // bytes that the declaration promises
 };
 struct Signature {
@@ -307,6 +321,14 @@ void storeResult(Context &X, llvm::IRBuilder<> &B, llvm::CallBase *Call, llvm::V
 void planFrame(llvm::Function &F, Signature &S);
 llvm::Constant *makeFrameThunk(Context &X, llvm::Function &F, const Signature &S);
 
+// types.cc: a type without its typedefs and qualifiers.
+struct Bare {
+  const llvm::DIType *Type = nullptr; // null: void
+  llvm::StringRef Typedef;            // the outermost name that a typedef gives, or ""
+  bool Const = false;
+};
+Bare bareOf(const llvm::DIType *T);
+
 // types.cc: the struct pen_type of a type, its size, whether it is passed as a structure is, and which pointers F compares with null
 // (the numbers of its arguments; those of members are noted in the context). The last runs before F is instrumented.
 llvm::Constant *typeRecordOf(Context &X, const llvm::DIType *T);
@@ -321,6 +343,12 @@ std::string scopeOf(const llvm::DIScope *S);
 MemoryUse memoryUse(llvm::Function &F, unsigned Argument, unsigned Depth = 0);
 // Fills in how F uses the variables that it refers to.
 void noteVariableUses(llvm::Function &F, References &All);
+
+// voids.cc: what the functions show about what their `void *` point to, once locals are in registers and before any is instrumented;
+// and the struct pen_cast of a function.
+void findCasts(Context &X, llvm::MutableArrayRef<FunctionPlan> Plans);
+bool isVoidPointer(const llvm::DIType *T);
+std::vector<llvm::Constant *> castRecords(Context &X, const Casts &Found, const Signature &S);
 
 // extents.cc: how far the loops of F reach behind its arguments. After locals are in registers, before F is instrumented.
 std::map<unsigned, Extent> extentsOf(llvm::Function &F, llvm::FunctionAnalysisManager &FAM);

@@ -222,6 +222,8 @@ static void notePointers(Function &F, const FunctionPlan &Plan, Signature &S) {
       P.Reads = Use.Reads;
       P.Indexes = Use.Indexes;
       P.NamesFile = Use.NamesFile;
+      auto Pointee = Plan.Pointees.Arguments.find(Plain[At]);
+      if (isVoidPointer(P.Declared) && Pointee != Plan.Pointees.Arguments.end()) P.Pointee = Pointee->second;
       P.Dereferenceable = F.getArg(Plain[At])->getDereferenceableBytes();
     }
     At += std::max(P.IRArguments, 1u);
@@ -245,6 +247,7 @@ static auto functionRecord(Context &X, const FunctionPlan &Plan, Constant *Sites
   DISubprogram *SP = F.getSubprogram();
   Signature S = signatureOf(F, Plan.ParameterNames);
   notePointers(F, Plan, S);
+  std::vector<Constant *> Casts = castRecords(X, Plan.Pointees, S);
   std::string File = SP ? pathOf(SP->getFile()) : X.M.getSourceFileName();
   StringRef Name = SP && !SP->getName().empty() ? SP->getName() : F.getName();
   return Record(X.C,
@@ -264,6 +267,7 @@ static auto functionRecord(Context &X, const FunctionPlan &Plan, Constant *Sites
                 FIELD(pen_function, result_type, X.text(S.ResultType)),
                 FIELD(pen_function, references, makeReferences(X, Plan.Uses, FT)),
                 FIELD(pen_function, result_shape, S.ResultIsAggregate || S.ResultIsPointer ? typeRecordOf(X, S.DeclaredResult) : X.null()),
+                FIELD(pen_function, casts, X.array(Casts)),
                 FIELD(pen_function, n_params, S.Parameters.size()),
                 FIELD(pen_function, n_sites, Plan.Sites.size()),
                 FIELD(pen_function, n_floats, Plan.Floats.size()),
@@ -277,7 +281,7 @@ static auto functionRecord(Context &X, const FunctionPlan &Plan, Constant *Sites
                 FIELD(pen_function, is_constructor, isConstructor(F)),
                 FIELD(pen_function, frame_size, S.FrameSize),
                 FIELD(pen_function, result_frame, S.ResultFrame),
-                FIELD(pen_function, unused, 0));
+                FIELD(pen_function, n_casts, Casts.size()));
 }
 
 using FunctionRecord =

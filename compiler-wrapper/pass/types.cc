@@ -9,15 +9,6 @@
 namespace pen {
 using namespace llvm;
 
-namespace {
-
-// A type without its typedefs and qualifiers.
-struct Bare {
-  const DIType *Type = nullptr; // null: void
-  StringRef Typedef;            // the outermost name that a typedef gives, or ""
-  bool Const = false;
-};
-
 Bare bareOf(const DIType *T) {
   Bare B{T, "", false};
   while (auto *D = dyn_cast_or_null<DIDerivedType>(B.Type)) {
@@ -33,8 +24,6 @@ Bare bareOf(const DIType *T) {
   }
   return B;
 }
-
-} // namespace
 
 // Namespaces and classes around a type or a variable: "ns::outer::".
 std::string scopeOf(const DIScope *S) {

@@ -443,6 +443,13 @@ struct pen_token {
   uint32_t unused;
 };
 
+/* The type that the code of a function gives to what a `void *` points to. */
+struct pen_cast {
+  const struct pen_type *of; /* the structure whose member it is; null: it is a parameter */
+  const struct pen_type *to; /* the pointer type that stands for `void *`; null: the function gives it several that contradict each other */
+  uint64_t at;               /* bytes from the start of the structure, or the number of the parameter, from 0 */
+};
+
 /* One per defined function, in section "pen_functions". */
 struct pen_function {
   const char *name;   /* as in the source */
@@ -468,6 +475,7 @@ struct pen_function {
   const char *result_type;       /* as C writes it */
   const struct pen_references *references; /* one */
   const struct pen_type *result_shape;
+  const struct pen_cast *casts;  /* n_casts: what `void *` parameters and members lead to */
   uint32_t n_params;
   uint32_t n_sites;
   uint32_t n_floats;
@@ -481,7 +489,7 @@ struct pen_function {
   uint32_t is_constructor; /* 1: runs when the file is loaded */
   uint32_t frame_size;     /* bytes, a multiple of PEN_CELL_BYTES, with the result */
   uint32_t result_frame;   /* of a result that is a structure; else 0 */
-  uint32_t unused;
+  uint32_t n_casts;
 };
 
 /* The mutable state, one per target file. */

@@ -20,7 +20,7 @@ use std::ffi::{c_char, c_void};
 pub use stream::Stream;
 pub use switch::{Case, Near, Switch};
 pub use token::Token;
-pub use types::{Member, Param, Type, type_flag, type_kind};
+pub use types::{Cast, Member, Param, Type, type_flag, type_kind};
 pub use variable::{References, Variable, variable_flag, variable_use};
 
 /// The version of the ABI that this module describes.
@@ -342,6 +342,8 @@ pub struct Function {
     pub references: *const References,
     /// The type of a result that is a structure or a pointer; else null.
     pub result_shape: *const Type,
+    /// `n_casts` entries.
+    pub casts: *const Cast,
     /// Length of `params`.
     pub n_params: u32,
     /// Length of `sites`.
@@ -368,8 +370,8 @@ pub struct Function {
     pub frame_size: u32,
     /// Place of a result that is a structure; else 0.
     pub result_frame: u32,
-    /// Padding.
-    pub unused: u32,
+    /// Length of `casts`.
+    pub n_casts: u32,
 }
 
 /// The mutable state, one per target file.

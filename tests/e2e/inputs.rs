@@ -22,3 +22,5 @@ mod questions;
 mod said;
 #[path = "inputs/streams.rs"]
 mod streams;
+#[path = "inputs/voids.rs"]
+mod voids;

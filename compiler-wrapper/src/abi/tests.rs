@@ -46,10 +46,11 @@ fn structures(layout: &mut Layout) {
     structure!(layout, "pen_function", Function,
         "name" name "symbol" symbol "file" file "unit" unit "address" address "call" call "call_frame" call_frame "params" params "sites" sites
         "entry" entry "floats" floats "integers" integers "tokens" tokens "result_type" result_type "references" references
-        "result_shape" result_shape "n_params" n_params
+        "result_shape" result_shape "casts" casts "n_params" n_params
         "n_sites" n_sites "n_floats" n_floats "n_integers" n_integers "n_tokens" n_tokens "result_kind" result_kind
         "input_size" input_size "line" line "is_static" is_static "output_size" output_size "is_constructor" is_constructor
-        "frame_size" frame_size "result_frame" result_frame "unused" unused);
+        "frame_size" frame_size "result_frame" result_frame "n_casts" n_casts);
+    structure!(layout, "pen_cast", Cast, "of" of "to" to "at" at);
     structure!(layout, "pen_token", Token, "bytes" bytes "length" length "unused" unused);
     structure!(layout, "pen_references", References,
         "functions" functions "function_names" function_names "variables" variables "variable_names" variable_names

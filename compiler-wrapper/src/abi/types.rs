@@ -128,3 +128,15 @@ pub struct Param {
     /// Padding.
     pub unused: u32,
 }
+
+/// The type that the code of a function gives to what a `void *` points to.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Cast {
+    /// The structure whose member it is; null: it is a parameter.
+    pub of: *const Type,
+    /// The pointer type that stands for `void *`; null: the function gives it several that contradict each other.
+    pub to: *const Type,
+    /// Bytes from the start of the structure, or the number of the parameter, from 0.
+    pub at: u64,
+}

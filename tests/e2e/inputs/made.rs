@@ -10,9 +10,18 @@ use crate::{
 /// Runs a campaign on the only function of a file, and checks that all branches are covered, and that the emitted tests build, hold,
 /// and take them by gcov's count. Returns the text of the program.
 pub(super) fn complete(file: &str, source: &str, symbol: &str) -> String {
+    complete_with(file, source, symbol, "")
+}
+
+/// The same with one of several functions.
+pub(super) fn complete_function(file: &str, source: &str, symbol: &str) -> String {
+    complete_with(file, source, symbol, &format!("-f {symbol}"))
+}
+
+fn complete_with(file: &str, source: &str, symbol: &str, options: &str) -> String {
     let dir = Dir::new();
     dir.file(file, source);
-    let run = dir.fuzz(file, "--max-evals 100000 --seed 1").exits(0);
+    let run = dir.fuzz(file, &format!("--max-evals 100000 --seed 1 {options}")).exits(0);
     let report = dir.report("out");
     let open = open_branches(&report);
     run.expect(open.is_empty() && report.branches.total > 0, &format!("all branches, not {open:?}"));

@@ -18,6 +18,7 @@ use super::{
     model::{Call, Handle, Model, Nondet, Owner, Pointer, Sequence, Target as Leads, Variable},
     sizes::Sizes,
     types::{Form, Reader, TypeId},
+    voids::Casts,
 };
 use crate::program::{
     Function, Target,
@@ -57,13 +58,17 @@ fn has_no_input(f: &Function, model: &Model) -> bool {
 
 /// [`build`] with these variables as inputs or results.
 fn with_globals(target: &Target, f: &Function, globals: &[Global], sizes: &Sizes) -> Result<Model, String> {
-    let with = |closed: Closed| Plan::of(target, f, closed).with(globals).model(sizes);
-    let plain = with(Closed::Undefined);
-    if plain.is_ok() || !f.parameters.iter().zip(f.shapes()).any(|(_, s)| makers::led(s.record).is_some()) {
-        return plain;
-    }
-    // Perhaps what cannot be made of numbers has a maker.
-    with(Closed::Classes).or(plain)
+    let with = |casts: bool| {
+        let plain = Plan::of(target, f, Closed::Undefined, casts).with(globals).model(sizes);
+        let is_led = |s: &Shape| makers::led(if casts { s.record } else { s.declared }).is_some();
+        if plain.is_ok() || !f.shapes().iter().any(is_led) {
+            return plain;
+        }
+        // Perhaps what cannot be made of numbers has a maker.
+        Plan::of(target, f, Closed::Classes, casts).with(globals).model(sizes).or(plain)
+    };
+    // What the code shows about a `void *` may be a type that cannot be made. Bytes can.
+    with(true).or_else(|_| with(false))
 }
 
 /// What is made by makers although the user names none.
@@ -104,6 +109,8 @@ struct Plan<'a> {
     /// In the order of their calls.
     makers: Vec<Planned<'a>>,
     closed: Closed,
+    /// What the code shows about `void *` counts.
+    has_casts: bool,
     /// Variables and their types.
     globals: Vec<(Global, TypeId)>,
 }
@@ -116,11 +123,11 @@ impl<'a> Plan<'a> {
         self
     }
 
-    fn of(target: &'a Target, f: &'a Function, closed: Closed) -> Self {
+    fn of(target: &'a Target, f: &'a Function, closed: Closed, has_casts: bool) -> Self {
         let function = target.functions.iter().position(|g| core::ptr::eq(g, f)).unwrap_or(usize::MAX);
-        let mut reader = Reader::new(target);
-        let planned = Planned::new(function, f, &mut reader);
-        let mut me = Self { target, reader, f: planned, makers: Vec::new(), closed, globals: Vec::new() };
+        let mut reader = Reader::new(target, has_casts.then(|| Casts::of(target, f)));
+        let planned = Planned::new(function, f, &mut reader, has_casts);
+        let mut me = Self { target, reader, f: planned, makers: Vec::new(), closed, has_casts, globals: Vec::new() };
         let own = (0..me.f.shapes.len()).map(|i| me.object(i)).collect();
         me.f.objects = own;
         me
@@ -163,7 +170,7 @@ impl<'a> Plan<'a> {
         let pointer = planned.types[parameter]?;
         let Form::Pointer(object) = self.reader.types[pointer].form else { return None };
         let g = &self.target.functions[maker.function];
-        let mut call = Planned::new(maker.function, g, &mut self.reader);
+        let mut call = Planned::new(maker.function, g, &mut self.reader, self.has_casts);
         let path = match of {
             Some(of) => format!("{}.{}", short(&of.f.name), of.f.parameters[parameter].name),
             None => self.f.f.parameters[parameter].name.clone(),
@@ -248,8 +255,13 @@ impl<'a> Plan<'a> {
 }
 
 impl<'a> Planned<'a> {
-    fn new(function: usize, f: &'a Function, reader: &mut Reader) -> Self {
-        let shapes = f.shapes();
+    fn new(function: usize, f: &'a Function, reader: &mut Reader, has_casts: bool) -> Self {
+        let mut shapes = f.shapes();
+        if !has_casts {
+            for shape in &mut shapes {
+                shape.record = shape.declared;
+            }
+        }
         let mut types: Vec<_> = shapes.iter().map(|shape| reader.read(shape.record)).collect();
         // Behind those of the parameters.
         types.push(f.result_shape().and_then(|(record, _)| reader.read(record)));

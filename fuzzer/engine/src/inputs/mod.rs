@@ -24,6 +24,7 @@
 //! | `probe` | finds sizes out by calls |
 //! | `said`, `range` | what the user says about arguments |
 //! | `fit` | finds the integer that a size follows |
+//! | `voids` | what `void *` point to |
 
 mod build;
 mod calls;
@@ -44,6 +45,7 @@ mod reach;
 mod said;
 mod sizes;
 pub mod types;
+pub(crate) mod voids;
 
 pub use calls::{build, is_of_globals};
 pub use decoding::{Decoding, Memory};

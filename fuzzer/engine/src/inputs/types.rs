@@ -5,7 +5,10 @@ use std::{collections::HashMap, ffi::CStr};
 use penfuzz_cc::abi::{self, type_flag, type_kind};
 use penfuzz_mutators::view::Kind;
 
-use super::library::{self, Class};
+use super::{
+    library::{self, Class},
+    voids::Casts,
+};
 use crate::program::{Target, function::kind_of};
 
 /// The number of a type in [`Types`].
@@ -145,13 +148,16 @@ pub(super) struct Reader<'a> {
     target: &'a Target,
     /// Made when a type lacks its definition.
     definitions: Option<Definitions>,
+    /// What `void *` members lead to; `None`: bytes.
+    casts: Option<Casts<'a>>,
     known: HashMap<*const abi::Type, TypeId>,
     pub types: Types,
 }
 
 impl<'a> Reader<'a> {
-    pub fn new(target: &'a Target) -> Self {
-        Self { target, definitions: None, known: HashMap::new(), types: Types::default() }
+    /// With the `void *` members as the code of the function has them.
+    pub fn new(target: &'a Target, casts: Option<Casts<'a>>) -> Self {
+        Self { target, definitions: None, casts, known: HashMap::new(), types: Types::default() }
     }
 
     /// The type of a record; `None` without one.
@@ -206,11 +212,24 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The pointer type that a function shows for a `void *` member.
+    fn shown(&mut self, structure: &abi::Type, member: &abi::Member) -> Option<TypeId> {
+        let pointer = self.casts.as_ref()?.at(structure, member.offset as usize / 8)?;
+        // SAFETY: a constant of the loaded file, and so is what it leads to.
+        let to = unsafe { (*pointer).target.as_ref() }?;
+        let is_open = to.kind == type_kind::INCOMPLETE && self.definition(&text(to.name)).is_none();
+        if is_open || to.kind == type_kind::OTHER { None } else { self.read(pointer) }
+    }
+
     fn members(&mut self, raw: &abi::Type) -> Vec<Member> {
         let read = |m: &abi::Member| {
+            let declared = self.read(m.member_type)?;
+            let is_void =
+                matches!(self.types[declared].form, Form::Pointer(to) if matches!(self.types[to].form, Form::Void));
+            let shown = if is_void { self.shown(raw, m) } else { None };
             Some(Member {
                 name: text(m.name),
-                of: self.read(m.member_type)?,
+                of: shown.unwrap_or(declared),
                 offset: m.offset as usize,
                 bits: m.bits as usize,
                 nullable: m.nullable != 0,
@@ -237,6 +256,11 @@ fn definitions(target: &Target) -> Definitions {
             open.extend(params.iter().map(|p| p.shape));
         }
         open.push(f.result_shape);
+        if !f.casts.is_null() {
+            // SAFETY: likewise.
+            let casts = unsafe { core::slice::from_raw_parts(f.casts, f.n_casts as usize) };
+            open.extend(casts.iter().map(|c| c.to));
+        }
     }
     while let Some(record) = open.pop() {
         if record.is_null() || !seen.insert(record) {

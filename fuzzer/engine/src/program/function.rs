@@ -66,8 +66,10 @@ pub fn pointee(type_name: &str) -> Option<&str> {
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(crate) struct Shape {
-    /// Null without debug information.
+    /// Null without debug information. Of a `void *` the pointer type that the code shows, if it shows one.
     pub record: *const abi::Type,
+    /// The type as it is declared.
+    pub declared: *const abi::Type,
     /// Place in the frame, in bytes.
     pub frame: usize,
     /// The function compares it with null.
@@ -253,8 +255,10 @@ impl Function {
         let Some(record) = self.raw().filter(|record| !record.params.is_null()) else { return Vec::new() };
         // SAFETY: an array of the loaded file with its length.
         let all = unsafe { core::slice::from_raw_parts(record.params, record.n_params as usize) };
-        let shape = |p: &abi::Param| Shape {
-            record: p.shape,
+        let shown = |i: usize| self.casts().iter().find(|c| c.of.is_null() && c.at as usize == i);
+        let shape = |(i, p): (usize, &abi::Param)| Shape {
+            record: shown(i).map_or(p.shape, |cast| cast.to),
+            declared: p.shape,
             frame: p.frame as usize,
             nullable: p.nullable != 0,
             reads: p.reads != 0,
@@ -263,7 +267,19 @@ impl Function {
             names_file: p.names_file != 0,
             reach: Reach::of(p),
         };
-        all.iter().map(shape).collect()
+        all.iter().enumerate().map(shape).collect()
+    }
+
+    /// The source of its translation unit, as the compiler noted it.
+    pub(crate) fn unit(&self) -> &'static str {
+        self.raw().map_or("", |_| super::units::unit_of(self))
+    }
+
+    /// The types that its code gives to what `void *` point to.
+    pub(crate) fn casts(&self) -> &'static [abi::Cast] {
+        let Some(record) = self.raw().filter(|record| !record.casts.is_null()) else { return &[] };
+        // SAFETY: an array of the loaded file with its length.
+        unsafe { core::slice::from_raw_parts(record.casts, record.n_casts as usize) }
     }
 
     /// The type of a result that is a structure, and its place in the frame.

@@ -113,6 +113,8 @@ pub struct Target {
     pub undefined: Stubs,
     /// The functions that may make objects, by the names of their types; filled when it is needed.
     pub(crate) makers: std::sync::OnceLock<HashMap<Vec<u8>, Vec<usize>>>,
+    /// What the functions of each unit agree on about `void *` members; made when it is needed.
+    pub(crate) casts: std::sync::OnceLock<crate::inputs::voids::Units>,
     tables: *const abi::Tables,
 }
 
@@ -365,6 +367,7 @@ impl Reader<'_> {
             n_guards: self.n_guards,
             undefined: Stubs::default(),
             makers: std::sync::OnceLock::new(),
+            casts: std::sync::OnceLock::new(),
             tables,
         }
     }
