@@ -57,6 +57,8 @@ __attribute__((visibility("default"), used)) struct pen_tables __pen_tables = {
     .release = release,
 };
 
+#include "exact.h"
+#include "compared.c"
 #include "distances.c"
 
 /* ---- armed sites ------------------------------------------------------------------------------------------------- */
@@ -119,10 +121,16 @@ static void branch_missed(const uint8_t *action, uint64_t d) {
 
 /* A two-way site: `actions` are its two bytes, `taken` is 0 for true and 1 for false, `d` is the distance to the other
  * outcome. */
-KEEPS_REGISTERS void __pen_take(const uint8_t *actions, uint32_t taken, uint64_t d) {
+static void take(const uint8_t *actions, uint32_t taken, uint64_t d) {
   branch_taken(actions + taken);
   if (actions[taken] & PEN_NEAR) branch_missed(actions + (1 - taken), d);
   if (actions[taken] & PEN_STEP) step_two_way(actions, taken, d);
+}
+
+/* The same for a condition that is not one comparison. */
+KEEPS_REGISTERS void __pen_take(const uint8_t *actions, uint32_t taken, uint64_t d) {
+  note_compared(actions, taken, PEN_NO_PREDICATE, d, 0);
+  take(actions, taken, d);
 }
 
 /* In sides.c: the boundary values of the comparison. */
@@ -135,19 +143,22 @@ static void sides_of_fcmp32(const uint8_t *actions, uint32_t taken, float a, flo
 
 SLOW void on_icmp(const uint8_t *actions, uint32_t taken, uint32_t predicate, uint64_t a, uint64_t b) {
   struct pen_pair p = icmp(predicate, a, b);
-  __pen_take(actions, taken, taken ? p.to_true : p.to_false);
+  note_compared(actions, taken, predicate, a, b);
+  take(actions, taken, taken ? p.to_true : p.to_false);
   if (__pen_state.metric != PEN_ULP) sides_of_icmp(actions, taken, predicate, a, b);
 }
 
 SLOW void on_fcmp64(const uint8_t *actions, uint32_t taken, uint32_t predicate, double a, double b) {
   struct pen_pair p = fcmp64(predicate, a, b);
-  __pen_take(actions, taken, taken ? p.to_true : p.to_false);
+  note_compared(actions, taken, predicate, as_bits(a), as_bits(b));
+  take(actions, taken, taken ? p.to_true : p.to_false);
   if (__pen_state.metric != PEN_ULP) sides_of_fcmp64(actions, taken, a, b);
 }
 
 SLOW void on_fcmp32(const uint8_t *actions, uint32_t taken, uint32_t predicate, float a, float b) {
   struct pen_pair p = fcmp32(predicate, a, b);
-  __pen_take(actions, taken, taken ? p.to_true : p.to_false);
+  note_compared(actions, taken, predicate, widened_float(a), widened_float(b));
+  take(actions, taken, taken ? p.to_true : p.to_false);
   if (__pen_state.metric != PEN_ULP) sides_of_fcmp32(actions, taken, a, b);
 }
 
@@ -203,7 +214,6 @@ static uint64_t distance_in_metric(uint64_t d) {
   return __pen_state.metric == PEN_SQUARED && d ? squared((double)d, 0) : d;
 }
 
-#include "exact.h"
 #include "sides.c"
 
 #include "switch.c"

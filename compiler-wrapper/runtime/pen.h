@@ -436,6 +436,14 @@ struct pen_traced {
   uint32_t unused;
 };
 
+/* A pass of an armed two-way site. */
+struct pen_compared {
+  const uint8_t *actions; /* of the site */
+  uint64_t a, b;          /* operands: of double and float the bits of a double; of an integer its value, extended to 64 bits */
+  uint32_t predicate;     /* enum pen_predicate; with PEN_NO_PREDICATE `a` is the distance to the other branch */
+  uint32_t taken;         /* 0: the true branch, 1: the false one */
+};
+
 /* Bytes that the program compares with, without the 0 byte behind a string. */
 struct pen_token {
   const uint8_t *bytes;
@@ -537,6 +545,9 @@ struct pen_state {
   const uint32_t *measured; /* the branches of switches with PEN_WANT or PEN_LEAD, ascending; null: the hook looks for them */
   uint32_t n_measured;
   uint32_t n_allocated; /* other than 0: code of the target has allocated memory since the last release */
+  struct pen_compared *compared; /* in the metric PEN_BOUNDARY: a ring of the latest passes of armed two-way sites; null: they are not written */
+  uint32_t n_compared;    /* such passes since the fuzzer last cleared it, those that were overwritten included */
+  uint32_t compared_room; /* entries of the ring, a power of two */
 };
 
 /* The last step of a path after which no site with PEN_STEP may be passed. */

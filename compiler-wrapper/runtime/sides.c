@@ -68,12 +68,6 @@ static void sides_of_fcmp64(const uint8_t *actions, uint32_t taken, double a, do
   on_sides(actions + TWO_WAY, taken, &offset, as_bits(a), as_bits(b));
 }
 
-static uint64_t widened_float(float x) {
-  uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  return widened(format_of(1), bits);
-}
-
 static void sides_of_fcmp32(const uint8_t *actions, uint32_t taken, float a, float b) {
   struct offset offset = offset_of_floats(point_of_float(a), point_of_float(b));
   on_sides(actions + TWO_WAY, taken, &offset, widened_float(a), widened_float(b));
@@ -83,7 +77,8 @@ static void sides_of_fcmp32(const uint8_t *actions, uint32_t taken, float a, flo
  * outcome. __pen_sides handles the comparison of the source. */
 SLOW void on_other_icmp(const uint8_t *actions, uint32_t taken, uint32_t predicate, uint64_t a, uint64_t b) {
   struct pen_pair p = icmp(predicate, a, b);
-  __pen_take(actions, taken, taken ? p.to_true : p.to_false);
+  note_compared(actions, taken, predicate, a, b);
+  take(actions, taken, taken ? p.to_true : p.to_false);
 }
 
 KEEPS_REGISTERS void __pen_on_other_icmp(const uint8_t *actions, uint32_t taken, uint32_t predicate, uint64_t a, uint64_t b) {

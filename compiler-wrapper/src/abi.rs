@@ -450,6 +450,28 @@ pub struct State {
     pub n_measured: u32,
     /// Other than 0: code of the target has allocated memory since the last [`Tables::release`].
     pub n_allocated: u32,
+    /// In the metric [`metric::BOUNDARY`]: a ring of the latest passes of armed two-way sites; null: they are not written.
+    pub compared: *mut Compared,
+    /// Such passes since the fuzzer last cleared it, those that were overwritten included.
+    pub n_compared: u32,
+    /// Entries of the ring, a power of two.
+    pub compared_room: u32,
+}
+
+/// A pass of an armed two-way site.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Compared {
+    /// Action bytes of the site.
+    pub actions: *const u8,
+    /// The left operand: of `double` and `float` the bits of a double; of an integer its value, extended to 64 bits.
+    pub a: u64,
+    /// The right operand.
+    pub b: u64,
+    /// One of [`predicate`]; with [`NO_PREDICATE`] `a` is the distance to the other branch.
+    pub predicate: u32,
+    /// 0: the true branch, 1: the false one.
+    pub taken: u32,
 }
 
 /// The last step of a path after which no site with [`action::STEP`] may be passed.

@@ -5,6 +5,8 @@
 
 use core::fmt;
 
+use crate::observe::Observation;
+
 /// A representing function `FOO_R(x) >= 0`, whose zeros are the wanted inputs (CoverMe, Sect. 3.2).
 ///
 /// The point `x` is an input of the program under test, as bytes. A [`Layout`](crate::view::Layout) gives the numbers
@@ -18,6 +20,16 @@ pub trait RepresentingFunction {
     /// # Errors
     /// A [`Stop`], after which the caller must not evaluate again and returns.
     fn evaluate(&mut self, x: &[u8]) -> Result<u64, Stop>;
+
+    /// Evaluates at `x` like [`evaluate`](Self::evaluate), and replaces the content of `seen` by the conditions on the way to the wanted
+    /// branch that were passed, the farthest first. There are none where a function cannot be observed.
+    ///
+    /// # Errors
+    /// As for [`evaluate`](Self::evaluate).
+    fn observe(&mut self, x: &[u8], seen: &mut Vec<Observation>) -> Result<u64, Stop> {
+        seen.clear();
+        self.evaluate(x)
+    }
 
     /// The encoding of `r`; the same at every call.
     fn metric(&self) -> Metric;

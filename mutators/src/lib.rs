@@ -11,6 +11,7 @@
 //! | make points | [`random`], [`structured`], [`start::StartPoints`] |
 //! | replace one number | [`moves`] |
 //! | define a function whose zeros are the wanted inputs | [`evaluate::RepresentingFunction`] |
+//! | learn more from an evaluation than one value | [`observe::Observation`] |
 //! | minimize it from a point | [`minimizer`] (by name) and [`basinhopping::Basinhopping`] around it |
 //! | make a found input readable | [`simplify::Simplifier`], by the order of [`simplicity`] |
 //! | mutate in a LibAFL fuzzer | [`havoc::numeric_mutations`] |
@@ -31,6 +32,7 @@ mod kind;
 pub mod line;
 pub mod minimizer;
 pub mod moves;
+pub mod observe;
 pub mod random;
 pub mod sequence;
 pub mod simplicity;

@@ -11,8 +11,10 @@ use libafl_bolts::rands::StdRand;
 use penfuzz_mutators::{
     basinhopping::Basinhopping,
     dictionary::Dictionary,
+    distance::Relation,
     evaluate::{Metric, RepresentingFunction, Stop},
-    minimizer::{LocalMinimizer, avm::Avm},
+    minimizer::{LocalMinimizer, avm::Avm, chain::ChainSearch},
+    observe::{Observation, Operands},
     random,
     start::StartPoints,
     structured,
@@ -60,6 +62,36 @@ impl RepresentingFunction for Rough {
     fn evaluate(&mut self, x: &[u8]) -> Result<u64, Stop> {
         self.0 = self.0.checked_sub(1).ok_or(Stop::Budget)?;
         Ok(x.iter().fold(1, |sum, &byte| sum * 3 + u64::from(byte & 0x77)))
+    }
+
+    fn metric(&self) -> Metric {
+        Metric::Ulp
+    }
+}
+
+/// Two conditions without a common solution that a search finds. The field is the budget.
+struct TwoConditions(u64);
+
+impl RepresentingFunction for TwoConditions {
+    fn evaluate(&mut self, x: &[u8]) -> Result<u64, Stop> {
+        self.observe(x, &mut Vec::with_capacity(2))
+    }
+
+    fn observe(&mut self, x: &[u8], seen: &mut Vec<Observation>) -> Result<u64, Stop> {
+        seen.clear();
+        self.0 = self.0.checked_sub(1).ok_or(Stop::Budget)?;
+        let number = |i: usize| i64::from(i32::from_le_bytes(x[4 * i..4 * i + 4].try_into().expect("4 bytes")));
+        let x = [number(0), number(1)];
+        let conditions = [(x[0] % 97, 5), (x[1] * x[1] % 1_000_003, -1)];
+        for (i, (a, b)) in conditions.into_iter().enumerate() {
+            let operands = Operands::Integers(a.into(), b.into());
+            let level = 1 - i as u32;
+            seen.push(Observation { condition: i as u32, level, relation: Relation::Eq, operands, holds: a == b });
+            if a != b {
+                return Ok(u64::from(level) << 63 | a.abs_diff(b));
+            }
+        }
+        Ok(0)
     }
 
     fn metric(&self) -> Metric {
@@ -123,4 +155,18 @@ fn making_points_does_not_allocate() {
         }
     });
     assert_eq!(n, 0);
+}
+
+#[test]
+fn chain_search_allocates_at_its_start_only() {
+    let layout = Layout::packed(&[Kind::I32, Kind::I32]);
+    let count = |budget| {
+        let mut search = ChainSearch::new(Arc::default());
+        let mut x = [0; 8];
+        x[0] = 5;
+        allocations(|| {
+            let _ = search.minimize(&mut TwoConditions(budget), &mut x, &layout, &mut StdRand::with_seed(1));
+        })
+    };
+    assert_eq!(count(20_000), count(1_000), "an evaluation of the search does not allocate");
 }

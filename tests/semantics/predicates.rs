@@ -288,6 +288,34 @@ impl Case<'_> {
         });
     }
 
+    /// What runs note of the comparison while they are measured, and that they note nothing otherwise.
+    fn measured(&mut self, predicate: u8) {
+        self.evaluator.set_metric(metric::ULP, u64::MAX);
+        let first = self.first;
+        self.evaluator.arm(|b| if b == first { action::WANT } else { 0 });
+        for measures in [true, false] {
+            self.evaluator.set_measuring(measures);
+            self.for_all_pairs(|me, a, b| {
+                let mut noted = Vec::new();
+                me.evaluator.take_compared(|taken, other, pass| {
+                    noted.push((taken, other, pass.predicate, pass.a, pass.b));
+                });
+                let bits = |value: Value| match value {
+                    Value::Integer(i) => i as u64,
+                    float => float.real().to_bits(),
+                };
+                let (left, right) = me.predicate.values(a, b);
+                let taken = first + usize::from(!me.predicate.holds(a, b));
+                let pass = (taken, 2 * first + 1 - taken, u32::from(predicate), bits(left), bits(right));
+                if left.is_nan() || right.is_nan() {
+                    assert_eq!(noted.len(), usize::from(measures), "{}: NaN has many bits", me.at(a, b));
+                } else {
+                    assert_eq!(noted, &[pass][..usize::from(measures)], "{}: what is noted", me.at(a, b));
+                }
+            });
+        }
+    }
+
     fn everything(&mut self, metric: u32) {
         Arming::Everything(metric).apply(self.evaluator);
         let mut hits = Vec::new();
@@ -368,6 +396,7 @@ fn check_all(level: &'static str) -> usize {
                 };
                 case.unarmed();
                 case.sides(comparison);
+                case.measured(expected);
                 for metric in [metric::ULP, metric::SQUARED] {
                     case.everything(metric);
                     case.wanting(metric, true);

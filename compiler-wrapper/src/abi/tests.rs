@@ -64,7 +64,10 @@ fn structures(layout: &mut Layout) {
         "exit_status" exit_status "lead" lead "path" path "back" back "n_path" n_path "path_at" path_at
         "path_bits" path_bits "watch" watch "seen" seen "n_seen" n_seen "trace" trace "n_trace" n_trace
         "trace_room" trace_room "passes" passes "n_passes" n_passes "passes_room" passes_room
-        "taken" taken "is_improved" is_improved "near" near "measured" measured "n_measured" n_measured "n_allocated" n_allocated);
+        "taken" taken "is_improved" is_improved "near" near "measured" measured "n_measured" n_measured "n_allocated" n_allocated
+        "compared" compared "n_compared" n_compared "compared_room" compared_room);
+    structure!(layout, "pen_compared", Compared,
+        "actions" actions "a" a "b" b "predicate" predicate "taken" taken);
     structure!(layout, "pen_tables", Tables,
         "version" version "n_guards" n_guards "state" state "sites" sites "sites_end" sites_end
         "functions" functions "functions_end" functions_end "actions" actions "actions_end" actions_end

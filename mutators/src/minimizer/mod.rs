@@ -7,6 +7,7 @@
 
 pub mod avm;
 pub mod brent;
+pub mod chain;
 mod edge;
 pub mod line_real;
 mod line_ulp;

@@ -4,6 +4,7 @@
 //! the input that came closest. It does not depend on LibAFL; [`super::PenExecutor`] wraps it.
 
 mod arming;
+mod compared;
 mod composed;
 mod ending;
 mod memory;
@@ -125,6 +126,8 @@ pub struct Evaluator {
     own_count: *mut u64,
     journal: Option<Journal>,
     armed: Armed,
+    /// Where runs note what they compare, while they are measured.
+    compared: Box<[abi::Compared]>,
     /// The sites that objectives arm: a large library has thousands that are never goals.
     sites: Vec<usize>,
     /// Does `SanCov` count edges somewhere?
@@ -200,6 +203,7 @@ impl Evaluator {
             own_count: Box::into_raw(Box::new(0)),
             journal: None,
             armed: Armed::new(target.sites.len()),
+            compared: compared::ring(),
             sites: (0..target.sites.len()).collect(),
             counts_edges: false,
             target,
@@ -232,6 +236,7 @@ impl Evaluator {
             state.hits = 0;
             state.n_improved = 0;
             state.coverage = core::ptr::null_mut();
+            state.compared = core::ptr::null_mut();
             state.lead = self.lead.as_ptr();
             state.stop = Some(guard::guard_stop);
         }

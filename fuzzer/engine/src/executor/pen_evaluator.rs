@@ -1,6 +1,6 @@
 //! What goals and stages need of an evaluator, whatever runs the target behind it.
 
-use penfuzz_cc::abi::action;
+use penfuzz_cc::abi::{Compared, action};
 
 use super::{
     Evaluator,
@@ -104,6 +104,13 @@ pub trait PenEvaluator {
 
     /// Cuts runs short after `fuel`, unless they take a recorded branch.
     fn set_fuel_cap(&mut self, _fuel: i64) {}
+
+    /// Runs note the operands of the comparisons at armed two-way sites from now on, or do not any more.
+    fn set_measuring(&mut self, _measures: bool) {}
+
+    /// Calls `look` with the branch that was taken, the other one, and the operands, for the latest passes since the last call,
+    /// in order. There are none in an implementation that cannot measure.
+    fn take_compared(&mut self, _look: impl FnMut(usize, usize, &Compared)) {}
 
     /// Saves an input that takes a new branch or fails at a new place where it survives the end of this process.
     fn note_find(&mut self, _x: &[u8]) {}
@@ -212,6 +219,14 @@ impl PenEvaluator for Evaluator {
 
     fn set_fuel_cap(&mut self, fuel: i64) {
         Self::set_fuel_cap(self, fuel);
+    }
+
+    fn set_measuring(&mut self, measures: bool) {
+        Self::set_measuring(self, measures);
+    }
+
+    fn take_compared(&mut self, look: impl FnMut(usize, usize, &Compared)) {
+        Self::take_compared(self, look);
     }
 
     fn note_find(&mut self, x: &[u8]) {

@@ -17,7 +17,7 @@ use penfuzz_mutators::{
     basinhopping::Basinhopping,
     dictionary::Dictionary,
     evaluate::RepresentingFunction,
-    minimizer::{self, LocalMinimizer, avm::Avm},
+    minimizer::{self, LocalMinimizer, avm::Avm, chain::ChainSearch},
     start::StartPoints,
     view::Layout,
 };
@@ -27,6 +27,7 @@ use super::{
     budget::{GIVE_UP_AFTER, Spent},
     budgeted::BudgetedFunction,
     finds::{give_up, known_input, submit},
+    observed::Chain,
     queue::Queue,
     share::Shares,
     start::Start,
@@ -60,6 +61,8 @@ pub struct BasinhoppingStage<R = StdRand> {
     search: Basinhopping<R>,
     /// Many short minimizations around one point.
     hops: Basinhopping<R>,
+    /// Steps and repairs along the conditions before a branch.
+    chain: ChainSearch,
     starts: StartPoints,
     clock: Clock,
     again: bool,
@@ -85,6 +88,7 @@ impl<R: Rand + 'static> BasinhoppingStage<R> {
         Ok(Self {
             search: Basinhopping::new(create()?, Arc::clone(&dictionary)),
             hops: Basinhopping::new(short, Arc::clone(&dictionary)).with_n_iter(HOPS),
+            chain: ChainSearch::new(Arc::clone(&dictionary)),
             starts: StartPoints::new(),
             layout,
             dictionary,
@@ -115,7 +119,7 @@ impl<R: Rand + 'static> BasinhoppingStage<R> {
         S: HasMetadata + HasRand<Rand = R> + HasCorpus<BytesInput>,
     {
         match start {
-            Start::Closest | Start::Approach => {
+            Start::Closest | Start::Approach | Start::Chain => {
                 if let Some((_, bytes)) = executor.evaluator().closest(target) {
                     self.x.copy_from_slice(bytes);
                     return Ok(());
@@ -254,6 +258,9 @@ impl<R: Rand + 'static> BasinhoppingStage<R> {
         if start == Start::Approach {
             return self.approach(target, budget, executor, state);
         }
+        if start == Start::Chain {
+            return self.follow_chain(target, budget, executor, state);
+        }
         if start == Start::ViaParent {
             budget = budget.min(WAY_VIA_PARENT);
             (finds, used) = self.solve_parent(target, budget / 2, executor, state)?;
@@ -291,6 +298,30 @@ impl<R: Rand + 'static> BasinhoppingStage<R> {
         let mut function = BudgetedFunction::new(executor.evaluator_mut(), &self.clock, budget, Some(target))
             .passing_crashes(by_crash);
         let _ = self.hops.minimize(&mut function, &mut self.x, &self.layout, state.rand_mut());
+        Ok((core::mem::take(&mut function.finds), budget - function.budget))
+    }
+
+    /// Steps and repairs by what the operands of the conditions before the branch show; hops where they show nothing.
+    fn follow_chain<E, S>(
+        &mut self,
+        target: usize,
+        budget: u64,
+        executor: &mut E,
+        state: &mut S,
+    ) -> Result<(Vec<Vec<u8>>, u64), Error>
+    where
+        E: HasEvaluator,
+        S: HasMetadata + HasRand<Rand = R> + HasCorpus<BytesInput>,
+    {
+        let saturation = state.metadata::<Saturation>()?;
+        Approach::new(target, saturation).arm(executor.evaluator_mut(), saturation);
+        let by_crash = saturation.is_covered_by_crash(target);
+        let mut function = BudgetedFunction::new(executor.evaluator_mut(), &self.clock, budget, Some(target))
+            .passing_crashes(by_crash)
+            .observing(Chain::new(target, saturation));
+        if self.chain.minimize(&mut function, &mut self.x, &self.layout, state.rand_mut()).is_ok_and(|r| r > 0) {
+            let _ = self.hops.minimize(&mut function, &mut self.x, &self.layout, state.rand_mut());
+        }
         Ok((core::mem::take(&mut function.finds), budget - function.budget))
     }
 

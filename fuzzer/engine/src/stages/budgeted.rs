@@ -1,8 +1,11 @@
 //! The armed target as the representing function of a minimizer, with a budget.
 
-use penfuzz_mutators::evaluate::{Metric, RepresentingFunction, Stop};
+use penfuzz_mutators::{
+    evaluate::{Metric, RepresentingFunction, Stop},
+    observe::Observation,
+};
 
-use super::Clock;
+use super::{Clock, observed::Chain};
 use crate::executor::{
     PenEvaluator,
     evaluator::{RunStatus, metric_of},
@@ -30,6 +33,8 @@ pub struct BudgetedFunction<'a, V> {
     metric: Metric,
     /// Crashing inputs have taken the target branch: one that does so again is no find.
     passes_crashes: bool,
+    /// What [`RepresentingFunction::observe`] shows.
+    chain: Option<Chain>,
 }
 
 impl<'a, V: PenEvaluator> BudgetedFunction<'a, V> {
@@ -37,13 +42,29 @@ impl<'a, V: PenEvaluator> BudgetedFunction<'a, V> {
     #[must_use]
     pub fn new(evaluator: &'a mut V, clock: &'a Clock, budget: u64, target: Option<usize>) -> Self {
         let metric = metric_of(evaluator.metric());
-        Self { evaluator, clock, budget, target, finds: Vec::new(), hits: Vec::new(), metric, passes_crashes: false }
+        Self {
+            evaluator,
+            clock,
+            budget,
+            target,
+            finds: Vec::new(),
+            hits: Vec::new(),
+            metric,
+            passes_crashes: false,
+            chain: None,
+        }
     }
 
     /// Goes on at inputs that crash and take the target branch, if `passes`.
     #[must_use]
     pub fn passing_crashes(self, passes: bool) -> Self {
         Self { passes_crashes: passes, ..self }
+    }
+
+    /// Shows the conditions of `chain` to those who observe.
+    #[must_use]
+    pub(super) fn observing(self, chain: Chain) -> Self {
+        Self { chain: Some(chain), ..self }
     }
 
     /// The evaluator.
@@ -95,6 +116,18 @@ impl<V: PenEvaluator> RepresentingFunction for BudgetedFunction<'_, V> {
         let r = self.evaluator.r();
         // As near as a point can be that is none.
         Ok(if r == 0 && self.passes_crashes { 1 } else { r })
+    }
+
+    fn observe(&mut self, x: &[u8], seen: &mut Vec<Observation>) -> Result<u64, Stop> {
+        seen.clear();
+        let Some(chain) = self.chain.take() else { return self.evaluate(x) };
+        self.evaluator.set_measuring(true);
+        let result = self.evaluate(x);
+        self.evaluator.take_compared(|taken, other, pass| chain.add(seen, taken, other, pass));
+        self.evaluator.set_measuring(false);
+        seen.sort_by_key(|o| core::cmp::Reverse(o.level));
+        self.chain = Some(chain);
+        result
     }
 
     fn metric(&self) -> Metric {

@@ -5,6 +5,8 @@
 pub(super) enum Start {
     /// The input that came closest so far.
     Closest,
+    /// The closest input, and from there by what the operands of the conditions before the branch show.
+    Chain,
     /// Some kept or pending input.
     Known,
     /// The closest input, and from there along the approach level.
@@ -16,14 +18,20 @@ pub(super) enum Start {
 }
 
 /// Each way soon and in turn: which one leads on depends on the code, and later attempts are long.
-const TURNS: [Start; 8] = [
+const TURNS: [Start; 14] = [
     Start::Closest,
+    Start::Chain,
     Start::Approach,
+    Start::Chain,
     Start::ViaParent,
+    Start::Chain,
+    Start::Chain,
     Start::Known,
-    Start::Approach,
+    Start::Chain,
+    Start::Chain,
     Start::Closest,
-    Start::ViaParent,
+    Start::Chain,
+    Start::Chain,
     Start::Fresh,
 ];
 

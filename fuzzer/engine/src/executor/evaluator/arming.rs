@@ -159,8 +159,18 @@ impl Evaluator {
             state.measured = self.armed.measured.as_ptr();
             state.n_measured = self.armed.measured.len() as u32;
             state.best = if tracks { self.best.as_mut_ptr() } else { core::ptr::null_mut() };
+        }
+        self.choose_metric();
+    }
+
+    /// The hook of a two-way site looks further than at its own distance in the metric [`metric::BOUNDARY`] only.
+    pub(super) fn choose_metric(&mut self) {
+        // SAFETY: as in `run`.
+        unsafe {
+            let state = &mut *self.state;
             if state.metric != metric::SQUARED {
-                state.metric = if self.armed.comparisons > 0 { metric::BOUNDARY } else { metric::ULP };
+                let further = self.armed.comparisons > 0 || !state.compared.is_null();
+                state.metric = if further { metric::BOUNDARY } else { metric::ULP };
             }
         }
     }

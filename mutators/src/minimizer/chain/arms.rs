@@ -1,0 +1,349 @@
+//! The steps that a trial begins with, and which is chosen.
+
+use libafl_bolts::rands::Rand;
+
+use super::{Walk, numbers};
+use crate::{
+    evaluate::Stop,
+    line,
+    moves::{At, random_candidate},
+    structured,
+};
+
+/// Number of kinds of steps, see [`Walk::step`].
+pub(super) const N_ARMS: usize = 6;
+
+/// Newton's steps in a row, as long as they gain.
+const NEWTON_STEPS: u32 = 12;
+
+/// Corrections in a row by the operands.
+const CORRECTIONS: u32 = 70;
+
+/// Those that do not come closer before the others are left out.
+const IN_VAIN: u32 = 3;
+
+/// What an arm is believed to gain at least, so that none is left out: arms without a gain get equal shares of the evaluations.
+const HOPE: f64 = 0.3;
+
+/// What the arms have gained lately.
+#[derive(Debug)]
+pub(super) struct Bandit {
+    gains: [f64; N_ARMS],
+    costs: [f64; N_ARMS],
+}
+
+impl Default for Bandit {
+    /// All arms are believed to have gained nothing in 20 evaluations.
+    fn default() -> Self {
+        Self { gains: [0.0; N_ARMS], costs: [20.0; N_ARMS] }
+    }
+}
+
+impl Bandit {
+    /// An arm, with a probability that is proportional to its gains per evaluation. Every arm has a part.
+    pub(super) fn choose<R: Rand>(&self, rng: &mut R) -> usize {
+        let rate = |i: usize| (self.gains[i] + HOPE) / self.costs[i].max(1.0);
+        let sum: f64 = (0..N_ARMS).map(rate).sum();
+        let least = sum / (8 * N_ARMS) as f64;
+        let mut at = rng.next_float() * (0..N_ARMS).map(|i| rate(i).max(least)).sum::<f64>();
+        for i in 0..N_ARMS {
+            at -= rate(i).max(least);
+            if at < 0.0 {
+                return i;
+            }
+        }
+        N_ARMS - 1
+    }
+
+    pub(super) fn note(&mut self, arm: usize, evaluations: u64, gained: bool) {
+        const FADING: f64 = 0.95;
+        self.gains[arm] = self.gains[arm] * FADING + f64::from(u8::from(gained));
+        self.costs[arm] = self.costs[arm] * FADING + evaluations.max(1) as f64;
+    }
+}
+
+impl<R: Rand> Walk<'_, R> {
+    /// Makes a step of one kind, by its number below [`N_ARMS`].
+    pub(super) fn step(&mut self, arm: usize) -> Result<(), Stop> {
+        let before = self.evaluations;
+        match arm {
+            0 => self.newton()?,
+            1 => self.random_step()?,
+            2 => self.difference()?,
+            3 => self.by_operands()?,
+            4 => self.round()?,
+            _ => self.near()?,
+        }
+        // What an arm cannot do here is no reason to look again at the same point.
+        if self.evaluations == before { self.random_step() } else { Ok(()) }
+    }
+
+    fn begin(&mut self) {
+        let memory = &mut *self.memory;
+        memory.trial.assign(&memory.base);
+        memory.local.assign(&memory.model);
+    }
+
+    /// Newton's steps by the model, as long as they gain.
+    fn newton(&mut self) -> Result<(), Stop> {
+        for _ in 0..NEWTON_STEPS {
+            if core::mem::take(&mut self.is_stale) {
+                self.probe()?;
+            }
+            let before = self.memory.base.distance();
+            self.begin();
+            let random = self.rng.coinflip(0.5);
+            if !self.apply_newton(random) {
+                return Ok(());
+            }
+            self.finish(0)?;
+            if self.memory.base.distance() >= before {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds Newton's step from the present point to the aim of the wanted condition to the trial. Returns whether it has changed.
+    fn apply_newton(&mut self, random: bool) -> bool {
+        let all = self.all();
+        let memory = &*self.memory;
+        let Some(target) = memory.base.wanted() else { return false };
+        let step = memory.model.step_to(target, &memory.base.seen, all, &self.scale(), random, self.rng);
+        step.is_some_and(|step| self.apply(&step, all))
+    }
+
+    /// One or two numbers get other values.
+    fn random_step(&mut self) -> Result<(), Stop> {
+        self.begin();
+        let mut moved = 0;
+        loop {
+            let i = self.rng.below_or_zero(self.n);
+            self.randomize(i);
+            moved |= 1 << i;
+            if self.rng.below_or_zero(4) != 0 {
+                break;
+            }
+        }
+        // With all numbers free, the repair leads to the nearest solution instead of one with these values.
+        let is_free = self.rng.below_or_zero(4) == 0;
+        self.finish(if is_free { 0 } else { moved })?;
+        Ok(())
+    }
+
+    fn randomize(&mut self, i: usize) {
+        let (slot, x) = (self.numbers[i], &mut self.memory.trial.x);
+        let kind = slot.kind;
+        let sign = if self.rng.coinflip(0.5) { 1.0 } else { -1.0 };
+        match self.rng.below_or_zero(6) {
+            0 => {
+                let index = self.layout.slots().iter().position(|s| *s == slot).unwrap_or(0);
+                let raw = random_candidate(self.rng, &At::new(x, self.layout, index, self.dictionary));
+                slot.set(x, raw);
+            }
+            1 => slot.set(x, structured::value(self.rng, kind, self.dictionary)),
+            2 => {
+                // A step of any binary or decimal magnitude.
+                let base: f64 = if self.rng.coinflip(0.5) { 2.0 } else { 10.0 };
+                let most = if base == 2.0 { kind.bits().min(40) } else { kind.bits().min(32) / 3 };
+                let exponent =
+                    self.rng.below_or_zero(most as usize) as i32 - if kind.is_float() { most as i32 / 2 } else { 0 };
+                let times = self.rng.below_or_zero(9) as f64 + 1.0;
+                numbers::add(slot, x, sign * times * base.powi(exponent));
+            }
+            3 => {
+                // A small part of the number.
+                let part = (-(self.rng.below_or_zero(24) as f64)).exp2() * self.rng.next_float();
+                let step = sign * part * numbers::size(slot, x);
+                numbers::add(slot, x, step);
+            }
+            4 => {
+                let raw = slot.get(x) ^ 1 << self.rng.below_or_zero(kind.bits() as usize);
+                slot.set(x, raw);
+            }
+            _ => {
+                let steps = self.rng.next() >> (64 - kind.bits()) >> self.rng.below_or_zero(kind.bits() as usize);
+                let position = line::step(kind, slot.position(x), sign > 0.0, steps.max(1));
+                slot.set_position(x, position);
+            }
+        }
+    }
+
+    /// A step along the difference of two points that reach the wanted condition. What both solve, the sum often solves as well: along
+    /// a line, modulo a number, or bit by bit.
+    fn difference(&mut self) -> Result<(), Stop> {
+        let n = self.memory.archive.len();
+        if n < 3 {
+            return self.random_step();
+        }
+        self.begin();
+        let (p, q) = (self.rng.below_or_zero(n), self.rng.below_or_zero(n));
+        let by_bits = self.rng.below_or_zero(4) == 0;
+        let memory = &mut *self.memory;
+        let Some(wanted) = memory.base.wanted() else { return Ok(()) };
+        let secant = (wanted.aim() - wanted.gap()) / (memory.archive.gap(q) - memory.archive.gap(p));
+        let times = match self.rng.below_or_zero(4) {
+            0 | 1 if secant.is_finite() && secant != 0.0 && secant.abs() < 1e9 => secant,
+            2 => 0.5f64.powi(self.rng.below_or_zero(4) as i32 + 1),
+            _ => self.rng.below_or_zero(7) as f64 - 3.0,
+        };
+        for slot in &self.numbers[..self.n] {
+            let (from, to) = (memory.archive.point(p), memory.archive.point(q));
+            if by_bits && !slot.kind.is_float() {
+                let raw = slot.get(&memory.trial.x) ^ slot.get(from) ^ slot.get(to);
+                slot.set(&mut memory.trial.x, raw);
+            } else {
+                numbers::add(*slot, &mut memory.trial.x, times * numbers::difference(*slot, from, to));
+            }
+        }
+        self.finish(0)?;
+        Ok(())
+    }
+
+    /// A number is corrected by the operands of the wanted condition, as if one operand were that number, moved, multiplied or with
+    /// other bits. Corrections of bits are repeated, because shifts and carries take several.
+    fn by_operands(&mut self) -> Result<(), Stop> {
+        self.begin();
+        let i = self.rng.below_or_zero(self.n);
+        let how = self.rng.below_or_zero(6);
+        let (mut least, mut in_vain) = (u64::MAX, 0);
+        for _ in 0..CORRECTIONS {
+            let Some(wanted) = self.memory.trial.wanted().copied() else { return Ok(()) };
+            let gap = wanted.gap();
+            let bits = wanted.different_bits();
+            in_vain = if bits < least { 0 } else { in_vain + 1 };
+            least = least.min(bits);
+            if in_vain > IN_VAIN {
+                return Ok(());
+            }
+            let (slot, x) = (self.numbers[i], &mut self.memory.trial.x);
+            let old = slot.get(x);
+            match wanted.operands {
+                crate::observe::Operands::Integers(a, b) => {
+                    let raw = match how {
+                        0 | 1 => old ^ (a ^ b) as u64,
+                        2 => old.wrapping_add((b - a) as u64),
+                        3 => old.wrapping_sub((b - a) as u64),
+                        4 => b as u64,
+                        _ => a as u64,
+                    };
+                    slot.set(x, raw);
+                }
+                crate::observe::Operands::Floats(a, b) => {
+                    let real = slot.real(x);
+                    let value = match how {
+                        0 => real - gap,
+                        1 => real + gap,
+                        2 => real * (b / a),
+                        3 => real * (a / b),
+                        4 => b,
+                        _ => a,
+                    };
+                    slot.set_real(x, value);
+                }
+                crate::observe::Operands::None => return Ok(()),
+            }
+            if slot.get(x) == old || !self.finish(1 << i)? || self.best_r == 0 || !wanted.is_integer() || how > 3 {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// All numbers are rounded to few binary or decimal places, at the present point or behind Newton's step.
+    fn round(&mut self) -> Result<(), Stop> {
+        self.begin();
+        if self.rng.coinflip(0.5) {
+            self.apply_newton(false);
+        }
+        let is_binary = self.rng.below_or_zero(4) != 0;
+        let places = self.rng.below_or_zero(if is_binary { 34 } else { 9 }) as i32 - if is_binary { 4 } else { 1 };
+        let unit = if is_binary { (-f64::from(places)).exp2() } else { 10f64.powi(-places) };
+        let all = self.rng.below_or_zero(4) != 0;
+        let one = self.rng.below_or_zero(self.n);
+        let mut moved = 0;
+        for (i, slot) in self.numbers[..self.n].iter().enumerate() {
+            if slot.kind.is_float() && (all || i == one) {
+                numbers::round(*slot, &mut self.memory.trial.x, unit);
+                moved |= 1 << i;
+            }
+        }
+        self.finish(if all { 0 } else { moved })?;
+        Ok(())
+    }
+
+    /// Newton's step, or none, and a few units in the last place of several numbers.
+    fn near(&mut self) -> Result<(), Stop> {
+        self.begin();
+        if self.rng.coinflip(0.5) {
+            self.apply_newton(true);
+        }
+        self.shake();
+        self.finish(0)?;
+        Ok(())
+    }
+
+    /// Changes each number a little, until some condition shows it, and learns the slopes of all that were seen.
+    pub(super) fn probe(&mut self) -> Result<(), Stop> {
+        self.is_stale = false;
+        for i in 0..self.n {
+            let slot = self.numbers[i];
+            let scales: &[f64] = if slot.kind.is_float() { &[-24.0, -12.0, -3.0] } else { &[0.0, 6.0, 14.0] };
+            for scale in scales {
+                let memory = &mut *self.memory;
+                memory.trial.assign(&memory.base);
+                let unit = if slot.kind.is_float() { numbers::size(slot, &memory.base.x) } else { 1.0 };
+                if !numbers::add(slot, &mut memory.trial.x, unit * scale.exp2()) {
+                    continue;
+                }
+                self.look()?;
+                if self.learn_slopes(i) {
+                    break;
+                }
+            }
+            if !slot.kind.is_float() {
+                self.probe_bits(i)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Learns the slopes by number `i`. Returns whether any condition depends on it.
+    fn learn_slopes(&mut self, i: usize) -> bool {
+        let memory = &mut *self.memory;
+        let step = numbers::difference(self.numbers[i], &memory.base.x, &memory.trial.x);
+        let mut any = memory.trial.seen.len() != memory.base.seen.len();
+        for new in &memory.trial.seen {
+            let Some(old) = memory.base.seen.iter().find(|o| o.condition == new.condition) else { continue };
+            let slope = (new.gap() - old.gap()) / step;
+            if !slope.is_finite() {
+                continue;
+            }
+            if let Some(row) = memory.model.row_mut(new.condition) {
+                row.slopes[i] = slope;
+            }
+            any |= slope != 0.0;
+        }
+        any
+    }
+
+    /// Flips some bits of an integer, to see whether the same ones differ in the operands of an equality.
+    fn probe_bits(&mut self, i: usize) -> Result<(), Stop> {
+        let slot = self.numbers[i];
+        let pattern = self.rng.next() & slot.kind.mask();
+        let memory = &mut *self.memory;
+        memory.trial.assign(&memory.base);
+        let raw = slot.get(&memory.base.x) ^ pattern;
+        slot.set(&mut memory.trial.x, raw);
+        self.look()?;
+        let memory = &mut *self.memory;
+        for new in memory.trial.seen.iter().filter(|o| o.is_integer() && o.is_equality()) {
+            let Some(old) = memory.base.seen.iter().find(|o| o.condition == new.condition) else { continue };
+            let shown = (new.different_bits() ^ old.different_bits()) & slot.kind.mask();
+            if let Some(row) = memory.model.row_mut(new.condition) {
+                row.transparent = row.transparent & !(1 << i) | u32::from(shown == pattern) << i;
+            }
+        }
+        Ok(())
+    }
+}
