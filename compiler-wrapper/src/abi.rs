@@ -5,6 +5,7 @@
 //! `dlsym(handle, TABLES_SYMBOL)` returns a pointer to [`Tables`]; compare [`Tables::version`] with [`VERSION`] before
 //! reading anything else.
 
+mod compared;
 pub mod operation;
 pub mod predicate;
 mod stream;
@@ -17,6 +18,7 @@ mod variable;
 
 use std::ffi::{c_char, c_void};
 
+pub use compared::Compared;
 pub use stream::Stream;
 pub use switch::{Case, Near, Switch};
 pub use token::Token;
@@ -456,22 +458,6 @@ pub struct State {
     pub n_compared: u32,
     /// Entries of the ring, a power of two.
     pub compared_room: u32,
-}
-
-/// A pass of an armed two-way site.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub struct Compared {
-    /// Action bytes of the site.
-    pub actions: *const u8,
-    /// The left operand: of `double` and `float` the bits of a double; of an integer its value, extended to 64 bits.
-    pub a: u64,
-    /// The right operand.
-    pub b: u64,
-    /// One of [`predicate`]; with [`NO_PREDICATE`] `a` is the distance to the other branch.
-    pub predicate: u32,
-    /// 0: the true branch, 1: the false one.
-    pub taken: u32,
 }
 
 /// The last step of a path after which no site with [`action::STEP`] may be passed.

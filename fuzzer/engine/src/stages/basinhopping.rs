@@ -61,8 +61,9 @@ pub struct BasinhoppingStage<R = StdRand> {
     search: Basinhopping<R>,
     /// Many short minimizations around one point.
     hops: Basinhopping<R>,
-    /// Steps and repairs along the conditions before a branch.
+    /// Steps and repairs along the conditions before a branch; with the default minimizer only.
     chain: ChainSearch,
+    has_chain: bool,
     starts: StartPoints,
     clock: Clock,
     again: bool,
@@ -83,12 +84,14 @@ impl<R: Rand + 'static> BasinhoppingStage<R> {
                 .ok_or_else(|| Error::illegal_argument(format!("there is no minimizer `{minimizer}`")))
         };
         let avm = || Avm::new(Arc::clone(&dictionary));
-        let short = if avm().name() == minimizer { Box::new(avm().lines_only()) } else { create()? };
+        let has_chain = avm().name() == minimizer;
+        let short = if has_chain { Box::new(avm().lines_only()) } else { create()? };
         let x = vec![0; layout.size()];
         Ok(Self {
             search: Basinhopping::new(create()?, Arc::clone(&dictionary)),
             hops: Basinhopping::new(short, Arc::clone(&dictionary)).with_n_iter(HOPS),
             chain: ChainSearch::new(Arc::clone(&dictionary)),
+            has_chain,
             starts: StartPoints::new(),
             layout,
             dictionary,
@@ -211,7 +214,7 @@ impl<R: Rand + 'static> BasinhoppingStage<R> {
     {
         let spent = state.metadata::<Spent>()?;
         let (budget, attempt) = (spent.allowance(target), spent.attempts[target]);
-        let start = Start::of_attempt(attempt);
+        let start = Start::of_attempt(attempt, self.has_chain);
         let (mut left, mut n_finds) = (budget, 0);
         let fuel_cap = executor.evaluator().fuel() >> FIRST_FUEL_CAP.saturating_sub(attempt);
         let is_over = |set: &Saturation| set.is_settled(target);

@@ -35,9 +35,22 @@ const TURNS: [Start; 14] = [
     Start::Fresh,
 ];
 
+/// The same without chain search, for other minimizers than the default: they are compared with it.
+const TURNS_WITHOUT_CHAIN: [Start; 8] = [
+    Start::Closest,
+    Start::Approach,
+    Start::ViaParent,
+    Start::Known,
+    Start::Approach,
+    Start::Closest,
+    Start::ViaParent,
+    Start::Fresh,
+];
+
 impl Start {
     /// At first the closest input; later others in turn with it, since it may be stuck.
-    pub(super) const fn of_attempt(attempt: u32) -> Self {
-        TURNS[attempt as usize % TURNS.len()]
+    pub(super) fn of_attempt(attempt: u32, has_chain: bool) -> Self {
+        let turns: &[Self] = if has_chain { &TURNS } else { &TURNS_WITHOUT_CHAIN };
+        turns[attempt as usize % turns.len()]
     }
 }
