@@ -41,6 +41,15 @@
 #include "tokens.cc"
 #include "types.cc"
 #include "voids.cc"
+#include "smt/script.cc"
+#include "smt/terms.cc"
+#include "smt/memory.cc"
+#include "smt/values.cc"
+#include "smt/casts.cc"
+#include "smt/intrinsics.cc"
+#include "smt/calls.cc"
+#include "smt/frame.cc"
+#include "smt/proofs.cc"
 
 using namespace llvm;
 
@@ -97,6 +106,7 @@ public:
     for (FunctionPlan &Plan : Plans)
       for (Argument &A : Plan.F->args())
         if (A.getType()->isPointerTy()) Plan.Memory[A.getArgNo()] = memoryUse(*Plan.F, A.getArgNo());
+    smt::writeProofs(Plans);
     for (FunctionPlan &Plan : Plans) noteVariableUses(*Plan.F, Plan.Uses);
     findCasts(X, Plans);
     for (FunctionPlan &Plan : Plans) {

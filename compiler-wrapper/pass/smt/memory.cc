@@ -1,0 +1,255 @@
+// Memory: what is stored at constant offsets of objects that are told apart; everything else is fresh.
+#include "smt.h"
+
+#include "llvm/Analysis/ConstantFolding.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/GlobalVariable.h"
+#include "llvm/IR/Operator.h"
+
+namespace pen::smt {
+using namespace llvm;
+
+// More cells than this, and the lines for the joins of a long function would be many.
+static constexpr size_t MostCells = 512;
+// The most elements of a table that is read at a place that is not constant.
+static constexpr uint64_t MostElements = 256;
+
+bool Translator::mayAlias(unsigned A, unsigned B) const {
+  const Object &One = Objects[A], &Other = Objects[B];
+  if (A == B) return true;
+  if (One.K != Object::Foreign && Other.K != Object::Foreign) return false;
+  return One.Captured && Other.Captured;
+}
+
+// Whether a variable has its initial value for ever: it is constant, or no other file sees it and this one only reads it.
+static bool isOnlyRead(const Value &Address) {
+  for (const User *U : Address.users()) {
+    if (auto *Load = dyn_cast<LoadInst>(U)) {
+      if (Load->isVolatile()) return false;
+    } else if (isa<GEPOperator>(U)) {
+      if (!isOnlyRead(*U)) return false;
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Translator::isConstant(const GlobalVariable &G) {
+  if (!G.hasDefinitiveInitializer()) return false;
+  auto [Found, IsNew] = ConstantGlobals.try_emplace(&G, false);
+  if (IsNew) Found->second = G.isConstant() || (G.hasLocalLinkage() && !Inputs.count(G.getName().str()) && isOnlyRead(G));
+  return Found->second;
+}
+
+std::optional<Term> Translator::constantBits(const GlobalVariable &G, int64_t Offset, unsigned Size) {
+  if (Offset < 0 || !isConstant(G)) return std::nullopt;
+  Type *T = IntegerType::get(G.getContext(), Size * 8);
+  auto *Init = const_cast<Constant *>(G.getInitializer());
+  Constant *Bits = ConstantFoldLoadFromConst(Init, T, APInt(64, Offset, true), Layout);
+  if (auto *Int = dyn_cast_or_null<ConstantInt>(Bits)) return literal(Int->getValue());
+  return std::nullopt;
+}
+
+// An element of a constant table whose number is not constant.
+std::optional<Val> Translator::elementOfTable(const GlobalVariable &G, const Val &Address, Type *T) {
+  unsigned Size = Layout.getTypeStoreSize(T);
+  uint64_t All = Layout.getTypeAllocSize(G.getValueType());
+  if (!isConstant(G) || Size == 0 || All / Size > MostElements) return std::nullopt;
+  Term Bits = S.fresh(Sort::bits(Size * 8), "element outside of " + G.getName().str());
+  for (uint64_t At = 0; At + Size <= All; At += Size) {
+    std::optional<Term> Element = constantBits(G, At, Size);
+    if (!Element) return std::nullopt;
+    Bits = S.define(Sort::bits(Size * 8), smt::choose(apply("=", {Address.OffsetText, literal(APInt(64, At))}), *Element, Bits));
+  }
+  return fromBits(T, Bits, Address.Poison);
+}
+
+// Whether the bits of a cell are all of its bytes: a bool has one bit in a byte.
+static bool isWhole(const Cell &C) {
+  const Val &V = C.Value;
+  return V.K == Val::Pointer ? C.Size == 8 : V.K == Val::Scalar && !V.isBool() && V.S.Width == C.Size * 8;
+}
+
+// The value of `Size` bytes out of one cell, or of cells side by side (the lower first).
+std::optional<Val> Translator::cellsAt(Memory &M, unsigned Object, int64_t Offset, unsigned Size) {
+  std::optional<Term> Bits;
+  Term Poison = "false";
+  int64_t At = Offset, End = Offset + Size;
+  auto It = M.Cells.upper_bound({Object, Offset});
+  if (It == M.Cells.begin()) return std::nullopt;
+  for (--It; At < End; ++It) {
+    if (It == M.Cells.end() || It->first.first != Object) return std::nullopt;
+    int64_t From = It->first.second, To = From + It->second.Size;
+    const Val &V = It->second.Value;
+    if (From > At || To <= At || !isWhole(It->second)) return std::nullopt;
+    int64_t Last = std::min(To, End);
+    Term Part = bitsOf(V);
+    if (From != At || To != Last)
+      Part = S.define(Sort::bits((Last - At) * 8), "(" + indexed("extract", {unsigned(Last - From) * 8 - 1, unsigned(At - From) * 8}) + " " + Part + ")");
+    Bits = Bits ? S.define(Sort::bits((Last - Offset) * 8), apply("concat", {Part, *Bits})) : Part;
+    Poison = S.defineBool(either(Poison, V.Poison));
+    At = Last;
+  }
+  return Val::scalar(Sort::bits(Size * 8), *Bits, Poison);
+}
+
+// What an epoch has at a place that nothing was stored to in it.
+Term Translator::contents(Memory &M, unsigned Object, int64_t Offset, unsigned Size, const std::string &Why) {
+  Term &Known = Contents[{M.Epoch, Object, Offset, Size}];
+  if (Known.empty()) Known = S.fresh(Sort::bits(Size * 8), Why);
+  return Known;
+}
+
+Val Translator::load(Memory &M, const Val &Address, Type *T, const std::string &Why) {
+  if (auto *Struct = dyn_cast<StructType>(T)) {
+    Val V;
+    V.K = Val::Aggregate;
+    for (unsigned I = 0; I < Struct->getNumElements(); I++) {
+      uint64_t At = Layout.getStructLayout(Struct)->getElementOffset(I);
+      V.Parts.push_back(load(M, pointerInto(Address, At, literal(APInt(64, At))), Struct->getElementType(I), Why));
+    }
+    return V;
+  }
+  std::optional<Sort> Known = sortOf(T);
+  if (!Known || Address.K != Val::Pointer) return fresh(T, Why);
+  unsigned Size = Layout.getTypeStoreSize(T);
+  unsigned Width = Known->K == Sort::Bool ? 1 : Known->Width;
+  const GlobalVariable *G = Objects[Address.Base].Variable;
+  if (G && !Address.Offset && Width == Size * 8)
+    if (std::optional<Val> Element = elementOfTable(*G, Address, T)) return *Element;
+  if (!Address.Offset || Address.Poison != "false") return fresh(T, Why);
+  int64_t Offset = *Address.Offset;
+  auto Exact = M.Cells.find({Address.Base, Offset});
+  if (Exact != M.Cells.end() && Exact->second.Size == Size) {
+    const Val &V = Exact->second.Value;
+    if (V.K == Val::Pointer && T->isPointerTy()) return V;
+    if (V.K == Val::Scalar && !T->isPointerTy() && V.S == *Known) return V;
+  }
+  if (Width != Size * 8) return fresh(T, Why); // bool and bit-precise integers that are not whole bytes
+  if (std::optional<Val> Stored = cellsAt(M, Address.Base, Offset, Size)) return fromBits(T, Stored->Text, Stored->Poison);
+  if (G)
+    if (std::optional<Term> Bits = constantBits(*G, Offset, Size)) return fromBits(T, *Bits, "false");
+  bool IsPartlyStored = false;
+  for (auto &[Place, Stored] : M.Cells)
+    IsPartlyStored |= Place.first == Address.Base && Place.second < Offset + Size && Offset < Place.second + Stored.Size;
+  if (IsPartlyStored) return fresh(T, Why);
+  if (Objects[Address.Base].K == Object::Stack && !M.Touched.count(Address.Base)) return undefined(T);
+  return fromBits(T, contents(M, Address.Base, Offset, Size, Why), "false");
+}
+
+// Removes [From, To) of an object; what is left of a cell stays.
+void Translator::cut(Memory &M, unsigned Object, int64_t From, int64_t To) {
+  std::vector<std::pair<int64_t, Cell>> Left;
+  for (auto It = M.Cells.lower_bound({Object, INT64_MIN}); It != M.Cells.end() && It->first.first == Object;) {
+    int64_t Start = It->first.second, End = Start + It->second.Size;
+    if (End <= From || To <= Start) {
+      ++It;
+      continue;
+    }
+    const Val &V = It->second.Value;
+    auto Keep = [&](int64_t A, int64_t B) {
+      if (A >= B) return;
+      Term Bits = "(" + indexed("extract", {unsigned(B - Start) * 8 - 1, unsigned(A - Start) * 8}) + " " + bitsOf(V) + ")";
+      Sort Part = Sort::bits((B - A) * 8);
+      Left.push_back({A, {unsigned(B - A), Val::scalar(Part, S.define(Part, Bits), V.Poison)}});
+    };
+    if (isWhole(It->second)) Keep(Start, From), Keep(To, End);
+    It = M.Cells.erase(It);
+  }
+  for (auto &[At, C] : Left) M.Cells[{Object, At}] = C;
+}
+
+void Translator::forgetObject(Memory &M, unsigned Object) {
+  cut(M, Object, INT64_MIN, INT64_MAX);
+  M.Touched.insert(Object);
+  M.Epoch = newEpoch();
+}
+
+static bool isEscaped(const Object &O) { return O.K != Object::Stack || O.Captured; }
+
+void Translator::forgetEscaped(Memory &M) {
+  for (unsigned O = 0; O < Objects.size(); O++)
+    if (isEscaped(Objects[O])) cut(M, O, INT64_MIN, INT64_MAX), M.Touched.insert(O);
+  M.Epoch = newEpoch();
+}
+
+void Translator::forgetAll(Memory &M) {
+  M.Cells.clear();
+  for (unsigned O = 0; O < Objects.size(); O++) M.Touched.insert(O);
+  M.Epoch = newEpoch();
+}
+
+void Translator::forget(Memory &M, const Val &Address, std::optional<uint64_t> Size) {
+  if (Address.K != Val::Pointer || Address.Poison != "false") return forgetAll(M);
+  for (unsigned O = 0; O < Objects.size(); O++) {
+    if (!mayAlias(Address.Base, O)) continue;
+    if (O == Address.Base && Address.Offset && Size) cut(M, O, *Address.Offset, *Address.Offset + *Size);
+    else cut(M, O, INT64_MIN, INT64_MAX);
+    M.Touched.insert(O);
+  }
+  M.Epoch = newEpoch();
+}
+
+void Translator::store(Memory &M, const Val &Address, const Val &V, unsigned Size) {
+  bool IsKept = Address.K == Val::Pointer && Address.Poison == "false" && Address.Offset && V.K != Val::Unknown &&
+                V.K != Val::Aggregate && M.Cells.size() < MostCells;
+  if (!IsKept) return forget(M, Address, Size);
+  bool IsAlone = true;
+  for (unsigned O = 0; O < Objects.size(); O++) IsAlone &= O == Address.Base || !mayAlias(Address.Base, O);
+  if (IsAlone) cut(M, Address.Base, *Address.Offset, *Address.Offset + Size);
+  else forget(M, Address, Size);
+  M.Cells[{Address.Base, *Address.Offset}] = {Size, V};
+}
+
+// What is at a place, as it was stored or as bits.
+Val Translator::valueAt(Memory &M, std::pair<unsigned, int64_t> Place, unsigned Size) {
+  auto Found = M.Cells.find(Place);
+  if (Found != M.Cells.end()) return Found->second.Value;
+  Val Address = pointerTo(Place.first, literal(APInt(64, 0)));
+  Address.Offset = Place.second;
+  return load(M, Address, IntegerType::get(C, Size * 8), "memory");
+}
+
+// Chooses between the values of one place, by their bits if they have different types.
+Val Translator::chooseBytes(const Term &When, const Val &A, const Val &B, unsigned Size) {
+  if (A.K == Val::Unknown || B.K == Val::Unknown || (A.K == B.K && A.S == B.S)) return choose(When, A, B);
+  if (!isWhole({Size, A}) || !isWhole({Size, B})) return Val();
+  Sort Bits = Sort::bits(Size * 8);
+  return choose(When, Val::scalar(Bits, bitsOf(A), A.Poison), Val::scalar(Bits, bitsOf(B), B.Poison));
+}
+
+// The memory where several ways meet.
+Memory Translator::merge(ArrayRef<std::pair<Term, Memory *>> Ways) {
+  Memory M = *Ways.front().second;
+  if (Ways.size() == 1) return M;
+  std::map<std::pair<unsigned, int64_t>, unsigned> Places;
+  std::set<std::pair<unsigned, int64_t>> Differing;
+  for (auto &[When, From] : Ways) {
+    M.Touched.insert(From->Touched.begin(), From->Touched.end());
+    if (From->Epoch != M.Epoch) M.Epoch = 0;
+    for (auto &[Place, Stored] : From->Cells)
+      if (auto [Found, IsNew] = Places.try_emplace(Place, Stored.Size); !IsNew && Found->second != Stored.Size)
+        Differing.insert(Place);
+  }
+  if (M.Epoch == 0) M.Epoch = newEpoch();
+  M.Cells.clear();
+  for (auto &[Place, Size] : Places) {
+    if (Differing.count(Place)) {
+      M.Touched.insert(Place.first);
+      M.Epoch = newEpoch();
+      continue;
+    }
+    std::optional<Val> Merged;
+    // The last way needs no condition: control came from one of them.
+    for (auto &[When, From] : reverse(Ways)) {
+      Val Here = valueAt(*From, Place, Size);
+      Merged = Merged ? chooseBytes(When, Here, *Merged, Size) : Here;
+    }
+    if (Merged && Merged->K != Val::Unknown) M.Cells[Place] = {Size, *Merged};
+    else M.Touched.insert(Place.first), M.Epoch = newEpoch();
+  }
+  return M;
+}
+
+} // namespace pen::smt

@@ -1,0 +1,132 @@
+// Writes the translation of functions, one file each, for `penfuzz prove`. Only if the environment names a directory for them.
+#include "smt.h"
+
+#include "llvm/IR/InstIterator.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MD5.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace pen::smt {
+using namespace llvm;
+
+// The directory; the functions, one symbol a line (all if it is empty); and global variables that are inputs.
+static constexpr const char *Directory = "PEN_PROOFS", *Wanted = "PEN_PROOFS_OF", *GlobalInputs = "PEN_PROOFS_INPUTS";
+
+static std::set<std::string> linesOf(const char *Variable) {
+  std::set<std::string> Lines;
+  const char *Text = std::getenv(Variable);
+  for (StringRef Rest = Text ? Text : ""; !Rest.empty();) {
+    auto [Line, More] = Rest.split('\n');
+    if (!Line.empty()) Lines.insert(Line.str());
+    Rest = More;
+  }
+  return Lines;
+}
+
+// Whether F, or a function that it calls, may set the rounding mode.
+static bool changesMode(const Function &F, std::set<const Function *> &Seen) {
+  static const std::set<StringRef> Setters = {"fesetround",  "fesetenv", "feupdateenv", "fesetmode", "__fesetround",
+                                              "llvm.set.rounding", "llvm.set.fpenv.i256", "llvm.set.fpmode.i32", "llvm.x86.sse.ldmxcsr"};
+  if (!Seen.insert(&F).second) return false;
+  for (const Instruction &I : instructions(F)) {
+    auto *Call = dyn_cast<CallBase>(&I);
+    if (!Call) continue;
+    if (Call->isInlineAsm()) return true;
+    const Function *Callee = Call->getCalledFunction();
+    if (!Callee) continue;
+    StringRef Name = Callee->getName();
+    if (Setters.count(Name) || Name.starts_with("llvm.set.fp")) return true;
+    if (!Callee->isDeclaration() && changesMode(*Callee, Seen)) return true;
+  }
+  return false;
+}
+
+// x87 computes in a precision of its own.
+static bool hasExactFloats(const Function &F) {
+  std::string Triple = F.getParent()->getTargetTriple().str();
+  StringRef Features = F.getFnAttribute("target-features").getValueAsString();
+  if (StringRef(Triple).starts_with("x86_64")) return !Features.contains("-sse2");
+  return StringRef(Triple).starts_with("aarch64") || StringRef(Triple).starts_with("riscv64");
+}
+
+static Term outcomeOf(Frame &Top, const Site &S, unsigned Branch) {
+  auto *At = cast<Instruction>(&*S.At);
+  if (auto *Br = dyn_cast<BranchInst>(At)) return Top.edgeOf(*Br, Branch);
+  if (auto *Sw = dyn_cast<SwitchInst>(At)) {
+    Term Any = Branch == 0 ? Top.caseOf(*Sw, Sw->getNumCases()) : "false";
+    for (unsigned K = 0; K < S.CaseBranches.size(); K++)
+      if (S.CaseBranches[K] == Branch) Any = either(Any, Top.caseOf(*Sw, K));
+    return Any;
+  }
+  Term Reached = Top.reachOf(At->getParent());
+  if (Reached == "false") return "false";
+  Term Condition = Top.conditionOf(*At);
+  return both(Reached, Branch == 0 ? Condition : negate(Condition));
+}
+
+static std::string hashOf(const Function &F, const SmallPtrSetImpl<const Function *> &Inlined) {
+  std::set<std::string> Texts;
+  for (const Function *Each : Inlined) {
+    std::string Text;
+    raw_string_ostream Out(Text);
+    Each->print(Out);
+    Texts.insert(Out.str());
+  }
+  std::string All;
+  raw_string_ostream Out(All);
+  F.print(Out);
+  for (const std::string &Text : Texts) Out << Text;
+  MD5 Hash;
+  Hash.update(Out.str());
+  MD5::MD5Result Result;
+  Hash.final(Result);
+  return std::string(Result.digest());
+}
+
+static void write(Translator &X, const FunctionPlan &Plan, StringRef To) {
+  const Function &F = *Plan.F;
+  std::string Unit = unitOf(*F.getParent());
+  std::string Name = To.str() + "/" + utohexstr(MD5Hash(Unit + "\n" + F.getName().str())) + ".smt2";
+  std::error_code Failure;
+  raw_fd_ostream Out(Name, Failure);
+  if (Failure) return;
+  Out << "; penfuzz-proofs 1\n; unit " << Unit << "\n; symbol " << F.getName() << "\n; hash " << hashOf(F, X.Inlined) << "\n";
+  for (const std::string &Text : X.Assumptions) Out << "; assumption " << Text << "\n";
+  for (const std::string &Line : X.S.lines()) Out << Line << "\n";
+  Out << "; end\n";
+}
+
+static void prove(const FunctionPlan &Plan, StringRef To, const std::set<std::string> &Inputs) {
+  Function &F = *Plan.F;
+  if (F.callsFunctionThatReturnsTwice()) return;
+  Translator X(*F.getParent(), Inputs);
+  std::set<const Function *> Seen;
+  X.ChangesMode = changesMode(F, Seen);
+  X.HasExactFloats = hasExactFloats(F);
+  X.Active.push_back(&F);
+  std::vector<Val> Args;
+  for (Argument &A : F.args()) Args.push_back(X.argument(A.getType(), A.getArgNo()));
+  Memory Start;
+  Start.Epoch = X.newEpoch();
+  Frame Top(X, F, Args, "true", Start, 0);
+  Top.run();
+  for (unsigned I = 0; I < Plan.Sites.size(); I++) {
+    const Site &S = Plan.Sites[I];
+    if (!S.isConditional() || !S.At || !isa<BranchInst, SwitchInst, SelectInst>(&*S.At)) continue;
+    const DebugLoc &L = S.Where;
+    X.S.comment("site " + std::to_string(I) + " " + std::to_string(L ? L.getLine() : 0) + " " + std::to_string(L ? L.getCol() : 0));
+    for (unsigned K = 0; K < S.Branches; K++)
+      X.S.goal("site_" + std::to_string(I) + "_" + std::to_string(K), outcomeOf(Top, S, K));
+  }
+  write(X, Plan, To);
+}
+
+void writeProofs(ArrayRef<FunctionPlan> Plans) {
+  const char *To = std::getenv(Directory);
+  if (!To || !*To) return;
+  std::set<std::string> Symbols = linesOf(Wanted), Inputs = linesOf(GlobalInputs);
+  for (const FunctionPlan &Plan : Plans)
+    if (Symbols.empty() || Symbols.count(Plan.F->getName().str())) prove(Plan, To, Inputs);
+}
+
+} // namespace pen::smt

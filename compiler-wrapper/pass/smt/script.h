@@ -1,0 +1,61 @@
+// Terms of SMT-LIB (QF_BVFP) and the script that defines them, one per line, so that a reader can take the lines that a term needs.
+#pragma once
+
+#include "llvm/ADT/APFloat.h"
+#include "llvm/ADT/APInt.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace pen::smt {
+
+// A literal or the name of a definition.
+using Term = std::string;
+
+struct Sort {
+  enum Kind { Bool, Bits, Float } K = Bool;
+  unsigned Width = 1;                  // of Bits; of a float all its bits
+  unsigned Exponent = 0, Mantissa = 0; // of a float, the latter with its hidden bit
+
+  static Sort boolean() { return {}; }
+  static Sort bits(unsigned Width) { return {Bits, Width, 0, 0}; }
+  std::string text() const;
+  bool operator==(const Sort &O) const { return K == O.K && Width == O.Width && Exponent == O.Exponent; }
+};
+
+// Operators that simplify constants and nothing else.
+Term negate(const Term &A);
+Term both(const Term &A, const Term &B);
+Term either(const Term &A, const Term &B);
+Term choose(const Term &If, const Term &Then, const Term &Else);
+Term apply(llvm::StringRef Operator, std::initializer_list<Term> Operands);
+Term indexed(llvm::StringRef Operator, std::initializer_list<unsigned> Indices);
+Term literal(const llvm::APInt &V);
+Term literal(const llvm::APFloat &V, Sort S);
+
+class Script {
+public:
+  // The name of an expression; the same for the same expression. Names and literals are returned as they are.
+  Term define(Sort S, const Term &Body);
+  Term defineBool(const Term &Body) { return define(Sort::boolean(), Body); }
+  // A value of which nothing is known, and why.
+  Term fresh(Sort S, const std::string &Why);
+  Term freshMode(const std::string &Why);
+  // What holds of a fresh value, whatever the program does.
+  void require(const Term &Fresh, const Term &Fact);
+  void declare(const Term &Name, Sort S);
+  void comment(const std::string &Text) { Lines.push_back("; " + Text); }
+  void goal(const std::string &Name, const Term &Body);
+
+  size_t size() const { return Lines.size(); }
+  const std::vector<std::string> &lines() const { return Lines; }
+
+private:
+  std::vector<std::string> Lines;
+  std::map<std::pair<std::string, Term>, Term> Known;
+  unsigned Names = 0;
+};
+
+} // namespace pen::smt

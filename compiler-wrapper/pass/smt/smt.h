@@ -1,0 +1,225 @@
+// The translation of a function to SMT-LIB: what the prover asks solvers about. docs/proofs.md has the meaning of everything.
+//
+// A term that is defined here is true of every execution, or it depends on a fresh value. What has no exact meaning is fresh.
+#pragma once
+
+#include "script.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/IR/DataLayout.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/InstrTypes.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/Module.h"
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+namespace pen::smt {
+
+// A value of the program. `Text` is a Bool, bits, or a float; the bits of a float may be known besides (or only they). Where
+// `Poison` holds, compilers may take any value at each use.
+struct Val {
+  enum Kind { Unknown, Scalar, Pointer, Aggregate } K = Unknown;
+  Sort S;
+  Term Text;            // of a float empty if only its bits are known; of a pointer its address
+  Term Bits;            // of a float: its bits, or empty
+  Term Poison = "false";
+  unsigned Base = 0;    // of a pointer: the object, as an index into Objects::All
+  std::optional<int64_t> Offset; // in the object, if it is constant
+  Term OffsetText;      // the same as 64 bits
+  std::vector<Val> Parts;
+  std::optional<llvm::APInt> Undefined; // bits that are any at each use (of raw values only: elsewhere such a value is poison)
+
+  static Val scalar(Sort S, Term Text, Term Poison = "false") {
+    Val V;
+    V.K = Scalar, V.S = S, V.Text = std::move(Text), V.Poison = std::move(Poison);
+    return V;
+  }
+  bool isFloat() const { return K == Scalar && S.K == Sort::Float; }
+  bool isBits() const { return K == Scalar && S.K == Sort::Bits; }
+  bool isBool() const { return K == Scalar && S.K == Sort::Bool; }
+};
+
+// What a pointer can lead to. An object behind an argument or a loaded pointer is foreign: it may be any other foreign object, a
+// global variable, or a local variable whose address is known outside.
+struct Object {
+  enum Kind { Stack, Global, Foreign } K = Foreign;
+  bool Captured = true;
+  const llvm::GlobalVariable *Variable = nullptr;
+};
+
+struct Cell {
+  unsigned Size;
+  Val Value;
+};
+
+// The memory at a point: cells by object and offset. What is not there has a value that is fixed for an epoch.
+struct Memory {
+  std::map<std::pair<unsigned, int64_t>, Cell> Cells;
+  std::set<unsigned> Touched; // local variables that something unknown may have written
+  unsigned Epoch = 0;
+};
+
+class Translator;
+
+// What one activation of a function leaves to its caller.
+struct Outcome {
+  bool Returns = false;
+  Val Result;
+  Memory After;
+};
+
+// The translation of one activation of a function.
+class Frame {
+public:
+  Frame(Translator &X, llvm::Function &F, std::vector<Val> Args, Term Entry, Memory Start, unsigned Depth);
+  Outcome run();
+
+  // The condition that control leaves a conditional for branch `K`, by the destinations or cases of its site.
+  Term reachOf(const llvm::BasicBlock *BB) const;
+  Term edgeOf(const llvm::BranchInst &Br, unsigned K);
+  Term caseOf(const llvm::SwitchInst &Sw, unsigned Case); // of a case, or of the default for the number of cases
+  Term conditionOf(const llvm::Instruction &I);           // of a branch or select: free where compilers may take either way
+
+private:
+  Translator &X;
+  llvm::Function &F;
+  std::vector<Val> Args;
+  Term Entry;
+  Memory Now;
+  unsigned Depth;
+  llvm::DenseMap<const llvm::Value *, Val> Values;
+  llvm::DenseMap<const llvm::BasicBlock *, Term> Reach;
+  std::map<const llvm::BasicBlock *, Memory> Ends;
+  std::map<std::pair<const llvm::BasicBlock *, const llvm::BasicBlock *>, Term> Edges;
+  std::set<std::pair<const llvm::BasicBlock *, const llvm::BasicBlock *>> Back;
+  llvm::DenseMap<const llvm::Instruction *, Term> Conditions;
+  std::map<const llvm::SwitchInst *, Term> Switched; // the bits of their conditions
+  struct Return {
+    Term When;
+    Val Result;
+    Memory After;
+  };
+  std::vector<Return> Returns;
+
+  // frame.cc
+  void enter(const llvm::BasicBlock &BB);
+  void enterLoop(const llvm::BasicBlock &BB);
+  void forgetWrittenIn(const llvm::SmallPtrSetImpl<const llvm::BasicBlock *> &Loop);
+  void leave(const llvm::BasicBlock &BB);
+  void leaveSwitch(const llvm::SwitchInst &Sw);
+  void noteEdge(const llvm::BasicBlock *From, const llvm::BasicBlock *To, const Term &When);
+  Val phi(const llvm::PHINode &Phi);
+  std::string place(const llvm::Instruction &I) const;
+
+  // values.cc
+  void translate(const llvm::Instruction &I);
+  Val valueOf(const llvm::Value *V);
+  Val rawOf(const llvm::Value *V); // the same, where the operation treats each bit alone
+  Val compute(const llvm::Instruction &I);
+  Val binary(const llvm::BinaryOperator &I);
+  Val bitwise(const llvm::BinaryOperator &I);
+  Val onBits(const llvm::BinaryOperator &I, const Val &L, const Val &R);
+  Val floatBinary(const llvm::BinaryOperator &I);
+  Val arithmetic(const llvm::Instruction &I, unsigned Opcode, const llvm::Value *L, const llvm::Value *R, const Term &Mode);
+  Val signChanged(const Val &V, llvm::StringRef OnFloats, llvm::StringRef OnBits, bool Sign);
+  Val compare(const llvm::ICmpInst &I);
+  Val compareBits(const llvm::ICmpInst &I, const Term &A, const Term &B, const Term &Poison);
+  Val compareFloats(const llvm::Instruction &I, unsigned Predicate, const llvm::Value *L, const llvm::Value *R);
+  Val element(const llvm::GetElementPtrInst &I);
+  Val unknown(const llvm::Instruction &I, const std::string &Why);
+
+  bool isExact(const llvm::Instruction &I) const; // floats are computed as IEEE 754 has it
+
+  // casts.cc
+  Val convert(const llvm::CastInst &I);
+  Val toInteger(const llvm::Instruction &I, const llvm::Value *Operand, bool Signed);
+  Val toFloat(const llvm::Instruction &I, const llvm::Value *Operand, bool Signed, const Term &Mode);
+  Val toOtherFloat(const llvm::Instruction &I, const llvm::Value *Operand, const Term &Mode);
+
+  // calls.cc
+  Val call(const llvm::CallBase &I);
+  std::optional<Val> intrinsic(const llvm::IntrinsicInst &I);
+  std::optional<Val> integerIntrinsic(const llvm::IntrinsicInst &I);
+  std::optional<Val> constrained(const llvm::ConstrainedFPIntrinsic &I);
+  std::optional<Val> mathFunction(const llvm::CallBase &I, llvm::StringRef Name);
+  std::optional<Val> classOf(const llvm::IntrinsicInst &I);
+  std::optional<Val> fused(const llvm::CallBase &I, bool Always, const Term &Mode);
+  std::optional<Val> inlined(const llvm::CallBase &I, llvm::Function &Callee);
+  void unknownCall(const llvm::CallBase &I);
+  bool memoryIntrinsic(const llvm::IntrinsicInst &I);
+};
+
+// The state that the frames of one function under proof share.
+class Translator {
+public:
+  Translator(llvm::Module &M, const std::set<std::string> &Inputs) : C(M.getContext()), Layout(M.getDataLayout()), Inputs(Inputs) {}
+
+  Script S;
+  llvm::LLVMContext &C;
+  const llvm::DataLayout &Layout;
+  const std::set<std::string> &Inputs; // global variables that are inputs
+  std::vector<Object> Objects{Object()};
+  std::vector<const llvm::Function *> Active; // the functions that are being translated, outermost first
+  llvm::SmallPtrSet<const llvm::Function *, 8> Inlined;
+  std::set<std::string> Assumptions;
+  bool HasExactFloats = true; // the processor computes each format in its own precision
+  bool ChangesMode = false; // something in the slice may set the rounding mode
+
+  // values of types (terms.cc)
+  std::optional<Sort> sortOf(llvm::Type *T) const;
+  Val fresh(llvm::Type *T, const std::string &Why);
+  Val undefined(llvm::Type *T);
+  Val argument(llvm::Type *T, unsigned Number);
+  Val constant(const llvm::Constant *C);
+  Val pointerTo(unsigned Object, const Term &Address);
+  Val foreignPointer(const Term &Address, const Term &Poison);
+  Val pointerInto(const Val &Base, std::optional<int64_t> Offset, const Term &OffsetText);
+  Term floatOf(const Val &V);
+  Term bitsOf(const Val &V);
+  Term truthOf(const Term &Bit);
+  Val fromBits(llvm::Type *T, const Term &Bits, const Term &Poison);
+  Val choose(const Term &If, const Val &Then, const Val &Else);
+  bool same(const Val &A, const Val &B) const;
+  Term mode(const std::string &Where);
+  Val resolved(const Val &V, const std::string &Why); // a value without poison
+
+  // memory.cc
+  unsigned newObject(Object O);
+  unsigned objectOf(const llvm::GlobalVariable &G);
+  Val load(Memory &M, const Val &Address, llvm::Type *T, const std::string &Why);
+  void store(Memory &M, const Val &Address, const Val &V, unsigned Size);
+  void forget(Memory &M, const Val &Address, std::optional<uint64_t> Size); // something was written there
+  void forgetObject(Memory &M, unsigned Object);
+  void forgetEscaped(Memory &M);
+  void forgetAll(Memory &M);
+  Memory merge(llvm::ArrayRef<std::pair<Term, Memory *>> Ways);
+  unsigned newEpoch() { return ++Epochs; }
+
+private:
+  std::map<const llvm::GlobalVariable *, unsigned> Globals;
+  std::map<const llvm::GlobalValue *, Term> Addresses;
+  std::map<Term, Term> BitsOfFloats;
+  std::map<std::tuple<unsigned, unsigned, int64_t, unsigned>, Term> Contents; // bits, by epoch, object, offset, bytes
+  std::map<const llvm::GlobalVariable *, bool> ConstantGlobals;
+  unsigned Epochs = 0;
+
+  bool mayAlias(unsigned A, unsigned B) const;
+  bool isConstant(const llvm::GlobalVariable &G);
+  Term contents(Memory &M, unsigned Object, int64_t Offset, unsigned Size, const std::string &Why);
+  std::optional<Term> constantBits(const llvm::GlobalVariable &G, int64_t Offset, unsigned Size);
+  std::optional<Val> elementOfTable(const llvm::GlobalVariable &G, const Val &Address, llvm::Type *T);
+  std::optional<Val> cellsAt(Memory &M, unsigned Object, int64_t Offset, unsigned Size);
+  Val valueAt(Memory &M, std::pair<unsigned, int64_t> Place, unsigned Size);
+  Val chooseBytes(const Term &When, const Val &A, const Val &B, unsigned Size);
+  void cut(Memory &M, unsigned Object, int64_t From, int64_t To);
+  Term addressOf(const llvm::GlobalValue &G);
+};
+
+} // namespace pen::smt
