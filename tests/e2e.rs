@@ -44,6 +44,8 @@ mod machines;
 mod misbehaving;
 #[path = "e2e/outputs.rs"]
 mod outputs;
+#[path = "e2e/prove.rs"]
+mod prove;
 #[path = "e2e/reach.rs"]
 mod reach;
 #[path = "e2e/readable.rs"]

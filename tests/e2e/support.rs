@@ -97,6 +97,8 @@ impl Dir {
             .env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"))
             // With the key that marks campaigns as the user's own.
             .env("XDG_STATE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("state"))
+            // No solver: what a campaign reports does not depend on what is installed.
+            .env("PENFUZZ_SOLVERS", "")
             .env_remove("PEN_CC_CLANG")
             .env_remove("PEN_CC_CLANGXX")
             .env_remove("RUST_BACKTRACE")

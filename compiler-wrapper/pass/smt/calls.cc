@@ -32,6 +32,7 @@ std::optional<Val> Frame::inlined(const CallBase &I, Function &Callee) {
   bool IsKnown = !Callee.isDeclaration() && !Callee.isInterposable() && !Callee.isVarArg() && Callee.arg_size() == I.arg_size() &&
                  Callee.getReturnType() == I.getType() && !Callee.callsFunctionThatReturnsTwice() &&
                  !Callee.getName().starts_with("__pen_");
+  X.IsRecursive |= is_contained(X.Active, &Callee);
   if (!IsKnown || Depth >= MostDepth || X.S.size() > MostLines || is_contained(X.Active, &Callee)) return std::nullopt;
   std::vector<Val> Passed;
   for (unsigned K = 0; K < I.arg_size(); K++) {
@@ -84,16 +85,15 @@ std::optional<Val> Frame::mathFunction(const CallBase &I, StringRef Name) {
   if (I.getType()->isX86_FP80Ty()) return std::nullopt;
   Val A = valueOf(I.getArgOperand(0));
   if (!A.isFloat() || I.getArgOperand(0)->getType() != I.getType()) return std::nullopt;
+  bool IsKnown = Name == "fabs" || Name == "sqrt" || Name == "copysign" || modeOf(Name);
+  if (IsKnown && !isa<IntrinsicInst>(I)) X.Assumptions.insert(Name.str() + " is the function of the C library, rounded correctly");
   if (Name == "fabs") return signChanged(A, "fp.abs", "bvand", false);
   if (const char *Mode = modeOf(Name)) {
     Term Used = StringRef(Mode) == "mode" ? X.mode(place(I)) : Term(Mode);
     return Val::scalar(A.S, X.S.define(A.S, apply("fp.roundToIntegral", {Used, X.floatOf(A)})), A.Poison);
   }
   if (Name == "sqrt") {
-    if (!isa<IntrinsicInst>(I)) {
-      X.Assumptions.insert("sqrt of the C library is rounded correctly, and changes nothing but errno");
-      if (!I.onlyReadsMemory()) X.forgetEscaped(Now);
-    }
+    if (!isa<IntrinsicInst>(I) && !I.onlyReadsMemory()) X.forgetEscaped(Now); // errno
     return Val::scalar(A.S, X.S.define(A.S, apply("fp.sqrt", {X.mode(place(I)), X.floatOf(A)})), A.Poison);
   }
   if (Name == "copysign" && I.arg_size() == 2) {
@@ -206,6 +206,8 @@ bool Frame::memoryIntrinsic(const IntrinsicInst &I) {
   if (I.isLifetimeStartOrEnd()) {
     Val V = valueOf(I.getArgOperand(I.arg_size() - 1));
     V.K == Val::Pointer ? X.forgetObject(Now, V.Base) : X.forgetAll(Now);
+    // Its bytes are uninitialised then.
+    if (I.getIntrinsicID() == Intrinsic::lifetime_start) Now.Touched.erase(V.Base);
     return true;
   }
   auto *Change = dyn_cast<MemIntrinsic>(&I);

@@ -38,7 +38,12 @@ static bool isOnlyRead(const Value &Address) {
 bool Translator::isConstant(const GlobalVariable &G) {
   if (!G.hasDefinitiveInitializer()) return false;
   auto [Found, IsNew] = ConstantGlobals.try_emplace(&G, false);
-  if (IsNew) Found->second = G.isConstant() || (G.hasLocalLinkage() && !Inputs.count(G.getName().str()) && isOnlyRead(G));
+  if (IsNew) {
+    bool IsRead = !HasGlobalInputs && (G.hasLocalLinkage() || IsClosed) && isOnlyRead(G);
+    Found->second = G.isConstant() || IsRead;
+    if (IsRead && !G.isConstant() && !G.hasLocalLinkage())
+      Assumptions.insert("closed world: " + G.getName().str() + " is not written outside of these sources");
+  }
   return Found->second;
 }
 

@@ -1,4 +1,5 @@
-// Writes the translation of functions, one file each, for `penfuzz prove`. Only if the environment names a directory for them.
+// Writes the translation of functions, one file each, for `penfuzz prove`. Only if the environment names a directory for them; then the
+// compiler ends when they are written, without an object file.
 #include "smt.h"
 
 #include "llvm/IR/InstIterator.h"
@@ -9,8 +10,10 @@
 namespace pen::smt {
 using namespace llvm;
 
-// The directory; the functions, one symbol a line (all if it is empty); and global variables that are inputs.
-static constexpr const char *Directory = "PEN_PROOFS", *Wanted = "PEN_PROOFS_OF", *GlobalInputs = "PEN_PROOFS_INPUTS";
+// The directory; the functions, one symbol a line (all if it is empty); set if global variables are inputs; set if no code outside of
+// the module writes its variables.
+static constexpr const char *Directory = "PEN_PROOFS", *Wanted = "PEN_PROOFS_OF", *GlobalInputs = "PEN_PROOFS_INPUTS",
+                            *Closed = "PEN_PROOFS_CLOSED";
 
 static std::set<std::string> linesOf(const char *Variable) {
   std::set<std::string> Lines;
@@ -91,15 +94,18 @@ static void write(Translator &X, const FunctionPlan &Plan, StringRef To) {
   raw_fd_ostream Out(Name, Failure);
   if (Failure) return;
   Out << "; penfuzz-proofs 1\n; unit " << Unit << "\n; symbol " << F.getName() << "\n; hash " << hashOf(F, X.Inlined) << "\n";
+  if (X.IsRecursive) Out << "; recursive\n";
   for (const std::string &Text : X.Assumptions) Out << "; assumption " << Text << "\n";
   for (const std::string &Line : X.S.lines()) Out << Line << "\n";
   Out << "; end\n";
 }
 
-static void prove(const FunctionPlan &Plan, StringRef To, const std::set<std::string> &Inputs) {
+static void prove(const FunctionPlan &Plan, StringRef To) {
   Function &F = *Plan.F;
   if (F.callsFunctionThatReturnsTwice()) return;
-  Translator X(*F.getParent(), Inputs);
+  Translator X(*F.getParent());
+  X.HasGlobalInputs = std::getenv(GlobalInputs);
+  X.IsClosed = std::getenv(Closed);
   std::set<const Function *> Seen;
   X.ChangesMode = changesMode(F, Seen);
   X.HasExactFloats = hasExactFloats(F);
@@ -124,9 +130,10 @@ static void prove(const FunctionPlan &Plan, StringRef To, const std::set<std::st
 void writeProofs(ArrayRef<FunctionPlan> Plans) {
   const char *To = std::getenv(Directory);
   if (!To || !*To) return;
-  std::set<std::string> Symbols = linesOf(Wanted), Inputs = linesOf(GlobalInputs);
+  std::set<std::string> Symbols = linesOf(Wanted);
   for (const FunctionPlan &Plan : Plans)
-    if (Symbols.empty() || Symbols.count(Plan.F->getName().str())) prove(Plan, To, Inputs);
+    if (Symbols.empty() || Symbols.count(Plan.F->getName().str())) prove(Plan, To);
+  std::_Exit(0);
 }
 
 } // namespace pen::smt

@@ -159,17 +159,19 @@ private:
 // The state that the frames of one function under proof share.
 class Translator {
 public:
-  Translator(llvm::Module &M, const std::set<std::string> &Inputs) : C(M.getContext()), Layout(M.getDataLayout()), Inputs(Inputs) {}
+  explicit Translator(llvm::Module &M) : C(M.getContext()), Layout(M.getDataLayout()) {}
 
   Script S;
   llvm::LLVMContext &C;
   const llvm::DataLayout &Layout;
-  const std::set<std::string> &Inputs; // global variables that are inputs
+  bool HasGlobalInputs = false; // inputs change variables that the program does not
+  bool IsClosed = false;        // no code outside of the module writes its variables
   std::vector<Object> Objects{Object()};
   std::vector<const llvm::Function *> Active; // the functions that are being translated, outermost first
   llvm::SmallPtrSet<const llvm::Function *, 8> Inlined;
   std::set<std::string> Assumptions;
   bool HasExactFloats = true; // the processor computes each format in its own precision
+  bool IsRecursive = false; // a function calls itself, perhaps through others of the slice
   bool ChangesMode = false; // something in the slice may set the rounding mode
 
   // values of types (terms.cc)

@@ -129,7 +129,7 @@ Val Translator::constant(const Constant *C) {
   Type *T = C->getType();
   if (isa<UndefValue>(C)) {
     Val V = undefined(T);
-    if (isa<PoisonValue>(C) || !V.isBits()) return V;
+    if (isa<PoisonValue>(C) || !(V.isBits() || (V.isFloat() && !V.Bits.empty()))) return V;
     V.Poison = "false";
     V.Undefined = APInt::getAllOnes(V.S.Width);
     return V;

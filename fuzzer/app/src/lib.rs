@@ -13,6 +13,7 @@
 //! | [`campaign`] | supervisor, workers, and the cluster of several clients |
 //! | [`corpus`] | `cmin`, `merge`, `tmin`, `triage` |
 //! | [`reach`], [`exceptions`] | one input on request; floating-point exceptions |
+//! | [`prove`] | branches that no input takes: solvers prove them unreachable |
 //! | [`suite`] | many functions, one table, gcov as referee |
 //! | [`console`] | standard output and standard error |
 
@@ -26,6 +27,7 @@ pub mod exceptions;
 pub mod files;
 pub mod output;
 pub mod process;
+pub mod prove;
 pub mod reach;
 pub mod replay;
 pub mod report;

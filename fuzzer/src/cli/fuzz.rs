@@ -8,11 +8,12 @@ use std::{
 
 use clap::builder::PossibleValuesParser;
 use penfuzz_app::{
-    campaign::{self, Farm, Finished, Options, SearchKind},
-    console,
+    campaign::{self, Farm, Finished, Options, Proofs, SearchKind},
+    console, errln,
     files::foreign,
     output::destination::Unusable,
     process::build::build,
+    prove,
     report::{
         Compilation, Report,
         format::share,
@@ -201,7 +202,7 @@ impl TargetArgs {
 }
 
 /// Arguments of the main command.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     #[command(flatten)]
     pub(super) target: TargetArgs,
@@ -286,6 +287,9 @@ pub struct Args {
     monitors: Vec<Monitor>,
 
     #[command(flatten)]
+    pub(super) proofs: ProofArgs,
+
+    #[command(flatten)]
     pub(super) ci: CiArgs,
 
     /// Print report.json on standard output instead of the summary.
@@ -295,6 +299,32 @@ pub struct Args {
     /// Print no progress and no summary.
     #[arg(long, short)]
     pub(super) quiet: bool,
+}
+
+/// Proofs at the end of a campaign.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct ProofArgs {
+    /// Ask solvers at the end about branches that no input takes, for a tenth of the time [default].
+    #[arg(long, overrides_with = "no_prove")]
+    prove: bool,
+
+    /// Ask no solver.
+    #[arg(long, overrides_with = "prove")]
+    no_prove: bool,
+
+    /// The limits of `penfuzz prove`.
+    #[arg(skip)]
+    pub(super) limits: Option<prove::Limits>,
+}
+
+impl ProofArgs {
+    fn to_options(&self, goals: Goals) -> Proofs {
+        match self.limits {
+            _ if !goals.are_branches() || self.no_prove => Proofs::Off,
+            Some(limits) => Proofs::Within(limits),
+            None => Proofs::Brief,
+        }
+    }
 }
 
 /// Several clients, and several machines.
@@ -359,8 +389,18 @@ pub(super) fn run_for(
         console::out_json(&json::to_string(&done.report));
     } else if !args.quiet {
         console::out(&text(&done.report, &done.dir));
+        note_missing_solver(done.proofs);
     }
     outcome(args, &done)
+}
+
+/// One line if no solver could be asked.
+pub(super) fn note_missing_solver(proofs: prove::Summary) {
+    if proofs.without_solver {
+        errln!(
+            "penfuzz: no solver (z3, cvc5, bitwuzla) was found, so nothing is proved unreachable; ./setup installs them"
+        );
+    }
 }
 
 /// Writes the files for continuous integration. Coverage, crashes and hangs make the exit status.
@@ -368,7 +408,7 @@ pub(super) fn outcome(args: &Args, done: &Finished) -> Result<Outcome, Error> {
     let report = &done.report;
     args.ci.write(&report.target, &[Campaign { name: &report.function, outcome: Ok(report) }])?;
     let found = !report.crashes.is_empty() || !report.hangs.is_empty();
-    let covered = share(report.branches.covered, report.branches.total);
+    let covered = share(report.branches.covered, report.branches.reachable());
     Ok(args.ci.outcome(covered, if found { Outcome::Found } else { Outcome::Fine }))
 }
 
@@ -408,6 +448,8 @@ pub(super) fn campaign(args: &Args, goals: Goals) -> Result<Finished, Error> {
         monitors: args.monitors.clone(),
         quiet: args.quiet,
         farm: args.farm.to_options(),
+        hints: Vec::new(),
+        proofs: args.proofs.to_options(goals),
     };
     campaign::run(&options)
 }

@@ -10,6 +10,7 @@ mod functions;
 mod fuzz;
 mod generate;
 mod merge;
+mod prove;
 mod reach;
 mod replay;
 mod report;
@@ -73,6 +74,8 @@ enum Command {
     Functions(functions::Args),
     /// Find an input that takes a given path or executes a given line.
     Reach(reach::Args),
+    /// Prove branches unreachable that no input takes, or say why not.
+    Prove(Box<prove::Args>),
     /// Run inputs again and print arguments, branches and result.
     Replay(replay::Args),
     /// Write the reports of a campaign again and print its summary.
@@ -105,6 +108,7 @@ pub fn main() -> ExitCode {
         Some(Command::Generate(args)) => generate::run(&args),
         Some(Command::Functions(args)) => functions::run(&args),
         Some(Command::Reach(args)) => reach::run(&args),
+        Some(Command::Prove(args)) => prove::run(&args),
         Some(Command::Replay(args)) => replay::run(&args),
         Some(Command::Report(args)) => report::run(&args),
         Some(Command::Status(args)) => status::run(&args),

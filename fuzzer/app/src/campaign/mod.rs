@@ -21,5 +21,5 @@ mod waits;
 pub mod worker;
 pub mod worker_shm;
 
-pub use options::{Farm, Options, SearchKind};
+pub use options::{Farm, Options, Proofs, SearchKind};
 pub use supervisor::{Finished, run};

@@ -10,6 +10,7 @@ use penfuzz_engine::{
 };
 
 use crate::{
+    prove,
     report::{Compilation, unit_test::formats::TestFormat},
     watch::Monitor,
 };
@@ -113,6 +114,21 @@ pub struct Options {
     pub quiet: bool,
     /// Several clients, or several machines.
     pub farm: Farm,
+    /// Inputs that are tried first, also when the campaign goes on with an earlier one.
+    pub hints: Vec<Vec<u8>>,
+    /// Whether solvers are asked at the end about the branches that no input takes.
+    pub proofs: Proofs,
+}
+
+/// When solvers are asked about branches that no input takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Proofs {
+    /// Not at all.
+    Off,
+    /// At the end, for a small share of the campaign's time.
+    Brief,
+    /// At the end, within these limits.
+    Within(prove::Limits),
 }
 
 impl Options {

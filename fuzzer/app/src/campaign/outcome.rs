@@ -11,7 +11,7 @@ use penfuzz_cc::abi::site_kind;
 use penfuzz_engine::{
     executor::{Evaluator, Fault, FaultKind, evaluator::RunStatus},
     inputs::Decoding,
-    program::{Function, Site, environment, state, units::unit_of},
+    program::{Function, Site, Target, environment, state, units::unit_of},
     saturation::{Saturation, Scope},
     stages::budget::Spent,
 };
@@ -29,7 +29,7 @@ use crate::{
     replay::fresh::Zygote,
     report::{
         self, Arg, Branches, Finding, LongInput, Maker, Report, Signature, Status, Test, linked::Recorded, literal,
-        needed::Needed,
+        needed::Needed, proof::Code,
     },
     shrink::{Closest, Failing, Finds, Shrinker, Shrunk, cover::Kept},
 };
@@ -346,9 +346,20 @@ fn sites(
                     .collect(),
                 distance_unit: unit_text(site.predicate).to_owned(),
                 waits_for: None,
+                code: Some(code_of(&target, *s, asked)),
             }
         })
         .collect()
+}
+
+/// Where a site is in the compiled code, with the branches that the report lists.
+fn code_of(target: &Target, site: usize, asked: &[usize]) -> Code {
+    let function = target.sites[site].function;
+    Code {
+        symbol: target.functions[function].symbol.clone(),
+        number: target.sites[..site].iter().filter(|s| s.function == function).count(),
+        branches: asked.to_vec(),
+    }
 }
 
 /// The first test of each place that a test covers.
@@ -399,6 +410,7 @@ fn branch(
         best_input,
         met: None,
         unchanged_over: None,
+        proof: None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering;
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
@@ -13,7 +13,7 @@ use penfuzz_engine::error::Error;
 use super::{
     cluster::{self, Role},
     header,
-    options::Options,
+    options::{Options, Proofs},
     supervisor::{
         client::{Client, Event},
         display::Display,
@@ -22,11 +22,13 @@ use super::{
     worker_shm::StopReason,
 };
 use crate::{
+    output::manifest,
     process::{
         interrupts::{self, SecondCtrlC},
         wait,
     },
-    report::{Report, json},
+    prove,
+    report::{Report, json, write_all},
 };
 
 pub mod client;
@@ -43,11 +45,16 @@ pub struct Finished {
     pub report: Report,
     /// Its directory.
     pub dir: PathBuf,
+    /// What solvers were asked, and what they proved.
+    pub proofs: prove::Summary,
 }
 
 /// Time for a client to end once it is asked to: for its last evaluations, its files, and the report of one that is alone. What
 /// still holds it up then, a file system that does not answer for example, holds it up for ever.
 const ENDING_TIME: Duration = Duration::from_mins(5);
+
+/// Time for the models of solvers: to run them, and to search from them.
+const MODELS_TIME: Duration = Duration::from_secs(1);
 
 /// Longest pause between two polls of the clients.
 const POLL_EVERY: Duration = Duration::from_millis(50);
@@ -135,7 +142,56 @@ impl<'a> Supervisor<'a> {
         let dir = self.failure.take().map_or(dir, Err)?;
         let mut report = json::read(&dir.join(json::FILE)).map_err(Error::from_source)?;
         header::complete(&dir, &mut report).map_err(Error::from_source)?;
-        Ok(Finished { report, dir })
+        let proofs = self.prove(&dir, &mut report);
+        Ok(Finished { report, dir, proofs })
+    }
+
+    /// Asks solvers about what the search left, and tries the models that they have. A campaign whose proofs fail is still a campaign.
+    fn prove(&mut self, dir: &Path, report: &mut Report) -> prove::Summary {
+        let limits = match self.options.proofs {
+            Proofs::Off => return prove::Summary::default(),
+            Proofs::Brief => prove::Limits::after(self.begun.elapsed()),
+            Proofs::Within(limits) => limits,
+        };
+        if interrupts::requested() {
+            return prove::Summary::default();
+        }
+        let proved = manifest::read(dir).and_then(|manifest| prove::complete(dir, &manifest, report, limits));
+        let tried = proved.and_then(|summary| self.try_models(dir, report).map(|()| summary));
+        tried.unwrap_or_else(|e| {
+            self.display.warn(&format!("the proofs are not complete: {e}"));
+            prove::Summary::default()
+        })
+    }
+
+    /// Runs the models of solvers as inputs, and searches from them for a short time.
+    fn try_models(&mut self, dir: &Path, report: &mut Report) -> Result<(), Error> {
+        let hints = if self.farm.is_some() { Vec::new() } else { prove::models::inputs(report) };
+        if hints.is_empty() || interrupts::requested() {
+            return Ok(());
+        }
+        let options = Options {
+            out: Some(dir.to_path_buf()),
+            seeds: None,
+            fresh: false,
+            max_time: Some(MODELS_TIME),
+            max_evals: None,
+            sync: Vec::new(),
+            monitors: Vec::new(),
+            quiet: true,
+            hints,
+            proofs: Proofs::Off,
+            ..self.options.clone()
+        };
+        let mut after = run(&options)?.report;
+        after.stop_reason.clone_from(&report.stop_reason);
+        for place in prove::carry_over(report, &mut after) {
+            self.display.warn(&format!(
+                "{place} is proved unreachable, and an input takes it: this is a fault of penfuzz, please report it"
+            ));
+        }
+        *report = after;
+        write_all(dir, report).map_err(Error::from_source)
     }
 
     fn interrupted_twice(&self) -> Error {

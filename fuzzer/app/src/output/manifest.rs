@@ -18,7 +18,7 @@ use penfuzz_engine::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    campaign::{Farm, Options, SearchKind},
+    campaign::{Farm, Options, Proofs, SearchKind},
     files::foreign,
     output::{atomic, trust},
     report::{
@@ -163,6 +163,8 @@ impl Manifest {
                 secret: None,
                 insecure: false,
             },
+            hints: Vec::new(),
+            proofs: Proofs::Off,
         }
     }
 

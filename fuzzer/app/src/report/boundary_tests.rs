@@ -26,6 +26,7 @@ fn branch(outcome: &str, status: Status, met: Option<Met>) -> Branch {
         unchanged_over: None,
         best_input: (status == Status::GivenUp).then(|| example::args(0.25, 2)),
         met,
+        proof: None,
     }
 }
 

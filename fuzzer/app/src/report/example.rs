@@ -145,6 +145,7 @@ fn sites() -> Vec<Site> {
         best_input: (status == GivenUp).then(|| input.to_vec()),
         met: None,
         unchanged_over: None,
+        proof: None,
     };
     let site = |line, column, predicate: &str, branches| Site {
         function: "clamp".to_owned(),
@@ -156,6 +157,7 @@ fn sites() -> Vec<Site> {
         predicate: predicate.to_owned(),
         distance_unit: "integers".to_owned(),
         waits_for: None,
+        code: None,
         branches,
     };
     vec![

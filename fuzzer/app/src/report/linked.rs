@@ -132,14 +132,9 @@ fn is_instrumented(lib: &str) -> bool {
 #[must_use]
 pub fn recorded(path: &Path) -> Recorded {
     let Ok(data) = MappedFile::open(path) else { return Recorded::default() };
-    let lines = object::File::parse(&*data)
-        .ok()
-        .and_then(|f| f.section_by_name(SECTION).and_then(|s| s.data().ok().map(<[u8]>::to_vec)));
     let mut compilations: Vec<Compilation> = Vec::new();
-    for line in lines.unwrap_or_default().split(|b| *b == 0).filter(|l| !l.is_empty()) {
-        let words = words(&String::from_utf8_lossy(line));
-        let directory = words.iter().rev().find_map(|w| w.strip_prefix(DIRECTORY)).unwrap_or("/");
-        for compilation in compilations_of(&words, Path::new(directory)) {
+    for (words, directory) in command_lines_in(&data) {
+        for compilation in compilations_of(&words, &directory) {
             if !compilations.iter().any(|c| c.source == compilation.source) {
                 compilations.push(compilation);
             }
@@ -149,6 +144,25 @@ pub fn recorded(path: &Path) -> Recorded {
         return Recorded::default();
     }
     Recorded { compilations, libs: libraries(&data).unwrap_or_default() }
+}
+
+/// The noted command lines of the file at `path`: the words of each, the compiler first, and the directory it was run in.
+#[must_use]
+pub fn command_lines(path: &Path) -> Vec<(Vec<String>, PathBuf)> {
+    MappedFile::open(path).map_or_else(|_| Vec::new(), |data| command_lines_in(&data))
+}
+
+fn command_lines_in(data: &[u8]) -> Vec<(Vec<String>, PathBuf)> {
+    let lines = object::File::parse(data)
+        .ok()
+        .and_then(|f| f.section_by_name(SECTION).and_then(|s| s.data().ok().map(<[u8]>::to_vec)))
+        .unwrap_or_default();
+    let with_directory = |line: &[u8]| {
+        let words = words(&String::from_utf8_lossy(line));
+        let directory = words.iter().rev().find_map(|w| w.strip_prefix(DIRECTORY)).unwrap_or("/").into();
+        (words, directory)
+    };
+    lines.split(|b| *b == 0).filter(|l| !l.is_empty()).map(with_directory).collect()
 }
 
 /// The words of a noted command line.

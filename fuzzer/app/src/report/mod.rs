@@ -36,6 +36,7 @@ pub mod literal;
 mod model;
 pub mod needed;
 mod nonsense;
+pub mod proof;
 pub mod sarif;
 mod signature;
 pub mod source_root;

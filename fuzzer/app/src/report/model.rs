@@ -10,6 +10,7 @@ pub use super::signature::{Maker, OUTPUT_KIND, Parameter, Signature};
 use super::{
     arg::{Arg, Operand},
     exceptions::Exceptions,
+    proof::{Code, Proof},
     unit_test::formats::TestFormat,
 };
 
@@ -214,8 +215,16 @@ pub struct Branches {
     pub saturated: usize,
     /// Not covered after their search budget was spent, without those that depend on earlier calls.
     pub given_up: usize,
-    /// Proved unreachable (always 0 until there is a prover).
+    /// Proved unreachable by two solvers; not among `given_up`.
     pub proved_unreachable: usize,
+}
+
+impl Branches {
+    /// The branches that some input may take, as far as is known.
+    #[must_use]
+    pub fn reachable(&self) -> usize {
+        self.total.saturating_sub(self.proved_unreachable)
+    }
 }
 
 /// One conditional.
@@ -243,6 +252,9 @@ pub struct Site {
     /// which it is the fewest conditionals away.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<(usize, usize)>,
+    /// Its number in the compiled code; `None` in a report that an older penfuzz has written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<Code>,
     /// Its branches: true then false, or one per destination of a switch (default first).
     pub branches: Vec<Branch>,
 }
@@ -251,9 +263,7 @@ impl Site {
     /// Has some input executed the condition? A comparison that ran has a distance, also when only a crashing input ran it.
     #[must_use]
     pub fn is_executed(&self) -> bool {
-        self.branches
-            .iter()
-            .any(|b| !matches!(b.status, Status::GivenUp | Status::Uncovered) || b.best_distance.is_some())
+        self.branches.iter().any(|b| !b.status.is_untaken() || b.best_distance.is_some())
     }
 }
 
@@ -286,6 +296,9 @@ pub struct Branch {
     /// The operands, when `input` meets this boundary value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub met: Option<Met>,
+    /// What solvers state about it, when no input takes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Proof>,
 }
 
 impl Branch {
@@ -323,6 +336,16 @@ pub enum Status {
     Uncovered,
     /// Taken only by evaluations behind others: the same input does not take it in a fresh process.
     DependsOnEarlierCalls,
+    /// Two solvers found that no execution takes it.
+    ProvedUnreachable,
+}
+
+impl Status {
+    /// Has no evaluation taken it?
+    #[must_use]
+    pub fn is_untaken(self) -> bool {
+        matches!(self, Self::GivenUp | Self::Uncovered | Self::ProvedUnreachable)
+    }
 }
 
 /// One emitted test. The test program expects the results that are known; one that differs between two runs of the campaign's

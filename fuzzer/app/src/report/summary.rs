@@ -46,7 +46,16 @@ pub fn text(report: &Report, dir: &Path) -> String {
 fn headline(report: &Report) -> String {
     let b = &report.branches;
     let left = left(b, &Words::of(report.goals)).map_or(String::new(), |left| format!("; {left}"));
-    let figure = format!("{} of {} branches covered ({})", b.covered, b.total, percent(b.covered, b.total));
+    let proved = b.proved_unreachable;
+    let figure = match proved {
+        0 => format!("{} of {} branches covered ({})", b.covered, b.total, percent(b.covered, b.total)),
+        _ => format!(
+            "{} of {} reachable branches covered ({}), {proved} proved unreachable",
+            b.covered,
+            b.reachable(),
+            percent(b.covered, b.reachable())
+        ),
+    };
     format!("{} ({}): {figure}{left}\n", report.function, report.target) + &terminal::effort(report, true)
 }
 

@@ -6,6 +6,7 @@ use super::{
     arg::Arg,
     format::count,
     model::{Branch, Branches, Report, Site, Status},
+    proof::Verdict,
     words::Words,
 };
 
@@ -36,7 +37,7 @@ pub(super) fn left(branches: &Branches, words: &Words) -> Option<String> {
 
 fn not_taken(branches: &Branches, words: &Words) -> Option<String> {
     let apart = branches.covered_by_crash_only + branches.depends_on_earlier_calls;
-    let left = branches.total.saturating_sub(branches.covered + apart);
+    let left = branches.reachable().saturating_sub(branches.covered + apart);
     let given_up = branches.given_up.min(left);
     let what = match (left, given_up) {
         (0, _) => return None,
@@ -96,7 +97,27 @@ pub(super) fn explain(report: &Report, site: &Site, branch: &Branch) -> String {
             None => "never reached".to_owned(),
         },
     };
-    format!("{closest}, {}", spent(branch))
+    format!("{closest}, {}{}", spent(branch), stated(branch))
+}
+
+/// Reasons against a proof that are shown.
+const SHOWN_REASONS: usize = 2;
+
+/// What solvers state about an open branch: `, not proved: loop at line 12`.
+fn stated(branch: &Branch) -> String {
+    let Some(proof) = &branch.proof else { return String::new() };
+    match proof.verdict {
+        Verdict::Proved | Verdict::NotTranslated => String::new(),
+        Verdict::ProvedByOne => ", proved unreachable by one solver only".to_owned(),
+        Verdict::Satisfiable => ", a solver has a model".to_owned(),
+        Verdict::SatisfiableIfFree => {
+            let shown: Vec<_> = proof.free.iter().take(SHOWN_REASONS).map(String::as_str).collect();
+            let more = if proof.free.len() > SHOWN_REASONS { ", …" } else { "" };
+            format!(", not proved: {}{more}", shown.join(", "))
+        }
+        Verdict::Undecided => ", no solver had an answer".to_owned(),
+        Verdict::Contradiction => ", solvers contradict each other".to_owned(),
+    }
 }
 
 /// `, the same for all 20 kept inputs that execute it`: the operands may not depend on the arguments.

@@ -37,12 +37,15 @@ impl Campaign<'_> {
             self.store.queue().iter().chain(self.store.pending()).map(|(_, bytes)| bytes.clone()).collect();
         let is_first = self.shm.searching.load(Ordering::Relaxed) == 0;
         let size = executor.evaluator().input_size();
-        let mut seeds = if resumed && is_first { Vec::new() } else { self.seeds(size, is_first)? };
+        let mut seeds = self.options.hints.clone();
+        if !resumed || !is_first {
+            seeds.extend(self.seeds(size, is_first)?);
+        }
         if !resumed || !is_first {
             // Variables that are inputs begin as the program has them.
             seeds.extend(executor.evaluator().model().and_then(penfuzz_engine::inputs::Model::at_start));
         }
-        if resumed && is_first {
+        if resumed && is_first && seeds.is_empty() {
             // The seeds of a resumed campaign are not tried: neither by this worker, nor by one that replaces it.
             self.shm.seeds_tried.store(u64::MAX, Ordering::Relaxed);
             crate::errln!(

@@ -1,0 +1,130 @@
+//! Checks the translation against executions: a branch that an emitted test takes must be possible with the arguments of the test. A
+//! solver that finds otherwise shows a fault of the translation, and then no proof can be believed.
+
+use std::{fmt::Write, path::Path, time::Duration};
+
+use penfuzz_engine::error::Error;
+
+use super::{
+    Limits, Prover, Verdict,
+    evidence::Query,
+    slice::Slice,
+    solver::{self, Answer},
+};
+use crate::{
+    output::manifest::Manifest,
+    process::interrupts,
+    report::{Arg, Report},
+};
+
+/// The queries about branches that tests take.
+#[derive(Debug, Default)]
+pub struct Checked {
+    /// Queries that a solver found possible, as they must be.
+    pub possible: usize,
+    /// Queries without an answer.
+    pub unknown: usize,
+    /// Branches without a query, or with one in which the arguments cannot be fixed.
+    pub without_query: usize,
+    /// What solvers found impossible although it happened.
+    pub contradictions: Vec<String>,
+}
+
+/// Asks about each branch of the function under test that a test takes.
+///
+/// # Errors
+/// When files cannot be written.
+pub fn check(dir: &Path, manifest: &Manifest, report: &Report, each: Duration) -> Result<Checked, Error> {
+    let solvers = solver::find();
+    let all: Vec<(usize, usize)> = report.tests.iter().flat_map(|t| t.covers.iter().copied()).collect();
+    let mut prover =
+        Prover::new(dir, manifest, report, &all, solvers, Limits { each, all: Duration::MAX, closed_world: false })?;
+    prover.link()?;
+    let mut checked = Checked::default();
+    for test in &report.tests {
+        for place in &test.covers {
+            if interrupts::requested() {
+                return Ok(checked);
+            }
+            match prover.is_possible(report, *place, &test.args, each)? {
+                Some(Verdict::Satisfiable | Verdict::SatisfiableIfFree) => checked.possible += 1,
+                Some(Verdict::Proved | Verdict::ProvedByOne) => {
+                    let site = &report.sites[place.0];
+                    let outcome = &site.branches[place.1].outcome;
+                    let args: Vec<_> = test.args.iter().map(|a| a.hex.as_str()).collect();
+                    checked.contradictions.push(format!(
+                        "{}:{}:{} {outcome}: {}({}) takes it",
+                        site.file,
+                        site.line,
+                        site.column,
+                        report.function,
+                        args.join(", ")
+                    ));
+                }
+                Some(_) => checked.unknown += 1,
+                None => checked.without_query += 1,
+            }
+        }
+    }
+    Ok(checked)
+}
+
+impl Prover {
+    /// What the first solver finds of a branch with these arguments; `None` if there is no such query.
+    fn is_possible(
+        &self,
+        report: &Report,
+        place: (usize, usize),
+        args: &[Arg],
+        each: Duration,
+    ) -> Result<Option<Verdict>, Error> {
+        let site = &report.sites[place.0];
+        let Ok((translation, mut slice)) = self.slice(report, place) else { return Ok(None) };
+        // Another function, or another call of this one, has other arguments.
+        let is_first_call = site.code.as_ref().is_some_and(|c| c.symbol == report.signature.symbol);
+        let are_numbers =
+            report.signature.parameters.iter().all(|p| !p.kind.is_empty() && !p.type_name.contains("omplex"));
+        if !is_first_call || translation.is_recursive || !are_numbers || report.signature.calls > 0 {
+            return Ok(None);
+        }
+        for (number, (arg, parameter)) in args.iter().zip(&report.signature.parameters).enumerate() {
+            if !parameter.pointer {
+                fix(&mut slice, number, arg);
+            }
+        }
+        let file = self.proofs.join("check.smt2");
+        super::write(&file, &Query { slice: &slice, rounding: report.rounding }.text())?;
+        let Some(solver) = self.solvers.first() else { return Ok(None) };
+        Ok(Some(match solver.ask(&file, each).0 {
+            Answer::Sat => Verdict::SatisfiableIfFree,
+            Answer::Unsat => Verdict::ProvedByOne,
+            Answer::Unknown | Answer::Late | Answer::Failed(_) => Verdict::Undecided,
+        }))
+    }
+}
+
+/// Gives an argument its value, if the query has it.
+fn fix(slice: &mut Slice, number: usize, arg: &Arg) {
+    let declared = format!("(declare-fun arg{number} () (_ BitVec ");
+    let Some(at) = slice.lines.iter().position(|line| line.starts_with(&declared)) else { return };
+    let width: Option<u32> = slice.lines[at][declared.len()..].split(')').next().and_then(|w| w.parse().ok());
+    let bits = u128::from_str_radix(arg.bits.trim_start_matches("0x"), 16).ok();
+    let (Some(width), Some(bits)) = (width.filter(|w| *w <= 128), bits) else { return };
+    let kept = if width == 128 { bits } else { bits & ((1 << width) - 1) };
+    let mut text = String::new();
+    let _ = write!(text, "(define-fun arg{number} () (_ BitVec {width}) (_ bv{kept} {width}))");
+    slice.lines[at] = text;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_argument_gets_its_bits() {
+        let lines = vec!["(declare-fun arg0 () (_ BitVec 32))".to_owned()];
+        let mut slice = Slice { lines, goal: String::new(), free: Vec::new(), arguments: Vec::new() };
+        fix(&mut slice, 0, &Arg { bits: "0xffffffff00000005".to_owned(), ..Arg::default() });
+        assert_eq!(slice.lines, ["(define-fun arg0 () (_ BitVec 32) (_ bv5 32))"]);
+    }
+}

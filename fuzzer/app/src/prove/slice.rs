@@ -1,0 +1,187 @@
+//! A function as the pass has translated it (`pass/smt/`): one definition a line, and for each branch of each site the condition that an
+//! execution takes it. A query has the lines that its branch needs.
+
+use std::collections::{BTreeSet, HashMap};
+
+/// The first line of each file.
+const FIRST: &str = "; penfuzz-proofs 1";
+/// The last line: a file without it is not whole.
+const LAST: &str = "; end";
+
+/// The translation of one function.
+#[derive(Debug, Default)]
+pub struct Translation {
+    /// The name of the function for the linker.
+    pub symbol: String,
+    /// The hash of its code, in hexadecimal digits.
+    pub hash: String,
+    /// What it takes for granted.
+    pub assumptions: Vec<String>,
+    /// It calls itself: a branch may be taken with other arguments than those of the first call.
+    pub is_recursive: bool,
+    /// Line and column of each site, by its number.
+    sites: HashMap<usize, (u32, u32)>,
+    lines: Vec<Line>,
+    /// The line that defines a name.
+    defined: HashMap<String, usize>,
+    /// The lines that hold of a free value.
+    facts: HashMap<String, Vec<usize>>,
+}
+
+#[derive(Debug)]
+struct Line {
+    text: String,
+    /// Why the value is free.
+    free: Option<String>,
+}
+
+/// The lines that a branch needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Slice {
+    /// Definitions, in order.
+    pub lines: Vec<String>,
+    /// The name of the condition.
+    pub goal: String,
+    /// Why values are free, each reason once.
+    pub free: Vec<String>,
+    /// The names of the arguments in it.
+    pub arguments: Vec<String>,
+}
+
+impl Translation {
+    /// Reads a file that the pass has written; `None` when it is not whole.
+    #[must_use]
+    pub fn read(text: &str) -> Option<Self> {
+        let mut all = Self::default();
+        if text.lines().next() != Some(FIRST) || text.lines().last() != Some(LAST) {
+            return None;
+        }
+        for line in text.lines() {
+            match line.strip_prefix("; ") {
+                Some(comment) => all.note(comment),
+                None => all.add(line)?,
+            }
+        }
+        Some(all)
+    }
+
+    fn note(&mut self, comment: &str) {
+        let (key, value) = comment.split_once(' ').unwrap_or((comment, ""));
+        match key {
+            "symbol" => value.clone_into(&mut self.symbol),
+            "recursive" => self.is_recursive = true,
+            "hash" => value.clone_into(&mut self.hash),
+            "assumption" => self.assumptions.push(value.to_owned()),
+            "site" => {
+                let mut numbers = value.split(' ').map_while(|n| n.parse().ok());
+                if let (Some(site), Some(line), Some(column)) = (numbers.next(), numbers.next(), numbers.next()) {
+                    self.sites.insert(site as usize, (line, column));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, line: &str) -> Option<()> {
+        let at = self.lines.len();
+        let (text, comment) = line.split_once(" ; ").unwrap_or((line, ""));
+        let free = comment.strip_prefix("fresh: ").map(str::to_owned);
+        if let Some(of) = comment.strip_prefix("of ") {
+            self.facts.entry(of.to_owned()).or_default().push(at);
+        } else {
+            let name = text.split(' ').nth(1)?;
+            if !text.starts_with("(define-fun ") && !text.starts_with("(declare-fun ") {
+                return None;
+            }
+            self.defined.insert(name.to_owned(), at);
+        }
+        self.lines.push(Line { text: text.to_owned(), free });
+        Some(())
+    }
+
+    /// The lines for a branch of the site with this number, if the site is at this place of the source.
+    #[must_use]
+    pub fn slice(&self, site: usize, branch: usize, place: (u32, u32)) -> Option<Slice> {
+        let goal = format!("site_{site}_{branch}");
+        if self.sites.get(&site) != Some(&place) {
+            return None;
+        }
+        let mut needed = BTreeSet::new();
+        let mut work = vec![*self.defined.get(&goal)?];
+        let mut free = BTreeSet::new();
+        let mut arguments = BTreeSet::new();
+        while let Some(at) = work.pop() {
+            if !needed.insert(at) {
+                continue;
+            }
+            let line = &self.lines[at];
+            free.extend(line.free.iter().cloned());
+            for name in names(&line.text) {
+                work.extend(self.defined.get(name));
+                work.extend(self.facts.get(name).into_iter().flatten());
+                if name.strip_prefix("arg").is_some_and(|n| n.parse::<u32>().is_ok()) {
+                    arguments.insert(name.to_owned());
+                }
+            }
+        }
+        let text = |at: &usize| {
+            let line = &self.lines[*at];
+            line.free.as_ref().map_or_else(|| line.text.clone(), |why| format!("{} ; free: {why}", line.text))
+        };
+        Some(Slice {
+            lines: needed.iter().map(text).collect(),
+            goal,
+            free: free.into_iter().collect(),
+            arguments: arguments.into_iter().collect(),
+        })
+    }
+}
+
+/// The words of a line that can be names of definitions.
+fn names(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| c == '(' || c == ')' || c.is_ascii_whitespace()).filter(|word| !word.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "; penfuzz-proofs 1
+; unit /a.c
+; symbol f
+; hash 00ff
+; assumption sqrt is exact
+(declare-fun arg0 () (_ BitVec 64))
+(define-fun v1 () Bool (= arg0 (_ bv1 64)))
+(declare-fun u2 () Bool) ; fresh: loop at line 3
+(assert (or u2 v1)) ; of u2
+(define-fun v3 () Bool (not v1))
+; site 0 7 9
+(define-fun site_0_0 () Bool v3)
+(define-fun site_0_1 () Bool u2)
+; end
+";
+
+    #[test]
+    fn a_slice_has_what_its_branch_needs_and_nothing_else() {
+        let all = Translation::read(FILE).unwrap();
+        assert_eq!((all.symbol.as_str(), all.hash.as_str(), all.assumptions.len()), ("f", "00ff", 1));
+        let slice = all.slice(0, 0, (7, 9)).unwrap();
+        assert_eq!(slice.lines.len(), 4, "{slice:?}");
+        assert!(slice.free.is_empty());
+        assert_eq!(slice.arguments, ["arg0"]);
+        let slice = all.slice(0, 1, (7, 9)).unwrap();
+        assert_eq!(slice.free, ["loop at line 3"]);
+        assert!(slice.lines.iter().any(|l| l.starts_with("(assert (or u2 v1))")), "facts of free values: {slice:?}");
+        assert_eq!(slice.lines.len(), 5, "{slice:?}");
+    }
+
+    #[test]
+    fn another_place_or_a_cut_file_is_refused() {
+        let all = Translation::read(FILE).unwrap();
+        assert_eq!(all.slice(0, 0, (8, 9)), None);
+        assert_eq!(all.slice(1, 0, (7, 9)), None);
+        assert!(Translation::read(FILE.strip_suffix("; end\n").unwrap()).is_none());
+        assert!(Translation::read("").is_none());
+    }
+}

@@ -1,0 +1,166 @@
+//! Compiles the sources of a target once more, so that the pass writes what the functions with open branches mean (`pass/smt/`).
+//!
+//! A source with such a function gets the bitcode of the others linked in, so that what they define is known and not any function.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use penfuzz_cc::Compile;
+use penfuzz_engine::error::{Error, failed};
+
+use super::slice::Translation;
+use crate::{files::foreign, process::interrupts};
+
+/// The environment that the pass reads.
+const DIRECTORY: &str = "PEN_PROOFS";
+const SYMBOLS: &str = "PEN_PROOFS_OF";
+const INPUTS: &str = "PEN_PROOFS_INPUTS";
+const CLOSED: &str = "PEN_PROOFS_CLOSED";
+
+/// More sources than these are not linked into one another: whole libraries take minutes.
+const MOST_LINKED: usize = 150;
+
+/// A source and the options with which it was compiled.
+#[derive(Debug, Clone)]
+pub struct Unit {
+    /// Absolute path.
+    pub source: PathBuf,
+    /// Options of pen-cc.
+    pub flags: Vec<String>,
+    /// The directory that relative paths in them are in; by default this process's.
+    pub directory: Option<PathBuf>,
+}
+
+impl Unit {
+    /// The compiler's command with this file as its output, and more options.
+    fn command(&self, to: &Path, more: impl IntoIterator<Item = String>) -> Option<Command> {
+        let mut compile = Compile::new(to)
+            .source(&self.source)
+            .flags(self.flags.iter().cloned())
+            .flag("-c")
+            .flags(more)
+            .san_cov(false);
+        compile.libraries.clear();
+        let mut command = compile.command().ok()?;
+        if let Some(directory) = &self.directory {
+            command.current_dir(directory);
+        }
+        Some(command)
+    }
+}
+
+/// What is translated.
+#[derive(Debug)]
+pub struct Wanted {
+    /// The sources of the target.
+    pub units: Vec<Unit>,
+    /// The files of the functions.
+    pub files: BTreeSet<PathBuf>,
+    /// The functions, by their names for the linker.
+    pub symbols: BTreeSet<String>,
+    /// The campaign has variables as inputs.
+    pub has_global_inputs: bool,
+    /// No code outside of the sources writes their variables.
+    pub is_closed: bool,
+}
+
+/// The translations of the functions. A source that does not compile any more has none. With `linked`, each source gets the others
+/// linked in, which takes as long as compiling them all.
+///
+/// # Errors
+/// When there is no room for the files.
+pub fn translate(wanted: &Wanted, linked: bool) -> Result<Vec<Translation>, Error> {
+    let temporary = tempfile::tempdir().map_err(|e| failed(&std::env::temp_dir(), "cannot be written", e))?;
+    let own = |unit: &&Unit| fs::canonicalize(&unit.source).is_ok_and(|path| wanted.files.contains(&path));
+    let mut first: Vec<&Unit> = wanted.units.iter().filter(own).collect();
+    if first.is_empty() {
+        first = wanted.units.iter().collect();
+    }
+    let linked = linked && wanted.units.len() <= MOST_LINKED;
+    let bitcode = if linked { bitcode(&wanted.units, temporary.path()) } else { Vec::new() };
+    let mut all = Vec::new();
+    for (number, unit) in first.into_iter().enumerate() {
+        if interrupts::requested() {
+            break;
+        }
+        let others: Vec<&PathBuf> =
+            bitcode.iter().filter(|(u, _)| u.source != unit.source).map(|(_, file)| file).collect();
+        let to = temporary.path().join(format!("linked{number}"));
+        let mut found = one(unit, &others, wanted, &to)?;
+        if found.is_empty() && !others.is_empty() {
+            // Two of the sources may define the same name.
+            found = one(unit, &[], wanted, &temporary.path().join(format!("alone{number}")))?;
+        }
+        all.extend(found);
+    }
+    Ok(all)
+}
+
+/// The translations of one source.
+fn one(unit: &Unit, others: &[&PathBuf], wanted: &Wanted, to: &Path) -> Result<Vec<Translation>, Error> {
+    fs::create_dir(to).map_err(|e| failed(to, "cannot be made", e))?;
+    let with =
+        |file: &&PathBuf| ["-Xclang", "-mlink-bitcode-file", "-Xclang", &file.to_string_lossy()].map(str::to_owned);
+    let Some(mut command) = unit.command(&to.join("unused.o"), others.iter().flat_map(with)) else {
+        return Ok(Vec::new());
+    };
+    let symbols: Vec<&str> = wanted.symbols.iter().map(String::as_str).collect();
+    command.env(DIRECTORY, to).env(SYMBOLS, symbols.join("\n"));
+    if wanted.has_global_inputs {
+        command.env(INPUTS, "any");
+    }
+    // What other sources write shows only if all of them are linked in.
+    if wanted.is_closed && others.len() + 1 == wanted.units.len() {
+        command.env(CLOSED, "yes");
+    }
+    if !succeeds(&mut command) {
+        return Ok(Vec::new());
+    }
+    let names = foreign::names(to).map_err(|e| failed(to, "cannot be read", e))?;
+    let texts = names.iter().filter_map(|name| fs::read_to_string(to.join(name)).ok());
+    Ok(texts.filter_map(|text| Translation::read(&text)).collect())
+}
+
+/// The bitcode of each source as clang makes it, before any pass. Those that fail are left out.
+fn bitcode<'a>(units: &'a [Unit], dir: &Path) -> Vec<(&'a Unit, PathBuf)> {
+    if units.len() < 2 {
+        return Vec::new();
+    }
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::new());
+    let work = || {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(unit) = units.get(number).filter(|_| !interrupts::requested()) else { break };
+            let file = dir.join(format!("{number}.bc"));
+            let command = unit.command(&file, ["-emit-llvm", "-Xclang", "-disable-llvm-passes"].map(str::to_owned));
+            if command.is_some_and(|mut command| succeeds(&mut command)) {
+                done.lock().unwrap_or_else(PoisonError::into_inner).push((number, file));
+            }
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(units.len());
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_unstable();
+    done.into_iter().map(|(number, file)| (&units[number], file)).collect()
+}
+
+/// Runs a compiler without its messages: the target compiled before.
+fn succeeds(command: &mut Command) -> bool {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}

@@ -1,0 +1,157 @@
+//! `penfuzz prove TARGET|DIR`: asks solvers about the branches that no input takes.
+
+use std::{fmt::Write, path::Path, time::Duration};
+
+use penfuzz_app::{
+    console, errln, outln,
+    output::{manifest, trust::Trusted},
+    prove::{self, Limits, solver},
+    report::{
+        Branch, Report, Site,
+        format::count,
+        json,
+        proof::{Proof, Verdict},
+        summary,
+    },
+};
+use penfuzz_engine::{error::Error, saturation::Goals};
+
+use super::{
+    Outcome, fuzz,
+    values::{self, TrustArgs},
+};
+
+/// Arguments. TARGET is the directory of a campaign, or as in a campaign.
+#[derive(Debug, clap::Args)]
+// The flattened arguments make a group of the same name.
+#[group(skip)]
+pub struct Args {
+    #[command(flatten)]
+    fuzz: fuzz::Args,
+
+    #[command(flatten)]
+    trust: TrustArgs,
+
+    /// Check the translation instead: what the tests of a campaign take must be possible. TARGET is its directory.
+    #[arg(long)]
+    check: bool,
+
+    /// Take for granted that no code outside of the sources writes their global variables.
+    #[arg(long)]
+    closed_world: bool,
+
+    /// Time of one solver for one branch.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::duration)]
+    solver_time: Duration,
+
+    /// Time of all solvers for all branches.
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = values::duration)]
+    prove_time: Duration,
+}
+
+/// Proves what can be proved of a campaign, which is run first if TARGET is no directory.
+pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
+    let limits = Limits { each: args.solver_time, all: args.prove_time, closed_world: args.closed_world };
+    if solver::find().is_empty() {
+        return Err(Error::new(
+            "no solver was found: install z3, cvc5 or bitwuzla, or run ./setup in penfuzz's source directory",
+        ));
+    }
+    let target = args.fuzz.target.path()?;
+    if args.check {
+        return check(target, args.trust.trust, limits.each);
+    }
+    let report = if target.join(manifest::FILE).is_file() {
+        of_campaign(target, args.trust.trust, limits)?
+    } else {
+        let mut fuzz = args.fuzz.clone();
+        fuzz.proofs.limits = Some(limits);
+        let done = fuzz::campaign(&fuzz, Goals::Branches)?;
+        if !args.fuzz.json {
+            console::out(&summary::text(&done.report, &done.dir));
+        }
+        done.report
+    };
+    if args.fuzz.json {
+        console::out_json(&json::to_string(&report));
+    } else {
+        console::out(&text(&report));
+    }
+    Ok(Outcome::Fine)
+}
+
+fn of_campaign(dir: &Path, trust: bool, limits: Limits) -> Result<Report, Error> {
+    let campaign = Trusted::read(dir, trust)?;
+    let mut report = json::read(&dir.join(json::FILE)).map_err(Error::from_source)?;
+    let done = prove::complete(dir, campaign.manifest(), &mut report, limits)?;
+    if done.asked == 0 {
+        errln!("penfuzz: every branch is taken by an input: nothing is left to prove");
+    }
+    Ok(report)
+}
+
+/// Every contradiction between the translation and an execution is a fault of penfuzz.
+fn check(dir: &Path, trust: bool, each: Duration) -> Result<Outcome, Error> {
+    let campaign = Trusted::read(dir, trust)?;
+    let report = json::read(&dir.join(json::FILE)).map_err(Error::from_source)?;
+    let checked = prove::check::check(dir, campaign.manifest(), &report, each)?;
+    outln!(
+        "{} branches of tests are possible, {} unknown, {} without a query, {} contradictions",
+        checked.possible,
+        checked.unknown,
+        checked.without_query,
+        checked.contradictions.len()
+    );
+    match checked.contradictions.first() {
+        None => Ok(Outcome::Fine),
+        Some(first) => Err(Error::new(format!("the translation contradicts executions: {first}"))),
+    }
+}
+
+/// Each branch that solvers were asked about, and the totals.
+fn text(report: &Report) -> String {
+    let mut out = String::new();
+    let asked =
+        || report.sites.iter().flat_map(|s| s.branches.iter().filter_map(move |b| Some((s, b, b.proof.as_ref()?))));
+    for (site, branch, proof) in asked() {
+        let _ = writeln!(out, "{}", console::shown(&line(site, branch, proof)));
+    }
+    let b = &report.branches;
+    let left = b.reachable().saturating_sub(b.covered);
+    let _ = writeln!(
+        out,
+        "{} of {} reachable branches covered, {} proved unreachable{}",
+        b.covered,
+        b.reachable(),
+        b.proved_unreachable,
+        if left == 0 { String::new() } else { format!(", {} undecided", count(left as u64)) }
+    );
+    out
+}
+
+fn line(site: &Site, branch: &Branch, proof: &Proof) -> String {
+    let place = format!("{}:{}:{} {}", site.file, site.line, site.column, branch.outcome);
+    let by: Vec<_> = proof
+        .answers
+        .iter()
+        .map(|a| format!("{} {}: {} ({:.2} s)", a.solver, a.version, a.answer, a.seconds))
+        .collect();
+    let free = if proof.free.is_empty() { String::new() } else { format!("; free: {}", proof.free.join(", ")) };
+    let what = match proof.verdict {
+        Verdict::Proved => "proved unreachable".to_owned(),
+        Verdict::ProvedByOne => "proved by one solver only".to_owned(),
+        Verdict::Satisfiable => format!("not proved: a model has {}", model(proof)),
+        Verdict::SatisfiableIfFree => format!("not proved{free}"),
+        Verdict::Undecided => "not proved: no solver had an answer".to_owned(),
+        Verdict::Contradiction => "not proved: the solvers contradict each other".to_owned(),
+        Verdict::NotTranslated => format!("not proved: {}", proof.free.join(", ")),
+    };
+    format!("{place}: {what}; {}", by.join(", "))
+}
+
+fn model(proof: &Proof) -> String {
+    if proof.model.is_empty() {
+        return "no arguments".to_owned();
+    }
+    proof.model.iter().map(|(name, bits)| format!("{name} = 0x{bits}")).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,261 @@
+//! `penfuzz prove`, and the proofs at the end of a campaign.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
+
+use penfuzz_app::report::{
+    Report, Status,
+    proof::{Proof, Verdict},
+};
+
+use crate::support::{Dir, fixture, skip};
+
+/// The directories with solvers of this machine, as `PATH` has them; `None`, with a message, when there are not two.
+fn solvers() -> Option<std::ffi::OsString> {
+    let own = std::env::var_os("PENFUZZ_SOLVERS").or_else(|| std::env::var_os("PATH"))?;
+    let is_there = |name: &str| std::env::split_paths(&own).any(|directory| directory.join(name).is_file());
+    if ["z3", "cvc5", "bitwuzla"].into_iter().filter(|name| is_there(name)).count() < 2 {
+        skip("proofs", "z3 and cvc5 are not installed");
+        return None;
+    }
+    Some(own)
+}
+
+/// A directory with programs in the place of solvers.
+fn stand_ins(dir: &Dir, programs: &[(&str, &str)]) -> PathBuf {
+    let directory = dir.path("stand-ins");
+    fs::create_dir_all(&directory).unwrap();
+    for (name, answer) in programs {
+        let path = directory.join(name);
+        let text =
+            format!("#!/bin/sh\nif [ \"$1\" = --version ]; then echo '{name} version 1.2.3'; exit 0; fi\n{answer}\n");
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    directory
+}
+
+/// Searches so little that branches stay open, then proves.
+fn prove(dir: &Dir, function: &str, more: &str, solvers: &Path) -> Report {
+    let run = dir
+        .penfuzz("prove")
+        .arg(fixture("unreachable.c"))
+        .args(&format!("-f {function} -o out --fresh --max-evals 300 --json {more}"))
+        .env("PENFUZZ_SOLVERS", solvers)
+        .exits(0);
+    serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("{e}: {}", run.stdout))
+}
+
+/// The proofs of the branches that return from the line with this text.
+fn proof_at<'a>(report: &'a Report, text: &str) -> Vec<(&'a str, Option<&'a Proof>, Status)> {
+    let source = fs::read_to_string(fixture("unreachable.c")).unwrap();
+    let line = source.lines().position(|l| l.contains(text)).expect("the fixture has the line") + 1;
+    let sites = report.sites.iter().filter(|s| s.line as usize == line);
+    sites.flat_map(|s| &s.branches).map(|b| (b.outcome.as_str(), b.proof.as_ref(), b.status)).collect()
+}
+
+fn proved(report: &Report, text: &str) -> usize {
+    proof_at(report, text).iter().filter(|(_, _, status)| *status == Status::ProvedUnreachable).count()
+}
+
+/// Guards of the fixture: number, function, and a text of its line.
+const GUARDS: [(u32, &str, &str); 8] = [
+    (1, "integers", "GUARD(1"),
+    (2, "integers", "GUARD(2"),
+    (3, "integers", "switch (u"),
+    (4, "integers", "GUARD(4"),
+    (5, "floats", "GUARD(5"),
+    (6, "floats", "GUARD(6"),
+    (7, "floats", "GUARD(7"),
+    (8, "floats", "GUARD(8"),
+];
+
+#[test]
+fn what_no_execution_takes_is_proved_by_two_solvers() {
+    let Some(solvers) = solvers() else { return };
+    for function in ["integers", "floats"] {
+        let dir = Dir::new();
+        let report = prove(&dir, function, "", Path::new(&solvers));
+        for (number, of, text) in GUARDS {
+            if of == function {
+                assert_eq!(proved(&report, text), 1, "guard {number}: {:?}", proof_at(&report, text));
+            }
+        }
+        assert_eq!(report.branches.proved_unreachable, 4);
+        let proofs = report.sites.iter().flat_map(|s| &s.branches).filter_map(|b| b.proof.as_ref());
+        for proof in proofs.filter(|p| p.is_proved()) {
+            let unsat: Vec<_> = proof.answers.iter().filter(|a| a.answer == "unsat").map(|a| &a.solver).collect();
+            assert!(unsat.len() == 2 && unsat[0] != unsat[1], "{proof:?}");
+            let evidence = fs::read_to_string(dir.path("out").join(&proof.file)).unwrap();
+            for part in ["; unsat", "; Compiled with: ", "; MD5", "(set-logic QF_BVFP)", "(check-sat)"] {
+                assert!(evidence.contains(part), "{part} is missing in {evidence}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_guard_that_is_weaker_loses_its_proof_and_no_other_does() {
+    let Some(solvers) = solvers() else { return };
+    for (mutated, function, _) in GUARDS {
+        let dir = Dir::new();
+        let report = prove(&dir, function, &format!("--cflag -DMUTATE={mutated}"), Path::new(&solvers));
+        for (number, of, text) in GUARDS {
+            if of == function {
+                let expected = usize::from(number != mutated);
+                assert_eq!(
+                    proved(&report, text),
+                    expected,
+                    "guard {number} with {mutated}: {:?}",
+                    proof_at(&report, text)
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn what_compilers_may_exploit_is_not_proved_unless_it_is_defined() {
+    let Some(solvers) = solvers() else { return };
+    let dir = Dir::new();
+    let report = prove(&dir, "overflow", "", Path::new(&solvers));
+    assert_eq!(proved(&report, "n == INT_MAX"), 0, "the sum is undefined");
+    let report = prove(&dir, "overflow", "--cflag -fwrapv", Path::new(&solvers));
+    assert_eq!(proved(&report, "n == INT_MAX"), 1, "with -fwrapv it wraps");
+}
+
+#[test]
+fn two_pointers_may_be_one() {
+    let Some(solvers) = solvers() else { return };
+    let dir = Dir::new();
+    let report = prove(&dir, "alias", "", Path::new(&solvers));
+    assert_eq!(report.branches.proved_unreachable, 0, "{:?}", proof_at(&report, "*p != 1"));
+}
+
+/// Few of 2^32 integers take the branch, and its distance leads to none of them.
+#[test]
+fn a_model_of_a_solver_is_run_and_covers_the_branch() {
+    let Some(solvers) = solvers() else { return };
+    let dir = Dir::new();
+    let report = prove(&dir, "scrambled", "", Path::new(&solvers));
+    assert_eq!(report.branches.covered, report.branches.total, "{:?}", proof_at(&report, "2654435761u"));
+    assert_eq!(report.stop_reason, "max-evals");
+}
+
+#[test]
+fn a_variable_of_another_file_is_constant_only_in_a_closed_world() {
+    let Some(solvers) = solvers() else { return };
+    let dir = Dir::new();
+    let other = dir.file("version.c", "int version = 2;\n");
+    let file =
+        dir.file("user.c", "extern int version;\nint user(int n) {\n  if (version == 3) return n;\n  return 0;\n}\n");
+    let proved = |more: &str| {
+        let run = dir
+            .penfuzz("prove")
+            .arg(&file)
+            .arg("--with")
+            .arg(&other)
+            .args(&format!("-f user -o out --fresh --max-evals 300 --json {more}"))
+            .env("PENFUZZ_SOLVERS", &solvers)
+            .exits(0);
+        let report: Report = serde_json::from_str(&run.stdout).expect("the output is a report");
+        let proofs: Vec<_> = report.sites.iter().flat_map(|s| &s.branches).filter_map(|b| b.proof.clone()).collect();
+        assert_eq!(proofs.len(), 1, "{proofs:?}");
+        proofs[0].clone()
+    };
+    assert!(!proved("").is_proved());
+    let proof = proved("--closed-world");
+    assert!(proof.is_proved() && proof.assumptions.iter().any(|a| a.contains("version")), "{proof:?}");
+}
+
+/// The verdicts on the branches of `overflow` that the search left, with these programs in the place of solvers.
+fn verdicts(programs: &[(&str, &str)]) -> (Vec<Verdict>, Report) {
+    let dir = Dir::new();
+    let directory = stand_ins(&dir, programs);
+    let report = prove(&dir, "overflow", "--solver-time 500ms", &directory);
+    let proofs = report.sites.iter().flat_map(|s| &s.branches).filter_map(|b| b.proof.as_ref());
+    let all: Vec<_> = proofs.map(|p| p.verdict).collect();
+    assert!(!all.is_empty(), "the search leaves a branch open");
+    (all, report)
+}
+
+#[test]
+fn two_agreeing_solvers_are_believed_and_one_alone_is_not() {
+    let (all, report) = verdicts(&[("z3", "echo unsat"), ("cvc5", "echo unsat")]);
+    assert!(all.iter().all(|v| *v == Verdict::Proved), "{all:?}");
+    assert_eq!(report.branches.proved_unreachable, all.len());
+    let (all, report) = verdicts(&[("z3", "echo unsat")]);
+    assert!(all.iter().all(|v| *v == Verdict::ProvedByOne), "{all:?}");
+    assert_eq!(report.branches.proved_unreachable, 0);
+}
+
+#[test]
+fn a_solver_that_hangs_crashes_talks_nonsense_or_disagrees_is_not_believed() {
+    let failing = [
+        ("sleep 100", "timeout"),
+        ("kill -SEGV $$", "crashed with signal 11"),
+        ("echo unsat; exit 1", "ended with"),
+        ("echo maybe", "printed \"maybe\""),
+        ("echo unsat; echo '(error)'", "printed \"(error)\" too"),
+        ("yes unsat", "printed \"unsat\" too"),
+        ("true", "printed nothing"),
+    ];
+    for (program, said) in failing {
+        let (all, report) = verdicts(&[("z3", program), ("cvc5", "echo unsat")]);
+        assert!(all.iter().all(|v| *v == Verdict::ProvedByOne), "{program}: {all:?}");
+        assert_eq!(report.branches.proved_unreachable, 0, "{program}");
+        let answers = report.sites.iter().flat_map(|s| &s.branches).filter_map(|b| b.proof.as_ref());
+        for proof in answers {
+            let answer = &proof.answers.iter().find(|a| a.solver == "z3").expect("z3 was asked").answer;
+            assert!(answer.contains(said) || answer.contains("crashed with signal"), "{program}: {answer}");
+        }
+    }
+    let (all, report) = verdicts(&[("z3", "echo unsat"), ("cvc5", "echo sat")]);
+    assert!(all.iter().all(|v| *v == Verdict::Contradiction), "{all:?}");
+    assert_eq!(report.branches.proved_unreachable, 0);
+}
+
+#[test]
+fn without_a_solver_a_campaign_is_as_before() {
+    let dir = Dir::new();
+    let none = dir.path("none");
+    fs::create_dir(&none).unwrap();
+    let fuzz = |more: &str| {
+        dir.fuzz(fixture("unreachable.c"), &format!("-f overflow --fresh --max-evals 300 {more}"))
+            .env("PENFUZZ_SOLVERS", &none)
+            .exits(0)
+    };
+    let run = fuzz("");
+    assert_eq!(run.stderr.matches("no solver").count(), 1, "{}", run.stderr);
+    assert!(!dir.path("out/proofs").exists());
+    let run = fuzz("--no-prove");
+    assert!(!run.stderr.contains("no solver"), "{}", run.stderr);
+    dir.penfuzz("prove out").env("PENFUZZ_SOLVERS", &none).exits(1).says("no solver was found");
+}
+
+#[test]
+fn a_campaign_ends_with_proofs_and_its_directory_can_be_proved_again() {
+    let Some(solvers) = solvers() else { return };
+    let dir = Dir::new();
+    let fuzz = |more: &str| {
+        dir.fuzz(fixture("unreachable.c"), &format!("-f floats --fresh --max-evals 20000 {more}"))
+            .env("PENFUZZ_SOLVERS", &solvers)
+            .exits(0)
+    };
+    fuzz("--no-prove");
+    assert_eq!(dir.report("out").branches.proved_unreachable, 0);
+    let again = dir.penfuzz("prove out").env("PENFUZZ_SOLVERS", &solvers).exits(0);
+    again.expect(again.stdout.contains("12 of 12 reachable branches covered, 4 proved unreachable"), "the totals");
+    let report = dir.report("out");
+    assert_eq!(report.branches.proved_unreachable, 4);
+    assert_eq!(report.branches.covered, report.branches.reachable(), "{:?}", report.branches);
+    // At the end of a campaign there is less time: perhaps not for all on a busy machine.
+    let run = fuzz("");
+    run.expect(run.stdout.contains(" reachable branches covered ("), "proofs at the end of the campaign");
+    // Each branch that a test takes must be possible in the translation.
+    let run = dir.penfuzz("prove out --check").env("PENFUZZ_SOLVERS", &solvers).exits(0);
+    run.expect(run.stdout.contains(" 0 unknown, 0 without a query, 0 contradictions"), "no contradiction");
+}
