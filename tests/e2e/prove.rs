@@ -228,10 +228,10 @@ fn without_a_solver_a_campaign_is_as_before() {
             .env("PENFUZZ_SOLVERS", &none)
             .exits(0)
     };
-    let run = fuzz("");
+    let run = fuzz("--prove");
     assert_eq!(run.stderr.matches("no solver").count(), 1, "{}", run.stderr);
     assert!(!dir.path("out/proofs").exists());
-    let run = fuzz("--no-prove");
+    let run = fuzz("");
     assert!(!run.stderr.contains("no solver"), "{}", run.stderr);
     dir.penfuzz("prove out").env("PENFUZZ_SOLVERS", &none).exits(1).says("no solver was found");
 }
@@ -245,7 +245,7 @@ fn a_campaign_ends_with_proofs_and_its_directory_can_be_proved_again() {
             .env("PENFUZZ_SOLVERS", &solvers)
             .exits(0)
     };
-    fuzz("--no-prove");
+    fuzz("");
     assert_eq!(dir.report("out").branches.proved_unreachable, 0);
     let again = dir.penfuzz("prove out").env("PENFUZZ_SOLVERS", &solvers).exits(0);
     again.expect(again.stdout.contains("12 of 12 reachable branches covered, 4 proved unreachable"), "the totals");
@@ -253,7 +253,7 @@ fn a_campaign_ends_with_proofs_and_its_directory_can_be_proved_again() {
     assert_eq!(report.branches.proved_unreachable, 4);
     assert_eq!(report.branches.covered, report.branches.reachable(), "{:?}", report.branches);
     // At the end of a campaign there is less time: perhaps not for all on a busy machine.
-    let run = fuzz("");
+    let run = fuzz("--prove");
     run.expect(run.stdout.contains(" reachable branches covered ("), "proofs at the end of the campaign");
     // Each branch that a test takes must be possible in the translation.
     let run = dir.penfuzz("prove out --check").env("PENFUZZ_SOLVERS", &solvers).exits(0);

@@ -304,11 +304,11 @@ pub struct Args {
 /// Proofs at the end of a campaign.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct ProofArgs {
-    /// Ask solvers at the end about branches that no input takes, for a tenth of the time [default].
+    /// Ask solvers at the end about branches that no input takes, for a tenth of the time.
     #[arg(long, overrides_with = "no_prove")]
     prove: bool,
 
-    /// Ask no solver.
+    /// Ask no solver [default].
     #[arg(long, overrides_with = "prove")]
     no_prove: bool,
 
@@ -322,7 +322,8 @@ impl ProofArgs {
         match self.limits {
             _ if !goals.are_branches() || self.no_prove => Proofs::Off,
             Some(limits) => Proofs::Within(limits),
-            None => Proofs::Brief,
+            None if self.prove => Proofs::Brief,
+            None => Proofs::Off,
         }
     }
 }
