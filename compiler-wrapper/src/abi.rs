@@ -6,6 +6,7 @@
 //! reading anything else.
 
 mod compared;
+pub mod heap;
 pub mod operation;
 pub mod predicate;
 mod stream;
@@ -187,18 +188,6 @@ pub mod operand {
     pub const POINTER: u8 = 4;
     /// The condition is an and, or, or phi of several comparisons.
     pub const MANY: u8 = 5;
-}
-
-/// What becomes of the memory that evaluations allocate (`enum pen_heap`).
-pub mod heap {
-    /// It is freed.
-    pub const FREE: u32 = 0;
-    /// It is forgotten: it is still in use, or a fault may have left the heap inconsistent. An arena is cleared.
-    pub const LOSE: u32 = 1;
-    /// From now on it comes from an arena, which is cleared by the two above.
-    pub const ARENA: u32 = 2;
-    /// From now on it comes from the C library, as at first.
-    pub const SYSTEM: u32 = 3;
 }
 
 /// Why the target called [`State::stop`].

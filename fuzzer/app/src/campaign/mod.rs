@@ -14,6 +14,7 @@ pub mod operands;
 mod options;
 pub mod outcome;
 pub mod prepare;
+pub mod prototypes;
 pub mod results;
 pub mod saved_state;
 pub mod supervisor;

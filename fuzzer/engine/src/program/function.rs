@@ -385,3 +385,12 @@ pub fn kind_of(kind: u32) -> Option<Kind> {
         _ => return None,
     })
 }
+
+/// The parameters that a pack of C++ expands to have one name in the debug information.
+pub(super) fn name_apart(all: &mut [Parameter]) {
+    for i in 1..all.len() {
+        if all[..i].iter().any(|p| p.name == all[i].name) {
+            all[i].name = format!("{}_{}", all[i].name, i + 1);
+        }
+    }
+}

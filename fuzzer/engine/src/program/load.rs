@@ -9,7 +9,7 @@ use std::{
 use penfuzz_cc::abi;
 
 use super::{
-    function::{Function, Parameter, kind_of},
+    function::{Function, Parameter, kind_of, name_apart},
     names::qualified,
     open::{open, tables, uses_environment},
     undefined::Stubs,
@@ -478,15 +478,6 @@ unsafe fn parameters(all: &[abi::Param]) -> Vec<Parameter> {
         cell += p.block_size().next_multiple_of(abi::CELL_BYTES);
     }
     all
-}
-
-/// The parameters that a pack of C++ expands to have one name in the debug information.
-fn name_apart(all: &mut [Parameter]) {
-    for i in 1..all.len() {
-        if all[..i].iter().any(|p| p.name == all[i].name) {
-            all[i].name = format!("{}_{}", all[i].name, i + 1);
-        }
-    }
 }
 
 unsafe fn parameter(index: usize, p: &abi::Param) -> Parameter {

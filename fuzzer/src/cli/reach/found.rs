@@ -5,7 +5,8 @@ use std::path::Path;
 use penfuzz_app::{
     campaign::{
         limits::{is_there, shared_state},
-        outcome::{arguments, signature},
+        outcome::arguments,
+        prototypes::signature,
     },
     console, outln,
     output::atomic,
