@@ -12,6 +12,8 @@ mod loops;
 mod made;
 #[path = "inputs/mirrors.rs"]
 mod mirrors;
+#[path = "inputs/needed.rs"]
+mod needed;
 #[path = "inputs/objects.rs"]
 mod objects;
 #[path = "inputs/programs.rs"]

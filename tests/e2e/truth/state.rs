@@ -176,3 +176,29 @@ fn what_evaluations_allocate_is_freed() {
     );
     run.expect(covered.contains(&26), "the last line");
 }
+
+/// Writes behind its memory, and frees it. No square is 3, so the search goes on.
+const DAMAGING: &str = "#include <stdlib.h>
+int damaging(unsigned n, int which)
+{
+  volatile char *a = malloc(16), *b = malloc(16);
+  for (unsigned i = 0; i < n % 4096; i++) a[i] = 'x';
+  b[0] = 0;
+  free((void *)b);
+  free((void *)a);
+  if (n * n == 3) return 2;
+  return which == 1234567 ? 1 : 0;
+}
+";
+
+#[test]
+fn damage_of_the_heap_costs_no_process() {
+    let dir = Dir::new();
+    dir.file("damaging.c", DAMAGING);
+    let run = dir.fuzz("damaging.c", "--max-evals 20000 --seed 1").exits(3);
+    let report = dir.report("out");
+    let last = report.sites.last().expect("a site");
+    run.expect(last.branches.iter().all(is_covered), "both branches of the last line");
+    let state: serde_json::Value = serde_json::from_slice(&dir.files("out")["state.json"]).expect("a state");
+    run.expect(state["workers"] == 1, &format!("one process made all evaluations: {}", state["workers"]));
+}

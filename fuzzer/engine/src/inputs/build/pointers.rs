@@ -83,8 +83,8 @@ impl Builder<'_> {
         if is_needed {
             return depth >= MAX_NEEDED_DEPTH || n >= self.limits.2;
         }
-        let kept = (4 * self.sizes.values().filter(|size| size.is_needed).count()).min(MAX_BLOCKS / 2);
-        depth >= MAX_DEPTH || n + if depth > 0 { kept } else { 0 } >= self.limits.2
+        let keeps_room = depth > 0 && self.sizes.values().any(|size| size.is_needed);
+        depth >= MAX_DEPTH || n + if keeps_room { MAX_BLOCKS / 2 } else { 0 } >= self.limits.2
     }
 
     /// Makes the blocks behind all pointers, in the order in which they were met.
