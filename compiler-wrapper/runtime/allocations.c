@@ -124,11 +124,10 @@ static void release(uint32_t how) {
   arena_clear();
   if (how == PEN_HEAP_FREE) {
     free_list();
-  } else if (how == PEN_HEAP_LOSE) {
-    slots = (struct slots){NULL, 0};
   } else {
-    arena.at = NULL;
+    slots = (struct slots){NULL, 0};
   }
+  if (how == PEN_HEAP_SYSTEM) arena.at = NULL;
   n_listed = __pen_state.n_allocated = 0;
   unlock();
 }

@@ -61,7 +61,7 @@ pub struct BasinhoppingStage<R = StdRand> {
     search: Basinhopping<R>,
     /// Many short minimizations around one point.
     hops: Basinhopping<R>,
-    /// Steps and repairs along the conditions before a branch; with the default minimizer only.
+    /// Steps and repairs along the conditions before a branch; with the default minimizer, and few numbers, only.
     chain: ChainSearch,
     has_chain: bool,
     starts: StartPoints,
@@ -84,8 +84,9 @@ impl<R: Rand + 'static> BasinhoppingStage<R> {
                 .ok_or_else(|| Error::illegal_argument(format!("there is no minimizer `{minimizer}`")))
         };
         let avm = || Avm::new(Arc::clone(&dictionary));
-        let has_chain = avm().name() == minimizer;
-        let short = if has_chain { Box::new(avm().lines_only()) } else { create()? };
+        let is_default = avm().name() == minimizer;
+        let has_chain = is_default && ChainSearch::suits(&layout);
+        let short = if is_default { Box::new(avm().lines_only()) } else { create()? };
         let x = vec![0; layout.size()];
         Ok(Self {
             search: Basinhopping::new(create()?, Arc::clone(&dictionary)),

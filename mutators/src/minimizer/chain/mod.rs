@@ -123,6 +123,12 @@ impl ChainSearch {
     pub fn new(dictionary: Arc<Dictionary>) -> Self {
         Self { dictionary, memory: Memory::default() }
     }
+
+    /// Has the model room for all numbers of this layout? In arrays and texts other moves find more.
+    #[must_use]
+    pub fn suits(layout: &Layout) -> bool {
+        layout.slots().len() <= MOST_NUMBERS
+    }
 }
 
 impl<R: Rand> LocalMinimizer<R> for ChainSearch {
