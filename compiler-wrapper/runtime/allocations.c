@@ -37,7 +37,6 @@ extern void __real_free(void *);
 extern size_t __real_malloc_usable_size(void *);
 extern ssize_t __real_getdelim(char **, size_t *, int, FILE *);
 extern int __real_putenv(char *), __real_setvbuf(FILE *, char *, int, size_t);
-extern void __real_setbuf(FILE *, char *);
 
 static void lock(void) {
   while (__atomic_exchange_n(&locked, 1, __ATOMIC_ACQUIRE)) continue;

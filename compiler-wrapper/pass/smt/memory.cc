@@ -1,4 +1,4 @@
-// Memory: what is stored at constant offsets of objects that are told apart; everything else is fresh.
+// Memory: values stored at constant offsets of objects that cannot overlap. Every other value read from memory is fresh.
 #include "smt.h"
 
 #include "llvm/Analysis/ConstantFolding.h"

@@ -15,7 +15,7 @@ pub struct Translation {
     pub symbol: String,
     /// The hash of its code, in hexadecimal digits.
     pub hash: String,
-    /// What it takes for granted.
+    /// Its assumptions.
     pub assumptions: Vec<String>,
     /// It calls itself: a branch may be taken with other arguments than those of the first call.
     pub is_recursive: bool,

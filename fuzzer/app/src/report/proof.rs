@@ -57,7 +57,7 @@ pub struct Proof {
     /// Why values in the query are free, each reason once: `loop at line 12`, `call of sin at line 40`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub free: Vec<String>,
-    /// What the query takes for granted.
+    /// The assumptions of the query.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assumptions: Vec<String>,
     /// The arguments of a model, as bits: a name, and hexadecimal digits.

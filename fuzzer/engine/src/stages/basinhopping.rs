@@ -259,11 +259,8 @@ impl<R: Rand + 'static> BasinhoppingStage<R> {
     {
         self.choose_start(start, target, executor, state)?;
         let (mut finds, mut used, mut budget) = (Vec::new(), 0, budget);
-        if start == Start::Approach {
-            return self.approach(target, budget, executor, state);
-        }
-        if start == Start::Chain {
-            return self.follow_chain(target, budget, executor, state);
+        if matches!(start, Start::Approach | Start::Chain) {
+            return self.approach(target, budget, start == Start::Chain, executor, state);
         }
         if start == Start::ViaParent {
             budget = budget.min(WAY_VIA_PARENT);
@@ -284,32 +281,13 @@ impl<R: Rand + 'static> BasinhoppingStage<R> {
         Ok((finds, used + allowed - function.budget))
     }
 
-    /// Hops around the start along the approach level.
+    /// Goes from the start along the approach level: by hops; with `by_chain`, by the operands of the conditions before the branch, and by
+    /// hops where these give no step.
     fn approach<E, S>(
         &mut self,
         target: usize,
         budget: u64,
-        executor: &mut E,
-        state: &mut S,
-    ) -> Result<(Vec<Vec<u8>>, u64), Error>
-    where
-        E: HasEvaluator,
-        S: HasMetadata + HasRand<Rand = R> + HasCorpus<BytesInput>,
-    {
-        let saturation = state.metadata::<Saturation>()?;
-        Approach::new(target, saturation).arm(executor.evaluator_mut(), saturation);
-        let by_crash = saturation.is_covered_by_crash(target);
-        let mut function = BudgetedFunction::new(executor.evaluator_mut(), &self.clock, budget, Some(target))
-            .passing_crashes(by_crash);
-        let _ = self.hops.minimize(&mut function, &mut self.x, &self.layout, state.rand_mut());
-        Ok((core::mem::take(&mut function.finds), budget - function.budget))
-    }
-
-    /// Steps and repairs by what the operands of the conditions before the branch show; hops where they show nothing.
-    fn follow_chain<E, S>(
-        &mut self,
-        target: usize,
-        budget: u64,
+        by_chain: bool,
         executor: &mut E,
         state: &mut S,
     ) -> Result<(Vec<Vec<u8>>, u64), Error>
@@ -322,9 +300,10 @@ impl<R: Rand + 'static> BasinhoppingStage<R> {
         let by_crash = saturation.is_covered_by_crash(target);
         let mut function = BudgetedFunction::new(executor.evaluator_mut(), &self.clock, budget, Some(target))
             .passing_crashes(by_crash)
-            .observing(Chain::new(target, saturation));
-        if self.chain.minimize(&mut function, &mut self.x, &self.layout, state.rand_mut()).is_ok_and(|r| r > 0) {
-            let _ = self.hops.minimize(&mut function, &mut self.x, &self.layout, state.rand_mut());
+            .observing(by_chain.then(|| Chain::new(target, saturation)));
+        let (x, layout, rng) = (&mut self.x, &self.layout, state.rand_mut());
+        if !by_chain || self.chain.minimize(&mut function, x, layout, rng).is_ok_and(|r| r > 0) {
+            let _ = self.hops.minimize(&mut function, x, layout, rng);
         }
         Ok((core::mem::take(&mut function.finds), budget - function.budget))
     }

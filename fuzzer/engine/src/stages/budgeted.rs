@@ -61,10 +61,10 @@ impl<'a, V: PenEvaluator> BudgetedFunction<'a, V> {
         Self { passes_crashes: passes, ..self }
     }
 
-    /// Shows the conditions of `chain` to those who observe.
+    /// [`RepresentingFunction::observe`] returns the conditions of `chain`; none without it.
     #[must_use]
-    pub(super) fn observing(self, chain: Chain) -> Self {
-        Self { chain: Some(chain), ..self }
+    pub(super) fn observing(self, chain: Option<Chain>) -> Self {
+        Self { chain, ..self }
     }
 
     /// The evaluator.

@@ -22,7 +22,7 @@ const CORRECTIONS: u32 = 70;
 /// Those that do not come closer before the others are left out.
 const IN_VAIN: u32 = 3;
 
-/// What an arm is believed to gain at least, so that none is left out: arms without a gain get equal shares of the evaluations.
+/// The gain that each arm is assumed to have at least, so that none is left out: arms without a gain get equal shares of the evaluations.
 const HOPE: f64 = 0.3;
 
 /// What the arms have gained lately.
@@ -33,7 +33,7 @@ pub(super) struct Bandit {
 }
 
 impl Default for Bandit {
-    /// All arms are believed to have gained nothing in 20 evaluations.
+    /// All arms begin with 20 evaluations without a gain.
     fn default() -> Self {
         Self { gains: [0.0; N_ARMS], costs: [20.0; N_ARMS] }
     }
