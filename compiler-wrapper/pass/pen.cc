@@ -101,6 +101,7 @@ public:
       keepNoReturnCallsApart(*F);
       makeShadow(X, *F);
     }
+    noteLibrary(M, FAM);
     TextParameters Passed = textParametersOf(Plans);
     for (FunctionPlan &Plan : Plans) Plan.Tokens = tokensOf(*Plan.F, Passed);
     for (FunctionPlan &Plan : Plans)

@@ -76,10 +76,18 @@ struct Extent {
   int32_t Plus = 0;
 };
 
+// An argument of a function that neither this translation unit nor the C library defines. Nothing comes before it that writes what it points to, if it IsFirst.
+struct PassedOn {
+  llvm::Function *To;
+  unsigned Argument;
+  bool IsFirst;
+};
+
 // How a function uses what an argument points to: whether it may read it before it writes it, and whether it may use it as an array,
 // whether it is the name of a file that is opened, and whether it may write it.
 struct MemoryUse {
   bool Reads, Indexes, NamesFile = false, Writes = true;
+  std::vector<PassedOn> Passed;
 };
 
 // The types that the code of a function gives to what `void *` points to (voids.cc).
@@ -295,6 +303,8 @@ struct Parameter {
   unsigned Bytes = 0, Frame = 0, IRArguments = 0;
   bool Nullable = false, Reads = false, Indexes = false, NamesFile = false;
   Extent Reach; // with the numbers of parameters
+  unsigned Argument = 0; // of the IR, the first one
+  std::vector<PassedOn> Passed;
   const llvm::DIType *Pointee = nullptr; // of a `void *`: the type that the code gives to what it points to
   uint64_t Dereferenceable = 0; // bytes that the declaration promises
 };
@@ -339,7 +349,9 @@ std::vector<unsigned> nullComparisonsOf(Context &X, llvm::Function &F);
 // The namespaces and classes around a type or a variable: "ns::".
 std::string scopeOf(const llvm::DIScope *S);
 
-// reads.cc: how F uses what its argument points to. Before F and what it calls are instrumented.
+// reads.cc: lets LLVM note what the functions of the C library do with their arguments, as it does when it optimizes.
+void noteLibrary(llvm::Module &M, llvm::FunctionAnalysisManager &FAM);
+// How F uses what its argument points to. Before F and what it calls are instrumented.
 MemoryUse memoryUse(llvm::Function &F, unsigned Argument, unsigned Depth = 0);
 // Fills in how F uses the variables that it refers to.
 void noteVariableUses(llvm::Function &F, References &All);

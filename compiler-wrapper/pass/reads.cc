@@ -2,10 +2,12 @@
 // search that varied what is in it would vary nothing. If it uses the pointer without an index, there is one object.
 #include "pen.h"
 
+#include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
+#include "llvm/Transforms/Utils/BuildLibCalls.h"
 
 namespace pen {
 using namespace llvm;
@@ -14,6 +16,8 @@ namespace {
 
 constexpr unsigned MaxDepth = 6;
 constexpr int64_t Everywhere = -1;
+constexpr int64_t Covered = -2; // behind a write of the same bytes
+constexpr char LibraryAttribute[] = "pen-library";
 
 // One access through the pointer, at a number of bytes behind it, or somewhere.
 struct Access {
@@ -21,8 +25,16 @@ struct Access {
   int64_t Offset;
 };
 
+// A call that hands the pointer to a function of which nothing is known here.
+struct Handing {
+  Access Call;
+  Function *To;
+  unsigned Argument;
+};
+
 struct Accesses {
   std::vector<Access> Reads, Writes;
+  std::vector<Handing> Handed;
   bool Escapes = false, Indexes = false, NamesFile = false;
   bool MayWrite = false;
 };
@@ -35,6 +47,15 @@ bool opensFile(const Function &F, unsigned Number) {
   if (F.getName().starts_with("_ZNSt14basic_ifstreamI") || F.getName().starts_with("_ZNSt13basic_fstreamI"))
     return Number == 1 && F.getName().contains("EPKcSt13_Ios_Openmode");
   return Number == 0 && is_contained({"fopen", "fopen64", "open", "open64", "freopen", "freopen64"}, F.getName());
+}
+
+bool isOfLibrary(const Function &F) { return F.hasFnAttribute(LibraryAttribute); }
+
+// What a function of the C library does with its argument. Of most functions LLVM knows whether they only read or only write.
+MemoryUse libraryUse(const CallBase &Call, unsigned Number) {
+  bool OnlyReads = Call.onlyReadsMemory() || Call.onlyReadsMemory(Number);
+  bool OnlyWrites = Call.onlyWritesMemory() || Call.onlyWritesMemory(Number);
+  return {!OnlyWrites, true, false, !OnlyReads};
 }
 
 void collectCall(CallBase &Call, const Use &U, int64_t Offset, Accesses &All, unsigned Depth) {
@@ -53,12 +74,17 @@ void collectCall(CallBase &Call, const Use &U, int64_t Offset, Accesses &All, un
     return;
   }
   bool IsKnown = Callee && isInstrumented(*Callee) && Number < Callee->arg_size() && !Callee->isVarArg();
-  MemoryUse Inner = IsKnown && Depth < MaxDepth ? memoryUse(*Callee, Number, Depth + 1) : MemoryUse{false, true};
+  MemoryUse Inner{false, true};
+  if (IsKnown && Depth < MaxDepth) Inner = memoryUse(*Callee, Number, Depth + 1);
+  else if (Callee && isOfLibrary(*Callee)) Inner = libraryUse(Call, Number);
+  else if (Callee && Call.isArgOperand(&U)) All.Handed.push_back({{&Call, Offset}, Callee, Number});
   All.NamesFile |= Inner.NamesFile;
   if (Inner.Reads) All.Reads.push_back({&Call, Offset});
+  for (const PassedOn &Next : Inner.Passed)
+    All.Handed.push_back({{&Call, Next.IsFirst ? Offset : Covered}, Next.To, Next.Argument});
   All.Indexes |= Inner.Indexes;
   All.MayWrite |= Inner.Writes;
-  All.Writes.push_back({&Call, Everywhere});
+  if (Inner.Writes) All.Writes.push_back({&Call, Everywhere});
 }
 
 // Of one use of the pointer by an instruction of F.
@@ -91,24 +117,51 @@ void collect(Function &F, Value *Pointer, int64_t Offset, Accesses &All, SmallPt
 }
 
 // Is something read before it is written?
-bool readsFirst(Function &F, const Accesses &All) {
-  if (All.Writes.empty() || All.Reads.empty()) return !All.Reads.empty();
-  DominatorTree Tree(F);
-  return any_of(All.Reads, [&](const Access &Read) {
-    return none_of(All.Writes, [&](const Access &Write) {
-      bool Covers = Write.Offset == Read.Offset || (Write.Offset == Everywhere && isa<CallBase>(Write.At));
-      return Covers && Write.At != Read.At && Tree.dominates(Write.At, Read.At);
-    });
+bool comesFirst(const DominatorTree &Tree, ArrayRef<Access> Writes, const Access &Read) {
+  return Read.Offset != Covered && none_of(Writes, [&](const Access &Write) {
+    bool Covers = Write.Offset == Read.Offset || (Write.Offset == Everywhere && isa<CallBase>(Write.At));
+    return Covers && Write.At != Read.At && Tree.dominates(Write.At, Read.At);
   });
 }
 
+// Is anything?
+bool readsFirst(Function &F, const Accesses &All) {
+  if (All.Writes.empty() || All.Reads.empty()) return !All.Reads.empty();
+  DominatorTree Tree(F);
+  return any_of(All.Reads, [&](const Access &Read) { return comesFirst(Tree, All.Writes, Read); });
+}
+
+std::vector<PassedOn> passedOn(Function &F, const Accesses &All) {
+  std::vector<PassedOn> Passed;
+  if (All.Handed.empty()) return Passed;
+  DominatorTree Tree(F);
+  for (const Handing &Next : All.Handed) {
+    bool IsFirst = comesFirst(Tree, All.Writes, Next.Call);
+    auto Known = find_if(Passed, [&](const PassedOn &P) { return P.To == Next.To && P.Argument == Next.Argument; });
+    if (Known == Passed.end()) Passed.push_back({Next.To, Next.Argument, IsFirst});
+    else Known->IsFirst |= IsFirst;
+  }
+  return Passed;
+}
+
 } // namespace
+
+void noteLibrary(Module &M, FunctionAnalysisManager &FAM) {
+  for (Function &F : M) {
+    LibFunc Known;
+    if (!F.isDeclaration() || F.isIntrinsic()) continue;
+    const TargetLibraryInfo &Library = FAM.getResult<TargetLibraryAnalysis>(F);
+    if (!Library.getLibFunc(F, Known) || !Library.has(Known)) continue;
+    inferNonMandatoryLibFuncAttrs(F, Library);
+    F.addFnAttr(LibraryAttribute);
+  }
+}
 
 MemoryUse memoryUse(Function &F, unsigned Number, unsigned Depth) {
   Accesses All;
   SmallPtrSet<Value *, 16> Seen;
   collect(F, F.getArg(Number), 0, All, Seen, Depth);
-  MemoryUse Use{All.Escapes, All.Escapes || All.Indexes, All.NamesFile, All.Escapes || All.MayWrite};
+  MemoryUse Use{All.Escapes, All.Escapes || All.Indexes, All.NamesFile, All.Escapes || All.MayWrite, passedOn(F, All)};
   Use.Reads |= readsFirst(F, All);
   return Use;
 }

@@ -123,13 +123,25 @@ static Constant *edgesOf(Context &X, ArrayRef<Edges> All, StructType *FunctionTy
   return X.array(Items);
 }
 
-static Constant *parametersOf(Context &X, const Signature &S) {
+static Constant *passedOf(Context &X, const Parameter &P, StructType *FunctionType) {
+  std::vector<Constant *> Items;
+  for (const PassedOn &To : P.Passed)
+    Items.push_back(Record(X.C,
+                           FIELD(pen_passed, function, functionRecordOf(X, *To.To, FunctionType)),
+                           FIELD(pen_passed, argument, To.Argument),
+                           FIELD(pen_passed, is_first, To.IsFirst))
+                        .Init);
+  return X.array(Items);
+}
+
+static Constant *parametersOf(Context &X, const Signature &S, StructType *FunctionType) {
   std::vector<Constant *> Items;
   for (const Parameter &P : S.Parameters) {
     Record R(X.C,
              FIELD(pen_param, name, X.text(P.Name)),
              FIELD(pen_param, type, X.text(P.Type)),
              FIELD(pen_param, shape, P.Declared ? typeRecordOf(X, P.Declared) : X.null()),
+             FIELD(pen_param, passed, passedOf(X, P, FunctionType)),
              FIELD(pen_param, kind, P.Kind),
              FIELD(pen_param, pointer, P.Pointer),
              FIELD(pen_param, offset, P.Offset),
@@ -145,6 +157,8 @@ static Constant *parametersOf(Context &X, const Signature &S) {
              FIELD(pen_param, reach_second, P.Reach.Second),
              FIELD(pen_param, reach_times, P.Reach.Times),
              FIELD(pen_param, reach_plus, P.Reach.Plus),
+             FIELD(pen_param, argument, P.Argument),
+             FIELD(pen_param, n_passed, P.Passed.size()),
              FIELD(pen_param, unused, 0));
     Items.push_back(R.Init);
   }
@@ -216,9 +230,11 @@ static void notePointers(Function &F, const FunctionPlan &Plan, Signature &S) {
   for (Argument &A : F.args())
     if (!A.hasStructRetAttr()) Plain.push_back(A.getArgNo());
   for (Parameter &P : S.Parameters) {
+    if (At < Plain.size()) P.Argument = Plain[At];
     if (P.Pointer && At < Plain.size() && Plan.Memory.count(Plain[At])) {
       P.Nullable = is_contained(Plan.NullParameters, Plain[At]);
       MemoryUse Use = Plan.Memory.at(Plain[At]);
+      P.Passed = Use.Passed;
       P.Reads = Use.Reads;
       P.Indexes = Use.Indexes;
       P.NamesFile = Use.NamesFile;
@@ -258,7 +274,7 @@ static auto functionRecord(Context &X, const FunctionPlan &Plan, Constant *Sites
                 FIELD(pen_function, address, &F),
                 FIELD(pen_function, call, makeThunk(X, F, S)),
                 FIELD(pen_function, call_frame, makeFrameThunk(X, F, S)),
-                FIELD(pen_function, params, parametersOf(X, S)),
+                FIELD(pen_function, params, parametersOf(X, S, FT)),
                 FIELD(pen_function, sites, Sites),
                 FIELD(pen_function, entry, edgesOf(X, {Plan.Entry}, FT)),
                 FIELD(pen_function, floats, numbersOf(X, Plan.Floats)),

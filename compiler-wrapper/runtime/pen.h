@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define PEN_ABI_VERSION 10u
+#define PEN_ABI_VERSION 11u
 
 /* The bits of an action byte. There is one byte per branch: the fuzzer writes it, the hook obeys it.
  *
@@ -301,10 +301,18 @@ struct pen_member {
 };
 
 /* A parameter. The values of an input are little-endian, without padding, in the order of the parameters. */
+/* An argument that a pointer parameter is passed on as, to a function that neither this translation unit nor the C library defines. */
+struct pen_passed {
+  const struct pen_function *function; /* null if it is not instrumented */
+  uint32_t argument;                   /* as pen_param.argument */
+  uint32_t is_first;                   /* 1: if that function reads the memory, it is read before it is written */
+};
+
 struct pen_param {
   const char *name;  /* "" if the source gives none */
   const char *type;  /* as C writes it, for example "const double *" */
   const struct pen_type *shape;
+  const struct pen_passed *passed; /* n_passed */
   uint32_t kind;     /* enum pen_kind, of the value or of what the parameter points to */
   uint32_t pointer;  /* 1: the callee gets the address of one such value and may write to it */
   uint32_t offset;   /* bytes from the start of the input */
@@ -320,6 +328,8 @@ struct pen_param {
   uint32_t reach_second; /* number, from 1, times that of this number; 0 for none */
   uint32_t reach_times;
   int32_t reach_plus;
+  uint32_t argument; /* number of its first argument in the compiled code, from 0; a result in memory counts */
+  uint32_t n_passed;
   uint32_t unused;
 };
 

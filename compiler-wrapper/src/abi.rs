@@ -23,11 +23,11 @@ pub use compared::Compared;
 pub use stream::Stream;
 pub use switch::{Case, Near, Switch};
 pub use token::Token;
-pub use types::{Cast, Member, Param, Type, type_flag, type_kind};
+pub use types::{Cast, Member, Param, Passed, Type, type_flag, type_kind};
 pub use variable::{References, Variable, variable_flag, variable_use};
 
 /// The version of the ABI that this module describes.
-pub const VERSION: u32 = 10;
+pub const VERSION: u32 = 11;
 
 /// The symbol that a target file exports for the fuzzer. It names the [`Tables`].
 pub const TABLES_SYMBOL: &std::ffi::CStr = c"__pen_tables";

@@ -16,6 +16,8 @@ mod mirrors;
 mod needed;
 #[path = "inputs/objects.rs"]
 mod objects;
+#[path = "inputs/passed.rs"]
+mod passed;
 #[path = "inputs/programs.rs"]
 mod programs;
 #[path = "inputs/questions.rs"]

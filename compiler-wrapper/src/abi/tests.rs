@@ -25,10 +25,11 @@ macro_rules! structure {
 
 fn structures(layout: &mut Layout) {
     structure!(layout, "pen_param", Param,
-        "name" name "type" type_name "shape" shape "kind" kind "pointer" pointer "offset" offset "size" size "cell" cell
+        "name" name "type" type_name "shape" shape "passed" passed "kind" kind "pointer" pointer "offset" offset "size" size "cell" cell
         "frame" frame "nullable" nullable "reads" reads "indexes" indexes
         "promised" promised "names_file" names_file "reach_first" reach_first "reach_second" reach_second "reach_times" reach_times
-        "reach_plus" reach_plus "unused" unused);
+        "reach_plus" reach_plus "argument" argument "n_passed" n_passed "unused" unused);
+    structure!(layout, "pen_passed", Passed, "function" function "argument" argument "is_first" is_first);
     structure!(layout, "pen_type", Type, "name" name "target" target "members" members "size" size "count" count
         "kind" kind "number" number "flags" flags "n_members" n_members);
     structure!(layout, "pen_member", Member, "name" name "type" member_type "offset" offset "bits" bits "nullable" nullable);

@@ -94,6 +94,8 @@ pub struct Param {
     pub type_name: *const c_char,
     /// Its type; null without debug information.
     pub shape: *const Type,
+    /// `n_passed` entries, of a pointer.
+    pub passed: *const Passed,
     /// One of [`kind`](super::kind), of the value or of what the parameter points to.
     pub kind: u32,
     /// 1: the callee gets the address of one such value and may write to it.
@@ -125,8 +127,24 @@ pub struct Param {
     pub reach_times: u32,
     /// See `reach_first`.
     pub reach_plus: i32,
+    /// The number of its first argument in the compiled code, from 0; a result in memory counts.
+    pub argument: u32,
+    /// Length of `passed`.
+    pub n_passed: u32,
     /// Padding.
     pub unused: u32,
+}
+
+/// An argument that a pointer parameter is passed on as, to a function that neither this translation unit nor the C library defines.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Passed {
+    /// Null if it is not instrumented.
+    pub function: *const super::Function,
+    /// As [`Param::argument`].
+    pub argument: u32,
+    /// 1: if that function reads the memory, it is read before it is written.
+    pub is_first: u32,
 }
 
 /// The type that the code of a function gives to what a `void *` points to.

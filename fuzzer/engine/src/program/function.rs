@@ -261,7 +261,7 @@ impl Function {
             declared: p.shape,
             frame: p.frame as usize,
             nullable: p.nullable != 0,
-            reads: p.reads != 0,
+            reads: super::passed::is_read(p),
             indexes: p.indexes != 0,
             promised: p.promised as usize,
             names_file: p.names_file != 0,

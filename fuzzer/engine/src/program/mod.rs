@@ -14,6 +14,7 @@ pub mod mapped;
 pub mod names;
 mod open;
 pub mod outside;
+mod passed;
 pub mod rounding;
 pub mod select;
 pub mod state;
