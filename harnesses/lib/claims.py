@@ -59,7 +59,8 @@ def check(suite, output, options):
     name = tomllib.loads(pathlib.Path(suite).read_text())["name"]
     only = ["--only", ",".join(drawn(suite))] if os.environ.get("DRAW") else []
     ended = subprocess.run([PENFUZZ, "suite", suite, "--quiet", "-o", output, *only, *options], stdout=subprocess.DEVNULL)
-    if ended.returncode not in (0, 3):
+    # With status 1 some targets could not be run: their errors stand in their rows, and the others count.
+    if ended.returncode not in (0, 1, 3) or not (output / "suite.json").exists():
         sys.exit(f"penfuzz suite {suite} ended with {ended.returncode}")
     rows = json.loads((output / "suite.json").read_text())["targets"]
     jobs = int(os.environ.get("JOBS") or os.cpu_count())
@@ -142,11 +143,16 @@ def claims(report):
 def counts(report, directory):
     """The same by gcov, from the files that the coverage command leaves."""
     names = {report["signature"]["symbol"], report["function"]}
+    source = os.path.realpath(report["signature"]["file"])
     lines = {}
     for data in sorted(directory.glob("*.gcda")):
         made = subprocess.run(["gcov", "-b", "--json-format", "--stdout", data.name], cwd=directory, capture_output=True)
         for text in made.stdout.splitlines():
-            for file in json.loads(text)["files"]:
+            unit = json.loads(text)
+            for file in unit["files"]:
+                # Another file may have a static function of the same name.
+                if os.path.realpath(os.path.join(unit["current_working_directory"], file["file"])) != source:
+                    continue
                 for line in file["lines"]:
                     if line.get("function_name") in names:
                         taken = [b["count"] > 0 for b in line["branches"] if not b["throw"]]
