@@ -19,7 +19,7 @@ use libafl_bolts::{
 };
 use penfuzz_engine::{
     error::{Error, failed},
-    executor::{Evaluator, HasEvaluator, PenExecutor, fresh::FreshRun, guard, sandbox::Sandbox, symbols::demangled},
+    executor::{Evaluator, HasEvaluator, PenExecutor, fresh::FreshRun, sandbox::Sandbox, symbols::demangled},
     hash::{StableHash, of_text},
     program::{harvest, state},
     saturation::{BranchGraph, NewPlaceFeedback, PenObserver, Saturation, SaturationFeedback, Scope},
@@ -375,8 +375,8 @@ impl<'a> Campaign<'a> {
     }
 
     /// Must another process take over?
-    fn is_worn_out(&self) -> bool {
-        guard::is_worn_out() || self.fresh.as_ref().is_some_and(Zygote::is_lost)
+    fn is_worn_out(&self, executor: &Executor) -> bool {
+        executor.evaluator().is_worn_out() || self.fresh.as_ref().is_some_and(Zygote::is_lost)
     }
 
     /// The targeted search, in the role that this client has.
@@ -445,7 +445,7 @@ impl<'a> Campaign<'a> {
             {
                 return Ok(Some(StopReason::Saturated));
             }
-            if self.is_worn_out() {
+            if self.is_worn_out(executor) {
                 self.flush(executor, state)?;
                 return Ok(None);
             }

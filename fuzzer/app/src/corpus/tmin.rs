@@ -8,10 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use penfuzz_engine::{
-    error::Error,
-    executor::{evaluator::RunStatus, guard},
-};
+use penfuzz_engine::{error::Error, executor::evaluator::RunStatus};
 use penfuzz_mutators::simplify::{Simplifier, Verdict};
 use serde::{Deserialize, Serialize};
 
@@ -147,7 +144,7 @@ fn work(
     let _ = session.look(&x);
     let mut left = CANDIDATES;
     simpler(&mut Simplifier::new(), &mut x, &layout, is_harness, |y| {
-        if left == 0 || Instant::now() >= until || guard::is_worn_out() {
+        if left == 0 || Instant::now() >= until || session.evaluator.is_worn_out() {
             return Verdict::Stop;
         }
         left -= 1;

@@ -7,7 +7,6 @@ use penfuzz_cc::abi::exception;
 use penfuzz_engine::{
     executor::{
         evaluator::RunStatus,
-        guard,
         symbols::Symbols,
         trap::{self, Trapped},
     },
@@ -81,7 +80,7 @@ fn witnesses(session: &mut ReplaySession, jobs: &[Job], observed: &[Observed]) -
             }
             for (job, observed) in jobs.iter().zip(observed).skip(first) {
                 send(&replay(session, job, &observed.bytes));
-                if guard::is_worn_out() {
+                if session.evaluator.is_worn_out() {
                     return;
                 }
             }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use penfuzz_cc::abi::{action, metric};
 use penfuzz_engine::{
-    executor::{Evaluator, evaluator::RunStatus, guard},
+    executor::{Evaluator, evaluator::RunStatus},
     stages::budgeted,
 };
 use penfuzz_mutators::simplify::{Simplifier, Verdict};
@@ -111,7 +111,7 @@ fn work(
         if let Some((avoidable, precise)) = super::avoidable::examine(evaluator, job, &observed, jobs.len()) {
             send(&ChildMessage::Judged(*i, avoidable, precise));
         }
-        if guard::is_worn_out() {
+        if evaluator.is_worn_out() {
             return;
         }
     }

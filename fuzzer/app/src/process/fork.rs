@@ -70,7 +70,7 @@ fn fork_process() -> i32 {
         }
     });
     // SAFETY: no other thread of this program runs (see the module), so the child may call any function.
-    unsafe { bare.filter(|_| guard::is_worn_out()).map_or_else(|| libc::fork(), |bare| bare()) }
+    unsafe { bare.filter(|_| guard::may_hold_locks()).map_or_else(|| libc::fork(), |bare| bare()) }
 }
 
 /// Makes the kernel kill this process when the process `parent` ends, which must be the one that forked it; the id is taken

@@ -18,7 +18,7 @@ use std::{
 use libafl_bolts::rands::StdRand;
 use penfuzz_engine::{
     error::Error,
-    executor::{Evaluator, Fault, evaluator::RunStatus, guard},
+    executor::{Evaluator, Fault, evaluator::RunStatus},
     goals::{
         Goal, Path,
         path::{Step, is_taken},
@@ -323,7 +323,7 @@ fn simplify(evaluator: &mut Evaluator, query: &Query, path: &Path, found: &[u8],
         path.arm(evaluator, &saturation);
         let (mut left, mut x) = (CANDIDATES, found.to_vec());
         simpler(&mut Simplifier::new(), &mut x, &layout, is_harness, |y| {
-            if left == 0 || Instant::now() >= until || guard::is_worn_out() {
+            if left == 0 || Instant::now() >= until || evaluator.is_worn_out() {
                 return Verdict::Stop;
             }
             left -= 1;

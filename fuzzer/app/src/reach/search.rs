@@ -5,7 +5,7 @@ use std::{collections::HashSet, sync::Arc, time::Instant};
 
 use libafl_bolts::rands::{Rand, StdRand};
 use penfuzz_engine::{
-    executor::{Evaluator, guard},
+    executor::Evaluator,
     goals::{Goal, Path},
     saturation::Saturation,
     stages::budgeted,
@@ -332,7 +332,7 @@ impl<'a> Walk<'a> {
             return false;
         }
         self.tick = TICK;
-        guard::is_worn_out() || interrupts::requested() || Instant::now() >= self.bounds.until
+        self.evaluator.is_worn_out() || interrupts::requested() || Instant::now() >= self.bounds.until
     }
 
     #[cold]

@@ -11,7 +11,6 @@ use penfuzz_engine::{
     executor::{
         Evaluator, Fault,
         evaluator::{Limits, RunStatus},
-        guard,
         sandbox::{Allow, Sandbox},
     },
     inputs::{Calls, Sizes},
@@ -193,7 +192,7 @@ impl ReplaySession {
             for bytes in inputs {
                 let run = self.look(bytes);
                 send(&self.with_more_fuel(bytes, run));
-                if guard::is_worn_out() {
+                if self.evaluator.is_worn_out() {
                     return;
                 }
             }

@@ -116,15 +116,21 @@ pub fn install_in_child(timeout: Duration, memory: u64) -> Result<(), Error> {
     install(timeout, memory)
 }
 
-/// Should another process take over, because the target has left much memory behind, or was interrupted by the alarm or the
-/// memory limit, possibly inside the C library?
+/// Should another process take over, because the target has left much memory behind, or was interrupted by the alarm, possibly inside the
+/// C library? What the last evaluation has allocated must be freed before.
 #[inline]
-#[must_use]
-pub fn is_worn_out() -> bool {
+pub(super) fn is_worn_out() -> bool {
     if had_much_memory() {
         // SAFETY: no evaluation is under way.
         unsafe { guard_look_at_memory() };
     }
+    may_hold_locks()
+}
+
+/// May the C library be locked, because the target was interrupted anywhere? Also after the target has left much memory behind.
+#[inline]
+#[must_use]
+pub fn may_hold_locks() -> bool {
     // SAFETY: written by the signal handler of this thread, a single word.
     unsafe { (&raw const guard_worn_out).read_volatile() != 0 }
 }

@@ -235,9 +235,6 @@ impl PenEvaluator for Evaluator {
 
     #[inline]
     fn is_worn_out(&self) -> bool {
-        if super::guard::had_much_memory() {
-            self.shared().free_heap();
-        }
-        super::guard::is_worn_out()
+        Self::is_worn_out(self)
     }
 }

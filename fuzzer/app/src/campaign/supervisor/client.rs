@@ -38,6 +38,9 @@ const REPORT_TIME: Duration = Duration::from_mins(2);
 /// Deaths in a row without a new find before the campaign ends with what it has.
 const FRUITLESS: u32 = 200;
 
+/// Workers in a row that are worn out without a new evaluation until the campaign fails.
+const IDLE: u32 = 50;
+
 /// How a worker ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WorkerEnding {
@@ -86,6 +89,8 @@ pub struct Client {
     was_stopped: bool,
     stopped: Stopped,
     deaths: u32,
+    /// Workers in a row that were worn out without a new evaluation.
+    idle: u32,
     fruitless: u32,
     best: u64,
     messages: Messages,
@@ -112,6 +117,7 @@ impl Client {
             was_stopped: false,
             stopped: Stopped::default(),
             deaths: 0,
+            idle: 0,
             fruitless: 0,
             best: 0,
             messages: Messages::default(),
@@ -209,7 +215,7 @@ impl Client {
                 self.has_ended = true;
                 Ok(Event::Finished)
             }
-            WorkerEnding::WornOut => self.start(options, begun).map(|()| Event::Nothing),
+            WorkerEnding::WornOut => self.relieve(options, begun),
             WorkerEnding::Failed => {
                 self.has_ended = true;
                 Ok(Event::Failed(failure(self.shm())))
@@ -235,6 +241,24 @@ impl Client {
         }
     }
 
+    /// Starts a worker after one that was worn out.
+    fn relieve(&mut self, options: &Options, begun: Instant) -> Result<Event, Error> {
+        self.idle = if self.has_progressed() { 0 } else { self.idle + 1 };
+        if self.idle >= IDLE {
+            self.has_ended = true;
+            return Ok(Event::Failed(Error::new(
+                "one worker after the other ends without a new evaluation, because inputs of the campaign leave much memory behind \
+                 or take as long as `--timeout`; give more of both",
+            )));
+        }
+        self.start(options, begun).map(|()| Event::Nothing)
+    }
+
+    /// Has the worker that ended made an evaluation?
+    fn has_progressed(&self) -> bool {
+        self.shm().evaluations.load(Ordering::Relaxed) > self.evaluations_before
+    }
+
     fn replace(&mut self, options: &Options, begun: Instant, killed: Killed) -> Result<Event, Error> {
         let shm = self.shm();
         // In a farm the target has been loaded once before the clients started.
@@ -242,8 +266,7 @@ impl Client {
             self.has_ended = true;
             return Ok(Event::Failed(died_loading(options, killed.signal)));
         }
-        let progress = shm.evaluations.load(Ordering::Relaxed) > self.evaluations_before;
-        self.deaths = if progress { 0 } else { self.deaths + 1 };
+        self.deaths = if self.has_progressed() { 0 } else { self.deaths + 1 };
         let hopeless = if self.place.farm.is_some() { HOPELESS_IN_FARM } else { HOPELESS };
         if self.deaths >= hopeless {
             self.has_ended = true;

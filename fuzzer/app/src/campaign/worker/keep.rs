@@ -11,7 +11,7 @@ use libafl::{
 };
 use penfuzz_engine::{
     error::Error,
-    executor::{Fault, HasEvaluator, evaluator::RunStatus, guard},
+    executor::{Fault, HasEvaluator, evaluator::RunStatus},
     saturation::Saturation,
     stages::budget::Spent,
 };
@@ -70,7 +70,7 @@ impl Campaign<'_> {
 
     fn write_due(&mut self, executor: &mut Executor, state: &State) -> Result<io::Result<()>, Error> {
         // Any of the files may be the one that failed.
-        let all = self.disk.is_failing() || guard::is_worn_out();
+        let all = self.disk.is_failing() || executor.evaluator().is_worn_out();
         let seconds = self.shm.seconds(self.begun);
         if let Err(e) = self.write_finds() {
             return Ok(Err(e));
@@ -237,7 +237,7 @@ impl Campaign<'_> {
         let saturation = state.metadata::<Saturation>()?;
         let begun = self.shm.seconds(self.begun);
         // The next process writes it: a child of this one may find the heap of the C library locked.
-        let is_late = guard::is_worn_out();
+        let is_late = executor.evaluator().is_worn_out();
         let is_early = stop == StopReason::None && (begun < self.report_due || is_late) && !self.disk.is_failing();
         if self.place.farm.is_some() || is_early {
             return Ok(Ok(()));

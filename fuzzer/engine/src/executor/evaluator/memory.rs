@@ -4,8 +4,21 @@
 use penfuzz_cc::abi::site_kind;
 
 use super::Evaluator;
+use crate::executor::guard;
 
 impl Evaluator {
+    /// Should another process take over: has the target left much memory behind, or was it interrupted where the C library may be
+    /// locked?
+    #[inline]
+    #[must_use]
+    pub fn is_worn_out(&self) -> bool {
+        if guard::had_much_memory() {
+            // What the last evaluation has allocated would be freed before the next one.
+            self.shared.free_heap();
+        }
+        guard::is_worn_out()
+    }
+
     /// Notes an input in the journal, if there is one and it has room: its length in four bytes, then the input.
     pub fn note_find(&mut self, x: &[u8]) {
         const HEAD: usize = size_of::<u32>();
