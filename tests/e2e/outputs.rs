@@ -41,6 +41,42 @@ fn the_counts_of_report_json_are_those_of_its_sites() {
     }
 }
 
+/// An evaluation with many loop iterations costs many units of the search budget, and is still one evaluation.
+#[test]
+fn evaluations_of_branches_add_up_to_at_most_those_of_the_campaign() {
+    let dir = Dir::new();
+    let source = "int turns(double x, int n) {
+    double sum = 0;
+    for (int i = 0; i < n && i < 2000; i++) sum += x * i;
+    if (sum * 0 != 0 && sum == sum && sum != sum + 1) return 1;
+    if (x * x == 3.0) return 2;
+    return 0;
+}
+";
+    dir.file("turns.c", source);
+    let run = dir.fuzz("turns.c", "--max-evals 20000").exits(0);
+    let report = dir.report("out");
+    let made: Vec<u64> = report.sites.iter().flat_map(|s| &s.branches).map(|b| b.evaluations).collect();
+    run.expect(made.iter().sum::<u64>() <= report.evaluations, &format!("{made:?} of {}", report.evaluations));
+    run.expect(made.iter().any(|n| *n > 1000), &format!("most evaluations are for a branch: {made:?}"));
+    let before = report.evaluations;
+    dir.until_unlocked("out");
+    let again = dir.fuzz("turns.c", "--max-evals 40000").exits(0);
+    let report = dir.report("out");
+    let now: Vec<u64> = report.sites.iter().flat_map(|s| &s.branches).map(|b| b.evaluations).collect();
+    again.expect(report.evaluations > before && now.iter().sum::<u64>() <= report.evaluations, &format!("{now:?}"));
+    again.expect(now.iter().zip(&made).all(|(now, made)| now >= made), &format!("{now:?} after {made:?}"));
+}
+
+/// The start of a campaign takes longer than this limit wherever the processors are busy.
+#[test]
+fn a_time_limit_is_one_of_search() {
+    let dir = Dir::new();
+    dir.file("equal.c", "int equal(double x) { return x * x == 3.0; }");
+    let run = dir.fuzz("equal.c", "--max-time 20ms").exits(0);
+    run.expect(dir.report("out").evaluations > 0, "evaluations");
+}
+
 #[test]
 fn every_covered_branch_has_an_input_and_every_test_a_file() {
     let dir = Dir::new();

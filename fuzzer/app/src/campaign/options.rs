@@ -72,7 +72,7 @@ pub struct Options {
     pub fresh: bool,
     /// Seed of the generator.
     pub seed: u64,
-    /// Wall time of this run of the campaign.
+    /// Wall time of this run of the campaign, without its start.
     pub max_time: Option<Duration>,
     /// Evaluations of the whole campaign.
     pub max_evals: Option<u64>,

@@ -16,14 +16,9 @@ use crate::{output::store::SavedState, shrink::Closest};
 /// When the state lacks the metadata of the feedbacks.
 pub fn restore<S: HasMetadata>(state: &mut S, saved: &SavedState) -> Result<Vec<Vec<u8>>, libafl::Error> {
     let n = state.metadata::<Saturation>()?.len();
-    // The file may have been edited: no number may overflow, and no branch may be outside the target.
-    let mut spent = Spent::known(
-        saved.spent.iter().map(|e| (*e).min(u64::MAX / 2)).collect(),
-        saved.attempts.iter().map(|a| (*a).min(u32::MAX / 2)).collect(),
-    );
+    // The file may have been edited: no branch may be outside the target.
     let valid = |branches: &[u32]| branches.iter().copied().filter(|b| (*b as usize) < n).collect::<Vec<_>>();
-    spent.ensure(n);
-    state.add_metadata(spent);
+    state.add_metadata(spent(saved, n));
     state.add_metadata(Starts(saved.starts.min(u32::MAX / 2)));
     let places = state.metadata_mut::<KnownPlaces>()?;
     places.0.extend(saved.faults.values().map(|f| f.key));
@@ -33,6 +28,16 @@ pub fn restore<S: HasMetadata>(state: &mut S, saved: &SavedState) -> Result<Vec<
     saturation.recall_unconfirmed(saved.unconfirmed.iter().map(|(branch, replays)| (*branch, *replays)));
     let given_up: Vec<usize> = valid(&saved.given_up).into_iter().map(|b| b as usize).collect();
     Ok(saturation.give_up_all(&given_up).into_iter().map(|p| p.bytes).collect())
+}
+
+/// What was spent on each of `n` branches. The file may have been edited: no sum overflows.
+#[must_use]
+pub fn spent(saved: &SavedState, n: usize) -> Spent {
+    let bounded = |spent: &[u64]| spent.iter().map(|e| (*e).min(u64::MAX / 2)).collect();
+    let attempts = saved.attempts.iter().map(|a| (*a).min(u32::MAX / 2)).collect();
+    let mut spent = Spent::known(bounded(&saved.spent), bounded(&saved.evaluated), attempts);
+    spent.ensure(n);
+    spent
 }
 
 /// Copies the same from the state to `saved`.
@@ -47,7 +52,8 @@ pub fn remember<S: HasMetadata>(state: &S, saved: &mut SavedState) -> Result<(),
     saved.by_crash = which(&|b| saturation.is_covered_by_crash(b));
     saved.unconfirmed = saturation.unconfirmed().collect();
     if let Ok(spent) = state.metadata::<Spent>() {
-        saved.spent.clone_from(&spent.evaluations);
+        saved.spent.clone_from(&spent.units);
+        saved.evaluated.clone_from(&spent.evaluations);
         saved.attempts.clone_from(&spent.attempts);
     }
     saved.starts = state.metadata::<Starts>().map_or(0, |s| s.0);

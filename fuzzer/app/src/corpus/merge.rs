@@ -11,7 +11,6 @@ use penfuzz_engine::{
     executor::{Fault, fresh::FreshRun},
     program::select,
     saturation::{BranchGraph, Saturation},
-    stages::budget::Spent,
 };
 
 use super::{
@@ -154,7 +153,7 @@ impl Merger {
     fn report(mut self, store: &Store, saturation: &Saturation, fresh: Option<&Zygote>) -> Result<(), Error> {
         let evaluator = &mut self.session.evaluator;
         saved_state::restore_progress(evaluator, &store.saved);
-        let spent = Spent::known(store.saved.spent.clone(), store.saved.attempts.clone());
+        let spent = saved_state::spent(&store.saved, saturation.len());
         let sources = outcome::Sources {
             options: &self.manifest.options(),
             inputs: &store.inputs(),
@@ -294,6 +293,7 @@ fn sum<'a>(states: impl Iterator<Item = &'a SavedState>, n_branches: usize) -> S
     let mut all = SavedState::default();
     states.for_each(|state| all.add(state));
     all.spent.resize(n_branches, 0);
+    all.evaluated.resize(n_branches, 0);
     all.attempts.resize(n_branches, 0);
     all.taken_at.resize(n_branches, 0);
     for branches in [&mut all.given_up, &mut all.by_crash] {

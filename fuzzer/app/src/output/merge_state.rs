@@ -17,6 +17,7 @@ impl SavedState {
             *known = known.saturating_add(*replays);
         }
         zip(&mut self.spent, &other.spent, u64::saturating_add);
+        zip(&mut self.evaluated, &other.evaluated, u64::saturating_add);
         zip(&mut self.attempts, &other.attempts, u32::saturating_add);
         // 0 is never.
         zip(&mut self.taken_at, &other.taken_at, |a, b| if a == 0 || b == 0 { a | b } else { a.min(b) });
@@ -47,9 +48,22 @@ mod tests {
 
     #[test]
     fn sums_and_firsts() {
-        let mut all = SavedState { spent: vec![1], taken_at: vec![0, 7], given_up: vec![3], ..SavedState::default() };
-        let other = SavedState { spent: vec![2, 5], taken_at: vec![4, 9, 0], given_up: vec![1, 3], ..all.clone() };
+        let mut all = SavedState {
+            spent: vec![1],
+            evaluated: vec![1],
+            taken_at: vec![0, 7],
+            given_up: vec![3],
+            ..SavedState::default()
+        };
+        let other = SavedState {
+            spent: vec![2, 5],
+            evaluated: vec![2],
+            taken_at: vec![4, 9, 0],
+            given_up: vec![1, 3],
+            ..all.clone()
+        };
         all.add(&other);
+        assert_eq!(all.evaluated, [3]);
         assert_eq!((all.spent, all.taken_at, all.given_up), (vec![3, 5], vec![4, 7, 0], vec![1, 3]));
     }
 }

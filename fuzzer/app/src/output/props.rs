@@ -40,7 +40,8 @@ prop_compose! {
     fn saved()(
         (fingerprint, evaluations, milliseconds, workers) in any::<(String, u64, u32, u32)>(),
         (given_up, by_crash) in (vec(any::<u32>(), 0..5), vec(any::<u32>(), 0..5)),
-        (spent, attempts, taken_at) in (vec(any::<u64>(), 0..5), vec(any::<u32>(), 0..5), vec(any::<u64>(), 0..5)),
+        (spent, evaluated) in (vec(any::<u64>(), 0..5), vec(any::<u64>(), 0..5)),
+        (attempts, taken_at) in (vec(any::<u32>(), 0..5), vec(any::<u64>(), 0..5)),
         starts: u32,
         faults in btree_map(any::<String>(), fault(), 0..3),
         closest in closest(),
@@ -58,6 +59,7 @@ prop_compose! {
             by_crash,
             unconfirmed: BTreeMap::from([(3, 8)]),
             spent,
+            evaluated,
             attempts,
             starts,
             faults,

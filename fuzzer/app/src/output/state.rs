@@ -28,8 +28,11 @@ pub struct SavedState {
     /// Replays in a fresh process that did not take a branch that the evaluation took, by branch.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unconfirmed: BTreeMap<u32, u32>,
-    /// Evaluations spent per branch.
+    /// Units of the search budget spent per branch.
     pub spent: Vec<u64>,
+    /// Evaluations made for each branch.
+    #[serde(default)]
+    pub evaluated: Vec<u64>,
     /// Attempts per branch.
     pub attempts: Vec<u32>,
     /// Starts of the paper's search.
@@ -76,7 +79,9 @@ impl SavedState {
         let seconds = Some(self.seconds).filter(|s| s.is_finite());
         self.seconds = seconds.map_or(0.0, |s| s.clamp(0.0, MOST_SECONDS));
         self.evaluations = self.evaluations.min(MOST_EVALUATIONS);
-        self.spent.iter_mut().for_each(|n| *n = (*n).min(u64::MAX >> 16));
+        for spent in [&mut self.spent, &mut self.evaluated] {
+            spent.iter_mut().for_each(|n| *n = (*n).min(u64::MAX >> 16));
+        }
         self.attempts.iter_mut().for_each(|n| *n = (*n).min(u32::MAX / 2));
         self.starts = self.starts.min(u32::MAX / 2);
         self.fatal_inputs.truncate(MOST_FATAL_INPUTS);

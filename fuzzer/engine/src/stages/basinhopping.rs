@@ -217,6 +217,7 @@ impl<R: Rand + 'static> BasinhoppingStage<R> {
         let (budget, attempt) = (spent.allowance(target), spent.attempts[target]);
         let start = Start::of_attempt(attempt, self.has_chain);
         let (mut left, mut n_finds) = (budget, 0);
+        let before = executor.evaluator().evaluations();
         let fuel_cap = executor.evaluator().fuel() >> FIRST_FUEL_CAP.saturating_sub(attempt);
         let is_over = |set: &Saturation| set.is_settled(target);
         // One that an input of this attempt takes first by a crash has its turn later.
@@ -233,7 +234,8 @@ impl<R: Rand + 'static> BasinhoppingStage<R> {
             left = left.saturating_sub(used);
         }
         state.metadata_or_insert_with(Shares::default).note_minimization(budget - left, n_finds);
-        let is_spent = state.metadata_mut::<Spent>()?.note(target, budget - left);
+        let evaluations = executor.evaluator().evaluations().saturating_sub(before);
+        let is_spent = state.metadata_mut::<Spent>()?.note(target, budget - left, evaluations);
         if state.metadata::<Saturation>()?.is_covered_by_crash(target) {
             if is_spent || state.metadata::<Spent>()?.is_enough_behind_crash(target) {
                 state.metadata_mut::<Saturation>()?.end_behind_crash(target);

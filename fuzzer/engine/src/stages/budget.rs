@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::saturation::Saturation;
 
-/// Evaluations on one branch before it is given up.
+/// Units of the budget ([`super::budgeted`]) on one branch before it is given up.
 pub const GIVE_UP_AFTER: u64 = 600_000;
 
 /// The same for boundary values and exceptions: these are several for every operation, most of them out of reach. Of those that
@@ -17,26 +17,29 @@ pub const GIVE_UP_PASSED_AFTER: u64 = 200_000;
 /// The same for a branch that crashing inputs have taken, until no ordinary one is searched for any more.
 pub const END_BEHIND_CRASH_AFTER: u64 = 40_000;
 
-/// An evaluation for such a branch counts as this many when it is decided whose turn it is.
+/// A unit for such a branch counts as this many when it is decided whose turn it is.
 const WEIGHT_BEHIND_CRASH: u64 = 8;
 
-/// Evaluations of the first attempt at a branch; each further one gets twice as many.
+/// Units of the first attempt at a branch; each further one gets twice as many.
 const FIRST_ATTEMPT: u64 = 128;
 
 /// Largest attempt: a short turn, so that finds are saved soon.
 const LARGEST_ATTEMPT: u64 = 16_384;
 
-/// Evaluations spent per branch; metadata of the LibAFL state.
+/// What was spent per branch; metadata of the LibAFL state.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Spent {
-    /// Per branch.
+    /// Units of the budget per branch: they decide whose turn it is, and when a branch is given up.
+    pub units: Vec<u64>,
+    /// Evaluations per branch, each for one branch: their sum is at most the number of evaluations of the campaign.
+    #[serde(default)]
     pub evaluations: Vec<u64>,
     /// Attempts per branch.
     pub attempts: Vec<u32>,
     /// Per branch: what may be spent before it is given up; [`GIVE_UP_AFTER`] where nothing stands.
     #[serde(skip)]
     limits: Vec<u64>,
-    /// Evaluations while no branch could be aimed at, because no site was reached.
+    /// Units while no branch could be aimed at, because no site was reached.
     pub exploring: u64,
     /// What other clients have spent, by client and branch.
     #[serde(default)]
@@ -51,6 +54,7 @@ impl_serdeany!(Spent);
 impl Spent {
     /// Makes room for `n` branches.
     pub fn ensure(&mut self, n: usize) {
+        self.units.resize(n, 0);
         self.evaluations.resize(n, 0);
         self.attempts.resize(n, 0);
     }
@@ -72,47 +76,47 @@ impl Spent {
 
     /// What is known before the first turn of a later run.
     #[must_use]
-    pub fn known(evaluations: Vec<u64>, attempts: Vec<u32>) -> Self {
-        Self { evaluations, attempts, ..Self::default() }
+    pub fn known(units: Vec<u64>, evaluations: Vec<u64>, attempts: Vec<u32>) -> Self {
+        Self { units, evaluations, attempts, ..Self::default() }
     }
 
     /// Notes what another client has spent on branches so far; returns those whose budget is spent by that.
     pub fn note_elsewhere(&mut self, client: u64, branches: &[(u32, u64)]) -> Vec<usize> {
         let known = self.elsewhere.entry(client).or_default();
-        for (branch, evaluations) in branches {
+        for (branch, units) in branches {
             let so_far = known.entry(*branch).or_default();
-            *so_far = (*so_far).max(*evaluations);
+            *so_far = (*so_far).max(*units);
         }
-        let n = self.evaluations.len();
+        let n = self.units.len();
         let spent = |b: &usize| *b < n && self.in_all(*b) >= self.limit(*b);
         branches.iter().map(|(b, _)| *b as usize).filter(spent).collect()
     }
 
-    /// Notes that a client whose word does not count claims to have spent `evaluations` on a branch. Its turn comes later then;
+    /// Notes that a client whose word does not count claims to have spent `units` on a branch. Its turn comes later then;
     /// it is not given up earlier.
-    pub fn doubt(&mut self, branch: usize, evaluations: u64) {
-        let n = self.evaluations.len();
+    pub fn doubt(&mut self, branch: usize, units: u64) {
+        let n = self.units.len();
         if branch < n {
             self.doubts.resize(n, 0);
-            self.doubts[branch] = self.doubts[branch].max(evaluations.min(GIVE_UP_AFTER));
+            self.doubts[branch] = self.doubts[branch].max(units.min(GIVE_UP_AFTER));
         }
     }
 
     /// What decides whose turn it is: the branch with the least is next.
     pub(super) fn priority(&self, saturation: &Saturation, branch: usize) -> u64 {
-        let spent = self.evaluations[branch] + self.doubts.get(branch).copied().unwrap_or(0);
+        let spent = self.units[branch] + self.doubts.get(branch).copied().unwrap_or(0);
         if saturation.is_covered_by_crash(branch) { spent.saturating_mul(WEIGHT_BEHIND_CRASH) } else { spent }
     }
 
     /// Is so much spent on a branch that crashing inputs have taken that the search for an ordinary one ends?
     pub(super) fn is_enough_behind_crash(&self, branch: usize) -> bool {
-        self.evaluations[branch] >= END_BEHIND_CRASH_AFTER
+        self.units[branch] >= END_BEHIND_CRASH_AFTER
     }
 
-    /// Evaluations that all clients together have spent on a branch, as far as their messages have arrived.
+    /// Units that all clients together have spent on a branch, as far as their messages have arrived.
     fn in_all(&self, branch: usize) -> u64 {
         let others = self.elsewhere.values().filter_map(|of| of.get(&(branch as u32)));
-        self.evaluations[branch] + others.sum::<u64>()
+        self.units[branch] + others.sum::<u64>()
     }
 
     /// Attempts that every open branch has had.
@@ -122,7 +126,7 @@ impl Spent {
         open.filter_map(|b| self.attempts.get(b)).min().map_or(0, |n| u64::from(*n))
     }
 
-    /// Evaluations for the next attempt at a branch.
+    /// Units for the next attempt at a branch.
     #[must_use]
     pub fn allowance(&self, branch: usize) -> u64 {
         let doubled = FIRST_ATTEMPT << self.attempts[branch].min(20);
@@ -132,7 +136,8 @@ impl Spent {
     }
 
     /// Notes an attempt; true when the branch is to be given up.
-    pub fn note(&mut self, branch: usize, evaluations: u64) -> bool {
+    pub fn note(&mut self, branch: usize, units: u64, evaluations: u64) -> bool {
+        self.units[branch] += units;
         self.evaluations[branch] += evaluations;
         self.attempts[branch] += 1;
         self.in_all(branch) >= self.limit(branch)

@@ -10,7 +10,6 @@ use penfuzz_engine::{
     error::Error,
     executor::{Evaluator, evaluator::RunStatus, fresh::FreshRun},
     saturation::{BranchGraph, Saturation, Scope},
-    stages::budget::Spent,
 };
 
 use super::client_directories;
@@ -70,8 +69,7 @@ pub fn write(options: &Options, dir: &Path, totals: Totals) -> Result<Report, Er
         }
     }
     saved_state::restore_progress(&mut evaluator, &merged.saved);
-    let mut spent = Spent::known(merged.saved.spent.clone(), merged.saved.attempts.clone());
-    spent.ensure(n);
+    let spent = saved_state::spent(&merged.saved, n);
     let sources = outcome::Sources {
         options,
         inputs: &merged.inputs,

@@ -108,7 +108,7 @@ impl Campaign<'_> {
             }
         }
         if let Ok(spent) = state.metadata::<Spent>() {
-            client.send_spent(&spent.evaluations);
+            client.send_spent(&spent.units);
         }
         client.flush();
         Ok(())
