@@ -4,6 +4,7 @@ use std::{
     fs,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 use penfuzz_app::report::{
@@ -11,7 +12,10 @@ use penfuzz_app::report::{
     proof::{Proof, Verdict},
 };
 
-use crate::support::{Dir, fixture, skip};
+use crate::{
+    outputs::build_line,
+    support::{Dir, fixture, skip},
+};
 
 /// The directories with solvers of this machine, as `PATH` has them; `None`, with a message, when there are not two.
 fn solvers() -> Option<std::ffi::OsString> {
@@ -228,10 +232,10 @@ fn without_a_solver_a_campaign_is_as_before() {
             .env("PENFUZZ_SOLVERS", &none)
             .exits(0)
     };
-    let run = fuzz("--prove");
+    let run = fuzz("");
     assert_eq!(run.stderr.matches("no solver").count(), 1, "{}", run.stderr);
     assert!(!dir.path("out/proofs").exists());
-    let run = fuzz("");
+    let run = fuzz("--no-prove");
     assert!(!run.stderr.contains("no solver"), "{}", run.stderr);
     dir.penfuzz("prove out").env("PENFUZZ_SOLVERS", &none).exits(1).says("no solver was found");
 }
@@ -245,7 +249,7 @@ fn a_campaign_ends_with_proofs_and_its_directory_can_be_proved_again() {
             .env("PENFUZZ_SOLVERS", &solvers)
             .exits(0)
     };
-    fuzz("");
+    fuzz("--no-prove");
     assert_eq!(dir.report("out").branches.proved_unreachable, 0);
     let again = dir.penfuzz("prove out").env("PENFUZZ_SOLVERS", &solvers).exits(0);
     again.expect(again.stdout.contains("12 of 12 reachable branches covered, 4 proved unreachable"), "the totals");
@@ -253,9 +257,55 @@ fn a_campaign_ends_with_proofs_and_its_directory_can_be_proved_again() {
     assert_eq!(report.branches.proved_unreachable, 4);
     assert_eq!(report.branches.covered, report.branches.reachable(), "{:?}", report.branches);
     // At the end of a campaign there is less time: perhaps not for all on a busy machine.
-    let run = fuzz("--prove");
+    let run = fuzz("");
     run.expect(run.stdout.contains(" reachable branches covered ("), "proofs at the end of the campaign");
     // Each branch that a test takes must be possible in the translation.
     let run = dir.penfuzz("prove out --check").env("PENFUZZ_SOLVERS", &solvers).exits(0);
     run.expect(run.stdout.contains(" 0 unknown, 0 without a query, 0 contradictions"), "no contradiction");
+}
+
+/// Branches of `guarded.c` that lcov counts on the emitted tests: all, and those that are taken.
+fn counted_by_lcov(dir: &Dir) -> (usize, usize) {
+    let programs = dir.files("out/tests");
+    let (_, text) = programs.iter().find(|(name, _)| name.starts_with("test_")).expect("a test program");
+    let build = build_line(&String::from_utf8_lossy(text));
+    let count = "lcov --quiet --capture --directory . --rc lcov_branch_coverage=1 -o all.info";
+    dir.other(Command::new("sh").args(["-c", &format!("cd out/tests && rm -f *.gc* && {build} && {count}")]));
+    let all = fs::read_to_string(dir.path("out/tests/all.info")).expect("what lcov has counted");
+    let branches: Vec<_> = all.lines().filter(|line| line.starts_with("BRDA:")).collect();
+    (branches.len(), branches.iter().filter(|line| !line.ends_with(",0") && !line.ends_with(",-")).count())
+}
+
+#[test]
+fn a_patch_excludes_proved_branches_from_the_counts_of_lcov() {
+    let Some(solvers) = solvers() else { return };
+    let dir = Dir::new();
+    let source = "int guarded(double x, int n)
+{
+    double y = x * x;
+    int low = n & 7;
+    if (y < 0) /* never */
+        return 1;
+    if (n > 5) return 2;
+    if (low > 7) return 3;
+    return 0;
+}
+";
+    dir.file("guarded.c", source);
+    let run = dir.penfuzz("prove guarded.c -o out --max-evals 2000").env("PENFUZZ_SOLVERS", &solvers).exits(0);
+    run.expect(dir.report("out").branches.proved_unreachable == 2, "two proofs");
+    assert_eq!(counted_by_lcov(&dir), (6, 4));
+    let page = String::from_utf8_lossy(&dir.files("out")["report.html"]).into_owned();
+    run.expect(page.contains("Proved unreachable (2)") && page.contains("proofs/"), "the page lists the proofs");
+
+    let patch = dir.penfuzz("prove out --exclusions lcov").env("PENFUZZ_SOLVERS", &solvers).exits(0).stdout;
+    dir.file("exclusions.patch", &patch);
+    dir.other(Command::new("patch").args(["-p0", "-i", "exclusions.patch"]));
+    let now = fs::read_to_string(dir.path("guarded.c")).unwrap();
+    let query = dir.report("out").proved().next().expect("a proof").2.file.clone();
+    assert!(
+        now.lines().nth(4).unwrap().ends_with(&format!("/* never */ /* LCOV_EXCL_BR_LINE: out/{query} */")),
+        "{now}"
+    );
+    assert_eq!(counted_by_lcov(&dir), (2, 2), "{now}");
 }

@@ -223,7 +223,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
 
-    /// Stop after this time (500ms, 30s, 5m, 2h) [default: when every branch is covered or given up].
+    /// Stop after this time of search (500ms, 30s, 5m, 2h) [default: when every branch is covered or given up].
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     max_time: Option<Duration>,
 
@@ -304,12 +304,12 @@ pub struct Args {
 /// Proofs at the end of a campaign.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct ProofArgs {
-    /// Ask solvers at the end about branches that no input takes, for a tenth of the time.
-    #[arg(long, overrides_with = "no_prove")]
-    prove: bool,
+    /// Ask solvers at the end about branches that no input takes, for a tenth of the time: at least 2 s, at most a minute [default].
+    #[arg(long = "prove", overrides_with = "no_prove")]
+    _prove: bool,
 
-    /// Ask no solver [default].
-    #[arg(long, overrides_with = "prove")]
+    /// Ask no solver.
+    #[arg(long, overrides_with = "_prove")]
     no_prove: bool,
 
     /// The limits of `penfuzz prove`.
@@ -322,8 +322,7 @@ impl ProofArgs {
         match self.limits {
             _ if !goals.are_branches() || self.no_prove => Proofs::Off,
             Some(limits) => Proofs::Within(limits),
-            None if self.prove => Proofs::Brief,
-            None => Proofs::Off,
+            None => Proofs::Brief,
         }
     }
 }

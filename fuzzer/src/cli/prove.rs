@@ -3,11 +3,12 @@
 use std::{fmt::Write, path::Path, time::Duration};
 
 use penfuzz_app::{
+    campaign::models,
     console, errln, outln,
     output::{manifest, trust::Trusted},
     prove::{self, Limits, solver},
     report::{
-        Branch, Report, Site,
+        Branch, Report, Site, exclusions,
         format::count,
         json,
         proof::{Proof, Verdict},
@@ -40,6 +41,11 @@ pub struct Args {
     #[arg(long)]
     closed_world: bool,
 
+    /// Print a patch instead that excludes the proved branches from the counts of this tool, by comments in the sources. What a
+    /// report states already is not proved again.
+    #[arg(long, value_name = "TOOL", conflicts_with_all = ["check", "json"])]
+    exclusions: Option<Tool>,
+
     /// Time of one solver for one branch.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::duration)]
     solver_time: Duration,
@@ -47,6 +53,15 @@ pub struct Args {
     /// Time of all solvers for all branches.
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = values::duration)]
     prove_time: Duration,
+}
+
+/// A tool that counts coverage.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Tool {
+    /// lcov, also for what llvm-cov exports: `LCOV_EXCL_BR_LINE`
+    Lcov,
+    /// gcovr: `GCOVR_EXCL_BR_LINE`
+    Gcovr,
 }
 
 /// Proves what can be proved of a campaign, which is run first if TARGET is no directory.
@@ -61,18 +76,20 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     if args.check {
         return check(target, args.trust.trust, limits.each);
     }
-    let report = if target.join(manifest::FILE).is_file() {
-        of_campaign(target, args.trust.trust, limits)?
+    let (report, dir) = if target.join(manifest::FILE).is_file() {
+        (of_campaign(target, args.trust.trust, limits, args.exclusions.is_some())?, target.to_path_buf())
     } else {
         let mut fuzz = args.fuzz.clone();
         fuzz.proofs.limits = Some(limits);
         let done = fuzz::campaign(&fuzz, Goals::Branches)?;
-        if !args.fuzz.json {
+        if !args.fuzz.json && args.exclusions.is_none() {
             console::out(&summary::text(&done.report, &done.dir));
         }
-        done.report
+        (done.report, done.dir)
     };
-    if args.fuzz.json {
+    if let Some(tool) = args.exclusions {
+        exclude(&report, &dir, tool);
+    } else if args.fuzz.json {
         console::out_json(&json::to_string(&report));
     } else {
         console::out(&text(&report));
@@ -80,10 +97,35 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     Ok(Outcome::Fine)
 }
 
-fn of_campaign(dir: &Path, trust: bool, limits: Limits) -> Result<Report, Error> {
+/// Prints the patch, and what is left out of it.
+fn exclude(report: &Report, dir: &Path, tool: Tool) {
+    let tool = match tool {
+        Tool::Lcov => exclusions::Tool::Lcov,
+        Tool::Gcovr => exclusions::Tool::Gcovr,
+    };
+    let root = std::env::current_dir().unwrap_or_default();
+    let found = exclusions::of(report, dir, &root, tool);
+    for line in &found.left_out {
+        errln!("penfuzz: no marker at {line}");
+    }
+    if found.patch.is_empty() {
+        errln!("penfuzz: no line gets a marker");
+    }
+    console::out(&found.patch);
+}
+
+/// With `keep`, what the report states already counts.
+fn of_campaign(dir: &Path, trust: bool, limits: Limits, keep: bool) -> Result<Report, Error> {
     let campaign = Trusted::read(dir, trust)?;
     let mut report = json::read(&dir.join(json::FILE)).map_err(Error::from_source)?;
+    if keep && report.proved().next().is_some() {
+        return Ok(report);
+    }
     let done = prove::complete(dir, campaign.manifest(), &mut report, limits)?;
+    let options = campaign.manifest().options();
+    for fault in models::try_all(&options, dir, &mut report)? {
+        errln!("penfuzz: {fault}");
+    }
     if done.asked == 0 {
         errln!("penfuzz: every branch is taken by an input: nothing is left to prove");
     }

@@ -81,6 +81,10 @@ pub struct Args {
     #[arg(long, value_name = "FORMAT", value_parser = choices::test_format())]
     test_format: Option<TestFormat>,
 
+    /// Ask solvers at the end of each campaign about branches that no input takes, for a tenth of its time, at least 2 s.
+    #[arg(long, conflicts_with = "exceptions")]
+    prove: bool,
+
     /// Search for floating-point exceptions instead of branches; the counts go to exceptions.json.
     #[arg(long, conflicts_with = "referee")]
     exceptions: bool,
@@ -142,6 +146,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
             timeout: args.timeout.clone(),
             rounding: args.rounding,
             test_format: args.test_format,
+            prove: args.prove,
             exceptions: args.exceptions,
         },
     };

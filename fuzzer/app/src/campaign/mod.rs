@@ -10,6 +10,7 @@ pub mod header;
 pub mod limits;
 pub mod memory;
 mod messages;
+pub mod models;
 pub mod operands;
 mod options;
 pub mod outcome;

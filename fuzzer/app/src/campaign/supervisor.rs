@@ -12,7 +12,7 @@ use penfuzz_engine::error::Error;
 
 use super::{
     cluster::{self, Role},
-    header,
+    header, models,
     options::{Options, Proofs},
     supervisor::{
         client::{Client, Event},
@@ -28,7 +28,7 @@ use crate::{
         wait,
     },
     prove,
-    report::{Report, json, write_all},
+    report::{Report, json},
 };
 
 pub mod client;
@@ -53,11 +53,11 @@ pub struct Finished {
 /// still holds it up then, a file system that does not answer for example, holds it up for ever.
 const ENDING_TIME: Duration = Duration::from_mins(5);
 
-/// Time for the models of solvers: to run them, and to search from them.
-const MODELS_TIME: Duration = Duration::from_secs(1);
-
 /// Longest pause between two polls of the clients.
 const POLL_EVERY: Duration = Duration::from_millis(50);
+
+/// A time limit does not count the start of the clients, as far as it is not longer than this.
+const LONGEST_START: Duration = Duration::from_secs(10);
 
 /// Runs a campaign to its end. SIGINT (Ctrl-C), SIGTERM and SIGHUP end it earlier, with its report; a second SIGINT ends it at
 /// once, without.
@@ -75,6 +75,8 @@ pub fn run(options: &Options) -> Result<Finished, Error> {
 struct Supervisor<'a> {
     options: &'a Options,
     begun: Instant,
+    /// When the first client was seen to search.
+    search_begun: Option<Instant>,
     clients: Vec<Client>,
     /// Broker and reporter; `None` for a client that is alone.
     farm: Option<FarmProcesses>,
@@ -104,6 +106,7 @@ impl<'a> Supervisor<'a> {
         Ok(Self {
             options,
             begun,
+            search_begun: None,
             clients,
             farm,
             exporters,
@@ -157,41 +160,16 @@ impl<'a> Supervisor<'a> {
             return prove::Summary::default();
         }
         let proved = manifest::read(dir).and_then(|manifest| prove::complete(dir, &manifest, report, limits));
-        let tried = proved.and_then(|summary| self.try_models(dir, report).map(|()| summary));
+        let alone = self.farm.is_none().then_some(self.options);
+        let tried = proved.and_then(|summary| {
+            let faults = alone.map_or(Ok(Vec::new()), |options| models::try_all(options, dir, report))?;
+            faults.iter().for_each(|fault| self.display.warn(fault));
+            Ok(summary)
+        });
         tried.unwrap_or_else(|e| {
             self.display.warn(&format!("the proofs are not complete: {e}"));
             prove::Summary::default()
         })
-    }
-
-    /// Runs the models of solvers as inputs, and searches from them for a short time.
-    fn try_models(&mut self, dir: &Path, report: &mut Report) -> Result<(), Error> {
-        let hints = if self.farm.is_some() { Vec::new() } else { prove::models::inputs(report) };
-        if hints.is_empty() || interrupts::requested() {
-            return Ok(());
-        }
-        let options = Options {
-            out: Some(dir.to_path_buf()),
-            seeds: None,
-            fresh: false,
-            max_time: Some(MODELS_TIME),
-            max_evals: None,
-            sync: Vec::new(),
-            monitors: Vec::new(),
-            quiet: true,
-            hints,
-            proofs: Proofs::Off,
-            ..self.options.clone()
-        };
-        let mut after = run(&options)?.report;
-        after.stop_reason.clone_from(&report.stop_reason);
-        for place in prove::carry_over(report, &mut after) {
-            self.display.warn(&format!(
-                "{place} is proved unreachable, and an input takes it: this is a fault of penfuzz, please report it"
-            ));
-        }
-        *report = after;
-        write_all(dir, report).map_err(Error::from_source)
     }
 
     fn interrupted_twice(&self) -> Error {
@@ -244,7 +222,8 @@ impl<'a> Supervisor<'a> {
                 });
             }
         }
-        if self.options.max_time.is_some_and(|t| self.begun.elapsed() >= t) {
+        let searched = self.search_time();
+        if self.options.max_time.is_some_and(|t| searched >= t) {
             self.stop_all(StopReason::MaxTime);
         }
         if interrupts::requested() {
@@ -255,6 +234,16 @@ impl<'a> Supervisor<'a> {
         if self.farm.is_some() && self.options.max_evals.is_some_and(|most| made >= most) {
             self.stop_all(StopReason::MaxEvals);
         }
+    }
+
+    /// Time since the first client searches: loading a target and evaluating what is in its directory takes longest where other
+    /// programs use the processors, and a short campaign would end before it begins. Of a longer start [`LONGEST_START`] is left out.
+    fn search_time(&mut self) -> Duration {
+        if self.search_begun.is_none() && self.clients.iter().any(|c| c.shm().searching.load(Ordering::Acquire) != 0) {
+            self.search_begun = Some(Instant::now());
+        }
+        let latest = self.begun + LONGEST_START;
+        Instant::now().saturating_duration_since(self.search_begun.map_or(latest, |begun| begun.min(latest)))
     }
 
     fn update_display(&mut self) -> Result<(), Error> {

@@ -3,7 +3,7 @@
 use penfuzz_mutators::view::Kind;
 
 use crate::report::{
-    Report, Signature,
+    OUTPUT_KIND, Report, Signature,
     literal::kind_named,
     proof::{Proof, Verdict},
 };
@@ -26,21 +26,26 @@ fn has_model(proof: &Proof) -> bool {
     matches!(proof.verdict, Verdict::Satisfiable | Verdict::SatisfiableIfFree) && !proof.model.is_empty()
 }
 
-/// The kinds of the arguments, if an input is nothing but their bytes.
-fn kinds(signature: &Signature) -> Option<Vec<Kind>> {
+/// The kinds of the arguments, if an input is nothing but their bytes: `None` of a structure that is only written, which has none.
+fn kinds(signature: &Signature) -> Option<Vec<Option<Kind>>> {
     let is_plain = signature.decoding.is_none() && signature.makers.is_empty() && signature.calls == 0;
-    let kinds = signature.parameters.iter().map(|p| if p.pointer { None } else { kind_named(&p.kind) });
+    let kinds = signature.parameters.iter().map(|p| match (p.kind.as_str(), p.pointer) {
+        (OUTPUT_KIND, true) => Some(None),
+        (_, true) => None,
+        (kind, false) => kind_named(kind).map(Some),
+    });
     if is_plain { kinds.collect() } else { None }
 }
 
 /// The bytes of the arguments. One that is not in the query can have any value.
-fn input(proof: &Proof, kinds: &[Kind]) -> Vec<u8> {
+fn input(proof: &Proof, kinds: &[Option<Kind>]) -> Vec<u8> {
     let bits = |number: usize| {
         let name = format!("arg{number}");
         let value = proof.model.iter().find(|(n, _)| *n == name);
         value.and_then(|(_, digits)| u64::from_str_radix(digits, 16).ok()).unwrap_or(0)
     };
-    kinds.iter().enumerate().flat_map(|(n, kind)| bits(n).to_le_bytes().into_iter().take(kind.size())).collect()
+    let size = |kind: &Option<Kind>| kind.map_or(0, |kind| kind.size());
+    kinds.iter().enumerate().flat_map(|(n, kind)| bits(n).to_le_bytes().into_iter().take(size(kind))).collect()
 }
 
 #[cfg(test)]
@@ -49,11 +54,11 @@ mod tests {
 
     #[test]
     fn a_model_is_the_bytes_of_the_arguments() {
-        let model = vec![("arg1".to_owned(), "5".to_owned()), ("arg0".to_owned(), "3ff0000000000000".to_owned())];
+        let model = vec![("arg2".to_owned(), "5".to_owned()), ("arg0".to_owned(), "3ff0000000000000".to_owned())];
         let proof = Proof { verdict: Verdict::Satisfiable, model, ..Proof::missing("") };
         let mut expected = 1.0_f64.to_le_bytes().to_vec();
         expected.extend(5_i32.to_le_bytes());
         expected.extend([0]);
-        assert_eq!(input(&proof, &[Kind::F64, Kind::I32, Kind::U8]), expected);
+        assert_eq!(input(&proof, &[Some(Kind::F64), None, Some(Kind::I32), Some(Kind::U8)]), expected);
     }
 }

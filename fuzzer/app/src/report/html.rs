@@ -51,6 +51,7 @@ struct Page<'a> {
     open_branches: usize,
     /// Explains the words in `open`.
     legend: Vec<String>,
+    proved: Listed<open::Proved<'a>>,
     plots: Vec<curve::Picture>,
     tests: Listed<&'a Test>,
     listing: listing::Listing<'a>,
@@ -130,6 +131,7 @@ pub fn page(report: &Report, history: &History) -> String {
         open: open::groups(report, &listing, &mut sources),
         open_branches: closest_first(report).len(),
         legend: legend(report),
+        proved: open::proved(report, &listing, &mut sources),
         plots: curve::pictures(report, history),
         tests: Listed::of(report.tests.iter()),
         listing,

@@ -1,6 +1,6 @@
 //! `--junit FILE`: what campaigns found as results of tests, which continuous integration shows beside those of a project's own tests.
 //!
-//! One `testsuite` per function. Each emitted test is a `testcase` that passed, each crash and each hang one that failed, and a
+//! One `testsuite` per function. Each emitted test, and each proof that a branch is unreachable, is a `testcase` that passed, each crash and each hang one that failed, and a
 //! campaign that ended without a report one with an error. The format has no standard; this is the subset that Jenkins, GitLab and
 //! the actions for GitHub have in common. A test has no time of its own, so the time is that of the whole campaign.
 
@@ -10,7 +10,7 @@ use super::{
     c_text::{call, decimals},
     model::{Finding, Report, Test},
     source_root::SourceRoot,
-    uncovered::decimal_call,
+    uncovered::{decimal_call, place},
 };
 use crate::console::shown;
 
@@ -123,6 +123,7 @@ fn properties(report: &Report) -> Vec<(&'static str, String)> {
         ("goals", report.goals.name().to_owned()),
         ("total", report.branches.total.to_string()),
         ("covered", report.branches.covered.to_string()),
+        ("proved_unreachable", report.branches.proved_unreachable.to_string()),
         ("evaluations", report.evaluations.to_string()),
         ("seed", report.seed.to_string()),
         ("search", shown(&report.search).into_owned()),
@@ -144,8 +145,11 @@ fn cases(report: &Report, class: &str, root: &SourceRoot) -> Vec<Case> {
         case(&format!("{kind}: {what}"), Some(problem(report, kind, &what, finding)))
     };
     let tests = report.tests.iter().enumerate().map(test);
+    let proofs = report.proved().map(|(site, branch, proof)| {
+        case(&format!("proof: {} {} is unreachable ({})", place(site), branch.outcome, proof.file), None)
+    });
     let crashes = report.crashes.iter().map(|f| finding("crash", f));
-    tests.chain(crashes).chain(report.hangs.iter().map(|f| finding("hang", f))).collect()
+    tests.chain(proofs).chain(crashes).chain(report.hangs.iter().map(|f| finding("hang", f))).collect()
 }
 
 fn problem(report: &Report, kind: &'static str, what: &str, finding: &Finding) -> Problem {

@@ -23,6 +23,7 @@ pub mod cobertura;
 pub mod example;
 pub mod exceptions;
 pub mod exceptions_text;
+pub mod exclusions;
 mod files;
 pub mod format;
 pub mod history;

@@ -130,6 +130,12 @@ impl Report {
     pub fn is_program(&self) -> bool {
         self.signature.symbol == "main" && !self.signature.is_static
     }
+
+    /// The branches that are proved unreachable, in the order of the sites.
+    pub fn proved(&self) -> impl Iterator<Item = (&Site, &Branch, &Proof)> {
+        let all = self.sites.iter().flat_map(|s| s.branches.iter().map(move |b| (s, b)));
+        all.filter_map(|(s, b)| Some((s, b, b.proof.as_ref().filter(|p| p.is_proved())?)))
+    }
 }
 
 /// A variable that keeps its value between two calls.
@@ -275,8 +281,8 @@ pub struct Branch {
     pub outcome: String,
     /// Its state.
     pub status: Status,
-    /// The budget that the targeted search spent on this branch, covered or not: one unit per evaluation, and one per 64 loop
-    /// iterations and calls in it. 0 for the other searches, and for branches covered during the search for another one.
+    /// Evaluations that the targeted search made for this branch, covered or not. Each is made for one branch at most, so the sum over
+    /// the branches is at most that of the campaign. 0 for the other searches, and for branches covered during the search for another one.
     pub evaluations: u64,
     /// The count of evaluations when it was first taken; `None` when it is not covered.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -82,6 +82,13 @@ impl Proof {
         }
     }
 
+    /// The solvers that found no model: `z3 4.8.12 (0.31 s), cvc5 1.0.3 (0.02 s)`.
+    #[must_use]
+    pub fn agreeing(&self) -> String {
+        let found = self.answers.iter().filter(|a| a.answer == "unsat");
+        found.map(|a| format!("{} {} ({:.2} s)", a.solver, a.version, a.seconds)).collect::<Vec<_>>().join(", ")
+    }
+
     /// Is the branch proved unreachable by two solvers?
     #[must_use]
     pub fn is_proved(&self) -> bool {

@@ -49,6 +49,8 @@ pub struct Passed {
     pub rounding: Option<Rounding>,
     /// `--test-format`; overrides the suite's.
     pub test_format: Option<TestFormat>,
+    /// Whether solvers are asked about what is left: `--prove`.
+    pub prove: bool,
     /// Whether exceptions are searched for instead of branches: `penfuzz exceptions`.
     pub exceptions: bool,
 }
@@ -120,6 +122,7 @@ fn arguments(suite: &Suite, directory: &Path, passed: &Passed, target: &TargetSp
     all.extend(["-o".into(), directory.into(), "--quiet".into()]);
     let format = passed.test_format.or(suite.test_format);
     all.extend(format.map(|f| OsString::from(format!("--test-format={}", f.get().name))));
+    all.extend((!passed.prove && !passed.exceptions).then(|| "--no-prove".into()));
     all.extend(passed.arguments().into_iter().map(OsString::from));
     all
 }

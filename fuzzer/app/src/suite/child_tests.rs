@@ -61,6 +61,7 @@ fn the_command_line_is_the_agreed_one() {
         timeout: Some("1s".to_owned()),
         rounding: Some(Rounding::All),
         test_format: None,
+        prove: false,
         exceptions: false,
     };
     let all = arguments(&suite(), Path::new("out/t"), &passed, &suite().targets[0]);
@@ -79,6 +80,7 @@ fn the_command_line_is_the_agreed_one() {
             "-o",
             "out/t",
             "--quiet",
+            "--no-prove",
             "--max-time=30s",
             "--max-evals=7",
             "--seed=1",

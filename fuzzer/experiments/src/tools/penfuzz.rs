@@ -118,7 +118,7 @@ impl Tool for Penfuzz {
             .arg("-o")
             .arg(Self::output(work))
             .arg(format!("--seed={}", work.seed))
-            .arg("--quiet")
+            .args(["--quiet", "--no-prove"])
             .args(self.options());
         if !work.without_seeds {
             command.arg("-i").arg(work.seeds);

@@ -1,0 +1,49 @@
+//! Models of solvers as inputs of a campaign that has ended.
+
+use std::{path::Path, time::Duration};
+
+use penfuzz_engine::error::Error;
+
+use super::{Options, Proofs, run};
+use crate::{
+    process::interrupts,
+    prove,
+    report::{Report, write_all},
+};
+
+/// Time for the models of solvers: to run them, and to search from them.
+const TIME: Duration = Duration::from_secs(1);
+
+/// Runs the models in `report` as inputs of the campaign in `dir`, whose options are given, and searches from them for a short time. The
+/// reports are written again. Returns a sentence for each branch that is proved unreachable and was taken.
+///
+/// # Errors
+/// When the campaign cannot go on, or its reports cannot be written.
+pub fn try_all(options: &Options, dir: &Path, report: &mut Report) -> Result<Vec<String>, Error> {
+    let hints = prove::models::inputs(report);
+    if hints.is_empty() || interrupts::requested() {
+        return Ok(Vec::new());
+    }
+    let options = Options {
+        out: Some(dir.to_path_buf()),
+        seeds: None,
+        fresh: false,
+        max_time: Some(TIME),
+        max_evals: None,
+        sync: Vec::new(),
+        monitors: Vec::new(),
+        quiet: true,
+        hints,
+        proofs: Proofs::Off,
+        ..options.clone()
+    };
+    let mut after = run(&options)?.report;
+    after.stop_reason.clone_from(&report.stop_reason);
+    let taken = prove::carry_over(report, &mut after);
+    *report = after;
+    write_all(dir, report).map_err(Error::from_source)?;
+    let fault = |place| {
+        format!("{place} is proved unreachable, and an input takes it: this is a fault of penfuzz, please report it")
+    };
+    Ok(taken.into_iter().map(fault).collect())
+}
