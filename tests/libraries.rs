@@ -15,6 +15,8 @@ use serde_json::Value;
 mod builds;
 #[path = "libraries/claims.rs"]
 mod claims;
+#[path = "libraries/hard.rs"]
+mod hard;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the workspace exists")

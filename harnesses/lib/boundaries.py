@@ -13,40 +13,17 @@ environment: PENFUZZ  the program; by default the release build, else from PATH
              OPEN     a file to write: what no run met, one line each
 """
 
-import glob
 import json
 import os
-import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-import tomllib
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-MET = ("covered", "saturated")
-
-
-def program():
-    released = HERE / "../../target/release/penfuzz"
-    return os.environ.get("PENFUZZ") or (str(released) if released.exists() else shutil.which("penfuzz") or "penfuzz")
-
-
-def link(suite, to):
-    """Links the support sources and the targets of a suite into one target file."""
-    directory = Path(suite).resolve().parent
-    suite = tomllib.loads(Path(suite).read_text())
-    sources = directory / suite["sources"]
-    files = [f for pattern in suite["build"]["support"] for f in sorted(glob.glob(str(sources / pattern)))]
-    files += [str(sources / t["file"]) for t in suite["target"]]
-    flags = [f.replace("{sources}", str(sources)) for f in suite["build"]["flags"]]
-    wrapper = os.environ.get("PEN_CC", str(Path(program()).with_name("pen-cc")))
-    command = [wrapper, "-O2", "-g", *flags, *dict.fromkeys(files), "-o", str(to), *suite["build"].get("libs", [])]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(done.stderr)
+from linked import TAKEN as MET
+from linked import link, program
 
 
 def run(target, function, evaluations, seed, search):

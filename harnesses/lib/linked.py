@@ -1,0 +1,51 @@
+"""The programs under measurement, and target files with all functions of a suite. For the scripts of harnesses/."""
+
+import glob
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+TAKEN = ("covered", "saturated")
+
+
+def program():
+    """penfuzz: $PENFUZZ, else the release build, else from PATH."""
+    released = HERE / "../../target/release/penfuzz"
+    return os.environ.get("PENFUZZ") or (str(released) if released.exists() else shutil.which("penfuzz") or "penfuzz")
+
+
+def compiler():
+    """pen-cc: $PEN_CC, else the one beside penfuzz."""
+    return os.environ.get("PEN_CC") or str(Path(program()).with_name("pen-cc"))
+
+
+def files(directory, patterns):
+    """The files of globs, in their order. A pattern with ! takes files out again, as in suite.toml."""
+    chosen = {}
+    for pattern in patterns:
+        for file in sorted(glob.glob(str(directory / pattern.removeprefix("!")))):
+            if pattern.startswith("!"):
+                chosen.pop(file, None)
+            else:
+                chosen[file] = True
+    return list(chosen)
+
+
+def link(suite, to):
+    """Links the support sources, what `setup` names and the targets of a suite into one target file; fetches missing sources."""
+    suite = Path(suite).resolve()
+    table = tomllib.loads(suite.read_text())
+    sources, build = suite.parent / table["sources"], table["build"]
+    if not sources.exists():
+        subprocess.run([str(suite.parent / table["fetch"])], check=True)
+    chosen = files(sources, build.get("support", [])) + files(suite.parent, build.get("setup", []))
+    chosen += [str(sources / t["file"]) for t in table["target"]]
+    flags = [f.replace("{sources}", str(sources)) for f in build["flags"]]
+    command = [compiler(), "-O2", "-g", *flags, *dict.fromkeys(chosen), "-o", str(to), *build.get("libs", [])]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(done.stderr)
