@@ -8,7 +8,8 @@ Synthetic goals are those of families.py. Every witness is run as a program of g
 branches, boundary values, exceptions and paths of libraries, which harvest.py has filtered by the same rule; penfuzz evaluates each
 witness first. Each search then runs with the seeds 1 to SEEDS. Prints for each search how many goals it has solved after 1000, 10000,
 ... evaluations (median over the seeds), and how often it needs more evaluations than targeted (Vargha and Delaney's A12, mean over
-the goals; 0.5 is equal). Harvested goals of one function share its campaigns.
+the goals; 0.5 is equal). Harvested goals of one function share its campaigns. Paths have no random moves and no havoc: `penfuzz reach`
+offers neither.
 
 A SEARCH is a name of --search, or `targeted/random` for the search targeted with the minimizer random: moves without a distance.
 
@@ -59,8 +60,8 @@ def main():
         with kind(chosen) as goals:
             run = kept(kind.run)
             goals.prepare(run)
-            print(f"{kind.__name__.lower()}: {len(goals.all)} goals, {len(goals.names)} hard: not met by structured values "
-                  f"in {FILTER_EVALUATIONS} evaluations", flush=True)
+            text = f"{kind.__name__.lower()}: {len(goals.all)} goals, {len(goals.names)} hard"
+            print(f"{text}: not met by structured values in {FILTER_EVALUATIONS} evaluations", flush=True)
             names += goals.names
             family_of |= goals.family_of
             for search, seeds in searches(sys.argv[3:], int(sys.argv[2])).items():
@@ -73,7 +74,7 @@ def main():
     by_family(results, names, family_of)
     if "FAMILY" in os.environ or "ONLY" in os.environ:
         for n in names:
-            counts = [f"{s}: {sum(r[n] is not None for r in runs)} of {len(runs)}" for s, runs in results.items()]
+            counts = [f"{s}: {sum(r[n] is not None for r in runs)} of {len(runs)}" for s, runs in results.items() if n in runs[0]]
             print(f"  {n:<18}", *counts)
 
 

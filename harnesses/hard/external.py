@@ -78,7 +78,8 @@ def row(method, own, reference):
     against = statistics.mean(a12(times(reference[name]), times(runs)) for name, runs in own.items())
     medians = [statistics.median(r[i] for r in met) if met else float("nan") for i in (2, 1)]
     rate = sum(r[1] for runs in own.values() for r in runs) / max(sum(r[2] for runs in own.values() for r in runs), 1e-9)
-    print(f"{method:<14}{len(met) / seeds:>8.4g} of {len(own)}{medians[0]:>12.3g}{medians[1]:>14.6g}{rate:>14.0f}{against:>8.3f}", flush=True)
+    solved = f"{len(met) / seeds:>8.4g} of {len(own)}"
+    print(f"{method:<14}{solved}{medians[0]:>12.3g}{medians[1]:>14.6g}{rate:>14.0f}{against:>8.3f}", flush=True)
 
 
 def main():

@@ -52,7 +52,7 @@ def limited(command, seconds, directory, environment=(), found=lambda: False):
             used = max(used, sum(members.values()))
             if used > seconds or found():
                 end(process, members)
-            time.sleep(0.02)
+            time.sleep(0.02 if used < 0.5 else 0.2)
     return log.read_text(errors="replace"), used
 
 

@@ -150,9 +150,9 @@ def main():
     if sys.argv[1] == "inputs":
         return harvest_inputs(targets, Path(sys.argv[2]))
     for suite in sys.argv[2:]:
-        target = targets.of(suite)
         for number, function in enumerate(functions(suite)):
             for kind in sys.argv[1].split(","):
+                target = targets.of(suite, kind)
                 log(f"{suite} {number} {function} {kind}")
                 if kind == "path":
                     harvest_paths(target, suite, function)

@@ -113,16 +113,17 @@ class Targets:
     def __init__(self):
         self.linked = {}
 
-    def of(self, suite):
-        if suite not in self.linked:
+    def of(self, suite, kind="branch"):
+        more = ["-fpen-exceptions"] if kind == "exception" else []
+        if (suite, *more) not in self.linked:
             table = HERE.parent / suite / "suite.toml"
             made_of = hashlib.sha256(Path(compiler()).read_bytes() + table.read_bytes()).hexdigest()[:12]
-            file = HERE / "src-targets" / f"{suite}-{made_of}"
+            file = HERE / "src-targets" / "-".join([suite, *more, made_of])
             if not file.exists():
                 file.parent.mkdir(exist_ok=True)
-                link(table, file)
-            self.linked[suite] = file
-        return self.linked[suite]
+                link(table, file, *more)
+            self.linked[suite, *more] = file
+        return self.linked[suite, *more]
 
 
 class Harvested:
@@ -154,7 +155,7 @@ class Harvested:
         for (suite, function, kind, _), members in self.grouped([g.name for g in self.all]).items():
             if kind == "path":
                 continue
-            report = branches(evaluated(self.targets.of(suite), function, kind, [bytes.fromhex(g.witness) for g in members]))
+            report = branches(evaluated(self.targets.of(suite, kind), function, kind, [bytes.fromhex(g.witness) for g in members]))
             for goal in members:
                 if report.get((goal.site, goal.outcome), {}).get("status") not in TAKEN:
                     sys.exit(f"the witness of {goal.name} does not reach it")
@@ -163,18 +164,18 @@ class Harvested:
     def run(self, names, search, evaluations, seed):
         """The evaluation that solved each goal, or None, by name."""
         groups = self.grouped(names)
-        for suite, *_ in groups:
-            self.targets.of(suite)
+        for suite, _, kind, _ in groups:
+            self.targets.of(suite, kind)
         one = lambda item: self.solved(*item, search, evaluations, seed)
         with ThreadPoolExecutor(int(os.environ.get("JOBS") or os.cpu_count())) as pool:
             return {name: at for found in pool.map(one, groups.items()) for name, at in found.items()}
 
     def solved(self, key, members, search, evaluations, seed):
         suite, function, kind, witness = key
-        target = self.targets.of(suite)
+        target = self.targets.of(suite, kind)
         if kind == "path":
             if "/" in search or search == "havoc":
-                return {g.name: None for g in members}
+                return {}  # penfuzz reach does not have them
             path = path_of(target, function, bytes.fromhex(witness))
             return {members[0].name: reached(target, function, path, search, evaluations, seed)}
         options = ["--max-evals", evaluations, "--seed", seed, *search_options(search)]

@@ -47,25 +47,30 @@ def a12(ours, theirs):
 
 
 def table(results, names, evaluations):
-    """Goals solved after 1000, 10000, ... evaluations (median over the seeds), and A12 of the first search against each."""
+    """Goals solved after 1000, 10000, ... evaluations (median over the seeds), and A12 of the first search against each.
+
+    A search that a kind of goal does not have lacks these goals in its results.
+    """
     first = next(iter(results.values()))
     steps = [10**k for k in range(3, 9) if 10**k < evaluations] + [evaluations]
-    print(f"{'search':<18}{'seeds':>6}" + "".join(f"{step:>10}" for step in steps) + f"{'share':>9}{'A12':>7}")
+    print(f"{'search':<18}{'seeds':>6}{'goals':>7}" + "".join(f"{step:>10}" for step in steps) + f"{'share':>9}{'A12':>7}")
     for search, seeds in results.items():
-        solved = [[sum(1 for n in names if r[n] is not None and r[n] <= step) for r in seeds] for step in steps]
-        medians = [statistics.median(counts) for counts in solved]
-        against = [a12([r[n] for r in first], [r[n] for r in seeds]) for n in names]
-        share = 100 * statistics.mean(solved[-1]) / len(names)
-        cells = "".join(f"{m:>10g}" for m in medians)
-        print(f"{search:<18}{len(seeds):>6}{cells}{share:>8.1f}%{statistics.mean(against):>7.3f}")
+        own = [n for n in names if n in seeds[0]]
+        if not own:
+            continue
+        solved = [[sum(1 for n in own if r[n] is not None and r[n] <= step) for r in seeds] for step in steps]
+        against = statistics.mean(a12([r[n] for r in first], [r[n] for r in seeds]) for n in own)
+        share = 100 * statistics.mean(solved[-1]) / len(own)
+        cells = "".join(f"{statistics.median(counts):>10g}" for counts in solved)
+        print(f"{search:<18}{len(seeds):>6}{len(own):>7}{cells}{share:>8.1f}%{against:>7.3f}")
 
 
 def by_family(results, names, family_of):
-    searches = list(results)
-    print(f"\n{'mean share':<18}{'goals':>6}" + "".join(f"{s:>18}" for s in searches))
-    for family in sorted(set(family_of.values())):
+    print(f"\n{'mean share':<18}{'goals':>6}" + "".join(f"{search:>18}" for search in results))
+    for family in sorted({family_of[n] for n in names}):
         own = [n for n in names if family_of[n] == family]
-        if not own:
-            continue
-        share = [statistics.mean(r[n] is not None for n in own for r in results[s]) for s in searches]
-        print(f"{family:<18}{len(own):>6}" + "".join(f"{100 * x:>17.1f}%" for x in share))
+        cells = ""
+        for runs in results.values():
+            met = [r[n] is not None for n in own for r in runs if n in r]
+            cells += f"{100 * statistics.mean(met):>17.1f}%" if met else f"{'-':>18}"
+        print(f"{family:<18}{len(own):>6}{cells}")

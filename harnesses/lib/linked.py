@@ -35,8 +35,10 @@ def files(directory, patterns):
     return list(chosen)
 
 
-def link(suite, to):
-    """Links the support sources, what `setup` names and the targets of a suite into one target file; fetches missing sources."""
+def link(suite, to, *more):
+    """Links the support sources, what `setup` names and the targets of a suite into one target file; fetches missing sources.
+    `more` are flags of pen-cc.
+    """
     suite = Path(suite).resolve()
     table = tomllib.loads(suite.read_text())
     sources, build = suite.parent / table["sources"], table["build"]
@@ -45,7 +47,7 @@ def link(suite, to):
     chosen = files(sources, build.get("support", [])) + files(suite.parent, build.get("setup", []))
     chosen += [str(sources / t["file"]) for t in table["target"]]
     flags = [f.replace("{sources}", str(sources)) for f in build["flags"]]
-    command = [compiler(), "-O2", "-g", *flags, *dict.fromkeys(chosen), "-o", str(to), *build.get("libs", [])]
+    command = [compiler(), "-O2", "-g", *more, *flags, *dict.fromkeys(chosen), "-o", str(to), *build.get("libs", [])]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         sys.exit(done.stderr)
