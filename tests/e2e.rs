@@ -54,6 +54,8 @@ mod readable;
 mod resume;
 #[path = "e2e/rounding.rs"]
 mod rounding;
+#[path = "e2e/solve.rs"]
+mod solve;
 #[path = "e2e/strangers.rs"]
 mod strangers;
 #[path = "e2e/suites.rs"]

@@ -14,6 +14,7 @@
 //! | [`corpus`] | `cmin`, `merge`, `tmin`, `triage` |
 //! | [`reach`], [`exceptions`] | one input on request; floating-point exceptions |
 //! | [`prove`] | branches that no input takes: solvers prove them unreachable |
+//! | [`solve`] | formulas of floats and bit vectors: models by search |
 //! | [`suite`] | many functions, one table, gcov as referee |
 //! | [`console`] | standard output and standard error |
 
@@ -32,6 +33,7 @@ pub mod reach;
 pub mod replay;
 pub mod report;
 pub mod shrink;
+pub mod solve;
 pub mod suite;
 pub mod sync;
 pub mod watch;

@@ -368,7 +368,7 @@ impl FarmArgs {
     }
 }
 
-fn minimizers() -> PossibleValuesParser {
+pub(super) fn minimizers() -> PossibleValuesParser {
     PossibleValuesParser::new(MINIMIZERS.iter().map(|(name, _)| *name))
 }
 

@@ -14,6 +14,7 @@ mod prove;
 mod reach;
 mod replay;
 mod report;
+mod solve;
 mod status;
 mod suite;
 mod tmin;
@@ -76,6 +77,8 @@ enum Command {
     Reach(reach::Args),
     /// Prove branches unreachable that no input takes, or say why not.
     Prove(Box<prove::Args>),
+    /// Find models of SMT-LIB formulas of floats and bit vectors.
+    Solve(solve::Args),
     /// Run inputs again and print arguments, branches and result.
     Replay(replay::Args),
     /// Write the reports of a campaign again and print its summary.
@@ -109,6 +112,7 @@ pub fn main() -> ExitCode {
         Some(Command::Functions(args)) => functions::run(&args),
         Some(Command::Reach(args)) => reach::run(&args),
         Some(Command::Prove(args)) => prove::run(&args),
+        Some(Command::Solve(args)) => solve::run(&args),
         Some(Command::Replay(args)) => replay::run(&args),
         Some(Command::Report(args)) => report::run(&args),
         Some(Command::Status(args)) => status::run(&args),

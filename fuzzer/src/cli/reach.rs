@@ -27,7 +27,7 @@ use penfuzz_engine::{
     goals::path::Step,
     saturation::{Goals, ScopeKind},
 };
-use penfuzz_mutators::{dictionary::Dictionary, random, structured};
+use penfuzz_mutators::{dictionary::Dictionary, minimizer::MINIMIZERS, random, structured};
 
 use super::{Outcome, choices, fuzz::TargetArgs, replay::LimitArgs, values};
 
@@ -128,7 +128,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         return Ok(Outcome::Fine);
     }
     let paths = paths(args, &session, &names)?;
-    let query = Query { scope: session.scope.clone(), counts: names.branches(), paths };
+    let query = Query { scope: session.scope.clone(), counts: names.branches(), paths, parts: Vec::new() };
     let options = Options {
         search: args.search,
         seed: args.seed,
@@ -137,6 +137,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         timeout: session.timeout(),
         simplify: !args.no_simplify,
         seeds,
+        minimizer: MINIMIZERS[0].0.to_owned(),
     };
     let answer = if query.paths.is_empty() {
         reach::any_input(&mut session.evaluator, &query, &options)?

@@ -30,11 +30,12 @@ use penfuzz_mutators::{
     dictionary::Dictionary,
     simplify::{Simplifier, Verdict},
     start::StartPoints,
+    view::Layout,
 };
 use serde::{Deserialize, Serialize};
 
 use self::{
-    search::{Bounds, FatalInputs, Progress, Search},
+    search::{Bounds, FatalInputs, How, Progress, Search},
     spec::Names,
 };
 use crate::{
@@ -67,6 +68,9 @@ pub struct Query {
     pub paths: Vec<Vec<Step>>,
     /// For every branch of the target: is it one of a conditional in scope?
     pub counts: Vec<bool>,
+    /// For each step of a single path, the numbers that matter to it, if the steps before depend on these or on none of them; others then
+    /// stay as they are. Without an entry all matter.
+    pub parts: Vec<Layout>,
 }
 
 /// How to search.
@@ -86,6 +90,8 @@ pub struct Options {
     pub simplify: bool,
     /// Inputs to begin with.
     pub seeds: Vec<Vec<u8>>,
+    /// The local minimizer of a targeted search, one of [`MINIMIZERS`](penfuzz_mutators::minimizer::MINIMIZERS).
+    pub minimizer: String,
 }
 
 /// What a run does, by its plain record.
@@ -209,7 +215,8 @@ fn search(
             evaluator.set_evaluations(before);
             let seed = options.seed.wrapping_add(answer.deaths << 32);
             let (words, fatal_inputs) = (dictionary.clone(), fatal_inputs.clone());
-            let mut search = Search::new(evaluator, &saturation, goals, words, seed, bounds, fatal_inputs);
+            let how = How { minimizer: &options.minimizer, seed, bounds, fatal_inputs, parts: &query.parts };
+            let mut search = Search::new(evaluator, &saturation, goals, words, how);
             let mut sender = ProgressSender { at_once: answer.deaths > 0, ..ProgressSender::default() };
             search.run(options.search, &seeds, &mut |progress| sender.progress(&progress, send));
             sender.rest(send);

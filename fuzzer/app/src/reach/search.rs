@@ -8,13 +8,14 @@ use penfuzz_engine::{
     executor::Evaluator,
     goals::{Goal, Path},
     saturation::Saturation,
-    stages::budgeted,
+    stages::{budgeted, observed::Chain},
 };
 use penfuzz_mutators::{
     basinhopping::Basinhopping,
     dictionary::Dictionary,
     evaluate::{Metric, RepresentingFunction, Stop},
-    minimizer::{LocalMinimizer, avm::Avm},
+    minimizer::{self, LocalMinimizer, avm::Avm, chain::ChainSearch},
+    observe::Observation,
     random,
     start::StartPoints,
     structured,
@@ -31,6 +32,8 @@ const LONGEST_BUDGET: u64 = 400_000;
 const EQUALS: usize = 24;
 /// About as far: all steps but one in this many.
 const ABOUT: usize = 10;
+/// Units of a turn of chain search.
+const CHAIN: u64 = 4_000;
 /// Units of a turn that combines such inputs.
 const COMBINING: u64 = 4_000;
 /// The fuel of the first attempts is the whole divided by two to this power, or what a path needs.
@@ -70,6 +73,21 @@ pub struct Bounds {
     pub evaluations: u64,
 }
 
+/// How a search goes.
+#[derive(Debug, Clone)]
+pub struct How<'a> {
+    /// The local minimizer; the default one has [`ChainSearch`] besides.
+    pub minimizer: &'a str,
+    /// Seed of the pseudo-random generator.
+    pub seed: u64,
+    /// When it ends.
+    pub bounds: Bounds,
+    /// What it must not evaluate.
+    pub fatal_inputs: FatalInputs,
+    /// [`super::Query::parts`].
+    pub parts: &'a [Layout],
+}
+
 /// Inputs that got farthest on the way to one goal.
 #[derive(Debug, Clone)]
 struct PathGoal {
@@ -79,9 +97,30 @@ struct PathGoal {
     /// Others that got about as far, with the number of steps that they miss.
     equals: Vec<(usize, Vec<u8>)>,
     missing: usize,
+    /// The branches of its steps, if each is another one: then the operands of a step's condition are those of one pass.
+    steps: Vec<usize>,
 }
 
 impl PathGoal {
+    fn new(path: &Path, size: usize) -> Self {
+        let steps: Option<Vec<usize>> = path.branches().collect();
+        let are_distinct = |s: &Vec<usize>| s.iter().collect::<HashSet<_>>().len() == s.len();
+        Self {
+            path: path.clone(),
+            r: u64::MAX,
+            best: vec![0; size],
+            equals: Vec::new(),
+            missing: path.len(),
+            steps: steps.filter(are_distinct).unwrap_or_default(),
+        }
+    }
+
+    /// The conditions up to the first step that is missing.
+    fn chain(&self) -> Option<Chain> {
+        let end = self.steps.len().checked_sub(self.missing)? + 1;
+        self.steps.get(..end).map(Chain::of_steps)
+    }
+
     /// Steps that an input may miss which got about as far.
     fn most_missing(&self) -> usize {
         self.missing + (self.path.len() - self.missing) / ABOUT
@@ -94,9 +133,11 @@ pub struct Search<'a> {
     evaluator: &'a mut Evaluator,
     saturation: &'a Saturation,
     layout: Layout,
+    parts: &'a [Layout],
     dictionary: Arc<Dictionary>,
     full: Basinhopping,
     hops: Basinhopping,
+    chain: Option<ChainSearch>,
     starts: StartPoints,
     rng: StdRand,
     bounds: Bounds,
@@ -106,40 +147,37 @@ pub struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// Towards any of `goals`; `saturation` has the graph of the branches in scope.
+    /// Towards any of `goals`; `saturation` has the graph of the branches in scope. A name that is no minimizer's is the default's.
     #[must_use]
     pub fn new(
         evaluator: &'a mut Evaluator,
         saturation: &'a Saturation,
         goals: &[Path],
         dictionary: Dictionary,
-        seed: u64,
-        bounds: Bounds,
-        fatal_inputs: FatalInputs,
+        how: How<'a>,
     ) -> Self {
         let layout = evaluator.function().layout();
         let dictionary = Arc::new(dictionary);
         let avm = || Avm::new(Arc::clone(&dictionary));
-        let goal = |path: &Path| PathGoal {
-            path: path.clone(),
-            r: u64::MAX,
-            best: vec![0; layout.size()],
-            equals: Vec::new(),
-            missing: path.len(),
-        };
+        let other = || minimizer::create(how.minimizer, Arc::clone(&dictionary)).filter(|m| m.name() != avm().name());
+        let has_chain = other().is_none();
+        let full = other().unwrap_or_else(|| Box::new(avm()));
+        let short = other().unwrap_or_else(|| Box::new(avm().lines_only()));
         Self {
-            full: Basinhopping::new(Box::new(avm()), Arc::clone(&dictionary)),
-            hops: Basinhopping::new(Box::new(avm().lines_only()), Arc::clone(&dictionary)).with_n_iter(u32::MAX),
+            full: Basinhopping::new(full, Arc::clone(&dictionary)),
+            hops: Basinhopping::new(short, Arc::clone(&dictionary)).with_n_iter(u32::MAX),
+            chain: has_chain.then(|| ChainSearch::new(Arc::clone(&dictionary))),
             starts: StartPoints::new(),
-            rng: StdRand::with_seed(seed),
-            goals: goals.iter().map(goal).collect(),
+            rng: StdRand::with_seed(how.seed),
+            goals: goals.iter().map(|path| PathGoal::new(path, layout.size())).collect(),
             x: vec![0; layout.size()],
             evaluator,
             saturation,
             layout,
+            parts: how.parts,
             dictionary,
-            bounds,
-            fatal_inputs,
+            bounds: how.bounds,
+            fatal_inputs: how.fatal_inputs,
         }
     }
 
@@ -212,19 +250,27 @@ impl<'a> Search<'a> {
         self.arm(goal, leads);
         let (mut left, mut turn) = (budget, attempt);
         while left > 0 {
-            let turn_of = Turn::of(turn, &self.goals[goal]);
+            let layout = self.layout(goal);
+            let has_chain = self.chain.is_some() && ChainSearch::suits(&layout);
+            let turn_of = Turn::of(turn, &self.goals[goal], has_chain);
             let allowed = match turn_of {
                 Turn::Hops | Turn::Near => left,
+                Turn::Chain => left.min(CHAIN),
                 Turn::Combine => left.min(COMBINING),
                 Turn::Best | Turn::Fresh => left.min(budget / 2 + 1),
             };
-            self.choose_start(goal, turn_of);
+            self.choose_start(goal, turn_of, &layout);
             let known = (&self.fatal_inputs, self.bounds);
+            let chain = self.goals[goal].chain().filter(|_| turn_of == Turn::Chain);
             let mut walk = Walk::new(self.evaluator, (goal, &mut self.goals[goal]), known, allowed, send);
-            let end = match turn_of {
-                Turn::Combine => combine(&mut walk, &mut self.x, &self.layout, &mut self.rng),
-                Turn::Hops | Turn::Near => self.hops.minimize(&mut walk, &mut self.x, &self.layout, &mut self.rng),
-                Turn::Best | Turn::Fresh => self.full.minimize(&mut walk, &mut self.x, &self.layout, &mut self.rng),
+            walk.chain = chain;
+            let end = match (turn_of, &mut self.chain) {
+                (Turn::Chain, Some(chain)) => chain.minimize(&mut walk, &mut self.x, &layout, &mut self.rng),
+                (Turn::Combine, _) => combine(&mut walk, &mut self.x, &layout, &mut self.rng),
+                (Turn::Hops | Turn::Near | Turn::Chain, _) => {
+                    self.hops.minimize(&mut walk, &mut self.x, &layout, &mut self.rng)
+                }
+                (Turn::Best | Turn::Fresh, _) => self.full.minimize(&mut walk, &mut self.x, &layout, &mut self.rng),
             };
             left = left.saturating_sub((allowed - walk.budget).max(1));
             turn += 1;
@@ -237,16 +283,27 @@ impl<'a> Search<'a> {
     }
 
     /// Writes the start of a turn to `x`.
-    fn choose_start(&mut self, goal: usize, turn: Turn) {
+    fn choose_start(&mut self, goal: usize, turn: Turn, layout: &Layout) {
         let goal = &self.goals[goal];
         match turn {
-            Turn::Best | Turn::Hops | Turn::Combine => self.x.clone_from(&goal.best),
+            Turn::Best | Turn::Hops | Turn::Combine | Turn::Chain => self.x.clone_from(&goal.best),
             Turn::Near => {
                 let pick = self.rng.below_or_zero(goal.equals.len().max(1));
                 self.x.clone_from(goal.equals.get(pick).map_or(&goal.best, |e| &e.1));
             }
-            Turn::Fresh => self.starts.next(&mut self.rng, &self.layout, &self.dictionary, &mut self.x),
+            Turn::Fresh => {
+                self.x.clone_from(&goal.best);
+                self.starts.next(&mut self.rng, layout, &self.dictionary, &mut self.x);
+            }
         }
+    }
+
+    /// The numbers that matter to the first step that is missing.
+    fn layout(&self, goal: usize) -> Layout {
+        let goal = &self.goals[goal];
+        let step = goal.path.len() - goal.missing;
+        let part = self.parts.get(step).filter(|_| goal.r != u64::MAX);
+        part.unwrap_or(&self.layout).clone()
     }
 
     fn arm(&mut self, goal: usize, leads: Option<usize>) {
@@ -269,13 +326,16 @@ enum Turn {
     Hops,
     /// The input that got farthest, moved by differences of others.
     Combine,
+    /// The input that got farthest; steps and repairs by the operands of the conditions on the way.
+    Chain,
 }
 
 impl Turn {
-    fn of(number: usize, goal: &PathGoal) -> Self {
-        const ALL: [Turn; 5] = [Turn::Fresh, Turn::Best, Turn::Near, Turn::Hops, Turn::Combine];
+    fn of(number: usize, goal: &PathGoal, has_chain: bool) -> Self {
+        const ALL: [Turn; 6] = [Turn::Fresh, Turn::Chain, Turn::Best, Turn::Near, Turn::Hops, Turn::Combine];
         match ALL[number % ALL.len()] {
             _ if goal.r == u64::MAX => Self::Fresh,
+            Self::Chain if !has_chain || goal.steps.is_empty() => Self::Best,
             Self::Combine if goal.equals.len() < 3 => Self::Near,
             turn => turn,
         }
@@ -311,6 +371,8 @@ struct Walk<'a> {
     budget: u64,
     tick: u64,
     send: &'a mut dyn FnMut(Progress),
+    /// What [`RepresentingFunction::observe`] shows; it ends the turn when a further step is taken.
+    chain: Option<Chain>,
 }
 
 impl<'a> Walk<'a> {
@@ -321,7 +383,7 @@ impl<'a> Walk<'a> {
         budget: u64,
         send: &'a mut dyn FnMut(Progress),
     ) -> Self {
-        Self { evaluator, number, goal, fatal_inputs, bounds, budget, tick: 0, send }
+        Self { evaluator, number, goal, fatal_inputs, bounds, budget, tick: 0, send, chain: None }
     }
 
     fn is_over(&mut self) -> bool {
@@ -385,6 +447,19 @@ impl RepresentingFunction for Walk<'_> {
             self.improve(x, r);
         }
         if r == 0 { Err(Stop::Found) } else { Ok(r) }
+    }
+
+    fn observe(&mut self, x: &[u8], seen: &mut Vec<Observation>) -> Result<u64, Stop> {
+        seen.clear();
+        let Some(chain) = self.chain.take() else { return self.evaluate(x) };
+        let missing = self.goal.missing;
+        self.evaluator.set_measuring(true);
+        let result = self.evaluate(x);
+        self.evaluator.take_compared(|taken, other, pass| chain.add(seen, taken, other, pass));
+        self.evaluator.set_measuring(false);
+        seen.sort_by_key(|o| core::cmp::Reverse(o.level));
+        self.chain = Some(chain);
+        if self.goal.missing < missing && result.is_ok() { Err(Stop::Budget) } else { result }
     }
 
     fn metric(&self) -> Metric {

@@ -106,6 +106,11 @@ impl Path {
         self.steps.len()
     }
 
+    /// The branch of each entry; `None` for the end.
+    pub fn branches(&self) -> impl Iterator<Item = Option<usize>> + '_ {
+        self.steps.iter().map(|step| (*step != END).then_some(*step as usize))
+    }
+
     /// Never: a path has a step.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -6,7 +6,7 @@ pub mod budgeted;
 pub mod clock;
 pub mod finds;
 pub mod havoc;
-mod observed;
+pub mod observed;
 pub mod paper;
 mod queue;
 pub mod sampling;

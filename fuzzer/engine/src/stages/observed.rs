@@ -10,16 +10,25 @@ use crate::saturation::Saturation;
 
 /// The conditions on the way to one branch.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Chain {
+pub struct Chain {
     /// Branches that lead to the target, and the target at level 0; ascending.
     levels: Vec<(usize, u32)>,
 }
 
 impl Chain {
     /// The branches that lead to `target`, and itself.
-    pub(super) fn new(target: usize, saturation: &Saturation) -> Self {
+    #[must_use]
+    pub fn new(target: usize, saturation: &Saturation) -> Self {
         let mut levels: Vec<_> = saturation.leads(target).into_iter().map(|(b, level)| (b, level + 1)).collect();
         levels.push((target, 0));
+        levels.sort_unstable();
+        Self { levels }
+    }
+
+    /// The steps of a path, in order; the last is the target.
+    #[must_use]
+    pub fn of_steps(steps: &[usize]) -> Self {
+        let mut levels: Vec<_> = steps.iter().rev().enumerate().map(|(level, b)| (*b, level as u32)).collect();
         levels.sort_unstable();
         Self { levels }
     }
@@ -29,7 +38,7 @@ impl Chain {
     }
 
     /// Adds a pass in which the branch `taken` was taken, and not `other`.
-    pub(super) fn add(&self, seen: &mut Vec<Observation>, taken: usize, other: usize, pass: &Compared) {
+    pub fn add(&self, seen: &mut Vec<Observation>, taken: usize, other: usize, pass: &Compared) {
         for (branch, holds) in [(taken, true), (other, false)] {
             let Some(level) = self.level(branch) else { continue };
             let is_true = branch < taken.max(other);

@@ -1,0 +1,238 @@
+//! The search for a model: the C function is compiled like any target, and the path through all of its conditionals is searched.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use penfuzz_engine::{
+    error::{Error, failed},
+    executor::evaluator::Limits,
+    goals::path::Step,
+    hash::StableHash,
+    inputs::Calls,
+    program::{Rounding, Target, build},
+    saturation::{Goals, ScopeKind},
+};
+use penfuzz_mutators::view::Layout;
+
+use super::{
+    Answer, Method, Options, Solved, accept,
+    emit::{self, Emitted},
+    exhaust,
+    problem::Problem,
+    term::{Sort, Terms, Value},
+};
+use crate::{
+    campaign::SearchKind,
+    output::atomic,
+    process::{build::build, interrupts},
+    reach::{self, Query},
+    replay::session::{ReplaySession, Subject},
+};
+
+/// No fused operations; little optimization, because compiling takes longer than most searches.
+const FLAGS: [&str; 2] = ["-O1", "-ffp-contract=off"];
+
+/// Evaluations of the first turn of a form; they double with each round over the forms.
+const FIRST_TURN: u64 = 1 << 18;
+
+/// A problem as a target that is loaded.
+struct Form {
+    emitted: Emitted,
+    session: ReplaySession,
+    query: Query,
+    layout: Layout,
+    /// The input that came closest.
+    best: Vec<Vec<u8>>,
+}
+
+impl Form {
+    fn new(terms: &Terms, problem: &Problem) -> Result<Self, Error> {
+        let emitted = emit::emit(terms, problem);
+        let session = load(&source(&emitted.text)?)?;
+        let layout = session.evaluator.function().layout();
+        let query = query(&session, &emitted, parts(terms, problem, &layout));
+        Ok(Self { emitted, session, query, layout, best: Vec::new() })
+    }
+}
+
+/// Searches, and tries all inputs if they are few and the search finds none. One conditional for each conjunct, and one for the sum of several,
+/// take turns: each finds models that the other does not.
+pub(super) fn run(solved: &mut Solved, problem: &Problem, options: &Options) -> Result<(), Error> {
+    solved.method = Method::Search;
+    let bits = problem.input_bits(&solved.script.terms);
+    let can_exhaust = bits <= exhaust::MOST_BITS && !options.exhaust_time.is_zero();
+    let mut forms = vec![Form::new(&solved.script.terms, problem)?];
+    // Compiling a large formula takes seconds, which are not the search's.
+    let time = if can_exhaust { options.max_time.min(exhaust::SEARCH_FIRST) } else { options.max_time };
+    let until = Instant::now() + time;
+    let mut summed = problem.summed(&mut solved.script.terms);
+    let mut turns = 0;
+    loop {
+        if let Some(other) = summed.take_if(|_| turns == 1) {
+            forms.push(Form::new(&solved.script.terms, &other)?);
+        }
+        let (round, number) = (turns / forms.len(), turns % forms.len());
+        let left = options.max_evals.saturating_sub(solved.evaluations);
+        if Instant::now() >= until || left == 0 || interrupts::requested() {
+            break;
+        }
+        let turn = Turn { until, evaluations: left.min(FIRST_TURN << round.min(30)), number: turns as u64 };
+        if search(solved, problem, options, &mut forms[number], &turn)? {
+            return Ok(());
+        }
+        turns += 1;
+    }
+    if can_exhaust && !interrupts::requested() {
+        exhaust(solved, problem, options, &mut forms[0])?;
+    }
+    Ok(())
+}
+
+/// One turn of a form.
+struct Turn {
+    until: Instant,
+    evaluations: u64,
+    number: u64,
+}
+
+/// Searches by one form; whether a model was found.
+fn search(
+    solved: &mut Solved,
+    problem: &Problem,
+    options: &Options,
+    form: &mut Form,
+    turn: &Turn,
+) -> Result<bool, Error> {
+    let search = reach::Options {
+        search: SearchKind::Targeted,
+        seed: options.seed.wrapping_add(turn.number << 40),
+        max_time: turn.until.saturating_duration_since(Instant::now()),
+        max_evals: turn.evaluations,
+        timeout: form.session.timeout(),
+        simplify: false,
+        seeds: form.best.clone(),
+        minimizer: options.minimizer.clone(),
+    };
+    let answer = reach::run(&mut form.session.evaluator, &form.query, &search)?;
+    solved.evaluations += answer.evaluations;
+    let Some(bytes) = answer.bytes else { return Ok(false) };
+    if answer.r != 0 {
+        form.best = vec![bytes];
+        return Ok(false);
+    }
+    // What the evaluator rejects is no place to go on from.
+    form.best.clear();
+    Ok(accept(solved, problem, &decode(&solved.script.terms, problem, &form.layout, &bytes)))
+}
+
+/// Tries all inputs.
+fn exhaust(solved: &mut Solved, problem: &Problem, options: &Options, form: &mut Form) -> Result<(), Error> {
+    solved.method = Method::Exhaustion;
+    let widths = widths(&solved.script.terms, problem);
+    let mut models = Vec::new();
+    let evaluator = &mut form.session.evaluator;
+    let done = exhaust::all(evaluator, &form.query, &widths, options.exhaust_time, |bytes| models.push(bytes))?;
+    solved.evaluations += done.evaluations;
+    for bytes in &models {
+        let values = decode(&solved.script.terms, problem, &form.layout, bytes);
+        if accept(solved, problem, &values) {
+            return Ok(());
+        }
+    }
+    if done.is_complete && models.is_empty() && form.emitted.is_exact {
+        solved.answer = Answer::Unsat;
+    }
+    Ok(())
+}
+
+/// The C file of a text, in the cache of compiled things: the same formula is compiled once.
+fn source(text: &str) -> Result<PathBuf, Error> {
+    let directory = build::cache_directory()?.join("formulas");
+    penfuzz_cc::private_directory(&directory).map_err(Error::from_source)?;
+    let file = directory.join(format!("{:016x}.c", StableHash::new().texts(&[text]).finish()));
+    if !fs::read(&file).is_ok_and(|known| known == text.as_bytes()) {
+        atomic::write(&file, text.as_bytes()).map_err(|e| failed(&file, "cannot be written", e))?;
+    }
+    Ok(file)
+}
+
+fn load(file: &Path) -> Result<ReplaySession, Error> {
+    let recipe = build::Recipe {
+        sources: vec![file.to_path_buf()],
+        flags: FLAGS.map(str::to_owned).to_vec(),
+        libs: vec!["-lm".to_owned()],
+        ..build::Recipe::default()
+    };
+    let subject = Subject {
+        name: file,
+        function: Some(emit::FUNCTION),
+        rounding: Rounding::Nearest,
+        args: &[],
+        calls: &Calls::default(),
+        sizes: None,
+        goals: Goals::Branches,
+        scope: Some(ScopeKind::Function),
+        limits: Limits::default(),
+    };
+    ReplaySession::load(&build(&recipe)?, subject)
+}
+
+/// The path through the conditionals of all conjuncts; others, of choices between values, do not count.
+fn query(session: &ReplaySession, emitted: &Emitted, all_parts: Vec<Layout>) -> Query {
+    let target: &Target = session.evaluator.target();
+    let function = session.evaluator.function_index();
+    let own = || target.sites.iter().filter(|s| s.function == function);
+    let with_parts = emitted.lines.iter().zip(all_parts);
+    let sites = with_parts.filter_map(|(line, part)| Some((own().find(|s| s.line == *line)?, part)));
+    let mut counts = vec![false; target.n_branches];
+    let (mut steps, mut parts) = (Vec::new(), Vec::new());
+    for (site, part) in sites {
+        counts[site.first_branch..site.first_branch + 2].fill(true);
+        steps.push(Step::Branch(site.first_branch));
+        parts.push(part);
+    }
+    Query { scope: session.scope.clone(), paths: vec![steps], counts, parts }
+}
+
+/// The numbers of each conjunct's part of the formula.
+fn parts(terms: &Terms, problem: &Problem, layout: &Layout) -> Vec<Layout> {
+    let mut slots = layout.slots().iter().copied();
+    let mut own = Vec::new();
+    for variable in &problem.free {
+        let n = if terms.variables[*variable].sort.bits() > 64 { 2 } else { 1 };
+        own.push(slots.by_ref().take(n).collect::<Vec<_>>());
+    }
+    let of = |part: &Vec<usize>| Layout::of_slots(part.iter().flat_map(|place| own[*place].clone()).collect());
+    problem.parts.iter().map(of).collect()
+}
+
+/// Bits of each input, in the order of the parameters.
+fn widths(terms: &Terms, problem: &Problem) -> Vec<u32> {
+    problem.free.iter().map(|v| terms.variables[*v].sort.bits()).collect()
+}
+
+/// The values of the free variables in an input.
+fn decode(terms: &Terms, problem: &Problem, layout: &Layout, bytes: &[u8]) -> Vec<Value> {
+    let mut slots = layout.slots().iter();
+    let mut next = || {
+        slots.next().map_or(0, |slot| {
+            let own = &bytes[slot.offset..slot.offset + slot.kind.size()];
+            own.iter().rev().fold(0u128, |all, byte| all << 8 | u128::from(*byte))
+        })
+    };
+    let value = |sort| {
+        let low = next();
+        match sort {
+            Sort::Bits(65..) => Value::of_bits(sort, next() << 64 | low),
+            // In the order of the values, as the prelude has it.
+            Sort::Float(format) if format.width() == 16 => {
+                Value::of_bits(sort, if low & 0x8000 == 0 { !low & 0xffff } else { low & 0x7fff })
+            }
+            _ => Value::of_bits(sort, low),
+        }
+    };
+    problem.free.iter().map(|v| terms.variables[*v].sort).map(value).collect()
+}

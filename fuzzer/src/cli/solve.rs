@@ -1,0 +1,167 @@
+//! `penfuzz solve FILE.smt2...`: models of formulas by search.
+
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use penfuzz_app::{
+    console, errln, outln,
+    report::proof,
+    solve::{self, Answer, Options, Solved},
+};
+use penfuzz_engine::error::Error;
+use penfuzz_mutators::minimizer::MINIMIZERS;
+use serde::Serialize;
+
+use super::{Outcome, fuzz, values};
+
+/// Arguments.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// SMT-LIB files of the logics QF_FP, QF_BVFP and QF_BV, with one (check-sat) each.
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+
+    /// Seed of the pseudo-random generator.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+
+    /// Time limit of the search, for each file.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::duration)]
+    max_time: Duration,
+
+    /// Limit of evaluations of the search, for each file.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_evals: Option<u64>,
+
+    /// Local minimizer.
+    #[arg(long, value_name = "NAME", value_parser = fuzz::minimizers(), default_value = MINIMIZERS[0].0)]
+    minimizer: String,
+
+    /// Time to try all inputs of a formula whose variables have at most 32 bits together.
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = values::duration)]
+    exhaust_time: Duration,
+
+    /// Never try all inputs.
+    #[arg(long, conflicts_with = "exhaust_time")]
+    no_exhaust: bool,
+
+    /// Ask the installed solvers about what the search leaves open; two must agree on unsat.
+    #[arg(long)]
+    prove: bool,
+
+    /// Time of one solver for one file.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::duration, requires = "prove")]
+    solver_time: Duration,
+
+    /// Print one JSON object for each file.
+    #[arg(long)]
+    json: bool,
+}
+
+/// `--json`.
+#[derive(Debug, Serialize)]
+struct Json<'a> {
+    schema: u32,
+    file: String,
+    answer: &'static str,
+    method: &'static str,
+    /// Of all declared constants; `null` without one.
+    model: Option<Vec<Constant<'a>>>,
+    /// The `:status` of the file.
+    status: Option<&'a str>,
+    contradicts_status: bool,
+    seed: u64,
+    minimizer: &'a str,
+    evaluations: u64,
+    /// Inputs that the C code accepts and the check of the model does not.
+    rejected: u64,
+    seconds: f64,
+    solvers: &'a [proof::Answer],
+    notes: &'a [String],
+}
+
+#[derive(Debug, Serialize)]
+struct Constant<'a> {
+    name: &'a str,
+    sort: String,
+    value: String,
+}
+
+/// Solves each file and prints its answer. A file that cannot be read, or whose `:status` a model contradicts, is an error; the others
+/// are solved all the same.
+pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
+    let options = Options {
+        seed: args.seed,
+        max_time: args.max_time,
+        max_evals: args.max_evals.unwrap_or(u64::MAX),
+        minimizer: args.minimizer.clone(),
+        exhaust_time: if args.no_exhaust { Duration::ZERO } else { args.exhaust_time },
+        solver_time: args.prove.then_some(args.solver_time),
+    };
+    let mut errors = Vec::new();
+    for file in &args.files {
+        if args.files.len() > 1 && !args.json {
+            outln!("; {}", console::shown(&file.to_string_lossy()));
+        }
+        if let Err(e) = one(args, file, &options) {
+            errors.push(e);
+        }
+    }
+    let last = errors.pop();
+    for e in errors {
+        errln!("error: {e}");
+    }
+    last.map_or(Ok(Outcome::Fine), Err)
+}
+
+fn one(args: &Args, file: &Path, options: &Options) -> Result<(), Error> {
+    let begun = Instant::now();
+    let solved = solve::solve(file, options)?;
+    let seconds = begun.elapsed().as_secs_f64();
+    if args.json {
+        console::out_json(&serde_json::to_string(&json(args, file, &solved, seconds)).unwrap_or_default());
+    } else {
+        outln!("{}", solved.answer.name());
+        console::out(&solved.model());
+        for note in &solved.notes {
+            errln!("penfuzz: {}: {note}", console::shown(&file.to_string_lossy()));
+        }
+    }
+    if solved.contradicts_status() {
+        let (status, answer) = (solved.script.status.as_deref().unwrap_or_default(), solved.answer.name());
+        return Err(Error::new(format!(
+            "{}: its :status is {status}, and the answer is {answer}, by {}",
+            file.display(),
+            solved.method.name()
+        )));
+    }
+    Ok(())
+}
+
+fn json<'a>(args: &'a Args, file: &Path, solved: &'a Solved, seconds: f64) -> Json<'a> {
+    let model = match &solved.answer {
+        Answer::Sat(values) => {
+            let constants = solved.script.terms.variables.iter().zip(values);
+            Some(constants.map(|(v, x)| Constant { name: &v.name, sort: v.sort.text(), value: x.text() }).collect())
+        }
+        _ => None,
+    };
+    Json {
+        schema: 1,
+        file: file.to_string_lossy().into_owned(),
+        answer: solved.answer.name(),
+        method: solved.method.name(),
+        model,
+        status: solved.script.status.as_deref(),
+        contradicts_status: solved.contradicts_status(),
+        seed: args.seed,
+        minimizer: &args.minimizer,
+        evaluations: solved.evaluations,
+        rejected: solved.rejected,
+        seconds: (seconds * 1e6).round() / 1e6,
+        solvers: &solved.solvers,
+        notes: &solved.notes,
+    }
+}
