@@ -7,7 +7,7 @@ use std::{rc::Rc, time::Duration};
 
 use penfuzz_engine::{
     executor::{
-        Evaluator, PenEvaluator as _,
+        Evaluator,
         evaluator::{Limits, RunStatus},
     },
     program::{

@@ -77,7 +77,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         return check(target, args.trust.trust, limits.each);
     }
     let (report, dir) = if target.join(manifest::FILE).is_file() {
-        (of_campaign(target, args.trust.trust, limits, args.exclusions.is_some())?, target.to_path_buf())
+        (of_campaign(target, args.trust.trust, limits, args.exclusions.is_some())?, target.clone())
     } else {
         let mut fuzz = args.fuzz.clone();
         fuzz.proofs.limits = Some(limits);

@@ -163,7 +163,9 @@ impl<'a> Supervisor<'a> {
         let alone = self.farm.is_none().then_some(self.options);
         let tried = proved.and_then(|summary| {
             let faults = alone.map_or(Ok(Vec::new()), |options| models::try_all(options, dir, report))?;
-            faults.iter().for_each(|fault| self.display.warn(fault));
+            for fault in faults {
+                self.display.warn(&fault);
+            }
             Ok(summary)
         });
         tried.unwrap_or_else(|e| {

@@ -79,8 +79,8 @@ impl SavedState {
         let seconds = Some(self.seconds).filter(|s| s.is_finite());
         self.seconds = seconds.map_or(0.0, |s| s.clamp(0.0, MOST_SECONDS));
         self.evaluations = self.evaluations.min(MOST_EVALUATIONS);
-        for spent in [&mut self.spent, &mut self.evaluated] {
-            spent.iter_mut().for_each(|n| *n = (*n).min(u64::MAX >> 16));
+        for n in self.spent.iter_mut().chain(&mut self.evaluated) {
+            *n = (*n).min(u64::MAX >> 16);
         }
         self.attempts.iter_mut().for_each(|n| *n = (*n).min(u32::MAX / 2));
         self.starts = self.starts.min(u32::MAX / 2);

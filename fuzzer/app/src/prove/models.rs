@@ -44,7 +44,7 @@ fn input(proof: &Proof, kinds: &[Option<Kind>]) -> Vec<u8> {
         let value = proof.model.iter().find(|(n, _)| *n == name);
         value.and_then(|(_, digits)| u64::from_str_radix(digits, 16).ok()).unwrap_or(0)
     };
-    let size = |kind: &Option<Kind>| kind.map_or(0, |kind| kind.size());
+    let size = |kind: &Option<Kind>| kind.map_or(0, Kind::size);
     kinds.iter().enumerate().flat_map(|(n, kind)| bits(n).to_le_bytes().into_iter().take(size(kind))).collect()
 }
 

@@ -84,7 +84,7 @@ pub fn translate(wanted: &Wanted, linked: bool) -> Result<Vec<Translation>, Erro
     if first.is_empty() {
         first = wanted.units.iter().collect();
     }
-    let linked = linked && wanted.units.len() <= MOST_LINKED;
+    let linked = linked && (wanted.is_closed || wanted.units.len() <= MOST_LINKED);
     let bitcode = if linked { bitcode(&wanted.units, temporary.path()) } else { Vec::new() };
     let mut all = Vec::new();
     for (number, unit) in first.into_iter().enumerate() {

@@ -333,11 +333,11 @@ impl Format {
     /// `above / below * 2^power`, rounded; `below` is not 0.
     #[must_use]
     pub fn ratio(self, mode: Rounding, negative: bool, above: &BigUint, below: &BigUint, power: i64) -> Bits {
-        let more = (u64::from(self.significand) + 2 + below.bits()).saturating_sub(above.bits());
-        let above = above << more;
+        let shift = (u64::from(self.significand) + 2 + below.bits()).saturating_sub(above.bits());
+        let above = above << shift;
         let cut = &above / below;
         let is_inexact = &cut * below != above;
-        self.round(mode, &Finite { negative, magnitude: with_rest(&cut, is_inexact), power: power - more as i64 - 1 })
+        self.round(mode, &Finite { negative, magnitude: with_rest(&cut, is_inexact), power: power - shift as i64 - 1 })
     }
 
     /// The square root.

@@ -99,12 +99,17 @@ impl Problem {
     /// Finds the parts. Within each, conditions that are met by many inputs come first: the search goes on behind them.
     fn sort(&mut self, terms: &Terms) {
         let mut part_of: Vec<usize> = (0..self.free.len()).collect();
+        // Without variables, but with a value that the theory leaves open.
+        let mut open = Vec::new();
         let mut keyed = Vec::new();
         for conjunct in &self.conjuncts {
             let order = terms.ordered(&[*conjunct], &self.definitions);
             let places = order.iter().filter_map(|t| self.free.binary_search(&terms.variable(*t)?).ok());
             let places: Vec<usize> = places.collect();
-            let Some(first) = places.first().map(|p| part_of[*p]) else { continue };
+            let Some(first) = places.first().map(|p| part_of[*p]) else {
+                open.push(*conjunct);
+                continue;
+            };
             let joined: Vec<usize> = places.iter().map(|p| part_of[*p]).collect();
             part_of.iter_mut().filter(|p| joined.contains(p)).for_each(|p| *p = first);
             keyed.push((places[0], is_equality(terms, *conjunct), order.len(), *conjunct));
@@ -113,6 +118,8 @@ impl Problem {
         self.conjuncts = keyed.iter().map(|k| k.3).collect();
         let members = |part| (0..part_of.len()).filter(|p| part_of[*p] == part).collect();
         self.parts = keyed.iter().map(|k| members(part_of[k.0])).collect();
+        self.parts.resize(keyed.len() + open.len(), Vec::new());
+        self.conjuncts.extend(open);
     }
 
     /// The same problem, with one conjunct for all conditions of a part that are no equalities and relate several variables: their distances

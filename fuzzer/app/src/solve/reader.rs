@@ -111,7 +111,7 @@ impl<'a> Reader<'a> {
                 return self.real(*mode, &real, format);
             }
             let args = self.terms(args)?;
-            return self.to_fp(id, format, &args);
+            return self.conversion(id, format, &args);
         }
         let args = self.terms(args)?;
         if indices.is_empty()
@@ -235,7 +235,7 @@ impl<'a> Reader<'a> {
         Ok(all)
     }
 
-    fn to_fp(&mut self, id: Id, format: Format, args: &[Term]) -> Result<Term, Error> {
+    fn conversion(&mut self, id: Id, format: Format, args: &[Term]) -> Result<Term, Error> {
         let sort = Sort::Float(format);
         let op = match self.sorts(args).as_slice() {
             [Sort::Bits(width)] if *width == format.width() => Op::FpOfBits,

@@ -62,7 +62,7 @@ pub fn ask(solved: &mut Solved, file: &Path, time: Duration) -> Result<(), Error
             solved.notes.push(format!("{} answers unsat, but the model satisfies the formula", names.join(", ")));
         }
         (names, _) => {
-            solved.notes.push(format!("only {} answers unsat, and no second solver agrees", names.join(", ")))
+            solved.notes.push(format!("only {} answers unsat, and no second solver agrees", names.join(", ")));
         }
     }
     Ok(())

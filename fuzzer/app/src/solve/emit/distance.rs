@@ -110,11 +110,11 @@ pub(super) fn range(class: Class, format: Format, x: &str) -> (String, String, S
     let key = value::key(format);
     let abs = if key == "KEY64" { "fabs" } else { "fabsf" };
     let place = |bits: u128| format!("{}LL", held(format, bits));
-    let (least, infinity) = (format.least_normal(), format.infinity());
+    let (normal, infinity) = (format.least_normal(), format.infinity());
     let (first, last) = match class {
         Class::Zero => (place(0), place(0)),
-        Class::Subnormal => (place(1), place(least - 1)),
-        Class::Normal => (place(least), place(infinity - 1)),
+        Class::Subnormal => (place(1), place(normal - 1)),
+        Class::Normal => (place(normal), place(infinity - 1)),
         Class::Infinite => (place(infinity), place(infinity)),
         Class::NaN => ("INT64_MAX".to_owned(), "INT64_MAX".to_owned()),
         Class::Negative => return (format!("{key}({x})"), "INT64_MIN".to_owned(), "-1LL".to_owned()),

@@ -2,7 +2,7 @@
 //!
 //! Each term is a constant of its own, so terms that are shared are computed once. A conjunct that is one comparison is the condition
 //! itself, and the pen measures its operands. Any other is the comparison of a *distance* with 0, which the function computes by the usual
-//! rules: a sum for conjunctions, the least for disjunctions (Mathematical Execution, Sect. 4.4.3; XSat).
+//! rules: a sum for conjunctions, the least for disjunctions (Mathematical Execution, Sect. 4.4.3; `XSat`).
 
 mod distance;
 mod value;
@@ -125,16 +125,13 @@ impl Writer<'_> {
         }
         let not = if is_negated { "!" } else { "" };
         Some(match (node.op, sort) {
-            (Op::FpLt, _) => format!("{not}({x} < {y})"),
-            (Op::FpLeq, _) => format!("{not}({x} <= {y})"),
-            (Op::FpEq, _) => format!("{not}({x} == {y})"),
+            (Op::FpLt | Op::BvUlt, _) => format!("{not}({x} < {y})"),
+            (Op::FpLeq | Op::BvUle, _) => format!("{not}({x} <= {y})"),
+            (Op::FpEq, _) | (Op::Eq, Sort::Bits(_)) => format!("{not}({x} == {y})"),
             (Op::Eq, Sort::Float(format)) => {
                 let key = value::key(format);
                 format!("{not}({key}({x}) == {key}({y}))")
             }
-            (Op::Eq, Sort::Bits(_)) => format!("{not}({x} == {y})"),
-            (Op::BvUlt, _) => format!("{not}({x} < {y})"),
-            (Op::BvUle, _) => format!("{not}({x} <= {y})"),
             (Op::BvSlt, Sort::Bits(width)) => {
                 format!("{not}({} < {})", value::signed(&x, width), value::signed(&y, width))
             }
