@@ -25,7 +25,7 @@ const SYMBOLS: &str = "PEN_PROOFS_OF";
 const INPUTS: &str = "PEN_PROOFS_INPUTS";
 const CLOSED: &str = "PEN_PROOFS_CLOSED";
 
-/// More sources than these are not linked into one another: whole libraries take minutes.
+/// More sources than these are not linked into one another, except in a closed world: it takes as long as compiling all of them.
 const MOST_LINKED: usize = 150;
 
 /// A source and the options with which it was compiled.
