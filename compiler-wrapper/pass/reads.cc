@@ -77,7 +77,7 @@ void collectCall(CallBase &Call, const Use &U, int64_t Offset, Accesses &All, un
   MemoryUse Inner{false, true};
   if (IsKnown && Depth < MaxDepth) Inner = memoryUse(*Callee, Number, Depth + 1);
   else if (Callee && isOfLibrary(*Callee)) Inner = libraryUse(Call, Number);
-  else if (Callee && Call.isArgOperand(&U)) All.Handed.push_back({{&Call, Offset}, Callee, Number});
+  else if (Callee && !Callee->isIntrinsic() && Call.isArgOperand(&U)) All.Handed.push_back({{&Call, Offset}, Callee, Number});
   All.NamesFile |= Inner.NamesFile;
   if (Inner.Reads) All.Reads.push_back({&Call, Offset});
   for (const PassedOn &Next : Inner.Passed)

@@ -389,7 +389,10 @@ pub(super) fn run_for(
         console::out_json(&json::to_string(&done.report));
     } else if !args.quiet {
         console::out(&text(&done.report, &done.dir));
-        note_missing_solver(done.proofs);
+        // Nothing else may stand between JSON objects on standard error.
+        if !args.monitors.contains(&Monitor::Json) {
+            note_missing_solver(done.proofs);
+        }
     }
     outcome(args, &done)
 }

@@ -209,6 +209,16 @@ impl Store {
         unlisted.chain(self.fault_inputs.iter().filter(|(f, _)| is_cheap(f)).map(|(_, b)| b)).cloned().collect()
     }
 
+    /// The input of a fault is not run again: it leaves the process in a state in which it must not go on.
+    pub fn note_costly(&mut self, bytes: &[u8]) {
+        let files = self.fault_inputs.iter().filter(|(_, own)| *own == bytes).map(|(file, _)| file);
+        for file in files {
+            if let Some(fault) = self.saved.faults.get_mut(file) {
+                fault.is_cheap = false;
+            }
+        }
+    }
+
     /// Keeps an input in `queue/`, unless it is there; if it was pending it is so no more.
     pub fn keep(&mut self, bytes: &[u8], milliseconds: u64, evaluations: u64, op: &str) {
         let bytes = self.fit(bytes);

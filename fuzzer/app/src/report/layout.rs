@@ -32,6 +32,9 @@ pub struct Layout {
     /// none has anything of C++.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub is_plain: bool,
+    /// Another translation unit than that of the function defines the structure.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub is_foreign: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

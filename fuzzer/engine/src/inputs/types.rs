@@ -85,6 +85,8 @@ pub struct Type {
     pub flags: u32,
     /// Name and value of the enumerators, if it is an enumeration.
     pub enumerators: Vec<(String, i64)>,
+    /// The translation unit of the function declares it, and another one defines it.
+    pub is_foreign: bool,
 }
 
 impl Type {
@@ -121,13 +123,20 @@ impl Types {
     /// Adds the type of numbers of this kind, by a name of C.
     pub(super) fn add_kind(&mut self, kind: Kind, name: &str) -> TypeId {
         let form = Form::Number(Number::Plain(kind));
-        self.all.push(Type { name: name.to_owned(), form, size: kind.size(), flags: 0, enumerators: Vec::new() });
+        self.all.push(Type {
+            name: name.to_owned(),
+            form,
+            size: kind.size(),
+            flags: 0,
+            enumerators: Vec::new(),
+            is_foreign: false,
+        });
         self.all.len() - 1
     }
 
     fn add_u8(&mut self, name: &str, flags: u32) -> TypeId {
         let form = Form::Number(Number::Plain(Kind::U8));
-        self.all.push(Type { name: name.to_owned(), form, size: 1, flags, enumerators: Vec::new() });
+        self.all.push(Type { name: name.to_owned(), form, size: 1, flags, enumerators: Vec::new(), is_foreign: false });
         self.all.len() - 1
     }
 }
@@ -174,7 +183,9 @@ impl<'a> Reader<'a> {
         if raw.kind == type_kind::INCOMPLETE
             && let Some(whole) = self.definition(&name)
         {
+            let first = self.types.all.len();
             let id = self.read(whole)?;
+            self.types.all[first..].iter_mut().for_each(|t| t.is_foreign = true);
             self.known.insert(record, id);
             return Some(id);
         }
@@ -187,6 +198,7 @@ impl<'a> Reader<'a> {
             size: raw.size as usize,
             flags: raw.flags,
             enumerators: enumerators(raw),
+            is_foreign: false,
         });
         self.types.all[id].form = self.form(raw);
         Some(id)

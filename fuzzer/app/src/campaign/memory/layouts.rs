@@ -81,6 +81,7 @@ fn layout(model: &Model, of: TypeId, depth: usize) -> Layout {
         size: t.size,
         elements,
         is_plain: is_number || is_structure,
+        is_foreign: t.is_foreign && !members.is_empty(),
         members,
         ..Layout::default()
     }

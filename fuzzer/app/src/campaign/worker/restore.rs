@@ -79,7 +79,14 @@ impl Campaign<'_> {
             executor.evaluator_mut().set_evaluations(count);
             self.flush(executor, state)?;
         }
-        finds::submit(self.store.to_run_again(), fuzzer, executor, state, manager)?;
+        for bytes in self.store.to_run_again() {
+            finds::submit(vec![bytes.clone()], fuzzer, executor, state, manager)?;
+            if executor.evaluator().is_worn_out() {
+                // Else it would be the end of the next worker, too, before that one has searched.
+                self.store.note_costly(&bytes);
+                break;
+            }
+        }
         if resumed {
             // Repeated evaluations do not count.
             executor.evaluator_mut().set_evaluations(count);

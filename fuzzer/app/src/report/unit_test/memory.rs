@@ -7,7 +7,7 @@
 use std::fmt::Write;
 
 use super::{
-    access::{has_types, is_cxx_program},
+    access::{has_types, includes_source, is_cxx_program},
     globals, mirror,
     prologue::{address, spelled_type},
     result, sequence,
@@ -65,7 +65,10 @@ pub(super) fn written(report: &Report, memory: &Memory) -> Written {
     }
     let layout = || memory.layout.and_then(|index| report.signature.layouts.get(index));
     let has_names = || !is_cxx_program(report) || layout().is_some_and(|l| l.is_plain);
-    let is_own = has_types(report) && is_type(&memory.type_name) && has_names();
+    // A header that a test includes defines all its types; the source of the function may only declare one.
+    let is_foreign = || includes_source(report) && layout().is_some_and(|l| l.is_foreign);
+    let is_own =
+        has_types(report) && is_type(&memory.type_name) && has_names() && (is_cxx_program(report) || !is_foreign());
     if is_own || is_basic(memory) || is_argument(report, memory) {
         return Written::Members;
     }

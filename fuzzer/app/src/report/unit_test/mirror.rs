@@ -7,7 +7,7 @@
 use std::{collections::BTreeMap, fmt::Write};
 
 use super::{
-    access::is_cxx_program,
+    access::{includes_source, is_cxx_program},
     memory::{self, Written},
     prologue::c_type,
 };
@@ -76,7 +76,11 @@ pub(super) fn definitions(report: &Report) -> String {
     for index in used.chain(result) {
         known.entry(index).or_insert_with(|| definition(report, index).unwrap_or_default());
     }
-    known.into_values().collect()
+    let definitions: String = known.into_values().collect();
+    let is_pointed_to = includes_source(report) && !is_cxx_program(report) && !definitions.is_empty();
+    // The members of structures of the source have pointers to the types that these stand for.
+    let pragma = "#pragma GCC diagnostic ignored \"-Wincompatible-pointer-types\"\n";
+    if is_pointed_to { format!("\n{pragma}{definitions}") } else { definitions }
 }
 
 /// The tag: the name of the type, or what distinguishes it from others.
