@@ -267,8 +267,7 @@ fn a_campaign_ends_with_proofs_and_its_directory_can_be_proved_again() {
 /// Branches of `guarded.c` that lcov counts on the emitted tests: all, and those that are taken.
 fn counted_by_lcov(dir: &Dir) -> (usize, usize) {
     let programs = dir.files("out/tests");
-    let (_, text) = programs.iter().find(|(name, _)| name.ends_with(".c")).expect("a test program");
-    let build = build_line(&String::from_utf8_lossy(text));
+    let build = build_line(&String::from_utf8_lossy(&programs["test_guarded.c"]));
     let count = "lcov --quiet --capture --directory . --rc lcov_branch_coverage=1 -o all.info";
     dir.other(Command::new("sh").args(["-c", &format!("cd out/tests && rm -f *.gc* && {build} && {count}")]));
     let all = fs::read_to_string(dir.path("out/tests/all.info")).expect("what lcov has counted");
