@@ -57,6 +57,23 @@ __attribute__((constructor)) static void prepare(void) { box = calloc(1, sizeof 
 int subject(double x) { if (++*box > 5 && x > 3) return 1; return 0; }
 ";
 
+/// The local variable has the value of an earlier call's stack, whatever that is.
+#[test]
+fn a_variable_that_is_not_initialized_has_no_expected_value() {
+    let dir = Dir::new();
+    let source = "int leftover(int n) {
+    volatile int own[16];
+    if (n > 5) own[3] = 7;
+    return own[3];
+}
+";
+    dir.file("leftover.c", source);
+    let run = dir.fuzz("leftover.c", "--max-evals 1000 --seed 1").exits(0);
+    let report = dir.report("out");
+    let expected: Vec<_> = report.tests.iter().filter_map(|t| t.result.as_ref().map(|r| r.decimal.as_str())).collect();
+    run.expect(report.branches.covered == 2 && expected == ["7"], &format!("one expected value, of {expected:?}"));
+}
+
 #[test]
 fn a_block_of_the_heap_is_that_of_a_fresh_process() {
     assert_eq!(claimed(HEAP), (1, 3, 4));

@@ -44,6 +44,9 @@ int guard_call_rounded(void (*call)(const uint8_t *, uint8_t *), const uint8_t *
 /* The default floating-point environment, if it is another. */
 void guard_restore_environment(void);
 
+/* A thunk that writes a pattern over the stack below itself and then calls `call`; one for the whole process. */
+void (*guard_behind_soil(void (*call)(const uint8_t *, uint8_t *)))(const uint8_t *, uint8_t *);
+
 /* Leaves the target: the running guard_call returns 1, with the floating-point environment of the start. */
 __attribute__((noreturn)) void guard_resume(void);
 

@@ -68,6 +68,7 @@ unsafe extern "C" {
     fn guard_look_at_memory();
     static mut guard_traces_fuel: u32;
     fn guard_call(call: Call, input: *const u8, output: *mut u8) -> i32;
+    fn guard_behind_soil(call: Call) -> Call;
     fn guard_call_rounded(call: Call, input: *const u8, output: *mut u8, mode: u8) -> i32;
     fn guard_call_harness(harness: Harness, input: *const u8, size: usize, result: *mut i32) -> i32;
     fn guard_forget();
@@ -163,6 +164,14 @@ pub fn last_end() -> End {
 pub unsafe fn call(call: Call, input: *const u8, output: *mut u8) -> bool {
     // SAFETY: by the contract of this function; a jump out of the target skips frames of C only.
     unsafe { guard_call(call, input, output) == 0 }
+}
+
+/// A thunk that calls `call`, after it has written a pattern over the stack: what the target does with local variables that it has not
+/// initialized depends on it. There is one in a process.
+#[must_use]
+pub fn behind_soil(call: Call) -> Call {
+    // SAFETY: it only keeps the pointer, for this thread.
+    unsafe { guard_behind_soil(call) }
 }
 
 /// [`call`] in a rounding mode of the floating-point environment, a [`Kind::Rounding`](penfuzz_mutators::view::Kind) of

@@ -37,6 +37,19 @@ impl Evaluator {
         Ok(())
     }
 
+    /// For a child process: before each call from now on, a pattern is written over the stack. What differs then depends on local variables that
+    /// nothing has initialized, and no test can expect it.
+    pub fn soil_stack(&mut self) {
+        use super::Entry::{Frame, Harness, Rounded, Thunk, Unflagged};
+        self.entry = match self.entry {
+            Thunk(call) => Thunk(guard::behind_soil(call)),
+            Rounded(call) => Rounded(guard::behind_soil(call)),
+            Unflagged(call) => Unflagged(guard::behind_soil(call)),
+            Frame(call) => Frame(guard::behind_soil(call)),
+            Harness(harness) => Harness(harness),
+        };
+    }
+
     /// For a child process that is to evaluate as a test program of the user does: what the target allocates comes from the C library,
     /// and not from an arena that is cleared before each evaluation.
     pub fn use_system_heap(&self) {
