@@ -76,7 +76,8 @@ struct Extent {
   int32_t Plus = 0;
 };
 
-// An argument of a function that neither this translation unit nor the C library defines. Nothing comes before it that writes what it points to, if it IsFirst.
+// An argument of a function that neither this translation unit nor the C library defines. Nothing comes before it that writes what it
+// points to, if it IsFirst.
 struct PassedOn {
   llvm::Function *To;
   unsigned Argument;

@@ -455,9 +455,7 @@ impl RepresentingFunction for Walk<'_> {
         let missing = self.goal.missing;
         self.evaluator.set_measuring(true);
         let result = self.evaluate(x);
-        self.evaluator.take_compared(|taken, other, pass| chain.add(seen, taken, other, pass));
-        self.evaluator.set_measuring(false);
-        seen.sort_by_key(|o| core::cmp::Reverse(o.level));
+        chain.take(self.evaluator, seen);
         self.chain = Some(chain);
         if self.goal.missing < missing && result.is_ok() { Err(Stop::Budget) } else { result }
     }

@@ -76,7 +76,8 @@ fn add_file(all: &mut Exclusions, file: &str, lines: &BTreeMap<u32, Line>, root:
     let source: Vec<&str> = text.split('\n').collect();
     let mut hunks = String::new();
     for (number, line) in lines {
-        match source.get(*number as usize - 1).ok_or("there is no such line").and_then(|old| marked(old, line, tool)) {
+        let old = (*number as usize).checked_sub(1).and_then(|n| source.get(n));
+        match old.ok_or("there is no such line").and_then(|old| marked(old, line, tool)) {
             Ok((old, new)) => {
                 let _ = write!(hunks, "@@ -{number} +{number} @@\n-{old}\n+{new}\n");
             }
@@ -161,6 +162,15 @@ mod tests {
         let found = of(&report, Path::new("out"), dir.path(), Tool::Lcov);
         assert!(found.patch.is_empty() && found.left_out.iter().all(|l| l.contains("not proved")), "{found:?}");
         assert!(!found.left_out.is_empty());
+    }
+
+    #[test]
+    fn code_without_a_line_gets_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut report = proved(dir.path(), "line;\n");
+        report.sites.iter_mut().for_each(|site| site.line = 0);
+        let found = of(&report, Path::new("out"), dir.path(), Tool::Lcov);
+        assert!(found.patch.is_empty() && found.left_out.len() == 1, "{found:?}");
     }
 
     #[test]

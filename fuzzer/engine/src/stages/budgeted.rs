@@ -123,9 +123,7 @@ impl<V: PenEvaluator> RepresentingFunction for BudgetedFunction<'_, V> {
         let Some(chain) = self.chain.take() else { return self.evaluate(x) };
         self.evaluator.set_measuring(true);
         let result = self.evaluate(x);
-        self.evaluator.take_compared(|taken, other, pass| chain.add(seen, taken, other, pass));
-        self.evaluator.set_measuring(false);
-        seen.sort_by_key(|o| core::cmp::Reverse(o.level));
+        chain.take(self.evaluator, seen);
         self.chain = Some(chain);
         result
     }

@@ -6,7 +6,7 @@ use penfuzz_mutators::{
     observe::{Observation, Operands},
 };
 
-use crate::saturation::Saturation;
+use crate::{executor::PenEvaluator, saturation::Saturation};
 
 /// The conditions on the way to one branch.
 #[derive(Debug, Clone, Default)]
@@ -33,12 +33,19 @@ impl Chain {
         Self { levels }
     }
 
+    /// What an evaluation has compared on the way, the last condition first; `evaluator` was measuring and does so no more.
+    pub fn take<V: PenEvaluator>(&self, evaluator: &mut V, seen: &mut Vec<Observation>) {
+        evaluator.take_compared(|taken, other, pass| self.add(seen, taken, other, pass));
+        evaluator.set_measuring(false);
+        seen.sort_by_key(|o| core::cmp::Reverse(o.level));
+    }
+
     fn level(&self, branch: usize) -> Option<u32> {
         self.levels.binary_search_by_key(&branch, |l| l.0).ok().map(|i| self.levels[i].1)
     }
 
     /// Adds a pass in which the branch `taken` was taken, and not `other`.
-    pub fn add(&self, seen: &mut Vec<Observation>, taken: usize, other: usize, pass: &Compared) {
+    fn add(&self, seen: &mut Vec<Observation>, taken: usize, other: usize, pass: &Compared) {
         for (branch, holds) in [(taken, true), (other, false)] {
             let Some(level) = self.level(branch) else { continue };
             let is_true = branch < taken.max(other);
