@@ -88,4 +88,5 @@ def main():
         limit *= 10
 
 
-main()
+if __name__ == "__main__":
+    main()

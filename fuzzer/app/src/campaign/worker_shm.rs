@@ -170,7 +170,7 @@ pub struct WorkerShm {
     pub stop: AtomicU32,
     /// 1 once the target is loaded and the search has begun.
     pub searching: AtomicU32,
-    /// 1 while the worker writes reports, which may take long without an evaluation.
+    /// 1 while the worker writes files or judges hangs, which may take long without an evaluation: [`WorkerShm::without_evaluations`].
     pub reporting: AtomicU32,
     /// Calls of the representing function over the whole campaign. Written by the evaluator without atomics.
     pub evaluations: AtomicU64,
@@ -227,7 +227,26 @@ pub struct WorkerShm {
 // SAFETY: atomics and arrays and structures of them, for which zero is a value.
 unsafe impl Shareable for WorkerShm {}
 
+/// As long as it lives, a worker is not expected to make evaluations.
+#[derive(Debug)]
+pub struct WithoutEvaluations {
+    flag: &'static AtomicU32,
+    before: u32,
+}
+
+impl Drop for WithoutEvaluations {
+    fn drop(&mut self) {
+        self.flag.store(self.before, Ordering::Relaxed);
+    }
+}
+
 impl WorkerShm {
+    /// Begins a part of the work that may take long without an evaluation: on a busy disk, flushing a file takes seconds.
+    #[must_use]
+    pub fn without_evaluations(&'static self) -> WithoutEvaluations {
+        WithoutEvaluations { flag: &self.reporting, before: self.reporting.swap(1, Ordering::Relaxed) }
+    }
+
     /// Maps one that children inherit. It is never unmapped.
     ///
     /// # Errors

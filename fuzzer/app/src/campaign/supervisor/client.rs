@@ -32,7 +32,7 @@ const HOPELESS_IN_FARM: u32 = 30;
 /// What each such death adds to the pause before the next worker, and the longest pause.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 
-/// Time without an evaluation while a worker writes reports.
+/// Time without an evaluation while a worker writes files.
 const REPORT_TIME: Duration = Duration::from_mins(2);
 
 /// Deaths in a row without a new find before the campaign ends with what it has.
@@ -83,6 +83,8 @@ pub struct Client {
     evaluations_before: u64,
     last_count: u64,
     last_change: Instant,
+    /// How long it had waited for a processor then.
+    last_queued: Duration,
     /// Killed because its target hung.
     is_stuck: bool,
     /// Killed because it was stopped by a signal and did not continue.
@@ -113,6 +115,7 @@ impl Client {
             evaluations_before: 0,
             last_count: u64::MAX,
             last_change: Instant::now(),
+            last_queued: Duration::ZERO,
             is_stuck: false,
             was_stopped: false,
             stopped: Stopped::default(),
@@ -231,8 +234,15 @@ impl Client {
         let patience = options.timeout * 4 + if is_reporting { REPORT_TIME } else { Duration::from_secs(5) };
         if count != self.last_count {
             (self.last_count, self.last_change) = (count, Instant::now());
+            self.last_queued = stalled::time_in_queue(self.pid);
             self.stopped.has_progressed();
-        } else if self.last_change.elapsed() > patience && self.shm().searching.load(Ordering::Acquire) != 0 {
+            return;
+        }
+        // On a machine with more work than processors, it may wait for one.
+        let queued = || stalled::time_in_queue(self.pid).saturating_sub(self.last_queued);
+        let elapsed = self.last_change.elapsed();
+        let is_late = elapsed > patience && elapsed > patience + queued();
+        if is_late && self.shm().searching.load(Ordering::Acquire) != 0 {
             let standstill = self.stopped.check(self.pid);
             (self.is_stuck, self.was_stopped) = (standstill == Standstill::Hangs, standstill == Standstill::Stopped);
             if standstill != Standstill::Continued {

@@ -1,7 +1,5 @@
 //! How a worker distinguishes inputs that hang from those that only take long: [`long_input`].
 
-use core::sync::atomic::Ordering;
-
 use libafl::{
     HasMetadata,
     corpus::{Corpus, CorpusId},
@@ -28,10 +26,8 @@ impl Campaign<'_> {
             self.judged_solutions += 1;
             let fault = state.solutions().get(id)?.borrow().metadata::<Fault>()?.clone();
             if fault.is_out_of_fuel {
-                self.shm.reporting.store(1, Ordering::Relaxed);
-                let judged = self.judge(id, fault, executor, state);
-                self.shm.reporting.store(0, Ordering::Relaxed);
-                judged?;
+                let _pause = self.shm.without_evaluations();
+                self.judge(id, fault, executor, state)?;
             }
         }
         Ok(())

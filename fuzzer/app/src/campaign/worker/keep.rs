@@ -58,6 +58,7 @@ impl Campaign<'_> {
 
     /// Writes what is due, then updates the counters. When the disk fails, everything is kept in memory and tried again.
     pub(super) fn flush(&mut self, executor: &mut Executor, state: &State) -> Result<(), Error> {
+        let _pause = self.shm.without_evaluations();
         self.hold.come_back();
         // What is only in the journal would be lost when the journal is emptied.
         self.note_finds(state, executor.evaluator().evaluations())?;
@@ -205,6 +206,7 @@ impl Campaign<'_> {
     }
 
     pub(super) fn finish(mut self, stop: StopReason, executor: &mut Executor, state: &State) -> Result<End, Error> {
+        let _pause = self.shm.without_evaluations();
         self.hold.come_back();
         self.note_finds(state, executor.evaluator().evaluations())?;
         if !state.metadata::<Saturation>()?.has_goals() {
@@ -253,11 +255,9 @@ impl Campaign<'_> {
             stop,
             fresh: self.fresh.as_ref(),
         };
-        self.shm.reporting.store(1, Ordering::Relaxed);
         let report = outcome::report(executor.evaluator_mut(), &sources, &mut self.shrinker);
         self.hold.come_back();
         let written = report::write_all(self.store.dir(), &report);
-        self.shm.reporting.store(0, Ordering::Relaxed);
         let ended = self.shm.seconds(self.begun);
         self.report_due = ended + REPORT_PAUSE * (ended - begun);
         Ok(written)
