@@ -46,6 +46,8 @@ mod misbehaving;
 mod outputs;
 #[path = "e2e/prove.rs"]
 mod prove;
+#[path = "e2e/random_programs.rs"]
+mod random_programs;
 #[path = "e2e/reach.rs"]
 mod reach;
 #[path = "e2e/readable.rs"]

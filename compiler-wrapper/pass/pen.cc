@@ -49,7 +49,9 @@
 #include "smt/intrinsics.cc"
 #include "smt/calls.cc"
 #include "smt/frame.cc"
+#include "smt/invariants.cc"
 #include "smt/proofs.cc"
+#include "smt/world.cc"
 
 using namespace llvm;
 
@@ -108,6 +110,7 @@ public:
       for (Argument &A : Plan.F->args())
         if (A.getType()->isPointerTy()) Plan.Memory[A.getArgNo()] = memoryUse(*Plan.F, A.getArgNo());
     smt::writeProofs(Plans);
+    Used.push_back(smt::noteWorld(M));
     for (FunctionPlan &Plan : Plans) noteVariableUses(*Plan.F, Plan.Uses);
     findCasts(X, Plans);
     for (FunctionPlan &Plan : Plans) {

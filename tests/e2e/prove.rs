@@ -14,11 +14,11 @@ use penfuzz_app::report::{
 
 use crate::{
     outputs::build_line,
-    support::{Dir, fixture, skip},
+    support::{Dir, fixture, line_of, skip},
 };
 
 /// The directories with solvers of this machine, as `PATH` has them; `None`, with a message, when there are not two.
-fn solvers() -> Option<std::ffi::OsString> {
+pub fn solvers() -> Option<std::ffi::OsString> {
     let own = std::env::var_os("PENFUZZ_SOLVERS").or_else(|| std::env::var_os("PATH"))?;
     let is_there = |name: &str| std::env::split_paths(&own).any(|directory| directory.join(name).is_file());
     if ["z3", "cvc5", "bitwuzla"].into_iter().filter(|name| is_there(name)).count() < 2 {
@@ -47,7 +47,7 @@ fn prove(dir: &Dir, function: &str, more: &str, solvers: &Path) -> Report {
     let run = dir
         .penfuzz("prove")
         .arg(fixture("unreachable.c"))
-        .args(&format!("-f {function} -o out --fresh --max-evals 300 --json {more}"))
+        .args(&format!("-f {function} -o out --fresh --max-evals 300 --no-exhaust --json {more}"))
         .env("PENFUZZ_SOLVERS", solvers)
         .exits(0);
     serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("{e}: {}", run.stdout))
@@ -162,7 +162,7 @@ fn a_variable_of_another_file_is_constant_only_in_a_closed_world() {
             .arg(&file)
             .arg("--with")
             .arg(&other)
-            .args(&format!("-f user -o out --fresh --max-evals 300 --json {more}"))
+            .args(&format!("-f user -o out --fresh --max-evals 300 --no-exhaust --json {more}"))
             .env("PENFUZZ_SOLVERS", &solvers)
             .exits(0);
         let report: Report = serde_json::from_str(&run.stdout).expect("the output is a report");
@@ -173,6 +173,185 @@ fn a_variable_of_another_file_is_constant_only_in_a_closed_world() {
     assert!(!proved("").is_proved());
     let proof = proved("--closed-world");
     assert!(proof.is_proved() && proof.assumptions.iter().any(|a| a.contains("version")), "{proof:?}");
+}
+
+#[test]
+fn a_variable_that_another_source_may_write_is_not_constant_in_a_closed_world() {
+    let Some(solvers) = solvers() else { return };
+    let user = "extern int version;
+int step(int n);
+int user(int n)
+{
+  if (version == 3) return n;
+  if (step(n & 7) > 8) return 1;
+  return 0;
+}
+";
+    let step = "int step(int n) { return n + 1; }\n";
+    let passed_on = [
+        "extern int version;\nint *known(void) { return &version; }\n",
+        "extern int version;\nint *known = &version;\n",
+    ];
+    let in_assembly = "__asm__(\".globl bump\\nbump: movq version@GOTPCREL(%rip), %rax\\n incl (%rax)\\n ret\\n\");\nint unused(void) { return 1; }\n";
+    for (other, expected) in
+        [("int other(int n) { return n; }\n", 2), (passed_on[0], 1), (passed_on[1], 1), (in_assembly, 1)]
+    {
+        let dir = Dir::new();
+        let file = dir.file("user.c", user);
+        let with = [("version.c", "int version = 2;\n"), ("step.c", step), ("other.c", other)];
+        let mut run = dir.penfuzz("prove").arg(&file);
+        for (name, text) in with {
+            run = run.arg("--with").arg(dir.file(name, text));
+        }
+        run.args("-f user -o out --fresh --max-evals 300 --no-exhaust --closed-world")
+            .env("PENFUZZ_SOLVERS", &solvers)
+            .exits(0);
+        let report = dir.report("out");
+        let proved: Vec<_> = report.proved().map(|(site, _, proof)| (site.line, &proof.assumptions)).collect();
+        assert_eq!(proved.len(), expected, "with {other:?}: {proved:?}");
+        assert!(proved.iter().any(|(line, _)| *line == 6), "step.c is linked in: {proved:?}");
+    }
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn the_bits_of_a_long_double_are_exact() {
+    let Some(solvers) = solvers() else { return };
+    let dir = Dir::new();
+    let source = "#include <stdint.h>
+union bits { long double f; struct { uint64_t m; uint16_t se; } i; };
+int f(long double x)
+{
+  union bits u = {x}, v = {x * 0.5L};
+  int e = u.i.se & 0x7fff;
+  if (e == 0 && x > 1) return 1; /* never */
+  if (e == 0x3fff && u.i.m >> 63 && x < -2) return 2; /* never */
+  if (e == 0x3fff && u.i.m >> 63 && x < -1.75L) return 3;
+  u.i.se &= 0x7fff;
+  if (u.f < 0) return 4; /* never */
+  if ((v.i.se & 0x7fff) == 0x7fff && v.f == v.f && x - x == 0) return 5; /* never */
+  if (!(x <= 3.25L) && e < 0x4000 && x == x) return 6; /* never */
+  return 0;
+}
+";
+    let file = dir.file("f.c", source);
+    dir.penfuzz("prove").arg(file).args("-f f -o out --max-evals 20000").env("PENFUZZ_SOLVERS", &solvers).exits(0);
+    let report = dir.report("out");
+    let proved = |line: usize| report.proved().filter(|(site, _, _)| site.line as usize == line).count();
+    for (number, line) in source.lines().enumerate() {
+        let expected = line.contains("never");
+        assert_eq!(proved(number + 1) > 0, expected, "{line}: {:?}", report.sites);
+    }
+}
+
+/// Functions of `loops.c`, and the texts of lines with a branch that no execution takes.
+const LOOPS: [(u32, &str, &str); 4] =
+    [(1, "counted", "GUARD(1"), (2, "counted", "GUARD(2"), (3, "summed", "if (sum < 0)"), (4, "nested", "GUARD(4")];
+
+fn prove_loops(dir: &Dir, function: &str, more: &str, solvers: &std::ffi::OsStr) -> Report {
+    dir.penfuzz("prove")
+        .arg(fixture("loops.c"))
+        .args(&format!("-f {function} -o out --fresh --max-evals 300 --no-exhaust {more}"))
+        .env("PENFUZZ_SOLVERS", solvers)
+        .exits(0);
+    dir.report("out")
+}
+
+fn proved_in_loops(report: &Report, text: &str) -> usize {
+    let line = line_of(&fixture("loops.c"), text);
+    report.proved().filter(|(site, _, _)| site.line as usize == line).count()
+}
+
+#[test]
+fn loop_invariants_are_found_and_proved_in_a_file_of_their_own() {
+    let Some(solvers) = solvers() else { return };
+    for (number, function, text) in LOOPS {
+        let dir = Dir::new();
+        let report = prove_loops(&dir, function, "", &solvers);
+        assert_eq!(proved_in_loops(&report, text), 1, "guard {number}: {:?}", report.sites);
+        let of_loops: Vec<_> = report.proved().filter(|(_, _, proof)| !proof.invariants.is_empty()).collect();
+        assert!(!of_loops.is_empty(), "a proof has invariants");
+        for (_, _, proof) in of_loops {
+            let evidence = fs::read_to_string(dir.path("out").join(&proof.file)).unwrap();
+            assert!(evidence.contains("; invariant: "), "{evidence}");
+        }
+        let proofs = dir.files("out/proofs");
+        let of_invariants: Vec<_> = proofs.keys().filter(|name| name.ends_with(".invariants.smt2")).collect();
+        assert!(!of_invariants.is_empty(), "{:?}", proofs.keys());
+        let z3 = std::env::split_paths(&solvers).map(|d| d.join("z3")).find(|z3| z3.is_file());
+        for (name, z3) in of_invariants.into_iter().zip(z3.iter().cycle()) {
+            let file = dir.path("out/proofs").join(name);
+            let answers = dir.other(Command::new(z3).arg(file));
+            let mut lines = answers.lines();
+            assert!(lines.clone().count() > 0 && lines.all(|line| line == "unsat"), "{answers}");
+        }
+    }
+}
+
+#[test]
+fn a_wrong_invariant_is_refused_and_the_branch_is_not_proved() {
+    let Some(solvers) = solvers() else { return };
+    for (number, function, text) in LOOPS {
+        let dir = Dir::new();
+        let report = prove_loops(&dir, function, &format!("--cflag -DMUTATE={number}"), &solvers);
+        assert_eq!(proved_in_loops(&report, text), 0, "guard {number} is feasible: {:?}", report.sites);
+    }
+    // Candidates that hold only as long as the other one does: one of them is false at the beginning.
+    for (function, text) in [("swapped", "a < 0 &&"), ("dead", "all + i == 0 &&")] {
+        let dir = Dir::new();
+        let report = prove_loops(&dir, function, "", &solvers);
+        let line = line_of(&fixture("loops.c"), text);
+        let taken = report.proved().filter(|(site, branch, _)| site.line as usize == line && branch.outcome == "true");
+        assert_eq!(taken.count(), 0, "{function}: {:?}", report.sites);
+    }
+}
+
+#[test]
+fn all_inputs_of_a_small_function_are_tried_if_solvers_prove_nothing() {
+    let dir = Dir::new();
+    let directory = stand_ins(&dir, &[("z3", "echo unknown"), ("cvc5", "echo unknown")]);
+    let source = "int f(short n)
+{
+  unsigned h = (unsigned)n * 2654435761u;
+  h = (h ^ h >> 15) * 2246822519u;
+  h ^= h >> 13;
+  if (h == 1) return 1;
+  if ((h & 0xffff) > 0x10000) return 2;
+  return 0;
+}
+";
+    let file = dir.file("f.c", source);
+    let prove = |more: &str| {
+        dir.penfuzz("prove")
+            .arg(&file)
+            .args(&format!("-f f -o out --fresh --max-evals 100 {more}"))
+            .env("PENFUZZ_SOLVERS", &directory)
+            .exits(0)
+    };
+    prove("--no-exhaust");
+    assert_eq!(dir.report("out").branches.proved_unreachable, 0, "no solver has an answer");
+    let run = prove("");
+    let report = dir.report("out");
+    run.expect(report.branches.proved_unreachable == 2, &format!("all inputs are tried: {:?}", report.branches));
+    run.expect(run.stdout.contains("proved unreachable by exhaustion"), "the verdict");
+    let proof = report.proved().next().expect("a proof").2;
+    assert_eq!(
+        (proof.verdict, proof.answers.last().unwrap().version.as_str()),
+        (Verdict::ProvedByExhaustion, "of all 65536 inputs")
+    );
+    let evidence = fs::read_to_string(dir.path("out").join(&proof.file)).unwrap();
+    assert!(evidence.contains("All 65536 inputs of f were evaluated") && evidence.contains("f.c:6:"), "{evidence}");
+
+    // One number takes the branch, and the search has not found it.
+    let hash = |n: i16| {
+        let h = i32::from(n).cast_unsigned().wrapping_mul(2_654_435_761);
+        let h = (h ^ h >> 15).wrapping_mul(2_246_822_519);
+        h ^ h >> 13
+    };
+    fs::write(&file, source.replace("h == 1", &format!("h == {}u", hash(-12345)))).unwrap();
+    prove("");
+    let report = dir.report("out");
+    assert_eq!((report.branches.proved_unreachable, report.branches.covered), (1, 3), "{:?}", report.sites);
 }
 
 /// The verdicts on the branches of `overflow` that the search left, with these programs in the place of solvers.

@@ -82,7 +82,7 @@ static const char *modeOf(StringRef Name) {
 std::optional<Val> Frame::mathFunction(const CallBase &I, StringRef Name) {
   if (!I.getType()->isFloatingPointTy() || I.arg_size() == 0 || !isExact(I)) return std::nullopt;
   if (I.getType()->isFloatTy() && !isa<IntrinsicInst>(I) && !Name.consume_back("f")) return std::nullopt;
-  if (I.getType()->isX86_FP80Ty()) return std::nullopt;
+  if (I.getType()->isX86_FP80Ty() && !isa<IntrinsicInst>(I) && !Name.consume_back("l")) return std::nullopt;
   Val A = valueOf(I.getArgOperand(0));
   if (!A.isFloat() || I.getArgOperand(0)->getType() != I.getType()) return std::nullopt;
   bool IsKnown = Name == "fabs" || Name == "sqrt" || Name == "copysign" || modeOf(Name);

@@ -45,6 +45,7 @@ Outcome Frame::run() {
       if (!isa<PHINode>(I) && (!I.isTerminator() || isa<CallBase>(I))) translate(I);
     leave(*BB);
   }
+  proposeInvariants();
   Outcome Result;
   std::vector<std::pair<Term, Memory *>> Ways;
   for (Return &R : reverse(Returns)) {
@@ -59,6 +60,11 @@ Outcome Frame::run() {
 Term Frame::reachOf(const BasicBlock *BB) const {
   auto Found = Reach.find(BB);
   return Found == Reach.end() ? "false" : Found->second;
+}
+
+// As SROA has named it, by the variable.
+static std::string nameOf(const PHINode &Phi) {
+  return Phi.hasName() ? Phi.getName().split('.').first.str() : "a value";
 }
 
 void Frame::enter(const BasicBlock &BB) {
@@ -80,12 +86,18 @@ void Frame::enter(const BasicBlock &BB) {
   }
   Reach[&BB] = X.S.defineBool(Reached);
   if (!Ways.empty()) Now = X.merge(Ways);
-  if (IsHeader) enterLoop(BB);
+  if (IsHeader) enterLoop(BB), X.CutLoops++;
   for (const PHINode &Phi : BB.phis()) {
     bool IsCut = IsHeader && any_of(Phi.blocks(), [&](const BasicBlock *From) {
                    return Back.count({From, &BB}) && Phi.getIncomingValueForBlock(From) != &Phi;
                  });
-    Values[&Phi] = IsCut ? X.fresh(Phi.getType(), "loop" + place(*BB.getTerminator())) : phi(Phi);
+    if (!IsCut) {
+      Values[&Phi] = phi(Phi);
+      continue;
+    }
+    std::string Where = place(*BB.getTerminator());
+    Val Changed = Values[&Phi] = X.fresh(Phi.getType(), "loop" + Where);
+    if (Loops.count(&BB)) Cuts.push_back({&Phi, Changed, phi(Phi), X.CutLoops, nameOf(Phi) + " in the loop" + Where});
   }
 }
 
@@ -125,6 +137,7 @@ void Frame::enterLoop(const BasicBlock &BB) {
     if (!Loop.insert(Next).second) continue;
     for (const BasicBlock *From : predecessors(Next)) Work.push_back(From);
   }
+  Loops[&BB] = Loop;
   forgetWrittenIn(Loop);
 }
 

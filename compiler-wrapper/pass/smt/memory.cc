@@ -21,8 +21,8 @@ bool Translator::mayAlias(unsigned A, unsigned B) const {
   return One.Captured && Other.Captured;
 }
 
-// Whether a variable has its initial value for ever: it is constant, or no other file sees it and this one only reads it.
-static bool isOnlyRead(const Value &Address) {
+// Whether all uses of an address in the module only read there.
+bool isOnlyRead(const Value &Address) {
   for (const User *U : Address.users()) {
     if (auto *Load = dyn_cast<LoadInst>(U)) {
       if (Load->isVolatile()) return false;
@@ -35,11 +35,12 @@ static bool isOnlyRead(const Value &Address) {
   return true;
 }
 
+// Whether a variable has its initial value for ever: it is constant, or this module only reads it and no other one writes it.
 bool Translator::isConstant(const GlobalVariable &G) {
   if (!G.hasDefinitiveInitializer()) return false;
   auto [Found, IsNew] = ConstantGlobals.try_emplace(&G, false);
   if (IsNew) {
-    bool IsRead = !HasGlobalInputs && (G.hasLocalLinkage() || IsClosed) && isOnlyRead(G);
+    bool IsRead = !HasGlobalInputs && (G.hasLocalLinkage() || Unwritten.count(G.getName().str())) && isOnlyRead(G);
     Found->second = G.isConstant() || IsRead;
     if (IsRead && !G.isConstant() && !G.hasLocalLinkage())
       Assumptions.insert("closed world: " + G.getName().str() + " is not written outside of these sources");

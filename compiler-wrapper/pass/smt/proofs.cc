@@ -10,10 +10,10 @@
 namespace pen::smt {
 using namespace llvm;
 
-// The directory; the functions, one symbol a line (all if it is empty); set if global variables are inputs; set if no code outside of
-// the module writes its variables.
+// The directory; the functions, one symbol a line (all if it is empty); set if global variables are inputs; the variables that no other
+// module writes, one a line.
 static constexpr const char *Directory = "PEN_PROOFS", *Wanted = "PEN_PROOFS_OF", *GlobalInputs = "PEN_PROOFS_INPUTS",
-                            *Closed = "PEN_PROOFS_CLOSED";
+                            *Others = "PEN_PROOFS_UNWRITTEN";
 
 static std::set<std::string> linesOf(const char *Variable) {
   std::set<std::string> Lines;
@@ -105,7 +105,7 @@ static void prove(const FunctionPlan &Plan, StringRef To) {
   if (F.callsFunctionThatReturnsTwice()) return;
   Translator X(*F.getParent());
   X.HasGlobalInputs = std::getenv(GlobalInputs);
-  X.IsClosed = std::getenv(Closed);
+  X.Unwritten = linesOf(Others);
   std::set<const Function *> Seen;
   X.ChangesMode = changesMode(F, Seen);
   X.HasExactFloats = hasExactFloats(F);

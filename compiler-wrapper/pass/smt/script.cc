@@ -64,7 +64,7 @@ Term literal(const APFloat &V, Sort S) {
   if (V.isInfinity()) return "(_ " + Sign + "oo" + Format;
   if (V.isZero()) return "(_ " + Sign + "zero" + Format;
   APInt Bits = V.bitcastToAPInt();
-  return "(fp " + literal(Bits.extractBits(1, S.Width - 1)) + " " + literal(Bits.extractBits(S.Exponent, S.Mantissa - 1)) + " " +
+  return "(fp " + literal(Bits.extractBits(1, S.Width - 1)) + " " + literal(Bits.extractBits(S.Exponent, S.Width - 1 - S.Exponent)) + " " +
          literal(Bits.extractBits(S.Mantissa - 1, 0)) + ")";
 }
 
@@ -109,6 +109,10 @@ void Script::declare(const Term &Name, Sort S) { Lines.push_back("(declare-fun "
 
 void Script::goal(const std::string &Name, const Term &Body) {
   Lines.push_back("(define-fun " + Name + " () Bool " + Body + ")");
+}
+
+void Script::invariant(const std::string &Name, const Term &Fresh, unsigned Loop, const Term &Body, const std::string &Text) {
+  Lines.push_back("(define-fun " + Name + " () Bool " + Body + ") ; invariant of " + Fresh + " " + std::to_string(Loop) + " " + oneLine(Text));
 }
 
 } // namespace pen::smt

@@ -48,6 +48,8 @@ public:
   void declare(const Term &Name, Sort S);
   void comment(const std::string &Text) { Lines.push_back("; " + Text); }
   void goal(const std::string &Name, const Term &Body);
+  // What may hold of a fresh value of the loop with this number.
+  void invariant(const std::string &Name, const Term &Fresh, unsigned Loop, const Term &Body, const std::string &Text);
 
   size_t size() const { return Lines.size(); }
   const std::vector<std::string> &lines() const { return Lines; }

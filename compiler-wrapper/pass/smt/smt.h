@@ -15,6 +15,7 @@
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -68,6 +69,8 @@ struct Memory {
 
 class Translator;
 
+bool isOnlyRead(const llvm::Value &Address);
+
 // What one activation of a function leaves to its caller.
 struct Outcome {
   bool Returns = false;
@@ -107,6 +110,15 @@ private:
     Memory After;
   };
   std::vector<Return> Returns;
+  // A value that a loop changes, which is fresh at the header.
+  struct Cut {
+    const llvm::PHINode *Phi;
+    Val Changed, Initial;
+    unsigned Loop;
+    std::string Name;
+  };
+  std::vector<Cut> Cuts;
+  std::map<const llvm::BasicBlock *, llvm::SmallPtrSet<const llvm::BasicBlock *, 16>> Loops; // by their headers
 
   // frame.cc
   void enter(const llvm::BasicBlock &BB);
@@ -117,6 +129,11 @@ private:
   void noteEdge(const llvm::BasicBlock *From, const llvm::BasicBlock *To, const Term &When);
   Val phi(const llvm::PHINode &Phi);
   std::string place(const llvm::Instruction &I) const;
+
+  // invariants.cc
+  void proposeInvariants();
+  std::vector<Val> boundsOf(const Cut &C);
+  Term violation(const Cut &C, bool Closing, const std::function<Term(const Val &)> &Of);
 
   // values.cc
   void translate(const llvm::Instruction &I);
@@ -165,11 +182,12 @@ public:
   llvm::LLVMContext &C;
   const llvm::DataLayout &Layout;
   bool HasGlobalInputs = false; // inputs change variables that the program does not
-  bool IsClosed = false;        // no code outside of the module writes its variables
+  std::set<std::string> Unwritten; // variables that no other module writes
   std::vector<Object> Objects{Object()};
   std::vector<const llvm::Function *> Active; // the functions that are being translated, outermost first
   llvm::SmallPtrSet<const llvm::Function *, 8> Inlined;
   std::set<std::string> Assumptions;
+  unsigned Candidates = 0, CutLoops = 0; // for loop invariants
   bool HasExactFloats = true; // the processor computes each format in its own precision
   bool IsRecursive = false; // a function calls itself, perhaps through others of the slice
   bool ChangesMode = false; // something in the slice may set the rounding mode
@@ -207,11 +225,12 @@ public:
 private:
   std::map<const llvm::GlobalVariable *, unsigned> Globals;
   std::map<const llvm::GlobalValue *, Term> Addresses;
-  std::map<Term, Term> BitsOfFloats;
+  std::map<Term, Term> BitsOfFloats, FloatsOfBits;
   std::map<std::tuple<unsigned, unsigned, int64_t, unsigned>, Term> Contents; // bits, by epoch, object, offset, bytes
   std::map<const llvm::GlobalVariable *, bool> ConstantGlobals;
   unsigned Epochs = 0;
 
+  Term floatOfExtended(const Val &V);
   bool mayAlias(unsigned A, unsigned B) const;
   bool isConstant(const llvm::GlobalVariable &G);
   Term contents(Memory &M, unsigned Object, int64_t Offset, unsigned Size, const std::string &Why);

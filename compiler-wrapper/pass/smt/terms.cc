@@ -10,7 +10,7 @@ using namespace llvm;
 
 static constexpr unsigned PointerBits = 64;
 
-// The formats whose bits SMT-LIB's floats have. That of x87 writes the leading bit of the significand: its bits are not known.
+// The formats whose bits SMT-LIB's floats have. That of x87 writes the leading bit of the significand.
 static bool hasInterchangeBits(Sort S) { return S.Exponent + S.Mantissa == S.Width; }
 
 std::optional<Sort> Translator::sortOf(Type *T) const {
@@ -33,11 +33,6 @@ Val Translator::fromBits(Type *T, const Term &Bits, const Term &Poison) {
   if (T->isPointerTy()) return foreignPointer(Bits, Poison);
   if (S->K == Sort::Bool) return Val::scalar(*S, truthOf(Bits), Poison);
   if (S->K == Sort::Bits) return Val::scalar(*S, Bits, Poison);
-  if (!hasInterchangeBits(*S)) {
-    Val V = fresh(T, "long double that is read from memory");
-    V.Poison = Poison;
-    return V;
-  }
   Val V = Val::scalar(*S, "", Poison);
   V.Bits = Bits;
   return V;
@@ -56,7 +51,7 @@ Val Translator::fresh(Type *T, const std::string &Why) {
   std::optional<Sort> Known = sortOf(T);
   if (!Known) return Val();
   if (T->isPointerTy()) return foreignPointer(S.fresh(*Known, Why), "false");
-  if (Known->K != Sort::Float || !hasInterchangeBits(*Known)) return Val::scalar(*Known, S.fresh(*Known, Why));
+  if (Known->K != Sort::Float) return Val::scalar(*Known, S.fresh(*Known, Why));
   Val V = Val::scalar(*Known, "");
   V.Bits = S.fresh(Sort::bits(Known->Width), Why);
   return V;
@@ -73,7 +68,7 @@ Val Translator::undefined(Type *T) {
 Val Translator::argument(Type *T, unsigned Number) {
   std::string Name = "arg" + std::to_string(Number);
   std::optional<Sort> Known = sortOf(T);
-  if (!Known || (Known->K == Sort::Float && !hasInterchangeBits(*Known))) return fresh(T, "argument " + std::to_string(Number + 1));
+  if (!Known) return fresh(T, "argument " + std::to_string(Number + 1));
   unsigned Width = Known->K == Sort::Bool ? 1 : Known->Width;
   S.declare(Name, Sort::bits(Width));
   return fromBits(T, Name, "false");
@@ -142,10 +137,6 @@ Val Translator::constant(const Constant *C) {
   if (auto *Float = dyn_cast<ConstantFP>(C)) {
     std::optional<Sort> Known = sortOf(T);
     if (!Known) return Val();
-    if (!hasInterchangeBits(*Known)) {
-      // The value is exact in a format with as many bits of significand and exponent, in which APFloat has no name.
-      return fresh(T, "constant of type long double");
-    }
     Val V = Val::scalar(*Known, literal(Float->getValueAPF(), *Known));
     V.Bits = literal(Float->getValueAPF().bitcastToAPInt());
     return V;
@@ -174,7 +165,26 @@ Val Translator::constant(const Constant *C) {
 
 Term Translator::floatOf(const Val &V) {
   if (!V.Text.empty()) return V.Text;
+  if (!hasInterchangeBits(V.S)) return floatOfExtended(V);
   return S.define(V.S, "(" + indexed("to_fp", {V.S.Exponent, V.S.Mantissa}) + " " + V.Bits + ")");
+}
+
+static Term bitsBetween(unsigned Last, unsigned First, const Term &Bits) {
+  return "(" + indexed("extract", {Last, First}) + " " + Bits + ")";
+}
+
+// The leading bit of the significand follows from the exponent, but for encodings that x87 reads and never writes: with an exponent of 0
+// and a leading bit it reads the exponent as 1; without a leading bit, otherwise, it treats them as NaN.
+Term Translator::floatOfExtended(const Val &V) {
+  Term &Known = FloatsOfBits[V.Bits];
+  if (!Known.empty()) return Known;
+  Term IsSmall = S.defineBool(apply("=", {bitsBetween(78, 64, V.Bits), literal(APInt(15, 0))}));
+  Term IsLeading = S.defineBool(apply("=", {bitsBetween(63, 63, V.Bits), "(_ bv1 1)"}));
+  Term Exponent = smt::choose(both(IsSmall, IsLeading), literal(APInt(15, 1)), bitsBetween(78, 64, V.Bits));
+  Term Plain = apply("concat", {bitsBetween(79, 79, V.Bits), apply("concat", {Exponent, bitsBetween(62, 0, V.Bits)})});
+  Term Value = "(" + indexed("to_fp", {V.S.Exponent, V.S.Mantissa}) + " " + Plain + ")";
+  Term IsNone = both(negate(IsSmall), negate(IsLeading));
+  return Known = S.define(V.S, smt::choose(IsNone, literal(APFloat::getNaN(APFloat::x87DoubleExtended()), V.S), S.define(V.S, Value)));
 }
 
 // The bits of a value. Those of a computed NaN are any of a NaN.
@@ -184,10 +194,13 @@ Term Translator::bitsOf(const Val &V) {
   if (!V.Bits.empty()) return V.Bits;
   Term &Known = BitsOfFloats[V.Text];
   if (!Known.empty()) return Known;
-  bool IsExact = hasInterchangeBits(V.S);
-  Known = S.fresh(Sort::bits(V.S.Width), IsExact ? "bits of a NaN" : "bits of a long double");
-  if (IsExact) S.require(Known, apply("=", {"(" + indexed("to_fp", {V.S.Exponent, V.S.Mantissa}) + " " + Known + ")", V.Text}));
-  return Known;
+  unsigned Width = V.S.Exponent + V.S.Mantissa;
+  Known = S.fresh(Sort::bits(Width), "bits of a NaN");
+  S.require(Known, apply("=", {"(" + indexed("to_fp", {V.S.Exponent, V.S.Mantissa}) + " " + Known + ")", V.Text}));
+  if (hasInterchangeBits(V.S)) return Known;
+  Term IsSmall = apply("=", {bitsBetween(77, 63, Known), literal(APInt(15, 0))});
+  Term Leading = smt::choose(IsSmall, "(_ bv0 1)", "(_ bv1 1)");
+  return Known = S.define(Sort::bits(V.S.Width), apply("concat", {bitsBetween(78, 63, Known), apply("concat", {Leading, bitsBetween(62, 0, Known)})}));
 }
 
 bool Translator::same(const Val &A, const Val &B) const {

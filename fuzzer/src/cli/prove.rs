@@ -50,6 +50,14 @@ pub struct Args {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::duration)]
     solver_time: Duration,
 
+    /// Time to evaluate all inputs of a function that has at most 2^32, if solvers leave branches open.
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = values::duration)]
+    exhaust_time: Duration,
+
+    /// Do not evaluate all inputs.
+    #[arg(long, conflicts_with = "exhaust_time")]
+    no_exhaust: bool,
+
     /// Time of all solvers for all branches.
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = values::duration)]
     prove_time: Duration,
@@ -76,7 +84,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     if args.check {
         return check(target, args.trust.trust, limits.each);
     }
-    let (report, dir) = if target.join(manifest::FILE).is_file() {
+    let (mut report, dir) = if target.join(manifest::FILE).is_file() {
         (of_campaign(target, args.trust.trust, limits, args.exclusions.is_some())?, target.clone())
     } else {
         let mut fuzz = args.fuzz.clone();
@@ -87,6 +95,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         }
         (done.report, done.dir)
     };
+    if !args.no_exhaust {
+        exhaust(&dir, args, &mut report)?;
+    }
     if let Some(tool) = args.exclusions {
         exclude(&report, &dir, tool);
     } else if args.fuzz.json {
@@ -95,6 +106,28 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         console::out(&text(&report));
     }
     Ok(Outcome::Fine)
+}
+
+/// Inputs that all inputs of a function are searched for, one after the other.
+const MOST_FOUND: usize = 64;
+
+/// Evaluates all inputs, if they are few. One that takes an open branch is run in the campaign, and the rest is looked at again.
+fn exhaust(dir: &Path, args: &Args, report: &mut Report) -> Result<(), Error> {
+    let campaign = Trusted::read(dir, args.trust.trust)?;
+    for _ in 0..MOST_FOUND {
+        if !prove::exhaustion::complete(dir, &campaign, report, args.exhaust_time)? {
+            break;
+        }
+        try_models(dir, &campaign, report)?;
+    }
+    Ok(())
+}
+
+fn try_models(dir: &Path, campaign: &Trusted, report: &mut Report) -> Result<(), Error> {
+    for fault in models::try_all(&campaign.manifest().options(), dir, report)? {
+        errln!("penfuzz: {fault}");
+    }
+    Ok(())
 }
 
 /// Prints the patch, and what is left out of it.
@@ -122,10 +155,7 @@ fn of_campaign(dir: &Path, trust: bool, limits: Limits, keep: bool) -> Result<Re
         return Ok(report);
     }
     let done = prove::complete(dir, campaign.manifest(), &mut report, limits)?;
-    let options = campaign.manifest().options();
-    for fault in models::try_all(&options, dir, &mut report)? {
-        errln!("penfuzz: {fault}");
-    }
+    try_models(dir, &campaign, &mut report)?;
     if done.asked == 0 {
         errln!("penfuzz: every branch is taken by an input: nothing is left to prove");
     }
@@ -181,6 +211,7 @@ fn line(site: &Site, branch: &Branch, proof: &Proof) -> String {
     let free = if proof.free.is_empty() { String::new() } else { format!("; free: {}", proof.free.join(", ")) };
     let what = match proof.verdict {
         Verdict::Proved => "proved unreachable".to_owned(),
+        Verdict::ProvedByExhaustion => "proved unreachable by exhaustion".to_owned(),
         Verdict::ProvedByOne => "proved by one solver only".to_owned(),
         Verdict::Satisfiable => format!("not proved: a model has {}", model(proof)),
         Verdict::SatisfiableIfFree => format!("not proved{free}"),

@@ -109,8 +109,9 @@ fn fix(slice: &mut Slice, number: usize, arg: &Arg) {
     let Some(at) = slice.lines.iter().position(|line| line.starts_with(&declared)) else { return };
     let width: Option<u32> = slice.lines[at][declared.len()..].split(')').next().and_then(|w| w.parse().ok());
     let bits = u128::from_str_radix(arg.bits.trim_start_matches("0x"), 16).ok();
-    let (Some(width), Some(bits)) = (width.filter(|w| *w <= 128), bits) else { return };
-    let kept = if width == 128 { bits } else { bits & ((1 << width) - 1) };
+    // A number of an input has 64 bits at most; a `long double` is made from a double.
+    let (Some(width), Some(bits)) = (width.filter(|w| *w <= 64), bits) else { return };
+    let kept = bits & ((1 << width) - 1);
     let mut text = String::new();
     let _ = write!(text, "(define-fun arg{number} () (_ BitVec {width}) (_ bv{kept} {width}))");
     slice.lines[at] = text;
@@ -123,7 +124,7 @@ mod tests {
     #[test]
     fn an_argument_gets_its_bits() {
         let lines = vec!["(declare-fun arg0 () (_ BitVec 32))".to_owned()];
-        let mut slice = Slice { lines, goal: String::new(), free: Vec::new(), arguments: Vec::new() };
+        let mut slice = Slice { lines, ..Slice::default() };
         fix(&mut slice, 0, &Arg { bits: "0xffffffff00000005".to_owned(), ..Arg::default() });
         assert_eq!(slice.lines, ["(define-fun arg0 () (_ BitVec 32) (_ bv5 32))"]);
     }

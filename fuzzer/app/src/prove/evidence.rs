@@ -20,6 +20,12 @@ impl Query<'_> {
     /// In SMT-LIB: unsatisfiable if no execution takes the branch.
     #[must_use]
     pub fn text(&self) -> String {
+        format!("{}(assert {})\n(check-sat)\n", self.definitions(), self.slice.goal)
+    }
+
+    /// What comes before the question.
+    #[must_use]
+    pub fn definitions(&self) -> String {
         let mut out = String::from("(set-logic QF_BVFP)\n");
         out += match self.rounding {
             Rounding::Nearest => "(define-fun mode () RoundingMode RNE)\n",
@@ -29,15 +35,19 @@ impl Query<'_> {
             out += line;
             out.push('\n');
         }
-        let _ = write!(out, "(assert {})\n(check-sat)\n", self.slice.goal);
         out
     }
 
     /// The same, and the values of the arguments in a model.
     #[must_use]
     pub fn with_values(&self) -> String {
-        let values = format!("(get-value ({}))\n", self.slice.arguments.join(" "));
-        format!("(set-option :produce-models true)\n{}{values}", self.text())
+        self.with_values_of(&self.slice.arguments.join(" "))
+    }
+
+    /// The same, and the values of these names.
+    #[must_use]
+    pub fn with_values_of(&self, names: &str) -> String {
+        format!("(set-option :produce-models true)\n{}(get-value ({names}))\n", self.text())
     }
 }
 
@@ -74,6 +84,9 @@ pub fn text(about: &About, query: &Query) -> String {
     line(format!("Rounding mode at the call: {mode}"));
     for assumption in &about.proof.assumptions {
         line(format!("Assumption: {assumption}"));
+    }
+    for invariant in &about.proof.invariants {
+        line(format!("Invariant: {invariant}"));
     }
     for free in &about.proof.free {
         line(format!("Free value: {free}"));

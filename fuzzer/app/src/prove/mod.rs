@@ -8,27 +8,32 @@
 
 pub mod check;
 pub mod evidence;
+pub mod exhaustion;
+pub mod invariants;
 pub mod models;
 mod recorded;
 mod run;
 pub mod slice;
 pub mod solver;
 pub mod translation;
+pub mod world;
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, HashMap},
     fs,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
-use penfuzz_engine::error::{Error, failed};
+use penfuzz_engine::error::{Error, at, failed};
 
 use self::{
     evidence::{About, Query},
+    invariants::{Examiner, Found},
     slice::{Slice, Translation},
     solver::{Answer, Solver},
     translation::{Unit, Wanted},
+    world::World,
 };
 use crate::{
     files::own,
@@ -167,6 +172,8 @@ struct Prover {
     translations: Vec<Translation>,
     /// Are the translations of linked sources?
     linked: bool,
+    /// Loop invariants of functions, by the hash of their code.
+    invariants: HashMap<String, Found>,
     flags: Vec<String>,
     proofs: PathBuf,
     limits: Limits,
@@ -189,30 +196,74 @@ impl Prover {
         let sites = || goals.iter().map(|(i, _)| &report.sites[*i]);
         let files = sites().map(|s| s.file.as_str()).chain([report.signature.file.as_str()]);
         let units = units_of(manifest);
+        let has_all = |world: &World| world.has_all(units.iter().map(|unit| unit.source.as_path()));
+        let world = World::read(&manifest.linked).filter(has_all);
+        if limits.closed_world && world.is_none() {
+            let why =
+                "has no notes of what its sources write: it was linked by an older pen-cc; run the campaign again";
+            return Err(at(&manifest.linked, why));
+        }
         let wanted = Wanted {
             units,
             files: files.filter_map(|file| fs::canonicalize(file).ok()).collect(),
             symbols: sites().filter_map(|s| Some(s.code.as_ref()?.symbol.clone())).collect::<BTreeSet<_>>(),
             has_global_inputs: !report.signature.globals.is_empty(),
             is_closed: limits.closed_world,
+            world,
         };
-        // What is never written shows only where all sources are one module.
-        let linked = limits.closed_world;
-        let translations = translation::translate(&wanted, linked)?;
+        let translations = translation::translate(&wanted, false)?;
         let flags = wanted.units.first().map_or_else(Vec::new, |unit| unit.flags.clone());
         let end = Instant::now().checked_add(limits.all);
-        Ok(Self { solvers, wanted, translations, linked, flags, proofs, limits, end })
+        let invariants = HashMap::new();
+        Ok(Self { solvers, wanted, translations, linked: false, invariants, flags, proofs, limits, end })
     }
 
-    /// Asks about one branch; if a call is in the way of the proof, once more with what other sources define.
+    /// Asks about one branch. If a call is in the way of the proof, once more with what other sources define; if a loop is, with its
+    /// invariants.
     fn examine(&mut self, report: &Report, place: (usize, usize)) -> Result<Proof, Error> {
-        let proof = self.examine_once(report, place)?;
+        let mut proof = self.examine_once(report, place)?;
         let is_in_the_way = |free: &String| free.starts_with("call of ");
-        if self.linked || self.wanted.units.len() < 2 || proof.is_proved() || !proof.free.iter().any(is_in_the_way) {
-            return Ok(proof);
+        if !self.linked && self.wanted.units.len() > 1 && !proof.is_proved() && proof.free.iter().any(is_in_the_way) {
+            self.link()?;
+            proof = self.examine_once(report, place)?;
         }
-        self.link()?;
-        self.examine_once(report, place)
+        let is_loop = |free: &String| free.starts_with("loop at ") || free.starts_with("loop in ");
+        if !proof.is_proved() && proof.free.iter().any(is_loop) && self.find_invariants(report, place)? {
+            let again = self.examine_once(report, place)?;
+            // A model without invariants is better than no answer with them.
+            if again.verdict != Verdict::Undecided {
+                return Ok(again);
+            }
+        }
+        Ok(proof)
+    }
+
+    /// Looks for invariants of the loops that a branch depends on. Are there any that its last query did not have?
+    fn find_invariants(&mut self, report: &Report, place: (usize, usize)) -> Result<bool, Error> {
+        let Ok((translation, slice)) = self.slice(report, place) else { return Ok(false) };
+        let candidates = translation.candidates(&slice.goal);
+        let known = self.invariants.get(&translation.hash);
+        let is_new = |name: &String| known.is_none_or(|known| !known.examined.contains(name));
+        if !candidates.iter().any(|candidate| is_new(&candidate.name)) {
+            return Ok(false);
+        }
+        let number = known.map_or(0, |known| known.examinations);
+        let part = translation.hash.get(..8).unwrap_or_default();
+        let name = format!("{}.{part}-{number}.invariants.smt2", plain(&translation.symbol));
+        let (solvers, each, end) = (&self.solvers, self.limits.each, self.end);
+        let file = self.proofs.join(&name);
+        let examiner = Examiner { solvers, each, end, rounding: report.rounding, file: &file };
+        let mut found = examiner.examine(translation, &slice.goal)?;
+        let is_any = !found.held.is_empty();
+        if !is_any {
+            let _ = fs::remove_file(&file);
+        }
+        for invariant in &mut found.held {
+            invariant.text = format!("{} ({PROOFS}/{name})", invariant.text);
+        }
+        let hash = translation.hash.clone();
+        self.invariants.entry(hash).or_default().add(found);
+        Ok(is_any)
     }
 
     /// Translates again with the sources linked. The time is not that of the solvers.
@@ -220,6 +271,7 @@ impl Prover {
         let began = Instant::now();
         self.translations = translation::translate(&self.wanted, true)?;
         self.linked = true;
+        self.invariants.clear();
         self.end = self.end.and_then(|end| end.checked_add(began.elapsed()));
         Ok(())
     }
@@ -239,6 +291,7 @@ impl Prover {
             answers: Vec::new(),
             free: slice.free.clone(),
             assumptions: translation.assumptions.clone(),
+            invariants: slice.invariants.clone(),
             model: Vec::new(),
             file: format!("{PROOFS}/{name}"),
         };
@@ -262,7 +315,9 @@ impl Prover {
         let branch = *code.branches.get(j).ok_or("the report is older than proofs")?;
         let of = |t: &&Translation| t.symbol == code.symbol;
         let slices = self.translations.iter().filter(of).filter_map(|translation| {
-            let slice = translation.slice(code.number, branch, (site.line, site.column))?;
+            let held = self.invariants.get(&translation.hash).map_or(&[][..], |found| &found.held);
+            let held: Vec<_> = held.iter().collect();
+            let slice = translation.slice(code.number, branch, (site.line, site.column), &held)?;
             Some((translation, slice))
         });
         let mut slices: Vec<_> = slices.collect();
@@ -329,7 +384,7 @@ fn write(file: &Path, text: &str) -> Result<(), Error> {
 fn remove_queries(dir: &Path) -> Result<(), Error> {
     for entry in fs::read_dir(dir).map_err(|e| failed(dir, "cannot be read", e))?.flatten() {
         let path = entry.path();
-        if path.extension().is_some_and(|e| e == "smt2") {
+        if path.extension().is_some_and(|e| e == "smt2" || e == "txt") {
             fs::remove_file(&path).map_err(|e| failed(&path, "cannot be removed", e))?;
         }
     }

@@ -105,6 +105,10 @@ impl Solver {
     fn call(&self, file: &Path, limit: Duration) -> std::io::Result<Ended> {
         let mut command = Command::new(&self.path);
         command.arg(file);
+        if self.name == "cvc5" {
+            // The format of x87 is one that its version 1.0 reads only then.
+            command.arg("--fp-exp");
+        }
         run::run(command, limit)
     }
 }

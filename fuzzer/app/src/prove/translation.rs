@@ -1,6 +1,6 @@
 //! Compiles the sources of a target once more, so that the pass writes what the functions with open branches mean (`pass/smt/`).
 //!
-//! A source with such a function gets the bitcode of the others linked in, so that what they define is known and not any function.
+//! A source with such a function gets the bitcode of others linked in, so that what they define is known and not any function.
 
 use std::{
     collections::BTreeSet,
@@ -16,16 +16,16 @@ use std::{
 use penfuzz_cc::Compile;
 use penfuzz_engine::error::{Error, failed};
 
-use super::slice::Translation;
+use super::{slice::Translation, world::World};
 use crate::{files::foreign, process::interrupts};
 
 /// The environment that the pass reads.
 const DIRECTORY: &str = "PEN_PROOFS";
 const SYMBOLS: &str = "PEN_PROOFS_OF";
 const INPUTS: &str = "PEN_PROOFS_INPUTS";
-const CLOSED: &str = "PEN_PROOFS_CLOSED";
+const UNWRITTEN: &str = "PEN_PROOFS_UNWRITTEN";
 
-/// More sources than these are not linked into one another, except in a closed world: it takes as long as compiling all of them.
+/// More sources than these are not linked into one another if what they call is not noted: it takes as long as compiling all of them.
 const MOST_LINKED: usize = 150;
 
 /// A source and the options with which it was compiled.
@@ -70,29 +70,49 @@ pub struct Wanted {
     pub has_global_inputs: bool,
     /// No code outside of the sources writes their variables.
     pub is_closed: bool,
+    /// What the sources define, call and write; `None` if the target's file has no such notes.
+    pub world: Option<World>,
 }
 
-/// The translations of the functions. A source that does not compile any more has none. With `linked`, each source gets the others
-/// linked in, which takes as long as compiling them all.
+impl Wanted {
+    /// The sources that are linked into this one: with those of the functions that it calls, or only of variables.
+    fn needed(&self, unit: &Unit, calls: bool) -> Vec<&Unit> {
+        let others = self.units.iter().filter(|other| other.source != unit.source);
+        match &self.world {
+            _ if !calls && !self.is_closed => Vec::new(),
+            Some(world) => {
+                let needed = world.needed(&unit.source, &self.symbols, calls);
+                let is_needed = |u: &&Unit| fs::canonicalize(&u.source).is_ok_and(|path| needed.contains(&*path));
+                others.filter(is_needed).collect()
+            }
+            None if self.units.len() <= MOST_LINKED => others.collect(),
+            None => Vec::new(),
+        }
+    }
+}
+
+/// The translations of the functions. A source that does not compile any more has none. With `calls`, each source gets those linked in
+/// that define what it calls; in a closed world always those that define its variables.
 ///
 /// # Errors
 /// When there is no room for the files.
-pub fn translate(wanted: &Wanted, linked: bool) -> Result<Vec<Translation>, Error> {
+pub fn translate(wanted: &Wanted, calls: bool) -> Result<Vec<Translation>, Error> {
     let temporary = tempfile::tempdir().map_err(|e| failed(&std::env::temp_dir(), "cannot be written", e))?;
     let own = |unit: &&Unit| fs::canonicalize(&unit.source).is_ok_and(|path| wanted.files.contains(&path));
     let mut first: Vec<&Unit> = wanted.units.iter().filter(own).collect();
     if first.is_empty() {
         first = wanted.units.iter().collect();
     }
-    let linked = linked && (wanted.is_closed || wanted.units.len() <= MOST_LINKED);
-    let bitcode = if linked { bitcode(&wanted.units, temporary.path()) } else { Vec::new() };
+    let needed: Vec<_> = first.iter().map(|unit| wanted.needed(unit, calls)).collect();
+    let is_needed = |unit: &&Unit| needed.iter().flatten().any(|n| n.source == unit.source);
+    let bitcode = bitcode(&wanted.units.iter().filter(is_needed).collect::<Vec<_>>(), temporary.path());
     let mut all = Vec::new();
-    for (number, unit) in first.into_iter().enumerate() {
+    for (number, (unit, needed)) in first.into_iter().zip(needed).enumerate() {
         if interrupts::requested() {
             break;
         }
-        let others: Vec<&PathBuf> =
-            bitcode.iter().filter(|(u, _)| u.source != unit.source).map(|(_, file)| file).collect();
+        let is_other = |source: &Path| needed.iter().any(|n| n.source == source);
+        let others: Vec<_> = bitcode.iter().filter(|(u, _)| is_other(&u.source)).map(|(u, f)| (*u, f)).collect();
         let to = temporary.path().join(format!("linked{number}"));
         let mut found = one(unit, &others, wanted, &to)?;
         if found.is_empty() && !others.is_empty() {
@@ -105,10 +125,11 @@ pub fn translate(wanted: &Wanted, linked: bool) -> Result<Vec<Translation>, Erro
 }
 
 /// The translations of one source.
-fn one(unit: &Unit, others: &[&PathBuf], wanted: &Wanted, to: &Path) -> Result<Vec<Translation>, Error> {
+fn one(unit: &Unit, others: &[(&Unit, &PathBuf)], wanted: &Wanted, to: &Path) -> Result<Vec<Translation>, Error> {
     fs::create_dir(to).map_err(|e| failed(to, "cannot be made", e))?;
-    let with =
-        |file: &&PathBuf| ["-Xclang", "-mlink-bitcode-file", "-Xclang", &file.to_string_lossy()].map(str::to_owned);
+    let with = |(_, file): &(&Unit, &PathBuf)| {
+        ["-Xclang", "-mlink-bitcode-file", "-Xclang", &file.to_string_lossy()].map(str::to_owned)
+    };
     let Some(mut command) = unit.command(&to.join("unused.o"), others.iter().flat_map(with)) else {
         return Ok(Vec::new());
     };
@@ -117,9 +138,9 @@ fn one(unit: &Unit, others: &[&PathBuf], wanted: &Wanted, to: &Path) -> Result<V
     if wanted.has_global_inputs {
         command.env(INPUTS, "any");
     }
-    // What other sources write shows only if all of them are linked in.
-    if wanted.is_closed && others.len() + 1 == wanted.units.len() {
-        command.env(CLOSED, "yes");
+    if let Some(world) = wanted.world.as_ref().filter(|_| wanted.is_closed) {
+        let sources = others.iter().map(|(other, _)| other.source.as_path()).chain([unit.source.as_path()]);
+        command.env(UNWRITTEN, world.unwritten(sources).into_iter().collect::<Vec<_>>().join("\n"));
     }
     if !succeeds(&mut command) {
         return Ok(Vec::new());
@@ -130,10 +151,7 @@ fn one(unit: &Unit, others: &[&PathBuf], wanted: &Wanted, to: &Path) -> Result<V
 }
 
 /// The bitcode of each source as clang makes it, before any pass. Those that fail are left out.
-fn bitcode<'a>(units: &'a [Unit], dir: &Path) -> Vec<(&'a Unit, PathBuf)> {
-    if units.len() < 2 {
-        return Vec::new();
-    }
+fn bitcode<'a>(units: &[&'a Unit], dir: &Path) -> Vec<(&'a Unit, PathBuf)> {
     let next = AtomicUsize::new(0);
     let done = Mutex::new(Vec::new());
     let work = || {
@@ -156,7 +174,7 @@ fn bitcode<'a>(units: &'a [Unit], dir: &Path) -> Vec<(&'a Unit, PathBuf)> {
     });
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     done.sort_unstable();
-    done.into_iter().map(|(number, file)| (&units[number], file)).collect()
+    done.into_iter().map(|(number, file)| (units[number], file)).collect()
 }
 
 /// Runs a compiler without its messages: the target compiled before.

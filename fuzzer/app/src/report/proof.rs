@@ -19,6 +19,8 @@ pub struct Code {
 pub enum Verdict {
     /// Two solvers found that no execution takes it.
     Proved,
+    /// Every input was evaluated, and none takes it.
+    ProvedByExhaustion,
     /// One solver found that, and no other had an answer.
     ProvedByOne,
     /// A solver has a model, and nothing in the query is unknown: an input may take it.
@@ -60,6 +62,9 @@ pub struct Proof {
     /// The assumptions of the query.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assumptions: Vec<String>,
+    /// The loop invariants of the query, each with the file of its proof.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub invariants: Vec<String>,
     /// The arguments of a model, as bits: a name, and hexadecimal digits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub model: Vec<(String, String)>,
@@ -77,6 +82,7 @@ impl Proof {
             answers: Vec::new(),
             free: vec![why.to_owned()],
             assumptions: Vec::new(),
+            invariants: Vec::new(),
             model: Vec::new(),
             file: String::new(),
         }
@@ -89,9 +95,9 @@ impl Proof {
         found.map(|a| format!("{} {} ({:.2} s)", a.solver, a.version, a.seconds)).collect::<Vec<_>>().join(", ")
     }
 
-    /// Is the branch proved unreachable by two solvers?
+    /// Is the branch proved unreachable, by two solvers or by all inputs?
     #[must_use]
     pub fn is_proved(&self) -> bool {
-        self.verdict == Verdict::Proved
+        matches!(self.verdict, Verdict::Proved | Verdict::ProvedByExhaustion)
     }
 }

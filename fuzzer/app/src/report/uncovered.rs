@@ -107,7 +107,7 @@ const SHOWN_REASONS: usize = 2;
 fn stated(branch: &Branch) -> String {
     let Some(proof) = &branch.proof else { return String::new() };
     match proof.verdict {
-        Verdict::Proved | Verdict::NotTranslated => String::new(),
+        Verdict::Proved | Verdict::ProvedByExhaustion | Verdict::NotTranslated => String::new(),
         Verdict::ProvedByOne => ", proved unreachable by one solver only".to_owned(),
         Verdict::Satisfiable => ", a solver has a model".to_owned(),
         Verdict::SatisfiableIfFree => {

@@ -3,7 +3,7 @@
 //! An answer by search, not by proof: the formula becomes a C function with one conditional per conjunct ([`emit`]), and an input that takes
 //! all of them is a model (Fu and Su, *Mathematical Execution*, 2016, Sect. 4.4.3; `XSat`, CAV 2016). What the search finds is checked
 //! by an evaluator of the terms that shares nothing with the C ([`eval`]). `unsat` needs more: few enough inputs to try them all
-//! ([`exhaust`]), or two solvers that agree ([`solvers`]).
+//! ([`crate::replay::exhaust`]), or two solvers that agree ([`solvers`]).
 //!
 //! | step | file |
 //! | --- | --- |
@@ -15,7 +15,6 @@
 
 pub mod emit;
 pub mod eval;
-pub mod exhaust;
 pub mod float;
 mod literals;
 pub mod problem;

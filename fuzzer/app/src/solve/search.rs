@@ -3,24 +3,23 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use penfuzz_engine::{
     error::{Error, failed},
-    executor::evaluator::Limits,
-    goals::path::Step,
+    executor::{Evaluator, evaluator::Limits},
+    goals::{Goal, Path as Route, path::Step},
     hash::StableHash,
     inputs::Calls,
     program::{Rounding, Target, build},
-    saturation::{Goals, ScopeKind},
+    saturation::{BranchGraph, Goals, Saturation, ScopeKind},
 };
 use penfuzz_mutators::view::Layout;
 
 use super::{
     Answer, Method, Options, Solved, accept,
     emit::{self, Emitted},
-    exhaust,
     problem::Problem,
     term::{Sort, Terms, Value},
 };
@@ -29,11 +28,17 @@ use crate::{
     output::atomic,
     process::{build::build, interrupts},
     reach::{self, Query},
-    replay::session::{ReplaySession, Subject},
+    replay::{
+        exhaust::{self, Space},
+        session::{ReplaySession, Subject},
+    },
 };
 
 /// No fused operations; little optimization, because compiling takes longer than most searches.
 const FLAGS: [&str; 2] = ["-O1", "-ffp-contract=off"];
+
+/// Time for the search before all inputs are tried.
+const SEARCH_FIRST: Duration = Duration::from_secs(1);
 
 /// Evaluations of the first turn of a form; they double with each round over the forms.
 const FIRST_TURN: u64 = 1 << 18;
@@ -66,7 +71,7 @@ pub(super) fn run(solved: &mut Solved, problem: &Problem, options: &Options) -> 
     let can_exhaust = bits <= exhaust::MOST_BITS && !options.exhaust_time.is_zero();
     let mut forms = vec![Form::new(&solved.script.terms, problem)?];
     // Compiling a large formula takes seconds, which are not the search's.
-    let time = if can_exhaust { options.max_time.min(exhaust::SEARCH_FIRST) } else { options.max_time };
+    let time = if can_exhaust { options.max_time.min(SEARCH_FIRST) } else { options.max_time };
     let until = Instant::now() + time;
     let mut summed = problem.summed(&mut solved.script.terms);
     let mut turns = 0;
@@ -133,8 +138,15 @@ fn exhaust(solved: &mut Solved, problem: &Problem, options: &Options, form: &mut
     solved.method = Method::Exhaustion;
     let widths = widths(&solved.script.terms, problem);
     let mut models = Vec::new();
-    let evaluator = &mut form.session.evaluator;
-    let done = exhaust::all(evaluator, &form.query, &widths, options.exhaust_time, |bytes| models.push(bytes))?;
+    let (evaluator, query) = (&mut form.session.evaluator, &form.query);
+    let path = query.paths.first().and_then(|steps| Route::new(steps, query.counts.clone()));
+    let path = path.ok_or_else(|| Error::new("the formula has no condition"))?;
+    let arm = |evaluator: &mut Evaluator| {
+        let saturation = Saturation::new(BranchGraph::new(evaluator.target(), &query.scope));
+        path.arm(evaluator, &saturation);
+    };
+    let space = Space { widths: &widths, time: options.exhaust_time, only_all: false };
+    let done = exhaust::all(evaluator, &space, arm, |evaluator| evaluator.r() == 0, |bytes| models.push(bytes));
     solved.evaluations += done.evaluations;
     for bytes in &models {
         let values = decode(&solved.script.terms, problem, &form.layout, bytes);
