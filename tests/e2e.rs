@@ -20,6 +20,8 @@ mod console;
 mod corpus;
 #[path = "e2e/crashes.rs"]
 mod crashes;
+#[path = "e2e/criteria.rs"]
+mod criteria;
 #[path = "e2e/determinism.rs"]
 mod determinism;
 #[path = "e2e/exceptions.rs"]

@@ -40,6 +40,7 @@ Context::Context(Module &M) : M(M), C(M.getContext()) {
   OnFCmp32 = RUNTIME_FUNCTION(*this, __pen_on_fcmp32);
   Switch = RUNTIME_FUNCTION(*this, __pen_switch);
   OnOtherICmp = RUNTIME_FUNCTION(*this, __pen_on_other_icmp);
+  Condition = RUNTIME_FUNCTION(*this, __pen_condition);
   Sides = RUNTIME_FUNCTION(*this, __pen_sides);
   Sides80 = RUNTIME_FUNCTION(*this, __pen_sides80);
   OutOfFuel = RUNTIME_FUNCTION(*this, __pen_out_of_fuel);
@@ -123,7 +124,19 @@ static void hookComparison(Context &X, const Site &S, const ComparedOperands &Co
   emitSides(X, B, Compared, Bytes, Taken, PairAt(B));
 }
 
-static void hookTwoWay(Context &X, const Site &S, Site &Comparison, Instruction *At, Value *Condition,
+// A condition of a decision, if the decision is armed. `PairAt` emits the pair of the condition.
+static void hookCondition(Context &X, const FunctionPlan &Plan, const Site &S, Instruction *At, Value *Condition, Value *Taken,
+                          function_ref<Value *(IRBuilder<> &)> PairAt, GlobalVariable *Actions) {
+  if (S.Decision >= Plan.Decisions.size()) return;
+  const Decision &D = Plan.Decisions[S.Decision];
+  IRBuilder<> B(whenArmed(X, At, actionsOf(X, Plan.Sites[D.Site], Actions)));
+  B.SetCurrentDebugLocation(At->getDebugLoc());
+  Value *Pair = PairAt(B);
+  Value *Other = B.CreateSelect(Condition, B.CreateExtractValue(Pair, ToFalse), B.CreateExtractValue(Pair, ToTrue));
+  X.call(B, X.Condition, {D.Record, X.u32(S.Node), Taken, Other});
+}
+
+static void hookTwoWay(Context &X, const FunctionPlan &Plan, const Site &S, Site &Comparison, Instruction *At, Value *Condition,
                        GlobalVariable *Actions) {
   ComparedOperands Compared = operandsOfSite(S);
   Comparison.Possible = possibleSides(X, Compared);
@@ -141,6 +154,9 @@ static void hookTwoWay(Context &X, const Site &S, Site &Comparison, Instruction 
     X.call(B, entryOf(X, Call, AsWritten), {Action, Taken, Args[0], Args[1], Args[2]});
     auto PairAgain = [&](IRBuilder<> &AtSides) { return X.pairOf(AtSides, X.ICmp, Args); };
     if (!AsWritten) hookComparison(X, Comparison, Compared, Busy, Taken, PairAgain, Actions);
+    FunctionCallee Compares(cast<Function>(Call->getCalledOperand()));
+    auto SameAgain = [&](IRBuilder<> &AtCondition) { return X.pairOf(AtCondition, Compares, Args); };
+    hookCondition(X, Plan, S, Busy, Condition, Taken, SameAgain, Actions);
     cast<Instruction>(Pair)->eraseFromParent();
     Call->eraseFromParent();
     return;
@@ -149,6 +165,7 @@ static void hookTwoWay(Context &X, const Site &S, Site &Comparison, Instruction 
   X.call(B, X.Take, {Action, Taken, Other});
   auto SamePair = [&](IRBuilder<> &) { return Pair; };
   if (Comparison.Possible) hookComparison(X, Comparison, Compared, Busy, Taken, SamePair, Actions);
+  hookCondition(X, Plan, S, Busy, Condition, Taken, SamePair, Actions);
 }
 
 static void hookSwitch(Context &X, Site &S, SwitchInst *Sw, GlobalVariable *Actions) {
@@ -185,8 +202,8 @@ void instrument(Context &X, FunctionPlan &Plan, GlobalVariable *Actions) {
       continue;
     }
     if (!At || !S.isConditional()) continue;
-    if (auto *Br = dyn_cast<BranchInst>(At)) hookTwoWay(X, S, Plan.Sites[I + 1], Br, Br->getCondition(), Actions);
-    else if (auto *Sel = dyn_cast<SelectInst>(At)) hookTwoWay(X, S, Plan.Sites[I + 1], Sel, Sel->getCondition(), Actions);
+    if (auto *Br = dyn_cast<BranchInst>(At)) hookTwoWay(X, Plan, S, Plan.Sites[I + 1], Br, Br->getCondition(), Actions);
+    else if (auto *Sel = dyn_cast<SelectInst>(At)) hookTwoWay(X, Plan, S, Plan.Sites[I + 1], Sel, Sel->getCondition(), Actions);
     else if (auto *Sw = dyn_cast<SwitchInst>(At)) hookSwitch(X, S, Sw, Actions);
   }
   for (BasicBlock *BB : Plan.LoopHeaders)

@@ -25,6 +25,7 @@
 #include "composed.cc"
 #include "condition.cc"
 #include "counters.cc"
+#include "decision.cc"
 #include "division.cc"
 #include "extents.cc"
 #include "frame.cc"
@@ -90,11 +91,12 @@ public:
     SmallVector<GlobalValue *, 32> Used;
     std::vector<FunctionPlan> Plans;
     for (Function *F : Functions) {
+      std::vector<Decision> Decisions = decisionsOf(*F);
       straighten(*F);
       References Uses = referencesOf(*F); // also of what the next line replaces
       markAssumptions(*F);
       if (WithExceptions) splitMultiplyAdds(*F);
-      Plans.push_back(planOf(*F));
+      Plans.push_back(planOf(*F, std::move(Decisions)));
       Plans.back().Uses = std::move(Uses);
       promote(*F, FAM);
       Plans.back().Extents = extentsOf(*F, FAM);
@@ -117,6 +119,7 @@ public:
       std::vector<ComparedOperands> Compared;
       for (const Site &S : Plan.Sites) Compared.push_back(S.isOperation() ? operandsOfOperation(S) : operandsOfSite(S));
       GlobalVariable *Actions = makeActions(X, Plan);
+      makeDecisions(X, Plan, Actions);
       instrument(X, Plan, Actions);
       makeRecords(X, Plan, Compared, Actions, Used);
       keepDivisionTraps(X, *Plan.F);

@@ -26,9 +26,10 @@ enum class Kind : uint8_t {
   Select = PEN_SELECT,
   Comparison = PEN_COMPARISON,
   Operation = PEN_OPERATION,
+  Decision = PEN_DECISION,
 };
 
-// A site: one conditional, the comparison of the two-way site before it, or one floating-point operation. Sites are found
+// A site: one conditional, the comparison of the two-way site before it, one floating-point operation, or one decision. Sites are found
 // before any transformation, so they are those of the code at -O0.
 struct Site {
   Kind K = Kind::Branch;
@@ -44,9 +45,26 @@ struct Site {
   unsigned Operation = PEN_NO_OPERATION; // enum pen_operation
   uint8_t Width = 0;               // of an operation: bits of its floats
   uint32_t Assumption = 0;         // as pen_site.assumption
+  unsigned Decision = ~0u, Node = 0; // of a condition: the decision that it belongs to in the plan, and its number there
 
   bool isConditional() const { return K == Kind::Branch || K == Kind::Switch || K == Kind::Select; }
   bool isOperation() const { return K == Kind::Operation; }
+};
+
+// A condition of a decision.
+struct DecisionNode {
+  llvm::WeakTrackingVH At; // its branch
+  unsigned Site = 0;       // index into the function's sites
+  unsigned Next[2] = {};   // by the number of the successor, as pen_node.next_true
+  unsigned OnTrue = 0;     // as pen_node.on_true
+};
+
+// An expression of `&&` and `||` in which several conditions branch.
+struct Decision {
+  std::vector<DecisionNode> Nodes; // in the order of the source
+  unsigned Vectors = 0;            // ways through it
+  unsigned Site = 0;               // index into the function's sites
+  llvm::GlobalVariable *Record = nullptr; // struct pen_decision
 };
 
 // Indices of the parts of a pair of distances.
@@ -120,6 +138,7 @@ struct FunctionPlan {
   std::map<unsigned, Extent> Extents;   // likewise
   std::vector<std::string> Tokens; // tokens.cc
   Casts Pointees;
+  std::vector<Decision> Decisions;
   unsigned ActionBytes = 0;
 };
 
@@ -144,7 +163,7 @@ public:
   llvm::GlobalVariable *Result; // struct pen_pair: where functions that compute distances leave them
   // The functions of runtime/entries.h: distances, sites, comparisons, and the end of the fuel.
   llvm::FunctionCallee ICmp, FCmp64, FCmp32, FCmpWide, FPClass, And, Or, Opaque;
-  llvm::FunctionCallee Take, OnICmp, OnFCmp64, OnFCmp32, OnOtherICmp, Switch;
+  llvm::FunctionCallee Take, OnICmp, OnFCmp64, OnFCmp32, OnOtherICmp, Switch, Condition;
   llvm::FunctionCallee Sides, Sides80, OutOfFuel;
   // A call of one of them, with its calling convention.
   llvm::CallInst *call(llvm::IRBuilder<> &B, llvm::FunctionCallee Callee, llvm::ArrayRef<llvm::Value *> Args);
@@ -186,7 +205,7 @@ private:
 };
 
 // plan.cc: reads the sites, branch graph, loop headers, parameter names and constants of F, and changes nothing.
-FunctionPlan planOf(llvm::Function &F);
+FunctionPlan planOf(llvm::Function &F, std::vector<Decision> Decisions);
 
 // counters.cc: drops the counters of clang.
 void dropCounters(llvm::Module &M);
@@ -196,6 +215,11 @@ bool hasBlocksOfLabels(const llvm::Function &F);
 // plan.cc: the successors of a block, and all blocks of F, without those that a constant condition excludes.
 llvm::SmallVector<llvm::BasicBlock *, 4> liveSuccessors(llvm::BasicBlock &BB);
 llvm::SmallPtrSet<llvm::BasicBlock *, 16> liveBlocks(llvm::Function &F);
+
+// decision.cc: the decisions of F, in code that nothing has changed yet; none without -fpen-decisions. Their sites; and their records.
+std::vector<Decision> decisionsOf(llvm::Function &F);
+void addDecisions(FunctionPlan &Plan, std::vector<Decision> Decisions);
+void makeDecisions(Context &X, FunctionPlan &Plan, llvm::GlobalVariable *Actions);
 
 // assume.cc: marks the conditionals of assumptions in F and removes what delimits them. Before the plan is made.
 void markAssumptions(llvm::Function &F);

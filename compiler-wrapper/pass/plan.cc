@@ -89,11 +89,11 @@ public:
   Edges from(BasicBlock::iterator Start) {
     SmallSetVector<unsigned, 4> Next;
     SmallSetVector<Function *, 2> Calls;
-    SmallPtrSet<BasicBlock *, 16> Seen;
+    std::set<std::pair<BasicBlock *, Destination>> Seen;
     std::set<unsigned> Lines;
-    SmallVector<BasicBlock::iterator, 8> Work{Start};
+    SmallVector<std::pair<BasicBlock::iterator, Destination>, 8> Work{{Start, {}}};
     while (!Work.empty()) {
-      BasicBlock::iterator It = Work.pop_back_val();
+      auto [It, Stored] = Work.pop_back_val();
       BasicBlock *BB = It->getParent();
       bool Stopped = false;
       for (; It != BB->end() && !Stopped; ++It) {
@@ -106,10 +106,11 @@ public:
           Function *Callee = Call->getCalledFunction();
           if (Callee && !Callee->isIntrinsic()) Calls.insert(Callee);
         }
+        noteDestination(*It, Stored);
       }
       if (Stopped) continue;
-      for (BasicBlock *To : successors(BB))
-        if (Seen.insert(To).second) Work.push_back(To->begin());
+      for (BasicBlock *To : successorsWith(*BB, Stored))
+        if (Seen.insert({To, Stored}).second) Work.push_back({To->begin(), Stored});
     }
     Edges E;
     E.Next.assign(Next.begin(), Next.end());
@@ -128,8 +129,46 @@ private:
     return SP ? SP->getFile() : nullptr;
   }
 
+  // What was stored last in the slot by which a switch of clang's own chooses where a `return` or a `break` goes on behind cleanups
+  // (ends of lifetimes, destructors).
+  using Destination = std::pair<const Value *, int64_t>;
+
+  static const Value *slotOf(const Instruction *Switch) {
+    auto *Sw = dyn_cast<SwitchInst>(Switch);
+    auto *Load = Sw && !isInSource(*Sw) ? dyn_cast<LoadInst>(Sw->getCondition()) : nullptr;
+    return Load ? dyn_cast<AllocaInst>(Load->getPointerOperand()) : nullptr;
+  }
+
+  static void noteDestination(const Instruction &I, Destination &Stored) {
+    auto *Store = dyn_cast<StoreInst>(&I);
+    auto *K = Store ? dyn_cast<ConstantInt>(Store->getValueOperand()) : nullptr;
+    auto *Slot = K && K->getBitWidth() <= 64 ? dyn_cast<AllocaInst>(Store->getPointerOperand()) : nullptr;
+    auto IsRead = [](const User *U) { return isa<LoadInst>(U) && any_of(U->users(), [](const User *V) { return slotOf(dyn_cast<Instruction>(V)); }); };
+    if (Slot && any_of(Slot->users(), IsRead)) Stored = {Slot, K->getSExtValue()};
+  }
+
+  static SmallVector<BasicBlock *, 4> successorsWith(BasicBlock &BB, const Destination &Stored) {
+    auto *Sw = dyn_cast<SwitchInst>(BB.getTerminator());
+    const Value *Slot = Sw ? slotOf(Sw) : nullptr;
+    if (!Slot || Slot != Stored.first) return SmallVector<BasicBlock *, 4>(successors(&BB));
+    for (auto &Case : Sw->cases())
+      if (Case.getCaseValue()->getSExtValue() == Stored.second) return {Case.getCaseSuccessor()};
+    return {Sw->getDefaultDest()};
+  }
+
+  // Whether an instruction only returns what the `return` statements have stored: clang gives it the line of the closing brace, which
+  // gcov does not count.
+  static bool onlyReturns(const Instruction &I) {
+    auto *Load = dyn_cast<LoadInst>(&I);
+    if (auto *Return = dyn_cast<ReturnInst>(&I)) Load = dyn_cast_or_null<LoadInst>(Return->getReturnValue());
+    else if (!Load || !Load->hasOneUse() || !isa<ReturnInst>(*Load->user_begin())) return false;
+    auto *Slot = Load ? dyn_cast<AllocaInst>(Load->getPointerOperand()) : nullptr;
+    return Slot && !Slot->isUsedByMetadata(); // no variable of the source
+  }
+
   void noteLine(const Instruction &I, std::set<unsigned> &Lines) const {
     const DebugLoc &L = I.getDebugLoc();
+    if (onlyReturns(I)) return;
     if (L && L.getLine() != 0 && L->getFile() == File) Lines.insert(L.getLine());
   }
 };
@@ -248,10 +287,11 @@ static void findConstants(FunctionPlan &Plan) {
   Plan.Integers.assign(Integers.begin(), Integers.end());
 }
 
-FunctionPlan planOf(Function &F) {
+FunctionPlan planOf(Function &F, std::vector<Decision> Decisions) {
   FunctionPlan Plan;
   Plan.F = &F;
   findSites(Plan);
+  addDecisions(Plan, std::move(Decisions));
   findEdges(Plan);
   findLoops(Plan);
   nameParameters(Plan);

@@ -183,6 +183,12 @@ static Place placeOf(const FunctionPlan &Plan, const DebugLoc &L) {
   return {Plan.F->getParent()->getSourceFileName(), 0, 0};
 }
 
+// The struct pen_decision of a site that is a decision.
+static Constant *decisionOf(Context &X, const FunctionPlan &Plan, unsigned Site) {
+  auto Found = find_if(Plan.Decisions, [&](const Decision &D) { return D.Site == Site; });
+  return Found == Plan.Decisions.end() ? X.null() : static_cast<Constant *>(Found->Record);
+}
+
 static auto siteRecord(Context &X, const FunctionPlan &Plan, unsigned I, const ComparedOperands &Compared,
                        GlobalVariable *Actions, Constant *Owner, StructType *FT) {
   const Site &S = Plan.Sites[I];
@@ -205,7 +211,8 @@ static auto siteRecord(Context &X, const FunctionPlan &Plan, unsigned I, const C
                 FIELD(pen_site, width, Compared.Width),
                 FIELD(pen_site, possible, S.Possible),
                 FIELD(pen_site, operation, S.Operation),
-                FIELD(pen_site, assumption, S.Assumption));
+                FIELD(pen_site, assumption, S.Assumption),
+                FIELD(pen_site, decision, decisionOf(X, Plan, I)));
 }
 
 // Notes how far the loops reach behind pointers, with the numbers of parameters in place of those of arguments.

@@ -47,6 +47,8 @@ KEEPS_REGISTERS void __pen_on_icmp(const uint8_t *actions, uint32_t taken, uint3
 KEEPS_REGISTERS void __pen_on_fcmp64(const uint8_t *actions, uint32_t taken, uint32_t predicate, double a, double b);
 KEEPS_REGISTERS void __pen_on_fcmp32(const uint8_t *actions, uint32_t taken, uint32_t predicate, float a, float b);
 KEEPS_REGISTERS void __pen_on_other_icmp(const uint8_t *actions, uint32_t taken, uint32_t predicate, uint64_t a, uint64_t b);
+/* A condition of an armed decision: its number, 0 if it holds and 1 if not, and the distance to the other outcome. */
+KEEPS_REGISTERS void __pen_condition(const struct pen_decision *decision, uint32_t node, uint32_t taken, uint64_t d);
 KEEPS_REGISTERS void __pen_switch(const uint8_t *actions, int64_t value, const struct pen_switch *table);
 
 /* An armed comparison, an armed operation. */

@@ -216,6 +216,8 @@ static uint64_t distance_in_metric(uint64_t d) {
 
 #include "sides.c"
 
+#include "decision.c"
+
 #include "switch.c"
 
 #include "bytes.c"

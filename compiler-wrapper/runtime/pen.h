@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define PEN_ABI_VERSION 11u
+#define PEN_ABI_VERSION 12u
 
 /* The bits of an action byte. There is one byte per branch: the fuzzer writes it, the hook obeys it.
  *
@@ -120,7 +120,9 @@ enum pen_site_kind {
   PEN_SWITCH = 1,
   PEN_SELECT = 2,
   PEN_COMPARISON = 3, /* the comparison `a op b` of the two-way site directly before it; its branches are enum pen_side */
-  PEN_OPERATION = 4   /* a floating-point operation; its branches are enum pen_exception. Only with -fpen-exceptions */
+  PEN_OPERATION = 4,  /* a floating-point operation; its branches are enum pen_exception. Only with -fpen-exceptions */
+  PEN_DECISION = 5    /* an expression of && and ||; its branches are the ways through it (struct pen_decision). Only with
+                         -fpen-decisions */
 };
 
 /* The branches of a comparison: the position of `a` relative to `b` among the numbers of their type. */
@@ -417,6 +419,27 @@ struct pen_near {
 };
 
 /* One per site, in section "pen_sites". The sites of one function are consecutive, in the order of the IR. */
+/* A condition of a decision. */
+struct pen_node {
+  const uint8_t *actions; /* of its two-way site */
+  uint32_t next_true;     /* the condition that is evaluated next if this one holds, or an outcome of the decision */
+  uint32_t next_false;
+  uint32_t on_true;       /* ways through the decision from here if this condition holds */
+  uint32_t unused;
+};
+
+/* An expression of `&&` and `||` with several conditions, in the order of the source. A way through it is the vector of the
+ * conditions that are evaluated, with their values. Its number is the sum of on_true over the conditions that do not hold. */
+struct pen_decision {
+  const uint8_t *actions; /* of its site: one byte per vector */
+  const struct pen_node *nodes;
+  uint32_t n_nodes;
+  uint32_t n_vectors;
+};
+
+/* In pen_node.next_true: the whole expression is decided. */
+enum pen_outcome { PEN_OUTCOME_FALSE = 0xfffffffe, PEN_OUTCOME_TRUE = 0xffffffff };
+
 struct pen_site {
   const struct pen_function *function;
   const char *file;                /* as in the debug information; directory and name joined unless the name is absolute */
@@ -435,6 +458,7 @@ struct pen_site {
   uint32_t possible;  /* one bit per branch: 0 if the compiler can exclude the branch */
   uint32_t operation; /* enum pen_operation */
   uint32_t assumption; /* of a conditional of PEN_ASSUME: PEN_ASSUMED, and a bit for each branch that leads to the rejection; else 0 */
+  const struct pen_decision *decision; /* of a decision; else null */
 };
 
 /* One executed floating-point operation. The fuzzer repeats the computation in higher precision. */
@@ -511,6 +535,12 @@ struct pen_function {
 };
 
 /* The mutable state, one per target file. */
+/* How far an evaluation of a decision has got. */
+struct pen_walk {
+  uint32_t node;   /* the condition that is next; 0: no evaluation has begun */
+  uint32_t vector; /* the sum so far, see struct pen_decision */
+};
+
 struct pen_state {
   uint64_t r;           /* value of the representing function, in the metric's representation */
   int64_t fuel;         /* back edges and entries of non-leaf functions left; at zero `stop` is called */
@@ -558,6 +588,9 @@ struct pen_state {
   struct pen_compared *compared; /* in the metric PEN_BOUNDARY: a ring of the latest passes of armed two-way sites; null: they are not written */
   uint32_t n_compared;    /* such passes since the fuzzer last cleared it, those that were overwritten included */
   uint32_t compared_room; /* entries of the ring, a power of two */
+  struct pen_walk *walks; /* one per branch, of which that of the first vector of each decision is used; null: decisions are skipped */
+  uint32_t n_walks;       /* evaluations of decisions that a recursive one has interrupted; the fuzzer clears it before a run */
+  uint32_t unused_walks;
 };
 
 /* The last step of a path after which no site with PEN_STEP may be passed. */

@@ -6,9 +6,11 @@
 //! reading anything else.
 
 mod compared;
+mod decision;
 pub mod heap;
 pub mod operation;
 pub mod predicate;
+pub mod site_kind;
 mod stream;
 mod switch;
 #[cfg(test)]
@@ -20,6 +22,7 @@ mod variable;
 use std::ffi::{c_char, c_void};
 
 pub use compared::Compared;
+pub use decision::{Decision, Node, Walk, decided};
 pub use stream::Stream;
 pub use switch::{Case, Near, Switch};
 pub use token::Token;
@@ -27,7 +30,7 @@ pub use types::{Cast, Member, Param, Passed, Type, type_flag, type_kind};
 pub use variable::{References, Variable, variable_flag, variable_use};
 
 /// The version of the ABI that this module describes.
-pub const VERSION: u32 = 11;
+pub const VERSION: u32 = 12;
 
 /// The symbol that a target file exports for the fuzzer. It names the [`Tables`].
 pub const TABLES_SYMBOL: &std::ffi::CStr = c"__pen_tables";
@@ -121,20 +124,6 @@ pub const CELL_BYTES: usize = 16;
 
 /// The block behind the nth pointer, from 1, ends n times so many bytes behind the start of the output area.
 pub const STRIDE_BYTES: usize = 0x10_0000;
-
-/// What a site is in the source.
-pub mod site_kind {
-    /// A two-way branch.
-    pub const BRANCH: u8 = 0;
-    /// A `switch`.
-    pub const SWITCH: u8 = 1;
-    /// A `select`: a conditional without a branch in the code.
-    pub const SELECT: u8 = 2;
-    /// The comparison `a op b` of the two-way site directly before it; its branches are [`side`](super::side).
-    pub const COMPARISON: u8 = 3;
-    /// A floating-point operation; its branches are [`exception`](super::exception). Only with `-fpen-exceptions`.
-    pub const OPERATION: u8 = 4;
-}
 
 /// The branches of a comparison: the position of `a` relative to `b` among the numbers of their type.
 pub mod side {
@@ -272,6 +261,8 @@ pub struct Site {
     pub operation: u32,
     /// Of a conditional of an assumption [`ASSUMED`], and a bit for each branch that leads to the rejection; else 0.
     pub assumption: u32,
+    /// Of a decision; else null.
+    pub decision: *const Decision,
 }
 
 /// One executed floating-point operation. The fuzzer repeats the computation in higher precision.
@@ -447,6 +438,12 @@ pub struct State {
     pub n_compared: u32,
     /// Entries of the ring, a power of two.
     pub compared_room: u32,
+    /// One per branch, of which that of the first vector of each decision is used; null: decisions are skipped.
+    pub walks: *mut Walk,
+    /// Evaluations of decisions that a recursive one has interrupted; the fuzzer clears it before a run.
+    pub n_walks: u32,
+    /// Padding.
+    pub unused_walks: u32,
 }
 
 /// The last step of a path after which no site with [`action::STEP`] may be passed.

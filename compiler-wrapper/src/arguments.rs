@@ -45,6 +45,8 @@ pub(crate) struct Arguments {
     pub(crate) drops_sections: bool,
     /// Floating-point operations become sites, too ([`EXCEPTIONS`]).
     pub(crate) exceptions: bool,
+    /// Decisions become sites, too ([`DECISIONS`]).
+    pub(crate) decisions: bool,
     /// Assumptions about functions of the sources ([`ASSUME`]).
     pub(crate) assumptions: Vec<Assumption>,
     /// clang's own counters are the user's: coverage or profile-guided optimization.
@@ -118,6 +120,9 @@ const WITH_VALUE: &[&str] = &[
 
 /// pen-cc's own option: makes every floating-point operation a site, with a branch for each exception.
 pub const EXCEPTIONS: &str = "-fpen-exceptions";
+
+/// pen-cc's own option: makes every decision of several conditions a site, with a branch for each way through it.
+pub const DECISIONS: &str = "-fpen-decisions";
 
 /// Internal tools of clang, if one of these is the first argument.
 const TOOL_MODES: &[&str] = &["-cc1", "-cc1as", "-cc1gen-reproducer"];
@@ -290,6 +295,7 @@ impl Arguments {
             entry: false,
             drops_sections: false,
             exceptions: false,
+            decisions: false,
             assumptions: Vec::new(),
             counters: false,
             search: Vec::new(),
@@ -305,6 +311,10 @@ impl Arguments {
             "-nostdlib" | "--no-standard-libraries" => (self.no_start_files, self.no_libc) = (true, true),
             EXCEPTIONS => {
                 self.exceptions = true;
+                return Ok(());
+            }
+            DECISIONS => {
+                self.decisions = true;
                 return Ok(());
             }
             _ if let Some(text) = arg.strip_prefix(ASSUME) => {

@@ -79,6 +79,11 @@ fn compile_args(line: &Arguments, san_cov: bool) -> Result<Vec<String>, Error> {
     if line.exceptions {
         options.extend(["-mllvm", "-pen-exceptions"]);
     }
+    if line.decisions {
+        // The names of blocks tell the operands of `&&` and `||` from nested conditionals (pass/decision.cc).
+        args.push("-fno-discard-value-names".to_owned());
+        options.extend(["-mllvm", "-pen-decisions"]);
+    }
     if line.counters {
         options.extend(["-mllvm", "-pen-keeps-counters"]);
     } else {

@@ -37,7 +37,7 @@ use std::{
     process::{Command, ExitCode, ExitStatus},
 };
 
-pub use arguments::EXCEPTIONS as EXCEPTIONS_FLAG;
+pub use arguments::{DECISIONS as DECISIONS_FLAG, EXCEPTIONS as EXCEPTIONS_FLAG};
 pub use artifact::{LLVM_MAJOR, include_directory};
 pub use assume::{ASSUME as ASSUME_FLAG, defines, single_colons, with_assumptions};
 pub use clang::find_clang;
@@ -94,7 +94,8 @@ pub fn read_arguments(args: &[String]) -> Result<Vec<String>, Error> {
 /// These options without those that only pen-cc knows.
 #[must_use]
 pub fn for_other_compilers(options: &[String]) -> Vec<String> {
-    options.iter().filter(|o| *o != EXCEPTIONS_FLAG && !o.starts_with(ASSUME_FLAG)).cloned().collect()
+    let own = [EXCEPTIONS_FLAG, DECISIONS_FLAG];
+    options.iter().filter(|o| !own.contains(&o.as_str()) && !o.starts_with(ASSUME_FLAG)).cloned().collect()
 }
 
 /// The main function of the command line tools. If the program's name ends in `++`, the language is C++.

@@ -58,6 +58,7 @@ const KNOWN: &[&str] = &[
     "-m32",
     "-cc1",
     "-fpen-exceptions",
+    "-fpen-decisions",
     "--libafl",
     "-print-",
     "--help=",
@@ -103,6 +104,7 @@ fn changed_option() -> impl Strategy<Value = (Vec<String>, Vec<String>)> {
         (&["-flto=thin"], &[]),
         (&["-fsanitize=fuzzer"], &[]),
         (&["-fpen-exceptions"], &[]),
+        (&["-fpen-decisions"], &[]),
         (&["-xc++"], &["-x", "c++"]),
         (&["-o", "y.o"], &["-oy.o"]),
     ];

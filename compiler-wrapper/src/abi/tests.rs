@@ -42,7 +42,11 @@ fn structures(layout: &mut Layout) {
     structure!(layout, "pen_site", Site,
         "function" function "file" file "actions" actions "edges" edges "cases" cases "name" name "line" line "column" column
         "n_branches" n_branches "n_cases" n_cases "kind" kind "predicate" predicate "operand" operand "width" width
-        "possible" possible "operation" operation "assumption" assumption);
+        "possible" possible "operation" operation "assumption" assumption "decision" decision);
+    structure!(layout, "pen_node", Node,
+        "actions" actions "next_true" next_true "next_false" next_false "on_true" on_true "unused" unused);
+    structure!(layout, "pen_decision", Decision, "actions" actions "nodes" nodes "n_nodes" n_nodes "n_vectors" n_vectors);
+    structure!(layout, "pen_walk", Walk, "node" node "vector" vector);
     structure!(layout, "pen_traced", Traced, "actions" actions "operands" operands "result" result "what" what "unused" unused);
     structure!(layout, "pen_function", Function,
         "name" name "symbol" symbol "file" file "unit" unit "address" address "call" call "call_frame" call_frame "params" params "sites" sites
@@ -66,7 +70,8 @@ fn structures(layout: &mut Layout) {
         "path_bits" path_bits "watch" watch "seen" seen "n_seen" n_seen "trace" trace "n_trace" n_trace
         "trace_room" trace_room "passes" passes "n_passes" n_passes "passes_room" passes_room
         "taken" taken "is_improved" is_improved "near" near "measured" measured "n_measured" n_measured "n_allocated" n_allocated
-        "compared" compared "n_compared" n_compared "compared_room" compared_room);
+        "compared" compared "n_compared" n_compared "compared_room" compared_room
+        "walks" walks "n_walks" n_walks "unused_walks" unused_walks);
     structure!(layout, "pen_compared", Compared,
         "actions" actions "a" a "b" b "predicate" predicate "taken" taken);
     structure!(layout, "pen_tables", Tables,
@@ -136,6 +141,9 @@ fn constants(layout: &mut Layout) {
         ("PEN_SELECT", site_kind::SELECT.into()),
         ("PEN_COMPARISON", site_kind::COMPARISON.into()),
         ("PEN_OPERATION", site_kind::OPERATION.into()),
+        ("PEN_DECISION", site_kind::DECISION.into()),
+        ("PEN_OUTCOME_FALSE", decided::FALSE),
+        ("PEN_OUTCOME_TRUE", decided::TRUE),
         ("PEN_BELOW", side::BELOW as u32),
         ("PEN_EQUAL", side::EQUAL as u32),
         ("PEN_ABOVE", side::ABOVE as u32),

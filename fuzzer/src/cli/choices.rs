@@ -2,7 +2,7 @@
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use penfuzz_app::{
-    campaign::SearchKind,
+    campaign::{SearchKind, criteria::Criterion},
     report::unit_test::formats::{FORMATS, TestFormat},
 };
 use penfuzz_engine::{executor::sandbox::Allow, program::Rounding, saturation::ScopeKind};
@@ -32,6 +32,22 @@ const SCOPES: &[Choice<ScopeKind>] = &[
 /// Values of `--scope`.
 pub fn scope() -> impl TypedValueParser<Value = ScopeKind> {
     parser(SCOPES)
+}
+
+const CRITERIA: &[Choice<Criterion>] = &[
+    (Criterion::Line, "line", "Every line with code is executed (with no other criterion: few tests that do this)"),
+    (Criterion::Branch, "branch", "Every outcome of every conditional is taken"),
+    (Criterion::Condition, "condition", "Every condition is true once and false once"),
+    (
+        Criterion::Mcdc,
+        "mcdc",
+        "Every condition of a decision is shown to affect the outcome on its own (MC/DC), and every branch is taken",
+    ),
+];
+
+/// Values of `--criterion`.
+pub fn criterion() -> impl TypedValueParser<Value = Criterion> {
+    parser(CRITERIA)
 }
 
 const ALLOWED: &[Choice<Allow>] = &[(Allow::Network, "network", "Open sockets: connect, bind, send")];

@@ -41,7 +41,7 @@ impl CiArgs {
     /// # Errors
     /// With the source [`Unusable`]: a file cannot be written; `--fail-under` without branches as goals.
     pub fn expect_usable(&self, output: Option<&Path>, goals: Goals) -> Result<(), Error> {
-        if self.fail_under.is_some() && !goals.are_branches() {
+        if self.fail_under.is_some() && !goals.include_branches() {
             let why = format!("--fail-under is about branches, and this command searches for {}", goals.name());
             return Err(Error::from_source(Unusable(why)));
         }

@@ -8,7 +8,7 @@ use std::{
 
 use clap::builder::PossibleValuesParser;
 use penfuzz_app::{
-    campaign::{self, Farm, Finished, Options, Proofs, SearchKind},
+    campaign::{self, Farm, Finished, Options, Proofs, SearchKind, criteria::Criterion},
     console, errln,
     files::foreign,
     output::destination::Unusable,
@@ -27,7 +27,7 @@ use penfuzz_app::{
 };
 use penfuzz_cc::{ASSUME_FLAG, single_colons};
 use penfuzz_engine::{
-    error::Error,
+    error::{Error, failed},
     executor::{evaluator::DEFAULT_FUEL, sandbox::Allow},
     inputs::Calls,
     program::{
@@ -195,6 +195,7 @@ impl TargetArgs {
             libs: self.libs.clone(),
             san_cov: false,
             exceptions: goals.are_exceptions(),
+            decisions: goals.are_decisions(),
         };
         let file = build(&recipe)?;
         Ok(Linked { file, sources: recipe.sources, compilations: Vec::new(), libs: Vec::new() })
@@ -271,6 +272,14 @@ pub struct Args {
     #[arg(long, value_name = "FORMAT", value_parser = choices::test_format(), default_value = "plain")]
     test_format: TestFormat,
 
+    /// Coverage criteria that the tests fulfil; may be repeated, or a list [default: branch].
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = choices::criterion())]
+    criterion: Vec<Criterion>,
+
+    /// File with tags, one a line: the tests are traced to the lines whose comments have them (`// REQ-12`).
+    #[arg(long, value_name = "FILE")]
+    requirements: Option<PathBuf>,
+
     /// Functions whose branches are goals [default: function; for LLVMFuzzerTestOneInput: all].
     #[arg(long, value_parser = choices::scope())]
     scope: Option<ScopeKind>,
@@ -301,6 +310,25 @@ pub struct Args {
     pub(super) quiet: bool,
 }
 
+impl Args {
+    /// The first word of each line; `#` begins a comment.
+    fn tags(&self) -> Result<Vec<String>, Error> {
+        let Some(path) = &self.requirements else { return Ok(Vec::new()) };
+        let text = foreign::read_text(path).map_err(|e| failed(path, "cannot be read", e))?;
+        let first =
+            |line: &str| line.split('#').next().unwrap_or_default().split_whitespace().next().map(str::to_owned);
+        Ok(text.lines().filter_map(first).collect())
+    }
+
+    /// Ascending, each once.
+    fn criteria(&self) -> Vec<Criterion> {
+        let mut all = if self.criterion.is_empty() { vec![Criterion::Branch] } else { self.criterion.clone() };
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+}
+
 /// Proofs at the end of a campaign.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct ProofArgs {
@@ -320,7 +348,7 @@ pub(super) struct ProofArgs {
 impl ProofArgs {
     fn to_options(&self, goals: Goals) -> Proofs {
         match self.limits {
-            _ if !goals.are_branches() || self.no_prove => Proofs::Off,
+            _ if !goals.include_branches() || self.no_prove => Proofs::Off,
             Some(limits) => Proofs::Within(limits),
             None => Proofs::Brief,
         }
@@ -374,7 +402,7 @@ pub(super) fn minimizers() -> PossibleValuesParser {
 
 /// Runs the campaign and prints what it covered.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
-    run_for(args, Goals::Branches, summary::text)
+    run_for(args, Criterion::goals(&args.criterion), summary::text)
 }
 
 /// Runs a campaign that searches for `goals`, and prints its report with `text`.
@@ -446,6 +474,8 @@ pub(super) fn campaign(args: &Args, goals: Goals) -> Result<Finished, Error> {
         ulp: args.ulp,
         test_format: args.test_format,
         goals,
+        criteria: args.criteria(),
+        requirements: args.tags()?,
         scope: args.scope,
         sync: args.sync.clone(),
         monitors: args.monitors.clone(),

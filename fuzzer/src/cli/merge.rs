@@ -105,6 +105,7 @@ impl Args {
             sequence: self.calls.calls(),
             sizes: None,
             goals: Goals::Branches,
+            criteria: Vec::new(),
             scope: ScopeKind::Function,
             timeout: limits.timeout.as_secs_f64(),
             fuel: limits.fuel,

@@ -1,5 +1,6 @@
 //! `penfuzz reach TARGET`: an input that takes a path, or executes a line.
 
+mod all;
 mod found;
 
 use std::{
@@ -99,6 +100,10 @@ struct Wanted {
     /// Do not search: print N distinct paths that random inputs take, one JSON object per line.
     #[arg(long, value_name = "N")]
     draw: Option<usize>,
+
+    /// Enumerate all paths of up to K rounds of each loop: prints each that is found with an input, one JSON object per line, then the prefixes that no input took, and the counts. --max-evals [default: 20000] and --max-time are for each search.
+    #[arg(long, value_name = "K")]
+    all: Option<u32>,
 }
 
 /// Searches for an input and prints it.
@@ -126,6 +131,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     if let Some(n) = args.wanted.draw {
         draw(&mut session, &names, n, args.seed);
         return Ok(Outcome::Fine);
+    }
+    if let Some(rounds) = args.wanted.all {
+        return all::print(args, &mut session, &names, seeds, rounds);
     }
     let paths = paths(args, &session, &names)?;
     let query = Query { scope: session.scope.clone(), counts: names.branches(), paths, parts: Vec::new() };

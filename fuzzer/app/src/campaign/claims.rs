@@ -12,7 +12,7 @@ use super::{outcome::Sources, results::Seen, worker_shm::StopReason};
 use crate::{
     replay::fresh::{Tested, Zygote},
     shrink::{
-        Shrunk,
+        Finds, Shrunk,
         cover::{self, Kept},
     },
 };
@@ -40,26 +40,39 @@ impl Claims {
 
 /// Evaluates the tests, and replaces them where one does not hold. Without a zygote, nothing is known and nothing changes. Inputs that
 /// take long are left out: they were decided on in a fresh process.
-pub fn confirm(from: &Sources, kept: &[Kept], shrunk: &mut Shrunk) -> Claims {
+pub fn confirm(from: &Sources, finds: &Finds, shrunk: &mut Shrunk) -> Claims {
     let Some(fresh) = from.fresh else { return Claims::default() };
     let is_long = |kept: &Kept| from.saved.long.contains_key(&kept.file);
     let mut tested: HashMap<String, Tested> = HashMap::new();
     let mut hold = true;
+    let alone = |bytes: &[u8]| {
+        let mut tested = fresh.test(bytes)?;
+        tested.covers.retain(|b| finds.goals[*b as usize]);
+        Some(tested)
+    };
     for test in shrunk.tests.iter().filter(|t| !is_long(t)) {
-        match fresh.test(&test.bytes).filter(|t| t.covers == test.covers) {
+        match alone(&test.bytes).filter(|t| t.covers == test.covers) {
             Some(known) => drop(tested.insert(test.file.clone(), known)),
             None => hold = false,
         }
     }
     if !hold {
-        tested =
-            kept.iter().filter(|k| !is_long(k)).filter_map(|k| Some((k.file.clone(), fresh.test(&k.bytes)?))).collect();
-        shrunk.tests = cover::choose(kept.iter().filter_map(|k| held(k, &tested, is_long(k))).collect());
+        tested = finds
+            .kept
+            .iter()
+            .filter(|k| !is_long(k))
+            .filter_map(|k| Some((k.file.clone(), alone(&k.bytes)?)))
+            .collect();
+        shrunk.tests = cover::choose(finds.kept.iter().filter_map(|k| held(k, &tested, is_long(k))).collect());
     }
     let taken: HashSet<u32> = shrunk.tests.iter().flat_map(|t| t.covers.iter().copied()).collect();
     let counts = |b: &u32| {
         let (branch, set) = (*b as usize, from.saturation);
-        from.scope.requested[branch] && set.is_covered(branch) && !set.is_covered_by_crash(branch) && !taken.contains(b)
+        finds.goals[branch]
+            && from.scope.requested[branch]
+            && set.is_covered(branch)
+            && !set.is_covered_by_crash(branch)
+            && !taken.contains(b)
     };
     let lost = (0..from.saturation.len() as u32).filter(counts).collect();
     let are_apart = from.saturation.has_unconfirmed() || depend_on_each_other(fresh, &shrunk.tests, &tested);

@@ -6,6 +6,7 @@
 
 mod claims;
 pub mod cluster;
+pub mod criteria;
 pub mod header;
 pub mod limits;
 pub mod memory;
@@ -16,6 +17,7 @@ mod options;
 pub mod outcome;
 pub mod prepare;
 pub mod prototypes;
+mod requirements;
 pub mod results;
 pub mod saved_state;
 pub mod supervisor;

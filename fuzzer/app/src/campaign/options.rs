@@ -9,6 +9,7 @@ use penfuzz_engine::{
     saturation::{Goals, ScopeKind},
 };
 
+use super::criteria::Criterion;
 use crate::{
     prove,
     report::{Compilation, unit_test::formats::TestFormat},
@@ -104,6 +105,10 @@ pub struct Options {
     pub test_format: TestFormat,
     /// What is searched for.
     pub goals: Goals,
+    /// The criteria that the tests fulfil, ascending, each once.
+    pub criteria: Vec<Criterion>,
+    /// Tags in comments that the tests are traced to.
+    pub requirements: Vec<String>,
     /// Whose branches are goals.
     pub scope: Option<ScopeKind>,
     /// Directories of other fuzzers, whose finds are imported while the campaign runs.

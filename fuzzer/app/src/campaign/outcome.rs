@@ -16,7 +16,7 @@ use penfuzz_engine::{
 
 use super::{
     claims::{self, Claims},
-    limits, memory,
+    criteria, limits, memory,
     operands::met,
     options::Options,
     prototypes::signature,
@@ -90,11 +90,12 @@ pub fn arguments(function: &Function, bytes: &[u8]) -> Vec<Arg> {
 pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker) -> Report {
     let function = evaluator.function().clone();
     let evaluations = from.saved.evaluations;
-    let kept = rerun(evaluator, from);
-    let finds = finds(evaluator, from, kept);
+    let mut kept = rerun(evaluator, from);
+    let wanted = criteria::keep_wanted(evaluator.target(), from, &mut kept);
+    let finds = finds(evaluator, from, kept, wanted);
     let time = if from.stop == StopReason::None { TIME_RUNNING } else { TIME_AT_END };
     let mut shrunk = shrinker.shrink(evaluator, &finds, time);
-    let claims = claims::confirm(from, &finds.kept, &mut shrunk);
+    let claims = claims::confirm(from, &finds, &mut shrunk);
     let order = source_order(evaluator, from.scope);
     let (total, covered, saturated, given_up) = from.saturation.counts();
     if total == 0 && shrunk.tests.is_empty() {
@@ -105,7 +106,7 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
     let seconds = rounded(from.saved.seconds, 1e6);
     let mut sites = sites(evaluator, from, &order, &tests, &shrunk, &claims);
     // A goal of another kind that is not met does not keep control from what follows.
-    if from.options.goals.are_branches() {
+    if from.options.goals.include_branches() {
         waits::find_ways(&Rc::clone(evaluator.target()), &order, &mut sites);
         if from.stop != StopReason::None {
             waits::find_unchanged(evaluator, &order, &finds.kept, &mut sites);
@@ -158,10 +159,16 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
         undefined: state::undefined(evaluator.target(), &function),
         provided: environment::provided(evaluator.target()).into_iter().collect(),
         exceptions: None,
+        criteria: BTreeMap::new(),
+        uncovered_lines: Vec::new(),
+        requirements: Vec::new(),
+        decisions: Vec::new(),
         shared_state: limits::shared_state(evaluator),
         tests_apart: claims.are_apart,
         reads_environment: function.uses_environment,
     };
+    let covers: Vec<_> = shrunk.tests.iter().map(|t| t.covers.clone()).collect();
+    criteria::complete(&mut report, evaluator.target(), from, &order, &covers);
     report.test_program = Some(report::unit_test::commands(&report));
     report
 }
@@ -174,7 +181,7 @@ fn rounded(x: f64, per_unit: f64) -> f64 {
 fn rerun(evaluator: &mut Evaluator, from: &Sources) -> Vec<Kept> {
     let mut runs = Vec::new();
     let count = evaluator.evaluations();
-    evaluator.arm_records(&from.scope.requested);
+    evaluator.arm_records(&from.scope.recorded);
     let n = evaluator.target().n_branches;
     for (file, bytes) in from.inputs {
         if let Some(long) = from.saved.long.get(file) {
@@ -221,7 +228,7 @@ fn source_order(evaluator: &Evaluator, scope: &Scope) -> Order {
 }
 
 /// The inputs that are shrunk for the report.
-fn finds(evaluator: &Evaluator, from: &Sources, kept: Vec<Kept>) -> Finds {
+fn finds(evaluator: &Evaluator, from: &Sources, kept: Vec<Kept>, goals: Vec<bool>) -> Finds {
     let uncovered: Vec<u32> = from.saturation.uncovered().map(|b| b as u32).collect();
     let closest = uncovered.iter().filter_map(|b| {
         let (distance, bytes) = evaluator.closest(*b as usize)?;
@@ -233,7 +240,7 @@ fn finds(evaluator: &Evaluator, from: &Sources, kept: Vec<Kept>) -> Finds {
         let bytes = from.fault_inputs.get(file)?.clone();
         Some(Failing { file: file.clone(), bytes, key: fault.key, reason: fault.reason.clone() })
     });
-    Finds { kept, goals: from.scope.requested.clone(), closest: closest.collect(), faults: faults.collect(), uncovered }
+    Finds { kept, goals, closest: closest.collect(), faults: faults.collect(), uncovered }
 }
 
 /// The emitted tests with what the function does for each: two more evaluations, which are not counted.

@@ -18,7 +18,7 @@ use penfuzz_engine::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    campaign::{Farm, Options, Proofs, SearchKind},
+    campaign::{Farm, Options, Proofs, SearchKind, criteria::Criterion},
     files::foreign,
     output::{atomic, trust},
     report::{
@@ -75,6 +75,9 @@ pub struct Manifest {
     /// What is searched for.
     #[serde(default)]
     pub goals: Goals,
+    /// The criteria of the tests; empty for branches only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub criteria: Vec<Criterion>,
     /// Whose branches are goals.
     pub scope: ScopeKind,
     /// Seconds one evaluation may take.
@@ -109,6 +112,7 @@ impl Manifest {
             sequence: options.calls.clone(),
             sizes: None,
             goals: options.goals,
+            criteria: options.criteria.clone(),
             scope,
             timeout: options.timeout.as_secs_f64(),
             fuel: options.fuel,
@@ -151,6 +155,8 @@ impl Manifest {
             ulp: 0,
             test_format: TestFormat::default(),
             goals: self.goals,
+            criteria: if self.criteria.is_empty() { vec![Criterion::Branch] } else { self.criteria.clone() },
+            requirements: Vec::new(),
             scope: Some(self.scope),
             sync: Vec::new(),
             monitors: Vec::new(),

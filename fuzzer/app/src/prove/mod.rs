@@ -89,7 +89,7 @@ pub struct Summary {
 /// When files cannot be written.
 pub fn complete(dir: &Path, manifest: &Manifest, report: &mut Report, limits: Limits) -> Result<Summary, Error> {
     let goals = open_branches(report);
-    if goals.is_empty() || !report.goals.are_branches() {
+    if goals.is_empty() || !report.goals.include_branches() {
         return Ok(Summary::default());
     }
     let solvers = solver::find();

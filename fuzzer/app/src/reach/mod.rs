@@ -5,6 +5,7 @@
 //! on in another, from what was sent and with other random numbers. A found input is confirmed by the plain record of the
 //! branches that it takes, not by `r`.
 
+pub mod enumerate;
 pub mod lines;
 pub mod search;
 pub mod spec;

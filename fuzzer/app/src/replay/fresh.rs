@@ -319,10 +319,10 @@ fn work(evaluator: &mut Evaluator, scope: &Scope, timeout: Duration, request: Re
     let answer = match request {
         Request::Run(bytes) => serde_json::to_vec(&run(evaluator, scope, &bytes)),
         Request::Long(bytes) | Request::LongAgain(bytes) => {
-            serde_json::to_vec(&long_input::run_here(evaluator, &scope.requested, &bytes, timeout))
+            serde_json::to_vec(&long_input::run_here(evaluator, &scope.recorded, &bytes, timeout))
         }
         Request::Tests(inputs) => {
-            evaluator.arm_records(&scope.requested);
+            evaluator.arm_records(&scope.recorded);
             let all: Vec<_> = inputs.iter().map_while(|bytes| tested(evaluator, bytes)).collect();
             serde_json::to_vec(&all)
         }

@@ -285,6 +285,7 @@ fn recipe(manifest: &Manifest) -> Recipe {
         libs: manifest.libs.clone(),
         san_cov: false,
         exceptions: manifest.goals.are_exceptions(),
+        decisions: manifest.goals.are_decisions(),
     }
 }
 

@@ -85,6 +85,10 @@ pub fn report() -> Report {
         tests_apart: false,
         reads_environment: false,
         exceptions: None,
+        criteria: BTreeMap::new(),
+        uncovered_lines: Vec::new(),
+        requirements: Vec::new(),
+        decisions: Vec::new(),
     }
 }
 

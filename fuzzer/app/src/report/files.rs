@@ -13,6 +13,10 @@ pub const HTML: &str = "report.html";
 pub const LCOV: &str = "coverage.lcov";
 /// The same as Cobertura writes it, for services that do not read the other format.
 pub const COBERTURA: &str = "coverage.xml";
+/// The conditions of decisions with the tests that show them; campaigns for MC/DC only.
+pub const DECISIONS: &str = "decisions.csv";
+/// The required tags with their lines and tests; only with `--requirements`.
+pub const REQUIREMENTS: &str = "requirements.csv";
 /// The directory of the test program.
 pub const TESTS: &str = "tests";
 

@@ -13,6 +13,7 @@ use askama::Template;
 
 use super::arg::Arg;
 use super::c_text::call;
+use super::decisions::Decision;
 use super::exceptions::{Exceptions, Find};
 use super::exceptions_text;
 use super::format::{count, seconds, share};
@@ -52,6 +53,7 @@ struct Page<'a> {
     /// Explains the words in `open`.
     legend: Vec<String>,
     proved: Listed<open::Proved<'a>>,
+    decisions: Listed<&'a Decision>,
     plots: Vec<curve::Picture>,
     tests: Listed<&'a Test>,
     listing: listing::Listing<'a>,
@@ -132,6 +134,7 @@ pub fn page(report: &Report, history: &History) -> String {
         open_branches: closest_first(report).len(),
         legend: legend(report),
         proved: open::proved(report, &listing, &mut sources),
+        decisions: Listed::of(report.decisions.iter()),
         plots: curve::pictures(report, history),
         tests: Listed::of(report.tests.iter()),
         listing,

@@ -19,6 +19,7 @@ mod arg;
 pub mod boundary;
 pub mod c_text;
 pub mod cobertura;
+pub mod decisions;
 #[cfg(any(test, feature = "test-support"))]
 pub mod example;
 pub mod exceptions;
@@ -38,6 +39,7 @@ mod model;
 pub mod needed;
 mod nonsense;
 pub mod proof;
+pub mod requirements;
 pub mod sarif;
 mod signature;
 pub mod source_root;
@@ -75,10 +77,16 @@ pub fn write_all(dir: &Path, report: &Report) -> io::Result<()> {
         .and_then(|()| own::make_directory(&tests))
         .map_err(|e| io::Error::new(e.kind(), format!("cannot create {}: {e}", tests.display())))?;
     write_tests(&tests, report)?;
-    if report.goals.are_branches() {
+    if report.goals.include_branches() {
         atomic::write(&dir.join(files::LCOV), lcov::tracefile(report).as_bytes())?;
         let cobertura = cobertura::document(report, &source_root::SourceRoot::current());
         atomic::write(&dir.join(files::COBERTURA), cobertura.as_bytes())?;
+    }
+    if !report.decisions.is_empty() {
+        atomic::write(&dir.join(files::DECISIONS), decisions::csv(report).as_bytes())?;
+    }
+    if !report.requirements.is_empty() {
+        atomic::write(&dir.join(files::REQUIREMENTS), requirements::csv(&report.requirements).as_bytes())?;
     }
     atomic::write(&dir.join(files::HTML), html::page(report, &history::read(dir)).as_bytes())?;
     // Last: a program that sees a new report.json finds the other files of the same state.

@@ -9,8 +9,10 @@ use serde::{Deserialize, Serialize};
 pub use super::signature::{Maker, OUTPUT_KIND, Parameter, Signature};
 use super::{
     arg::{Arg, Operand},
+    decisions::{Criterion, Decision, UncoveredLine},
     exceptions::Exceptions,
     proof::{Code, Proof},
+    requirements::Requirement,
     unit_test::formats::TestFormat,
 };
 
@@ -111,6 +113,18 @@ pub struct Report {
     /// Floating-point exceptions in detail; only in campaigns that search for them, at their end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exceptions: Option<Exceptions>,
+    /// The figures of each criterion that was asked for (`--criterion`), by its name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub criteria: BTreeMap<String, Criterion>,
+    /// Lines with code that no test executes; only with `--criterion line`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uncovered_lines: Vec<UncoveredLine>,
+    /// The tags of `--requirements`, in the order of that file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requirements: Vec<Requirement>,
+    /// The decisions of several conditions in scope, in source order; only in campaigns for MC/DC.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub decisions: Vec<Decision>,
     /// Variables with static storage duration that the function can reach. Each evaluation begins with the values that they had when
     /// the target was loaded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

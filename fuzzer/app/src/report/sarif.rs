@@ -36,7 +36,7 @@ pub fn document(reports: &[&Report], root: &SourceRoot) -> String {
         results.extend(report.hangs.iter().map(|f| finding(report, f, "hang", root)));
         let finds = report.exceptions.iter().flat_map(|e| &e.finds);
         results.extend(finds.map(|find| exception(report, find, root)));
-        if report.goals.are_branches() {
+        if report.goals.include_branches() {
             results.extend(unreached(report, &taken, root));
         }
     }

@@ -6,9 +6,10 @@ use std::{fmt::Write, path::Path};
 use super::{
     arg::{Arg, Global},
     c_text::decimals,
-    files,
+    decisions, files,
     format::percent,
     model::{Report, Test},
+    requirements,
     sources::Sources,
     terminal,
     uncovered::{closest_first, explain, left, legend},
@@ -28,6 +29,8 @@ const LISTED_BRANCHES: usize = 10;
 pub fn text(report: &Report, dir: &Path) -> String {
     let report = &console::all_shown(report);
     let mut out = headline(report);
+    decisions::list(report, &mut out);
+    requirements::list(&report.requirements, &mut out);
     list_inputs(report, &mut out);
     if let Some(place) = &report.unmet_assumption {
         let _ = writeln!(
@@ -164,7 +167,7 @@ pub(super) fn list_files(report: &Report, dir: &Path, out: &mut String) {
         (&tests, "the tests as a program; its first lines say how to build it"),
         (files::LCOV, "for genhtml --branch-coverage"),
     ];
-    let written = if report.goals.are_branches() { &all[..] } else { &all[..3] };
+    let written = if report.goals.include_branches() { &all[..] } else { &all[..3] };
     files::list(dir, written, out);
 }
 

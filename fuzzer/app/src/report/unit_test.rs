@@ -102,7 +102,7 @@ fn head(report: &Report) -> String {
         0 => String::new(),
         n => format!(
             "\n * Only inputs that crash {} {n} more. They are at the end, as expected failures, and gcov does not count them.",
-            if report.goals.are_branches() { "cover" } else { words.done }
+            if report.goals.include_branches() { "cover" } else { words.done }
         ),
     };
     format!(

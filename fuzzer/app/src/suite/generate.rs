@@ -142,6 +142,7 @@ fn functions_of(suite: &Suite, files: &[PathBuf], flags: &[String]) -> Result<Fu
         libs: [&["-Wl,-z,muldefs".to_owned()], &suite.build.libs[..]].concat(),
         san_cov: false,
         exceptions: false,
+        decisions: false,
     };
     let mut rejected = Vec::new();
     let linked = loop {

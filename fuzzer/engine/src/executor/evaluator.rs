@@ -202,7 +202,7 @@ impl Evaluator {
             count: core::ptr::null_mut(),
             own_count: Box::into_raw(Box::new(0)),
             journal: None,
-            armed: Armed::new(target.sites.len()),
+            armed: Armed::new(&target),
             compared: compared::ring(),
             sites: (0..target.sites.len()).collect(),
             counts_edges: false,

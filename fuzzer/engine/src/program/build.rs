@@ -38,6 +38,8 @@ pub struct Recipe {
     pub san_cov: bool,
     /// Whether floating-point operations are sites, too.
     pub exceptions: bool,
+    /// Whether decisions of several conditions are sites, too.
+    pub decisions: bool,
 }
 
 /// Where compiled things are kept between runs.
@@ -87,6 +89,9 @@ fn build_with(recipe: &Recipe, stop: Option<&Stop>) -> Result<PathBuf, Error> {
     }
     if recipe.exceptions {
         flags.push(penfuzz_cc::EXCEPTIONS_FLAG.to_owned());
+    }
+    if recipe.decisions {
+        flags.push(penfuzz_cc::DECISIONS_FLAG.to_owned());
     }
     let place = Place { cache, stop };
     let mut objects = objects(&recipe.sources, &flags, recipe.san_cov, &place)?;

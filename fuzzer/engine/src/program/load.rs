@@ -9,23 +9,14 @@ use std::{
 use penfuzz_cc::abi;
 
 use super::{
+    decision::{self, Decision},
+    edges::Edges,
     function::{Function, Parameter, kind_of, name_apart},
     names::qualified,
     open::{open, tables, uses_environment},
     undefined::Stubs,
 };
 use crate::error::{Error, at};
-
-/// What follows a branch before another site is passed.
-#[derive(Debug, Clone, Default)]
-pub struct Edges {
-    /// Sites, as indices into [`Target::sites`].
-    pub next: Vec<usize>,
-    /// Functions called on the way, as indices into [`Target::functions`].
-    pub calls: Vec<usize>,
-    /// Lines of the function's own file with code on the way, ascending.
-    pub lines: Vec<u32>,
-}
 
 /// One conditional, or one comparison or operation.
 #[derive(Debug, Clone)]
@@ -64,6 +55,10 @@ pub struct Site {
     pub cases: Vec<(i64, usize)>,
     /// What follows each branch.
     pub edges: Vec<Edges>,
+    /// Of a decision.
+    pub decision: Option<Decision>,
+    /// Of a condition: its decision, in [`Target::sites`].
+    pub part_of: Option<usize>,
 }
 
 impl Site {
@@ -357,6 +352,7 @@ impl Reader<'_> {
         // Sections are concatenated alike, so this only asserts what `site_of` relies on.
         debug_assert!(sites.is_sorted_by_key(|s: &Site| s.first_branch));
         sites.sort_by_key(|s| s.first_branch);
+        decision::name_conditions(&mut sites);
         Target {
             path: path.to_path_buf(),
             name: path.to_path_buf(),
@@ -422,6 +418,8 @@ impl Reader<'_> {
                     .iter()
                     .map(|e| if is_owners { self.edges(e, owner.sites) } else { Edges::default() })
                     .collect(),
+                decision: s.decision.as_ref().map(|d| Decision::read(d, self.first_action)),
+                part_of: None,
             }
         }
     }

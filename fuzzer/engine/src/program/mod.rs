@@ -3,6 +3,8 @@
 pub mod build;
 pub mod catalog;
 mod compiler;
+pub mod decision;
+pub mod edges;
 pub mod environment;
 pub mod function;
 pub mod globals;
@@ -21,6 +23,8 @@ pub mod state;
 pub mod undefined;
 pub mod units;
 
+pub use decision::{Decision, Vector};
+pub use edges::Edges;
 pub use function::{Function, Parameter};
-pub use load::{Edges, Site, Target};
+pub use load::{Site, Target};
 pub use rounding::Rounding;

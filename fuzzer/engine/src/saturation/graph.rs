@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::Scope;
+use super::{Scope, VectorGoals};
 use crate::program::{Edges, Site, Target};
 
 /// Branches and, for each, the branches that can be taken next.
@@ -20,6 +20,9 @@ pub struct BranchGraph {
     pub passed: Vec<bool>,
     /// For each branch, the branches of the same site (itself included), as a range.
     pub siblings: Vec<(u32, u32)>,
+    /// The decisions in scope whose vectors are goals, by rising branches.
+    #[serde(default)]
+    pub decisions: Vec<VectorGoals>,
 }
 
 impl BranchGraph {
@@ -32,6 +35,7 @@ impl BranchGraph {
             requested: scope.requested.clone(),
             passed: vec![false; target.n_branches],
             siblings: vec![(0, 0); target.n_branches],
+            decisions: Vec::new(),
         };
         for s in &scope.sites {
             let site = &target.sites[*s];
@@ -40,6 +44,10 @@ impl BranchGraph {
                 let branch = site.first_branch + i;
                 graph.siblings[branch] = (site.first_branch as u32, (site.first_branch + site.n_branches) as u32);
                 graph.next[branch] = successors(target, scope, edges);
+            }
+            if let Some(decision) = &site.decision {
+                let goals = VectorGoals::new(decision, site.first_branch, |s| target.sites[s].first_branch);
+                graph.decisions.push(goals);
             }
         }
         graph

@@ -1,11 +1,13 @@
 //! Which branches are covered and which are saturated, and the LibAFL parts that keep an input only when it saturates one.
 
+pub mod decisions;
 pub mod feedback;
 pub mod graph;
 pub mod scope;
 pub mod set;
 
 pub use crate::executor::PenObserver;
+pub use decisions::VectorGoals;
 pub use feedback::{NewPlaceFeedback, SaturationFeedback};
 pub use graph::BranchGraph;
 pub use scope::{Goals, Scope, ScopeKind};

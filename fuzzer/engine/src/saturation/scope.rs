@@ -25,7 +25,7 @@ impl ScopeKind {
     pub fn of(function: &Function, goals: Goals) -> Self {
         match goals {
             _ if function.is_harness() => Self::All,
-            Goals::Branches | Goals::Boundaries => Self::Function,
+            Goals::Branches | Goals::Decisions | Goals::Boundaries => Self::Function,
             Goals::Exceptions | Goals::InexactToo => Self::Calls,
         }
     }
@@ -38,6 +38,8 @@ pub enum Goals {
     /// Nothing else.
     #[default]
     Branches,
+    /// Vectors of decisions as MC/DC needs them, and branches.
+    Decisions,
     /// Boundary values of comparisons (ME, Sect. 4.4.2).
     Boundaries,
     /// Floating-point exceptions of operations: all but inexact results.
@@ -53,6 +55,18 @@ impl Goals {
         *self == Self::Branches
     }
 
+    /// Are branches goals?
+    #[must_use]
+    pub fn include_branches(self) -> bool {
+        matches!(self, Self::Branches | Self::Decisions)
+    }
+
+    /// Do they stand at decisions, which only targets compiled with `-fpen-decisions` have?
+    #[must_use]
+    pub fn are_decisions(self) -> bool {
+        self == Self::Decisions
+    }
+
     /// Do they stand at operations, which only targets compiled with `-fpen-exceptions` have?
     #[must_use]
     pub fn are_exceptions(self) -> bool {
@@ -64,6 +78,7 @@ impl Goals {
     pub fn name(self) -> &'static str {
         match self {
             Self::Branches => "branches",
+            Self::Decisions => "decisions",
             Self::Boundaries => "boundaries",
             Self::Exceptions | Self::InexactToo => "exceptions",
         }
@@ -72,7 +87,7 @@ impl Goals {
     /// Is branch `k` of the site requested?
     fn requests(self, site: &Site, k: usize) -> bool {
         match self {
-            Self::Branches => site.is_conditional(),
+            Self::Branches | Self::Decisions => site.is_conditional(),
             Self::Boundaries => site.kind == site_kind::COMPARISON && site.possible >> k & 1 == 1,
             Self::Exceptions | Self::InexactToo => {
                 site.kind == site_kind::OPERATION
@@ -96,6 +111,8 @@ pub struct Scope {
     pub branches: Vec<bool>,
     /// For every branch of the target: is it requested?
     pub requested: Vec<bool>,
+    /// For every branch of the target: do the tests have to keep it: is it requested, or a vector of a decision?
+    pub recorded: Vec<bool>,
 }
 
 impl Scope {
@@ -111,12 +128,15 @@ impl Scope {
             ScopeKind::All => true,
         };
         let none = vec![false; target.n_branches];
-        let mut scope = Self { kind, goals, sites: Vec::new(), branches: none.clone(), requested: none };
+        let mut scope =
+            Self { kind, goals, sites: Vec::new(), branches: none.clone(), requested: none.clone(), recorded: none };
         for (i, site) in target.sites.iter().enumerate().filter(|(_, s)| inside(s.function)) {
             for (k, b) in site.branches().enumerate() {
                 // An assumption leads to all goals behind it, as long as it holds.
                 scope.requested[b] = goals.requests(site, k) && !site.is_assumption();
-                scope.branches[b] = scope.requested[b] || site.is_conditional() && !site.rejects(k);
+                let is_vector = goals.are_decisions() && site.decision.is_some() && !site.is_assumption();
+                scope.recorded[b] = scope.requested[b] || is_vector;
+                scope.branches[b] = scope.recorded[b] || site.is_conditional() && !site.rejects(k);
             }
             if site.branches().any(|b| scope.branches[b]) {
                 scope.sites.push(i);

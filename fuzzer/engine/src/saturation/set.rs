@@ -2,6 +2,7 @@
 
 mod crashed;
 mod unconfirmed;
+mod vectors;
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::{BTreeMap, BTreeSet};
@@ -314,6 +315,7 @@ impl Saturation {
         while self.goals.get(self.uncovered_from).is_some_and(|b| self.covered[*b as usize]) {
             self.uncovered_from += 1;
         }
+        self.release_vectors(branches);
         if revived.is_empty() {
             return gained;
         }

@@ -11,6 +11,7 @@ fn set(sites: usize, edges: &[(u32, u32)]) -> Saturation {
         requested: vec![true; n],
         passed: vec![false; n],
         siblings: (0..n as u32).map(|b| (b / 2 * 2, b / 2 * 2 + 2)).collect(),
+        decisions: Vec::new(),
     };
     for (branch, site) in edges {
         graph.next[*branch as usize].extend([site * 2, site * 2 + 1]);

@@ -16,11 +16,14 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// The branches that lead to `target`, and itself.
+    /// The branches that lead to `target`, and itself; of a vector of a decision, its conditions as it has them.
     #[must_use]
     pub fn new(target: usize, saturation: &Saturation) -> Self {
-        let mut levels: Vec<_> = saturation.leads(target).into_iter().map(|(b, level)| (b, level + 1)).collect();
-        levels.push((target, 0));
+        let own = [target as u32];
+        let steps = saturation.steps_of_vector(target).unwrap_or(&own);
+        let n = steps.len() as u32;
+        let mut levels: Vec<_> = saturation.leads(target).into_iter().map(|(b, level)| (b, level + n)).collect();
+        levels.extend(steps.iter().rev().zip(0..).map(|(b, level)| (*b as usize, level)));
         levels.sort_unstable();
         Self { levels }
     }

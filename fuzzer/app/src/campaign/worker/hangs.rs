@@ -41,7 +41,7 @@ impl Campaign<'_> {
             fresh.decide(&bytes)
         } else {
             let (evaluator, timeout) = (executor.evaluator_mut(), self.options.timeout);
-            long_input::decide(evaluator, &self.scope.requested, &bytes, timeout, &self.shm.stop)
+            long_input::decide(evaluator, &self.scope.recorded, &bytes, timeout, &self.shm.stop)
         };
         let known = match answer {
             Some(Answer::Returns(long)) => {

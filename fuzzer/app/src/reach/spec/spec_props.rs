@@ -14,8 +14,7 @@ use crate::output::props::config;
 /// Loads a fixture that has conditionals on one line, loops and a switch.
 fn target() -> Target {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/paths.c");
-    let recipe =
-        Recipe { sources: vec![source], flags: Vec::new(), libs: Vec::new(), san_cov: false, exceptions: false };
+    let recipe = Recipe { sources: vec![source], ..Recipe::default() };
     Target::load(&build(&recipe).unwrap()).unwrap()
 }
 

@@ -89,7 +89,7 @@ pub fn groups<'a>(report: &'a Report, listing: &Listing, sources: &mut Sources<'
         let kind = match () {
             () if branch.status == Status::DependsOnEarlierCalls => Kind::EarlierCalls,
             // Of other goals, one that is not met does not show that nothing was executed.
-            () if !report.goals.are_branches() => Kind::Input,
+            () if !report.goals.include_branches() => Kind::Input,
             () if !site.is_executed() => Kind::Way(site.waits_for),
             () if is_null_check(site, branch, sources, &pointers) => Kind::NullPointer,
             () => Kind::Input,

@@ -5,9 +5,10 @@
 
 use std::rc::Rc;
 
-use penfuzz_cc::abi::{action, metric, site_kind};
+use penfuzz_cc::abi::{Walk, action, metric, site_kind};
 
 use super::{Evaluator, RunStatus};
+use crate::program::Target;
 
 /// The actions that need the distance of a branch.
 const MEASURED: u8 = action::WANT | action::TRACK | action::LEAD;
@@ -36,6 +37,8 @@ pub(super) struct Armed {
     base: Option<Base>,
     /// Branches whose bytes differ from the base.
     different: Vec<u32>,
+    /// How far evaluations of decisions have got, by their first branches; empty if the target has none.
+    walks: Vec<Walk>,
 }
 
 /// What all branches have but those in [`Armed::different`].
@@ -49,8 +52,15 @@ struct Base {
 }
 
 impl Armed {
-    pub(super) fn new(n_sites: usize) -> Self {
-        Self { tallies: vec![(0, 0); n_sites], measured: Vec::new(), comparisons: 0, base: None, different: Vec::new() }
+    pub(super) fn new(target: &Target) -> Self {
+        Self {
+            tallies: vec![(0, 0); target.sites.len()],
+            measured: Vec::new(),
+            comparisons: 0,
+            base: None,
+            different: Vec::new(),
+            walks: vec![Walk::default(); if target.has_decisions() { target.n_branches } else { 0 }],
+        }
     }
 }
 
@@ -104,7 +114,12 @@ impl Evaluator {
             }
             if site.kind == site_kind::COMPARISON && bytes[0] != 0 {
                 self.armed.comparisons += 1;
-                open_gate(actions, site.first_branch);
+                open_gate(&mut actions[target.sites[number - 1].branches()]);
+            }
+            if let Some(decision) = site.decision.as_ref().filter(|_| actions[site.first_branch] != 0) {
+                for condition in &decision.conditions {
+                    open_gate(&mut actions[target.sites[condition.site].branches()]);
+                }
             }
         }
         self.bytes_are_written(true);
@@ -159,6 +174,9 @@ impl Evaluator {
             state.measured = self.armed.measured.as_ptr();
             state.n_measured = self.armed.measured.len() as u32;
             state.best = if tracks { self.best.as_mut_ptr() } else { core::ptr::null_mut() };
+            let walks = &mut self.armed.walks;
+            state.walks = if walks.is_empty() { core::ptr::null_mut() } else { walks.as_mut_ptr() };
+            state.n_walks = 0;
         }
         self.choose_metric();
     }
@@ -218,19 +236,18 @@ impl Evaluator {
         }
         let was_armed = actions[site.first_branch] != 0;
         actions[branch] = byte;
+        if site.is_conditional() {
+            complete_two_way(&target, actions, number);
+            return;
+        }
         arm_site(&mut actions[site.branches()]);
         if site.kind == site_kind::COMPARISON {
             let is_armed = actions[site.first_branch] != 0;
             self.armed.comparisons = self.armed.comparisons + usize::from(is_armed) - usize::from(was_armed);
-            arm_site(&mut actions[target.sites[number - 1].branches()]);
-            if is_armed {
-                open_gate(actions, site.first_branch);
-            }
-        } else if let Some(next) = target.sites.get(number + 1)
-            && next.kind == site_kind::COMPARISON
-            && actions[next.first_branch] != 0
-        {
-            open_gate(actions, next.first_branch);
+            complete_two_way(&target, actions, number - 1);
+        }
+        for condition in site.decision.iter().flat_map(|d| &d.conditions) {
+            complete_two_way(&target, actions, condition.site);
         }
     }
 }
@@ -290,10 +307,21 @@ fn arm_site(bytes: &mut [u8]) {
     }
 }
 
-/// The hook of a two-way site looks at the comparison that follows in the tables only where its own bytes are not at rest.
-fn open_gate(actions: &mut [u8], comparison: usize) {
-    actions[comparison - 2] |= action::NEAR | action::ARMED;
-    actions[comparison - 1] |= action::NEAR;
+/// Completes the bytes of a two-way site, whose comparison or decision may be armed.
+fn complete_two_way(target: &Target, actions: &mut [u8], number: usize) {
+    let site = &target.sites[number];
+    arm_site(&mut actions[site.branches()]);
+    let comparison = target.sites.get(number + 1).filter(|s| s.kind == site_kind::COMPARISON);
+    let decision = site.part_of.map(|decision| &target.sites[decision]);
+    if comparison.into_iter().chain(decision).any(|s| actions[s.first_branch] != 0) {
+        open_gate(&mut actions[site.branches()]);
+    }
+}
+
+/// The hook of a two-way site looks at its comparison and its decision only where its own bytes are not at rest.
+fn open_gate(bytes: &mut [u8]) {
+    bytes[0] |= action::NEAR | action::ARMED;
+    bytes[1] |= action::NEAR;
 }
 
 /// The metric of the ABI as the mutators know it.

@@ -1,0 +1,217 @@
+//! Coverage criteria besides branches, and the decisions of several conditions: a table per decision with the pair of tests that
+//! shows each condition, as MC/DC asks for.
+
+use std::fmt::Write;
+
+use serde::{Deserialize, Serialize};
+
+use super::model::Report;
+
+/// The figures of one criterion.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Criterion {
+    /// What is counted: lines, branches, outcomes of conditions, or conditions to be shown.
+    pub total: usize,
+    /// Covered by the emitted tests.
+    pub covered: usize,
+    /// Proved infeasible; not among `covered`.
+    pub proved_infeasible: usize,
+}
+
+/// A line with code that no test executes.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct UncoveredLine {
+    /// Source file.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+}
+
+/// An expression of `&&` and `||` in which several conditions branch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    /// Function that holds it.
+    pub function: String,
+    /// Source file.
+    pub file: String,
+    /// Line of its first condition, from 1.
+    pub line: u32,
+    /// Column, from 1; 0 when unknown.
+    pub column: u32,
+    /// Its conditions in the order of the source.
+    pub conditions: Vec<Condition>,
+    /// The vectors that the tests show and the pairs need, each once.
+    pub vectors: Vec<Vector>,
+}
+
+/// A condition of a decision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Condition {
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1; 0 when unknown.
+    pub column: u32,
+    /// Two vectors that show that it affects the outcome on its own, as indices into [`Decision::vectors`]; `None` if no two tests do.
+    pub pair: Option<(usize, usize)>,
+}
+
+/// The conditions of one evaluation of a decision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Vector {
+    /// For each condition `T` or `F`, or `-` if it is not evaluated.
+    pub values: String,
+    /// The outcome of the decision.
+    pub outcome: bool,
+    /// The tests that have an evaluation with it, as numbers from 1.
+    pub tests: Vec<usize>,
+}
+
+impl Decision {
+    /// Number of conditions that are shown.
+    #[must_use]
+    pub fn shown(&self) -> usize {
+        self.conditions.iter().filter(|c| c.pair.is_some()).count()
+    }
+
+    /// The two vectors that show a condition.
+    #[must_use]
+    pub fn pair(&self, condition: &Condition) -> Option<[&Vector; 2]> {
+        let (a, b) = condition.pair?;
+        Some([self.vectors.get(a)?, self.vectors.get(b)?])
+    }
+}
+
+impl Vector {
+    /// `TT- = true in tests 1, 4`
+    #[must_use]
+    pub fn text(&self) -> String {
+        let tests: Vec<_> = self.tests.iter().map(usize::to_string).collect();
+        let plural = if tests.len() == 1 { "" } else { "s" };
+        format!("{} = {} in test{plural} {}", self.values, self.outcome, tests.join(", "))
+    }
+}
+
+/// All conditions as CSV (RFC 4180): a line per condition with the two tests that show it. Tests are numbers from 1, as in `tests/`.
+#[must_use]
+pub fn csv(report: &Report) -> String {
+    let mut out = "function,file,line,column,condition,condition_line,condition_column,shown,\
+                   test_1,vector_1,outcome_1,test_2,vector_2,outcome_2\r\n"
+        .to_owned();
+    for decision in &report.decisions {
+        for (number, condition) in decision.conditions.iter().enumerate() {
+            let pair = decision.pair(condition);
+            let _ = write!(
+                out,
+                "{},{},{},{},{},{},{},{}",
+                quoted(&decision.function),
+                quoted(&decision.file),
+                decision.line,
+                decision.column,
+                number + 1,
+                condition.line,
+                condition.column,
+                if pair.is_some() { "yes" } else { "no" },
+            );
+            for side in 0..2 {
+                let vector = pair.map(|p| p[side]);
+                let test = vector.and_then(|v| v.tests.first()).map_or_else(String::new, usize::to_string);
+                let outcome = vector.map_or("", |v| if v.outcome { "true" } else { "false" });
+                let _ = write!(out, ",{test},{},{outcome}", vector.map_or("", |v| v.values.as_str()));
+            }
+            out.push_str("\r\n");
+        }
+    }
+    out
+}
+
+/// A field of CSV. A leading sign that spreadsheets take for a formula stays as it is: names and paths begin with none.
+pub(super) fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+}
+
+/// More conditions than this are not listed in a text; `decisions.csv` has them all.
+const LISTED: usize = 10;
+
+/// The figures of the criteria, one line each, and the conditions that are not shown.
+pub(super) fn list(report: &Report, out: &mut String) {
+    for (name, c) in report.criteria.iter().filter(|(name, _)| *name != "branch") {
+        let what = match name.as_str() {
+            "line" => "lines covered",
+            "condition" => "outcomes of conditions covered",
+            _ => "conditions shown to affect the outcome of their decision",
+        };
+        let _ = writeln!(out, "{name}: {} of {} {what}", c.covered, c.total);
+    }
+    let lines: Vec<_> = report.uncovered_lines.iter().take(LISTED).map(|l| l.line.to_string()).collect();
+    if !lines.is_empty() {
+        let more = if report.uncovered_lines.len() > LISTED { ", ..." } else { "" };
+        let _ = writeln!(out, "  not executed: line {}{more}", lines.join(", "));
+    }
+    let open = || {
+        report.decisions.iter().flat_map(|d| {
+            let missing = d.conditions.iter().enumerate().filter(|(_, c)| c.pair.is_none());
+            missing.map(move |(number, c)| (d, number, c))
+        })
+    };
+    for (d, number, c) in open().take(LISTED) {
+        let file = d.file.rsplit('/').next().unwrap_or(&d.file);
+        let _ = writeln!(
+            out,
+            "  not shown: condition {} of {} at {file}:{}:{}",
+            number + 1,
+            d.conditions.len(),
+            c.line,
+            c.column
+        );
+    }
+    let more = open().count().saturating_sub(LISTED);
+    if more > 0 {
+        let _ = writeln!(out, "  and {more} more (decisions.csv)");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::example, *};
+
+    fn decision() -> Decision {
+        let condition = |column, pair| Condition { line: 4, column, pair };
+        let vector = |values: &str, outcome, tests: &[usize]| Vector {
+            values: values.to_owned(),
+            outcome,
+            tests: tests.to_vec(),
+        };
+        Decision {
+            function: "f".to_owned(),
+            file: "/src/a,b.c".to_owned(),
+            line: 4,
+            column: 7,
+            conditions: vec![condition(7, Some((0, 1))), condition(12, None)],
+            vectors: vec![vector("TT", true, &[2, 3]), vector("F-", false, &[1])],
+        }
+    }
+
+    #[test]
+    fn the_csv_has_a_line_per_condition() {
+        let mut report = example::report();
+        report.decisions = vec![decision()];
+        let text = csv(&report);
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines[1], "f,\"/src/a,b.c\",4,7,1,4,7,yes,2,TT,true,1,F-,false");
+        assert_eq!(lines[2], "f,\"/src/a,b.c\",4,7,2,4,12,no,,,,,,");
+        assert_eq!(lines.len(), 3);
+    }
+
+    #[test]
+    fn the_text_names_what_is_not_shown() {
+        let mut report = example::report();
+        report.decisions = vec![decision()];
+        report.criteria.insert("mcdc".to_owned(), Criterion { total: 2, covered: 1, proved_infeasible: 0 });
+        let mut out = String::new();
+        list(&report, &mut out);
+        assert_eq!(
+            out,
+            "mcdc: 1 of 2 conditions shown to affect the outcome of their decision\n  not shown: condition 2 of 2 at a,b.c:4:12\n"
+        );
+    }
+}

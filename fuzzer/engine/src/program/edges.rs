@@ -1,0 +1,12 @@
+//! The ways between the sites of a function.
+
+/// What follows a branch before another site is passed.
+#[derive(Debug, Clone, Default)]
+pub struct Edges {
+    /// Sites, as indices into [`Target::sites`].
+    pub next: Vec<usize>,
+    /// Functions called on the way, as indices into [`Target::functions`].
+    pub calls: Vec<usize>,
+    /// Lines of the function's own file with code on the way, ascending.
+    pub lines: Vec<u32>,
+}

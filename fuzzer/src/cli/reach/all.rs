@@ -1,0 +1,59 @@
+//! `penfuzz reach --all K`: the paths of a function, one JSON object per line.
+
+use penfuzz_app::{
+    campaign::outcome::arguments,
+    console,
+    reach::{Options, Query, enumerate::enumerate, spec::Names},
+    replay::session::ReplaySession,
+    report::literal,
+};
+use penfuzz_engine::error::Error;
+use penfuzz_mutators::minimizer::MINIMIZERS;
+
+use super::{super::Outcome, Args};
+
+/// Evaluations for each prefix.
+const EVALUATIONS: u64 = 20_000;
+
+/// Enumerates and prints.
+pub(super) fn print(
+    args: &Args,
+    session: &mut ReplaySession,
+    names: &Names,
+    seeds: Vec<Vec<u8>>,
+    rounds: u32,
+) -> Result<Outcome, Error> {
+    let query = Query { scope: session.scope.clone(), counts: names.branches(), paths: Vec::new(), parts: Vec::new() };
+    let options = Options {
+        search: args.search,
+        seed: args.seed,
+        max_time: args.max_time,
+        max_evals: args.max_evals.unwrap_or(EVALUATIONS),
+        timeout: session.timeout(),
+        simplify: false,
+        seeds,
+        minimizer: MINIMIZERS[0].0.to_owned(),
+    };
+    let all = enumerate(&mut session.evaluator, &query, &options, rounds)?;
+    for (path, bytes) in &all.found {
+        let line = serde_json::json!({
+            "path": format!("{},$", names.path(path, usize::MAX)),
+            "steps": path.len(),
+            "input": literal::hex(bytes),
+            "args": arguments(session.evaluator.function(), bytes),
+        });
+        console::out_json(&line.to_string());
+    }
+    for prefix in &all.missing {
+        console::out_json(&serde_json::json!({ "not_found": names.path(prefix, usize::MAX) }).to_string());
+    }
+    let counts = serde_json::json!({
+        "paths": all.found.len(),
+        "prefixes_not_found": all.missing.len(),
+        "rounds": rounds,
+        "evaluations": all.evaluations,
+        "complete": all.is_complete,
+    });
+    console::out_json(&counts.to_string());
+    Ok(Outcome::Fine)
+}
