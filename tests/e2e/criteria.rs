@@ -94,6 +94,31 @@ fn a_campaign_for_mcdc_is_resumed_as_one() {
 }
 
 #[test]
+fn all_paths_up_to_a_number_of_rounds_are_enumerated() {
+    let dir = Dir::new();
+    // Behind n rounds of the loop the last condition has both outcomes, unless n is 0.
+    let source =
+        "int f(int n, int x) {\n  int i = 0;\n  while (i < n) i++;\n  if (i * x > 10) return 1;\n  return 0;\n}\n";
+    let target = dir.file("f.c", source);
+    for (rounds, paths) in [(0, 1), (1, 3), (2, 5), (3, 7)] {
+        let run = dir.penfuzz("reach --max-evals 3000 --all").arg(rounds.to_string()).arg(&target).exits(0);
+        let last = run.stdout.lines().last().unwrap_or_default();
+        assert!(
+            last.contains(&format!("\"paths\":{paths},\"prefixes_not_found\":1,")),
+            "{rounds} rounds: {}",
+            run.stdout
+        );
+        assert!(last.contains("\"complete\":true"), "{last}");
+    }
+}
+
+#[test]
+fn a_criterion_is_for_branches() {
+    let dir = Dir::new();
+    dir.penfuzz("boundary --criterion mcdc --function mixed").arg(fixture("decisions.c")).exits(2);
+}
+
+#[test]
 fn tests_are_traced_to_requirements() {
     let dir = Dir::new();
     let source = "int f(int x) {\n  if (x > 1000) // REQ-1\n    return 1; // REQ-2\n  /* REQ-3 */\n  if (x * x == 7)\n    return 2; // REQ-4\n  return 0;\n}\n";

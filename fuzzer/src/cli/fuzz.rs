@@ -445,6 +445,9 @@ pub(super) fn outcome(args: &Args, done: &Finished) -> Result<Outcome, Error> {
 
 /// Runs a campaign that searches for `goals`.
 pub(super) fn campaign(args: &Args, goals: Goals) -> Result<Finished, Error> {
+    if !args.criterion.is_empty() && !goals.include_branches() {
+        return Err(Error::from_source(Unusable("--criterion is for campaigns on branches only".to_owned())));
+    }
     let linked = args.target.link(goals)?;
     let options = Options {
         target: args.target.path()?.clone(),

@@ -129,6 +129,9 @@ fn cheapest_pairs(decision: &VectorGoals, is_there: impl Fn(usize) -> bool) -> B
 /// Adds the figures of the criteria, and the decisions, to a report whose sites are complete. `covers` has the branches and vectors of
 /// each emitted test.
 pub(super) fn complete(report: &mut Report, target: &Target, from: &Sources, order: &Order, covers: &[Vec<u32>]) {
+    if !from.options.goals.include_branches() {
+        return;
+    }
     if from.options.goals.are_decisions() {
         report.decisions = decisions_of(target, from.saturation, covers);
     }
