@@ -1,5 +1,7 @@
 //! End-to-end tests: the built `penfuzz` on real programs, with real signals, kills and full disks.
 
+#[path = "e2e/accuracy.rs"]
+mod accuracy;
 #[path = "e2e/afl_plus_plus.rs"]
 mod afl_plus_plus;
 #[path = "e2e/bad_input.rs"]

@@ -13,6 +13,7 @@
 //! | define a function whose zeros are the wanted inputs | [`evaluate::RepresentingFunction`] |
 //! | learn more from an evaluation than one value | [`observe::Observation`] |
 //! | minimize it from a point | [`minimizer`] (by name) and [`basinhopping::Basinhopping`] around it |
+//! | find where a noisy function is largest | [`extremes::Extremes`] |
 //! | make a found input readable | [`simplify::Simplifier`], by the order of [`simplicity`] |
 //! | mutate in a LibAFL fuzzer | [`havoc::numeric_mutations`] |
 
@@ -25,6 +26,7 @@ pub mod dictionary;
 pub mod distance;
 pub mod domain;
 pub mod evaluate;
+pub mod extremes;
 pub mod group;
 pub mod havoc;
 pub mod kick;

@@ -13,6 +13,7 @@
 //! | [`campaign`] | supervisor, workers, and the cluster of several clients |
 //! | [`corpus`] | `cmin`, `merge`, `tmin`, `triage` |
 //! | [`reach`], [`exceptions`] | one input on request; floating-point exceptions |
+//! | [`accuracy`] | how wrong a numeric function can be, and where |
 //! | [`prove`] | branches that no input takes: solvers prove them unreachable |
 //! | [`solve`] | formulas of floats and bit vectors: models by search |
 //! | [`suite`] | many functions, one table, gcov as referee |
@@ -20,6 +21,7 @@
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
+pub mod accuracy;
 pub mod campaign;
 pub mod console;
 pub mod context;

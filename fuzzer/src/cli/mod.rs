@@ -1,10 +1,12 @@
 //! The command line: one file per subcommand. The doc comment of a flag is its help text.
 
+mod accuracy;
 mod boundary;
 mod choices;
 mod ci;
 mod cmin;
 mod compare;
+mod differ;
 mod exceptions;
 mod functions;
 mod fuzz;
@@ -61,6 +63,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Find the inputs on which a numeric function is most wrong.
+    Accuracy(Box<accuracy::Args>),
     /// Find inputs that make the operands of each comparison equal, or neighbours.
     Boundary(Box<fuzz::Args>),
     /// Run the campaigns of a suite and print one table.
@@ -69,6 +73,8 @@ enum Command {
     Exceptions(Box<exceptions::Args>),
     /// Compare penfuzz with other fuzzers on the functions of a suite.
     Compare(compare::Args),
+    /// Find the inputs on which two implementations of a function differ most, or at all.
+    Differ(differ::Args),
     /// Generate a suite from the functions of a library.
     Generate(generate::Args),
     /// List the functions of a target that can be tested.
@@ -104,10 +110,12 @@ pub fn main() -> ExitCode {
     };
     close_to_others();
     let outcome = match cli.command {
+        Some(Command::Accuracy(args)) => accuracy::run(&args),
         Some(Command::Boundary(args)) => boundary::run(&args),
         Some(Command::Suite(args)) => suite::run(&args),
         Some(Command::Exceptions(args)) => exceptions::run(&args),
         Some(Command::Compare(args)) => compare::run(&args),
+        Some(Command::Differ(args)) => differ::run(&args),
         Some(Command::Generate(args)) => generate::run(&args),
         Some(Command::Functions(args)) => functions::run(&args),
         Some(Command::Reach(args)) => reach::run(&args),

@@ -108,6 +108,14 @@ impl Cells {
         area.is_some()
     }
 
+    /// The result alone.
+    #[inline]
+    #[must_use]
+    pub fn result(&self) -> u128 {
+        // SAFETY: the area begins with the result.
+        unsafe { self.first.read_unaligned() }
+    }
+
     /// The result, and what is in the blocks, each filled up to cells of 16 bytes (see [`Parameter::cell`]).
     #[must_use]
     pub fn contents(&self) -> Vec<u128> {

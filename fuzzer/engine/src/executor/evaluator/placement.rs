@@ -71,6 +71,17 @@ impl Evaluator {
         }
     }
 
+    /// The raw bits of the result of the last run, in the low [`Kind::bits`](penfuzz_mutators::view::Kind::bits); the others are
+    /// undefined. Nothing is allocated.
+    #[inline]
+    #[must_use]
+    pub fn result(&self) -> u64 {
+        match &self.blocks {
+            Some(blocks) => blocks.result() as u64,
+            None => self.output.result() as u64,
+        }
+    }
+
     fn place_blocks(&mut self, other: Option<usize>) {
         match &mut self.blocks {
             Some(blocks) => blocks.place(other.is_some()),

@@ -1,0 +1,235 @@
+//! The report, as text and as JSON.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+
+use super::{Answer, Class, Compared, Found, objective::Pair};
+use crate::{
+    campaign::outcome::arguments,
+    report::{Arg, literal},
+};
+
+/// Regions in the text; JSON has all.
+const SHOWN: usize = 12;
+
+/// `--json`.
+#[derive(Debug, Serialize)]
+struct Json<'a> {
+    schema: u32,
+    target: String,
+    function: &'a str,
+    reference: String,
+    seed: u64,
+    evaluations: u64,
+    seconds: f64,
+    cpu_seconds: f64,
+    worst: Option<Item>,
+    wrong: Vec<Item>,
+    regions: Vec<Item>,
+    parts: Vec<JsonPart>,
+    progress: Vec<Step>,
+    faults: u64,
+    reference_faults: u64,
+    deaths: u64,
+}
+
+/// One input and its error.
+#[derive(Debug, Serialize)]
+struct Item {
+    /// In ulps; none for a class.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ulp: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    class: Option<Class>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    absolute: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    relative: Option<f64>,
+    args: Vec<Arg>,
+    /// The raw bytes in hex.
+    input: String,
+    result: Arg,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reference: Option<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    branches: Vec<String>,
+}
+
+/// The value of the reference.
+#[derive(Debug, Serialize)]
+struct Value {
+    /// With more digits than the type has.
+    exact: String,
+    /// Rounded to the type of the result.
+    rounded: Arg,
+}
+
+#[derive(Debug, Serialize)]
+struct JsonPart {
+    from: String,
+    to: String,
+    ulp: f64,
+}
+
+/// A larger error than all before.
+#[derive(Debug, Serialize)]
+struct Step {
+    evaluations: u64,
+    cpu_seconds: f64,
+    ulp: f64,
+}
+
+/// The report for programs.
+#[must_use]
+pub fn json(pair: &Pair, answer: &Answer, target: &str, seed: u64) -> String {
+    let function = pair.function();
+    let json = Json {
+        schema: 1,
+        target: target.to_owned(),
+        function: &function.name,
+        reference: pair.reference().text(),
+        seed,
+        evaluations: answer.evaluations,
+        seconds: answer.seconds,
+        cpu_seconds: answer.cpu,
+        worst: answer.found.last().map(|f| item(pair, f)),
+        wrong: sorted(&answer.wrong).into_iter().map(|f| item(pair, f)).collect(),
+        regions: answer.regions.iter().map(|f| item(pair, f)).collect(),
+        parts: parts(pair, answer),
+        progress: answer.found.iter().map(step).collect(),
+        faults: answer.faults,
+        reference_faults: answer.reference_faults,
+        deaths: answer.deaths,
+    };
+    serde_json::to_string_pretty(&json).unwrap_or_default()
+}
+
+/// The classes one after the other.
+fn sorted(found: &[Found]) -> Vec<&Found> {
+    let mut all: Vec<&Found> = found.iter().collect();
+    all.sort_by_key(|f| if let Compared::Wrong(class) = f.compared { Some(class) } else { None });
+    all
+}
+
+fn parts(pair: &Pair, answer: &Answer) -> Vec<JsonPart> {
+    let Some(slot) = pair.layout().slots().first() else { return Vec::new() };
+    let of = |bits| literal::decimal(slot.kind, bits);
+    answer.parts.iter().map(|p| JsonPart { from: of(p.ends.0), to: of(p.ends.1), ulp: p.ulp }).collect()
+}
+
+fn step(found: &Found) -> Step {
+    Step { evaluations: found.evaluations, cpu_seconds: found.cpu, ulp: ulps(found).unwrap_or(0.0) }
+}
+
+fn ulps(found: &Found) -> Option<f64> {
+    match found.compared {
+        Compared::Ulps(ulps) => Some(ulps),
+        Compared::Wrong(_) => None,
+    }
+}
+
+fn item(pair: &Pair, found: &Found) -> Item {
+    let function = pair.function();
+    let value = |name: &str, bits| literal::arg(name, &function.result_type, pair.result(), bits);
+    let size = |of: fn(&super::Exact) -> f64| found.exact.as_ref().map(of).filter(|e| e.is_finite());
+    Item {
+        ulp: ulps(found),
+        class: if let Compared::Wrong(class) = found.compared { Some(class) } else { None },
+        absolute: size(|e| e.absolute),
+        relative: size(|e| e.relative),
+        args: arguments(function, &found.bytes),
+        input: literal::hex(&found.bytes),
+        result: value("returned", found.result),
+        reference: found
+            .exact
+            .as_ref()
+            .map(|e| Value { exact: e.text.clone(), rounded: value("reference", e.rounded) }),
+        branches: found.covers.iter().map(|b| branch(pair, *b)).collect(),
+    }
+}
+
+/// `FILE:LINE:OUTCOME`, as `penfuzz reach` takes it.
+fn branch(pair: &Pair, branch: u32) -> String {
+    let target = pair.session().evaluator.target();
+    let site = &target.sites[target.site_of(branch as usize)];
+    let outcome = match (site.n_branches, branch as usize - site.first_branch) {
+        (2, 0) => "T".to_owned(),
+        (2, _) => "F".to_owned(),
+        (_, k) => k.to_string(),
+    };
+    let file = site.file.rsplit('/').next().unwrap_or(&site.file);
+    format!("{file}:{}:{outcome}", site.line)
+}
+
+/// The report for readers.
+#[must_use]
+pub fn text(pair: &Pair, answer: &Answer) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "{} against {}", pair.function().signature(), pair.reference().text());
+    let mut known = Vec::new();
+    for found in sorted(&answer.wrong) {
+        let Compared::Wrong(class) = found.compared else { continue };
+        let n = known.iter().filter(|c| **c == class).count();
+        known.push(class);
+        if n < 2 {
+            let _ = writeln!(out, "  {:<19}  {}", class.text(), call(pair, found));
+        }
+    }
+    match answer.found.last() {
+        Some(worst) => {
+            let _ = writeln!(out, "  worst {:<11}  {}", size(worst), call(pair, worst));
+            for arg in arguments(pair.function(), &worst.bytes) {
+                let _ = writeln!(out, "    {:<8} = {}   ({})", arg.name, arg.hex, arg.decimal);
+            }
+            let returned = |bits| {
+                let kind = pair.result();
+                format!("{}   ({})", literal::c_literal(kind, bits), literal::decimal(kind, bits))
+            };
+            let _ = writeln!(out, "    returned = {}", returned(worst.result));
+            if let Some(exact) = &worst.exact {
+                let _ = writeln!(out, "    exact    = {}   (rounded {})", exact.text, returned(exact.rounded));
+            }
+        }
+        None => out.push_str("  no difference was found\n"),
+    }
+    if answer.regions.len() > 1 {
+        let _ = writeln!(out, "  worst of each set of branches, of {}:", answer.regions.len());
+        for found in answer.regions.iter().take(SHOWN) {
+            let _ = writeln!(out, "    {:<12}  {}", size(found), call(pair, found));
+        }
+    }
+    let _ = writeln!(
+        out,
+        "  {} evaluations, {:.1} s ({:.1} s of CPU time)",
+        answer.evaluations, answer.seconds, answer.cpu
+    );
+    for (n, what) in [
+        (answer.faults, "evaluations in which the function faulted"),
+        (answer.reference_faults, "evaluations in which the reference faulted"),
+        (answer.deaths, "processes ended by function or reference"),
+    ] {
+        if n > 0 {
+            let _ = writeln!(out, "  {n} {what}");
+        }
+    }
+    out
+}
+
+fn size(found: &Found) -> String {
+    match found.compared {
+        Compared::Ulps(ulps) if ulps >= 1e6 => format!("{ulps:.3e} ulp"),
+        Compared::Ulps(ulps) => format!("{ulps:.4} ulp"),
+        Compared::Wrong(class) => class.text().to_owned(),
+    }
+}
+
+/// The call and what it returns.
+fn call(pair: &Pair, found: &Found) -> String {
+    let function = pair.function();
+    let args: Vec<String> = arguments(function, &found.bytes).into_iter().map(|a| a.hex).collect();
+    let of = |bits| literal::decimal(pair.result(), bits);
+    let exact = found.exact.as_ref().map_or_else(String::new, |e| format!(", not {}", of(e.rounded)));
+    let exact = if of(found.result) == exact.trim_start_matches(", not ") { String::new() } else { exact };
+    format!("{}({}) = {}{exact}", function.name, args.join(", "), of(found.result))
+}

@@ -1,0 +1,124 @@
+//! Functions of `<math.h>` by name: those that MPFR computes, too.
+
+use penfuzz_mutators::view::Kind;
+
+/// The functions of `<math.h>` that MPFR has, with the number of their arguments.
+pub const FUNCTIONS: [(&str, usize); 42] = [
+    ("acos", 1),
+    ("acosh", 1),
+    ("asin", 1),
+    ("asinh", 1),
+    ("atan", 1),
+    ("atan2", 2),
+    ("atanh", 1),
+    ("cbrt", 1),
+    ("ceil", 1),
+    ("cos", 1),
+    ("cosh", 1),
+    ("erf", 1),
+    ("erfc", 1),
+    ("exp", 1),
+    ("exp10", 1),
+    ("exp2", 1),
+    ("expm1", 1),
+    ("fabs", 1),
+    ("fdim", 2),
+    ("floor", 1),
+    ("fmod", 2),
+    ("hypot", 2),
+    ("j0", 1),
+    ("j1", 1),
+    ("lgamma", 1),
+    ("log", 1),
+    ("log10", 1),
+    ("log1p", 1),
+    ("log2", 1),
+    ("pow", 2),
+    ("remainder", 2),
+    ("rint", 1),
+    ("round", 1),
+    ("sin", 1),
+    ("sinh", 1),
+    ("sqrt", 1),
+    ("tan", 1),
+    ("tanh", 1),
+    ("tgamma", 1),
+    ("trunc", 1),
+    ("y0", 1),
+    ("y1", 1),
+];
+
+/// Other names of them in libraries.
+const ALIASES: [(&str, &str); 6] = [
+    ("gamma", "lgamma"),
+    ("pow10", "exp10"),
+    ("fabs", "fabs"),
+    ("ln", "log"),
+    ("drem", "remainder"),
+    ("nearbyint", "rint"),
+];
+
+/// The number of arguments of a function.
+#[must_use]
+pub fn arity(name: &str) -> Option<usize> {
+    FUNCTIONS.iter().find(|(known, _)| *known == name).map(|(_, n)| *n)
+}
+
+/// The function that another one computes, by its name: `sinf`, `__ieee754_log`, `my_sin` and `crlibm_sin_rn` are found out.
+#[must_use]
+pub fn named(name: &str) -> Option<&'static str> {
+    let lower = name.to_lowercase();
+    let known = |word: &str| {
+        let word = ALIASES.iter().find(|(alias, _)| *alias == word).map_or(word, |(_, name)| *name);
+        FUNCTIONS.iter().find(|(known, _)| *known == word).map(|(known, _)| *known)
+    };
+    let of = |word: &str| known(word).or_else(|| word.strip_suffix('f').and_then(known));
+    of(&lower).or_else(|| {
+        let mut found = lower.split('_').filter_map(of);
+        let first = found.next();
+        first.filter(|_| found.next().is_none())
+    })
+}
+
+/// The function of the system's library that computes the same in a wider type than a result of this kind.
+#[must_use]
+pub fn wider(name: &str, result: Kind) -> Option<String> {
+    arity(name)?;
+    match result {
+        Kind::F32 => Some(name.to_owned()),
+        // Where `long double` is no wider, MPFR has to do all.
+        Kind::F64 if cfg!(any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64")) => {
+            Some(format!("{name}l"))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_found_out_by_their_names() {
+        for (name, expected) in [
+            ("sin", "sin"),
+            ("sinf", "sin"),
+            ("__ieee754_log", "log"),
+            ("__ieee754_expf", "exp"),
+            ("fast_erf", "erf"),
+            ("erf", "erf"),
+            ("__sin", "sin"),
+            ("my_atan2f", "atan2"),
+        ] {
+            assert_eq!(named(name), Some(expected), "{name}");
+        }
+        for name in ["foo", "", "sin_cos", "f"] {
+            assert_eq!(named(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn names_are_in_order_and_once() {
+        assert!(FUNCTIONS.is_sorted_by(|a, b| a.0 < b.0));
+    }
+}

@@ -1,0 +1,439 @@
+//! Function and reference, loaded, and one evaluation of both.
+
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use penfuzz_cc::abi::action;
+use penfuzz_engine::{
+    error::{Error, failed},
+    executor::evaluator::{Limits, RunStatus},
+    hash::StableHash,
+    inputs::Calls,
+    program::{
+        Function, Rounding,
+        build::{self, Recipe},
+    },
+    saturation::{Goals, ScopeKind},
+};
+use penfuzz_mutators::{
+    evaluate::Stop,
+    extremes::Height,
+    view::{Kind, Layout},
+};
+
+use super::{Class, Compared, Exact, Found, Message, Options, Reference, comparator};
+use crate::{
+    output::atomic,
+    process::{build::build, interrupts},
+    replay::session::{ReplaySession, Subject},
+};
+
+/// Evaluations between two looks at the clock.
+const TICK: u64 = 256;
+/// What the comparing function may be wrong by, in ulps and as a share: what is below the largest error by less is computed
+/// again by MPFR.
+const CHEAP_ERROR: f64 = 0.002;
+/// Wrong results of one class that are sent.
+const WRONG: usize = 16;
+
+/// Function and reference, loaded.
+#[derive(Debug)]
+pub struct Pair {
+    session: ReplaySession,
+    comparator: Option<ReplaySession>,
+    reference: Reference,
+    result: Kind,
+    layout: Layout,
+}
+
+impl Pair {
+    /// Compiles what compares the function of `session` with the reference, and loads it.
+    ///
+    /// # Errors
+    /// When the function takes or returns what cannot be compared, or the reference does not compile.
+    pub fn new(session: ReplaySession, reference: Reference, flags: &[String], libs: &[String]) -> Result<Self, Error> {
+        let function = session.evaluator.function();
+        let result = comparable(function)?;
+        let layout = function.layout();
+        if let Reference::Mpfr(name) = &reference
+            && function.inputs().any(|p| p.kind.is_none_or(|k| !k.is_float()))
+        {
+            return Err(Error::new(format!(
+                "--reference mpfr:{name} takes floats, and `{}` does not",
+                function.signature()
+            )));
+        }
+        let comparator = match comparator::text(function, result, &reference) {
+            Some(text) => Some(load(&text, &reference, function, flags, libs)?),
+            None => None,
+        };
+        Ok(Self { session, comparator, reference, result, layout })
+    }
+
+    /// The function under test.
+    #[must_use]
+    pub fn function(&self) -> &Function {
+        self.session.evaluator.function()
+    }
+
+    /// The loaded function.
+    #[must_use]
+    pub fn session(&self) -> &ReplaySession {
+        &self.session
+    }
+
+    /// The reference.
+    #[must_use]
+    pub fn reference(&self) -> &Reference {
+        &self.reference
+    }
+
+    /// The type of the result.
+    #[must_use]
+    pub fn result(&self) -> Kind {
+        self.result
+    }
+
+    /// The arguments.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Wall time of one evaluation.
+    #[must_use]
+    pub fn timeout(&self) -> Duration {
+        self.session.timeout()
+    }
+
+    /// For a child process.
+    ///
+    /// # Errors
+    /// When the guard cannot be installed.
+    pub fn on_its_own(&mut self) -> Result<(), Error> {
+        let timeout = self.timeout();
+        self.session.evaluator.on_its_own(timeout)?;
+        self.session.evaluator.arm(|_| 0);
+        if let Some(comparator) = &mut self.comparator {
+            comparator.evaluator.on_its_own(timeout)?;
+            comparator.evaluator.arm(|_| 0);
+        }
+        Ok(())
+    }
+
+    /// The error by MPFR, if it is the reference.
+    fn exact(&self, x: &[u8], y: u64) -> Option<Exact> {
+        #[cfg(feature = "mpfr")]
+        if let Reference::Mpfr(name) = &self.reference {
+            return super::precise::compare(name, &self.layout.reals(x), self.result, y);
+        }
+        let _ = (x, y);
+        None
+    }
+}
+
+/// The type of the result, of a function of numbers that returns a float.
+fn comparable(function: &Function) -> Result<Kind, Error> {
+    let is_number = |k: Option<Kind>| k.is_some();
+    let has_numbers = function.model.is_none()
+        && !function.is_harness()
+        && function.parameters.iter().all(|p| !p.pointer && is_number(p.kind))
+        && !function.has_rounding;
+    match function.result_kind {
+        Some(kind @ (Kind::F32 | Kind::F64)) if has_numbers && !function.parameters.is_empty() => Ok(kind),
+        _ => Err(Error::new(format!(
+            "`{}` cannot be compared: accuracy is for functions of numbers, passed by value, that return float or double",
+            function.signature()
+        ))),
+    }
+}
+
+/// The compiled comparing function.
+fn load(
+    text: &str,
+    reference: &Reference,
+    function: &Function,
+    flags: &[String],
+    libs: &[String],
+) -> Result<ReplaySession, Error> {
+    let file = source(text)?;
+    let own = ["-O2", "-fno-builtin", "-ffp-contract=off", "-w"].map(str::to_owned);
+    let mut libs = libs.to_vec();
+    libs.push("-lm".to_owned());
+    let flags = match reference {
+        Reference::Mpfr(_) => own.to_vec(),
+        Reference::Source { .. } => flags.iter().cloned().chain(own.into_iter().skip(3)).collect(),
+    };
+    let recipe = Recipe { sources: vec![file.clone()], flags, libs, ..Recipe::default() };
+    let subject = Subject {
+        name: &file,
+        function: Some(comparator::FUNCTION),
+        rounding: Rounding::Nearest,
+        args: &[],
+        calls: &Calls::default(),
+        sizes: None,
+        goals: Goals::Branches,
+        scope: Some(ScopeKind::Function),
+        limits: Limits::default(),
+    };
+    let built = build(&recipe).map_err(|e| match build::rejected(&e) {
+        Some(_) => Error::new(format!(
+            "the reference {} cannot be compared with `{}`: {}",
+            reference.text(),
+            function.signature(),
+            reason(&e)
+        )),
+        None => e,
+    })?;
+    ReplaySession::load(&built, subject)
+}
+
+/// The first error of the compiler, without the place in a file that the user did not write.
+fn reason(error: &Error) -> String {
+    let detail = error.detail().unwrap_or_default();
+    let line =
+        detail.lines().find_map(|l| l.split_once("error: ").map(|(_, rest)| rest)).unwrap_or("it does not compile");
+    let known = [comparator::NO_FLOAT, comparator::NARROWER].into_iter().find(|k| line.contains(k));
+    known.unwrap_or(line).to_owned()
+}
+
+/// The C file of a text, in the cache of compiled things.
+fn source(text: &str) -> Result<PathBuf, Error> {
+    let directory = build::cache_directory()?.join("references");
+    penfuzz_cc::private_directory(&directory).map_err(Error::from_source)?;
+    let file = directory.join(format!("{:016x}.c", StableHash::new().texts(&[text]).finish()));
+    write(&file, text)?;
+    Ok(file)
+}
+
+fn write(file: &Path, text: &str) -> Result<(), Error> {
+    if std::fs::read(file).is_ok_and(|known| known == text.as_bytes()) {
+        return Ok(());
+    }
+    atomic::write(file, text.as_bytes()).map_err(|e| failed(file, "cannot be written", e))
+}
+
+/// Errors of the function as heights, within the limits of a search.
+pub struct Objective<'a> {
+    pair: &'a mut Pair,
+    send: &'a mut dyn FnMut(&Message),
+    x: Vec<u8>,
+    both: Vec<u8>,
+    best: f64,
+    exact: bool,
+    known: HashSet<(Class, Vec<u64>)>,
+    evaluations: u64,
+    until: Instant,
+    max_cpu: f64,
+    max_evals: u64,
+    tick: u64,
+    cpu_before: f64,
+    cpu_start: f64,
+    cpu: f64,
+    faults: u64,
+    reference_faults: u64,
+    compared: u64,
+}
+
+impl<'a> Objective<'a> {
+    /// Until the instant, after so many evaluations and seconds of CPU time; `worst` is known already.
+    pub(super) fn new(
+        pair: &'a mut Pair,
+        options: &Options,
+        (until, evaluations, cpu): (Instant, u64, f64),
+        worst: Option<Compared>,
+        send: &'a mut dyn FnMut(&Message),
+    ) -> Self {
+        let size = pair.layout.size();
+        Self {
+            x: vec![0; size],
+            both: vec![0; size + pair.result.size() + size_of::<i32>()],
+            pair,
+            send,
+            best: if let Some(Compared::Ulps(ulps)) = worst { ulps } else { 0.0 },
+            exact: options.exact,
+            known: HashSet::new(),
+            evaluations,
+            until,
+            max_cpu: options.max_cpu.as_secs_f64(),
+            max_evals: options.max_evals,
+            tick: 0,
+            cpu_before: cpu,
+            cpu_start: cpu_time(),
+            cpu,
+            faults: 0,
+            reference_faults: 0,
+            compared: 0,
+        }
+    }
+
+    /// Function and reference.
+    pub(super) fn pair(&self) -> &Pair {
+        self.pair
+    }
+
+    pub(super) fn send(&mut self, message: &Message) {
+        (self.send)(message);
+    }
+
+    /// Sends the counts.
+    pub(super) fn end(&mut self) {
+        self.look_at_clock();
+        let (evaluations, cpu) = (self.evaluations, self.cpu);
+        let (faults, reference_faults, compared) = (self.faults, self.reference_faults, self.compared);
+        self.send(&Message::End { evaluations, cpu, faults, reference_faults, compared });
+    }
+
+    /// An input once more, with the branches that it takes.
+    pub(super) fn examine(&mut self, at: &[u64]) -> Option<Found> {
+        self.place(at);
+        let x = self.x.clone();
+        let run = self.pair.session.look(&x);
+        self.pair.session.evaluator.arm(|_| 0);
+        let compared = self.compare()?;
+        let mut found = self.found(compared.0, compared.1);
+        found.covers = run.covers;
+        Some(found)
+    }
+
+    /// Hands out a function that returns the branches that a point takes.
+    pub(super) fn with_branches<T>(&mut self, work: impl FnOnce(&mut dyn FnMut(&[u64]) -> Vec<u32>) -> T) -> T {
+        let scope = self.pair.session.scope.clone();
+        self.pair.session.evaluator.arm(|b| if scope.requested[b] { action::RECORD } else { 0 });
+        let result = work(&mut |at| {
+            self.place(at);
+            let mut taken = Vec::new();
+            // A fault is a branch of its own.
+            let ran = self.pair.session.evaluator.run(&self.x);
+            self.pair.session.evaluator.take_hits(&mut taken);
+            taken.extend((ran == RunStatus::Faulted).then_some(u32::MAX));
+            taken
+        });
+        self.pair.session.evaluator.arm(|_| 0);
+        result
+    }
+
+    fn place(&mut self, at: &[u64]) {
+        for (slot, position) in self.pair.layout.slots().iter().zip(at) {
+            slot.set_position(&mut self.x, *position);
+        }
+    }
+
+    /// The result, and its error by the comparing function; `None` when one of both faults.
+    fn compare(&mut self) -> Option<(u64, Compared)> {
+        if self.pair.session.evaluator.run(&self.x) == RunStatus::Faulted {
+            self.faults += 1;
+            return None;
+        }
+        let y = self.pair.session.evaluator.result() & self.pair.result.mask();
+        let Some(comparator) = &mut self.pair.comparator else {
+            return self.pair.exact(&self.x, y).map(|exact| (y, exact.compared));
+        };
+        let n = self.x.len();
+        let size = self.pair.result.size();
+        self.both[..n].copy_from_slice(&self.x);
+        self.both[n..n + size].copy_from_slice(&y.to_le_bytes()[..size]);
+        self.both[n + size] = u8::from(self.exact);
+        if comparator.evaluator.run(&self.both) == RunStatus::Faulted {
+            self.reference_faults += 1;
+            return None;
+        }
+        let code = f64::from_bits(comparator.evaluator.result());
+        Some((y, Class::of_code(code).map_or(Compared::Ulps(code), Compared::Wrong)))
+    }
+
+    fn found(&self, result: u64, compared: Compared) -> Found {
+        let exact = self.pair.exact(&self.x, result);
+        Found {
+            bytes: self.x.clone(),
+            result,
+            compared: exact.as_ref().map_or(compared, |e| e.compared),
+            exact,
+            evaluations: self.evaluations,
+            cpu: self.cpu,
+            covers: Vec::new(),
+        }
+    }
+
+    /// A value that may be the largest: by MPFR, if it is the reference.
+    #[cold]
+    fn settle(&mut self, y: u64, compared: Compared) -> f64 {
+        self.look_at_clock();
+        let found = self.found(y, compared);
+        let Compared::Ulps(ulps) = found.compared else { return 0.0 };
+        if ulps > self.best {
+            self.best = ulps;
+            self.send(&Message::Better(found));
+        }
+        ulps
+    }
+
+    #[cold]
+    fn wrong(&mut self, at: &[u64], y: u64, class: Class) {
+        if self.known.iter().filter(|(known, _)| *known == class).count() >= WRONG {
+            return;
+        }
+        // One for each combination of binades.
+        let bits = |(slot, p): (&penfuzz_mutators::view::Slot, &u64)| p >> slot.kind.fraction_bits();
+        let place = self.pair.layout.slots().iter().zip(at).map(bits).collect();
+        if !self.known.insert((class, place)) {
+            return;
+        }
+        let found = self.found(y, Compared::Wrong(class));
+        if matches!(found.compared, Compared::Wrong(_)) {
+            self.send(&Message::Wrong(found));
+        }
+    }
+
+    fn look_at_clock(&mut self) {
+        self.cpu = self.cpu_before + cpu_time() - self.cpu_start;
+    }
+
+    #[cold]
+    fn is_over(&mut self) -> bool {
+        self.tick = TICK;
+        self.look_at_clock();
+        Instant::now() >= self.until
+            || self.cpu >= self.max_cpu
+            || interrupts::requested()
+            || self.pair.session.evaluator.is_worn_out()
+    }
+}
+
+impl Height for Objective<'_> {
+    fn height(&mut self, at: &[u64]) -> Result<f64, Stop> {
+        if self.evaluations >= self.max_evals || self.tick == 0 && self.is_over() {
+            return Err(Stop::End);
+        }
+        self.tick -= 1;
+        self.evaluations += 1;
+        self.place(at);
+        let Some((y, compared)) = self.compare() else { return Ok(0.0) };
+        match compared {
+            Compared::Ulps(ulps) => {
+                self.compared += u64::from(!self.pair.result.to_real(y).is_nan());
+                if ulps > self.best - CHEAP_ERROR * self.best.max(1.0) && ulps > 0.0 {
+                    return Ok(self.settle(y, compared));
+                }
+                Ok(ulps)
+            }
+            Compared::Wrong(class) => {
+                // NaN against a number: the reference is a number if the result is NaN.
+                self.compared += u64::from(class != Class::Nan || self.pair.result.to_real(y).is_nan());
+                self.wrong(at, y, class);
+                if self.exact { Err(Stop::Found) } else { Ok(0.0) }
+            }
+        }
+    }
+}
+
+/// CPU time of this process in seconds.
+fn cpu_time() -> f64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: room for the answer.
+    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+}

@@ -1,0 +1,121 @@
+//! Points at which errors of numeric functions are often large, or special: where a search begins.
+
+use libafl_bolts::rands::Rand;
+use penfuzz_mutators::{
+    line,
+    view::{Kind, Layout, Slot},
+};
+
+/// Combinations of values of several arguments.
+const COMBINATIONS: usize = 20_000;
+/// Multiples of π/4 for each power of two.
+const MULTIPLES: u64 = 4;
+
+/// Positions of the arguments.
+#[must_use]
+pub fn starts<R: Rand>(layout: &Layout, rng: &mut R) -> Vec<Vec<u64>> {
+    let lists: Vec<Vec<u64>> = layout.slots().iter().map(|slot| values(layout, *slot)).collect();
+    match &lists[..] {
+        [one] => one.iter().map(|p| vec![*p]).collect(),
+        _ if lists.iter().any(Vec::is_empty) => Vec::new(),
+        _ => (0..COMBINATIONS).map(|_| lists.iter().map(|l| l[rng.below_or_zero(l.len())]).collect()).collect(),
+    }
+}
+
+/// The ends of branches: neighbours that take different branches, found by bisection between `starts` that differ in one argument.
+/// `branches` are those that a point takes.
+pub fn boundaries(starts: &[Vec<u64>], limit: usize, mut branches: impl FnMut(&[u64]) -> Vec<u32>) -> Vec<Vec<u64>> {
+    let mut found = Vec::new();
+    for (i, pair) in starts.windows(2).enumerate() {
+        if found.len() >= limit || i >= limit {
+            break;
+        }
+        let d = i % pair[0].len();
+        let (mut a, mut b) = (pair[0].clone(), pair[0].clone());
+        b[d] = pair[1][d];
+        let at_a = branches(&a);
+        if at_a == branches(&b) {
+            continue;
+        }
+        while a[d].abs_diff(b[d]) > 1 {
+            let middle = a[d].midpoint(b[d]);
+            let mut m = a.clone();
+            m[d] = middle;
+            if branches(&m) == at_a { a = m } else { b = m }
+        }
+        found.extend([a, b]);
+    }
+    found
+}
+
+/// Special values of one argument, as positions, in its domain.
+fn values(layout: &Layout, slot: Slot) -> Vec<u64> {
+    let kind = slot.kind;
+    let mut all = Vec::new();
+    let mut add = |raw: u64| {
+        let p = line::position(kind, raw);
+        all.extend([line::down(p, 1), p, line::up(kind, p, 1)]);
+    };
+    let both = |x: f64, add: &mut dyn FnMut(u64)| {
+        add(kind.from_real(x));
+        add(kind.from_real(-x));
+    };
+    if kind.is_float() {
+        for x in [f64::NAN, f64::INFINITY, 0.0, f64::MAX] {
+            both(x, &mut add);
+        }
+        let (least, greatest) = if kind == Kind::F32 { (-149, 127) } else { (-1074, 1023) };
+        for e in least..=greatest {
+            let power = power_of_two(e);
+            for x in [power, power * 1.5] {
+                both(x, &mut add);
+            }
+            if (0..60).contains(&e) {
+                for i in 0..MULTIPLES {
+                    let x = (power + i as f64 * (power / MULTIPLES as f64)).floor() * core::f64::consts::FRAC_PI_4;
+                    both(x, &mut add);
+                }
+                for x in [power + 0.5, power - 0.5, power + 1.0, power - 1.0] {
+                    both(x, &mut add);
+                }
+            }
+        }
+    } else {
+        (0..kind.bits()).for_each(|k| add(1 << k));
+        (0..16).for_each(&mut add);
+    }
+    let domain = layout.domains().find(|(s, _)| *s == slot).map(|(_, d)| d);
+    all.retain(|p| domain.is_none_or(|d| d.contains(kind, line::raw(kind, *p))));
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// Exact, subnormal numbers included.
+fn power_of_two(e: i32) -> f64 {
+    if e < -1022 { f64::from_bits(1 << (e + 1074)) } else { f64::from_bits(((e + 1023) as u64) << 52) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use libafl_bolts::rands::StdRand;
+    use penfuzz_mutators::domain::Domain;
+
+    #[test]
+    fn ends_of_branches_are_found_by_bisection() {
+        let branches = |at: &[u64]| vec![u32::from(at[0] >= 1000), u32::from(at[1] >= 77)];
+        let found = boundaries(&[vec![0, 0], vec![u64::MAX, 5], vec![3, 4], vec![1, 5000]], 100, branches);
+        assert!(found.contains(&vec![999, 0]) && found.contains(&vec![1000, 0]), "{found:?}");
+    }
+
+    #[test]
+    fn starts_lie_in_the_box() {
+        let domain = Domain::new(Kind::F64, 1f64.to_bits(), 100f64.to_bits()).expect("a range");
+        let layout = Layout::packed(&[Kind::F64]).with_domain(0, domain);
+        let all = starts(&layout, &mut StdRand::with_seed(1));
+        let values: Vec<f64> = all.iter().map(|p| f64::from_bits(line::raw(Kind::F64, p[0]))).collect();
+        assert!(values.iter().all(|x| (1.0..=100.0).contains(x)), "{values:?}");
+        assert!(values.contains(&(64.0 - f64::EPSILON * 32.0)), "the double below 64");
+    }
+}

@@ -1,0 +1,101 @@
+//! `penfuzz accuracy TARGET`: the inputs on which a numeric function is most wrong.
+
+use std::time::Duration;
+
+use penfuzz_app::{
+    accuracy::{self, Options, answer, objective::Pair, reference::Reference},
+    console,
+    replay::session::{ReplaySession, Subject},
+};
+use penfuzz_engine::{
+    error::Error,
+    saturation::{Goals, ScopeKind},
+};
+
+use super::{Outcome, fuzz::TargetArgs, replay::LimitArgs, values};
+
+/// Arguments.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    target: TargetArgs,
+
+    /// What the function is compared with: mpfr:NAME (a function of <math.h>, as mpfr:sin), auto (the same, by the name of the function), or
+    /// FILE.c:NAME (another implementation, best in long double or __float128).
+    #[arg(long, value_name = "REF", default_value = "auto")]
+    reference: String,
+
+    #[command(flatten)]
+    search: SearchArgs,
+}
+
+/// How to search; shared with `penfuzz differ`.
+#[derive(Debug, clap::Args)]
+pub(super) struct SearchArgs {
+    /// Seed of the pseudo-random generator.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+
+    /// Time limit of the search.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::duration)]
+    max_time: Duration,
+
+    /// Limit of the CPU time of the search [default: none].
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    max_cpu: Option<Duration>,
+
+    /// Limit of evaluations of the search.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_evals: Option<u64>,
+
+    #[command(flatten)]
+    limits: LimitArgs,
+
+    /// Print the report as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+impl SearchArgs {
+    fn options(&self, exact: bool) -> Options {
+        Options {
+            seed: self.seed,
+            max_time: self.max_time,
+            max_cpu: self.max_cpu.unwrap_or(Duration::MAX),
+            max_evals: self.max_evals.unwrap_or(u64::MAX),
+            exact,
+        }
+    }
+}
+
+/// Searches and prints the report.
+pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
+    compare(&args.target, &args.reference, &args.search, false).map(|_| Outcome::Fine)
+}
+
+/// Compares the function of a target with a reference, and prints the report. Returns whether there are wrong results that have no
+/// size; where every difference counts, whether there is one.
+pub(super) fn compare(target: &TargetArgs, reference: &str, search: &SearchArgs, exact: bool) -> Result<bool, Error> {
+    let linked = target.link(Goals::Branches)?;
+    let subject = Subject {
+        name: target.path()?,
+        function: target.function.as_deref(),
+        rounding: target.rounding,
+        args: &target.args,
+        calls: &target.calls.calls(),
+        sizes: None,
+        goals: Goals::Branches,
+        scope: Some(ScopeKind::Function),
+        limits: search.limits.limits(),
+    };
+    let session = ReplaySession::load(&linked.file, subject)?;
+    let reference = Reference::parse(reference, session.evaluator.function())?;
+    let mut pair = Pair::new(session, reference, &target.flags(), &linked.libs)?;
+    let answer = accuracy::run(&mut pair, &search.options(exact))?;
+    if search.json {
+        console::out_json(&answer::json(&pair, &answer, &target.path()?.display().to_string(), search.seed));
+    } else {
+        console::out(&answer::text(&pair, &answer));
+    }
+    Ok(!answer.wrong.is_empty())
+}

@@ -1,0 +1,65 @@
+//! `penfuzz differ A B`: two implementations of a function, and the inputs on which they differ.
+
+use std::path::PathBuf;
+
+use penfuzz_engine::{error::Error, program::Rounding};
+
+use super::{
+    Outcome,
+    accuracy::{self, SearchArgs},
+    fuzz::{CallArgs, TargetArgs},
+    values,
+};
+
+/// Arguments.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// One implementation, as FILE.c:NAME. Its branches are those of the report.
+    #[arg(value_name = "A")]
+    first: String,
+
+    /// The other implementation, as FILE.c:NAME, with the same parameters. Differences are in ulps of its results.
+    #[arg(value_name = "B")]
+    second: String,
+
+    /// Stop at the first input whose results differ in any bit (NaNs are all alike); exit status 3 when there is one.
+    #[arg(long)]
+    exact: bool,
+
+    /// Compiler flag for both; may be repeated.
+    #[arg(long = "cflag", value_name = "FLAG", allow_hyphen_values = true)]
+    cflags: Vec<String>,
+
+    /// Library to link with both, as -lNAME or a file; may be repeated.
+    #[arg(long = "lib", value_name = "LIB", allow_hyphen_values = true)]
+    libs: Vec<String>,
+
+    /// What an argument can be, as 'NAME: DOMAIN'; may be repeated. Domains: 0..90, finite.
+    #[arg(long = "arg", value_name = "NAME: DOMAIN", allow_hyphen_values = true, value_parser = values::statement)]
+    statements: Vec<String>,
+
+    #[command(flatten)]
+    search: SearchArgs,
+}
+
+/// Searches and prints the report.
+pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
+    let (file, name) = args
+        .first
+        .rsplit_once(':')
+        .filter(|(file, name)| !file.is_empty() && !name.is_empty())
+        .ok_or_else(|| Error::new(format!("{}: write FILE.c:NAME", args.first)))?;
+    let target = TargetArgs {
+        target: Some(PathBuf::from(file)),
+        function: Some(name.to_owned()),
+        cflags: args.cflags.clone(),
+        with: Vec::new(),
+        libs: args.libs.clone(),
+        rounding: Rounding::Nearest,
+        args: args.statements.clone(),
+        assumptions: Vec::new(),
+        calls: CallArgs::default(),
+    };
+    let differs = accuracy::compare(&target, &args.second, &args.search, args.exact)?;
+    Ok(if args.exact && differs { Outcome::Found } else { Outcome::Fine })
+}

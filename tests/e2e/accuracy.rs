@@ -1,0 +1,171 @@
+//! `penfuzz accuracy` and `penfuzz differ`: the largest errors, by references of the user and by MPFR.
+
+use serde_json::Value;
+
+use crate::support::{Dir, Run, fixture};
+
+fn accuracy<'a>(dir: &'a Dir, function: &str, arguments: &[&str], status: i32) -> Run<'a> {
+    let mut run = dir.penfuzz("accuracy").arg(fixture("accuracy.c")).arg("-f").arg(function);
+    for a in arguments {
+        run = run.arg(a);
+    }
+    run.exits(status)
+}
+
+/// `FILE.c:NAME` of a function of the fixture.
+fn own(name: &str) -> String {
+    format!("{}:{name}", fixture("accuracy.c").display())
+}
+
+fn json(run: &Run) -> Value {
+    serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("{e}: {}", run.stdout))
+}
+
+fn bits(arg: &Value) -> u64 {
+    let text = arg["bits"].as_str().expect("a value has bits");
+    u64::from_str_radix(text.trim_start_matches("0x"), 16).expect("bits are hex")
+}
+
+/// The error of `cubic` in ulps. The cube has 72 bits; what a double leaves out is about 2^-29 ulp of the result.
+fn error_of_cubic(x: f32) -> f64 {
+    let y = x * x * x - x;
+    let wide = f64::from(x);
+    let exact = wide * wide * wide - wide;
+    let exponent = ((exact.abs().to_bits() >> 52) as i32 - 1023 - 23).max(-149);
+    ((f64::from(y) - exact) / 2f64.powi(exponent)).abs()
+}
+
+#[test]
+fn the_worst_of_a_small_box_is_that_of_all_its_floats() {
+    let dir = Dir::new();
+    let (least, greatest) = (1.5f32, 1.51f32);
+    let all = (least.to_bits()..=greatest.to_bits()).map(f32::from_bits);
+    let worst = all.map(error_of_cubic).fold(0.0, f64::max);
+    for seed in ["1", "2", "3"] {
+        let reference = own("cubic_wide");
+        let args =
+            ["--reference", &reference, "--arg", "x: 1.5..1.51", "--max-evals", "2000000", "--seed", seed, "--json"];
+        let run = accuracy(&dir, "cubic", &args, 0);
+        let found = json(&run)["worst"]["ulp"].as_f64().expect("there is a worst");
+        run.expect((found - worst).abs() < 1e-6 * worst, &format!("{found} is the worst of all floats, {worst}"));
+    }
+}
+
+#[test]
+fn an_error_on_few_doubles_behind_a_branch_is_found() {
+    let dir = Dir::new();
+    let reference = own("same");
+    let args = ["--reference", &reference, "--arg", "x: 1..100", "--max-evals", "3000000", "--json"];
+    let run = accuracy(&dir, "narrow_fault", &args, 0);
+    let answer = json(&run);
+    let x = f64::from_bits(bits(&answer["worst"]["args"][0]));
+    run.expect((10.5..=10.500_000_01).contains(&x), "the interval is 10.5 to 10.5 + 2^-37");
+    run.expect(answer["worst"]["ulp"] == 3.0, "3 ulps");
+    run.expect(answer["regions"][0]["branches"].as_array().is_some_and(|b| b.len() == 2), "with its branches");
+}
+
+#[test]
+fn wrong_nan_infinity_and_zero_are_listed_first() {
+    let dir = Dir::new();
+    let reference = own("same");
+    let run = accuracy(&dir, "classes", &["--reference", &reference, "--max-evals", "200000"], 0);
+    let places = ["wrong NaN", "wrong infinity", "wrong sign of zero"].map(|c| run.stdout.find(c));
+    run.expect(places.iter().all(Option::is_some) && places.is_sorted(), "all classes, in this order");
+    run.expect(places[2] < run.stdout.find("evaluations,"), "before the rest");
+}
+
+#[test]
+fn cancellation_is_found_where_it_is() {
+    let dir = Dir::new();
+    let reference = own("cancelling_wide");
+    let args = ["--reference", &reference, "--arg", "x: 1e-6..1", "--max-evals", "1000000", "--json"];
+    let run = accuracy(&dir, "cancelling", &args, 0);
+    let answer = json(&run);
+    // The result is about x * x / 2 = 5e-13, with ulps of 2^-93; that of 1 is 2^-52, so there are 2^41 in one.
+    let ulp = answer["worst"]["ulp"].as_f64().expect("there is a worst");
+    run.expect((2e11..2.3e12).contains(&ulp), "an ulp of 1 is 2^41 ulps of the result");
+    run.expect(f64::from_bits(bits(&answer["worst"]["args"][0])) < 1.1e-6, "at the small end of the box");
+}
+
+#[test]
+fn a_seed_and_a_number_of_evaluations_give_the_same_report() {
+    let dir = Dir::new();
+    let reference = own("cubic_wide");
+    let report = |seed: &str| {
+        let args = ["--reference", &reference, "--max-evals", "300000", "--seed", seed, "--json"];
+        let mut answer = json(&accuracy(&dir, "cubic", &args, 0));
+        for time in ["seconds", "cpu_seconds", "progress", "seed"] {
+            answer[time] = Value::Null;
+        }
+        answer
+    };
+    assert_eq!(report("7"), report("7"));
+    assert_ne!(report("7")["parts"], report("8")["parts"], "another seed samples other points");
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_in_one_sentence() {
+    let dir = Dir::new();
+    for (function, reference, words) in [
+        ("cubic", own("integer"), "does not return a floating-point number"),
+        ("integer", own("same"), "functions of numbers, passed by value, that return float or double"),
+        ("array", own("same"), "functions of numbers, passed by value"),
+        ("sum", own("same"), "too many arguments"),
+        ("cancelling", own("narrower"), "returns a narrower type than the function"),
+        ("cancelling", own("nowhere"), "undeclared function 'nowhere'"),
+        ("cancelling", own("crashing"), "does not return: it faulted in"),
+        ("cancelling", own("never"), "is NaN in all of"),
+        ("crashing", own("same"), "the function does not return"),
+        ("cancelling", "none.c:f".to_owned(), "none.c cannot be read"),
+        ("cancelling", "sin".to_owned(), "write auto, mpfr:NAME (as mpfr:sin) or FILE.c:NAME"),
+        ("cancelling", "auto".to_owned(), "`cancelling` is not the name of a function of <math.h>"),
+    ] {
+        let run = accuracy(&dir, function, &["--reference", &reference, "--max-evals", "20000"], 1);
+        let errors = run.stderr.lines().filter(|l| l.starts_with("error: ")).count();
+        run.expect(run.stderr.contains(words) && errors == 1, words);
+    }
+    let run = accuracy(&dir, "cancelling", &["--reference", &own("same"), "--arg", "x: 2..1"], 2);
+    run.expect(run.stderr.contains("the range `2..1` has no value"), "an empty box is refused");
+}
+
+#[test]
+fn two_implementations_are_compared() {
+    let dir = Dir::new();
+    let differ = |b: &str, more: &str, status| {
+        let run = dir.penfuzz("differ").arg(own("sum")).arg(own(b)).args(more).args("--max-evals 100000");
+        run.exits(status)
+    };
+    let same = differ("sum_swapped", "--exact", 0);
+    same.expect(same.stdout.contains("no difference was found"), "a + b is b + a");
+    let other = differ("sum_of_floats", "--exact", 3);
+    other.expect(other.stdout.contains("other bits"), "a rounded to float is another sum");
+    let most = differ("sum_of_floats", "", 0);
+    most.expect(most.stdout.contains("worst"), "the largest difference is printed");
+}
+
+#[cfg(not(feature = "mpfr"))]
+#[test]
+fn without_mpfr_a_sentence_says_how_to_get_it() {
+    let dir = Dir::new();
+    let run = accuracy(&dir, "my_sin", &["--reference", "auto"], 1);
+    run.expect(run.stderr.contains("build it with `cargo build --release --features mpfr`"), "how to get MPFR");
+    run.expect(run.stderr.lines().count() == 1, "in one sentence");
+}
+
+#[cfg(feature = "mpfr")]
+#[test]
+fn errors_are_those_of_mpfr() {
+    let dir = Dir::new();
+    let args = ["--reference", "auto", "--arg", "x: -0.5..0.5", "--max-evals", "300000", "--json"];
+    let run = accuracy(&dir, "my_sin", &args, 0);
+    let answer = json(&run);
+    run.expect(answer["reference"] == "mpfr:sin", "found out by the name");
+    let worst = &answer["worst"];
+    let (x, y) = (f64::from_bits(bits(&worst["args"][0])), f64::from_bits(bits(&worst["result"])));
+    run.expect(x.abs() > 0.49, "the first term left out, x^11/11!, is largest at the ends");
+    // It is 1.22e-11 at 0.5, and ulps of a sine from 0.25 to 0.5 are 2^-54.
+    let ulp = worst["ulp"].as_f64().expect("there is a worst");
+    run.expect((2.1e5..2.3e5).contains(&ulp), "1.22e-11 / 2^-54");
+    let exact: f64 = worst["reference"]["exact"].as_str().and_then(|t| t.parse().ok()).expect("a decimal");
+    run.expect((exact - x.sin()).abs() < 1e-15 && exact != y, "the exact value is the sine");
+}
