@@ -11,8 +11,10 @@
 //!    their widest side. (Extreme value theory for bandits: Cicirello and Smith, *The Max K-Armed Bandit*, AAAI 2005.)
 //! 3. A part of the samples goes to the regions in turn, compared with the best value of the region and not of all: so
 //!    narrow features are found, and each region has a maximum of its own.
-//! 4. *Climbers* start from the largest values and move by `±2^k` steps along the line: the roundings inside of a function
-//!    change slowly with its argument, so a neighbour shares most of them.
+//! 4. *Climbers* start from large values of cells and move by `±2^k` steps along the line, with `k` drawn evenly: the roundings inside of a
+//!    function change slowly with its argument, some more slowly than others, so neighbours share many of them. They race:
+//!    in each round the better half goes on with twice as many steps (successive halving: Karnin, Koren and Somekh, *Almost
+//!    Optimal Exploration in Multi-Armed Bandits*, ICML 2013).
 //!
 //! Deterministic for a generator, as long as the function is.
 
@@ -23,7 +25,7 @@ use crate::evaluate::Stop;
 /// The largest values of a cell that are kept.
 const KEPT: usize = 8;
 /// Samples after which a cell may be halved.
-const HALVED_AFTER: f64 = 128.0;
+const HALVED_AFTER: f64 = 1024.0;
 /// Samples of a cell in one turn.
 const BATCH: u64 = 64;
 /// Cells that are sampled in one round, by their chance to exceed the best value of all.
@@ -32,14 +34,14 @@ const GLOBAL: usize = 48;
 const REGIONAL: usize = 24;
 /// Samples of each region at the beginning.
 const FIRST: u64 = 32;
-/// Climbers at work.
-const CLIMBERS: usize = 16;
-/// Steps of all climbers in one round.
-const CLIMBS: u64 = 4096;
-/// Steps without success after which a climber is replaced.
-const PATIENCE: u32 = 2048;
-/// Starts for climbers that wait.
-const WAITING: usize = 64;
+/// Climbers at the start of a race.
+const CLIMBERS: usize = 4096;
+/// Steps of each in the first round of a race.
+const FIRST_STEPS: u64 = 32;
+/// Steps of all climbers between two turns of the cells.
+const STEPS: u64 = 32_768;
+/// Cells of which the best gives a climber its start.
+const TOURNAMENT: usize = 4;
 
 /// A function whose maximum is wanted.
 pub trait Height {
@@ -121,7 +123,16 @@ struct Region {
 struct Climber {
     value: f64,
     at: Box<[u64]>,
-    failures: u32,
+}
+
+#[derive(Debug, Default)]
+struct Race {
+    climbers: Vec<Climber>,
+    /// Steps of each in this round.
+    steps: u64,
+    /// The one that climbs, and the steps that it has done in this round.
+    next: usize,
+    done: u64,
 }
 
 /// The search.
@@ -131,8 +142,7 @@ pub struct Extremes {
     cells: Vec<Cell>,
     regions: Vec<Region>,
     peaks: Vec<Peak>,
-    climbers: Vec<Climber>,
-    waiting: Vec<(f64, Box<[u64]>)>,
+    race: Race,
     best: f64,
     x: Vec<u64>,
     chances: Vec<(f64, u32)>,
@@ -159,8 +169,7 @@ impl Extremes {
             peaks: regions.iter().map(|r| Peak { ends: r.clone(), value: 0.0, at: low(r) }).collect(),
             regions: (0..regions.len()).map(|i| Region { cells: vec![i as u32], ..Region::default() }).collect(),
             cells: regions.into_iter().enumerate().map(|(i, ends)| Cell::new(ends, i)).collect(),
-            climbers: Vec::new(),
-            waiting: Vec::new(),
+            race: Race::default(),
             best: 0.0,
             chances: Vec::new(),
         }
@@ -222,14 +231,6 @@ impl Extremes {
         self.cells[cell].insert(value, at);
         let region = self.cells[cell].region;
         self.note_peak(region, value, at);
-        // What is far from the best is no start for a climber.
-        if value > self.best * 0.9
-            && self.waiting.last().is_none_or(|(v, _)| self.waiting.len() < WAITING || value > *v)
-        {
-            let place = self.waiting.partition_point(|(v, _)| *v >= value);
-            self.waiting.insert(place, (value, at.into()));
-            self.waiting.truncate(WAITING);
-        }
     }
 
     fn note_peak(&mut self, region: usize, value: f64, at: &[u64]) {
@@ -328,46 +329,78 @@ impl Extremes {
     }
 
     fn climb<F: Height, R: Rand>(&mut self, f: &mut F, rng: &mut R) -> Result<(), Stop> {
-        self.climbers.retain(|c| c.failures < PATIENCE);
-        while self.climbers.len() < CLIMBERS && !self.waiting.is_empty() {
-            let (value, at) = self.waiting.remove(0);
-            self.climbers.push(Climber { value, at, failures: 0 });
-        }
-        let each = CLIMBS / self.climbers.len().max(1) as u64;
-        for i in 0..self.climbers.len() {
-            for _ in 0..each {
-                self.step(f, rng, i)?;
+        let mut left = STEPS;
+        while left > 0 {
+            if self.race.next >= self.race.climbers.len() {
+                self.next_round(rng);
             }
-            let (value, at) = (self.climbers[i].value, self.climbers[i].at.clone());
-            if self.climbers[i].failures < each as u32 {
-                self.note_anywhere(value, &at);
+            if self.race.climbers.is_empty() {
+                return Ok(());
+            }
+            let n = (self.race.steps - self.race.done).min(left);
+            for _ in 0..n {
+                self.step(f, rng)?;
+            }
+            left -= n;
+            self.race.done += n;
+            if self.race.done == self.race.steps {
+                self.race.done = 0;
+                self.race.next += 1;
             }
         }
         Ok(())
     }
 
-    /// One step of a climber: one argument, sometimes several, by `±2^k` to `±2^(k+1)`.
-    fn step<F: Height, R: Rand>(&mut self, f: &mut F, rng: &mut R, climber: usize) -> Result<(), Stop> {
-        self.x.copy_from_slice(&self.climbers[climber].at);
-        let n = if self.x.len() > 1 && rng.next() & 1 == 0 { 2 } else { 1 };
-        for _ in 0..n {
-            let d = rng.below_or_zero(self.x.len());
+    /// The better half goes on with twice as many steps; after the last one a new race begins.
+    fn next_round<R: Rand>(&mut self, rng: &mut R) {
+        let n = self.race.climbers.len();
+        if n <= 1 {
+            self.race = Race { climbers: self.starts(rng), steps: FIRST_STEPS, next: 0, done: 0 };
+            return;
+        }
+        self.race.climbers.sort_by(|a, b| b.value.total_cmp(&a.value));
+        self.race.climbers.truncate(n / 2);
+        self.race.steps *= 2;
+        self.race.next = 0;
+    }
+
+    /// Large values of cells; those of cells with larger ones more often.
+    fn starts<R: Rand>(&self, rng: &mut R) -> Vec<Climber> {
+        let first = |c: &&Cell| c.best.first().map_or(0.0, |b| b.0);
+        let start = |_| {
+            let drawn = (0..TOURNAMENT).map(|_| &self.cells[rng.below_or_zero(self.cells.len())]);
+            let cell = drawn.max_by(|a, b| first(a).total_cmp(&first(b))).filter(|c| !c.best.is_empty())?;
+            let (value, at) = &cell.best[rng.below_or_zero(cell.best.len())];
+            Some(Climber { value: *value, at: at.clone() })
+        };
+        (0..CLIMBERS).filter_map(start).collect()
+    }
+
+    /// One step of a climber: one argument, or all of them, by `±2^k` to `±2^(k+1)`.
+    fn step<F: Height, R: Rand>(&mut self, f: &mut F, rng: &mut R) -> Result<(), Stop> {
+        let climber = self.race.next;
+        self.x.copy_from_slice(&self.race.climbers[climber].at);
+        let n = self.x.len();
+        let chosen = rng.below_or_zero(2 * n);
+        for d in (0..n).filter(|d| chosen >= n || chosen == *d) {
             let (least, greatest) = self.ends[d];
             let bits = u64::BITS - (greatest - least).leading_zeros();
             let k = rng.below_or_zero(bits.max(1) as usize);
             let step = (1 << k) + (rng.next() & ((1 << k) - 1));
-            let up = rng.next() & 1 == 0;
+            let up = rng.below_or_zero(2) == 0;
             let moved = if up { self.x[d].saturating_add(step) } else { self.x[d].saturating_sub(step) };
             self.x[d] = moved.clamp(least, greatest);
         }
         let value = f.height(&self.x)?;
-        let climber = &mut self.climbers[climber];
+        let climber = &mut self.race.climbers[climber];
         if value > climber.value {
             climber.value = value;
-            climber.failures = 0;
             climber.at.copy_from_slice(&self.x);
-        } else {
-            climber.failures += 1;
+            if value > self.best {
+                let x = core::mem::take(&mut self.x);
+                self.note_anywhere(value, &x);
+                self.x = x;
+            }
         }
         Ok(())
     }

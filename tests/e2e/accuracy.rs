@@ -169,3 +169,50 @@ fn errors_are_those_of_mpfr() {
     let exact: f64 = worst["reference"]["exact"].as_str().and_then(|t| t.parse().ok()).expect("a decimal");
     run.expect((exact - x.sin()).abs() < 1e-15 && exact != y, "the exact value is the sine");
 }
+
+fn core<'a>(dir: &'a Dir, arguments: &[&str], status: i32) -> Run<'a> {
+    let run = dir.penfuzz("accuracy").arg(fixture("accuracy.fpcore"));
+    arguments.iter().fold(run, |run, a| run.arg(a)).exits(status)
+}
+
+#[test]
+fn a_core_is_compared_with_its_value_over_the_reals() {
+    let dir = Dir::new();
+    let run = core(&dir, &["-f", "difference of square roots", "--max-evals", "200000", "--json"], 0);
+    let answer = json(&run);
+    let x = f64::from_bits(bits(&answer["worst"]["args"][0]));
+    run.expect((1e8..=1e9).contains(&x), "roots of large numbers cancel most");
+    // sqrt(1e9) has an ulp of 2^-38; the difference, 1.58e-5, one of 2^-68.
+    let ulp = answer["worst"]["ulp"].as_f64().expect("there is a worst");
+    run.expect((2e8..1.2e9).contains(&ulp), "2^30 ulps of the result are an ulp of the root");
+}
+
+#[test]
+fn branches_and_loops_of_a_core_are_those_of_its_c_code() {
+    let dir = Dir::new();
+    let run = core(&dir, &["-f", "2", "--max-evals", "200000", "--json"], 0);
+    let answer = json(&run);
+    let both = answer["regions"].as_array().is_some_and(|r| r.len() >= 2);
+    run.expect(both, "each side of the branch has a worst input");
+    let of = |i: usize| f32::from_bits(bits(&answer["worst"]["args"][i]) as u32);
+    run.expect(of(0) < of(1), "the precondition holds");
+    let run = core(&dir, &["-f", "a loop", "--max-evals", "100000", "--json"], 0);
+    let ulp = json(&run)["worst"]["ulp"].as_f64().expect("there is a worst");
+    run.expect((1.0..12.0).contains(&ulp), "ten roundings of sums and of a quotient");
+}
+
+#[test]
+fn cores_that_cannot_be_compared_are_refused() {
+    let dir = Dir::new();
+    for (arguments, words) in [
+        (&["-f", "a tensor"][..], "tensors"),
+        (&["-f", "no such core"], "has no core `no such core`"),
+        (&[], "has several cores; give one of them"),
+    ] {
+        let run = core(&dir, arguments, 1);
+        run.expect(run.stderr.contains(words), words);
+    }
+    let broken = dir.file("broken.fpcore", "(FPCore (x) (+ x 1)");
+    let run = dir.penfuzz("accuracy").arg(broken).exits(1);
+    run.expect(run.stderr.contains("ends within a list"), "where the file is broken");
+}

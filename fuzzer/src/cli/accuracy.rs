@@ -3,7 +3,11 @@
 use std::time::Duration;
 
 use penfuzz_app::{
-    accuracy::{self, Options, answer, objective::Pair, reference::Reference},
+    accuracy::{
+        self, Options, answer, fpcore,
+        objective::{self, Pair},
+        reference::Reference,
+    },
     console,
     replay::session::{ReplaySession, Subject},
 };
@@ -21,7 +25,7 @@ pub struct Args {
     target: TargetArgs,
 
     /// What the function is compared with: mpfr:NAME (a function of <math.h>, as mpfr:sin), auto (the same, by the name of the function), or
-    /// FILE.c:NAME (another implementation, best in long double or __float128).
+    /// FILE.c:NAME (another implementation, best in long double or __float128), or FILE.fpcore. A TARGET.fpcore is compared with itself over the real numbers.
     #[arg(long, value_name = "REF", default_value = "auto")]
     reference: String,
 
@@ -76,9 +80,22 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
 /// Compares the function of a target with a reference, and prints the report. Returns whether there are wrong results that have no
 /// size; where every difference counts, whether there is one.
 pub(super) fn compare(target: &TargetArgs, reference: &str, search: &SearchArgs, exact: bool) -> Result<bool, Error> {
+    let name = target.path()?;
+    let core = fpcore::is_fpcore(name).then(|| fpcore::read(name, target.function.as_deref())).transpose()?;
+    let target = &match &core {
+        Some(core) => TargetArgs {
+            target: Some(objective::source(&fpcore::source(core))?),
+            function: Some(fpcore::FUNCTION.to_owned()),
+            cflags: target.cflags.iter().cloned().chain(["-ffp-contract=off".to_owned()]).collect(),
+            libs: target.libs.iter().cloned().chain(["-lm".to_owned()]).collect(),
+            args: fpcore::domains(core, &target.args),
+            ..target.clone()
+        },
+        None => target.clone(),
+    };
     let linked = target.link(Goals::Branches)?;
     let subject = Subject {
-        name: target.path()?,
+        name,
         function: target.function.as_deref(),
         rounding: target.rounding,
         args: &target.args,
@@ -89,11 +106,14 @@ pub(super) fn compare(target: &TargetArgs, reference: &str, search: &SearchArgs,
         limits: search.limits.limits(),
     };
     let session = ReplaySession::load(&linked.file, subject)?;
-    let reference = Reference::parse(reference, session.evaluator.function())?;
+    let reference = match core {
+        Some(core) if reference == "auto" => Reference::Core { file: name.clone(), core: Box::new(core) },
+        _ => Reference::parse(reference, session.evaluator.function())?,
+    };
     let mut pair = Pair::new(session, reference, &target.flags(), &linked.libs)?;
     let answer = accuracy::run(&mut pair, &search.options(exact))?;
     if search.json {
-        console::out_json(&answer::json(&pair, &answer, &target.path()?.display().to_string(), search.seed));
+        console::out_json(&answer::json(&pair, &answer, &name.display().to_string(), search.seed));
     } else {
         console::out(&answer::text(&pair, &answer));
     }

@@ -132,12 +132,11 @@ fn ulps(found: &Found) -> Option<f64> {
 fn item(pair: &Pair, found: &Found) -> Item {
     let function = pair.function();
     let value = |name: &str, bits| literal::arg(name, &function.result_type, pair.result(), bits);
-    let size = |of: fn(&super::Exact) -> f64| found.exact.as_ref().map(of).filter(|e| e.is_finite());
     Item {
         ulp: ulps(found),
         class: if let Compared::Wrong(class) = found.compared { Some(class) } else { None },
-        absolute: size(|e| e.absolute),
-        relative: size(|e| e.relative),
+        absolute: found.exact.as_ref().and_then(|e| e.absolute),
+        relative: found.exact.as_ref().and_then(|e| e.relative),
         args: arguments(function, &found.bytes),
         input: literal::hex(&found.bytes),
         result: value("returned", found.result),

@@ -10,10 +10,34 @@ use std::fmt::Write;
 use penfuzz_engine::program::Function;
 use penfuzz_mutators::view::Kind;
 
-use super::{Class, libm, reference::Reference};
+use super::{Class, fpcore, libm, reference::Reference};
 
 /// The name of the comparing function.
 pub const FUNCTION: &str = "penfuzz_compare";
+
+/// Exponents as `frexpl` and powers as `ldexpl` have them, by the bits of the type where these are known: the calls would take longer than all
+/// the rest.
+const BITS: &str = "#if __LDBL_MANT_DIG__ == 64
+union penfuzz_bits { long double value; struct { unsigned long long significand; unsigned short exponent; } part; };
+static inline int penfuzz_exponent(long double x) {
+    union penfuzz_bits bits = {x};
+    return x == 0 ? -32768 : (bits.part.exponent & 0x7fff) - 16382;
+}
+static inline long double penfuzz_power(int e) {
+    union penfuzz_bits bits = {1.0L};
+    bits.part.exponent = 16383 + e;
+    return bits.value;
+}
+#else
+static inline int penfuzz_exponent(long double x) { int e; return x == 0 ? -32768 : (__builtin_frexpl(x, &e), e); }
+static inline long double penfuzz_power(int e) { return __builtin_ldexpl(1.0L, e); }
+#endif
+";
+
+/// The name of a core in `long double`.
+const CORE: &str = "penfuzz_core";
+/// What the comparing function returns for an input that the reference is not defined for.
+const OUTSIDE: i32 = -100;
 
 /// Of the type of a result: the exponent of the smallest ulp, the bits of a significand, and the largest exponent.
 #[must_use]
@@ -43,7 +67,8 @@ pub const fn c_type(kind: Kind) -> &'static str {
     }
 }
 
-/// The text: a function of the arguments and the result, which returns the error in ulps, or the negative number of a [`Class`].
+/// The text: a function of the arguments and the result, which returns the error in ulps, the negative number of a
+/// [`Class`], or another negative number where the reference is not defined.
 /// `None` when the reference is computed by MPFR alone.
 #[must_use]
 pub fn text(function: &Function, result: Kind, reference: &Reference) -> Option<String> {
@@ -61,6 +86,10 @@ pub fn text(function: &Function, result: Kind, reference: &Reference) -> Option<
                 writeln!(out, "#include \"{}\"", file.display().to_string().replace('\\', "\\\\").replace('"', "\\\""));
             name.clone()
         }
+        Reference::Core { core, .. } => {
+            out.push_str(&fpcore::reference(core, CORE));
+            CORE.to_owned()
+        }
     };
     let values: Vec<String> = kinds.iter().map(|k| format!("({})1", c_type(*k))).collect();
     let names: Vec<String> = (0..kinds.len()).map(|i| format!("penfuzz_x{i}")).collect();
@@ -69,6 +98,10 @@ pub fn text(function: &Function, result: Kind, reference: &Reference) -> Option<
     let (wrong_nan, wrong_infinity, wrong_zero) = (Class::Nan.code(), Class::Infinity.code(), Class::Zero.code());
     let y = c_type(result);
     let exact = Class::Different.code();
+    let outside = match reference {
+        Reference::Core { .. } => format!("if (!{CORE}_pre({names})) return {OUTSIDE};\n    "),
+        _ => String::new(),
+    };
     let _ = write!(
         out,
         "typedef __typeof__({name}({values})) penfuzz_reference;
@@ -76,8 +109,8 @@ _Static_assert(_Generic((penfuzz_reference)0, float: 1, double: 1, long double: 
                \"{NO_FLOAT}\");
 _Static_assert(sizeof(penfuzz_reference) >= sizeof({y}), \"{NARROWER}\");
 typedef __typeof__(0.0L + (penfuzz_reference)0) penfuzz_wide;
-double {FUNCTION}({parameters}, {y} penfuzz_y, int penfuzz_exact) {{
-    const penfuzz_wide top = __builtin_ldexpl(1.0L, {greatest});
+{BITS}double {FUNCTION}({parameters}, {y} penfuzz_y, int penfuzz_exact) {{
+    {outside}const penfuzz_wide top = 0x1p{greatest}L;
     penfuzz_reference given = {name}({names});
     penfuzz_wide r = given, y = penfuzz_y;
     if (penfuzz_exact) {{
@@ -91,15 +124,13 @@ double {FUNCTION}({parameters}, {y} penfuzz_y, int penfuzz_exact) {{
     if (r < -top) r = -top;
     if (y > top) y = top;
     if (y < -top) y = -top;
-    int e;
-    (void)__builtin_frexpl((long double)r, &e);
-    e -= {digits};
+    int e = penfuzz_exponent((long double)r) - {digits};
     if (e < {least}) e = {least};
     if (e > {greatest} - {digits}) e = {greatest} - {digits};
     penfuzz_wide error = y - r;
-    double ulps = (double)((error < 0 ? -error : error) * __builtin_ldexpl(1.0L, -e));
+    double ulps = (double)((error < 0 ? -error : error) * penfuzz_power(-e));
     penfuzz_wide size = r < 0 ? -r : r;
-    int is_beyond = size >= top * (1 - __builtin_ldexpl(1.0L, -{digits} - 1));
+    int is_beyond = size >= top * (1 - 0x1p-{digits}L / 2);
     return ulps > 1 && (is_infinite || is_beyond) ? {wrong_infinity} : ulps;
 }}
 ",

@@ -5,6 +5,7 @@
 //! | the reference: MPFR, or another implementation in C | [`reference`] |
 //! | a C function compares results in a wider type: cheap, and wrong by about a thousandth of an ulp | [`comparator`] |
 //! | what comes near the largest error is computed by MPFR, so that no reported error depends on the cheap reference | `precise` |
+//! | cores of `FPBench` as functions and as references | [`fpcore`] |
 //! | one evaluation of all that | [`objective`] |
 //! | the search for the largest error, and for the largest in each region | [`penfuzz_mutators::extremes`] |
 //! | the report | [`answer`] |
@@ -14,6 +15,7 @@
 
 pub mod answer;
 pub mod comparator;
+pub mod fpcore;
 pub mod libm;
 pub mod objective;
 #[cfg(feature = "mpfr")]
@@ -118,10 +120,10 @@ pub struct Exact {
     pub rounded: u64,
     /// The exact value with more digits.
     pub text: String,
-    /// The error itself; NaN where one of the values is none.
-    pub absolute: f64,
+    /// The error itself; none where one of the values is NaN, or the error is beyond all doubles.
+    pub absolute: Option<f64>,
     /// The error, divided by the exact value.
-    pub relative: f64,
+    pub relative: Option<f64>,
 }
 
 /// How to search.

@@ -127,11 +127,21 @@ impl Pair {
     /// The error by MPFR, if it is the reference.
     fn exact(&self, x: &[u8], y: u64) -> Option<Exact> {
         #[cfg(feature = "mpfr")]
-        if let Reference::Mpfr(name) = &self.reference {
-            return super::precise::compare(name, &self.layout.reals(x), self.result, y);
+        match &self.reference {
+            Reference::Mpfr(name) => return super::precise::compare(name, &self.layout.reals(x), self.result, y),
+            Reference::Core { core, .. } => {
+                let value = super::fpcore::value(core, &self.layout.reals(x))?;
+                return super::precise::error(&value, self.result, y);
+            }
+            Reference::Source { .. } => {}
         }
         let _ = (x, y);
         None
+    }
+
+    /// Does [`Pair::exact`] decide?
+    fn is_exact(&self) -> bool {
+        cfg!(feature = "mpfr") && !matches!(self.reference, Reference::Source { .. })
     }
 }
 
@@ -164,7 +174,7 @@ fn load(
     let mut libs = libs.to_vec();
     libs.push("-lm".to_owned());
     let flags = match reference {
-        Reference::Mpfr(_) => own.to_vec(),
+        Reference::Mpfr(_) | Reference::Core { .. } => own.to_vec(),
         Reference::Source { .. } => flags.iter().cloned().chain(own.into_iter().skip(3)).collect(),
     };
     let recipe = Recipe { sources: vec![file.clone()], flags, libs, ..Recipe::default() };
@@ -201,7 +211,10 @@ fn reason(error: &Error) -> String {
 }
 
 /// The C file of a text, in the cache of compiled things.
-fn source(text: &str) -> Result<PathBuf, Error> {
+///
+/// # Errors
+/// When the cache cannot be written.
+pub fn source(text: &str) -> Result<PathBuf, Error> {
     let directory = build::cache_directory()?.join("references");
     penfuzz_cc::private_directory(&directory).map_err(Error::from_source)?;
     let file = directory.join(format!("{:016x}.c", StableHash::new().texts(&[text]).finish()));
@@ -342,7 +355,7 @@ impl<'a> Objective<'a> {
             return None;
         }
         let code = f64::from_bits(comparator.evaluator.result());
-        Some((y, Class::of_code(code).map_or(Compared::Ulps(code), Compared::Wrong)))
+        Some((y, Class::of_code(code).map_or(Compared::Ulps(code.min(f64::MAX)), Compared::Wrong)))
     }
 
     fn found(&self, result: u64, compared: Compared) -> Found {
@@ -350,7 +363,12 @@ impl<'a> Objective<'a> {
         Found {
             bytes: self.x.clone(),
             result,
-            compared: exact.as_ref().map_or(compared, |e| e.compared),
+            compared: match &exact {
+                Some(exact) => exact.compared,
+                // Not settled, or outside of what the reference is defined for.
+                None if self.pair.is_exact() => Compared::Ulps(0.0),
+                None => compared,
+            },
             exact,
             evaluations: self.evaluations,
             cpu: self.cpu,
@@ -414,7 +432,7 @@ impl Height for Objective<'_> {
         let Some((y, compared)) = self.compare() else { return Ok(0.0) };
         match compared {
             Compared::Ulps(ulps) => {
-                self.compared += u64::from(!self.pair.result.to_real(y).is_nan());
+                self.compared += u64::from(ulps >= 0.0 && !self.pair.result.to_real(y).is_nan());
                 if ulps > self.best - CHEAP_ERROR * self.best.max(1.0) && ulps > 0.0 {
                     return Ok(self.settle(y, compared));
                 }

@@ -30,8 +30,9 @@ fn is_power_of_two(r: &Float) -> bool {
     r.is_normal() && r.get_exp().is_some_and(|e| *r.as_abs() == Float::with_val(2, 1) << (e - 1))
 }
 
-/// The error of `y` against the value `r`.
-fn error(r: &Float, result: Kind, y: u64) -> Option<Exact> {
+/// The error of `y`, raw bits of a result, against the value `r`; `None` for a result that is no float.
+#[must_use]
+pub fn error(r: &Float, result: Kind, y: u64) -> Option<Exact> {
     let (least, digits, greatest) = format(result)?;
     let y = result.to_real(y);
     let rounded = match result {
@@ -39,8 +40,13 @@ fn error(r: &Float, result: Kind, y: u64) -> Option<Exact> {
         _ => r.to_f64().to_bits(),
     };
     let text = if r.is_normal() { format!("{r:.25e}") } else { format!("{}", r.to_f64()) };
-    let of =
-        |compared, absolute: f64, relative: f64| Exact { compared, rounded, text: text.clone(), absolute, relative };
+    let of = |compared, absolute: f64, relative: f64| Exact {
+        compared,
+        rounded,
+        text: text.clone(),
+        absolute: Some(absolute).filter(|e| e.is_finite()),
+        relative: Some(relative).filter(|e| e.is_finite()),
+    };
     let is_nan = r.is_nan();
     if is_nan || y.is_nan() {
         let compared = if is_nan == y.is_nan() { Compared::Ulps(0.0) } else { Compared::Wrong(Class::Nan) };
@@ -58,7 +64,7 @@ fn error(r: &Float, result: Kind, y: u64) -> Option<Exact> {
     let difference = (Float::with_val(precision, y) - &limited).abs();
     let difference =
         if y.is_infinite() { (within(Float::with_val(precision, y)) - &limited).abs() } else { difference };
-    let ulps = Float::with_val(precision, &difference >> exponent).to_f64();
+    let ulps = Float::with_val(precision, &difference >> exponent).to_f64().min(f64::MAX);
     let bound = Float::with_val(precision, &top - (Float::with_val(precision, 1) << (greatest - digits - 1)));
     let is_beyond = limited.clone().abs() >= bound;
     let relative = if limited.is_zero() { f64::INFINITY } else { (difference.clone() / &limited).abs().to_f64() };
@@ -72,12 +78,18 @@ fn error(r: &Float, result: Kind, y: u64) -> Option<Exact> {
 
 /// The value of a function, rounded to this many bits.
 fn value(name: &str, args: &[f64], precision: u32) -> Option<Float> {
-    let x = |i: usize| Float::with_val(precision.max(64), args[i]);
-    Some(match args.len() {
-        1 => one(name)?(x(0)),
-        2 => two(name)?(x(0), x(1)),
-        _ => return None,
-    })
+    apply(name, args.iter().map(|x| Float::with_val(precision.max(64), *x)).collect())
+}
+
+/// A function of `<math.h>`, rounded to the precision of the first argument; `None` if there is none of this name.
+#[must_use]
+pub fn apply(name: &str, args: Vec<Float>) -> Option<Float> {
+    let mut args = args.into_iter();
+    match (args.next(), args.next(), args.next()) {
+        (Some(x), None, None) => Some(one(name)?(x)),
+        (Some(x), Some(y), None) => Some(two(name)?(x, y)),
+        _ => None,
+    }
 }
 
 type One = fn(Float) -> Float;

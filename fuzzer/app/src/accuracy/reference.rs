@@ -1,16 +1,19 @@
 //! What a function is compared with.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use penfuzz_engine::{
     error::{Error, at},
     program::Function,
 };
 
-use super::libm;
+use super::{
+    fpcore::{self, Core},
+    libm,
+};
 
 /// What `--reference` names.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Reference {
     /// A function of `<math.h>`, computed by MPFR.
     Mpfr(String),
@@ -21,10 +24,17 @@ pub enum Reference {
         /// The function.
         name: String,
     },
+    /// A core, over the real numbers.
+    Core {
+        /// Where it was read.
+        file: PathBuf,
+        /// The core.
+        core: Box<Core>,
+    },
 }
 
 impl Reference {
-    /// Reads `mpfr:NAME`, `auto` or `FILE.c:NAME`.
+    /// Reads `mpfr:NAME`, `auto`, `FILE.c:NAME` or `FILE.fpcore`.
     ///
     /// # Errors
     /// When it is none of these, there is no such file or function, or penfuzz has no MPFR.
@@ -41,6 +51,9 @@ impl Reference {
         if let Some(name) = text.strip_prefix("mpfr:") {
             return Self::mpfr(name, function);
         }
+        if fpcore::is_fpcore(Path::new(text)) {
+            return Self::core(Path::new(text), None, function);
+        }
         let wrong = || Error::new(format!("--reference {text}: write auto, mpfr:NAME (as mpfr:sin) or FILE.c:NAME"));
         let (file, name) = text.rsplit_once(':').ok_or_else(wrong)?;
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -48,8 +61,24 @@ impl Reference {
             return Err(wrong());
         }
         let path = PathBuf::from(file);
+        if fpcore::is_fpcore(&path) {
+            return Self::core(&path, Some(name), function);
+        }
         let file = std::fs::canonicalize(&path).map_err(|e| at(&path, format!("cannot be read: {e}")))?;
         Ok(Self::Source { file, name: name.to_owned() })
+    }
+
+    fn core(path: &Path, name: Option<&str>, function: &Function) -> Result<Self, Error> {
+        let core = fpcore::read(path, name)?;
+        let kinds: Vec<_> = core.arguments.iter().map(|(_, p)| Some(p.kind())).collect();
+        if function.inputs().map(|p| p.kind).ne(kinds) {
+            let n = core.arguments.len();
+            return Err(at(
+                path,
+                format!("has a core of {n} arguments, which are not those of `{}`", function.signature()),
+            ));
+        }
+        Ok(Self::Core { file: path.to_path_buf(), core: Box::new(core) })
     }
 
     fn mpfr(name: &str, function: &Function) -> Result<Self, Error> {
@@ -79,6 +108,10 @@ impl Reference {
         match self {
             Self::Mpfr(name) => format!("mpfr:{name}"),
             Self::Source { file, name } => format!("{}:{name}", file.display()),
+            Self::Core { file, core } => {
+                let how = if cfg!(feature = "mpfr") { "over the real numbers" } else { "in long double" };
+                format!("{}: \"{}\" {how}", file.display(), core.name)
+            }
         }
     }
 }
