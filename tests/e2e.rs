@@ -46,6 +46,8 @@ mod interrupt;
 mod machines;
 #[path = "e2e/misbehaving.rs"]
 mod misbehaving;
+#[path = "e2e/mutate.rs"]
+mod mutate;
 #[path = "e2e/outputs.rs"]
 mod outputs;
 #[path = "e2e/prove.rs"]

@@ -201,7 +201,7 @@ void instrument(Context &X, FunctionPlan &Plan, GlobalVariable *Actions) {
       if (auto *I = dyn_cast_or_null<Instruction>(At)) hookOperation(X, S, I, Actions);
       continue;
     }
-    if (!At || !S.isConditional()) continue;
+    if (!At || !S.isConditional()) continue; // mutants are inserted behind all hooks
     if (auto *Br = dyn_cast<BranchInst>(At)) hookTwoWay(X, Plan, S, Plan.Sites[I + 1], Br, Br->getCondition(), Actions);
     else if (auto *Sel = dyn_cast<SelectInst>(At)) hookTwoWay(X, Plan, S, Plan.Sites[I + 1], Sel, Sel->getCondition(), Actions);
     else if (auto *Sw = dyn_cast<SwitchInst>(At)) hookSwitch(X, S, Sw, Actions);

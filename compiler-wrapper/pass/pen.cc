@@ -30,6 +30,11 @@
 #include "extents.cc"
 #include "frame.cc"
 #include "hook.cc"
+#include "mutants/text.cc"
+#include "mutants/operators.cc"
+#include "mutants/calls.cc"
+#include "mutants/equivalence.cc"
+#include "mutants/schemata.cc"
 #include "operation.cc"
 #include "plan.cc"
 #include "reads.cc"
@@ -95,7 +100,8 @@ public:
       straighten(*F);
       References Uses = referencesOf(*F); // also of what the next line replaces
       markAssumptions(*F);
-      if (WithExceptions) splitMultiplyAdds(*F);
+      if (WithExceptions || hasMutants(*F)) splitMultiplyAdds(*F);
+      if (hasMutants(*F)) markArithmetic(*F);
       Plans.push_back(planOf(*F, std::move(Decisions)));
       Plans.back().Uses = std::move(Uses);
       promote(*F, FAM);
@@ -116,11 +122,13 @@ public:
     for (FunctionPlan &Plan : Plans) noteVariableUses(*Plan.F, Plan.Uses);
     findCasts(X, Plans);
     for (FunctionPlan &Plan : Plans) {
+      MutationPoints Points = addMutationSites(Plan);
       std::vector<ComparedOperands> Compared;
       for (const Site &S : Plan.Sites) Compared.push_back(S.isOperation() ? operandsOfOperation(S) : operandsOfSite(S));
       GlobalVariable *Actions = makeActions(X, Plan);
       makeDecisions(X, Plan, Actions);
       instrument(X, Plan, Actions);
+      insertMutants(X, Plan, Points, Actions);
       makeRecords(X, Plan, Compared, Actions, Used);
       keepDivisionTraps(X, *Plan.F);
       FAM.invalidate(*Plan.F, PreservedAnalyses::none());

@@ -27,10 +27,11 @@ enum class Kind : uint8_t {
   Comparison = PEN_COMPARISON,
   Operation = PEN_OPERATION,
   Decision = PEN_DECISION,
+  Mutation = PEN_MUTATION,
 };
 
-// A site: one conditional, the comparison of the two-way site before it, one floating-point operation, or one decision. Sites are found
-// before any transformation, so they are those of the code at -O0.
+// A site: one conditional, the comparison of the two-way site before it, one floating-point operation, one decision, or one mutation
+// point. Sites are found before any transformation, so they are those of the code at -O0.
 struct Site {
   Kind K = Kind::Branch;
   llvm::WeakTrackingVH At; // the branch, switch, select or operation; of a comparison that of its site; null if it was removed
@@ -203,6 +204,10 @@ public:
 private:
   std::map<std::string, llvm::Constant *> Texts;
 };
+
+// plan.cc: adds a site to a plan; and finds its branch graph again.
+void addSite(FunctionPlan &Plan, Site S);
+void findEdges(FunctionPlan &Plan);
 
 // plan.cc: reads the sites, branch graph, loop headers, parameter names and constants of F, and changes nothing.
 FunctionPlan planOf(llvm::Function &F, std::vector<Decision> Decisions);

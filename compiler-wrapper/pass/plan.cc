@@ -81,7 +81,8 @@ class EdgeWalker {
 public:
   EdgeWalker(const FunctionPlan &Plan) : File(fileOf(*Plan.F)) {
     for (unsigned I = 0; I < Plan.Sites.size(); I++) {
-      auto *At = cast<Instruction>(&*Plan.Sites[I].At);
+      auto *At = dyn_cast_or_null<Instruction>(static_cast<Value *>(Plan.Sites[I].At));
+      if (!At) continue; // it was removed when locals were moved to registers
       Index[At].push_back(I);
       if (Plan.Sites[I].isConditional()) Ends.insert(At);
     }
@@ -204,7 +205,7 @@ static Site comparisonSite(const Site &Conditional) {
   return S;
 }
 
-static void addSite(FunctionPlan &Plan, Site S) {
+void addSite(FunctionPlan &Plan, Site S) {
   S.FirstAction = Plan.ActionBytes;
   Plan.ActionBytes += S.Branches;
   Plan.Sites.push_back(std::move(S));
@@ -222,12 +223,14 @@ static void findSites(FunctionPlan &Plan) {
     }
 }
 
-static void findEdges(FunctionPlan &Plan) {
+void findEdges(FunctionPlan &Plan) {
+  Plan.BranchEdges.clear();
   EdgeWalker Walk(Plan);
   Plan.Entry = Walk.from(Plan.F->getEntryBlock().begin());
   for (const Site &S : Plan.Sites) {
     std::vector<Edges> PerBranch;
     if (!S.isConditional()) PerBranch.resize(S.Branches);
+    else if (!static_cast<Value *>(S.At)) PerBranch.resize(S.Branches);
     else if (S.To.empty()) PerBranch.assign(2, Walk.from(std::next(cast<Instruction>(&*S.At)->getIterator())));
     for (BasicBlock *To : S.To) PerBranch.push_back(Walk.from(To->begin()));
     Plan.BranchEdges.push_back(std::move(PerBranch));

@@ -224,6 +224,8 @@ static uint64_t distance_in_metric(uint64_t d) {
 
 #include "operation.c"
 
+#include "mutant.c"
+
 /* ---- ends of an evaluation --------------------------------------------------------------------------------------- */
 
 KEEPS_REGISTERS void __pen_out_of_fuel(void) {

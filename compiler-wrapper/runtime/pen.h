@@ -121,8 +121,11 @@ enum pen_site_kind {
   PEN_SELECT = 2,
   PEN_COMPARISON = 3, /* the comparison `a op b` of the two-way site directly before it; its branches are enum pen_side */
   PEN_OPERATION = 4,  /* a floating-point operation; its branches are enum pen_exception. Only with -fpen-exceptions */
-  PEN_DECISION = 5    /* an expression of && and ||; its branches are the ways through it (struct pen_decision). Only with
+  PEN_DECISION = 5,   /* an expression of && and ||; its branches are the ways through it (struct pen_decision). Only with
                          -fpen-decisions */
+  PEN_MUTATION = 6    /* a mutation point: branch k is taken by a run in which mutant k would compute another value here. The name
+                         of the site has a line per mutant: operator, tab, change; then for one whose optimized code is that of
+                         the original, tab and "="; or that of the mutant n branches before it, tab, "=" and n. Only with -fpen-mutants */
 };
 
 /* The branches of a comparison: the position of `a` relative to `b` among the numbers of their type. */
@@ -446,7 +449,7 @@ struct pen_site {
   uint8_t *actions;                /* n_branches bytes in section "pen_actions": [0] true, [1] false; or one per destination */
   const struct pen_edges *edges;   /* n_branches */
   const struct pen_case *cases;    /* n_cases, of a switch only, by rising value; branch 0 is the default destination */
-  const char *name;                /* of an operation, as C writes it: "*", "log", "(int)"; else "" */
+  const char *name;                /* of an operation, as C writes it: "*", "log", "(int)"; of a mutation point its mutants; else "" */
   uint32_t line;                   /* from 1 */
   uint32_t column;                 /* from 1 */
   uint32_t n_branches;
@@ -591,6 +594,7 @@ struct pen_state {
   struct pen_walk *walks; /* one per branch, of which that of the first vector of each decision is used; null: decisions are skipped */
   uint32_t n_walks;       /* evaluations of decisions that a recursive one has interrupted; the fuzzer clears it before a run */
   uint32_t unused_walks;
+  const uint8_t *mutant; /* the action byte of the mutant that is on, whose site must be armed; null: the original runs */
 };
 
 /* The last step of a path after which no site with PEN_STEP may be passed. */

@@ -237,7 +237,7 @@ pub struct Site {
     pub edges: *const Edges,
     /// `n_cases` entries by rising value, `switch` only.
     pub cases: *const Case,
-    /// Of an operation, as C writes it: `*`, `log`, `(int)`; else empty.
+    /// Of an operation, as C writes it: `*`, `log`, `(int)`; of a mutation point a line per mutant: operator, tab, change; else empty.
     pub name: *const c_char,
     /// Source line, from 1.
     pub line: u32,
@@ -444,6 +444,8 @@ pub struct State {
     pub n_walks: u32,
     /// Padding.
     pub unused_walks: u32,
+    /// The action byte of the mutant that is on, whose site must be armed; null: the original runs.
+    pub mutant: *const u8,
 }
 
 /// The last step of a path after which no site with [`action::STEP`] may be passed.

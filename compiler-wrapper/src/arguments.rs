@@ -47,6 +47,8 @@ pub(crate) struct Arguments {
     pub(crate) exceptions: bool,
     /// Decisions become sites, too ([`DECISIONS`]).
     pub(crate) decisions: bool,
+    /// The function whose mutants are made ([`MUTANTS`]), by its symbol; `*` for all.
+    pub(crate) mutants: Option<String>,
     /// Assumptions about functions of the sources ([`ASSUME`]).
     pub(crate) assumptions: Vec<Assumption>,
     /// clang's own counters are the user's: coverage or profile-guided optimization.
@@ -123,9 +125,19 @@ pub const EXCEPTIONS: &str = "-fpen-exceptions";
 
 /// pen-cc's own option: makes every decision of several conditions a site, with a branch for each way through it.
 pub const DECISIONS: &str = "-fpen-decisions";
+/// pen-cc's own option: makes the mutants of all functions, or with `=SYMBOL` of one.
+pub const MUTANTS: &str = "-fpen-mutants";
 
 /// Internal tools of clang, if one of these is the first argument.
 const TOOL_MODES: &[&str] = &["-cc1", "-cc1as", "-cc1gen-reproducer"];
+
+/// The function that an option names as that whose mutants are made; `*` for all.
+pub(crate) fn mutated(arg: &str) -> Option<&str> {
+    match arg.strip_prefix(MUTANTS)? {
+        "" => Some("*"),
+        rest => rest.strip_prefix('='),
+    }
+}
 
 /// Options after which clang generates no code.
 const QUERIES: &[&str] = &[
@@ -296,6 +308,7 @@ impl Arguments {
             drops_sections: false,
             exceptions: false,
             decisions: false,
+            mutants: None,
             assumptions: Vec::new(),
             counters: false,
             search: Vec::new(),
@@ -315,6 +328,10 @@ impl Arguments {
             }
             DECISIONS => {
                 self.decisions = true;
+                return Ok(());
+            }
+            _ if let Some(function) = mutated(arg) => {
+                self.mutants = Some(function.to_owned());
                 return Ok(());
             }
             _ if let Some(text) = arg.strip_prefix(ASSUME) => {
@@ -437,6 +454,10 @@ mod tests {
         let line = read("-fpen-exceptions -c x.c");
         assert!(line.exceptions && line.args == ["-c", "x.c"], "{line:?}");
         assert!(!read("-c x.c").exceptions);
+        let mutants = |line: &str| read(line).mutants;
+        assert_eq!(mutants("-fpen-mutants -c x.c").as_deref(), Some("*"));
+        assert_eq!(mutants("-fpen-mutants=f -c x.c").as_deref(), Some("f"));
+        assert_eq!(mutants("-c x.c"), None);
     }
 
     #[test]

@@ -37,7 +37,7 @@ use std::{
     process::{Command, ExitCode, ExitStatus},
 };
 
-pub use arguments::{DECISIONS as DECISIONS_FLAG, EXCEPTIONS as EXCEPTIONS_FLAG};
+pub use arguments::{DECISIONS as DECISIONS_FLAG, EXCEPTIONS as EXCEPTIONS_FLAG, MUTANTS as MUTANTS_FLAG};
 pub use artifact::{LLVM_MAJOR, include_directory};
 pub use assume::{ASSUME as ASSUME_FLAG, defines, single_colons, with_assumptions};
 pub use clang::find_clang;
@@ -95,7 +95,8 @@ pub fn read_arguments(args: &[String]) -> Result<Vec<String>, Error> {
 #[must_use]
 pub fn for_other_compilers(options: &[String]) -> Vec<String> {
     let own = [EXCEPTIONS_FLAG, DECISIONS_FLAG];
-    options.iter().filter(|o| !own.contains(&o.as_str()) && !o.starts_with(ASSUME_FLAG)).cloned().collect()
+    let is_own = |o: &str| own.contains(&o) || o.starts_with(ASSUME_FLAG) || arguments::mutated(o).is_some();
+    options.iter().filter(|o| !is_own(o)).cloned().collect()
 }
 
 /// The main function of the command line tools. If the program's name ends in `++`, the language is C++.

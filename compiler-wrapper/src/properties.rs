@@ -59,6 +59,8 @@ const KNOWN: &[&str] = &[
     "-cc1",
     "-fpen-exceptions",
     "-fpen-decisions",
+    "-fpen-mutants",
+    "-fpen-mutants=",
     "--libafl",
     "-print-",
     "--help=",
@@ -105,6 +107,7 @@ fn changed_option() -> impl Strategy<Value = (Vec<String>, Vec<String>)> {
         (&["-fsanitize=fuzzer"], &[]),
         (&["-fpen-exceptions"], &[]),
         (&["-fpen-decisions"], &[]),
+        (&["-fpen-mutants=f"], &[]),
         (&["-xc++"], &["-x", "c++"]),
         (&["-o", "y.o"], &["-oy.o"]),
     ];

@@ -121,7 +121,7 @@ fn load() -> (suite::Suite, Rc<Target>) {
     sources.dedup();
     let mut flags = suite.flags_of(&suite.targets[0]);
     flags.extend(["-g", "-O2"].map(str::to_owned));
-    let recipe = Recipe { sources, flags, libs: suite.build.libs.clone(), san_cov: false, ..Recipe::default() };
+    let recipe = Recipe { sources, flags, libs: suite.build.libs.clone(), ..Recipe::default() };
     let linked = build(&recipe).unwrap_or_else(|e| panic!("{e}"));
     let target = Target::load(&linked).unwrap_or_else(|e| panic!("{e}"));
     (suite, Rc::new(target))

@@ -223,8 +223,7 @@ fn build_plain(directory: &Path, recipe: &Recipe, functions: &[Function]) -> Pat
     run(Command::new(clang()).args(["-O2", "-w", "-fno-builtin", "-fPIC", "-c", "-o"]).arg(&object).arg(&thunks));
     let is_cxx = recipe.sources.iter().any(|s| s.extension().is_some_and(|e| e == "cc"));
     let mut command = Command::new(clang());
-    // The one flag that only pen-cc knows.
-    let flags = recipe.flags.iter().filter(|flag| *flag != penfuzz_cc::EXCEPTIONS_FLAG);
+    let flags = penfuzz_cc::for_other_compilers(&recipe.flags);
     command.args(is_cxx.then_some("--driver-mode=g++")).args(flags);
     command.args(["-fPIC", "-shared", "-Wl,-Bsymbolic", "-o"]).arg(&plain);
     run(command.args(&recipe.sources).arg(&object).args(&recipe.libraries));

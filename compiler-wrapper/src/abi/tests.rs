@@ -71,7 +71,7 @@ fn structures(layout: &mut Layout) {
         "trace_room" trace_room "passes" passes "n_passes" n_passes "passes_room" passes_room
         "taken" taken "is_improved" is_improved "near" near "measured" measured "n_measured" n_measured "n_allocated" n_allocated
         "compared" compared "n_compared" n_compared "compared_room" compared_room
-        "walks" walks "n_walks" n_walks "unused_walks" unused_walks);
+        "walks" walks "n_walks" n_walks "unused_walks" unused_walks "mutant" mutant);
     structure!(layout, "pen_compared", Compared,
         "actions" actions "a" a "b" b "predicate" predicate "taken" taken);
     structure!(layout, "pen_tables", Tables,
@@ -144,6 +144,7 @@ fn constants(layout: &mut Layout) {
         ("PEN_DECISION", site_kind::DECISION.into()),
         ("PEN_OUTCOME_FALSE", decided::FALSE),
         ("PEN_OUTCOME_TRUE", decided::TRUE),
+        ("PEN_MUTATION", site_kind::MUTATION.into()),
         ("PEN_BELOW", side::BELOW as u32),
         ("PEN_EQUAL", side::EQUAL as u32),
         ("PEN_ABOVE", side::ABOVE as u32),

@@ -28,6 +28,7 @@ pub mod context;
 pub mod corpus;
 pub mod exceptions;
 pub mod files;
+pub mod mutation;
 pub mod output;
 pub mod process;
 pub mod prove;

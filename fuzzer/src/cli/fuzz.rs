@@ -193,9 +193,9 @@ impl TargetArgs {
             sources,
             flags: self.flags(),
             libs: self.libs.clone(),
-            san_cov: false,
             exceptions: goals.are_exceptions(),
             decisions: goals.are_decisions(),
+            ..Recipe::default()
         };
         let file = build(&recipe)?;
         Ok(Linked { file, sources: recipe.sources, compilations: Vec::new(), libs: Vec::new() })
@@ -222,7 +222,7 @@ pub struct Args {
 
     /// Seed of the pseudo-random generator.
     #[arg(long, value_name = "N", default_value_t = 0)]
-    seed: u64,
+    pub(super) seed: u64,
 
     /// Stop after this time of search (500ms, 30s, 5m, 2h) [default: when every branch is covered or given up].
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
@@ -266,7 +266,7 @@ pub struct Args {
 
     /// Floats that a result of the emitted tests may be away from the campaign's; 0 means that all bits are equal.
     #[arg(long, value_name = "N", default_value_t = 0)]
-    ulp: u64,
+    pub(super) ulp: u64,
 
     /// Format of the emitted tests.
     #[arg(long, value_name = "FORMAT", value_parser = choices::test_format(), default_value = "plain")]
@@ -282,7 +282,7 @@ pub struct Args {
 
     /// Functions whose branches are goals [default: function; for LLVMFuzzerTestOneInput: all].
     #[arg(long, value_parser = choices::scope())]
-    scope: Option<ScopeKind>,
+    pub(super) scope: Option<ScopeKind>,
 
     #[command(flatten)]
     farm: FarmArgs,

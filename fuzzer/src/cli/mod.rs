@@ -12,6 +12,7 @@ mod functions;
 mod fuzz;
 mod generate;
 mod merge;
+mod mutate;
 mod prove;
 mod reach;
 mod replay;
@@ -71,6 +72,8 @@ enum Command {
     Suite(suite::Args),
     /// Find inputs that raise floating-point exceptions, for each operation.
     Exceptions(Box<exceptions::Args>),
+    /// Measure which mutants the emitted tests kill, and find inputs that kill more.
+    Mutate(Box<mutate::Args>),
     /// Compare penfuzz with other fuzzers on the functions of a suite.
     Compare(compare::Args),
     /// Find the inputs on which two implementations of a function differ most, or at all.
@@ -114,6 +117,7 @@ pub fn main() -> ExitCode {
         Some(Command::Boundary(args)) => boundary::run(&args),
         Some(Command::Suite(args)) => suite::run(&args),
         Some(Command::Exceptions(args)) => exceptions::run(&args),
+        Some(Command::Mutate(args)) => mutate::run(&args),
         Some(Command::Compare(args)) => compare::run(&args),
         Some(Command::Differ(args)) => differ::run(&args),
         Some(Command::Generate(args)) => generate::run(&args),

@@ -166,7 +166,7 @@ fn check_search(search: SearchKind) -> Result<(), Error> {
 }
 
 /// Inputs of a campaign, or of a plain directory.
-fn seeds(dir: &Path) -> Result<Vec<Vec<u8>>, Error> {
+pub(super) fn seeds(dir: &Path) -> Result<Vec<Vec<u8>>, Error> {
     let clients = directory::clients(dir)?;
     let inputs =
         if clients.is_empty() { directory::plain_inputs(dir)? } else { directory::inputs(&clients, &directory::KEPT)? };

@@ -163,6 +163,7 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
         uncovered_lines: Vec::new(),
         requirements: Vec::new(),
         decisions: Vec::new(),
+        mutation: None,
         shared_state: limits::shared_state(evaluator),
         tests_apart: claims.are_apart,
         reads_environment: function.uses_environment,
@@ -397,6 +398,7 @@ fn kind_text(kind: u8) -> &'static str {
         site_kind::SELECT => "select",
         site_kind::COMPARISON => "comparison",
         site_kind::OPERATION => "operation",
+        site_kind::MUTATION => "mutation",
         _ => "branch",
     }
 }
@@ -410,6 +412,7 @@ pub fn outcome_text(site: &Site, k: usize) -> String {
         site_kind::OPERATION => {
             return ["overflow", "underflow", "divide-by-zero", "invalid", "inexact"][k].to_owned();
         }
+        site_kind::MUTATION => return site.name.lines().nth(k).unwrap_or_default().replace('\t', ": "),
         _ => return if k == 0 { "true" } else { "false" }.to_owned(),
     }
     if k == 0 {

@@ -20,22 +20,22 @@ const ADDRESSES: core::ops::Range<u64> = 0x5500_0000_0000..0x8000_0000_0000;
 /// What one call did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Seen {
-    returned: bool,
-    exit: Option<u8>,
+    pub(crate) returned: bool,
+    pub(crate) exit: Option<u8>,
     #[serde(default)]
-    throws: Option<String>,
-    errno: i32,
-    result: Option<Arg>,
+    pub(crate) throws: Option<String>,
+    pub(crate) errno: i32,
+    pub(crate) result: Option<Arg>,
     /// Of the calls of a sequence.
     #[serde(default)]
-    results: Vec<Option<Arg>>,
+    pub(crate) results: Vec<Option<Arg>>,
     /// `errno` behind each of them.
     #[serde(default)]
-    errnos: Vec<i32>,
+    pub(crate) errnos: Vec<i32>,
     /// Calls of a sequence.
     #[serde(default)]
-    begun: usize,
-    outputs: Vec<Arg>,
+    pub(crate) begun: usize,
+    pub(crate) outputs: Vec<Arg>,
 }
 
 impl Seen {

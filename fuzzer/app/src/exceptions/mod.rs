@@ -120,7 +120,7 @@ const LARGEST_INPUT: u64 = 1 << 24;
 
 /// The inputs that the campaign has kept, in the order of their names. Together they raise all exceptions that it has found; a simpler
 /// test may raise others than the input that it was made from.
-fn kept(dir: &Path) -> Vec<Vec<u8>> {
+pub(crate) fn kept(dir: &Path) -> Vec<Vec<u8>> {
     let entries = std::fs::read_dir(dir.join(QUEUE)).into_iter().flatten().flatten();
     let mut names: Vec<String> =
         entries.map(|e| e.file_name().to_string_lossy().into_owned()).filter(|name| name.starts_with("id:")).collect();
@@ -130,7 +130,7 @@ fn kept(dir: &Path) -> Vec<Vec<u8>> {
 
 /// An input that the report names. Its bytes are shown as arguments, and the report may be a stranger's, so only a file in the
 /// directory of the campaign is read.
-fn input_of(dir: &Path, file: &str) -> Option<Vec<u8>> {
+pub(crate) fn input_of(dir: &Path, file: &str) -> Option<Vec<u8>> {
     let is_below = Path::new(file).components().all(|part| matches!(part, Component::Normal(_)));
     let path = dir.join(file);
     let is_inside = || Some(path.canonicalize().ok()?.starts_with(dir.canonicalize().ok()?));
@@ -138,7 +138,7 @@ fn input_of(dir: &Path, file: &str) -> Option<Vec<u8>> {
 }
 
 /// The input that these arguments of numbers were read from, see [`arguments`].
-fn bytes_of(function: &Function, args: &[Arg]) -> Vec<u8> {
+pub(crate) fn bytes_of(function: &Function, args: &[Arg]) -> Vec<u8> {
     let digits = |a: &Arg| a.bits.strip_prefix("0x").unwrap_or_default().to_owned();
     let byte = |text: &str| u8::from_str_radix(text, 16).unwrap_or(0);
     if function.is_harness() {

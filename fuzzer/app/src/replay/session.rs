@@ -109,6 +109,14 @@ impl ReplaySession {
     /// # Errors
     /// When there is neither the linked file nor its sources, or one cannot be used.
     pub fn of(campaign: &Trusted) -> Result<Self, Error> {
+        Self::for_goals(campaign, campaign.manifest().goals, campaign.manifest().scope)
+    }
+
+    /// The same, compiled for other goals.
+    ///
+    /// # Errors
+    /// As [`ReplaySession::of`].
+    pub fn for_goals(campaign: &Trusted, goals: Goals, scope: ScopeKind) -> Result<Self, Error> {
         let manifest = campaign.manifest();
         let subject = Subject {
             name: Path::new(&manifest.target),
@@ -117,17 +125,18 @@ impl ReplaySession {
             args: &manifest.args,
             calls: &manifest.sequence,
             sizes: manifest.sizes.as_ref(),
-            goals: manifest.goals,
-            scope: Some(manifest.scope),
+            goals,
+            scope: Some(scope),
             limits: manifest.limits(),
         };
         if manifest.sources.is_empty() && !manifest.linked.exists() {
             return Err(at(&manifest.linked, "is the target of this campaign and is gone; link it again with pen-cc"));
         }
-        if manifest.is_linked() {
+        let is_as_built = goals == manifest.goals || manifest.sources.is_empty();
+        if manifest.is_linked() && is_as_built {
             return Self::load(&manifest.linked, subject).map(|session| session.allowing(&manifest.allow));
         }
-        Self::load(&build(&recipe(manifest))?, subject).map(|session| session.allowing(&manifest.allow))
+        Self::load(&build(&recipe(manifest, goals, scope))?, subject).map(|session| session.allowing(&manifest.allow))
     }
 
     fn allowing(mut self, allowed: &[Allow]) -> Self {
@@ -269,7 +278,7 @@ impl ReplaySession {
 pub fn link_again(campaign: &Trusted) -> Result<PathBuf, Error> {
     let manifest = campaign.manifest();
     if manifest.sources.iter().all(|source| source.exists()) && !manifest.sources.is_empty() {
-        return build(&recipe(manifest));
+        return build(&recipe(manifest, manifest.goals, manifest.scope));
     }
     if manifest.is_linked() && manifest.linked.exists() {
         return Ok(manifest.linked.clone());
@@ -278,14 +287,16 @@ pub fn link_again(campaign: &Trusted) -> Result<PathBuf, Error> {
 }
 
 /// How the target of a campaign is built.
-fn recipe(manifest: &Manifest) -> Recipe {
+fn recipe(manifest: &Manifest, goals: Goals, scope: ScopeKind) -> Recipe {
+    let mutated = if scope == ScopeKind::Function { &manifest.symbol } else { "*" };
     Recipe {
         sources: manifest.sources.clone(),
         flags: manifest.flags.clone(),
         libs: manifest.libs.clone(),
-        san_cov: false,
-        exceptions: manifest.goals.are_exceptions(),
-        decisions: manifest.goals.are_decisions(),
+        exceptions: goals.are_exceptions(),
+        decisions: goals.are_decisions(),
+        mutants: (goals == Goals::Mutants).then(|| mutated.to_owned()),
+        ..Recipe::default()
     }
 }
 

@@ -89,6 +89,7 @@ pub fn report() -> Report {
         uncovered_lines: Vec::new(),
         requirements: Vec::new(),
         decisions: Vec::new(),
+        mutation: None,
     }
 }
 

@@ -19,6 +19,7 @@ use super::exceptions_text;
 use super::format::{count, seconds, share};
 use super::history::History;
 use super::model::{End, Finding, LongInput, Report, Test};
+use super::mutation::Mutant;
 use super::sources::{Sources, cut, place};
 use super::terminal::stop_reason;
 use super::uncovered::{closest_first, left, legend};
@@ -46,6 +47,8 @@ struct Page<'a> {
     findings: Vec<Findings<'a>>,
     long: Listed<&'a LongInput>,
     exceptions: Option<Raised<'a>>,
+    /// Live mutants.
+    live: Option<Listed<&'a Mutant>>,
     /// Uncovered branches, those that can be worked on first.
     open: Vec<open::Group<'a>>,
     /// The number of all of them.
@@ -130,6 +133,7 @@ pub fn page(report: &Report, history: &History) -> String {
         findings: findings(report, &mut sources),
         long: Listed::of(report.long.iter()),
         exceptions: report.exceptions.as_ref().map(raised),
+        live: report.mutation.as_ref().map(|m| Listed::of(m.live.iter())),
         open: open::groups(report, &listing, &mut sources),
         open_branches: closest_first(report).len(),
         legend: legend(report),

@@ -36,6 +36,7 @@ pub mod lcov;
 pub mod linked;
 pub mod literal;
 mod model;
+pub mod mutation;
 pub mod needed;
 mod nonsense;
 pub mod proof;

@@ -11,6 +11,7 @@ use super::{
     arg::{Arg, Operand},
     decisions::{Criterion, Decision, UncoveredLine},
     exceptions::Exceptions,
+    mutation::Mutation,
     proof::{Code, Proof},
     requirements::Requirement,
     unit_test::formats::TestFormat,
@@ -125,6 +126,9 @@ pub struct Report {
     /// The decisions of several conditions in scope, in source order; only in campaigns for MC/DC.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<Decision>,
+    /// Which mutants the tests kill; of `penfuzz mutate` only.
+    #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
+    pub mutation: Option<Mutation>,
     /// Variables with static storage duration that the function can reach. Each evaluation begins with the values that they had when
     /// the target was loaded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -53,6 +53,15 @@ impl Words {
                 sample: "overflow",
                 rest: "report.json has all of it",
             },
+            Goals::Mutants => Self {
+                goal: "mutant",
+                goals: "mutants",
+                done: "infected",
+                site: "mutation point",
+                outcomes: "",
+                sample: "0",
+                rest: "report.json has all of it",
+            },
         }
     }
 

@@ -140,9 +140,7 @@ fn functions_of(suite: &Suite, files: &[PathBuf], flags: &[String]) -> Result<Fu
         flags: [suite.with_sources(suite.build.flags.iter()), flags.to_vec()].concat(),
         // Several programs of one project have a `main` each.
         libs: [&["-Wl,-z,muldefs".to_owned()], &suite.build.libs[..]].concat(),
-        san_cov: false,
-        exceptions: false,
-        decisions: false,
+        ..Recipe::default()
     };
     let mut rejected = Vec::new();
     let linked = loop {

@@ -8,6 +8,7 @@ mod compared;
 mod composed;
 mod ending;
 mod memory;
+mod mutants;
 mod near;
 mod path;
 mod placement;

@@ -40,6 +40,8 @@ pub struct Recipe {
     pub exceptions: bool,
     /// Whether decisions of several conditions are sites, too.
     pub decisions: bool,
+    /// The function whose mutants are made, by its symbol; `*` for all.
+    pub mutants: Option<String>,
 }
 
 /// Where compiled things are kept between runs.
@@ -92,6 +94,9 @@ fn build_with(recipe: &Recipe, stop: Option<&Stop>) -> Result<PathBuf, Error> {
     }
     if recipe.decisions {
         flags.push(penfuzz_cc::DECISIONS_FLAG.to_owned());
+    }
+    if let Some(function) = &recipe.mutants {
+        flags.push(format!("{}={function}", penfuzz_cc::MUTANTS_FLAG));
     }
     let place = Place { cache, stop };
     let mut objects = objects(&recipe.sources, &flags, recipe.san_cov, &place)?;

@@ -25,7 +25,7 @@ impl ScopeKind {
     pub fn of(function: &Function, goals: Goals) -> Self {
         match goals {
             _ if function.is_harness() => Self::All,
-            Goals::Branches | Goals::Decisions | Goals::Boundaries => Self::Function,
+            Goals::Branches | Goals::Decisions | Goals::Boundaries | Goals::Mutants => Self::Function,
             Goals::Exceptions | Goals::InexactToo => Self::Calls,
         }
     }
@@ -46,6 +46,8 @@ pub enum Goals {
     Exceptions,
     /// Inexact results, too.
     InexactToo,
+    /// Infected mutants: inputs for which a mutant computes another value at its point than the original.
+    Mutants,
 }
 
 impl Goals {
@@ -81,6 +83,7 @@ impl Goals {
             Self::Decisions => "decisions",
             Self::Boundaries => "boundaries",
             Self::Exceptions | Self::InexactToo => "exceptions",
+            Self::Mutants => "mutants",
         }
     }
 
@@ -94,6 +97,7 @@ impl Goals {
                     && site.possible >> k & 1 == 1
                     && (k != exception::INEXACT || self == Self::InexactToo)
             }
+            Self::Mutants => site.kind == site_kind::MUTATION && site.possible >> k & 1 == 1,
         }
     }
 }

@@ -251,6 +251,7 @@ fn report(args: &Args, linked: &Linked, session: &ReplaySession, answer: &Answer
         uncovered_lines: Vec::new(),
         requirements: Vec::new(),
         decisions: Vec::new(),
+        mutation: None,
         shared_state: shared_state(&session.evaluator),
         tests_apart: false,
         reads_environment: function.uses_environment,

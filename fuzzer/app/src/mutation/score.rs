@@ -1,0 +1,209 @@
+//! Which tests kill which mutants.
+//!
+//! A test can kill a mutant only if it infects it: if the mutant computes another value at its place than the original. So the original
+//! runs once per test and reports which mutants it infects; then each mutant runs with the tests that infect it, until one kills it.
+//! Everything runs in child processes, because mutants crash and write where they should not.
+
+use std::{
+    mem,
+    time::{Duration, Instant},
+};
+
+use penfuzz_engine::{error::Error, executor::Evaluator};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use super::oracle;
+use crate::{
+    campaign::results,
+    process::child::{self, Limit},
+    replay::session::{ReplaySession, Run, silence},
+    report::Test,
+};
+
+/// A mutant may use so many times the fuel of the original, and [`MORE_FUEL`] besides, before it counts as one that does not end.
+const FUEL_FACTOR: u64 = 16;
+const MORE_FUEL: u64 = 4096;
+
+/// The tests, and what they expect.
+#[derive(Debug, Default)]
+pub struct Tests {
+    /// Their inputs.
+    pub inputs: Vec<Vec<u8>>,
+    /// What the original does; `None` for an input that is no test, because the original does not end normally.
+    pub expected: Vec<Option<Expected>>,
+    /// For each, the mutants that it infects, by the numbers of their branches, ascending.
+    pub infected: Vec<Vec<u32>>,
+}
+
+/// What the original does for an input.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Expected {
+    /// What a test checks.
+    pub test: Test,
+    /// Fuel that it uses.
+    fuel: u64,
+}
+
+/// Fuel for a mutant of an original that uses so much.
+#[must_use]
+pub fn allowance(fuel: u64) -> i64 {
+    i64::try_from(fuel.saturating_mul(FUEL_FACTOR).saturating_add(MORE_FUEL)).unwrap_or(i64::MAX)
+}
+
+/// What became of a mutant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The test that kills it, and why.
+    pub killed: Option<(usize, Kill)>,
+    /// Runs.
+    pub runs: u64,
+}
+
+/// How a mutant is killed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kill {
+    /// It does not end.
+    pub hangs: bool,
+    /// In words.
+    pub how: String,
+}
+
+/// Which mutants the inputs infect, and what the original does for them.
+///
+/// # Errors
+/// When the system has no process to spare.
+pub fn observe(session: &mut ReplaySession, inputs: Vec<Vec<u8>>) -> Result<Tests, Error> {
+    session.evaluator.set_mutant(None);
+    let runs = session.evaluate(&inputs.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
+    let expected = each(session, inputs.len(), |evaluator, i, _| Some(expect(evaluator, &inputs[i])));
+    let is_test =
+        |(e, run): (Option<Option<Expected>>, &Run)| e.flatten().filter(|_| run.fault.is_none() && run.long.is_none());
+    let expected: Vec<_> = expected.into_iter().zip(&runs).map(is_test).collect();
+    Ok(Tests { inputs, expected, infected: runs.into_iter().map(|run| run.covers).collect() })
+}
+
+/// What the original does for an input, which is on afterwards; `None` when it does not end normally.
+pub fn expect(evaluator: &mut Evaluator, bytes: &[u8]) -> Option<Expected> {
+    evaluator.set_mutant(None);
+    let test = results::of(evaluator, bytes, None);
+    let (_, seen) = results::call(evaluator, bytes);
+    (seen.is_normal() && oracle::difference(&test, &seen, 0).is_none())
+        .then(|| Expected { test, fuel: evaluator.fuel_used() })
+}
+
+/// Runs each of these mutants with the tests that infect it.
+pub fn score(session: &mut ReplaySession, mutants: &[usize], tests: &Tests, ulp: u64) -> Vec<Verdict> {
+    let infects = |test: usize, mutant: usize| tests.infected[test].binary_search(&(mutant as u32)).is_ok();
+    let jobs: Vec<Vec<usize>> = mutants
+        .iter()
+        .map(|m| (0..tests.inputs.len()).filter(|t| tests.expected[*t].is_some() && infects(*t, *m)).collect())
+        .collect();
+    let verdicts =
+        each(session, mutants.len(), |evaluator, i, fresh| try_all(evaluator, mutants[i], &jobs[i], tests, ulp, fresh));
+    let died = |test: Option<&usize>| {
+        let kill = Kill { hangs: false, how: "it ends its process".to_owned() };
+        Verdict { killed: test.map(|t| (*t, kill)), runs: 1 }
+    };
+    verdicts.into_iter().zip(&jobs).map(|(v, job)| v.unwrap_or_else(|| died(job.first()))).collect()
+}
+
+/// For each test, which of the mutants it kills, and how; each mutant runs with every test that infects it.
+pub fn kills(session: &mut ReplaySession, mutants: &[usize], tests: &Tests, ulp: u64) -> Vec<Vec<(usize, Kill)>> {
+    let work = |evaluator: &mut Evaluator, t: usize, _: bool| {
+        let mut all: Vec<(usize, Kill)> = Vec::new();
+        let Some(expected) = &tests.expected[t] else { return Some(all) };
+        for m in mutants.iter().filter(|m| tests.infected[t].binary_search(&(**m as u32)).is_ok()) {
+            if let Some(kill) = try_one(evaluator, *m, &tests.inputs[t], expected, ulp) {
+                let (_, again) = results::call(evaluator, &tests.inputs[t]);
+                if oracle::difference(&expected.test, &again, 0).is_none() {
+                    all.push((*m, kill));
+                }
+            }
+        }
+        Some(all)
+    };
+    each(session, tests.inputs.len(), work).into_iter().map(Option::unwrap_or_default).collect()
+}
+
+/// `None` when this process must end: the mutant has changed what the original does, and the process is not `fresh`.
+fn try_all(
+    evaluator: &mut Evaluator,
+    mutant: usize,
+    job: &[usize],
+    tests: &Tests,
+    ulp: u64,
+    is_fresh: bool,
+) -> Option<Verdict> {
+    let mut runs = 0;
+    for t in job {
+        let Some(expected) = &tests.expected[*t] else { continue };
+        runs += 1;
+        if let Some(kill) = try_one(evaluator, mutant, &tests.inputs[*t], expected, ulp) {
+            let (_, again) = results::call(evaluator, &tests.inputs[*t]);
+            let is_intact = oracle::difference(&expected.test, &again, 0).is_none();
+            return (is_intact || is_fresh).then_some(Verdict { killed: Some((*t, kill)), runs });
+        }
+    }
+    Some(Verdict { killed: None, runs })
+}
+
+/// Runs a mutant once. The original is on again afterwards.
+pub fn try_one(evaluator: &mut Evaluator, mutant: usize, bytes: &[u8], expected: &Expected, ulp: u64) -> Option<Kill> {
+    evaluator.set_mutant(Some(mutant));
+    let fuel = evaluator.set_fuel(allowance(expected.fuel));
+    let (_, seen) = results::call(evaluator, bytes);
+    let hangs = !seen.is_normal() && evaluator.is_out_of_fuel();
+    evaluator.set_fuel(fuel);
+    evaluator.set_mutant(None);
+    let how = oracle::difference(&expected.test, &seen, ulp)?;
+    Some(Kill { hangs, how: if hangs { "it does not end".to_owned() } else { how } })
+}
+
+/// Does the work on items `0..n` in child processes; the last argument is whether the item is the first one of its process. `None` for an
+/// item that ends its process. Where the work returns nothing, a new process repeats it.
+pub fn each<M: Serialize + DeserializeOwned>(
+    session: &mut ReplaySession,
+    n: usize,
+    mut work: impl FnMut(&mut Evaluator, usize, bool) -> Option<M>,
+) -> Vec<Option<M>> {
+    let mut all: Vec<Option<M>> = Vec::with_capacity(n);
+    let (timeout, patience) = (session.timeout(), session.patience() * 4 + Duration::from_secs(5));
+    while all.len() < n {
+        let first = all.len();
+        let in_child = |send: &mut dyn FnMut(&M)| {
+            silence();
+            if session.evaluator.on_its_own(timeout).is_err() {
+                return;
+            }
+            for i in first..n {
+                let Some(message) = work(&mut session.evaluator, i, i == first) else { return };
+                send(&message);
+                if session.evaluator.is_worn_out() {
+                    return;
+                }
+            }
+        };
+        let _ = child::run(in_child, |message| all.push(Some(message)), Limit::Silence(patience));
+        if all.len() == first {
+            all.push(None);
+        }
+    }
+    all
+}
+
+/// A clock for what takes part of a time.
+#[derive(Debug)]
+pub struct Watch(Instant);
+
+impl Watch {
+    /// It runs.
+    #[must_use]
+    pub fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    /// Seconds since it was started or read.
+    pub fn lap(&mut self) -> f64 {
+        mem::replace(&mut self.0, Instant::now()).elapsed().as_secs_f64()
+    }
+}

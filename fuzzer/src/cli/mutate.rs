@@ -1,0 +1,93 @@
+//! `penfuzz mutate TARGET|DIR`: which mutants the emitted tests kill, and inputs that kill more.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use penfuzz_app::{
+    console, errln, mutation,
+    output::{manifest, trust::Trusted},
+    report::{Report, json, mutation::Mutation},
+};
+use penfuzz_engine::{error::Error, saturation::Goals};
+
+use super::{
+    Outcome, fuzz,
+    values::{self, TrustArgs},
+};
+
+/// Arguments.
+#[derive(Debug, clap::Args)]
+// The flattened arguments make a group of the same name.
+#[group(skip)]
+pub struct Args {
+    #[command(flatten)]
+    fuzz: fuzz::Args,
+
+    #[command(flatten)]
+    trust: TrustArgs,
+
+    /// Time for the search for inputs that kill what the tests let live.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::duration)]
+    search_time: Duration,
+
+    /// Only measure what the tests kill.
+    #[arg(long, conflicts_with = "search_time")]
+    no_search: bool,
+
+    /// Measure these inputs instead of the emitted tests: a campaign, or a directory of files.
+    #[arg(long, value_name = "DIR")]
+    tests: Option<PathBuf>,
+
+    /// Exit with status 4 when less than this share of the mutants that are not proved equivalent is killed.
+    #[arg(long, value_name = "PERCENT", value_parser = values::percent)]
+    fail_under_mutation: Option<f64>,
+}
+
+/// Runs the campaign if TARGET is none that has ended, measures its tests, and prints the mutants that live.
+pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
+    let target = args.fuzz.target.path()?;
+    if target.join(manifest::FILE).is_file() {
+        let mut report = json::read(&target.join(json::FILE)).map_err(Error::from_source)?;
+        let campaign = Trusted::read(target, args.trust.trust)?;
+        measure(args, target, &campaign, &mut report)?;
+        return Ok(outcome(args, &report, Outcome::Fine));
+    }
+    let mut done = fuzz::campaign(&args.fuzz, Goals::Branches)?;
+    // This process has just run it.
+    let campaign = Trusted::read(&done.dir, true)?;
+    measure(args, &done.dir, &campaign, &mut done.report)?;
+    let otherwise = fuzz::outcome(&args.fuzz, &done)?;
+    Ok(outcome(args, &done.report, otherwise))
+}
+
+fn measure(args: &Args, dir: &Path, campaign: &Trusted, report: &mut Report) -> Result<(), Error> {
+    let how = mutation::How {
+        inputs: args.tests.as_deref().map(super::reach::seeds).transpose()?,
+        ulp: args.fuzz.ulp,
+        search: (!args.no_search).then_some(args.search_time),
+        seed: args.fuzz.seed,
+        scope: args.fuzz.scope,
+    };
+    mutation::complete(dir, campaign, report, &how)?;
+    if args.fuzz.json {
+        console::out_json(&json::to_string(report));
+    } else if let Some(mutation) = report.mutation.as_ref().filter(|_| !args.fuzz.quiet) {
+        console::out(&mutation.text(&report.function));
+    }
+    Ok(())
+}
+
+fn outcome(args: &Args, report: &Report, otherwise: Outcome) -> Outcome {
+    let score = report.mutation.as_ref().map_or(100.0, Mutation::score);
+    match args.fail_under_mutation {
+        Some(least) if score < least => {
+            // Rounded down, so that it does not read as the limit.
+            let shown = (score * 100.0).floor() / 100.0;
+            errln!("penfuzz: the mutation score {shown:.2} % is below --fail-under-mutation {least}");
+            Outcome::Below
+        }
+        _ => otherwise,
+    }
+}

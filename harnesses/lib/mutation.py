@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Mutation scores of the emitted tests of a suite, before and after the search for killing inputs.
+
+usage: mutation.py SUITE.toml NAME[,NAME]... TIME SEARCH_TIME [SEED]
+
+Runs `penfuzz suite SUITE.toml` on the named targets (NAME may have * and ?) for TIME each,
+and `penfuzz mutate` on each of the campaigns with SEARCH_TIME. Prints one line per target:
+mutants without duplicates, the share that the tests of branches kill, the share that is
+killed after the search, the shares that are proved equivalent and unknown, and how many
+mutants per second the tests were run on; then the sums. Scores are shares of the mutants
+that are not proved equivalent.
+
+environment: PENFUZZ  the program; by default the release build, else from PATH
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+
+def program():
+    released = HERE / "../../target/release/penfuzz"
+    return os.environ.get("PENFUZZ") or (str(released) if released.exists() else shutil.which("penfuzz") or "penfuzz")
+
+
+def share(part, total):
+    return f"{100 * part / total:6.2f}" if total else "     -"
+
+
+def line(name, counts, score_seconds, search_seconds, tests):
+    n = counts["total"] - counts["proved_equivalent"]
+    rate = n / score_seconds if score_seconds else 0
+    print(
+        f"{name:24} {counts['total']:7} {counts['duplicates']:6} {tests:6} {share(counts['killed_by_tests'], n)} "
+        f"{share(counts['killed'], n)} {share(counts['proved_equivalent'], counts['total'])} "
+        f"{share(counts['unknown'], counts['total'])} {rate:9.0f} {search_seconds:8.1f}",
+        flush=True,
+    )
+
+
+def main():
+    arguments = sys.argv[1:]
+    if len(arguments) not in (4, 5):
+        sys.exit(__doc__)
+    suite, names, seconds, search = arguments[:4]
+    seed = arguments[4] if len(arguments) == 5 else "1"
+    with tempfile.TemporaryDirectory() as top:
+        out = Path(top) / "out"
+        command = [program(), "suite", suite, "--only", names, "--max-time", seconds, "--seed", seed]
+        done = subprocess.run([*command, "-o", str(out), "--quiet", "--json"], capture_output=True, text=True)
+        if done.returncode not in (0, 3):
+            sys.exit(done.stderr)
+        print(f"{'target':24} mutants  dupl.  tests  tests% search% equal% unknwn% mutants/s search s")
+        sums, times = {}, [0.0, 0.0, 0]
+        for target in json.loads(done.stdout)["targets"]:
+            if target.get("error"):
+                print(f"{target['name']:24} {target['error'].splitlines()[0]}")
+                continue
+            command = [program(), "mutate", str(out / target["name"]), "--search-time", search, "--seed", seed, "--json"]
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode not in (0, 3):
+                print(f"{target['name']:24} {done.stderr.splitlines()[-1] if done.stderr else done.returncode}")
+                continue
+            report = json.loads(done.stdout)
+            counts = report["mutants"]
+            line(target["name"], counts, report["score_seconds"], report["search_seconds"], len(report["tests"]))
+            for key, value in counts.items():
+                sums[key] = sums.get(key, 0) + value
+            times = [times[0] + report["score_seconds"], times[1] + report["search_seconds"], times[2] + len(report["tests"])]
+        if sums:
+            line("all", sums, *times)
+
+
+main()
