@@ -124,25 +124,29 @@ impl Pair {
         Ok(())
     }
 
-    /// The error by MPFR, if it is the reference.
+    /// The error by MPFR, if it computes the reference.
     fn exact(&self, x: &[u8], y: u64) -> Option<Exact> {
-        #[cfg(feature = "mpfr")]
-        match &self.reference {
-            Reference::Mpfr(name) => return super::precise::compare(name, &self.layout.reals(x), self.result, y),
-            Reference::Core { core, .. } => {
-                let value = super::fpcore::value(core, &self.layout.reals(x))?;
-                return super::precise::error(&value, self.result, y);
-            }
-            Reference::Source { .. } => {}
-        }
-        let _ = (x, y);
-        None
+        by_mpfr(&self.reference, &self.layout.reals(x), self.result, y)
     }
 
     /// Does [`Pair::exact`] decide?
     fn is_exact(&self) -> bool {
         cfg!(feature = "mpfr") && !matches!(self.reference, Reference::Source { .. })
     }
+}
+
+#[cfg(feature = "mpfr")]
+fn by_mpfr(reference: &Reference, args: &[f64], result: Kind, y: u64) -> Option<Exact> {
+    match reference {
+        Reference::Mpfr(name) => super::precise::compare(name, args, result, y),
+        Reference::Core { core, .. } => super::precise::error(&super::fpcore::value(core, args)?, result, y),
+        Reference::Source { .. } => None,
+    }
+}
+
+#[cfg(not(feature = "mpfr"))]
+fn by_mpfr(_: &Reference, _: &[f64], _: Kind, _: u64) -> Option<Exact> {
+    None
 }
 
 /// The type of the result, of a function of numbers that returns a float.
