@@ -136,23 +136,6 @@ fn constants(layout: &mut Layout) {
         ("PEN_TYPE_CHAR", type_flag::CHAR),
         ("PEN_TYPE_AGGREGATE", type_flag::AGGREGATE),
         ("PEN_TYPE_ABSTRACT", type_flag::ABSTRACT),
-        ("PEN_BRANCH", site_kind::BRANCH.into()),
-        ("PEN_SWITCH", site_kind::SWITCH.into()),
-        ("PEN_SELECT", site_kind::SELECT.into()),
-        ("PEN_COMPARISON", site_kind::COMPARISON.into()),
-        ("PEN_OPERATION", site_kind::OPERATION.into()),
-        ("PEN_DECISION", site_kind::DECISION.into()),
-        ("PEN_OUTCOME_FALSE", decided::FALSE),
-        ("PEN_OUTCOME_TRUE", decided::TRUE),
-        ("PEN_MUTATION", site_kind::MUTATION.into()),
-        ("PEN_BELOW", side::BELOW as u32),
-        ("PEN_EQUAL", side::EQUAL as u32),
-        ("PEN_ABOVE", side::ABOVE as u32),
-        ("PEN_OVERFLOW", exception::OVERFLOW as u32),
-        ("PEN_UNDERFLOW", exception::UNDERFLOW as u32),
-        ("PEN_DIVIDE_BY_ZERO", exception::DIVIDE_BY_ZERO as u32),
-        ("PEN_INVALID", exception::INVALID as u32),
-        ("PEN_INEXACT", exception::INEXACT as u32),
         ("PEN_OP_NONE", operand::NONE.into()),
         ("PEN_OP_F32", operand::F32.into()),
         ("PEN_OP_F64", operand::F64.into()),
@@ -186,6 +169,30 @@ fn constants(layout: &mut Layout) {
         layout.value(c, rust.into());
     }
     layout.value("PEN_OTHER_SIDE", side::OTHER);
+}
+
+fn sites(layout: &mut Layout) {
+    for (c, rust) in [
+        ("PEN_BRANCH", site_kind::BRANCH.into()),
+        ("PEN_SWITCH", site_kind::SWITCH.into()),
+        ("PEN_SELECT", site_kind::SELECT.into()),
+        ("PEN_COMPARISON", site_kind::COMPARISON.into()),
+        ("PEN_OPERATION", site_kind::OPERATION.into()),
+        ("PEN_DECISION", site_kind::DECISION.into()),
+        ("PEN_OUTCOME_FALSE", decided::FALSE),
+        ("PEN_OUTCOME_TRUE", decided::TRUE),
+        ("PEN_MUTATION", site_kind::MUTATION.into()),
+        ("PEN_BELOW", side::BELOW as u32),
+        ("PEN_EQUAL", side::EQUAL as u32),
+        ("PEN_ABOVE", side::ABOVE as u32),
+        ("PEN_OVERFLOW", exception::OVERFLOW as u32),
+        ("PEN_UNDERFLOW", exception::UNDERFLOW as u32),
+        ("PEN_DIVIDE_BY_ZERO", exception::DIVIDE_BY_ZERO as u32),
+        ("PEN_INVALID", exception::INVALID as u32),
+        ("PEN_INEXACT", exception::INEXACT as u32),
+    ] {
+        layout.value(c, rust.into());
+    }
 }
 
 fn predicates(layout: &mut Layout) {
@@ -292,6 +299,7 @@ fn mirrored() -> Layout {
     let mut layout = Layout::default();
     structures(&mut layout);
     constants(&mut layout);
+    sites(&mut layout);
     predicates(&mut layout);
     operations(&mut layout);
     layout

@@ -2,7 +2,7 @@
 //!
 //! An executed path has a prefix before each of its conditionals. The prefix with another branch there is a goal of its own, unless some
 //! execution has it already. Searching for each once enumerates all feasible paths, as far as the search finds them: nothing behind a
-//! prefix that no input takes is searched for. (N. Williams, B. Marre, P. Mouy and M. Roger, *PathCrawler*, EDCC 2005, with a
+//! prefix that no input takes is searched for. (N. Williams, B. Marre, P. Mouy and M. Roger, *`PathCrawler`*, EDCC 2005, with a
 //! constraint solver in the place of the search.)
 
 use std::{

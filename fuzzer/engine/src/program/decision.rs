@@ -162,8 +162,9 @@ pub(crate) mod tests {
 
     /// `(a && b) || c`
     pub fn mixed() -> Decision {
-        let condition = |if_true, if_false, on_true| Condition { site: 0, if_true, if_false, on_true };
         use Next::{Condition as To, Outcome as Out};
+
+        let condition = |if_true, if_false, on_true| Condition { site: 0, if_true, if_false, on_true };
         let conditions =
             vec![condition(To(1), To(2), 3), condition(Out(true), To(2), 1), condition(Out(true), Out(false), 1)];
         Decision { conditions, n_vectors: 5 }
