@@ -3,7 +3,7 @@
 
 use std::{fs, path::PathBuf, process::Command};
 
-use crate::support::{Dir, fixture, skip};
+use crate::support::{Dir, fixture, quickstart, skip};
 
 /// A small file system in memory, unmounted when dropped.
 struct SmallDisk(PathBuf);
@@ -96,4 +96,15 @@ fn finds_arrive_when_there_is_room_again() {
     let after = dir.files("disk/out/queue").len() + dir.files("disk/out/pending").len();
     run.expect(after > before, "finds written");
     run.expect(run.stderr.matches("the search goes on in memory").count() == 1, "one message");
+}
+
+#[test]
+fn flushes_that_take_long_do_not_end_a_campaign() {
+    let dir = Dir::new();
+    let library = dir.path("slow.so");
+    dir.other(Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(fixture("slow_flush.c")));
+    // After 5.4 s without an evaluation a worker counts as hanging.
+    let run = dir.fuzz(quickstart("quadratic.c"), "--timeout 100ms").env("LD_PRELOAD", &library).exits(0);
+    run.expect(!run.stderr.contains("killed"), "no worker is killed");
+    run.expect(dir.report("out").branches.covered == 22, "all branches");
 }
