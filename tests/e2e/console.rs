@@ -118,7 +118,8 @@ fn expect_explained(short: &str) {
 #[test]
 fn help_is_complete_and_narrow() {
     let others = ["suite", "compare", "generate", "functions", "replay", "report", "status"];
-    for command in [""].into_iter().chain(others).chain(["boundary", "exceptions", "reach"]) {
+    let questions = ["boundary", "exceptions", "reach", "prove", "solve", "accuracy", "differ", "mutate"];
+    for command in [""].into_iter().chain(others).chain(questions) {
         let (short, long) = (help(&format!("{command} -h")), help(&format!("{command} --help")));
         expect_explained(&short);
         for word in short.split_whitespace().filter(|w| w.starts_with("--")) {

@@ -276,7 +276,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = choices::criterion())]
     criterion: Vec<Criterion>,
 
-    /// File with tags, one a line: the tests are traced to the lines whose comments have them (`// REQ-12`).
+    /// File with tags, one a line: the tests are traced to the lines whose comments have them (// REQ-12).
     #[arg(long, value_name = "FILE")]
     requirements: Option<PathBuf>,
 

@@ -66,9 +66,9 @@ pub struct Args {
 /// A tool that counts coverage.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum Tool {
-    /// lcov, also for what llvm-cov exports: `LCOV_EXCL_BR_LINE`
+    /// Comments for lcov, which also reads what llvm-cov exports
     Lcov,
-    /// gcovr: `GCOVR_EXCL_BR_LINE`
+    /// Comments for gcovr
     Gcovr,
 }
 

@@ -19,7 +19,7 @@ use super::{Outcome, fuzz, values};
 /// Arguments.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// SMT-LIB files of the logics `QF_FP`, `QF_BVFP` and `QF_BV`, with one `(check-sat)` each.
+    /// SMT-LIB files with formulas over floats and bit vectors, each with one check-sat.
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 
