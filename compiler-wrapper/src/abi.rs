@@ -206,8 +206,7 @@ pub const NO_PREDICATE: u8 = 255;
 #[repr(C)]
 #[derive(Debug)]
 pub struct Edges {
-    /// Sites, as indices into the function's own sites: the conditionals reached, and the comparisons and operations before
-    /// them.
+    /// Sites, by their indices among the function's own: the conditionals reached, and what is a site before them.
     pub next: *const u32,
     /// Functions called; null for one that is not instrumented.
     pub calls: *const *const Function,
@@ -451,8 +450,7 @@ pub struct State {
 /// The last step of a path after which no site with [`action::STEP`] may be passed.
 pub const END: u32 = u32::MAX;
 
-/// In [`State::back`]: the run has left the path for good. [`State::path_at`] counts the passes from here; at the largest
-/// number the run is ended with [`stop::STRAYED`].
+/// In [`State::back`]: the run has left the path. [`State::path_at`] counts passes from here, up to [`stop::STRAYED`].
 pub const STRAYED: u32 = u32::MAX - 32;
 
 /// The tables of a target file: what [`TABLES_SYMBOL`] names.

@@ -13,6 +13,5 @@ pub const OPERATION: u8 = 4;
 /// An expression of `&&` and `||`; its branches are the ways through it ([`Decision`](super::Decision)). Only with
 /// `-fpen-decisions`.
 pub const DECISION: u8 = 5;
-/// A mutation point: branch `k` is taken by a run in which mutant `k` would compute another value here. Only with
-/// `-fpen-mutants`.
+/// A mutation point: branch `k` is taken where mutant `k` would compute another value. Only with `-fpen-mutants`.
 pub const MUTATION: u8 = 6;

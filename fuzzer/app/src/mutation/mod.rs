@@ -25,6 +25,7 @@ use penfuzz_engine::{
 use self::score::{Tests, Verdict, Watch};
 use crate::{
     campaign::{self, Options, Proofs},
+    errln,
     exceptions::{bytes_of, input_of, kept},
     files::foreign,
     output::{atomic, trust::Trusted},
@@ -207,7 +208,11 @@ fn find(
     let until = Instant::now() + time;
     let mut inputs = tests.inputs;
     inputs.extend(kept(dir));
-    inputs.extend(infect(dir, campaign, session, (how, time / 2), &inputs)?);
+    // What the tests kill is known all the same.
+    match infect(dir, campaign, session, (how, time / 2), &inputs) {
+        Ok(found) => inputs.extend(found),
+        Err(e) => errln!("penfuzz: the campaign on mutants has failed: {e}"),
+    }
     inputs.sort_unstable();
     inputs.dedup();
     let begin = score::observe(session, inputs)?;
