@@ -101,7 +101,8 @@ struct Wanted {
     #[arg(long, value_name = "N")]
     draw: Option<usize>,
 
-    /// Enumerate all paths of up to K rounds of each loop: prints each that is found with an input, one JSON object per line, then the prefixes that no input took, and the counts. --max-evals [default: 20000] and --max-time are for each search.
+    /// Enumerate all paths of up to K rounds of each loop: prints each that is found with an input, one JSON object per line, then
+    /// the prefixes that no input took, and the counts. Limits of evaluations [default: 20000] and time are those of each search.
     #[arg(long, value_name = "K")]
     all: Option<u32>,
 }
