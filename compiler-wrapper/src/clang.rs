@@ -80,7 +80,7 @@ fn compile_args(line: &Arguments, san_cov: bool) -> Result<Vec<String>, Error> {
         options.extend(["-mllvm", "-pen-exceptions"]);
     }
     if line.decisions {
-        // The names of blocks tell the operands of `&&` and `||` from nested conditionals (pass/decision.cc).
+        // `pass/decision.cc` distinguishes operands of `&&` and `||` from nested conditionals by the names of blocks.
         args.push("-fno-discard-value-names".to_owned());
         options.extend(["-mllvm", "-pen-decisions"]);
     }

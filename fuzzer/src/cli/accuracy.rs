@@ -9,7 +9,10 @@ use penfuzz_app::{
         reference::Reference,
     },
     console,
-    replay::session::{ReplaySession, Subject},
+    replay::{
+        generated,
+        session::{ReplaySession, Subject},
+    },
 };
 use penfuzz_engine::{
     error::Error,
@@ -84,7 +87,7 @@ pub(super) fn compare(target: &TargetArgs, reference: &str, search: &SearchArgs,
     let core = fpcore::is_fpcore(name).then(|| fpcore::read(name, target.function.as_deref())).transpose()?;
     let target = &match &core {
         Some(core) => TargetArgs {
-            target: Some(objective::source(&fpcore::source(core))?),
+            target: Some(generated::source(objective::REFERENCES, &fpcore::source(core))?),
             function: Some(fpcore::FUNCTION.to_owned()),
             cflags: target.cflags.iter().cloned().chain(["-ffp-contract=off".to_owned()]).collect(),
             libs: target.libs.iter().cloned().chain(["-lm".to_owned()]).collect(),

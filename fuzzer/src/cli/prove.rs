@@ -37,7 +37,7 @@ pub struct Args {
     #[arg(long)]
     check: bool,
 
-    /// Take for granted that no code outside of the sources writes their global variables.
+    /// Assume that no code outside of the sources writes their global variables.
     #[arg(long)]
     closed_world: bool,
 

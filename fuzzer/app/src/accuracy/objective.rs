@@ -2,21 +2,14 @@
 
 use std::{
     collections::HashSet,
-    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
 use penfuzz_cc::abi::action;
 use penfuzz_engine::{
-    error::{Error, failed},
-    executor::evaluator::{Limits, RunStatus},
-    hash::StableHash,
-    inputs::Calls,
-    program::{
-        Function, Rounding,
-        build::{self, Recipe},
-    },
-    saturation::{Goals, ScopeKind},
+    error::Error,
+    executor::evaluator::RunStatus,
+    program::{Function, build},
 };
 use penfuzz_mutators::{
     evaluate::Stop,
@@ -26,11 +19,12 @@ use penfuzz_mutators::{
 
 use super::{Class, Compared, Exact, Found, Message, Options, Reference, comparator};
 use crate::{
-    output::atomic,
-    process::{build::build, interrupts},
-    replay::session::{ReplaySession, Subject},
+    process::interrupts,
+    replay::{generated, session::ReplaySession},
 };
 
+/// The directory of the cache with what references are compiled from.
+pub const REFERENCES: &str = "references";
 /// Evaluations between two looks at the clock.
 const TICK: u64 = 256;
 /// What the comparing function may be wrong by, in ulps and as a share: what is below the largest error by less is computed
@@ -173,27 +167,13 @@ fn load(
     flags: &[String],
     libs: &[String],
 ) -> Result<ReplaySession, Error> {
-    let file = source(text)?;
+    let file = generated::source(REFERENCES, text)?;
     let own = ["-O2", "-fno-builtin", "-ffp-contract=off", "-w"].map(str::to_owned);
-    let mut libs = libs.to_vec();
-    libs.push("-lm".to_owned());
     let flags = match reference {
         Reference::Mpfr(_) | Reference::Core { .. } => own.to_vec(),
         Reference::Source { .. } => flags.iter().cloned().chain(own.into_iter().skip(3)).collect(),
     };
-    let recipe = Recipe { sources: vec![file.clone()], flags, libs, ..Recipe::default() };
-    let subject = Subject {
-        name: &file,
-        function: Some(comparator::FUNCTION),
-        rounding: Rounding::Nearest,
-        args: &[],
-        calls: &Calls::default(),
-        sizes: None,
-        goals: Goals::Branches,
-        scope: Some(ScopeKind::Function),
-        limits: Limits::default(),
-    };
-    let built = build(&recipe).map_err(|e| match build::rejected(&e) {
+    generated::load(&file, comparator::FUNCTION, flags, libs.to_vec()).map_err(|e| match build::rejected(&e) {
         Some(_) => Error::new(format!(
             "the reference {} cannot be compared with `{}`: {}",
             reference.text(),
@@ -201,8 +181,7 @@ fn load(
             reason(&e)
         )),
         None => e,
-    })?;
-    ReplaySession::load(&built, subject)
+    })
 }
 
 /// The first error of the compiler, without the place in a file that the user did not write.
@@ -212,25 +191,6 @@ fn reason(error: &Error) -> String {
         detail.lines().find_map(|l| l.split_once("error: ").map(|(_, rest)| rest)).unwrap_or("it does not compile");
     let known = [comparator::NO_FLOAT, comparator::NARROWER].into_iter().find(|k| line.contains(k));
     known.unwrap_or(line).to_owned()
-}
-
-/// The C file of a text, in the cache of compiled things.
-///
-/// # Errors
-/// When the cache cannot be written.
-pub fn source(text: &str) -> Result<PathBuf, Error> {
-    let directory = build::cache_directory()?.join("references");
-    penfuzz_cc::private_directory(&directory).map_err(Error::from_source)?;
-    let file = directory.join(format!("{:016x}.c", StableHash::new().texts(&[text]).finish()));
-    write(&file, text)?;
-    Ok(file)
-}
-
-fn write(file: &Path, text: &str) -> Result<(), Error> {
-    if std::fs::read(file).is_ok_and(|known| known == text.as_bytes()) {
-        return Ok(());
-    }
-    atomic::write(file, text.as_bytes()).map_err(|e| failed(file, "cannot be written", e))
 }
 
 /// Errors of the function as heights, within the limits of a search.

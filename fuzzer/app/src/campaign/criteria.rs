@@ -133,7 +133,7 @@ pub(super) fn complete(report: &mut Report, target: &Target, from: &Sources, ord
         return;
     }
     if from.options.goals.are_decisions() {
-        report.decisions = decisions_of(target, from.saturation, covers);
+        report.decisions = decisions_of(target, from.saturation, order, covers);
     }
     let functions: BTreeSet<usize> = from.scope.sites.iter().map(|s| target.sites[*s].function).collect();
     let (all, by_test) = lines(target, &functions, covers);
@@ -201,13 +201,17 @@ fn lines(target: &Target, functions: &BTreeSet<usize>, covers: &[Vec<u32>]) -> (
     (all, executed)
 }
 
-fn decisions_of(target: &Target, saturation: &Saturation, covers: &[Vec<u32>]) -> Vec<decisions::Decision> {
-    let mut all: Vec<_> = saturation.decisions().iter().map(|d| decision_of(target, d, covers)).collect();
+fn decisions_of(
+    target: &Target,
+    saturation: &Saturation,
+    order: &Order,
+    covers: &[Vec<u32>]) -> Vec<decisions::Decision> {
+    let mut all: Vec<_> = saturation.decisions().iter().map(|d| decision_of(target, d, order, covers)).collect();
     all.sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
     all
 }
 
-fn decision_of(target: &Target, goals: &VectorGoals, covers: &[Vec<u32>]) -> decisions::Decision {
+fn decision_of(target: &Target, goals: &VectorGoals, order: &Order, covers: &[Vec<u32>]) -> decisions::Decision {
     let site = &target.sites[target.site_of(goals.first as usize)];
     let tests_of = |vector: usize| -> Vec<usize> {
         let branch = goals.first + vector as u32;
@@ -219,7 +223,8 @@ fn decision_of(target: &Target, goals: &VectorGoals, covers: &[Vec<u32>]) -> dec
     let place = |vector: usize| shown.iter().position(|v| *v == vector).unwrap_or(0);
     let conditions = site.decision.iter().flat_map(|d| &d.conditions).zip(&pairs).map(|(condition, pair)| {
         let at = &target.sites[condition.site];
-        decisions::Condition { line: at.line, column: at.column, pair: pair.map(|(v, w)| (place(v), place(w))) }
+        let site = order.place.get(&(at.first_branch as u32)).map(|(site, _)| *site);
+        decisions::Condition { line: at.line, column: at.column, site, pair: pair.map(|(v, w)| (place(v), place(w))) }
     });
     let vector = |v: &usize| decisions::Vector {
         values: goals.vectors[*v].text(goals.n_conditions),

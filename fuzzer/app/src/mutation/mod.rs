@@ -153,10 +153,8 @@ fn mutants(target: &Target, sites: &[usize]) -> (Vec<Known>, usize) {
             all.push(Known { branch, mutant });
         }
     }
-    all.sort_by(|a, b| {
-        let key = |k: &Known| (k.mutant.file.clone(), k.mutant.line, k.mutant.column, k.branch);
-        key(a).cmp(&key(b))
-    });
+    let place = |k: &Known| (k.mutant.line, k.mutant.column, k.branch);
+    all.sort_by(|a, b| a.mutant.file.cmp(&b.mutant.file).then_with(|| place(a).cmp(&place(b))));
     (all, duplicates)
 }
 

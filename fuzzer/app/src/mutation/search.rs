@@ -264,8 +264,8 @@ impl Walk {
         match rng.below_or_zero(6) {
             0 => slot.set(x, structured::value(rng, kind, &self.dictionary)),
             1 => {
-                let other = &self.pool[rng.below_or_zero(self.pool.len().max(1))];
-                if slot.offset + kind.size() <= other.len() {
+                let other = self.pool.get(rng.below_or_zero(self.pool.len()));
+                if let Some(other) = other.filter(|o| slot.offset + kind.size() <= o.len()) {
                     slot.set(x, slot.get(other));
                 }
             }

@@ -40,7 +40,7 @@ use crate::{
     output::{atomic, manifest::Manifest},
     process::interrupts,
     report::{
-        Report, Status,
+        Report, Status, decisions,
         proof::{Proof, Verdict},
         write_all,
     },
@@ -150,6 +150,7 @@ fn note(report: &mut Report, goals: &[(usize, usize)], proofs: Vec<Proof>) -> Su
         branch.proof = Some(proof);
     }
     report.branches.proved_unreachable = summary.proved;
+    decisions::note_proofs(report);
     summary
 }
 
@@ -200,7 +201,8 @@ impl Prover {
         let world = World::read(&manifest.linked).filter(has_all);
         if limits.closed_world && world.is_none() {
             let why =
-                "has no notes of what its sources write: it was linked by an older pen-cc; run the campaign again";
+                "has no notes of what its sources write: an older pen-cc linked it, or the linker has left out \
+                 the section pen_world (--gc-sections); link it again without that option";
             return Err(at(&manifest.linked, why));
         }
         let wanted = Wanted {

@@ -139,22 +139,24 @@ pub fn enumerate(
 ) -> Result<Enumeration, Error> {
     let target = std::rc::Rc::clone(evaluator.target());
     let loops = Loops::new(&target, &query.scope, evaluator.function_index());
+    let mut state = State { target: &target, loops, rounds, known: Known::default(), open: Open::new() };
     let mut all = Enumeration::default();
-    let (mut known, mut open) = (Known::default(), Open::new());
     let first = any_input(evaluator, query, options)?;
     let mut next = first.bytes.zip(first.confirmed);
     for searches in 0..=MOST_SEARCHES {
-        if let Some((bytes, confirmed)) = next.take() {
-            note(&target, &loops, rounds, confirmed.passes, bytes, &mut known, &mut open, &mut all);
+        if let Some((bytes, confirmed)) = next.take()
+            && state.takes_in(&confirmed.passes, &bytes)
+        {
+            all.found.entry(confirmed.passes).or_insert(bytes);
         }
-        let Some(Reverse((_, _, prefix, near))) = open.pop() else {
+        let Some(Reverse((_, _, prefix, near))) = state.open.pop() else {
             all.is_complete = true;
             break;
         };
         if searches == MOST_SEARCHES {
             break;
         }
-        if !known.0.insert(prefix.iter().fold(0, |h, b| Known::step(h, *b))) {
+        if !state.known.0.insert(prefix.iter().fold(0, |h, b| Known::step(h, *b))) {
             continue;
         }
         let steps = prefix.iter().map(|b| Step::Branch(*b as usize)).collect();
@@ -173,33 +175,32 @@ pub fn enumerate(
     Ok(all)
 }
 
-/// Takes an executed path in: as found if it is within the bound, with its prefixes, and the branches beside them as open.
-#[expect(clippy::too_many_arguments, reason = "the state of one loop")]
-fn note(
-    target: &Target,
-    loops: &Loops,
+/// Where an enumeration stands.
+struct State<'a> {
+    target: &'a Target,
+    loops: Loops,
     rounds: u32,
-    passes: Vec<u32>,
-    bytes: Vec<u8>,
-    known: &mut Known,
-    open: &mut Open,
-    all: &mut Enumeration,
-) {
-    let sites: Vec<usize> = passes.iter().map(|b| target.site_of(*b as usize)).collect();
-    let n = loops.within(&sites, rounds);
-    let mut hash = 0;
-    for i in 0..n {
-        for beside in target.sites[sites[i]].branches().map(|b| b as u32).filter(|b| *b != passes[i]) {
-            if !known.0.contains(&Known::step(hash, beside)) {
-                let prefix = [&passes[..i], &[beside]].concat();
-                open.push(Reverse((i, open.len(), prefix, bytes.clone())));
+    known: Known,
+    open: Open,
+}
+
+impl State<'_> {
+    /// Takes in an executed path: its prefixes are known, and the branches beside them open. Whether it is within the bound.
+    fn takes_in(&mut self, passes: &[u32], bytes: &[u8]) -> bool {
+        let sites: Vec<usize> = passes.iter().map(|b| self.target.site_of(*b as usize)).collect();
+        let n = self.loops.within(&sites, self.rounds);
+        let mut hash = 0;
+        for i in 0..n {
+            for beside in self.target.sites[sites[i]].branches().map(|b| b as u32).filter(|b| *b != passes[i]) {
+                if !self.known.0.contains(&Known::step(hash, beside)) {
+                    let prefix = [&passes[..i], &[beside]].concat();
+                    self.open.push(Reverse((i, self.open.len(), prefix, bytes.to_vec())));
+                }
             }
+            hash = Known::step(hash, passes[i]);
+            self.known.0.insert(hash);
         }
-        hash = Known::step(hash, passes[i]);
-        known.0.insert(hash);
-    }
-    if n == passes.len() {
-        all.found.entry(passes).or_insert(bytes);
+        n == passes.len()
     }
 }
 

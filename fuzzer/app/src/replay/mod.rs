@@ -3,6 +3,7 @@
 pub mod exhaust;
 pub mod fatal_input;
 pub mod fresh;
+pub mod generated;
 pub mod long_input;
 pub mod open;
 pub mod session;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
-use super::model::Report;
+use super::model::{Branch, Report, Status};
 
 /// The figures of one criterion.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +51,9 @@ pub struct Condition {
     pub line: u32,
     /// Column, from 1; 0 when unknown.
     pub column: u32,
+    /// Its place in [`Report::sites`]; `None` in a report that an older penfuzz has written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site: Option<usize>,
     /// Two vectors that show that it affects the outcome on its own, as indices into [`Decision::vectors`]; `None` if no two tests do.
     pub pair: Option<(usize, usize)>,
 }
@@ -78,6 +81,16 @@ impl Decision {
     pub fn pair(&self, condition: &Condition) -> Option<[&Vector; 2]> {
         let (a, b) = condition.pair?;
         Some([self.vectors.get(a)?, self.vectors.get(b)?])
+    }
+}
+
+impl Condition {
+    /// Is it not shown, and one of its outcomes proved infeasible?
+    #[must_use]
+    pub fn is_infeasible(&self, report: &Report) -> bool {
+        let site = self.site.and_then(|s| report.sites.get(s));
+        let is_proved = site.is_some_and(|s| s.branches.iter().any(|b| b.status == Status::ProvedUnreachable));
+        self.pair.is_none() && is_proved
     }
 }
 
@@ -132,6 +145,25 @@ pub(super) fn quoted(text: &str) -> String {
 /// More conditions than this are not listed in a text; `decisions.csv` has them all.
 const LISTED: usize = 10;
 
+/// Enters into the figures of the criteria what is proved about branches: a condition of which one outcome is proved infeasible cannot be
+/// shown.
+pub fn note_proofs(report: &mut Report) {
+    let is_proved = |b: &Branch| b.status == Status::ProvedUnreachable;
+    let outcomes = report.sites.iter().filter(|s| s.kind != "switch").flat_map(|s| &s.branches);
+    let outcomes = outcomes.filter(|b| is_proved(b)).count();
+    let hidden = |d: &Decision| d.conditions.iter().filter(|c| c.is_infeasible(report)).count();
+    let conditions = report.decisions.iter().map(hidden).sum();
+    let branches = report.branches.proved_unreachable;
+    for (name, figures) in &mut report.criteria {
+        figures.proved_infeasible = match name.as_str() {
+            "branch" => branches,
+            "condition" => outcomes,
+            "mcdc" => conditions,
+            _ => 0,
+        };
+    }
+}
+
 /// The figures of the criteria, one line each, and the conditions that are not shown.
 pub(super) fn list(report: &Report, out: &mut String) {
     for (name, c) in report.criteria.iter().filter(|(name, _)| *name != "branch") {
@@ -140,7 +172,12 @@ pub(super) fn list(report: &Report, out: &mut String) {
             "condition" => "outcomes of conditions covered",
             _ => "conditions shown to affect the outcome of their decision",
         };
-        let _ = writeln!(out, "{name}: {} of {} {what}", c.covered, c.total);
+        let proved = if c.proved_infeasible == 0 {
+            String::new()
+        } else {
+            format!(", {} proved infeasible", c.proved_infeasible)
+        };
+        let _ = writeln!(out, "{name}: {} of {} {what}{proved}", c.covered, c.total);
     }
     let lines: Vec<_> = report.uncovered_lines.iter().take(LISTED).map(|l| l.line.to_string()).collect();
     if !lines.is_empty() {
@@ -157,11 +194,12 @@ pub(super) fn list(report: &Report, out: &mut String) {
         let file = d.file.rsplit('/').next().unwrap_or(&d.file);
         let _ = writeln!(
             out,
-            "  not shown: condition {} of {} at {file}:{}:{}",
+            "  not shown: condition {} of {} at {file}:{}:{}{}",
             number + 1,
             d.conditions.len(),
             c.line,
-            c.column
+            c.column,
+            if c.is_infeasible(report) { " (one outcome is proved infeasible)" } else { "" }
         );
     }
     let more = open().count().saturating_sub(LISTED);
@@ -175,7 +213,7 @@ mod tests {
     use super::{super::example, *};
 
     fn decision() -> Decision {
-        let condition = |column, pair| Condition { line: 4, column, pair };
+        let condition = |column, pair| Condition { line: 4, column, site: None, pair };
         let vector = |values: &str, outcome, tests: &[usize]| Vector {
             values: values.to_owned(),
             outcome,

@@ -114,7 +114,7 @@ pub struct Report {
     /// Floating-point exceptions in detail; only in campaigns that search for them, at their end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exceptions: Option<Exceptions>,
-    /// The figures of each criterion that was asked for (`--criterion`), by its name.
+    /// The figures of each criterion of `--criterion`, by its name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub criteria: BTreeMap<String, Criterion>,
     /// Lines with code that no test executes; only with `--criterion line`.

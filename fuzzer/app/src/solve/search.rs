@@ -1,19 +1,13 @@
 //! The search for a model: the C function is compiled like any target, and the path through all of its conditionals is searched.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use penfuzz_engine::{
-    error::{Error, failed},
-    executor::{Evaluator, evaluator::Limits},
+    error::Error,
+    executor::Evaluator,
     goals::{Goal, Path as Route, path::Step},
-    hash::StableHash,
-    inputs::Calls,
-    program::{Rounding, Target, build},
-    saturation::{BranchGraph, Goals, Saturation, ScopeKind},
+    program::Target,
+    saturation::{BranchGraph, Saturation},
 };
 use penfuzz_mutators::view::Layout;
 
@@ -25,12 +19,12 @@ use super::{
 };
 use crate::{
     campaign::SearchKind,
-    output::atomic,
-    process::{build::build, interrupts},
+    process::interrupts,
     reach::{self, Query},
     replay::{
         exhaust::{self, Space},
-        session::{ReplaySession, Subject},
+        generated,
+        session::ReplaySession,
     },
 };
 
@@ -56,7 +50,8 @@ struct Form {
 impl Form {
     fn new(terms: &Terms, problem: &Problem) -> Result<Self, Error> {
         let emitted = emit::emit(terms, problem);
-        let session = load(&source(&emitted.text)?)?;
+        let file = generated::source("formulas", &emitted.text)?;
+        let session = generated::load(&file, emit::FUNCTION, FLAGS.map(str::to_owned).to_vec(), Vec::new())?;
         let layout = session.evaluator.function().layout();
         let query = query(&session, &emitted, parts(terms, problem, &layout));
         Ok(Self { emitted, session, query, layout, best: Vec::new() })
@@ -158,38 +153,6 @@ fn exhaust(solved: &mut Solved, problem: &Problem, options: &Options, form: &mut
         solved.answer = Answer::Unsat;
     }
     Ok(())
-}
-
-/// The C file of a text, in the cache of compiled things: the same formula is compiled once.
-fn source(text: &str) -> Result<PathBuf, Error> {
-    let directory = build::cache_directory()?.join("formulas");
-    penfuzz_cc::private_directory(&directory).map_err(Error::from_source)?;
-    let file = directory.join(format!("{:016x}.c", StableHash::new().texts(&[text]).finish()));
-    if !fs::read(&file).is_ok_and(|known| known == text.as_bytes()) {
-        atomic::write(&file, text.as_bytes()).map_err(|e| failed(&file, "cannot be written", e))?;
-    }
-    Ok(file)
-}
-
-fn load(file: &Path) -> Result<ReplaySession, Error> {
-    let recipe = build::Recipe {
-        sources: vec![file.to_path_buf()],
-        flags: FLAGS.map(str::to_owned).to_vec(),
-        libs: vec!["-lm".to_owned()],
-        ..build::Recipe::default()
-    };
-    let subject = Subject {
-        name: file,
-        function: Some(emit::FUNCTION),
-        rounding: Rounding::Nearest,
-        args: &[],
-        calls: &Calls::default(),
-        sizes: None,
-        goals: Goals::Branches,
-        scope: Some(ScopeKind::Function),
-        limits: Limits::default(),
-    };
-    ReplaySession::load(&build(&recipe)?, subject)
 }
 
 /// The path through the conditionals of all conjuncts; others, of choices between values, do not count.

@@ -1,0 +1,53 @@
+//! C functions that penfuzz writes itself: formulas, and comparisons with a reference.
+
+use std::path::{Path, PathBuf};
+
+use penfuzz_engine::{
+    error::{Error, failed},
+    executor::evaluator::Limits,
+    hash::StableHash,
+    inputs::Calls,
+    program::{
+        Rounding,
+        build::{self, Recipe},
+    },
+    saturation::{Goals, ScopeKind},
+};
+
+use super::session::{ReplaySession, Subject};
+use crate::{output::atomic, process::build::build};
+
+/// The C file of a text, in the directory `room` of the cache of compiled things. The same text is compiled once.
+///
+/// # Errors
+/// When the cache cannot be written.
+pub fn source(room: &str, text: &str) -> Result<PathBuf, Error> {
+    let directory = build::cache_directory()?.join(room);
+    penfuzz_cc::private_directory(&directory).map_err(Error::from_source)?;
+    let file = directory.join(format!("{:016x}.c", StableHash::new().texts(&[text]).finish()));
+    if !std::fs::read(&file).is_ok_and(|known| known == text.as_bytes()) {
+        atomic::write(&file, text.as_bytes()).map_err(|e| failed(&file, "cannot be written", e))?;
+    }
+    Ok(file)
+}
+
+/// Compiles the file with its mathematical library, and loads its `function`.
+///
+/// # Errors
+/// Those of the compiler, and of [`ReplaySession::load`].
+pub fn load(file: &Path, function: &str, flags: Vec<String>, mut libs: Vec<String>) -> Result<ReplaySession, Error> {
+    libs.push("-lm".to_owned());
+    let recipe = Recipe { sources: vec![file.to_path_buf()], flags, libs, ..Recipe::default() };
+    let subject = Subject {
+        name: file,
+        function: Some(function),
+        rounding: Rounding::Nearest,
+        args: &[],
+        calls: &Calls::default(),
+        sizes: None,
+        goals: Goals::Branches,
+        scope: Some(ScopeKind::Function),
+        limits: Limits::default(),
+    };
+    ReplaySession::load(&build(&recipe)?, subject)
+}

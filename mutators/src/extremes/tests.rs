@@ -1,0 +1,73 @@
+//! Tests of the search for maxima.
+
+use libafl_bolts::rands::StdRand;
+
+use super::*;
+
+struct Noise<F> {
+    of: F,
+    left: u64,
+    best: f64,
+}
+
+impl<F: FnMut(&[u64]) -> f64> Height for Noise<F> {
+    fn height(&mut self, at: &[u64]) -> Result<f64, Stop> {
+        self.left = self.left.checked_sub(1).ok_or(Stop::End)?;
+        let value = (self.of)(at);
+        self.best = self.best.max(value);
+        Ok(value)
+    }
+}
+
+/// From 0 to 1, without a pattern.
+fn noise(x: u64) -> f64 {
+    let mixed = (x ^ x >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    ((mixed ^ mixed >> 32) >> 11) as f64 / (1u64 << 53) as f64
+}
+
+fn best(regions: Vec<Vec<(u64, u64)>>, evaluations: u64, seed: u64, of: impl FnMut(&[u64]) -> f64) -> f64 {
+    let mut f = Noise { of, left: evaluations, best: 0.0 };
+    let mut search = Extremes::new(regions);
+    assert_eq!(search.run(&mut f, &mut StdRand::with_seed(seed), &[]), Stop::End);
+    let peaks = search.peaks().iter().map(|p| p.value).fold(0.0, f64::max);
+    assert!(peaks <= f.best, "a peak was evaluated");
+    f.best
+}
+
+/// Noise below a narrow hill: uniform samples meet the upper tenth of the hill, 2^-20 of the line, about once in a million.
+#[test]
+fn a_narrow_hill_under_noise_is_found() {
+    let top = 0x4321_0000_0000_0000u64;
+    let hill = |x: u64| 1.0 / (1.0 + (x.abs_diff(top) as f64 / (1u64 << 44) as f64).powi(2)).sqrt();
+    let of = |at: &[u64]| hill(at[0]) * noise(at[0]) + noise(at[0]) * 0.3;
+    for seed in 1..=5 {
+        let regions = cut(vec![vec![(0, u64::MAX)]], 256);
+        let found = best(regions, 1_000_000, seed, of);
+        assert!(found > 1.28, "seed {seed}: {found} of 1.3");
+    }
+}
+
+#[test]
+fn a_corner_of_two_arguments_is_found() {
+    let of = |at: &[u64]| (at[0] as f64 / 1e6) * (1.0 - at[1] as f64 / 1e6) * (0.5 + 0.5 * noise(at[0] ^ at[1] << 20));
+    let found = best(cut(vec![vec![(0, 1_000_000), (0, 1_000_000)]], 64), 300_000, 1, of);
+    assert!(found > 0.99, "{found} of 1");
+}
+
+#[test]
+fn a_box_of_few_points_is_searched_to_its_end() {
+    let found = best(vec![vec![(5, 9)]], 1000, 1, |at| at[0] as f64);
+    assert_eq!(found, 9.0);
+}
+
+#[test]
+fn peaks_lie_in_their_regions() {
+    let mut f = Noise { of: |at: &[u64]| noise(at[0]), left: 100_000, best: 0.0 };
+    let mut search = Extremes::new(cut(vec![vec![(100, 100_000_000)]], 16));
+    search.run(&mut f, &mut StdRand::with_seed(1), &[vec![100]]);
+    for peak in search.peaks() {
+        let (least, greatest) = peak.ends[0];
+        assert!((least..=greatest).contains(&peak.at[0]) && peak.value > 0.9, "{peak:?}");
+    }
+}
