@@ -66,6 +66,8 @@ mod rounding;
 mod solve;
 #[path = "e2e/strangers.rs"]
 mod strangers;
+#[path = "e2e/stuck.rs"]
+mod stuck;
 #[path = "e2e/suites.rs"]
 mod suites;
 #[path = "e2e/support.rs"]

@@ -332,7 +332,8 @@ impl Args {
 /// Proofs at the end of a campaign.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct ProofArgs {
-    /// Ask solvers at the end about branches that no input takes, for a tenth of the time: at least 2 s, at most a minute [default].
+    /// Ask solvers about branches that no input takes, when nothing new is found and at the end, each time for a tenth of the time so
+    /// far: at least 2 s, at most a minute [default].
     #[arg(long = "prove", overrides_with = "no_prove")]
     _prove: bool,
 
@@ -485,6 +486,8 @@ pub(super) fn campaign(args: &Args, goals: Goals) -> Result<Finished, Error> {
         quiet: args.quiet,
         farm: args.farm.to_options(),
         hints: Vec::new(),
+        excluded: Vec::new(),
+        patience: None,
         proofs: args.proofs.to_options(goals),
     };
     campaign::run(&options)

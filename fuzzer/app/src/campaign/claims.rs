@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use penfuzz_engine::executor::FaultKind;
 
-use super::{outcome::Sources, results::Seen, worker_shm::StopReason};
+use super::{outcome::Sources, results::Seen};
 use crate::{
     replay::fresh::{Tested, Zygote},
     shrink::{
@@ -76,7 +76,7 @@ pub fn confirm(from: &Sources, finds: &Finds, shrunk: &mut Shrunk) -> Claims {
     };
     let lost = (0..from.saturation.len() as u32).filter(counts).collect();
     let are_apart = from.saturation.has_unconfirmed() || depend_on_each_other(fresh, &shrunk.tests, &tested);
-    let crashes = if from.stop == StopReason::None { HashMap::new() } else { repeated(from, fresh, shrunk) };
+    let crashes = if from.stop.is_end() { repeated(from, fresh, shrunk) } else { HashMap::new() };
     Claims { seen: tested.into_iter().map(|(file, t)| (file, t.seen)).collect(), are_apart, lost, crashes }
 }
 

@@ -205,7 +205,8 @@ fn decisions_of(
     target: &Target,
     saturation: &Saturation,
     order: &Order,
-    covers: &[Vec<u32>]) -> Vec<decisions::Decision> {
+    covers: &[Vec<u32>],
+) -> Vec<decisions::Decision> {
     let mut all: Vec<_> = saturation.decisions().iter().map(|d| decision_of(target, d, order, covers)).collect();
     all.sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
     all

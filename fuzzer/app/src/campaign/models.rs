@@ -34,16 +34,23 @@ pub fn try_all(options: &Options, dir: &Path, report: &mut Report) -> Result<Vec
         monitors: Vec::new(),
         quiet: true,
         hints,
+        patience: None,
         proofs: Proofs::Off,
         ..options.clone()
     };
     let mut after = run(&options)?.report;
     after.stop_reason.clone_from(&report.stop_reason);
-    let taken = prove::carry_over(report, &mut after);
+    let faults = carry_over(report, &mut after);
     *report = after;
     write_all(dir, report).map_err(Error::from_source)?;
+    Ok(faults)
+}
+
+/// Copies what `from` states about branches that no input takes to a later report; a sentence for each branch that is proved unreachable
+/// and was taken.
+pub fn carry_over(from: &Report, to: &mut Report) -> Vec<String> {
     let fault = |place| {
         format!("{place} is proved unreachable, and an input takes it: this is a fault of penfuzz, please report it")
     };
-    Ok(taken.into_iter().map(fault).collect())
+    prove::carry_over(from, to).into_iter().map(fault).collect()
 }

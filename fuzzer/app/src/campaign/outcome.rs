@@ -93,7 +93,7 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
     let mut kept = rerun(evaluator, from);
     let wanted = criteria::keep_wanted(evaluator.target(), from, &mut kept);
     let finds = finds(evaluator, from, kept, wanted);
-    let time = if from.stop == StopReason::None { TIME_RUNNING } else { TIME_AT_END };
+    let time = if from.stop.is_end() { TIME_AT_END } else { TIME_RUNNING };
     let mut shrunk = shrinker.shrink(evaluator, &finds, time);
     let claims = claims::confirm(from, &finds, &mut shrunk);
     let order = source_order(evaluator, from.scope);
@@ -108,7 +108,7 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
     // A goal of another kind that is not met does not keep control from what follows.
     if from.options.goals.include_branches() {
         waits::find_ways(&Rc::clone(evaluator.target()), &order, &mut sites);
-        if from.stop != StopReason::None {
+        if from.stop.is_end() {
             waits::find_unchanged(evaluator, &order, &finds.kept, &mut sites);
         }
     }

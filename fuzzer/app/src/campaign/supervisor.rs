@@ -2,6 +2,7 @@
 
 use core::sync::atomic::Ordering;
 use std::{
+    borrow::Cow,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -12,8 +13,8 @@ use penfuzz_engine::error::Error;
 
 use super::{
     cluster::{self, Role},
-    header, models,
-    options::{Options, Proofs},
+    header,
+    options::Options,
     supervisor::{
         client::{Client, Event},
         display::Display,
@@ -22,7 +23,6 @@ use super::{
     worker_shm::StopReason,
 };
 use crate::{
-    output::manifest,
     process::{
         interrupts::{self, SecondCtrlC},
         wait,
@@ -35,6 +35,7 @@ pub mod client;
 mod display;
 mod exporters;
 mod farm_processes;
+mod proofs;
 pub mod snapshots;
 mod stalled;
 
@@ -73,7 +74,7 @@ pub fn run(options: &Options) -> Result<Finished, Error> {
 }
 
 struct Supervisor<'a> {
-    options: &'a Options,
+    options: Cow<'a, Options>,
     begun: Instant,
     /// When the first client was seen to search.
     search_begun: Option<Instant>,
@@ -88,17 +89,22 @@ struct Supervisor<'a> {
     second_ctrl_c: SecondCtrlC,
     /// The error of the first client that failed.
     failure: Option<Error>,
+    /// Are solvers to be asked now?
+    is_stuck: bool,
+    /// What solvers have stated before the search went on.
+    stated: Option<Report>,
 }
 
 impl<'a> Supervisor<'a> {
     fn new(options: &'a Options) -> Result<Self, Error> {
         let begun = Instant::now();
+        let options = proofs::pausing(options);
         // First what needs no file, so that nothing is written when a port is in use.
-        let display = Display::new(options)?;
-        let exporters = Exporters::new(options)?;
-        let farm = if options.farm.is_needed() { Some(FarmProcesses::new(options, begun)?) } else { None };
+        let display = Display::new(&options)?;
+        let exporters = Exporters::new(&options)?;
+        let farm = if options.farm.is_needed() { Some(FarmProcesses::new(&options, begun)?) } else { None };
         let clients = match &farm {
-            Some(farm) => farm_clients(options, farm)?,
+            Some(farm) => farm_clients(&options, farm)?,
             None => {
                 vec![Client::new(ClientConfig { number: 0, clients: 1, dir: options.out.clone(), farm: None }, None)?]
             }
@@ -115,13 +121,28 @@ impl<'a> Supervisor<'a> {
             deadline: None,
             second_ctrl_c: SecondCtrlC::default(),
             failure: None,
+            is_stuck: false,
+            stated: None,
         })
     }
 
     fn run(&mut self) -> Result<Finished, Error> {
         for client in &mut self.clients {
-            client.start(self.options, self.begun)?;
+            client.start(&self.options, self.begun)?;
         }
+        let dir = self.run_clients()?;
+        let mut report = read_report(&dir)?;
+        while core::mem::take(&mut self.is_stuck) {
+            self.ask_and_go_on(&dir, report)?;
+            self.run_clients()?;
+            report = read_report(&dir)?;
+        }
+        let proofs = self.prove(&dir, &mut report);
+        Ok(Finished { report, dir, proofs })
+    }
+
+    /// Until all have ended; returns the directory of the campaign.
+    fn run_clients(&mut self) -> Result<PathBuf, Error> {
         let started = Instant::now();
         while !self.clients.iter().all(Client::has_ended) {
             self.poll_clients()?;
@@ -130,48 +151,19 @@ impl<'a> Supervisor<'a> {
                 return Err(self.interrupted_twice());
             }
             if let Some(farm) = &mut self.farm {
-                farm.poll(self.options, &self.clients, self.begun)?;
+                farm.poll(&self.options, &self.clients, self.begun)?;
             }
             self.update_display()?;
             std::thread::sleep((started.elapsed() / 8).clamp(Duration::from_micros(500), POLL_EVERY));
         }
         let dir = match &mut self.farm {
             Some(farm) => {
-                let last = farm.finish(self.options, &self.clients, self.begun, self.stop, &mut self.second_ctrl_c);
+                let last = farm.finish(&self.options, &self.clients, self.begun, self.stop, &mut self.second_ctrl_c);
                 if last.is_err() && self.second_ctrl_c.poll() { Err(self.interrupted_twice()) } else { last }
             }
             None => Ok(PathBuf::from(self.clients[0].shm().directory.get().unwrap_or_default())),
         };
-        let dir = self.failure.take().map_or(dir, Err)?;
-        let mut report = json::read(&dir.join(json::FILE)).map_err(Error::from_source)?;
-        header::complete(&dir, &mut report).map_err(Error::from_source)?;
-        let proofs = self.prove(&dir, &mut report);
-        Ok(Finished { report, dir, proofs })
-    }
-
-    /// Asks solvers about what the search left, and tries the models that they have. A campaign whose proofs fail is still a campaign.
-    fn prove(&mut self, dir: &Path, report: &mut Report) -> prove::Summary {
-        let limits = match self.options.proofs {
-            Proofs::Off => return prove::Summary::default(),
-            Proofs::Brief => prove::Limits::after(self.begun.elapsed()),
-            Proofs::Within(limits) => limits,
-        };
-        if interrupts::requested() {
-            return prove::Summary::default();
-        }
-        let proved = manifest::read(dir).and_then(|manifest| prove::complete(dir, &manifest, report, limits));
-        let alone = self.farm.is_none().then_some(self.options);
-        let tried = proved.and_then(|summary| {
-            let faults = alone.map_or(Ok(Vec::new()), |options| models::try_all(options, dir, report))?;
-            for fault in faults {
-                self.display.warn(&fault);
-            }
-            Ok(summary)
-        });
-        tried.unwrap_or_else(|e| {
-            self.display.warn(&format!("the proofs are not complete: {e}"));
-            prove::Summary::default()
-        })
+        self.failure.take().map_or(dir, Err)
     }
 
     fn interrupted_twice(&self) -> Error {
@@ -190,7 +182,7 @@ impl<'a> Supervisor<'a> {
             for message in self.clients[i].print_messages() {
                 self.display.warn(&message);
             }
-            match self.clients[i].poll(self.options, self.begun)? {
+            match self.clients[i].poll(&self.options, self.begun)? {
                 Event::Nothing => {}
                 Event::StoppedReplaced => {
                     let name = self.clients[i].place.name();
@@ -201,6 +193,7 @@ impl<'a> Supervisor<'a> {
                 Event::Replaced(how) => self.display.warn_of_restart(&self.clients[i], how),
                 // Clients send each other everything they find: when one is done, all are.
                 Event::Finished => self.stop_all(StopReason::Saturated),
+                Event::Stuck => self.is_stuck = true,
                 Event::Fruitless => self.stop_all(StopReason::WorkersDie),
                 Event::Failed(e) => {
                     // The others end in order, so that what they found is written.
@@ -278,6 +271,12 @@ impl<'a> Supervisor<'a> {
         }
         self.exporters.end();
     }
+}
+
+fn read_report(dir: &Path) -> Result<Report, Error> {
+    let mut report = json::read(&dir.join(json::FILE)).map_err(Error::from_source)?;
+    header::complete(dir, &mut report).map_err(Error::from_source)?;
+    Ok(report)
 }
 
 /// The clients of a farm.

@@ -34,7 +34,7 @@ use super::{
     limits,
     options::{Options, SearchKind},
     prepare::Prepared,
-    worker::disk::Disk,
+    worker::{disk::Disk, progress::Progress},
     worker_shm::{INPUT_ROOM, StopReason, WorkerShm},
 };
 use crate::{
@@ -49,6 +49,7 @@ mod disk;
 mod hangs;
 mod import;
 mod keep;
+mod progress;
 mod restore;
 mod share_finds;
 
@@ -59,6 +60,8 @@ pub enum End {
     Finished,
     /// The target left too much memory behind: another worker should go on.
     WornOut,
+    /// The report is written. Nothing new was found for a while: [`Options::patience`].
+    Stuck,
 }
 
 type State = StdState<InMemoryCorpus<BytesInput>, BytesInput, StdRand, InMemoryCorpus<BytesInput>>;
@@ -214,6 +217,7 @@ struct Campaign<'a> {
     disk: Disk,
     imports: Option<import::Imports>,
     statistics: afl_files::Statistics,
+    progress: Progress,
 }
 
 impl<'a> Campaign<'a> {
@@ -287,6 +291,7 @@ impl<'a> Campaign<'a> {
             disk: Disk::default(),
             imports,
             statistics,
+            progress: Progress::begin(),
         })
     }
 
@@ -441,13 +446,16 @@ impl<'a> Campaign<'a> {
             let saturation = state.metadata::<Saturation>()?;
             if !imports_wait
                 && if self.retries() { saturation.is_finished() } else { saturation.is_done() }
-                && !(self.goes_on() && saturation.has_goals() && saturation.uncovered().next().is_some())
+                && !(self.goes_on() && saturation.has_goals() && progress::has_open(saturation))
             {
                 return Ok(Some(StopReason::Saturated));
             }
             if self.is_worn_out(executor) {
                 self.flush(executor, state)?;
                 return Ok(None);
+            }
+            if self.options.patience.is_some_and(|patience| self.progress.is_stuck(saturation, patience)) {
+                return Ok(Some(StopReason::Stuck));
             }
             if self.clock.is_over(executor.evaluator()) {
                 let flagged = self.shm.stop_reason();

@@ -51,14 +51,22 @@ pub enum StopReason {
     WorkersDie = 5,
     /// It was put together from others and has not been run.
     Merged = 6,
+    /// Nothing new is found: solvers are asked, and then it goes on.
+    Stuck = 7,
 }
 
 impl StopReason {
+    /// Has the campaign ended?
+    #[must_use]
+    pub fn is_end(self) -> bool {
+        !matches!(self, Self::None | Self::Stuck)
+    }
+
     /// As in `report.json`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Self::None => "running",
+            Self::None | Self::Stuck => "running",
             Self::MaxTime => "max-time",
             Self::Interrupted => "interrupted",
             Self::MaxEvals => "max-evals",
@@ -160,6 +168,8 @@ pub enum WorkerEnd {
     WornOut = 2,
     /// [`WorkerShm::error`] holds the reason.
     Failed = 3,
+    /// The report is written, and another worker can go on.
+    Stuck = 4,
 }
 
 /// The memory that the supervisor shares with the worker of one client, mapped once and for ever. All zero at first.

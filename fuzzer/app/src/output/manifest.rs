@@ -170,6 +170,8 @@ impl Manifest {
                 insecure: false,
             },
             hints: Vec::new(),
+            excluded: Vec::new(),
+            patience: None,
             proofs: Proofs::Off,
         }
     }

@@ -36,11 +36,12 @@ use self::{
     world::World,
 };
 use crate::{
+    campaign::Place,
     files::own,
     output::{atomic, manifest::Manifest},
     process::interrupts,
     report::{
-        Report, Status, decisions,
+        Report, Site, Status, decisions,
         proof::{Proof, Verdict},
         write_all,
     },
@@ -64,11 +65,11 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// At the end of a campaign that took this time: a tenth of it, at least 2 s and at most a minute.
+    /// In a campaign that took this time so far: a tenth of it, at least 2 s and at most a minute.
     #[must_use]
     pub fn after(campaign: Duration) -> Self {
         let all = (campaign / 10).clamp(Duration::from_secs(2), Duration::from_mins(1));
-        Self { each: Duration::from_secs(2), all, closed_world: false }
+        Self { each: (all / 3).max(Duration::from_secs(2)), all, closed_world: false }
     }
 }
 
@@ -88,7 +89,38 @@ pub struct Summary {
 /// # Errors
 /// When files cannot be written.
 pub fn complete(dir: &Path, manifest: &Manifest, report: &mut Report, limits: Limits) -> Result<Summary, Error> {
+    let proofs = dir.join(PROOFS);
+    if proofs.is_dir() {
+        remove_queries(&proofs)?;
+    }
     let goals = open_branches(report);
+    ask_about(dir, manifest, report, &goals, limits)
+}
+
+/// Does the same about each open branch of which nothing is stated yet.
+///
+/// # Errors
+/// When files cannot be written.
+pub fn complete_rest(dir: &Path, manifest: &Manifest, report: &mut Report, limits: Limits) -> Result<Summary, Error> {
+    let goals: Vec<_> = unstated(report).collect();
+    ask_about(dir, manifest, report, &goals, limits)
+}
+
+/// The branches that no input takes and of which nothing is stated, as indices into the sites and their branches.
+pub fn unstated(report: &Report) -> impl Iterator<Item = (usize, usize)> + '_ {
+    open_branches(report).into_iter().filter(|(i, j)| {
+        let proof = report.sites[*i].branches[*j].proof.as_ref();
+        proof.is_none_or(|proof| proof.verdict == Verdict::Undecided)
+    })
+}
+
+fn ask_about(
+    dir: &Path,
+    manifest: &Manifest,
+    report: &mut Report,
+    goals: &[(usize, usize)],
+    limits: Limits,
+) -> Result<Summary, Error> {
     if goals.is_empty() || !report.goals.include_branches() {
         return Ok(Summary::default());
     }
@@ -96,9 +128,9 @@ pub fn complete(dir: &Path, manifest: &Manifest, report: &mut Report, limits: Li
     if solvers.is_empty() {
         return Ok(Summary { asked: goals.len(), without_solver: true, ..Summary::default() });
     }
-    let mut prover = Prover::new(dir, manifest, report, &goals, solvers, limits)?;
+    let mut prover = Prover::new(dir, manifest, report, goals, solvers, limits)?;
     let proofs: Vec<Proof> = goals.iter().map(|goal| prover.examine(report, *goal)).collect::<Result<_, _>>()?;
-    let summary = note(report, &goals, proofs);
+    let summary = note(report, goals, proofs);
     write_all(dir, report).map_err(Error::from_source)?;
     Ok(summary)
 }
@@ -126,6 +158,19 @@ pub fn carry_over(from: &Report, to: &mut Report) -> Vec<String> {
     faults
 }
 
+/// The branches of a report that are proved unreachable.
+#[must_use]
+pub fn proved_places(report: &Report) -> Vec<Place> {
+    let of_site = |site: &Site| -> Vec<Place> {
+        let Some(code) = &site.code else { return Vec::new() };
+        let branches = site.branches.iter().zip(&code.branches);
+        let proved = branches.filter(|(b, _)| b.status == Status::ProvedUnreachable);
+        let place = |branch: &usize| Place { symbol: code.symbol.clone(), site: code.number, branch: *branch };
+        proved.map(|(_, branch)| place(branch)).collect()
+    };
+    report.sites.iter().flat_map(of_site).collect()
+}
+
 /// The branches that no input takes, as indices into the sites and their branches.
 fn open_branches(report: &Report) -> Vec<(usize, usize)> {
     let sites = report.sites.iter().enumerate();
@@ -149,7 +194,8 @@ fn note(report: &mut Report, goals: &[(usize, usize)], proofs: Vec<Proof>) -> Su
         }
         branch.proof = Some(proof);
     }
-    report.branches.proved_unreachable = summary.proved;
+    let all = report.sites.iter().flat_map(|s| &s.branches);
+    report.branches.proved_unreachable = all.filter(|b| b.status == Status::ProvedUnreachable).count();
     decisions::note_proofs(report);
     summary
 }
@@ -193,15 +239,13 @@ impl Prover {
     ) -> Result<Self, Error> {
         let proofs = dir.join(PROOFS);
         own::make_directory(&proofs).map_err(|e| failed(&proofs, "cannot be made", e))?;
-        remove_queries(&proofs)?;
         let sites = || goals.iter().map(|(i, _)| &report.sites[*i]);
         let files = sites().map(|s| s.file.as_str()).chain([report.signature.file.as_str()]);
         let units = units_of(manifest);
         let has_all = |world: &World| world.has_all(units.iter().map(|unit| unit.source.as_path()));
         let world = World::read(&manifest.linked).filter(has_all);
         if limits.closed_world && world.is_none() {
-            let why =
-                "has no notes of what its sources write: an older pen-cc linked it, or the linker has left out \
+            let why = "has no notes of what its sources write: an older pen-cc linked it, or the linker has left out \
                  the section pen_world (--gc-sections); link it again without that option";
             return Err(at(&manifest.linked, why));
         }

@@ -120,6 +120,12 @@ pub fn find() -> Vec<Solver> {
     NAMES.iter().filter_map(|name| directories.iter().find_map(|directory| at(directory, name))).collect()
 }
 
+/// Is there a program with the name of a solver?
+#[must_use]
+pub fn is_there() -> bool {
+    directories().iter().any(|directory| NAMES.iter().any(|name| directory.join(name).is_file()))
+}
+
 /// Where `setup` puts solvers, and `PATH`.
 fn directories() -> Vec<PathBuf> {
     if let Some(only) = env::var_os(DIRECTORY) {

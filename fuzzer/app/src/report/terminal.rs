@@ -36,6 +36,9 @@ pub(super) fn stop_reason(report: &Report) -> String {
         "saturated" if report.branches.covered + report.branches.covered_by_crash_only >= report.branches.total => {
             format!("every {} is {}, some only by inputs that crash", words.goal, words.done)
         }
+        "saturated" if report.branches.covered >= report.branches.reachable() => {
+            format!("every {} is {} or proved unreachable", words.goal, words.done)
+        }
         "saturated" => format!("every {} is {} or given up", words.goal, words.done),
         "max-time" => "time limit (--max-time)".to_owned(),
         "max-evals" => "limit of evaluations (--max-evals)".to_owned(),
@@ -87,6 +90,9 @@ mod tests {
     fn people_read_why_it_stopped() {
         let mut report = example::report();
         assert_eq!(stop_reason(&report), "every branch is covered or given up");
+        report.branches.proved_unreachable = report.branches.total - report.branches.covered;
+        assert_eq!(stop_reason(&report), "every branch is covered or proved unreachable");
+        report.branches.proved_unreachable = 0;
         report.branches.covered = report.branches.total;
         assert_eq!(stop_reason(&report), "every branch is covered");
         report.branches.covered -= report.branches.covered_by_crash_only;

@@ -59,6 +59,7 @@ pub struct Saturation {
     /// For the first branch of each site: one of its branches is covered.
     reached: Vec<bool>,
     given_up: Vec<bool>,
+    excluded: Vec<bool>,
     /// Branches of `by_crash` for which no ordinary input is searched any more.
     #[serde(default)]
     ended_behind_crash: BTreeSet<u32>,
@@ -115,6 +116,7 @@ impl Saturation {
             by_crash: vec![false; n],
             reached: vec![false; n],
             given_up: vec![false; n],
+            excluded: vec![false; n],
             ended_behind_crash: BTreeSet::new(),
             unconfirmed: BTreeMap::new(),
             saturated: vec![false; n],

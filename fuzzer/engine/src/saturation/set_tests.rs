@@ -35,6 +35,17 @@ fn the_input_that_covers_a_branch_given_up_saturates_it() {
 }
 
 #[test]
+fn nothing_is_spent_on_an_excluded_branch_and_an_input_that_takes_it_counts() {
+    let mut s = set(1, &[]);
+    s.cover(&[0], false);
+    assert!(!s.is_settled(1) && !s.is_done());
+    s.exclude(&[1]);
+    assert!(s.is_settled(1) && s.is_done() && !s.is_covered(1));
+    assert_eq!(s.cover(&[1], false), 1);
+    assert!(s.is_covered(1));
+}
+
+#[test]
 fn many_ways_to_a_site_cost_no_more_than_one() {
     // A chain of decisions that meet again behind each: 2^n ways lead through n of them.
     let edges: Vec<_> = (0..199).flat_map(|site| [(2 * site, site + 1), (2 * site + 1, site + 1)]).collect();

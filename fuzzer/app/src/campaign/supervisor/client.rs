@@ -45,6 +45,7 @@ const IDLE: u32 = 50;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WorkerEnding {
     Finished,
+    Stuck,
     WornOut,
     Failed,
     Killed(Killed),
@@ -61,6 +62,8 @@ pub enum Event {
     StoppedReplaced,
     /// Its worker has finished.
     Finished,
+    /// Its worker has ended because it finds nothing new.
+    Stuck,
     /// Each worker that replaces the last one is killed as well, and nothing new is found.
     Fruitless,
     /// No worker can go on.
@@ -181,6 +184,16 @@ impl Client {
         Ok(())
     }
 
+    /// Starts a worker after one that was stuck.
+    ///
+    /// # Errors
+    /// When the system has no room for a process.
+    pub fn go_on(&mut self, options: &Options, begun: Instant) -> Result<(), Error> {
+        self.has_ended = false;
+        self.shm().seeds_tried.store(0, Ordering::Relaxed);
+        self.start(options, begun)
+    }
+
     /// Gives up on a worker that does not end.
     pub fn abandon(&mut self) {
         wait::kill(self.pid);
@@ -217,6 +230,10 @@ impl Client {
             WorkerEnding::Finished => {
                 self.has_ended = true;
                 Ok(Event::Finished)
+            }
+            WorkerEnding::Stuck => {
+                self.has_ended = true;
+                Ok(Event::Stuck)
             }
             WorkerEnding::WornOut => self.relieve(options, begun),
             WorkerEnding::Failed => {
@@ -313,6 +330,7 @@ pub(super) fn work_and_exit(
     }));
     let end = match work() {
         Ok(worker::End::Finished) => WorkerEnd::Finished,
+        Ok(worker::End::Stuck) => WorkerEnd::Stuck,
         Ok(worker::End::WornOut) => WorkerEnd::WornOut,
         Err(e) => {
             shm.error.set(&e.to_string());
@@ -344,6 +362,7 @@ fn ending(shm: &WorkerShm, status: ExitStatus, stuck: bool) -> WorkerEnding {
     let end = shm.end.swap(WorkerEnd::None as u32, Ordering::Acquire);
     match end {
         e if e == WorkerEnd::Finished as u32 => WorkerEnding::Finished,
+        e if e == WorkerEnd::Stuck as u32 => WorkerEnding::Stuck,
         e if e == WorkerEnd::WornOut as u32 => WorkerEnding::WornOut,
         e if e == WorkerEnd::Failed as u32 => WorkerEnding::Failed,
         _ => match status.signal() {

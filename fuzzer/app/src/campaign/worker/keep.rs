@@ -192,7 +192,7 @@ impl Campaign<'_> {
             rounds: state.metadata::<Spent>().map_or(0, |spent| spent.rounds(saturation)),
             timeout: self.options.timeout.as_millis(),
         };
-        self.statistics.write(self.store.dir(), &self.options.target, &moment, stop != StopReason::None);
+        self.statistics.write(self.store.dir(), &self.options.target, &moment, stop.is_end());
         Ok(())
     }
 
@@ -223,6 +223,7 @@ impl Campaign<'_> {
             return Ok(End::WornOut);
         }
         match done {
+            Ok(()) if stop == StopReason::Stuck => Ok(End::Stuck),
             Ok(()) => Ok(End::Finished),
             Err(e) => Err(disk::lost(self.store.dir(), &e, self.store.losses())),
         }

@@ -7,13 +7,14 @@ use libafl::{HasMetadata, corpus::Corpus, inputs::BytesInput, state::HasSolution
 use penfuzz_engine::{
     error::Error,
     executor::{Evaluator, HasEvaluator, fresh::FreshRun},
+    program::Target,
     saturation::Saturation,
     stages::finds,
 };
 
 use super::{Campaign, Executor, Manager, State};
 use crate::{
-    campaign::saved_state,
+    campaign::{Place, saved_state},
     files::{foreign, inputs::InputReader},
     process::streams,
     replay::fatal_input::{self, Death},
@@ -68,6 +69,10 @@ impl Campaign<'_> {
         for bytes in saved_state::restore(state, &self.store.saved)? {
             fuzzer.add_input(state, executor, manager, BytesInput::new(bytes))?;
         }
+        let excluded = self.excluded(executor.evaluator().target());
+        for pending in state.metadata_mut::<Saturation>()?.exclude(&excluded) {
+            fuzzer.add_input(state, executor, manager, BytesInput::new(pending.bytes))?;
+        }
         saved_state::restore_progress(executor.evaluator_mut(), &self.store.saved);
         let fatal_inputs = self.shm.fatal_inputs();
         for (death, bytes) in fatal_inputs.iter().filter_map(|(n, bytes)| Some((Death::of_number(*n)?, bytes))) {
@@ -104,6 +109,16 @@ impl Campaign<'_> {
             self.sync(executor, state)?;
         }
         self.sync(executor, state)
+    }
+
+    /// The branches of [`crate::campaign::Options::excluded`].
+    fn excluded(&self, target: &Target) -> Vec<usize> {
+        let branch_of = |place: &Place| {
+            let function = target.functions.iter().position(|f| f.symbol == place.symbol)?;
+            let site = target.sites.iter().filter(|s| s.function == function).nth(place.site)?;
+            (place.branch < site.n_branches).then_some(site.first_branch + place.branch)
+        };
+        self.options.excluded.iter().filter_map(branch_of).collect()
     }
 
     /// Runs the input that killed a worker again, and records its branches and its fault.

@@ -2,7 +2,7 @@
 //! ever. An ordinary input may take it as well, so it stays a goal, with less of the budget than others, until
 //! [`Saturation::end_behind_crash`].
 
-use super::Saturation;
+use super::{Pending, Saturation};
 
 impl Saturation {
     /// Did only crashing inputs take the branch, and does the search for an ordinary one go on?
@@ -25,10 +25,19 @@ impl Saturation {
         self.is_done() && (!self.has_goals() || self.behind_crash().next().is_none())
     }
 
-    /// Is there nothing to search for at this branch: an ordinary input took it, or the search for one has ended?
+    /// Is there nothing to search for at this branch: an ordinary input took it, the search for one has ended, or no input takes it?
     #[must_use]
     pub fn is_settled(&self, branch: usize) -> bool {
-        self.is_covered(branch) && !self.is_behind_crash(branch) || self.is_set_aside(branch)
+        self.is_covered(branch) && !self.is_behind_crash(branch) || self.is_set_aside(branch) || self.excluded[branch]
+    }
+
+    /// Notes branches of which it is proved that no input takes them: nothing more is spent on them. An input that takes one is recorded all
+    /// the same. Returns the pending inputs that thereby saturate a branch.
+    pub fn exclude(&mut self, branches: &[usize]) -> Vec<Pending> {
+        for branch in branches {
+            self.excluded[*branch] = true;
+        }
+        self.give_up_all(branches)
     }
 
     /// Notes branches that only inputs took which end their process. No ordinary input is searched for them: each such input costs a

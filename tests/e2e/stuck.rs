@@ -1,0 +1,57 @@
+//! Campaigns that ask solvers when they find nothing new.
+
+use std::time::{Duration, Instant};
+
+use penfuzz_app::report::Report;
+
+use crate::{
+    prove::{solvers, stand_ins},
+    support::{Dir, fixture},
+};
+
+/// A campaign of a minute at most; how long it took.
+fn fuzz(dir: &Dir, function: &str, solvers: &std::ffi::OsStr) -> (Report, Duration) {
+    let began = Instant::now();
+    dir.fuzz(fixture("unreachable.c"), &format!("-f {function} --max-time 60s"))
+        .env("PENFUZZ_SOLVERS", solvers)
+        .exits(0);
+    (dir.report("out"), began.elapsed())
+}
+
+#[test]
+fn a_campaign_ends_when_the_rest_is_proved() {
+    let Some(solvers) = solvers() else { return };
+    let dir = Dir::new();
+    let (report, time) = fuzz(&dir, "floats", &solvers);
+    assert_eq!(report.branches.proved_unreachable, 4);
+    assert_eq!(report.branches.covered, report.branches.reachable(), "{:?}", report.branches);
+    assert_eq!(report.stop_reason, "saturated");
+    assert!(report.seconds < 55.0 && time < Duration::from_secs(59), "{} s of search, {time:?}", report.seconds);
+    // The evidence is there, and nothing else is proved when it is asked for again.
+    let again = dir.penfuzz("prove out").env("PENFUZZ_SOLVERS", &solvers).exits(0);
+    again.expect(again.stdout.contains("12 of 12 reachable branches covered, 4 proved unreachable"), "the totals");
+}
+
+#[test]
+fn a_campaign_goes_on_from_the_model_of_a_solver() {
+    let Some(solvers) = solvers() else { return };
+    let dir = Dir::new();
+    let (report, time) = fuzz(&dir, "scrambled", &solvers);
+    assert_eq!(report.branches.covered, report.branches.total, "{:?}", report.branches);
+    assert_eq!(report.stop_reason, "saturated");
+    assert!(time < Duration::from_secs(59), "{time:?}");
+}
+
+#[test]
+fn a_campaign_goes_on_until_its_end_when_solvers_know_nothing() {
+    for answer in ["echo unknown", "exec sleep 1000"] {
+        let dir = Dir::new();
+        let solvers = stand_ins(&dir, &[("z3", answer), ("cvc5", answer)]);
+        dir.fuzz(fixture("unreachable.c"), "-f floats --max-time 5s").env("PENFUZZ_SOLVERS", &solvers).exits(0);
+        let report = dir.report("out");
+        assert_eq!((report.branches.covered, report.branches.total), (12, 16), "{answer}");
+        assert_eq!(report.branches.proved_unreachable, 0);
+        assert_eq!(report.stop_reason, "max-time", "{answer}");
+        assert!(report.branches.given_up <= 4);
+    }
+}
