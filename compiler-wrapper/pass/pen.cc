@@ -57,6 +57,7 @@
 #include "smt/frame.cc"
 #include "smt/invariants.cc"
 #include "smt/proofs.cc"
+#include "smt/rounds.cc"
 #include "smt/world.cc"
 
 using namespace llvm;

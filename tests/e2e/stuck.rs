@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use penfuzz_app::report::Report;
+use penfuzz_app::report::{Report, proof::Verdict};
 
 use crate::{
     prove::{solvers, stand_ins},
@@ -54,4 +54,37 @@ fn a_campaign_goes_on_until_its_end_when_solvers_know_nothing() {
         assert_eq!(report.stop_reason, "max-time", "{answer}");
         assert!(report.branches.given_up <= 4);
     }
+}
+
+/// Searches so little that the branch behind the loop stays open, then proves.
+fn after_loop(dir: &Dir, function: &str, solvers: &std::ffi::OsStr) -> Report {
+    let run = dir
+        .penfuzz("prove")
+        .arg(fixture("rounds.c"))
+        .args(&format!("-f {function} -o {function} --max-evals 60 --no-exhaust --json"))
+        .env("PENFUZZ_SOLVERS", solvers)
+        .exits(0);
+    serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("{e}: {}", run.stdout))
+}
+
+#[test]
+fn models_of_branches_behind_loops_come_from_their_first_rounds() {
+    let Some(solvers) = solvers() else { return };
+    let dir = Dir::new();
+    for function in ["hash", "rows"] {
+        let report = after_loop(&dir, function, &solvers);
+        assert_eq!(report.branches.covered, report.branches.total, "{function}: {:?}", report.sites);
+    }
+}
+
+/// 23 rounds take it, and no execution with few rounds does: that is no proof.
+#[test]
+fn what_few_rounds_do_not_take_is_not_proved() {
+    let Some(solvers) = solvers() else { return };
+    let dir = Dir::new();
+    let report = after_loop(&dir, "long_loop", &solvers);
+    let open = report.sites.iter().flat_map(|s| &s.branches).filter_map(|b| b.proof.as_ref());
+    assert!(open.clone().all(|p| matches!(p.verdict, Verdict::SatisfiableIfFree | Verdict::Undecided)), "{report:?}");
+    assert_eq!(report.branches.proved_unreachable, 0);
+    assert!(open.count() > 0 || report.branches.covered == report.branches.total);
 }

@@ -78,7 +78,7 @@ void Frame::enter(const BasicBlock &BB) {
   std::set<const BasicBlock *> Seen;
   for (const BasicBlock *From : predecessors(&BB)) {
     if (!Seen.insert(From).second) continue;
-    IsHeader |= Back.count({From, &BB}) > 0;
+    IsHeader |= !X.HasFewRounds && Back.count({From, &BB});
     auto Edge = Edges.find({From, &BB});
     if (Edge == Edges.end() || Edge->second == "false") continue;
     Reached = Reached == "false" ? Edge->second : apply("or", {Reached, Edge->second});

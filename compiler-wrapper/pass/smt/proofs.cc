@@ -11,9 +11,9 @@ namespace pen::smt {
 using namespace llvm;
 
 // The directory; the functions, one symbol a line (all if it is empty); set if global variables are inputs; the variables that no other
-// module writes, one a line.
+// module writes, one a line; the rounds of loops that are translated one by one, if it is about executions with so few.
 static constexpr const char *Directory = "PEN_PROOFS", *Wanted = "PEN_PROOFS_OF", *GlobalInputs = "PEN_PROOFS_INPUTS",
-                            *Others = "PEN_PROOFS_UNWRITTEN";
+                            *Others = "PEN_PROOFS_UNWRITTEN", *Rounds = "PEN_PROOFS_ROUNDS";
 
 static std::set<std::string> linesOf(const char *Variable) {
   std::set<std::string> Lines;
@@ -52,8 +52,7 @@ static bool hasExactFloats(const Function &F) {
   return StringRef(Triple).starts_with("aarch64") || StringRef(Triple).starts_with("riscv64");
 }
 
-static Term outcomeOf(Frame &Top, const Site &S, unsigned Branch) {
-  auto *At = cast<Instruction>(&*S.At);
+static Term outcomeOf(Frame &Top, const Site &S, Instruction *At, unsigned Branch) {
   if (auto *Br = dyn_cast<BranchInst>(At)) return Top.edgeOf(*Br, Branch);
   if (auto *Sw = dyn_cast<SwitchInst>(At)) {
     Term Any = Branch == 0 ? Top.caseOf(*Sw, Sw->getNumCases()) : "false";
@@ -104,6 +103,10 @@ static void prove(const FunctionPlan &Plan, StringRef To) {
   Function &F = *Plan.F;
   if (F.callsFunctionThatReturnsTwice()) return;
   Translator X(*F.getParent());
+  if (const char *Text = std::getenv(Rounds)) {
+    X.HasFewRounds = true;
+    unfoldLoops(Plan, std::max(1, std::atoi(Text)));
+  }
   X.HasGlobalInputs = std::getenv(GlobalInputs);
   X.Unwritten = linesOf(Others);
   std::set<const Function *> Seen;
@@ -121,8 +124,12 @@ static void prove(const FunctionPlan &Plan, StringRef To) {
     if (!S.isConditional() || !S.At || !isa<BranchInst, SwitchInst, SelectInst>(&*S.At)) continue;
     const DebugLoc &L = S.Where;
     X.S.comment("site " + std::to_string(I) + " " + std::to_string(L ? L.getLine() : 0) + " " + std::to_string(L ? L.getCol() : 0));
-    for (unsigned K = 0; K < S.Branches; K++)
-      X.S.goal("site_" + std::to_string(I) + "_" + std::to_string(K), outcomeOf(Top, S, K));
+    std::vector<Instruction *> Copies = X.HasFewRounds ? copiesOf(Plan, I) : std::vector{cast<Instruction>(&*S.At)};
+    for (unsigned K = 0; K < S.Branches; K++) {
+      Term Any = "false";
+      for (Instruction *At : Copies) Any = either(Any, outcomeOf(Top, S, At, K));
+      X.S.goal("site_" + std::to_string(I) + "_" + std::to_string(K), Any);
+    }
   }
   write(X, Plan, To);
 }

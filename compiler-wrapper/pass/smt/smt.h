@@ -173,6 +173,12 @@ private:
   bool memoryIntrinsic(const llvm::IntrinsicInst &I);
 };
 
+// rounds.cc
+// Gives the first rounds of each loop of the function, and of those that it calls, code of their own.
+void unfoldLoops(const FunctionPlan &Plan, unsigned Rounds);
+// The conditionals of a site: one more for each round.
+std::vector<llvm::Instruction *> copiesOf(const FunctionPlan &Plan, unsigned Site);
+
 // The state that the frames of one function under proof share.
 class Translator {
 public:
@@ -181,6 +187,7 @@ public:
   Script S;
   llvm::LLVMContext &C;
   const llvm::DataLayout &Layout;
+  bool HasFewRounds = false; // executions that take an edge which closes a loop are left out
   bool HasGlobalInputs = false; // inputs change variables that the program does not
   std::set<std::string> Unwritten; // variables that no other module writes
   std::vector<Object> Objects{Object()};

@@ -24,6 +24,7 @@ const DIRECTORY: &str = "PEN_PROOFS";
 const SYMBOLS: &str = "PEN_PROOFS_OF";
 const INPUTS: &str = "PEN_PROOFS_INPUTS";
 const UNWRITTEN: &str = "PEN_PROOFS_UNWRITTEN";
+const ROUNDS: &str = "PEN_PROOFS_ROUNDS";
 
 /// More sources than these are not linked into one another if what they call is not noted: it takes as long as compiling all of them.
 const MOST_LINKED: usize = 150;
@@ -70,6 +71,8 @@ pub struct Wanted {
     pub has_global_inputs: bool,
     /// No code outside of the sources writes their variables.
     pub is_closed: bool,
+    /// Only executions with at most so many rounds of each loop and one more, which leave nothing free in loops; else loops are cut.
+    pub rounds: Option<u32>,
     /// What the sources define, call and write; `None` if the target's file has no such notes.
     pub world: Option<World>,
 }
@@ -135,6 +138,9 @@ fn one(unit: &Unit, others: &[(&Unit, &PathBuf)], wanted: &Wanted, to: &Path) ->
     };
     let symbols: Vec<&str> = wanted.symbols.iter().map(String::as_str).collect();
     command.env(DIRECTORY, to).env(SYMBOLS, symbols.join("\n"));
+    if let Some(rounds) = wanted.rounds {
+        command.env(ROUNDS, rounds.to_string());
+    }
     if wanted.has_global_inputs {
         command.env(INPUTS, "any");
     }
