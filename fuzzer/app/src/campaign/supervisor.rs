@@ -89,6 +89,8 @@ struct Supervisor<'a> {
     second_ctrl_c: SecondCtrlC,
     /// The error of the first client that failed.
     failure: Option<Error>,
+    /// Time of pauses in which solvers were asked.
+    paused: Duration,
     /// Are solvers to be asked now?
     is_stuck: bool,
     /// What solvers have stated before the search went on.
@@ -121,6 +123,7 @@ impl<'a> Supervisor<'a> {
             deadline: None,
             second_ctrl_c: SecondCtrlC::default(),
             failure: None,
+            paused: Duration::ZERO,
             is_stuck: false,
             stated: None,
         })
@@ -231,14 +234,15 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Time since the first client searches: loading a target and evaluating what is in its directory takes longest where other
+    /// Time since the first client searches, without pauses: loading a target and evaluating what is in its directory takes longest where other
     /// programs use the processors, and a short campaign would end before it begins. Of a longer start [`LONGEST_START`] is left out.
     fn search_time(&mut self) -> Duration {
         if self.search_begun.is_none() && self.clients.iter().any(|c| c.shm().searching.load(Ordering::Acquire) != 0) {
             self.search_begun = Some(Instant::now());
         }
         let latest = self.begun + LONGEST_START;
-        Instant::now().saturating_duration_since(self.search_begun.map_or(latest, |begun| begun.min(latest)))
+        let begun = self.search_begun.map_or(latest, |begun| begun.min(latest));
+        Instant::now().saturating_duration_since(begun).saturating_sub(self.paused)
     }
 
     fn update_display(&mut self) -> Result<(), Error> {

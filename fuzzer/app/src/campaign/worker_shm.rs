@@ -14,7 +14,7 @@
 //! bytes, and the others are read only when the worker is dead or reads them itself.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use penfuzz_engine::{error::Error, executor::evaluator::Journal};
 
@@ -274,6 +274,13 @@ impl WorkerShm {
         }
     }
 
+    /// Leaves this time, in which no worker searched, out of [`WorkerShm::seconds`].
+    pub fn leave_out(&self, pause: Duration) {
+        if self.search_began.load(Ordering::Relaxed) != 0 {
+            self.search_began.fetch_add(pause.as_nanos() as u64, Ordering::Release);
+        }
+    }
+
     /// Seconds of search over all runs.
     #[must_use]
     pub fn seconds(&self, begun: Instant) -> f64 {
@@ -420,6 +427,18 @@ mod tests {
         assert_eq!(shm.finds(), [b"abc".to_vec(), b"d".to_vec()]);
         shm.forget_finds();
         assert!(shm.finds().is_empty());
+    }
+
+    #[test]
+    fn pauses_are_left_out_of_the_clock() {
+        let shm = memory();
+        let (begun, hour) = (Instant::now(), Duration::from_hours(1));
+        shm.leave_out(hour);
+        assert!(shm.seconds(begun) <= 0.0, "the clock is not started");
+        shm.start_clock(begun, 7200.0);
+        shm.leave_out(hour);
+        let seconds = shm.seconds(begun);
+        assert!((3600.0..3660.0).contains(&seconds), "{seconds}");
     }
 
     #[test]

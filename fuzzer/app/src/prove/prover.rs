@@ -135,8 +135,8 @@ impl Prover {
                 proof = again;
             }
         }
-        let has_model = matches!(proof.verdict, Verdict::SatisfiableIfFree | Verdict::Undecided);
-        Ok(if has_model { self.examine_few_rounds(report, place)?.unwrap_or(proof) } else { proof })
+        let is_open = matches!(proof.verdict, Verdict::SatisfiableIfFree | Verdict::Undecided);
+        Ok(if is_open { self.examine_few_rounds(report, place)?.unwrap_or(proof) } else { proof })
     }
 
     /// A model of an execution with few rounds of each loop, in which nothing is free because of them.
@@ -154,7 +154,7 @@ impl Prover {
         let proof = self.ask_about(report, place, translation, &slice, ".rounds")?;
         let is_model = matches!(proof.verdict, Verdict::Satisfiable | Verdict::SatisfiableIfFree);
         if !is_model {
-            let _ = fs::remove_file(self.proofs.join(proof.file.trim_start_matches(PROOFS).trim_start_matches('/')));
+            let _ = fs::remove_file(self.proofs.join(Path::new(&proof.file).file_name().unwrap_or_default()));
         }
         Ok(is_model.then_some(proof))
     }

@@ -53,8 +53,13 @@ impl Supervisor<'_> {
         options.out = Some(dir.to_path_buf());
         options.fresh = false;
         self.stated = Some(report);
-        self.search_begun = self.search_begun.map(|begun| begun + began.elapsed());
-        self.clients.iter_mut().try_for_each(|client| client.go_on(&self.options, self.begun))
+        let pause = began.elapsed();
+        self.paused += pause;
+        for client in &mut self.clients {
+            client.shm().leave_out(pause);
+            client.go_on(&self.options, self.begun)?;
+        }
+        Ok(())
     }
 
     /// Asks solvers about what nothing is stated of yet, unless the user has interrupted.
