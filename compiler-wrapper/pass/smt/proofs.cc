@@ -11,7 +11,7 @@ namespace pen::smt {
 using namespace llvm;
 
 // The directory; the functions, one symbol a line (all if it is empty); set if global variables are inputs; the variables that no other
-// module writes, one a line; the rounds of loops that are translated one by one, if it is about executions with so few.
+// module writes, one a line; the rounds of each loop that are peeled, in queries for models.
 static constexpr const char *Directory = "PEN_PROOFS", *Wanted = "PEN_PROOFS_OF", *GlobalInputs = "PEN_PROOFS_INPUTS",
                             *Others = "PEN_PROOFS_UNWRITTEN", *Rounds = "PEN_PROOFS_ROUNDS";
 

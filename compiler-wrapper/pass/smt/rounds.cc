@@ -1,5 +1,5 @@
-// The first rounds of each loop as code of their own, for models: the query of a branch then leaves nothing free in executions with so few
-// rounds. Others are not in the query, so it proves nothing.
+// Peels the first rounds of each loop, so that a query for a model has no free values because of loops. Such a query describes only the
+// executions with that few rounds: `unsat` is no proof.
 #include "smt.h"
 
 #include "llvm/IR/InstIterator.h"
@@ -14,7 +14,7 @@ using namespace llvm;
 
 static constexpr const char *SiteNumber = "pen.site";
 
-// Sets an option of LLVM for this process, which ends behind the translation.
+// Sets an option of LLVM for this process. It ends after the translation.
 static void setOption(StringRef Name, const std::string &Value) {
   auto &All = cl::getRegisteredOptions();
   auto Found = All.find(Name);

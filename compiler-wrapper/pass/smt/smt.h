@@ -174,9 +174,9 @@ private:
 };
 
 // rounds.cc
-// Gives the first rounds of each loop of the function, and of those that it calls, code of their own.
+// Peels the first rounds of each loop of the function, and of the functions that it calls.
 void unfoldLoops(const FunctionPlan &Plan, unsigned Rounds);
-// The conditionals of a site: one more for each round.
+// The copies of the conditional of a site that peeling has made, and the conditional itself.
 std::vector<llvm::Instruction *> copiesOf(const FunctionPlan &Plan, unsigned Site);
 
 // The state that the frames of one function under proof share.

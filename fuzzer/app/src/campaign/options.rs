@@ -123,7 +123,7 @@ pub struct Options {
     pub hints: Vec<Vec<u8>>,
     /// Branches of which it is proved that no input takes them: nothing is spent on them.
     pub excluded: Vec<Place>,
-    /// Pauses when nothing new is found for this time, for solvers to be asked. `None`: does not pause.
+    /// The worker ends when it has found no new branch for this time, and the supervisor asks solvers. `None`: it does not end.
     pub patience: Option<Duration>,
     /// Whether solvers are asked at the end about the branches that no input takes.
     pub proofs: Proofs,

@@ -139,7 +139,7 @@ impl Prover {
         Ok(if is_open { self.examine_few_rounds(report, place)?.unwrap_or(proof) } else { proof })
     }
 
-    /// A model of an execution with few rounds of each loop, in which nothing is free because of them.
+    /// A model of an execution with few rounds of each loop. Loops leave no free values in its query.
     fn examine_few_rounds(&mut self, report: &Report, place: (usize, usize)) -> Result<Option<Proof>, Error> {
         if self.few_rounds.is_none() {
             let began = Instant::now();

@@ -20,9 +20,9 @@ use crate::{
     report::{Report, write_all},
 };
 
-/// Time without anything new after which solvers are asked for the first time.
+/// The search asks solvers for the first time when it has found no new branch for this time.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// How much longer each further time is.
+/// The factor by which this time grows after each time that solvers are asked.
 const LONGER: u32 = 4;
 
 /// The options of a campaign that pauses when it is stuck, if it is one that can: it has one client, time for proofs, a solver, and no limit
