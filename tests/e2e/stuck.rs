@@ -32,6 +32,49 @@ fn a_campaign_ends_when_the_rest_is_proved() {
     again.expect(again.stdout.contains("12 of 12 reachable branches covered, 4 proved unreachable"), "the totals");
 }
 
+/// The same campaign once more, for five seconds at most and without a solver.
+fn resumed(dir: &Dir) -> Report {
+    let nowhere = stand_ins(dir, &[]);
+    dir.fuzz(fixture("unreachable.c"), "-f floats --max-time 5s").env("PENFUZZ_SOLVERS", nowhere).exits(0);
+    dir.report("out")
+}
+
+#[test]
+fn a_campaign_that_is_resumed_goes_on_with_what_is_proved() {
+    let Some(solvers) = solvers() else { return };
+    let dir = Dir::new();
+    let (before, _) = fuzz(&dir, "floats", &solvers);
+    let after = resumed(&dir);
+    assert_eq!(after.branches.proved_unreachable, 4);
+    assert_eq!(after.stop_reason, "saturated", "nothing is left to search for");
+    let proofs = |report: &Report| report.proved().map(|(_, _, proof)| proof.clone()).collect::<Vec<_>>();
+    assert_eq!(proofs(&after), proofs(&before));
+    // Without its query nothing is stated of a branch.
+    let file = before.proved().map(|(_, _, proof)| proof.file.clone()).next().unwrap();
+    std::fs::remove_file(dir.path("out").join(file)).unwrap();
+    let less = resumed(&dir);
+    assert_eq!((less.branches.proved_unreachable, less.stop_reason.as_str()), (3, "max-time"));
+}
+
+/// Other code with the same lines and conditions is the same campaign.
+#[test]
+fn what_is_proved_of_other_code_does_not_count() {
+    let Some(solvers) = solvers() else { return };
+    let dir = Dir::new();
+    let target = dir.file("square.c", "int square(double x) {\n  return x * x < LIMIT ? 1 : 0;\n}\n");
+    let fuzz = |limit: &str, more: &str| {
+        dir.fuzz(&target, &format!("-f square --cflag=-DLIMIT={limit} {more}"))
+            .env("PENFUZZ_SOLVERS", &solvers)
+            .exits(0);
+        dir.report("out").branches
+    };
+    assert_eq!(fuzz("0.0", "--max-time 60s").proved_unreachable, 1);
+    let other = fuzz("-1e-300*1e-300", "--max-time 60s");
+    assert_eq!((other.covered, other.proved_unreachable), (1, 1), "proved again");
+    let reachable = fuzz("1e-9", "--max-time 60s");
+    assert_eq!((reachable.covered, reachable.proved_unreachable), (2, 0));
+}
+
 #[test]
 fn a_campaign_goes_on_from_the_model_of_a_solver() {
     let Some(solvers) = solvers() else { return };
@@ -40,6 +83,17 @@ fn a_campaign_goes_on_from_the_model_of_a_solver() {
     assert_eq!(report.branches.covered, report.branches.total, "{:?}", report.branches);
     assert_eq!(report.stop_reason, "saturated");
     assert!(time < Duration::from_secs(59), "{time:?}");
+}
+
+#[test]
+fn a_farm_tries_the_models_of_solvers_at_its_end() {
+    let Some(solvers) = solvers() else { return };
+    let dir = Dir::new();
+    dir.fuzz(fixture("unreachable.c"), "-f scrambled --cores 0-1 --max-time 2s")
+        .env("PENFUZZ_SOLVERS", &solvers)
+        .exits(0);
+    let report = dir.report("out");
+    assert_eq!(report.branches.covered, report.branches.total, "{:?}", report.branches);
 }
 
 #[test]

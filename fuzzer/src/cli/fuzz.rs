@@ -486,7 +486,6 @@ pub(super) fn campaign(args: &Args, goals: Goals) -> Result<Finished, Error> {
         quiet: args.quiet,
         farm: args.farm.to_options(),
         hints: Vec::new(),
-        excluded: Vec::new(),
         patience: None,
         proofs: args.proofs.to_options(goals),
     };

@@ -25,5 +25,5 @@ mod waits;
 pub mod worker;
 pub mod worker_shm;
 
-pub use options::{Farm, Options, Place, Proofs, SearchKind};
+pub use options::{Farm, Options, Proofs, SearchKind};
 pub use supervisor::{Finished, run};

@@ -7,7 +7,7 @@ use penfuzz_engine::error::Error;
 use super::{Options, Proofs, run};
 use crate::{
     process::interrupts,
-    prove,
+    prove::{self, stated::Stated},
     report::{Report, write_all},
 };
 
@@ -40,17 +40,16 @@ pub fn try_all(options: &Options, dir: &Path, report: &mut Report) -> Result<Vec
     };
     let mut after = run(&options)?.report;
     after.stop_reason.clone_from(&report.stop_reason);
-    let faults = carry_over(report, &mut after);
+    let faults = carry_over(&Stated::of(report), &mut after);
     *report = after;
     write_all(dir, report).map_err(Error::from_source)?;
     Ok(faults)
 }
 
-/// Copies what `from` states about branches that no input takes to a later report; a sentence for each branch that is proved unreachable
-/// and was taken.
-pub fn carry_over(from: &Report, to: &mut Report) -> Vec<String> {
+/// Copies what is stated about branches to a later report; a sentence for each branch that is proved unreachable and was taken.
+pub fn carry_over(stated: &Stated, to: &mut Report) -> Vec<String> {
     let fault = |place| {
         format!("{place} is proved unreachable, and an input takes it: this is a fault of penfuzz, please report it")
     };
-    prove::carry_over(from, to).into_iter().map(fault).collect()
+    stated.carry_over(to).into_iter().map(fault).collect()
 }

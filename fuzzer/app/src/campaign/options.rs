@@ -121,23 +121,10 @@ pub struct Options {
     pub farm: Farm,
     /// Inputs that are tried first, also when the campaign goes on with an earlier one.
     pub hints: Vec<Vec<u8>>,
-    /// Branches of which it is proved that no input takes them: nothing is spent on them.
-    pub excluded: Vec<Place>,
     /// The worker ends when it has found no new branch for this time, and the supervisor asks solvers. `None`: it does not end.
     pub patience: Option<Duration>,
     /// Whether solvers are asked at the end about the branches that no input takes.
     pub proofs: Proofs,
-}
-
-/// A branch, as a report names it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    /// The name of its function for the linker.
-    pub symbol: String,
-    /// The number of its site among those of the function.
-    pub site: usize,
-    /// Its number among those of the site.
-    pub branch: usize,
 }
 
 /// When solvers are asked about branches that no input takes.

@@ -93,8 +93,6 @@ struct Supervisor<'a> {
     paused: Duration,
     /// Are solvers to be asked now?
     is_stuck: bool,
-    /// What solvers have stated before the search went on.
-    stated: Option<Report>,
 }
 
 impl<'a> Supervisor<'a> {
@@ -125,7 +123,6 @@ impl<'a> Supervisor<'a> {
             failure: None,
             paused: Duration::ZERO,
             is_stuck: false,
-            stated: None,
         })
     }
 

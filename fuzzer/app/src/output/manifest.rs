@@ -170,7 +170,6 @@ impl Manifest {
                 insecure: false,
             },
             hints: Vec::new(),
-            excluded: Vec::new(),
             patience: None,
             proofs: Proofs::Off,
         }

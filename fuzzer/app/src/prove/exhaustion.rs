@@ -5,9 +5,13 @@
 
 use std::{fmt::Write, path::Path, time::Duration};
 
-use penfuzz_engine::{error::Error, executor::Evaluator, program::Target};
+use penfuzz_engine::{error::Error, executor::Evaluator};
 
-use super::{PROOFS, note, open_branches, plain, write};
+use super::{
+    PROOFS, note, open_branches, plain,
+    stated::{Place, Stated},
+    write,
+};
 use crate::{
     output::trust::Trusted,
     process::interrupts,
@@ -43,7 +47,8 @@ pub fn complete(dir: &Path, campaign: &Trusted, report: &mut Report, time: Durat
     if slots != widths.len() || evaluator.blocks().is_some() || !evaluator.shared().is_empty() {
         return Ok(false);
     }
-    let numbers: Vec<_> = open.iter().map(|place| number_of(evaluator.target(), report, *place)).collect();
+    let number_of = |(i, j): &(usize, usize)| Place::of(&report.sites[*i], *j)?.number(evaluator.target());
+    let numbers: Vec<_> = open.iter().map(number_of).collect();
     let mut wanted = vec![false; evaluator.target().n_branches];
     numbers.iter().flatten().for_each(|branch| wanted[*branch] = true);
     let begun = std::time::Instant::now();
@@ -61,6 +66,7 @@ pub fn complete(dir: &Path, campaign: &Trusted, report: &mut Report, time: Durat
         write(&dir.join(file_of(report)), &evidence(report, &session.fingerprint, &open, &tried, seconds))?;
     }
     state(report, &open, &numbers, &proof);
+    Stated::keep(dir, campaign.manifest(), report)?;
     write_all(dir, report).map_err(Error::from_source)?;
     Ok(proof.verdict == Verdict::Satisfiable)
 }
@@ -85,17 +91,6 @@ fn is_plain(campaign: &Trusted, report: &Report) -> bool {
 
 fn is_proved(report: &Report, (i, j): (usize, usize)) -> bool {
     report.sites[i].branches[j].proof.as_ref().is_some_and(Proof::is_proved)
-}
-
-/// The number of a branch among those of the target.
-fn number_of(target: &Target, report: &Report, (i, j): (usize, usize)) -> Option<usize> {
-    let site = &report.sites[i];
-    let code = site.code.as_ref()?;
-    let mut functions = target.functions.iter().filter(|f| f.symbol == code.symbol);
-    let found = target.sites.get(functions.next()?.sites.clone())?.get(code.number)?;
-    // Static functions of two sources may have one name.
-    let is_it = functions.next().is_none() && (found.line, found.column) == (site.line, site.column);
-    is_it.then(|| found.first_branch + code.branches[j])
 }
 
 /// What is stated about each of the branches; nothing if not all inputs were tried, and none takes one.

@@ -8,22 +8,17 @@
 //! A query is about base or step of one loop. Its lines have no value of a header that control passes later, and in a base none of the loop
 //! itself, so nothing is assumed of these: candidates that contradict each other would hide that they do not hold.
 
-use std::{
-    collections::BTreeSet,
-    fmt::Write,
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeSet, fmt::Write, path::Path};
 
 use penfuzz_engine::{error::Error, program::Rounding};
 
 use super::{
+    budget::Budget,
     evidence::Query,
     slice::{Invariant, Translation},
     solver::{Answer, Solver},
     write,
 };
-use crate::process::interrupts;
 
 /// Solvers that must find that no candidate is violated, if there are so many.
 const AGREEING: usize = 2;
@@ -57,10 +52,8 @@ impl Found {
 pub struct Examiner<'a> {
     /// In the order in which they are asked.
     pub solvers: &'a [Solver],
-    /// For one query.
-    pub each: Duration,
-    /// `None` without a limit.
-    pub end: Option<Instant>,
+    /// Their time.
+    pub budget: &'a Budget,
     /// Rounding modes in which the function is called.
     pub rounding: Rounding,
     /// Queries are written here, and at last the evidence.
@@ -107,7 +100,7 @@ impl Examiner<'_> {
     fn round<'a>(&self, solver: &Solver, translation: &Translation, all: &[&'a Invariant]) -> Result<Round<'a>, Error> {
         let mut dropped = BTreeSet::new();
         for group in groups(all) {
-            match self.ask(solver, translation, &group, all, self.each)? {
+            match self.ask(solver, translation, &group, all, 1)? {
                 None => return Ok(Round::Late),
                 Some((Answer::Unsat, _)) => continue,
                 Some((Answer::Sat, violated)) if !violated.is_empty() => {
@@ -117,7 +110,7 @@ impl Examiner<'_> {
                 Some(_) => {}
             }
             for violated in group {
-                match self.ask(solver, translation, std::slice::from_ref(&violated), all, self.each / ALONE)? {
+                match self.ask(solver, translation, std::slice::from_ref(&violated), all, ALONE)? {
                     None => return Ok(Round::Late),
                     Some((Answer::Unsat, _)) => {}
                     Some(_) => drop(dropped.insert(violated)),
@@ -136,23 +129,17 @@ impl Examiner<'_> {
         translation: &Translation,
         violated: &[String],
         held: &[&Invariant],
-        each: Duration,
+        part: u32,
     ) -> Result<Option<(Answer, Vec<String>)>, Error> {
-        let left = self.end.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
-        let Some(slice) = translation.lines_for(any_of(violated), held).filter(|_| !left.is_zero()) else {
-            return Ok(None);
-        };
-        if interrupts::requested() {
-            return Ok(None);
-        }
+        let Some(slice) = translation.lines_for(any_of(violated), held) else { return Ok(None) };
         let query = Query { slice: &slice, rounding: self.rounding };
         write(self.file, &query.text())?;
-        let (answer, _) = solver.ask(self.file, each.min(left));
+        let Some((answer, _)) = self.budget.ask(solver, self.file, part) else { return Ok(None) };
         if answer != Answer::Sat {
             return Ok(Some((answer, Vec::new())));
         }
         write(self.file, &query.with_values_of(&violated.join(" ")))?;
-        let values = solver.values(self.file, each.min(left)).unwrap_or_default();
+        let values = self.budget.values(solver, self.file).unwrap_or_default();
         Ok(Some((answer, true_in(&values))))
     }
 

@@ -6,6 +6,7 @@
 //! 3. Solvers are separate programs ([`solver`]), each with a time limit. A branch is proved unreachable if two of them find that there
 //!    is no model and none finds one.
 
+mod budget;
 pub mod check;
 pub mod evidence;
 pub mod exhaustion;
@@ -16,6 +17,7 @@ mod recorded;
 mod run;
 pub mod slice;
 pub mod solver;
+pub mod stated;
 pub mod translation;
 pub mod world;
 
@@ -23,12 +25,11 @@ use std::{fs, path::Path, time::Duration};
 
 use penfuzz_engine::error::{Error, failed};
 
-use self::prover::Prover;
+use self::{prover::Prover, stated::Stated};
 use crate::{
-    campaign::Place,
     output::{atomic, manifest::Manifest},
     report::{
-        Report, Site, Status, decisions,
+        Report, Status, decisions,
         proof::{Proof, Verdict},
         write_all,
     },
@@ -115,44 +116,9 @@ fn ask_about(
     let mut prover = Prover::new(dir, manifest, report, goals, solvers, limits)?;
     let proofs: Vec<Proof> = goals.iter().map(|goal| prover.examine(report, *goal)).collect::<Result<_, _>>()?;
     let summary = note(report, goals, proofs);
+    Stated::keep(dir, manifest, report)?;
     write_all(dir, report).map_err(Error::from_source)?;
     Ok(summary)
-}
-
-/// Copies what `from` states about branches that no input takes, into a report that was made after it of the same target. Returns the
-/// branches that are proved unreachable and were taken: each is a fault of penfuzz.
-pub fn carry_over(from: &Report, to: &mut Report) -> Vec<String> {
-    let places = open_branches(from);
-    let mut faults = Vec::new();
-    let (mut goals, mut proofs) = (Vec::new(), Vec::new());
-    for (i, j) in places {
-        let (old, Some(new)) = (&from.sites[i], to.sites.get(i)) else { continue };
-        let (Some(proof), Some(branch)) = (old.branches[j].proof.clone(), new.branches.get(j)) else { continue };
-        if old.code != new.code {
-            continue;
-        }
-        if branch.status.is_untaken() {
-            goals.push((i, j));
-            proofs.push(proof);
-        } else if proof.is_proved() {
-            faults.push(format!("{}:{}:{} {}", new.file, new.line, new.column, branch.outcome));
-        }
-    }
-    note(to, &goals, proofs);
-    faults
-}
-
-/// The branches of a report that are proved unreachable.
-#[must_use]
-pub fn proved_places(report: &Report) -> Vec<Place> {
-    let of_site = |site: &Site| -> Vec<Place> {
-        let Some(code) = &site.code else { return Vec::new() };
-        let branches = site.branches.iter().zip(&code.branches);
-        let proved = branches.filter(|(b, _)| b.status == Status::ProvedUnreachable);
-        let place = |branch: &usize| Place { symbol: code.symbol.clone(), site: code.number, branch: *branch };
-        proved.map(|(_, branch)| place(branch)).collect()
-    };
-    report.sites.iter().flat_map(of_site).collect()
 }
 
 /// The branches that no input takes, as indices into the sites and their branches.
@@ -188,7 +154,7 @@ fn note(report: &mut Report, goals: &[(usize, usize)], proofs: Vec<Proof>) -> Su
 fn remove_queries(dir: &Path) -> Result<(), Error> {
     for entry in fs::read_dir(dir).map_err(|e| failed(dir, "cannot be read", e))?.flatten() {
         let path = entry.path();
-        if path.extension().is_some_and(|e| e == "smt2" || e == "txt") {
+        if path.extension().is_some_and(|e| e == "smt2" || e == "txt" || e == "json") {
             fs::remove_file(&path).map_err(|e| failed(&path, "cannot be removed", e))?;
         }
     }

@@ -4,13 +4,13 @@ use std::{
     collections::{BTreeSet, HashMap},
     fs,
     path::{Path, PathBuf},
-    time::{Duration, Instant},
 };
 
 use penfuzz_engine::error::{Error, at, failed};
 
 use super::{
     Limits, PROOFS,
+    budget::Budget,
     evidence::{self, About, Query},
     invariants::{Examiner, Found},
     plain, recorded,
@@ -23,7 +23,6 @@ use super::{
 use crate::{
     files::own,
     output::manifest::Manifest,
-    process::interrupts,
     report::{
         Report,
         proof::{Proof, Verdict},
@@ -62,9 +61,7 @@ pub(super) struct Prover {
     invariants: HashMap<String, Found>,
     flags: Vec<String>,
     pub(super) proofs: PathBuf,
-    limits: Limits,
-    /// `None` without a limit.
-    end: Option<Instant>,
+    budget: Budget,
 }
 
 impl Prover {
@@ -99,7 +96,6 @@ impl Prover {
         };
         let translations = translation::translate(&wanted, false)?;
         let flags = wanted.units.first().map_or_else(Vec::new, |unit| unit.flags.clone());
-        let end = Instant::now().checked_add(limits.all);
         let invariants = HashMap::new();
         Ok(Self {
             solvers,
@@ -110,8 +106,7 @@ impl Prover {
             invariants,
             flags,
             proofs,
-            limits,
-            end,
+            budget: Budget::new(limits),
         })
     }
 
@@ -142,12 +137,10 @@ impl Prover {
     /// A model of an execution with few rounds of each loop. Loops leave no free values in its query.
     fn examine_few_rounds(&mut self, report: &Report, place: (usize, usize)) -> Result<Option<Proof>, Error> {
         if self.few_rounds.is_none() {
-            let began = Instant::now();
             self.wanted.rounds = Some(ROUNDS);
             let found = translation::translate(&self.wanted, self.linked);
             self.wanted.rounds = None;
             self.few_rounds = Some(found?);
-            self.end = self.end.and_then(|end| end.checked_add(began.elapsed()));
         }
         let translations = self.few_rounds.as_deref().unwrap_or_default();
         let Ok((translation, slice)) = self.slice_of(translations, report, place) else { return Ok(None) };
@@ -171,9 +164,9 @@ impl Prover {
         let number = known.map_or(0, |known| known.examinations);
         let part = translation.hash.get(..8).unwrap_or_default();
         let name = format!("{}.{part}-{number}.invariants.smt2", plain(&translation.symbol));
-        let (solvers, each, end) = (&self.solvers, self.limits.each, self.end);
         let file = self.proofs.join(&name);
-        let examiner = Examiner { solvers, each, end, rounding: report.rounding, file: &file };
+        let (solvers, budget) = (&self.solvers[..], &self.budget);
+        let examiner = Examiner { solvers, budget, rounding: report.rounding, file: &file };
         let mut found = examiner.examine(translation, &slice.goal)?;
         let is_any = !found.held.is_empty();
         if !is_any {
@@ -187,14 +180,12 @@ impl Prover {
         Ok(is_any)
     }
 
-    /// Translates again with the sources linked. The time is not that of the solvers.
+    /// Translates again with the sources linked.
     pub(super) fn link(&mut self) -> Result<(), Error> {
-        let began = Instant::now();
         self.translations = translation::translate(&self.wanted, true)?;
         self.linked = true;
         self.few_rounds = None;
         self.invariants.clear();
-        self.end = self.end.and_then(|end| end.checked_add(began.elapsed()));
         Ok(())
     }
 
@@ -276,12 +267,7 @@ impl Prover {
     fn ask(&self, file: &Path, query: &Query, proof: &mut Proof) -> Result<(), Error> {
         let (mut sat, mut unsat) = (None, 0);
         for solver in &self.solvers {
-            let left = self.end.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
-            let left = left.min(self.limits.each);
-            if left.is_zero() || interrupts::requested() {
-                break;
-            }
-            let (answer, shown) = solver.ask(file, left);
+            let Some((answer, shown)) = self.budget.ask(solver, file, 1) else { break };
             proof.answers.push(shown);
             match answer {
                 Answer::Sat => sat = sat.or(Some(solver)),
@@ -296,7 +282,7 @@ impl Prover {
         proof.verdict = verdict(sat.is_some(), unsat, proof.free.is_empty());
         if let Some(solver) = sat.filter(|_| unsat == 0 && !query.slice.arguments.is_empty()) {
             write(file, &query.with_values())?;
-            proof.model = solver.values(file, self.limits.each).map(|v| evidence::values_of(&v)).unwrap_or_default();
+            proof.model = self.budget.values(solver, file).map(|v| evidence::values_of(&v)).unwrap_or_default();
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use std::{
 
 use crate::process::{
     fork, interrupts,
-    wait::{kill, wait_with},
+    wait::{kill, time_in_queue, wait_with},
 };
 
 /// Bytes of memory that a solver may use.
@@ -27,11 +27,11 @@ pub struct Ended {
     pub text: String,
     /// Its status; `None` when it was killed at its limit, or because the user interrupted.
     pub status: Option<ExitStatus>,
-    /// Seconds that it took.
+    /// Seconds that it took, without those in which it was ready to run, but had no processor.
     pub seconds: f64,
 }
 
-/// Runs a command in a process group of its own.
+/// Runs a command in a process group of its own. Time without a processor does not count for the limit.
 ///
 /// # Errors
 /// It cannot be started, or there is no room for what it prints.
@@ -43,9 +43,10 @@ pub fn run(mut command: Command, limit: Duration) -> io::Result<Ended> {
     unsafe { command.pre_exec(move || prepare(parent)) };
     let began = Instant::now();
     let pid = command.spawn()?.id().cast_signed();
-    let mut is_killed = false;
+    let (mut is_killed, mut waited) = (false, Duration::ZERO);
     let ended = wait_with(pid, || {
-        if !is_killed && (began.elapsed() >= limit || interrupts::requested()) {
+        waited = time_in_queue(pid).max(waited);
+        if !is_killed && (began.elapsed() >= limit + waited || interrupts::requested()) {
             // The whole group: a solver may be a script that starts another program.
             // SAFETY: kill accesses no memory.
             unsafe { libc::kill(-pid, libc::SIGKILL) };
@@ -54,7 +55,7 @@ pub fn run(mut command: Command, limit: Duration) -> io::Result<Ended> {
         }
         POLL_EVERY
     });
-    let seconds = began.elapsed().as_secs_f64();
+    let seconds = began.elapsed().saturating_sub(waited).as_secs_f64();
     Ok(Ended { text: text_of(&mut output)?, status: (!is_killed).then_some(ended.status), seconds })
 }
 

@@ -251,12 +251,12 @@ impl Client {
         let patience = options.timeout * 4 + if is_reporting { REPORT_TIME } else { Duration::from_secs(5) };
         if count != self.last_count {
             (self.last_count, self.last_change) = (count, Instant::now());
-            self.last_queued = stalled::time_in_queue(self.pid);
+            self.last_queued = wait::time_in_queue(self.pid);
             self.stopped.has_progressed();
             return;
         }
         // On a machine with more work than processors, it may wait for one.
-        let queued = || stalled::time_in_queue(self.pid).saturating_sub(self.last_queued);
+        let queued = || wait::time_in_queue(self.pid).saturating_sub(self.last_queued);
         let elapsed = self.last_change.elapsed();
         let is_late = elapsed > patience && elapsed > patience + queued();
         if is_late && self.shm().searching.load(Ordering::Acquire) != 0 {

@@ -16,7 +16,7 @@ use crate::{
     },
     output::manifest,
     process::interrupts,
-    prove,
+    prove::{self, stated::Stated},
     report::{Report, write_all},
 };
 
@@ -41,18 +41,16 @@ impl Supervisor<'_> {
     /// Asks solvers about what the search has not found, and lets it go on without what is proved, from the models that there are.
     pub(super) fn ask_and_go_on(&mut self, dir: &Path, mut report: Report) -> Result<(), Error> {
         let began = Instant::now();
-        self.carry_over(&mut report);
-        if let Err(e) = self.ask(dir, &mut report, prove::Limits::after(self.begun.elapsed())) {
+        self.carry_over(dir, &mut report);
+        if let Err(e) = ask(dir, &mut report, prove::Limits::after(self.begun.elapsed())) {
             self.display.warn(&format!("the proofs are not complete: {e}"));
         }
         let options = self.options.to_mut();
         let next = options.patience.map(|patience| patience * LONGER);
         options.patience = next.filter(|_| prove::unstated(&report).next().is_some());
         options.hints = prove::models::inputs(&report);
-        options.excluded = prove::proved_places(&report);
         options.out = Some(dir.to_path_buf());
         options.fresh = false;
-        self.stated = Some(report);
         let pause = began.elapsed();
         self.paused += pause;
         for client in &mut self.clients {
@@ -62,39 +60,33 @@ impl Supervisor<'_> {
         Ok(())
     }
 
-    /// Asks solvers about what nothing is stated of yet, unless the user has interrupted.
-    fn ask(&self, dir: &Path, report: &mut Report, limits: prove::Limits) -> Result<prove::Summary, Error> {
-        if interrupts::requested() {
-            return Ok(prove::Summary::default());
-        }
-        let manifest = manifest::read(dir)?;
-        let ask = if self.stated.is_some() { prove::complete_rest } else { prove::complete };
-        ask(dir, &manifest, report, limits)
-    }
-
-    /// Copies what solvers have stated before to a later report.
-    fn carry_over(&mut self, report: &mut Report) {
-        for fault in self.stated.iter().flat_map(|stated| models::carry_over(stated, report)) {
+    /// Copies what is stated since an earlier pause, or an earlier run of this campaign, to a report of now.
+    fn carry_over(&mut self, dir: &Path, report: &mut Report) {
+        let stated = manifest::read(dir).map(|manifest| Stated::read(dir, &manifest)).unwrap_or_default();
+        for fault in models::carry_over(&stated, report) {
             self.display.warn(&fault);
+        }
+        if stated.proved().next().is_some()
+            && let Err(e) = write_all(dir, report)
+        {
+            self.display.warn(&format!("the proofs are not in the reports: {e}"));
         }
     }
 
     /// Asks solvers about what the search left, and tries the models that they have. A campaign whose proofs fail is still a campaign.
     pub(super) fn prove(&mut self, dir: &Path, report: &mut Report) -> prove::Summary {
-        self.carry_over(report);
-        if self.stated.is_some()
-            && let Err(e) = write_all(dir, report)
-        {
-            self.display.warn(&format!("the proofs are not in the reports: {e}"));
-        }
         let limits = match self.options.proofs {
             Proofs::Off => return prove::Summary::default(),
             Proofs::Brief => prove::Limits::after(self.begun.elapsed()),
             Proofs::Within(limits) => limits,
         };
-        let proved = self.ask(dir, report, limits);
+        if self.options.proofs == Proofs::Brief {
+            self.carry_over(dir, report);
+        }
+        let proved = ask(dir, report, limits);
         let tried = proved.and_then(|summary| {
-            let are_new = summary.asked > 0 && self.farm.is_none();
+            // Other machines would take part in the short campaign.
+            let are_new = summary.asked > 0 && !self.options.farm.is_connected();
             let faults = if are_new { models::try_all(&self.options, dir, report)? } else { Vec::new() };
             for fault in faults {
                 self.display.warn(&fault);
@@ -106,4 +98,15 @@ impl Supervisor<'_> {
             prove::Summary::default()
         })
     }
+}
+
+/// Asks solvers about what nothing is stated of yet, unless the user has interrupted.
+fn ask(dir: &Path, report: &mut Report, limits: prove::Limits) -> Result<prove::Summary, Error> {
+    if interrupts::requested() {
+        return Ok(prove::Summary::default());
+    }
+    let manifest = manifest::read(dir)?;
+    let is_any = report.sites.iter().flat_map(|site| &site.branches).any(|branch| branch.proof.is_some());
+    let ask = if is_any { prove::complete_rest } else { prove::complete };
+    ask(dir, &manifest, report, limits)
 }

@@ -14,9 +14,11 @@ use penfuzz_engine::{
 
 use super::{Campaign, Executor, Manager, State};
 use crate::{
-    campaign::{Place, saved_state},
+    campaign::{Proofs, saved_state},
     files::{foreign, inputs::InputReader},
+    output::manifest,
     process::streams,
+    prove::stated::Stated,
     replay::fatal_input::{self, Death},
 };
 
@@ -69,7 +71,7 @@ impl Campaign<'_> {
         for bytes in saved_state::restore(state, &self.store.saved)? {
             fuzzer.add_input(state, executor, manager, BytesInput::new(bytes))?;
         }
-        let excluded = self.excluded(executor.evaluator().target());
+        let excluded = self.proved(executor.evaluator().target());
         for pending in state.metadata_mut::<Saturation>()?.exclude(&excluded) {
             fuzzer.add_input(state, executor, manager, BytesInput::new(pending.bytes))?;
         }
@@ -111,14 +113,14 @@ impl Campaign<'_> {
         self.sync(executor, state)
     }
 
-    /// The branches of [`crate::campaign::Options::excluded`].
-    fn excluded(&self, target: &Target) -> Vec<usize> {
-        let branch_of = |place: &Place| {
-            let function = target.functions.iter().position(|f| f.symbol == place.symbol)?;
-            let site = target.sites.iter().filter(|s| s.function == function).nth(place.site)?;
-            (place.branch < site.n_branches).then_some(site.first_branch + place.branch)
-        };
-        self.options.excluded.iter().filter_map(branch_of).collect()
+    /// The branches that are proved unreachable since an earlier pause, or an earlier run of this campaign.
+    fn proved(&self, target: &Target) -> Vec<usize> {
+        if self.options.proofs == Proofs::Off {
+            return Vec::new();
+        }
+        let dir = self.place.farm.as_ref().map_or_else(|| self.store.dir(), |farm| &farm.root);
+        let stated = manifest::read(dir).map(|manifest| Stated::read(dir, &manifest)).unwrap_or_default();
+        stated.proved().filter_map(|place| place.number(target)).collect()
     }
 
     /// Runs the input that killed a worker again, and records its branches and its fault.

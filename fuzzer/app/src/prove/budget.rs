@@ -1,0 +1,42 @@
+//! The time that solvers may take.
+
+use std::{cell::Cell, path::Path, time::Duration};
+
+use super::{
+    Limits,
+    solver::{Answer, Solver},
+};
+use crate::{process::interrupts, report::proof};
+
+/// What is left of the time of all solvers. Time in which they wait for a processor does not count, and neither does that of translating.
+#[derive(Debug)]
+pub struct Budget {
+    each: Duration,
+    left: Cell<Duration>,
+}
+
+impl Budget {
+    /// The time within these limits.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        Self { each: limits.each, left: Cell::new(limits.all) }
+    }
+
+    /// Asks a solver, for at most this part of the time of one query. `None` when no time is left, or the user has interrupted.
+    #[must_use]
+    pub fn ask(&self, solver: &Solver, file: &Path, part: u32) -> Option<(Answer, proof::Answer)> {
+        let time = self.left.get().min(self.each / part);
+        if time.is_zero() || interrupts::requested() {
+            return None;
+        }
+        let (answer, shown) = solver.ask(file, time);
+        self.left.set(self.left.get().saturating_sub(Duration::from_secs_f64(shown.seconds)));
+        Some((answer, shown))
+    }
+
+    /// What a solver prints for a query that asks for values, too.
+    #[must_use]
+    pub fn values(&self, solver: &Solver, file: &Path) -> Option<String> {
+        solver.values(file, self.each)
+    }
+}
