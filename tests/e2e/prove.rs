@@ -132,6 +132,18 @@ fn what_compilers_may_exploit_is_not_proved_unless_it_is_defined() {
 }
 
 #[test]
+fn the_rounding_mode_is_that_of_the_call() {
+    let Some(solvers) = solvers() else { return };
+    let dir = Dir::new();
+    let report = prove(&dir, "mode", "", Path::new(&solvers));
+    assert_eq!((report.branches.covered, proved(&report, "x > 1 && fegetround()")), (3, 1));
+    let report = prove(&dir, "mode", "--rounding all", Path::new(&solvers));
+    assert_eq!((report.branches.covered, proved(&report, "x > 1 && fegetround()")), (4, 0));
+    let report = prove(&dir, "sets_mode", "", Path::new(&solvers));
+    assert_eq!((report.branches.covered, proved(&report, "x > 1 && after")), (3, 0), "fesetround may do anything");
+}
+
+#[test]
 fn two_pointers_may_be_one() {
     let Some(solvers) = solvers() else { return };
     let dir = Dir::new();

@@ -20,6 +20,8 @@ Val Frame::call(const CallBase &I) {
   std::string Name = Callee ? Callee->getName().str() : I.isInlineAsm() ? "inline assembly" : "a pointer";
   if (Callee && !Callee->isIntrinsic()) {
     if (std::optional<Val> V = inlined(I, *Callee)) return *V;
+    if (Callee->isDeclaration() && Name == "fegetround")
+      if (std::optional<Val> V = roundingMode(I)) return *V;
     bool IsLibrary = Callee->isDeclaration() && !I.isNoBuiltin() && !F.hasFnAttribute("no-builtins") && !I.isStrictFP();
     if (IsLibrary)
       if (std::optional<Val> V = mathFunction(I, Name)) return *V;
@@ -106,6 +108,17 @@ std::optional<Val> Frame::mathFunction(const CallBase &I, StringRef Name) {
     return V;
   }
   return std::nullopt;
+}
+
+// `fegetround` of the C library: the values of <fenv.h> on x86-64.
+std::optional<Val> Frame::roundingMode(const CallBase &I) {
+  if (!I.getType()->isIntegerTy(32) || I.arg_size() != 0 || !StringRef(F.getParent()->getTargetTriple().str()).starts_with("x86_64"))
+    return std::nullopt;
+  Term Mode = X.mode(place(I)), Value = literal(APInt(32, 0xc00)); // FE_TOWARDZERO
+  static constexpr std::pair<const char *, unsigned> Others[] = {{"RTP", 0x800}, {"RTN", 0x400}, {"RNE", 0}};
+  for (auto [Name, Number] : Others) Value = choose(apply("=", {Mode, Name}), literal(APInt(32, Number)), Value);
+  X.Assumptions.insert("fegetround is the function of the C library");
+  return Val::scalar(Sort::bits(32), X.S.define(Sort::bits(32), Value));
 }
 
 // Whether the processor of the compilation has no fused multiply-add, so that a*b+c is two operations.

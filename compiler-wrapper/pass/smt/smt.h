@@ -165,6 +165,7 @@ private:
   std::optional<Val> intrinsic(const llvm::IntrinsicInst &I);
   std::optional<Val> integerIntrinsic(const llvm::IntrinsicInst &I);
   std::optional<Val> constrained(const llvm::ConstrainedFPIntrinsic &I);
+  std::optional<Val> roundingMode(const llvm::CallBase &I);
   std::optional<Val> mathFunction(const llvm::CallBase &I, llvm::StringRef Name);
   std::optional<Val> classOf(const llvm::IntrinsicInst &I);
   std::optional<Val> fused(const llvm::CallBase &I, bool Always, const Term &Mode);
