@@ -89,6 +89,9 @@ fn unsat_needs_two_solvers() {
     let both = solver.parent().unwrap();
     if both.join("z3").is_file() && both.join("cvc5").is_file() {
         assert_eq!(ask("--prove --solver-time 60s").env("PENFUZZ_SOLVERS", both).exits(0).stdout, "unsat\n");
+        let few = dir.penfuzz("solve").arg(formula("no_square.smt2")).args("--json --prove --max-evals 1000");
+        let found = answer(&few.env("PENFUZZ_SOLVERS", both).exits(0));
+        assert_eq!((&found["answer"], &found["method"]), (&"unsat".into(), &"solvers".into()), "they come first");
     }
 }
 

@@ -177,15 +177,19 @@ pub fn solve(file: &Path, options: &Options) -> Result<Solved, Error> {
         solvers: Vec::new(),
         notes: Vec::new(),
     };
+    let mut few_inputs = None;
     if problem.is_refuted {
         solved.answer = Answer::Unsat;
     } else if problem.conjuncts.is_empty() || problem.free.is_empty() {
         accept(&mut solved, &problem, &[]);
     } else {
-        search::run(&mut solved, &problem, options)?;
+        few_inputs = search::run(&mut solved, &problem, options)?;
     }
     if let (Answer::Unknown, Some(time)) = (&solved.answer, options.solver_time) {
         solvers::ask(&mut solved, file, time)?;
+    }
+    if let (Answer::Unknown, Some(mut form)) = (&solved.answer, few_inputs) {
+        search::exhaust(&mut solved, &problem, options, &mut form)?;
     }
     Ok(solved)
 }

@@ -38,7 +38,7 @@ const SEARCH_FIRST: Duration = Duration::from_secs(1);
 const FIRST_TURN: u64 = 1 << 18;
 
 /// A problem as a target that is loaded.
-struct Form {
+pub(super) struct Form {
     emitted: Emitted,
     session: ReplaySession,
     query: Query,
@@ -58,9 +58,9 @@ impl Form {
     }
 }
 
-/// Searches, and tries all inputs if they are few and the search finds none. One conditional for each conjunct, and one for the sum of several,
-/// take turns: each finds models that the other does not.
-pub(super) fn run(solved: &mut Solved, problem: &Problem, options: &Options) -> Result<(), Error> {
+/// Searches. One conditional for each conjunct, and one for the sum of several, take turns: each finds models that the other does not.
+/// Returns what [`exhaust`] needs if no model was found and the inputs are few.
+pub(super) fn run(solved: &mut Solved, problem: &Problem, options: &Options) -> Result<Option<Form>, Error> {
     solved.method = Method::Search;
     let bits = problem.input_bits(&solved.script.terms);
     let can_exhaust = bits <= exhaust::MOST_BITS && !options.exhaust_time.is_zero();
@@ -81,14 +81,11 @@ pub(super) fn run(solved: &mut Solved, problem: &Problem, options: &Options) -> 
         }
         let turn = Turn { until, evaluations: left.min(FIRST_TURN << round.min(30)), number: turns as u64 };
         if search(solved, problem, options, &mut forms[number], &turn)? {
-            return Ok(());
+            return Ok(None);
         }
         turns += 1;
     }
-    if can_exhaust && !interrupts::requested() {
-        exhaust(solved, problem, options, &mut forms[0])?;
-    }
-    Ok(())
+    Ok(Some(forms.swap_remove(0)).filter(|_| can_exhaust))
 }
 
 /// One turn of a form.
@@ -128,8 +125,11 @@ fn search(
     Ok(accept(solved, problem, &decode(&solved.script.terms, problem, &form.layout, &bytes)))
 }
 
-/// Tries all inputs.
-fn exhaust(solved: &mut Solved, problem: &Problem, options: &Options, form: &mut Form) -> Result<(), Error> {
+/// Tries all inputs, unless the user has interrupted.
+pub(super) fn exhaust(solved: &mut Solved, problem: &Problem, options: &Options, form: &mut Form) -> Result<(), Error> {
+    if interrupts::requested() {
+        return Ok(());
+    }
     solved.method = Method::Exhaustion;
     let widths = widths(&solved.script.terms, problem);
     let mut models = Vec::new();

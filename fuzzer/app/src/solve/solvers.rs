@@ -49,7 +49,11 @@ pub fn ask(solved: &mut Solved, file: &Path, time: Duration) -> Result<(), Error
                 }
                 solved.notes.push(format!("{} answers sat, but its model does not satisfy the formula", solver.name));
             }
-            Verdict::Unsat => refuting.push(solver.name),
+            Verdict::Unsat if refuting.is_empty() => refuting.push(solver.name),
+            Verdict::Unsat => {
+                refuting.push(solver.name);
+                break;
+            }
             _ => {}
         }
     }

@@ -419,12 +419,13 @@ impl Blocks {
         if !(first..first + self.mapped).contains(&address) {
             return None;
         }
-        // The frame has no accesses beside it that a program could make.
+        // The frame, which has no name, has no accesses beside it that a program could make.
         let distance = |i: &usize| {
             let (start, bytes) = self.places[*i];
             if address < start { start - address } else { address.saturating_sub(start + bytes) }
         };
-        let block = (0..self.pages.len()).min_by_key(distance)?;
+        let is_named = |i: &usize| !self.model.blocks[*i].path.is_empty();
+        let block = (0..self.pages.len()).filter(is_named).min_by_key(distance)?;
         Some(Beside { block, at: address.wrapping_sub(self.places[block].0).cast_signed() })
     }
 
