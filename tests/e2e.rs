@@ -34,6 +34,8 @@ mod experiments;
 mod farm;
 #[path = "e2e/full_disk.rs"]
 mod full_disk;
+#[path = "e2e/further_criteria.rs"]
+mod further_criteria;
 #[path = "e2e/goals.rs"]
 mod goals;
 #[path = "e2e/hostile.rs"]

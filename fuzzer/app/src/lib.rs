@@ -13,6 +13,7 @@
 //! | [`campaign`] | supervisor, workers, and the cluster of several clients |
 //! | [`corpus`] | `cmin`, `merge`, `tmin`, `triage` |
 //! | [`reach`], [`exceptions`] | one input on request; floating-point exceptions |
+//! | [`paths`] | criteria about the order of branches: paths, rounds of loops |
 //! | [`accuracy`] | how wrong a numeric function can be, and where |
 //! | [`prove`] | branches that no input takes: solvers prove them unreachable |
 //! | [`solve`] | formulas of floats and bit vectors: models by search |
@@ -30,6 +31,7 @@ pub mod exceptions;
 pub mod files;
 pub mod mutation;
 pub mod output;
+pub mod paths;
 pub mod process;
 pub mod prove;
 pub mod reach;

@@ -1,5 +1,7 @@
 //! Options whose value is one of a few names, with the help text of each name.
 
+use std::ffi::OsStr;
+
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use penfuzz_app::{
     campaign::{SearchKind, criteria::Criterion},
@@ -43,11 +45,49 @@ const CRITERIA: &[Choice<Criterion>] = &[
         "mcdc",
         "Every condition of a decision is shown to affect the outcome on its own (MC/DC), and every branch is taken",
     ),
+    (
+        Criterion::Boundary,
+        "boundary",
+        "The operands of every comparison are equal and next to each other, and every branch is taken",
+    ),
+    (
+        Criterion::Exceptions,
+        "exceptions",
+        "Every operation raises the floating-point exceptions that it can raise, and every branch is taken",
+    ),
+    (
+        Criterion::Loop,
+        "loop",
+        "Every loop makes no round, one, more, and is left at its head, and every branch is taken",
+    ),
+    (Criterion::Path(1), "path", "Every path of at most one round of each loop is taken; path:K: of at most K rounds"),
 ];
+
+/// A name of [`CRITERIA`], or `path:K`.
+#[derive(Debug, Clone)]
+struct CriterionParser;
+
+impl TypedValueParser for CriterionParser {
+    type Value = Criterion;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<Criterion, clap::Error> {
+        let rounds = value.to_str().and_then(|text| text.strip_prefix("path:")).and_then(|k| k.parse().ok());
+        rounds.map_or_else(|| parser(CRITERIA).parse_ref(command, arg, value), |k| Ok(Criterion::Path(k)))
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(CRITERIA.iter().map(|(_, name, help)| PossibleValue::new(*name).help(*help))))
+    }
+}
 
 /// Values of `--criterion`.
 pub fn criterion() -> impl TypedValueParser<Value = Criterion> {
-    parser(CRITERIA)
+    CriterionParser
 }
 
 const ALLOWED: &[Choice<Allow>] = &[(Allow::Network, "network", "Open sockets: connect, bind, send")];

@@ -12,6 +12,7 @@ use penfuzz_app::{
     console, errln,
     files::foreign,
     output::destination::Unusable,
+    paths,
     process::build::build,
     prove,
     report::{
@@ -193,7 +194,7 @@ impl TargetArgs {
             sources,
             flags: self.flags(),
             libs: self.libs.clone(),
-            exceptions: goals.are_exceptions(),
+            exceptions: goals.need_operations(),
             decisions: goals.are_decisions(),
             ..Recipe::default()
         };
@@ -325,6 +326,9 @@ impl Args {
         let mut all = if self.criterion.is_empty() { vec![Criterion::Branch] } else { self.criterion.clone() };
         all.sort_unstable();
         all.dedup();
+        // Of several numbers of rounds the largest counts, which comes last.
+        let paths = all.iter().filter(|c| matches!(c, Criterion::Path(_))).count();
+        all.drain(all.len() - paths..all.len() - usize::from(paths > 0));
         all
     }
 }
@@ -489,5 +493,7 @@ pub(super) fn campaign(args: &Args, goals: Goals) -> Result<Finished, Error> {
         patience: None,
         proofs: args.proofs.to_options(goals),
     };
-    campaign::run(&options)
+    let mut done = campaign::run(&paths::leave_half(options.clone()))?;
+    paths::complete(&done.dir, &mut done.report, &options)?;
+    Ok(done)
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{ValueEnum, builder::PossibleValuesParser};
 use penfuzz_app::{
-    campaign::SearchKind,
+    campaign::{SearchKind, criteria::Criterion},
     console, errln,
     output::directory,
     report::{Report, json, junit::Campaign, unit_test::formats::TestFormat},
@@ -81,6 +81,10 @@ pub struct Args {
     #[arg(long, value_name = "FORMAT", value_parser = choices::test_format())]
     test_format: Option<TestFormat>,
 
+    /// Coverage criteria that the tests fulfil, as of penfuzz itself; may be repeated, or a list [default: branch].
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = choices::criterion(), conflicts_with = "exceptions")]
+    criterion: Vec<Criterion>,
+
     /// Ask solvers at the end of each campaign about branches that no input takes, for a tenth of its time, at least 2 s.
     #[arg(long, conflicts_with = "exceptions")]
     prove: bool,
@@ -146,6 +150,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
             timeout: args.timeout.clone(),
             rounding: args.rounding,
             test_format: args.test_format,
+            criteria: args.criterion.iter().map(|c| c.text()).collect(),
             prove: args.prove,
             exceptions: args.exceptions,
         },

@@ -5,16 +5,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use penfuzz_cc::abi::site_kind;
 use penfuzz_engine::{
     program::{Site, Target},
-    saturation::{Goals, Saturation, Scope, VectorGoals},
+    saturation::{Beside, Goals, Saturation, Scope, VectorGoals},
 };
 use serde::{Deserialize, Serialize};
 
 use super::{
-    outcome::{Order, Sources},
+    outcome::{Order, Sources, outcome_text, predicate_text},
     requirements,
 };
 use crate::{
-    report::{self, Report, decisions},
+    report::{
+        self, Report,
+        criterion_goals::{self, CriterionGoal},
+        decisions,
+    },
     shrink::cover::{self, Kept},
 };
 
@@ -30,6 +34,14 @@ pub enum Criterion {
     Condition,
     /// Every condition of a decision is shown to affect its outcome on its own.
     Mcdc,
+    /// The operands of every comparison are equal, and next to each other.
+    Boundary,
+    /// Every operation raises the floating-point exceptions that it can raise.
+    Exceptions,
+    /// Every loop makes no round, one, and more.
+    Loop,
+    /// Every path with at most so many rounds of each loop.
+    Path(u32),
 }
 
 impl Criterion {
@@ -41,13 +53,41 @@ impl Criterion {
             Self::Branch => "branch",
             Self::Condition => "condition",
             Self::Mcdc => "mcdc",
+            Self::Boundary => "boundary",
+            Self::Exceptions => "exceptions",
+            Self::Loop => "loop",
+            Self::Path(_) => "path",
         }
+    }
+
+    /// As the command line takes it.
+    #[must_use]
+    pub fn text(self) -> String {
+        match self {
+            Self::Path(rounds) => format!("path:{rounds}"),
+            other => other.name().to_owned(),
+        }
+    }
+
+    /// Is it about the order of branches, which is looked at when the campaign has ended?
+    #[must_use]
+    pub const fn is_of_sequences(self) -> bool {
+        matches!(self, Self::Loop | Self::Path(_))
     }
 
     /// What a campaign for these criteria searches for.
     #[must_use]
     pub fn goals(criteria: &[Self]) -> Goals {
-        if criteria.contains(&Self::Mcdc) { Goals::Decisions } else { Goals::Branches }
+        let beside = Beside {
+            decisions: criteria.contains(&Self::Mcdc),
+            boundaries: criteria.contains(&Self::Boundary),
+            exceptions: criteria.contains(&Self::Exceptions),
+        };
+        match beside {
+            Beside { decisions: false, boundaries: false, exceptions: false } => Goals::Branches,
+            Beside { boundaries: false, exceptions: false, .. } => Goals::Decisions,
+            _ => Goals::Criteria(beside),
+        }
     }
 }
 
@@ -60,10 +100,12 @@ pub fn keep_wanted(target: &Target, from: &Sources, kept: &mut [Kept]) -> Vec<bo
         let counts = |b: usize| {
             let kind = target.sites[target.site_of(b)].kind;
             let is_condition = kind == site_kind::BRANCH || kind == site_kind::SELECT;
-            // MC/DC of a decision of one condition is that both its outcomes are taken.
-            criteria.contains(&Criterion::Branch) || criteria.contains(&Criterion::Mcdc) || is_condition
+            // The other criteria include branches. MC/DC of a decision of one condition is that both its outcomes are taken.
+            let are_conditions = criteria.iter().all(|c| matches!(c, Criterion::Line | Criterion::Condition));
+            !are_conditions || is_condition
         };
-        (0..target.n_branches).map(|b| from.scope.requested[b] && counts(b)).collect()
+        let is_beside = |b: usize| from.scope.recorded[b] && criterion_of(&target.sites[target.site_of(b)]).is_some();
+        (0..target.n_branches).map(|b| from.scope.requested[b] && counts(b) || is_beside(b)).collect()
     };
     let there: BTreeSet<u32> = kept.iter().flat_map(|k| k.covers.iter().copied()).collect();
     for decision in from.saturation.decisions() {
@@ -135,6 +177,7 @@ pub(super) fn complete(report: &mut Report, target: &Target, from: &Sources, ord
     if from.options.goals.are_decisions() {
         report.decisions = decisions_of(target, from.saturation, order, covers);
     }
+    report.criterion_goals = goals_beside(target, from.scope, covers);
     let functions: BTreeSet<usize> = from.scope.sites.iter().map(|s| target.sites[*s].function).collect();
     let (all, by_test) = lines(target, &functions, covers);
     report.requirements = requirements::trace(target, &functions, &from.options.requirements, &by_test);
@@ -152,10 +195,48 @@ pub(super) fn complete(report: &mut Report, target: &Target, from: &Sources, ord
                 let all = &report.decisions;
                 (all.iter().map(|d| d.conditions.len()).sum(), all.iter().map(decisions::Decision::shown).sum())
             }
+            other => {
+                let figures = criterion_goals::figures(report, other.name());
+                (figures.total, figures.covered)
+            }
         };
         (criterion.name().to_owned(), decisions::Criterion { total, covered, proved_infeasible: 0 })
     };
-    report.criteria = from.options.criteria.iter().map(figures).collect();
+    // Paths and loops are looked at when the search has ended.
+    report.criteria = from.options.criteria.iter().filter(|c| !c.is_of_sequences()).map(figures).collect();
+}
+
+/// The criterion whose goals stand at a site that no branch criterion counts, and decisions neither.
+fn criterion_of(site: &Site) -> Option<Criterion> {
+    match site.kind {
+        site_kind::COMPARISON => Some(Criterion::Boundary),
+        site_kind::OPERATION => Some(Criterion::Exceptions),
+        _ => None,
+    }
+}
+
+/// Boundary values and exceptions, in the order of the source, with the tests that have them.
+fn goals_beside(target: &Target, scope: &Scope, covers: &[Vec<u32>]) -> Vec<CriterionGoal> {
+    let mut all = Vec::new();
+    for site in scope.sites.iter().map(|s| &target.sites[*s]) {
+        let Some(criterion) = criterion_of(site) else { continue };
+        for (k, branch) in site.branches().enumerate().filter(|(_, b)| scope.recorded[*b]) {
+            let tests = covers.iter().enumerate().filter(|(_, c)| c.contains(&(branch as u32))).map(|(i, _)| i + 1);
+            let what = if site.name.is_empty() { predicate_text(site.predicate) } else { &site.name };
+            all.push(CriterionGoal {
+                criterion: criterion.name().to_owned(),
+                function: target.functions[site.function].name.clone(),
+                file: site.file.clone(),
+                line: site.line,
+                column: site.column,
+                goal: format!("{what} {}", outcome_text(site, k)).trim_start().to_owned(),
+                tests: tests.collect(),
+                proved_infeasible: false,
+            });
+        }
+    }
+    all.sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
+    all
 }
 
 /// Outcomes of conditions: all, and those that a test has.
@@ -225,7 +306,13 @@ fn decision_of(target: &Target, goals: &VectorGoals, order: &Order, covers: &[Ve
     let conditions = site.decision.iter().flat_map(|d| &d.conditions).zip(&pairs).map(|(condition, pair)| {
         let at = &target.sites[condition.site];
         let site = order.place.get(&(at.first_branch as u32)).map(|(site, _)| *site);
-        decisions::Condition { line: at.line, column: at.column, site, pair: pair.map(|(v, w)| (place(v), place(w))) }
+        decisions::Condition {
+            line: at.line,
+            column: at.column,
+            site,
+            pair: pair.map(|(v, w)| (place(v), place(w))),
+            proved_infeasible: false,
+        }
     });
     let vector = |v: &usize| decisions::Vector {
         values: goals.vectors[*v].text(goals.n_conditions),
@@ -239,5 +326,6 @@ fn decision_of(target: &Target, goals: &VectorGoals, order: &Order, covers: &[Ve
         column: site.column,
         conditions: conditions.collect(),
         vectors: shown.iter().map(vector).collect(),
+        infeasible: Vec::new(),
     }
 }

@@ -20,7 +20,19 @@ const TIME: Duration = Duration::from_secs(1);
 /// # Errors
 /// When the campaign cannot go on, or its reports cannot be written.
 pub fn try_all(options: &Options, dir: &Path, report: &mut Report) -> Result<Vec<String>, Error> {
-    let hints = prove::models::inputs(report);
+    try_inputs(options, dir, report, prove::models::inputs(report))
+}
+
+/// The same with other inputs.
+///
+/// # Errors
+/// As [`try_all`].
+pub fn try_inputs(
+    options: &Options,
+    dir: &Path,
+    report: &mut Report,
+    hints: Vec<Vec<u8>>,
+) -> Result<Vec<String>, Error> {
     if hints.is_empty() || interrupts::requested() {
         return Ok(Vec::new());
     }

@@ -163,6 +163,8 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
         uncovered_lines: Vec::new(),
         requirements: Vec::new(),
         decisions: Vec::new(),
+        criterion_goals: Vec::new(),
+        paths: None,
         mutation: None,
         shared_state: limits::shared_state(evaluator),
         tests_apart: claims.are_apart,

@@ -18,6 +18,7 @@ mod run;
 pub mod slice;
 pub mod solver;
 pub mod stated;
+pub mod together;
 pub mod translation;
 pub mod world;
 

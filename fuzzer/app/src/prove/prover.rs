@@ -24,7 +24,7 @@ use crate::{
     files::own,
     output::manifest::Manifest,
     report::{
-        Report,
+        Report, Site,
         proof::{Proof, Verdict},
     },
 };
@@ -44,6 +44,8 @@ fn units_of(manifest: &Manifest) -> Vec<Unit> {
     if !flags.iter().any(|f| f.starts_with("-O")) {
         flags.insert(0, DEFAULT_LEVEL.to_owned());
     }
+    // The proof is about the code that runs: operations are sites of their own, and multiplications with additions are split.
+    flags.extend(manifest.goals.need_operations().then(|| penfuzz_cc::EXCEPTIONS_FLAG.to_owned()));
     let unit = |source: &PathBuf| Unit { source: source.clone(), flags: flags.clone(), directory: None };
     manifest.sources.iter().filter(|s| !penfuzz_engine::program::kind::is_archive(s)).map(unit).collect()
 }
@@ -206,10 +208,70 @@ impl Prover {
         suffix: &str,
     ) -> Result<Proof, Error> {
         let site = &report.sites[i];
-        let query = Query { slice, rounding: report.rounding };
         let code = site.code.as_ref().map_or(0, |code| code.number);
         let name = format!("{}.{}-{}.{code}-{j}{suffix}.smt2", plain(&site.function), site.line, site.column);
-        let file = self.proofs.join(&name);
+        self.ask_as(report, (site, &site.branches[j].outcome), translation, slice, &name)
+    }
+
+    /// Asks about branches that are taken together, the last of them at the end.
+    pub(super) fn examine_together(
+        &mut self,
+        report: &Report,
+        places: &[(usize, usize)],
+        name: &str,
+    ) -> Result<Proof, Error> {
+        let mut proof = self.examine_together_once(report, places, name)?;
+        let is_in_the_way = |free: &String| free.starts_with("call of ");
+        if !self.linked && self.wanted.units.len() > 1 && !proof.is_proved() && proof.free.iter().any(is_in_the_way) {
+            self.link()?;
+            proof = self.examine_together_once(report, places, name)?;
+        }
+        Ok(proof)
+    }
+
+    fn examine_together_once(&self, report: &Report, places: &[(usize, usize)], name: &str) -> Result<Proof, Error> {
+        let site = &report.sites[places[0].0];
+        let of = |(i, j): &(usize, usize)| {
+            let (site, code) = (&report.sites[*i], report.sites[*i].code.as_ref()?);
+            Some((code.symbol.as_str(), (code.number, *code.branches.get(*j)?, (site.line, site.column))))
+        };
+        let Some(branches) = places.iter().map(of).collect::<Option<Vec<_>>>() else {
+            return Ok(Proof::missing("the report is older than proofs"));
+        };
+        let symbol = branches[0].0;
+        if branches.iter().any(|(other, _)| *other != symbol) {
+            return Ok(Proof::missing("branches of several functions"));
+        }
+        let branches: Vec<_> = branches.into_iter().map(|(_, branch)| branch).collect();
+        let of_symbol = self.translations.iter().filter(|t| t.symbol == symbol);
+        let slices: Vec<_> = of_symbol.filter_map(|t| Some((t, t.together(&branches)?))).collect();
+        let Some((translation, slice)) = slices.first() else {
+            return Ok(Proof::missing("no translation of its function"));
+        };
+        if slices.iter().any(|(_, other)| other != slice) {
+            return Ok(Proof::missing("several functions of this name"));
+        }
+        let outcome = |(i, j): &(usize, usize)| {
+            let site = &report.sites[*i];
+            format!("{} at {}:{}", site.branches[*j].outcome, site.line, site.column)
+        };
+        let outcomes: Vec<_> = places.iter().map(outcome).collect();
+        let code = site.code.as_ref().map_or(0, |code| code.number);
+        let name = format!("{}.{}-{}.{code}-{name}.smt2", plain(&site.function), site.line, site.column);
+        self.ask_as(report, (site, &outcomes.join(", ")), translation, slice, &name)
+    }
+
+    /// Asks the solvers about a slice; the query is kept in a file of this name.
+    fn ask_as(
+        &self,
+        report: &Report,
+        (site, outcome): (&Site, &str),
+        translation: &Translation,
+        slice: &Slice,
+        name: &str,
+    ) -> Result<Proof, Error> {
+        let query = Query { slice, rounding: report.rounding };
+        let file = self.proofs.join(name);
         let mut proof = Proof {
             verdict: Verdict::Undecided,
             answers: Vec::new(),
@@ -221,13 +283,7 @@ impl Prover {
         };
         write(&file, &query.text())?;
         self.ask(&file, &query, &mut proof)?;
-        let about = About {
-            site,
-            outcome: &site.branches[j].outcome,
-            hash: &translation.hash,
-            flags: &self.flags,
-            proof: &proof,
-        };
+        let about = About { site, outcome, hash: &translation.hash, flags: &self.flags, proof: &proof };
         write(&file, &evidence::text(&about, &query))?;
         Ok(proof)
     }

@@ -140,18 +140,19 @@ impl Translation {
     /// The lines for a branch of the site with this number, if the site is at this place of the source, and these invariants hold.
     #[must_use]
     pub fn slice(&self, site: usize, branch: usize, place: (u32, u32), held: &[&Invariant]) -> Option<Slice> {
-        let goal = format!("site_{site}_{branch}");
-        if self.sites.get(&site) != Some(&place) {
-            return None;
-        }
-        self.lines_for(goal, held)
+        self.is_at(site, place).then(|| self.lines_for(format!("site_{site}_{branch}"), held))?
+    }
+
+    /// Is the site with this number at this place of the source?
+    pub(super) fn is_at(&self, site: usize, place: (u32, u32)) -> bool {
+        self.sites.get(&site) == Some(&place)
     }
 
     /// The lines for a condition, if these invariants hold; `None` if a name in it has no definition.
     #[must_use]
     pub fn lines_for(&self, goal: String, held: &[&Invariant]) -> Option<Slice> {
         let mut needed = BTreeSet::new();
-        let is_operator = |name: &&str| *name != "or";
+        let is_operator = |name: &&str| !matches!(*name, "or" | "and" | "true");
         let mut work = names(&goal)
             .filter(is_operator)
             .map(|name| self.defined.get(name).copied())

@@ -8,6 +8,7 @@
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet, BinaryHeap, HashSet},
+    time::{Duration, Instant},
 };
 
 use penfuzz_engine::{
@@ -18,10 +19,13 @@ use penfuzz_engine::{
     saturation::{BranchGraph, Scope},
 };
 
-use super::{Options, Query, any_input, run};
+use super::{Options, Query, ROOM, any_input, record_all, run};
+use crate::process::interrupts;
 
 /// Searches beyond which the enumeration ends.
 const MOST_SEARCHES: usize = 5_000;
+/// A prefix is searched for several times, with this share of its evaluations (as a power of 1/2): most that are feasible are found soon.
+const SHARES: [u32; 3] = [6, 3, 0];
 
 /// The paths that were found, and where nothing was.
 #[derive(Debug, Default)]
@@ -36,11 +40,35 @@ pub struct Enumeration {
     pub is_complete: bool,
 }
 
+/// Limits of a whole enumeration.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// Evaluations.
+    pub evaluations: u64,
+    /// Its end; `None` without a limit.
+    pub until: Option<Instant>,
+}
+
+impl Bounds {
+    /// No limits but those of each search.
+    pub const NONE: Self = Self { evaluations: u64::MAX, until: None };
+
+    /// The options of a search within what is left of these limits, when `spent` evaluations are made; `None` when nothing is.
+    #[must_use]
+    pub fn rest(&self, spent: u64, options: &Options) -> Option<Options> {
+        let evaluations = self.evaluations.saturating_sub(spent).min(options.max_evals);
+        let time = self.until.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
+        let is_over = evaluations == 0 || time.is_zero() || interrupts::requested();
+        let max_time = time.min(options.max_time);
+        (!is_over).then(|| Options { max_evals: evaluations, max_time, ..options.clone() })
+    }
+}
+
 /// The natural loops among the conditionals of a scope.
 #[derive(Debug)]
 pub struct Loops {
     /// By header: the sites inside.
-    bodies: BTreeMap<usize, BTreeSet<usize>>,
+    pub(crate) bodies: BTreeMap<usize, BTreeSet<usize>>,
 }
 
 impl Loops {
@@ -114,20 +142,22 @@ fn dominators(next: &BTreeMap<usize, BTreeSet<usize>>, entry: &BTreeSet<usize>) 
     }
 }
 
-/// The prefixes that are taken or tried, by a hash of each.
-#[derive(Default)]
-struct Known(HashSet<u64>);
-
-impl Known {
-    fn step(hash: u64, branch: u32) -> u64 {
-        (hash ^ u64::from(branch).wrapping_add(1)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23)
-    }
+/// The hash of a prefix, from that of all but its last branch.
+const fn step(hash: u64, branch: u32) -> u64 {
+    (hash ^ (branch as u64).wrapping_add(1)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23)
 }
 
-/// What is still to be searched for: the prefix, and an input that takes all of it but the last branch. Short ones first.
-type Open = BinaryHeap<Reverse<(usize, usize, Vec<u32>, Vec<u8>)>>;
+/// The hash of a prefix.
+#[must_use]
+pub fn hash(prefix: &[u32]) -> u64 {
+    prefix.iter().fold(0, |h, b| step(h, *b))
+}
 
-/// Enumerates with at most `options.max_evals` evaluations and `options.max_time` for each prefix.
+/// What is still to be searched for: how often it was, its length, a number, the prefix, and an input that takes all of it but the last
+/// branch. Short ones first.
+type Open = BinaryHeap<Reverse<(usize, usize, usize, Vec<u32>, Vec<u8>)>>;
+
+/// Enumerates with at most `options.max_evals` evaluations and `options.max_time` for each prefix, from the paths of `options.seeds`.
 ///
 /// # Errors
 /// Those of [`run`].
@@ -136,42 +166,55 @@ pub fn enumerate(
     query: &Query,
     options: &Options,
     rounds: u32,
+    bounds: &Bounds,
 ) -> Result<Enumeration, Error> {
     let target = std::rc::Rc::clone(evaluator.target());
     let loops = Loops::new(&target, &query.scope, evaluator.function_index());
-    let mut state = State { target: &target, loops, rounds, known: Known::default(), open: Open::new() };
+    let mut state =
+        State { target: &target, loops, rounds, taken: HashSet::new(), opened: HashSet::new(), open: Open::new() };
     let mut all = Enumeration::default();
-    let first = any_input(evaluator, query, options)?;
-    let mut next = first.bytes.zip(first.confirmed);
-    for searches in 0..=MOST_SEARCHES {
-        if let Some((bytes, confirmed)) = next.take()
-            && state.takes_in(&confirmed.passes, &bytes)
-        {
-            all.found.entry(confirmed.passes).or_insert(bytes);
-        }
-        let Some(Reverse((_, _, prefix, near))) = state.open.pop() else {
+    evaluator.set_scope(&query.scope.sites);
+    let known = record_all(evaluator, &query.counts, &options.seeds, ROOM, options.timeout);
+    let found = if known.is_empty() {
+        let first = any_input(evaluator, query, &Options { seeds: Vec::new(), ..options.clone() })?;
+        first.bytes.zip(first.confirmed.map(|c| c.passes)).into_iter().collect()
+    } else {
+        known
+    };
+    for (bytes, passes) in found {
+        state.note(&mut all, passes, bytes);
+    }
+    for _ in 0..MOST_SEARCHES {
+        let Some(Reverse((attempt, length, number, prefix, near))) = state.open.pop() else {
             all.is_complete = true;
             break;
         };
-        if searches == MOST_SEARCHES {
-            break;
-        }
-        if !state.known.0.insert(prefix.iter().fold(0, |h, b| Known::step(h, *b))) {
+        if state.taken.contains(&hash(&prefix)) {
             continue;
         }
+        let own = Options { max_evals: (options.max_evals >> SHARES[attempt]).max(1), ..options.clone() };
+        let Some(own) = bounds.rest(all.evaluations, &own) else {
+            state.open.push(Reverse((attempt, length, number, prefix, near)));
+            break;
+        };
         let steps = prefix.iter().map(|b| Step::Branch(*b as usize)).collect();
         let query =
             Query { paths: vec![steps], scope: query.scope.clone(), counts: query.counts.clone(), parts: Vec::new() };
-        let answer = run(evaluator, &query, &Options { seeds: vec![near], simplify: false, ..options.clone() })?;
+        let answer = run(evaluator, &query, &Options { seeds: vec![near.clone()], simplify: false, ..own })?;
         all.evaluations += answer.evaluations;
         if answer.interrupted {
             break;
         }
         match answer.bytes.zip(answer.confirmed).filter(|_| answer.r == 0) {
-            Some(found) => next = Some(found),
-            None => all.missing.push(prefix),
+            Some((bytes, confirmed)) => state.note(&mut all, confirmed.passes, bytes),
+            None if attempt + 1 == SHARES.len() => all.missing.push(prefix),
+            None => state.open.push(Reverse((attempt + 1, length, number, prefix, near))),
         }
     }
+    // Those that were searched for, but not as long as others.
+    let rest = state.open.into_iter().map(|Reverse((attempt, _, _, prefix, _))| (attempt, prefix));
+    let tried = rest.filter(|(attempt, prefix)| *attempt > 0 && !state.taken.contains(&hash(prefix)));
+    all.missing.extend(tried.map(|(_, prefix)| prefix));
     Ok(all)
 }
 
@@ -180,27 +223,33 @@ struct State<'a> {
     target: &'a Target,
     loops: Loops,
     rounds: u32,
-    known: Known,
+    /// Hashes of the prefixes that an input takes.
+    taken: HashSet<u64>,
+    /// Hashes of the prefixes that are or were open.
+    opened: HashSet<u64>,
     open: Open,
 }
 
 impl State<'_> {
-    /// Takes in an executed path: its prefixes are known, and the branches beside them open. Whether it is within the bound.
-    fn takes_in(&mut self, passes: &[u32], bytes: &[u8]) -> bool {
+    /// Notes an executed path: its prefixes are taken, and the branches beside them open.
+    fn note(&mut self, all: &mut Enumeration, passes: Vec<u32>, bytes: Vec<u8>) {
         let sites: Vec<usize> = passes.iter().map(|b| self.target.site_of(*b as usize)).collect();
         let n = self.loops.within(&sites, self.rounds);
         let mut hash = 0;
         for i in 0..n {
             for beside in self.target.sites[sites[i]].branches().map(|b| b as u32).filter(|b| *b != passes[i]) {
-                if !self.known.0.contains(&Known::step(hash, beside)) {
+                let hash = step(hash, beside);
+                if !self.taken.contains(&hash) && self.opened.insert(hash) {
                     let prefix = [&passes[..i], &[beside]].concat();
-                    self.open.push(Reverse((i, self.open.len(), prefix, bytes.to_vec())));
+                    self.open.push(Reverse((0, i, self.opened.len(), prefix, bytes.clone())));
                 }
             }
-            hash = Known::step(hash, passes[i]);
-            self.known.0.insert(hash);
+            hash = step(hash, passes[i]);
+            self.taken.insert(hash);
         }
-        n == passes.len()
+        if n == passes.len() {
+            all.found.entry(passes).or_insert(bytes);
+        }
     }
 }
 

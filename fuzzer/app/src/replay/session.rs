@@ -293,7 +293,7 @@ fn recipe(manifest: &Manifest, goals: Goals, scope: ScopeKind) -> Recipe {
         sources: manifest.sources.clone(),
         flags: manifest.flags.clone(),
         libs: manifest.libs.clone(),
-        exceptions: goals.are_exceptions(),
+        exceptions: goals.need_operations(),
         decisions: goals.are_decisions(),
         mutants: (goals == Goals::Mutants).then(|| mutated.to_owned()),
         ..Recipe::default()

@@ -5,7 +5,10 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
-use super::model::{Branch, Report, Status};
+use super::{
+    criterion_goals,
+    model::{Branch, Report, Status},
+};
 
 /// The figures of one criterion.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,6 +45,9 @@ pub struct Decision {
     pub conditions: Vec<Condition>,
     /// The vectors that the tests show and the pairs need, each once.
     pub vectors: Vec<Vector>,
+    /// Vectors that are proved infeasible.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub infeasible: Vec<Infeasible>,
 }
 
 /// A condition of a decision.
@@ -56,6 +62,18 @@ pub struct Condition {
     pub site: Option<usize>,
     /// Two vectors that show that it affects the outcome on its own, as indices into [`Decision::vectors`]; `None` if no two tests do.
     pub pair: Option<(usize, usize)>,
+    /// It is proved that no two executions show it: of each pair of vectors that would, one is infeasible.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub proved_infeasible: bool,
+}
+
+/// A vector that no execution has, which two solvers found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Infeasible {
+    /// As in [`Vector::values`].
+    pub values: String,
+    /// The query, relative to the output directory.
+    pub proof: String,
 }
 
 /// The conditions of one evaluation of a decision.
@@ -85,12 +103,12 @@ impl Decision {
 }
 
 impl Condition {
-    /// Is it not shown, and one of its outcomes proved infeasible?
+    /// Is it not shown, and proved that it cannot be: by its vectors, or because one of its outcomes is infeasible?
     #[must_use]
     pub fn is_infeasible(&self, report: &Report) -> bool {
         let site = self.site.and_then(|s| report.sites.get(s));
         let is_proved = site.is_some_and(|s| s.branches.iter().any(|b| b.status == Status::ProvedUnreachable));
-        self.pair.is_none() && is_proved
+        self.pair.is_none() && (is_proved || self.proved_infeasible)
     }
 }
 
@@ -154,30 +172,52 @@ pub fn note_proofs(report: &mut Report) {
     let hidden = |d: &Decision| d.conditions.iter().filter(|c| c.is_infeasible(report)).count();
     let conditions = report.decisions.iter().map(hidden).sum();
     let branches = report.branches.proved_unreachable;
-    for (name, figures) in &mut report.criteria {
-        figures.proved_infeasible = match name.as_str() {
-            "branch" => branches,
-            "condition" => outcomes,
-            "mcdc" => conditions,
-            _ => 0,
-        };
+    let others = |name: &str| criterion_goals::figures(report, name).proved_infeasible;
+    let proved = |name: &String| match name.as_str() {
+        "branch" => branches,
+        "condition" => outcomes,
+        "mcdc" => conditions,
+        name => others(name),
+    };
+    let all: Vec<usize> = report.criteria.keys().map(proved).collect();
+    for (figures, proved) in report.criteria.values_mut().zip(all) {
+        figures.proved_infeasible = proved;
     }
+}
+
+/// What a criterion counts.
+const fn words(criterion: &str) -> &'static str {
+    match criterion.as_bytes() {
+        b"line" => "lines covered",
+        b"condition" => "outcomes of conditions covered",
+        b"boundary" => "boundary values met",
+        b"exceptions" => "exceptions raised",
+        b"path" => "paths taken",
+        b"loop" => "numbers of rounds of loops made",
+        _ => "conditions shown to affect the outcome of their decision",
+    }
+}
+
+/// The figures of the criteria as they stand on the page.
+#[must_use]
+pub fn facts(report: &Report) -> Vec<String> {
+    let others = report.criteria.iter().filter(|(name, _)| *name != "branch");
+    others.map(|(name, c)| format!("{name}: {} of {}", c.covered, c.total)).collect()
 }
 
 /// The figures of the criteria, one line each, and the conditions that are not shown.
 pub(super) fn list(report: &Report, out: &mut String) {
     for (name, c) in report.criteria.iter().filter(|(name, _)| *name != "branch") {
-        let what = match name.as_str() {
-            "line" => "lines covered",
-            "condition" => "outcomes of conditions covered",
-            _ => "conditions shown to affect the outcome of their decision",
-        };
+        let what = words(name);
         let proved = if c.proved_infeasible == 0 {
             String::new()
         } else {
             format!(", {} proved infeasible", c.proved_infeasible)
         };
         let _ = writeln!(out, "{name}: {} of {} {what}{proved}", c.covered, c.total);
+    }
+    if report.paths.is_some_and(|paths| !paths.complete) {
+        let _ = writeln!(out, "  not all prefixes of paths were searched for: the budget was spent");
     }
     let lines: Vec<_> = report.uncovered_lines.iter().take(LISTED).map(|l| l.line.to_string()).collect();
     if !lines.is_empty() {
@@ -199,7 +239,7 @@ pub(super) fn list(report: &Report, out: &mut String) {
             d.conditions.len(),
             c.line,
             c.column,
-            if c.is_infeasible(report) { " (one outcome is proved infeasible)" } else { "" }
+            if c.is_infeasible(report) { " (proved infeasible)" } else { "" }
         );
     }
     let more = open().count().saturating_sub(LISTED);
@@ -213,7 +253,7 @@ mod tests {
     use super::{super::example, *};
 
     fn decision() -> Decision {
-        let condition = |column, pair| Condition { line: 4, column, site: None, pair };
+        let condition = |column, pair| Condition { line: 4, column, site: None, pair, proved_infeasible: false };
         let vector = |values: &str, outcome, tests: &[usize]| Vector {
             values: values.to_owned(),
             outcome,
@@ -225,6 +265,7 @@ mod tests {
             line: 4,
             column: 7,
             conditions: vec![condition(7, Some((0, 1))), condition(12, None)],
+            infeasible: Vec::new(),
             vectors: vec![vector("TT", true, &[2, 3]), vector("F-", false, &[1])],
         }
     }

@@ -89,6 +89,8 @@ pub fn report() -> Report {
         uncovered_lines: Vec::new(),
         requirements: Vec::new(),
         decisions: Vec::new(),
+        criterion_goals: Vec::new(),
+        paths: None,
         mutation: None,
     }
 }

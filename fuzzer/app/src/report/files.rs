@@ -15,6 +15,8 @@ pub const LCOV: &str = "coverage.lcov";
 pub const COBERTURA: &str = "coverage.xml";
 /// The conditions of decisions with the tests that show them; campaigns for MC/DC only.
 pub const DECISIONS: &str = "decisions.csv";
+/// Boundary values, exceptions, paths and loops with the tests that fulfil them; only with such a `--criterion`.
+pub const CRITERIA: &str = "criteria.csv";
 /// The required tags with their lines and tests; only with `--requirements`.
 pub const REQUIREMENTS: &str = "requirements.csv";
 /// The directory of the test program.

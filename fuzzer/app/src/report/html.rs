@@ -13,7 +13,8 @@ use askama::Template;
 
 use super::arg::Arg;
 use super::c_text::call;
-use super::decisions::Decision;
+use super::criterion_goals::CriterionGoal;
+use super::decisions::{self, Decision};
 use super::exceptions::{Exceptions, Find};
 use super::exceptions_text;
 use super::format::{count, seconds, share};
@@ -57,6 +58,7 @@ struct Page<'a> {
     legend: Vec<String>,
     proved: Listed<open::Proved<'a>>,
     decisions: Listed<&'a Decision>,
+    criterion_goals: Listed<&'a CriterionGoal>,
     plots: Vec<curve::Picture>,
     tests: Listed<&'a Test>,
     listing: listing::Listing<'a>,
@@ -139,6 +141,7 @@ pub fn page(report: &Report, history: &History) -> String {
         legend: legend(report),
         proved: open::proved(report, &listing, &mut sources),
         decisions: Listed::of(report.decisions.iter()),
+        criterion_goals: Listed::of(report.criterion_goals.iter()),
         plots: curve::pictures(report, history),
         tests: Listed::of(report.tests.iter()),
         listing,
@@ -159,7 +162,8 @@ fn facts(report: &Report) -> Vec<String> {
         format!("{} search, seed {}", report.search, report.seed),
         state,
     ];
-    left(&report.branches, &Words::of(report.goals)).into_iter().chain(search).collect()
+    let left = left(&report.branches, &Words::of(report.goals)).into_iter();
+    left.chain(decisions::facts(report)).chain(search).collect()
 }
 
 fn findings<'a>(report: &'a Report, sources: &mut Sources<'a>) -> Vec<Findings<'a>> {

@@ -19,6 +19,7 @@ mod arg;
 pub mod boundary;
 pub mod c_text;
 pub mod cobertura;
+pub mod criterion_goals;
 pub mod decisions;
 #[cfg(any(test, feature = "test-support"))]
 pub mod example;
@@ -85,6 +86,9 @@ pub fn write_all(dir: &Path, report: &Report) -> io::Result<()> {
     }
     if !report.decisions.is_empty() {
         atomic::write(&dir.join(files::DECISIONS), decisions::csv(report).as_bytes())?;
+    }
+    if !report.criterion_goals.is_empty() {
+        atomic::write(&dir.join(files::CRITERIA), criterion_goals::csv(report).as_bytes())?;
     }
     if !report.requirements.is_empty() {
         atomic::write(&dir.join(files::REQUIREMENTS), requirements::csv(&report.requirements).as_bytes())?;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 pub use super::signature::{Maker, OUTPUT_KIND, Parameter, Signature};
 use super::{
     arg::{Arg, Operand},
+    criterion_goals::CriterionGoal,
     decisions::{Criterion, Decision, UncoveredLine},
     exceptions::Exceptions,
     mutation::Mutation,
@@ -126,6 +127,12 @@ pub struct Report {
     /// The decisions of several conditions in scope, in source order; only in campaigns for MC/DC.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<Decision>,
+    /// Boundary values, exceptions, paths and loops; only in campaigns for such a criterion.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub criterion_goals: Vec<CriterionGoal>,
+    /// Each prefix of a path was searched for; with `--criterion path` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paths: Option<Paths>,
     /// Which mutants the tests kill; of `penfuzz mutate` only.
     #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
     pub mutation: Option<Mutation>,
@@ -154,6 +161,15 @@ impl Report {
         let all = self.sites.iter().flat_map(|s| s.branches.iter().map(move |b| (s, b)));
         all.filter_map(|(s, b)| Some((s, b, b.proof.as_ref().filter(|p| p.is_proved())?)))
     }
+}
+
+/// How far the paths of a function are enumerated.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Paths {
+    /// Rounds of each loop, at most.
+    pub rounds: u32,
+    /// Each prefix was searched for.
+    pub complete: bool,
 }
 
 /// A variable that keeps its value between two calls.

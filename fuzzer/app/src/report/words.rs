@@ -26,7 +26,7 @@ impl Words {
     #[must_use]
     pub fn of(goals: Goals) -> Self {
         match goals {
-            Goals::Branches | Goals::Decisions => Self {
+            Goals::Branches | Goals::Decisions | Goals::Criteria(_) => Self {
                 goal: "branch",
                 goals: "branches",
                 done: "covered",

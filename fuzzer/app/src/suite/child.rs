@@ -49,6 +49,8 @@ pub struct Passed {
     pub rounding: Option<Rounding>,
     /// `--test-format`; overrides the suite's.
     pub test_format: Option<TestFormat>,
+    /// `--criterion`, each.
+    pub criteria: Vec<String>,
     /// Whether solvers are asked about what is left: `--prove`.
     pub prove: bool,
     /// Whether exceptions are searched for instead of branches: `penfuzz exceptions`.
@@ -69,6 +71,7 @@ impl Passed {
         ] {
             all.extend(value.map(|v| format!("--{name}={v}")));
         }
+        all.extend(self.criteria.iter().map(|name| format!("--criterion={name}")));
         all
     }
 }

@@ -1,5 +1,7 @@
 //! What a suite found, as data: `suite.json`. The table for people is made from it ([`super::table`]).
 
+use std::collections::BTreeMap;
+
 use penfuzz_engine::{error::Error, saturation::Goals};
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +9,7 @@ use super::{
     config::{Paper, TargetSpec},
     referee::{LineDifference, Referee},
 };
-use crate::report::{Branches, Report, format::share};
+use crate::report::{Branches, Report, decisions::Criterion, format::share};
 
 /// The version of the `suite.json` schema.
 pub const SCHEMA: u32 = 1;
@@ -28,6 +30,10 @@ pub struct SuiteReport {
     pub mean_coverage: f64,
     /// The same by our own count everywhere.
     pub mean_coverage_own: f64,
+    /// Mean over `targets` of the share of each criterion's goals that are covered, without those that are proved infeasible, in percent. A
+    /// target without a goal of a criterion counts as 100, one that failed as 0.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub mean_criteria: BTreeMap<String, f64>,
     /// Sums over `targets`.
     pub totals: Totals,
     /// Wall time of the whole suite, in seconds.
@@ -48,6 +54,9 @@ pub struct Row {
     pub goals: Goals,
     /// Our own counts; all 0 when the target failed.
     pub branches: Branches,
+    /// The figures of each criterion of `--criterion`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub criteria: BTreeMap<String, Criterion>,
     /// Emitted tests.
     pub tests: usize,
     /// Wall time of its search, in seconds.
@@ -97,6 +106,7 @@ impl Row {
         Self {
             goals: report.goals,
             branches: report.branches,
+            criteria: report.criteria.clone(),
             tests: report.tests.len(),
             seconds: report.seconds,
             evaluations: report.evaluations,
@@ -116,6 +126,7 @@ impl Row {
             function: target.function.clone(),
             goals: Goals::Branches,
             branches: Branches::default(),
+            criteria: BTreeMap::new(),
             tests: 0,
             seconds: 0.0,
             evaluations: 0,
@@ -132,6 +143,12 @@ impl Row {
     #[must_use]
     pub fn coverage_own(&self) -> f64 {
         if self.has_failed() { 0.0 } else { share(self.branches.covered, self.branches.total) }
+    }
+
+    /// Share of the goals of a criterion that are covered, without those that are proved infeasible, in percent; 0 for a target that failed.
+    #[must_use]
+    pub fn share_of(&self, criterion: &str) -> f64 {
+        self.criteria.get(criterion).map_or(0.0, |c| share(c.covered, c.total.saturating_sub(c.proved_infeasible)))
     }
 
     /// Share of branches covered, in percent, by the referee's count if there is one.
@@ -159,6 +176,7 @@ impl SuiteReport {
             schema: SCHEMA,
             name: name.to_owned(),
             interrupted,
+            mean_criteria: mean_criteria(&rows),
             mean_coverage: mean(Row::coverage),
             mean_coverage_own: mean(Row::coverage_own),
             totals: totals(&rows),
@@ -187,6 +205,15 @@ impl SuiteReport {
     pub fn has_findings(&self) -> bool {
         self.totals.crashes + self.totals.hangs > 0
     }
+}
+
+fn mean_criteria(rows: &[Row]) -> BTreeMap<String, f64> {
+    let mut means = BTreeMap::new();
+    for name in rows.iter().flat_map(|row| row.criteria.keys()) {
+        let sum: f64 = rows.iter().map(|row| row.share_of(name)).sum();
+        means.insert(name.clone(), sum / rows.len() as f64);
+    }
+    means
 }
 
 fn totals(rows: &[Row]) -> Totals {

@@ -1,6 +1,6 @@
 //! The outcome of a suite as text: a line per finished target while it runs, and the table at its end.
 
-use std::fmt::Write;
+use std::{collections::BTreeMap, fmt::Write};
 
 use penfuzz_engine::saturation::Goals;
 
@@ -8,7 +8,10 @@ use super::{
     outcome::{Row, SuiteReport},
     referee::Referee,
 };
-use crate::report::format::{count, seconds, share};
+use crate::report::{
+    decisions::Criterion,
+    format::{count, seconds, share},
+};
 
 impl Row {
     /// One line of progress.
@@ -23,7 +26,7 @@ impl Row {
             self.name,
             b.covered,
             b.total,
-            self.goals.name(),
+            if self.goals.include_branches() { "branches" } else { self.goals.name() },
             self.coverage_own(),
             count(self.evaluations),
             seconds(self.seconds)
@@ -71,6 +74,7 @@ impl SuiteReport {
             name: "total".to_owned(),
             goals: Goals::Branches,
             branches: t.branches,
+            criteria: BTreeMap::new(),
             evaluations: t.evaluations,
             seconds: t.seconds,
             crashes: t.crashes,
@@ -100,6 +104,14 @@ impl SuiteReport {
             seconds(self.seconds),
             if self.interrupted { "; INTERRUPTED" } else { "" }
         );
+        for (name, mean) in &self.mean_criteria {
+            let sum = |f: fn(&Criterion) -> usize| -> usize {
+                self.targets.iter().filter_map(|row| row.criteria.get(name)).map(f).sum()
+            };
+            let (covered, total) = (sum(|c| c.covered), sum(|c| c.total));
+            let proved = sum(|c| c.proved_infeasible);
+            let _ = writeln!(out, "{name}: {covered} of {total}, {proved} proved infeasible; mean {mean:.2} %");
+        }
         if let Some(mean) = self.paper_mean() {
             let _ = writeln!(out, "Published for CoverMe: mean {mean:.2} %");
         }

@@ -10,5 +10,5 @@ pub use crate::executor::PenObserver;
 pub use decisions::VectorGoals;
 pub use feedback::{NewPlaceFeedback, SaturationFeedback};
 pub use graph::BranchGraph;
-pub use scope::{Goals, Scope, ScopeKind};
+pub use scope::{Beside, Goals, Scope, ScopeKind};
 pub use set::{Pending, Saturation};

@@ -25,9 +25,31 @@ impl ScopeKind {
     pub fn of(function: &Function, goals: Goals) -> Self {
         match goals {
             _ if function.is_harness() => Self::All,
-            Goals::Branches | Goals::Decisions | Goals::Boundaries | Goals::Mutants => Self::Function,
+            Goals::Branches | Goals::Decisions | Goals::Criteria(_) | Goals::Boundaries | Goals::Mutants => {
+                Self::Function
+            }
             Goals::Exceptions | Goals::InexactToo => Self::Calls,
         }
+    }
+}
+
+/// What several coverage criteria search for in one campaign, besides branches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Beside {
+    /// Vectors of decisions.
+    pub decisions: bool,
+    /// Boundary values of comparisons.
+    pub boundaries: bool,
+    /// Floating-point exceptions of operations, but no inexact results.
+    pub exceptions: bool,
+}
+
+impl Beside {
+    /// Is branch `k` of the site searched for?
+    fn requests(self, site: &Site, k: usize) -> bool {
+        self.decisions && site.decision.is_some()
+            || self.boundaries && Goals::Boundaries.requests(site, k)
+            || self.exceptions && Goals::Exceptions.requests(site, k)
     }
 }
 
@@ -40,6 +62,8 @@ pub enum Goals {
     Branches,
     /// Vectors of decisions as MC/DC needs them, and branches.
     Decisions,
+    /// Those of several criteria, and branches.
+    Criteria(Beside),
     /// Boundary values of comparisons (ME, Sect. 4.4.2).
     Boundaries,
     /// Floating-point exceptions of operations: all but inexact results.
@@ -60,19 +84,35 @@ impl Goals {
     /// Are branches goals?
     #[must_use]
     pub fn include_branches(self) -> bool {
-        matches!(self, Self::Branches | Self::Decisions)
+        matches!(self, Self::Branches | Self::Decisions | Self::Criteria(_))
     }
 
     /// Do they stand at decisions, which only targets compiled with `-fpen-decisions` have?
     #[must_use]
     pub fn are_decisions(self) -> bool {
-        self == Self::Decisions
+        self.beside().decisions
     }
 
-    /// Do they stand at operations, which only targets compiled with `-fpen-exceptions` have?
+    /// Are they exceptions, and no branches?
     #[must_use]
     pub fn are_exceptions(self) -> bool {
         matches!(self, Self::Exceptions | Self::InexactToo)
+    }
+
+    /// Do some stand at operations, which only targets compiled with `-fpen-exceptions` have?
+    #[must_use]
+    pub fn need_operations(self) -> bool {
+        self.are_exceptions() || self.beside().exceptions
+    }
+
+    /// What further criteria search for, in a campaign on branches.
+    #[must_use]
+    pub fn beside(self) -> Beside {
+        match self {
+            Self::Decisions => Beside { decisions: true, ..Beside::default() },
+            Self::Criteria(beside) => beside,
+            _ => Beside::default(),
+        }
     }
 
     /// In names of directories and in messages.
@@ -81,6 +121,15 @@ impl Goals {
         match self {
             Self::Branches => "branches",
             Self::Decisions => "decisions",
+            Self::Criteria(beside) => match (beside.decisions, beside.boundaries, beside.exceptions) {
+                (_, false, false) => "decisions",
+                (false, true, false) => "with-boundaries",
+                (false, false, true) => "with-exceptions",
+                (false, true, true) => "with-boundaries-exceptions",
+                (true, true, false) => "with-decisions-boundaries",
+                (true, false, true) => "with-decisions-exceptions",
+                (true, true, true) => "with-decisions-boundaries-exceptions",
+            },
             Self::Boundaries => "boundaries",
             Self::Exceptions | Self::InexactToo => "exceptions",
             Self::Mutants => "mutants",
@@ -90,7 +139,7 @@ impl Goals {
     /// Is branch `k` of the site requested?
     fn requests(self, site: &Site, k: usize) -> bool {
         match self {
-            Self::Branches | Self::Decisions => site.is_conditional(),
+            Self::Branches | Self::Decisions | Self::Criteria(_) => site.is_conditional(),
             Self::Boundaries => site.kind == site_kind::COMPARISON && site.possible >> k & 1 == 1,
             Self::Exceptions | Self::InexactToo => {
                 site.kind == site_kind::OPERATION
@@ -115,7 +164,7 @@ pub struct Scope {
     pub branches: Vec<bool>,
     /// For every branch of the target: is it requested?
     pub requested: Vec<bool>,
-    /// For every branch of the target: do the tests have to keep it: is it requested, or a vector of a decision?
+    /// For every branch of the target: do the tests have to keep it: is it requested, or does a further criterion search for it?
     pub recorded: Vec<bool>,
 }
 
@@ -138,8 +187,8 @@ impl Scope {
             for (k, b) in site.branches().enumerate() {
                 // An assumption leads to all goals behind it, as long as it holds.
                 scope.requested[b] = goals.requests(site, k) && !site.is_assumption();
-                let is_vector = goals.are_decisions() && site.decision.is_some() && !site.is_assumption();
-                scope.recorded[b] = scope.requested[b] || is_vector;
+                let is_beside = goals.beside().requests(site, k) && !site.is_assumption();
+                scope.recorded[b] = scope.requested[b] || is_beside;
                 scope.branches[b] = scope.recorded[b] || site.is_conditional() && !site.rejects(k);
             }
             if site.branches().any(|b| scope.branches[b]) {

@@ -109,7 +109,7 @@ impl Saturation {
         let mut set = Self {
             before,
             n_open: goals.len(),
-            has_goals: goals.iter().any(|b| graph.requested[*b as usize]),
+            has_goals: goals.iter().any(|b| graph.requested[*b as usize] || graph.passed[*b as usize]),
             goals,
             graph,
             covered: vec![false; n],
@@ -273,7 +273,7 @@ impl Saturation {
         self.goals().filter(|b| self.graph.requested[*b] && self.covered[*b] && self.by_crash[*b]).count()
     }
 
-    /// Is any branch requested? Those that only lead to requested ones are not worth a search.
+    /// Is any branch requested, or an outcome that a further criterion searches for? Those that only lead to such are not worth a search.
     #[must_use]
     pub fn has_goals(&self) -> bool {
         self.has_goals

@@ -3,7 +3,11 @@
 use penfuzz_app::{
     campaign::outcome::arguments,
     console,
-    reach::{Options, Query, enumerate::enumerate, spec::Names},
+    reach::{
+        Options, Query,
+        enumerate::{Bounds, enumerate},
+        spec::Names,
+    },
     replay::session::ReplaySession,
     report::literal,
 };
@@ -34,7 +38,7 @@ pub(super) fn print(
         seeds,
         minimizer: MINIMIZERS[0].0.to_owned(),
     };
-    let all = enumerate(&mut session.evaluator, &query, &options, rounds)?;
+    let all = enumerate(&mut session.evaluator, &query, &options, rounds, &Bounds::NONE)?;
     for (path, bytes) in &all.found {
         let line = serde_json::json!({
             "path": format!("{},$", names.path(path, usize::MAX)),

@@ -251,6 +251,8 @@ fn report(args: &Args, linked: &Linked, session: &ReplaySession, answer: &Answer
         uncovered_lines: Vec::new(),
         requirements: Vec::new(),
         decisions: Vec::new(),
+        criterion_goals: Vec::new(),
+        paths: None,
         mutation: None,
         shared_state: shared_state(&session.evaluator),
         tests_apart: false,

@@ -1,0 +1,298 @@
+//! From a finished campaign to the criteria that are about the order of branches: paths and rounds of loops.
+//!
+//! The campaign has inputs for branches. From their paths the others are enumerated ([`enumerate`]), or those that give loops other numbers
+//! of rounds ([`loops`]), each as the goal of a search. Few of the inputs that are found, chosen greedily, join the tests.
+
+mod join;
+mod loops;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+    rc::Rc,
+    time::{Duration, Instant},
+};
+
+use penfuzz_engine::{
+    error::Error,
+    program::Target,
+    saturation::{BranchGraph, Goals, Scope},
+};
+use penfuzz_mutators::minimizer::MINIMIZERS;
+
+use crate::{
+    campaign::{Options as CampaignOptions, Proofs, SearchKind, criteria::Criterion, models},
+    errln,
+    exceptions::{bytes_of, input_of, kept},
+    output::{manifest::Manifest, trust::Trusted},
+    prove::{
+        self,
+        together::{self, Question},
+    },
+    reach::{
+        self, Options, Query,
+        enumerate::{Bounds, Loops, enumerate},
+        record_all,
+        spec::Names,
+    },
+    replay::session::ReplaySession,
+    report::{
+        Paths, Report,
+        criterion_goals::{self, CriterionGoal},
+        write_all,
+    },
+};
+
+/// The directory of the inputs that were added to the tests, in that of the campaign.
+const INPUTS: &str = "paths";
+/// Evaluations for one prefix.
+const EVALUATIONS: u64 = 20_000;
+/// Time for one prefix.
+const TIME: Duration = Duration::from_secs(10);
+
+/// The options of a campaign that leaves half of its budget to the searches here, if it has such criteria.
+#[must_use]
+pub fn leave_half(options: CampaignOptions) -> CampaignOptions {
+    if !options.criteria.iter().any(|c| c.is_of_sequences()) {
+        return options;
+    }
+    let max_evals = options.max_evals.map(|n| n.div_ceil(2));
+    CampaignOptions { max_evals, max_time: options.max_time.map(|time| time / 2), ..options }
+}
+
+/// An input, and the branches that it takes, in order.
+type Run = (Vec<u8>, Vec<u32>);
+
+/// What a path has to do.
+#[derive(Debug)]
+enum What {
+    /// Be this one.
+    Path(Vec<u32>),
+    /// Begin with these branches; no input was found that does.
+    Prefix(Vec<u32>),
+    /// Let a loop make so many rounds.
+    Loop(loops::Goal),
+}
+
+/// One goal, and an input for it if there is one.
+struct Goal {
+    what: What,
+    shown: CriterionGoal,
+    bytes: Option<Vec<u8>>,
+}
+
+/// Searches within what the campaign with these options has left of their limits, adds inputs to the tests and figures to its report, and
+/// writes its reports in `dir` again with them. Does nothing without such a criterion.
+///
+/// # Errors
+/// When the target cannot be compiled or loaded any more, or the reports not be written.
+pub fn complete(dir: &Path, report: &mut Report, how: &CampaignOptions) -> Result<(), Error> {
+    let are_proved = how.criteria.contains(&Criterion::Mcdc) && how.proofs != Proofs::Off;
+    let are_sequences = how.criteria.iter().any(|c| c.is_of_sequences());
+    if !are_proved && !are_sequences {
+        return Ok(());
+    }
+    // This process has just run it.
+    let campaign = Trusted::read(dir, true)?;
+    let mut session = ReplaySession::of(&campaign)?;
+    if are_sequences {
+        search(dir, &campaign, &mut session, report, how)?;
+    }
+    if are_proved {
+        let target = Rc::clone(session.evaluator.target());
+        let places = join::places(&target, report);
+        together::vectors((dir, campaign.manifest()), report, &target, &places, limits(report))?;
+    }
+    write_all(dir, report).map_err(Error::from_source)
+}
+
+/// Limits of proofs: as much time as the campaign took, from 10 s to a minute.
+fn limits(report: &Report) -> prove::Limits {
+    let all = Duration::from_secs_f64(report.seconds.clamp(10.0, 60.0));
+    prove::Limits { each: all / 4, all, closed_world: false }
+}
+
+/// Searches for paths and rounds of loops.
+fn search(
+    dir: &Path,
+    campaign: &Trusted,
+    session: &mut ReplaySession,
+    report: &mut Report,
+    how: &CampaignOptions,
+) -> Result<(), Error> {
+    let target = Rc::clone(session.evaluator.target());
+    let function = session.evaluator.function_index();
+    let scope = Scope::new(&target, function, session.scope.kind, Goals::Branches);
+    let names = Names::new(&target, &scope);
+    let query = Query { scope: scope.clone(), counts: names.branches(), paths: Vec::new(), parts: Vec::new() };
+    let begun = Instant::now();
+    let left = how.max_evals.map_or(u64::MAX, |most| most.saturating_sub(report.evaluations));
+    let seconds = |time: Duration| time.saturating_sub(Duration::from_secs_f64(report.seconds.max(0.0)));
+    let mut bounds = Bounds { evaluations: left, until: how.max_time.map(|time| begun + seconds(time)) };
+    let inputs = inputs(dir, &tests_of(session, report));
+    let options = Options {
+        search: SearchKind::Targeted,
+        seed: how.seed,
+        max_time: TIME,
+        max_evals: EVALUATIONS,
+        timeout: session.timeout(),
+        simplify: false,
+        seeds: inputs.clone(),
+        minimizer: MINIMIZERS[0].0.to_owned(),
+    };
+    let evaluator = &mut session.evaluator;
+    evaluator.set_scope(&query.scope.sites);
+    let mut paths = record_all(evaluator, &query.counts, &inputs, reach::ROOM, options.timeout);
+    let mut made = Made { target: &target, function, names: &names, wanted: Vec::new(), spent: 0 };
+    if let Some(rounds) = how.criteria.iter().find_map(|c| if let Criterion::Path(k) = c { Some(*k) } else { None }) {
+        let all = enumerate(evaluator, &query, &options, rounds, &bounds)?;
+        report.paths = Some(Paths { rounds, complete: all.is_complete });
+        made.spent += all.evaluations;
+        bounds.evaluations = bounds.evaluations.saturating_sub(all.evaluations);
+        paths.extend(all.found.iter().map(|(passes, bytes)| (bytes.clone(), passes.clone())));
+        made.paths(&all.found, &all.missing);
+    }
+    if how.criteria.contains(&Criterion::Loop) {
+        let graph = BranchGraph::new(&target, &scope);
+        let goals = loops::Goals::new(&target, Loops::new(&target, &scope, function), &graph);
+        made.spent += loops::search(evaluator, &goals, &query, &options, &bounds, &mut paths)?;
+        made.loops(&goals, &paths);
+    }
+    let Made { wanted, spent, .. } = made;
+    let known = wanted.iter().filter_map(|goal| goal.bytes.clone()).collect();
+    let spent = (report.evaluations + spent, report.seconds + begun.elapsed().as_secs_f64());
+    try_new_branches(dir, report, how, (&target, &paths), known)?;
+    (report.evaluations, report.seconds) = spent;
+    report.evaluations_per_second = (report.evaluations as f64 / report.seconds.max(1e-6)).round();
+    let mut wanted = wanted;
+    if how.proofs != Proofs::Off {
+        prove_prefixes((dir, campaign.manifest()), report, (&target, &scope), &mut wanted)?;
+    }
+    let goals = join::join(dir, session, &query, report, wanted)?;
+    report.criterion_goals.retain(|g| !how.criteria.iter().any(|c| c.is_of_sequences() && c.name() == g.criterion));
+    report.criterion_goals.extend(goals);
+    for criterion in how.criteria.iter().filter(|c| c.is_of_sequences()) {
+        let name = criterion.name();
+        report.criteria.insert(name.to_owned(), criterion_goals::figures(report, name));
+    }
+    Ok(())
+}
+
+/// Asks solvers about the prefixes that no input takes and that no loop is in.
+fn prove_prefixes(
+    of: (&Path, &Manifest),
+    report: &Report,
+    (target, scope): (&Target, &Scope),
+    wanted: &mut [Goal],
+) -> Result<(), Error> {
+    let graph = BranchGraph::new(target, scope);
+    let question = |(number, goal): (usize, &Goal)| match &goal.what {
+        What::Prefix(branches) if !together::has_loop(&graph, branches) => {
+            Some((number, Question { branches: branches.clone(), name: format!("path-{number}") }))
+        }
+        _ => None,
+    };
+    let (numbers, questions): (Vec<usize>, Vec<Question>) = wanted.iter().enumerate().filter_map(question).unzip();
+    let proofs = together::examine(of, report, &join::places(target, report), &questions, limits(report))?;
+    for (number, proof) in numbers.into_iter().zip(proofs) {
+        wanted[number].shown.proved_infeasible = proof.is_some();
+    }
+    Ok(())
+}
+
+/// A path may have a branch that the campaign has not found: its inputs go on from there.
+fn try_new_branches(
+    dir: &Path,
+    report: &mut Report,
+    how: &CampaignOptions,
+    (target, paths): (&Target, &[Run]),
+    known: Vec<Vec<u8>>,
+) -> Result<(), Error> {
+    let places = join::places(target, report);
+    let is_new =
+        |branch: &u32| places.get(branch).is_some_and(|(i, j)| report.sites[*i].branches[*j].status.is_untaken());
+    if paths.iter().any(|(_, passes)| passes.iter().any(is_new)) {
+        for fault in models::try_inputs(how, dir, report, known)? {
+            errln!("penfuzz: {fault}");
+        }
+    }
+    Ok(())
+}
+
+/// The goals as they are found out.
+struct Made<'a> {
+    target: &'a Target,
+    function: usize,
+    names: &'a Names<'a>,
+    wanted: Vec<Goal>,
+    spent: u64,
+}
+
+impl Made<'_> {
+    fn paths(&mut self, found: &BTreeMap<Vec<u32>, Vec<u8>>, missing: &[Vec<u32>]) {
+        let function = &self.target.functions[self.function];
+        let goal = |text: String| CriterionGoal {
+            criterion: Criterion::Path(0).name().to_owned(),
+            function: function.name.clone(),
+            file: function.file.clone(),
+            line: function.line,
+            goal: text,
+            ..CriterionGoal::default()
+        };
+        let text = |passes: &[u32]| self.names.path(passes, usize::MAX);
+        let taken = found.iter().map(|(passes, bytes)| {
+            // A function without a conditional has one path.
+            let end = if passes.is_empty() { "$" } else { ",$" };
+            Goal { what: What::Path(passes.clone()), shown: goal(text(passes) + end), bytes: Some(bytes.clone()) }
+        });
+        let open = missing.iter().map(|prefix| Goal {
+            what: What::Prefix(prefix.clone()),
+            shown: goal(text(prefix)),
+            bytes: None,
+        });
+        self.wanted.extend(taken.chain(open));
+    }
+
+    fn loops(&mut self, goals: &loops::Goals, paths: &[Run]) {
+        let shown: Vec<BTreeSet<loops::Goal>> = paths.iter().map(|(_, passes)| goals.shown(passes)).collect();
+        for goal in goals.all() {
+            let site = &self.target.sites[goal.0];
+            let text = CriterionGoal {
+                criterion: Criterion::Loop.name().to_owned(),
+                function: self.target.functions[site.function].name.clone(),
+                file: site.file.clone(),
+                line: site.line,
+                column: site.column,
+                goal: goal.1.text().to_owned(),
+                ..CriterionGoal::default()
+            };
+            // The shortest path is the simplest test.
+            let by = (0..paths.len()).filter(|i| shown[*i].contains(&goal)).min_by_key(|i| (paths[*i].1.len(), *i));
+            self.wanted.push(Goal { what: What::Loop(goal), shown: text, bytes: by.map(|i| paths[i].0.clone()) });
+        }
+    }
+}
+
+/// The inputs of the tests, by their numbers from 0, without those that were added here before. The input of a test of structures or arrays
+/// is not known, so that it shows nothing.
+fn tests_of(session: &ReplaySession, report: &mut Report) -> Vec<(usize, Vec<u8>)> {
+    report.tests.retain(|t| !t.file.starts_with(INPUTS));
+    let function = session.evaluator.function();
+    if function.model.is_some() {
+        return Vec::new();
+    }
+    report.tests.iter().enumerate().map(|(i, test)| (i, bytes_of(function, &test.args))).collect()
+}
+
+/// The inputs of the tests, those that the campaign has kept, and those that were found here before.
+fn inputs(dir: &Path, tests: &[(usize, Vec<u8>)]) -> Vec<Vec<u8>> {
+    let mut inputs: Vec<Vec<u8>> = tests.iter().map(|(_, bytes)| bytes.clone()).chain(kept(dir)).collect();
+    let names = fs::read_dir(dir.join(INPUTS)).into_iter().flatten().flatten();
+    let mut names: Vec<_> = names.map(|e| format!("{INPUTS}/{}", e.file_name().to_string_lossy())).collect();
+    names.sort_unstable();
+    inputs.extend(names.iter().filter_map(|name| input_of(dir, name)));
+    let mut seen = BTreeSet::new();
+    inputs.retain(|bytes| seen.insert(bytes.clone()));
+    inputs
+}

@@ -1,0 +1,207 @@
+//! `--criterion` boundary, exceptions, loop and path: what the emitted tests do is computed here once more from their arguments.
+
+use std::collections::BTreeSet;
+
+use penfuzz_app::report::{Report, Test};
+
+use crate::{
+    prove::solvers,
+    support::{Dir, fixture},
+};
+
+/// Criterion, total, covered and proved infeasible.
+fn figures(report: &Report, name: &str) -> (usize, usize, usize) {
+    let c = report.criteria.get(name).unwrap_or_else(|| panic!("no figures of {name}: {:?}", report.criteria));
+    (c.total, c.covered, c.proved_infeasible)
+}
+
+fn int(test: &Test, argument: usize) -> i64 {
+    test.args[argument].decimal.parse().unwrap_or_else(|e| panic!("{:?}: {e}", test.args))
+}
+
+fn float(test: &Test, argument: usize) -> f64 {
+    let bits = test.args[argument].bits.trim_start_matches("0x");
+    f64::from_bits(u64::from_str_radix(bits, 16).unwrap_or_else(|e| panic!("{:?}: {e}", test.args)))
+}
+
+/// The tests of the goals of a criterion, by their texts.
+fn tests_of<'a>(report: &'a Report, criterion: &str, goal: &str) -> Vec<&'a Test> {
+    let all = report.criterion_goals.iter().filter(|g| g.criterion == criterion && g.goal == goal);
+    all.flat_map(|g| &g.tests).map(|n| &report.tests[n - 1]).collect()
+}
+
+#[test]
+fn boundary_values_are_in_the_tests_of_a_campaign_on_branches() {
+    let dir = Dir::new();
+    let target = dir.file("f.c", "int f(int a, int b) {\n  if (a < b) return 1;\n  return 0;\n}\n");
+    let run = dir.penfuzz("-o out --max-evals 20000 --criterion branch,boundary").arg(&target).exits(0);
+    let report = dir.report("out");
+    assert_eq!(figures(&report, "boundary"), (3, 3, 0));
+    assert_eq!((report.branches.covered, report.branches.total), (2, 2), "only branches are counted as such");
+    assert!(run.stdout.contains("boundary: 3 of 3 boundary values met"), "{}", run.stdout);
+    for (goal, difference) in [("< below", -1), ("< equal", 0), ("< above", 1)] {
+        let tests = tests_of(&report, "boundary", goal);
+        assert!(!tests.is_empty(), "{goal}: {:?}", report.criterion_goals);
+        assert!(tests.iter().all(|t| int(t, 0) - int(t, 1) == difference), "{goal}: {tests:?}");
+    }
+    let csv = String::from_utf8(dir.files("out")["criteria.csv"].clone()).unwrap();
+    assert_eq!(csv.lines().count(), 4, "{csv}");
+}
+
+#[test]
+fn exceptions_are_goals_of_a_function_without_branches() {
+    let dir = Dir::new();
+    let target = dir.file("f.c", "double f(double x, double y) { return x / y; }\n");
+    dir.penfuzz("-o out --max-evals 100000 --criterion exceptions --quiet").arg(&target).exits(0);
+    let report = dir.report("out");
+    assert_eq!(figures(&report, "exceptions"), (4, 4, 0), "{:?}", report.criterion_goals);
+    let raises = |what: &str, holds: &dyn Fn(f64, f64) -> bool| {
+        let goal = report.criterion_goals.iter().find(|g| g.goal.ends_with(what)).expect("the goal is listed");
+        let tests: Vec<_> = goal.tests.iter().map(|n| &report.tests[n - 1]).collect();
+        assert!(!tests.is_empty() && tests.iter().all(|t| holds(float(t, 0), float(t, 1))), "{what}: {tests:?}");
+    };
+    raises("overflow", &|x, y| x.is_finite() && y != 0.0 && (x / y).is_infinite());
+    raises("underflow", &|x, y| x != 0.0 && y.is_finite() && (x / y).abs() < f64::MIN_POSITIVE * 2.0);
+    raises("divide-by-zero", &|x, y| x.is_finite() && x != 0.0 && y == 0.0);
+    raises("invalid", &|x, y| (x / y).is_nan());
+}
+
+/// What the loop and the last condition of [`LOOP`] do.
+const LOOP: &str =
+    "int f(int n, int x) {\n  int i = 0;\n  while (i < n) i++;\n  if (i * x > 10) return 1;\n  return 0;\n}\n";
+
+fn does(test: &Test) -> (i64, bool) {
+    let rounds = int(test, 0).max(0);
+    (rounds, (rounds as i32).wrapping_mul(int(test, 1) as i32) > 10)
+}
+
+#[test]
+fn all_paths_have_tests_and_the_rest_is_counted() {
+    let dir = Dir::new();
+    let target = dir.file("f.c", LOOP);
+    for (criterion, paths) in [("path:0", 1), ("path", 3), ("path:3", 7)] {
+        let out = criterion.replace(':', "-");
+        dir.penfuzz("--quiet --no-prove --max-evals 60000 -o")
+            .arg(&out)
+            .arg("--criterion")
+            .arg(criterion)
+            .arg(&target)
+            .exits(0);
+        let report = dir.report(&out);
+        assert_eq!(figures(&report, "path"), (paths + 1, paths, 0), "{criterion}: one prefix is infeasible");
+        let within = |t: &&Test| does(t).0 <= report.paths.expect("paths are enumerated").rounds.into();
+        let taken: BTreeSet<_> = report.tests.iter().filter(within).map(does).collect();
+        assert_eq!(taken.len(), paths, "{criterion}: {taken:?}");
+        assert!(report.paths.is_some_and(|p| p.complete));
+    }
+}
+
+#[test]
+fn a_path_that_no_input_takes_is_proved() {
+    let Some(solvers) = solvers() else { return };
+    let dir = Dir::new();
+    let target = dir.file(
+        "f.c",
+        "int f(int a, int b) {\n  int r = 0;\n  if (a > 10) r = 1;\n  if (a > 20) r += 2;\n  if (b == a) r += 4;\n  return r;\n}\n",
+    );
+    let run = dir.penfuzz("--quiet --max-evals 200000 --criterion path -o out").env("PENFUZZ_SOLVERS", solvers);
+    run.arg(&target).exits(0);
+    let report = dir.report("out");
+    // a <= 10 and a > 20 contradict each other; the other three combinations have two paths each.
+    assert_eq!(figures(&report, "path"), (7, 6, 1), "{:?}", report.criterion_goals);
+    let proved: Vec<_> = report.criterion_goals.iter().filter(|g| g.proved_infeasible).collect();
+    assert!(proved[0].tests.is_empty() && proved[0].goal == "3:F,4:T", "{proved:?}");
+}
+
+#[test]
+fn loops_make_no_round_one_and_more_and_reach_their_limit() {
+    let dir = Dir::new();
+    let target = dir.file(
+        "f.c",
+        "int f(int n, int k) {\n  int r = 0;\n  for (int i = 0; i < n; i++) {\n    if (i * 7 == k) break;\n    r += 2;\n  }\n  return r;\n}\n",
+    );
+    dir.penfuzz("--quiet --max-evals 60000 --criterion loop -o out").arg(&target).exits(0);
+    let report = dir.report("out");
+    assert_eq!(figures(&report, "loop"), (4, 4, 0), "{:?}", report.criterion_goals);
+    // The rounds of the loop, and whether it is left at its head.
+    let does = |t: &Test| {
+        let (n, k) = (int(t, 0), int(t, 1));
+        let broken = (0..n.max(0)).find(|i| (*i as i32).wrapping_mul(7) == k as i32);
+        (broken.unwrap_or(n.max(0)), broken.is_none())
+    };
+    for (goal, holds) in [
+        ("no round", &(|r: i64, _: bool| r == 0) as &dyn Fn(i64, bool) -> bool),
+        ("one round", &|r: i64, _: bool| r == 1),
+        ("more than one round", &|r: i64, _: bool| r > 1),
+        ("left at its head after a round", &|r: i64, at_head: bool| r > 0 && at_head),
+    ] {
+        let tests = tests_of(&report, "loop", goal);
+        assert!(!tests.is_empty(), "{goal}: {:?}", report.criterion_goals);
+        assert!(tests.iter().all(|t| holds(does(t).0, does(t).1)), "{goal}: {tests:?}");
+    }
+}
+
+#[test]
+fn coupled_conditions_are_proved_not_to_be_shown() {
+    let Some(solvers) = solvers() else { return };
+    let dir = Dir::new();
+    // (total, covered, proved): what no input shows is coupled.
+    for (function, expected) in [("coupled", (6, 2, 4)), ("narrow", (4, 3, 1)), ("mixed", (3, 3, 0))] {
+        dir.penfuzz("--quiet --max-evals 20000 --criterion mcdc -o")
+            .env("PENFUZZ_SOLVERS", &solvers)
+            .arg(function)
+            .arg(fixture("decisions.c"))
+            .args(&format!("--function {function}"))
+            .exits(0);
+        let report = dir.report(function);
+        assert_eq!(figures(&report, "mcdc"), expected, "{function}: {:?}", report.decisions);
+        let shown = report.decisions.iter().flat_map(|d| &d.vectors).count();
+        let infeasible: Vec<_> =
+            report.decisions.iter().flat_map(|d| d.infeasible.iter().map(move |v| (d, v))).collect();
+        assert!(shown > 0 && (expected.2 > 0) == !infeasible.is_empty(), "{function}: {infeasible:?}");
+        for (decision, vector) in infeasible {
+            assert!(decision.vectors.iter().all(|v| v.values != vector.values), "{function}: a test has {vector:?}");
+            assert!(dir.path(function).join(&vector.proof).is_file(), "{vector:?}");
+        }
+    }
+}
+
+#[test]
+fn all_criteria_are_fulfilled_by_one_campaign_and_again_when_it_goes_on() {
+    let dir = Dir::new();
+    let target = dir.file(
+        "f.c",
+        "double f(double x, int n) {\n  double r = 1;\n  for (int i = 0; i < n && i < 20; i++) r *= x;\n  if (r > 1e3 || x == 0.5) return r / x;\n  return r;\n}\n",
+    );
+    let all = "line,branch,condition,mcdc,boundary,exceptions,loop,path:1";
+    for _ in 0..2 {
+        dir.penfuzz("--quiet --no-prove --max-evals 400000 -o out --criterion").arg(all).arg(&target).exits(0);
+        let report = dir.report("out");
+        let names: Vec<_> = report.criteria.keys().map(String::as_str).collect();
+        assert_eq!(names, ["boundary", "branch", "condition", "exceptions", "line", "loop", "mcdc", "path"]);
+        for name in ["line", "branch", "condition", "mcdc", "loop"] {
+            let (total, covered, _) = figures(&report, name);
+            assert_eq!(covered, total, "{name}: {:?}", report.criterion_goals);
+        }
+        assert!(figures(&report, "boundary").1 >= 6 && figures(&report, "exceptions").1 >= 2, "{:?}", report.criteria);
+        let last = report.tests.len();
+        assert!(report.criterion_goals.iter().flat_map(|g| &g.tests).all(|n| (1..=last).contains(n)));
+    }
+    dir.penfuzz("--criterion path:x").arg(&target).exits(2);
+}
+
+#[test]
+fn a_suite_passes_criteria_on_and_has_their_means() {
+    let dir = Dir::new();
+    dir.file("f.c", LOOP);
+    dir.file("g.c", "int g(int a, int b) { return a > 5 && b > 5; }\n");
+    let target = |name: &str| format!("[[target]]\nname = \"{name}\"\nfile = \"{name}.c\"\nfunction = \"{name}\"\n");
+    let suite = dir.file("suite.toml", format!("name = \"s\"\nsources = \".\"\n{}{}", target("f"), target("g")));
+    let run = dir.penfuzz("suite --quiet --max-evals 20000 -o out --criterion mcdc,path:1").arg(&suite).exits(0);
+    let json: serde_json::Value = serde_json::from_slice(&dir.files("out")["suite.json"]).unwrap();
+    assert_eq!(json["targets"][0]["criteria"]["path"]["covered"], 3, "{json}");
+    assert_eq!(json["targets"][1]["criteria"]["mcdc"]["covered"], 2, "{json}");
+    // f: 3 of 4 paths; g has no path that is not taken.
+    assert_eq!(json["mean_criteria"]["path"], 87.5, "{json}");
+    assert!(run.stdout.contains("mcdc: 2 of 2, 0 proved infeasible; mean 100.00 %"), "{}", run.stdout);
+}
