@@ -15,11 +15,13 @@
 //!    function change slowly with its argument, some more slowly than others, so neighbours share many of them. They race:
 //!    in each round the better half goes on with twice as many steps (successive halving: Karnin, Koren and Somekh, *Almost
 //!    Optimal Exploration in Multi-Armed Bandits*, ICML 2013).
+//! 5. *Swarms* do most of the work: sets of points in small windows that move by each other's differences ([`swarm`]).
 //!
 //! Deterministic for a generator, as long as the function is.
 
 mod cell;
 mod race;
+mod swarm;
 #[cfg(test)]
 mod tests;
 
@@ -28,6 +30,7 @@ use libafl_bolts::rands::Rand;
 use self::{
     cell::{Cell, KEPT, halves},
     race::Race,
+    swarm::Swarms,
 };
 use crate::evaluate::Stop;
 
@@ -41,6 +44,8 @@ const BATCH: u64 = 64;
 const GLOBAL: usize = 48;
 /// Regions that are sampled in one round.
 const REGIONAL: usize = 24;
+/// Turns of the swarms for each turn of the climbers.
+const SWARM_TURNS: usize = 1;
 /// Samples of each region at the beginning.
 const FIRST: u64 = 32;
 
@@ -78,6 +83,8 @@ pub struct Extremes {
     regions: Vec<Region>,
     peaks: Vec<Peak>,
     race: Race,
+    swarms: Swarms,
+    hints: Vec<Vec<u64>>,
     best: f64,
     x: Vec<u64>,
     chances: Vec<(f64, u32)>,
@@ -105,9 +112,24 @@ impl Extremes {
             regions: (0..regions.len()).map(|i| Region { cells: vec![i as u32], ..Region::default() }).collect(),
             cells: regions.into_iter().enumerate().map(|(i, ends)| Cell::new(ends, i)).collect(),
             race: Race::default(),
+            swarms: Swarms::default(),
+            hints: Vec::new(),
             best: 0.0,
             chances: Vec::new(),
         }
+    }
+
+    /// Swarms may begin at these points, too: places of the box at which there often is something.
+    ///
+    /// # Panics
+    /// If one is outside of the boxes.
+    #[must_use]
+    pub fn with_hints(mut self, hints: Vec<Vec<u64>>) -> Self {
+        let is_within =
+            |hint: &Vec<u64>| hint.iter().zip(&self.ends).all(|(x, (least, greatest))| least <= x && x <= greatest);
+        assert!(hints.iter().all(|hint| hint.len() == self.ends.len() && is_within(hint)));
+        self.hints = hints;
+        self
     }
 
     /// Evaluates `starts`, and then searches until a [`Stop`].
@@ -141,6 +163,9 @@ impl Extremes {
             self.sample_best_cells(f, rng)?;
             self.sample_regions(f, rng)?;
             self.climb(f, rng)?;
+            for _ in 0..SWARM_TURNS {
+                self.swarm(f, rng)?;
+            }
         }
     }
 
@@ -175,6 +200,15 @@ impl Extremes {
             peak.at.copy_from_slice(at);
         }
         self.best = self.best.max(value);
+    }
+
+    /// The value at `x`, if it is the largest of all.
+    fn note_best(&mut self, value: f64) {
+        if value > self.best {
+            let x = core::mem::take(&mut self.x);
+            self.note_anywhere(value, &x);
+            self.x = x;
+        }
     }
 
     /// A value that was not sampled in a cell.

@@ -6,7 +6,7 @@ use super::{Extremes, Height, cell::Cell};
 use crate::evaluate::Stop;
 
 /// Climbers at the start of a race.
-const CLIMBERS: usize = 4096;
+const CLIMBERS: usize = 1024;
 /// Steps of each in the first round of a race.
 const FIRST_STEPS: u64 = 32;
 /// Steps of all climbers between two turns of the cells.
@@ -102,11 +102,7 @@ impl Extremes {
         if value > climber.value {
             climber.value = value;
             climber.at.copy_from_slice(&self.x);
-            if value > self.best {
-                let x = core::mem::take(&mut self.x);
-                self.note_anywhere(value, &x);
-                self.x = x;
-            }
+            self.note_best(value);
         }
         Ok(())
     }

@@ -71,3 +71,22 @@ fn peaks_lie_in_their_regions() {
         assert!((least..=greatest).contains(&peak.at[0]) && peak.value > 0.9, "{peak:?}");
     }
 }
+
+/// Three roundings of phases that are linear in the argument: the largest sum is at a corner that one of millions of points is near.
+#[test]
+fn the_largest_sum_of_roundings_in_a_window_is_found() {
+    let phase = |x: u64, slope: u64| (x.wrapping_mul(slope) >> 11) as f64 / (1u64 << 53) as f64;
+    let slopes = [0x9e37_79b9_7f4a_7c15u64, 0xc2b2_ae3d_27d4_eb4f, 0x1656_67b1_9e37_79f9, 0xd6e8_feb8_6659_fd93];
+    let of = |at: &[u64]| slopes.iter().map(|s| phase(at[0], *s)).sum::<f64>();
+    let most = |seed| best(vec![vec![(1 << 40, (1 << 40) + (1 << 26))]], 200_000, seed, of);
+    let mut rng = StdRand::with_seed(1);
+    let uniform = (0..200_000).map(|_| of(&[(1 << 40) + (rng.next() >> 38)])).fold(0.0, f64::max);
+    let found: Vec<f64> = (1..=5).map(most).collect();
+    assert!(found.iter().all(|f| 4.0 - f < (4.0 - uniform) / 2.0), "{found:?} of 4, and {uniform} of uniform samples");
+}
+
+#[test]
+#[should_panic(expected = "is_within")]
+fn a_hint_outside_of_the_box_is_refused() {
+    let _ = Extremes::new(vec![vec![(5, 9)]]).with_hints(vec![vec![10]]);
+}

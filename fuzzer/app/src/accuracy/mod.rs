@@ -281,7 +281,8 @@ fn search(mut objective: Objective, seed: u64) {
     let mut starts = starts::starts(&layout, &mut rng);
     let ends = objective.with_branches(|branches| starts::boundaries(&starts, BOUNDARIES, branches));
     starts.extend(ends);
-    let mut search = Extremes::new(regions);
+    let hints = starts::near_one(&box_of(&layout), &layout, &mut rng);
+    let mut search = Extremes::new(regions).with_hints(hints);
     let _ = search.run(&mut objective, &mut rng, &starts);
     let mut peaks: Vec<&Peak> = search.peaks().iter().filter(|p| p.value > 0.0).collect();
     if let [slot] = layout.slots() {
@@ -308,7 +309,7 @@ fn search(mut objective: Objective, seed: u64) {
 }
 
 /// The ends of each argument on its line: its domain, or all finite values.
-fn ends(layout: &Layout) -> Vec<(u64, u64)> {
+fn box_of(layout: &Layout) -> Vec<(u64, u64)> {
     let of = |slot: &Slot| {
         let given = layout.domains().find(|(s, _)| s == slot).map(|(_, domain)| domain.positions());
         let finite = || Domain::finite(slot.kind).map(Domain::positions);
@@ -319,7 +320,7 @@ fn ends(layout: &Layout) -> Vec<(u64, u64)> {
 
 /// Binades, or parts of them, of one argument; boxes of several.
 fn regions(layout: &Layout) -> Vec<Vec<(u64, u64)>> {
-    let ends = ends(layout);
+    let ends = box_of(layout);
     let boxes = match layout.slots() {
         [slot] if slot.kind.is_float() => binades(slot.kind, ends[0]).into_iter().map(|binade| vec![binade]).collect(),
         _ => vec![ends],

@@ -8,6 +8,8 @@ use penfuzz_mutators::{
 
 /// Combinations of values of several arguments.
 const COMBINATIONS: usize = 20_000;
+/// Points near 1.
+const HINTS: usize = 4096;
 /// Multiples of π/4 for each power of two.
 const MULTIPLES: u64 = 4;
 
@@ -20,6 +22,20 @@ pub fn starts<R: Rand>(layout: &Layout, rng: &mut R) -> Vec<Vec<u64>> {
         _ if lists.iter().any(Vec::is_empty) => Vec::new(),
         _ => (0..COMBINATIONS).map(|_| lists.iter().map(|l| l[rng.below_or_zero(l.len())]).collect()).collect(),
     }
+}
+
+/// Random points with magnitudes near 1 more often than others: the exponent of a float is `2^u - 1` or `-2^u`, with `u` drawn evenly. Below
+/// and above, most functions of numbers do the same in each binade.
+pub fn near_one<R: Rand>(ends: &[(u64, u64)], layout: &Layout, rng: &mut R) -> Vec<Vec<u64>> {
+    let one = |rng: &mut R, slot: &Slot, (least, greatest): (u64, u64)| {
+        let kind = slot.kind;
+        let exponent = ((10.0 * rng.next_float()).exp2() - 1.0).floor();
+        let exponent = if rng.below_or_zero(2) == 0 { exponent } else { -1.0 - exponent };
+        let size = exponent.exp2() * (1.0 + rng.next_float());
+        let x = if rng.below_or_zero(2) == 0 { size } else { -size };
+        line::position(kind, kind.from_real(x)).clamp(least, greatest)
+    };
+    (0..HINTS).map(|_| layout.slots().iter().zip(ends).map(|(slot, ends)| one(rng, slot, *ends)).collect()).collect()
 }
 
 /// The ends of branches: neighbours that take different branches, found by bisection between `starts` that differ in one argument.
