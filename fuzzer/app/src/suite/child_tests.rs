@@ -63,6 +63,7 @@ fn the_command_line_is_the_agreed_one() {
         test_format: None,
         prove: false,
         exceptions: false,
+        criteria: Vec::new(),
     };
     let all = arguments(&suite(), Path::new("out/t"), &passed, &suite().targets[0]);
     let all: Vec<_> = all.iter().map(|a| a.to_str().unwrap()).collect();
