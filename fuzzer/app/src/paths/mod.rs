@@ -144,10 +144,12 @@ fn search(
     let evaluator = &mut session.evaluator;
     evaluator.set_scope(&query.scope.sites);
     let mut paths = record_all(evaluator, &query.counts, &inputs, reach::ROOM, options.timeout);
+    let mut untried = 0;
     let mut made = Made { target: &target, function, names: &names, wanted: Vec::new(), spent: 0 };
     if let Some(rounds) = how.criteria.iter().find_map(|c| if let Criterion::Path(k) = c { Some(*k) } else { None }) {
         let all = enumerate(evaluator, &query, &options, rounds, &bounds)?;
         report.paths = Some(Paths { rounds, complete: all.is_complete });
+        untried = all.untried;
         made.spent += all.evaluations;
         bounds.evaluations = bounds.evaluations.saturating_sub(all.evaluations);
         paths.extend(all.found.iter().map(|(passes, bytes)| (bytes.clone(), passes.clone())));
@@ -168,6 +170,10 @@ fn search(
     let mut wanted = wanted;
     if how.proofs != Proofs::Off {
         prove_prefixes((dir, campaign.manifest()), report, (&target, &scope), &mut wanted)?;
+    }
+    let is_open = |goal: &Goal| matches!(goal.what, What::Prefix(_)) && !goal.shown.proved_infeasible;
+    if let Some(paths) = report.paths.as_mut().filter(|_| untried == 0) {
+        paths.complete |= !wanted.iter().any(is_open);
     }
     let goals = join::join(dir, session, &query, report, wanted)?;
     report.criterion_goals.retain(|g| !how.criteria.iter().any(|c| c.is_of_sequences() && c.name() == g.criterion));

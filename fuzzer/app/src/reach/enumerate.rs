@@ -36,7 +36,9 @@ pub struct Enumeration {
     pub missing: Vec<Vec<u32>>,
     /// Evaluations of all searches.
     pub evaluations: u64,
-    /// Was each prefix tried?
+    /// Prefixes that were never searched for.
+    pub untried: usize,
+    /// Was each prefix searched for with all its evaluations?
     pub is_complete: bool,
 }
 
@@ -203,6 +205,7 @@ pub fn enumerate(
         let answer = run(evaluator, &query, &Options { seeds: vec![near.clone()], simplify: false, ..own })?;
         all.evaluations += answer.evaluations;
         if answer.interrupted {
+            state.open.push(Reverse((attempt, length, number, prefix, near)));
             break;
         }
         match answer.bytes.zip(answer.confirmed).filter(|_| answer.r == 0) {
@@ -211,6 +214,8 @@ pub fn enumerate(
             None => state.open.push(Reverse((attempt + 1, length, number, prefix, near))),
         }
     }
+    let is_untried = |attempt: usize, prefix: &[u32]| attempt == 0 && !state.taken.contains(&hash(prefix));
+    all.untried = state.open.iter().filter(|Reverse((attempt, _, _, prefix, _))| is_untried(*attempt, prefix)).count();
     // Those that were searched for, but not as long as others.
     let rest = state.open.into_iter().map(|Reverse((attempt, _, _, prefix, _))| (attempt, prefix));
     let tried = rest.filter(|(attempt, prefix)| *attempt > 0 && !state.taken.contains(&hash(prefix)));
