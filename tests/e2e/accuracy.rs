@@ -103,6 +103,46 @@ fn a_seed_and_a_number_of_evaluations_give_the_same_report() {
     assert_ne!(report("7")["parts"], report("8")["parts"], "another seed samples other points");
 }
 
+/// The library has a `sin` of its own, which is not that of the C library.
+#[test]
+fn a_function_of_a_shared_library_is_a_black_box() {
+    let dir = Dir::new();
+    let text = "double sin(double x) { return x > 0.25 && x < 0.250001 ? x + 0x1p-50 : x; }\ndouble half(double x, int n) { return n > 3 ? x / 2 : x; }";
+    let file = dir.file("own.c", text);
+    let library = dir.path("libown.so");
+    let built = std::process::Command::new("gcc")
+        .args(["-shared", "-fPIC", "-fno-builtin", "-o"])
+        .arg(&library)
+        .arg(file)
+        .status();
+    assert!(built.is_ok_and(|s| s.success()), "gcc builds the library");
+    let reference =
+        dir.file("same.c", "double same(double x) { return x; }\ndouble same2(double x, int n) { return x; }");
+    let run = |function: &str, arguments: &[&str], status| {
+        let mut run = dir.penfuzz("accuracy").arg(&library).arg("-f").arg(function).arg("--json");
+        for a in arguments {
+            run = run.arg(a);
+        }
+        run.exits(status)
+    };
+    let (one, two) = (format!("{}:same", reference.display()), format!("{}:same2", reference.display()));
+    let found = run("sin", &["--reference", &one, "--arg", "x: 0.1..1", "--max-evals", "400000"], 0);
+    let answer = json(&found);
+    found.expect(answer["worst"]["ulp"] == 16.0, "2^-50 is 16 ulps of 0.25");
+    let x = f64::from_bits(bits(&answer["worst"]["args"][0]));
+    found.expect((0.25..=0.250_001).contains(&x), "in the interval");
+    let found = run("half", &["--signature", "double(double, int)", "--reference", &two, "--max-evals", "100000"], 0);
+    found.expect(json(&found)["worst"]["ulp"].as_f64().is_some_and(|e| e > 1e15), "half of the value");
+    for (function, arguments, words) in [
+        ("half", vec!["--reference", two.as_str()], "add its type, as --signature"),
+        ("cos", vec!["--reference", one.as_str()], "has no function `cos`"),
+        ("half", vec!["--signature", "double(char *)", "--reference", &two], "write the types of numbers"),
+    ] {
+        let failed = run(function, &arguments, 1);
+        failed.expect(failed.stderr.contains(words), words);
+    }
+}
+
 #[test]
 fn what_cannot_be_compared_is_refused_in_one_sentence() {
     let dir = Dir::new();

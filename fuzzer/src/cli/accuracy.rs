@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use penfuzz_app::{
     accuracy::{
-        self, Options, answer, fpcore,
+        self, Options, answer, fpcore, library,
         objective::{self, Pair},
         reference::Reference,
     },
@@ -55,6 +55,11 @@ pub(super) struct SearchArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_evals: Option<u64>,
 
+    /// Type of the function, as 'double(double, int)', when TARGET is a shared library that pen-cc did not link. Functions of
+    /// <math.h> need none.
+    #[arg(long, value_name = "TYPE")]
+    signature: Option<String>,
+
     #[command(flatten)]
     limits: LimitArgs,
 
@@ -86,6 +91,12 @@ pub(super) fn compare(target: &TargetArgs, reference: &str, search: &SearchArgs,
     let name = target.path()?;
     let core = fpcore::is_fpcore(name).then(|| fpcore::read(name, target.function.as_deref())).transpose()?;
     let target = &match &core {
+        None if library::is_library(name) => TargetArgs {
+            target: Some(library::source(name, target.function.as_deref(), search.signature.as_deref())?),
+            cflags: ["-fno-builtin", "-w"].map(str::to_owned).to_vec(),
+            libs: target.libs.iter().cloned().chain(["-ldl".to_owned()]).collect(),
+            ..target.clone()
+        },
         Some(core) => TargetArgs {
             target: Some(generated::source(objective::REFERENCES, &fpcore::source(core))?),
             function: Some(fpcore::FUNCTION.to_owned()),

@@ -15,7 +15,7 @@
 //!    function change slowly with its argument, some more slowly than others, so neighbours share many of them. They race:
 //!    in each round the better half goes on with twice as many steps (successive halving: Karnin, Koren and Somekh, *Almost
 //!    Optimal Exploration in Multi-Armed Bandits*, ICML 2013).
-//! 5. *Swarms* do most of the work: sets of points in small windows that move by each other's differences ([`swarm`]).
+//! 5. *Swarms* take as many steps as the climbers: sets of points in small windows that move by each other's differences (`swarm.rs`).
 //!
 //! Deterministic for a generator, as long as the function is.
 

@@ -6,6 +6,7 @@
 //! | a C function compares results in a wider type: cheap, and wrong by about a thousandth of an ulp | [`comparator`] |
 //! | what comes near the largest error is computed by MPFR, so that no reported error depends on the cheap reference | `precise` |
 //! | cores of `FPBench` as functions and as references | [`fpcore`] |
+//! | functions of shared libraries as black boxes | [`library`] |
 //! | one evaluation of all that | [`objective`] |
 //! | the search for the largest error, and for the largest in each region | [`penfuzz_mutators::extremes`] |
 //! | the report | [`answer`] |
@@ -17,6 +18,7 @@ pub mod answer;
 pub mod comparator;
 pub mod fpcore;
 pub mod libm;
+pub mod library;
 pub mod objective;
 #[cfg(feature = "mpfr")]
 pub mod precise;
