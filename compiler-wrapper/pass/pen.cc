@@ -56,7 +56,9 @@
 #include "smt/calls.cc"
 #include "smt/frame.cc"
 #include "smt/invariants.cc"
+#include "smt/pairing.cc"
 #include "smt/proofs.cc"
+#include "smt/mutants.cc"
 #include "smt/rounds.cc"
 #include "smt/world.cc"
 

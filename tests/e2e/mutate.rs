@@ -64,6 +64,78 @@ fn a_score_below_the_limit_is_the_exit_status() {
     run.says("is below --fail-under-mutation 100");
 }
 
+/// The changes of the mutants in a list of a report.
+fn changes(printed: &Value, list: &str) -> Vec<String> {
+    let all = printed[list].as_array().expect("a list of mutants").iter();
+    all.map(|m| m["change"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+#[test]
+fn what_no_input_kills_is_proved_equivalent() {
+    let dir = Dir::new();
+    let source = fixture("equivalent.c").display().to_string();
+    let arguments = "-o out -f small --max-evals 5000 --search-time 1s --proof-time 60s --solver-time 10s";
+    let (run, printed) = mutate(&dir, &source, arguments, 0);
+    let equivalent = changes(&printed, "equivalent");
+    // One that no input infects, and one that inputs infect: the sum is another one and the condition is the same.
+    for end in [" > 0 → (1.0000000000000001E+300 + x) >= 0", " one ulp up"] {
+        run.expect(equivalent.iter().any(|c| c.ends_with(end)), &format!("{end} is equivalent"));
+    }
+    run.expect(count(&printed, "unknown") == 0, "each mutant is killed or equivalent");
+    for mutant in printed["equivalent"].as_array().expect("a list") {
+        let file = mutant["proof"].as_str().expect("a file");
+        let text = std::fs::read_to_string(dir.path("out").join(file)).expect("the file of the proof");
+        run.expect(text.matches(": unsat in ").count() == 2, "two solvers have found that");
+        run.expect(text.ends_with("(check-sat)\n"), "any solver can be asked again");
+    }
+}
+
+#[test]
+fn a_mutant_that_differs_for_one_number_is_killed_by_the_model() {
+    let dir = Dir::new();
+    let source = fixture("equivalent.c").display().to_string();
+    let (_, without) = mutate(&dir, &source, "-o out -f keyed --max-evals 5000 --search-time 1s --no-prove", 0);
+    let (run, printed) = mutate(&dir, "out", "--search-time 1s --proof-time 60s --solver-time 10s", 0);
+    run.expect(!changes(&printed, "live").iter().any(|c| c.contains(" 41 → ")), "all are killed");
+    run.expect(!changes(&printed, "equivalent").iter().any(|c| c.contains(" 41 → ")), "none is equivalent");
+    run.expect(count(&without, "killed") < count(&printed, "killed"), "no search finds the number");
+}
+
+/// What solvers state of mutants of which one input is known is compared with what a search kills.
+fn compare(name: &str, function: &str) {
+    let dir = Dir::new();
+    let source = fixture(name).display().to_string();
+    dir.fuzz(&source, &format!("-f {function} --lib=-lm --max-evals 5000 --quiet")).exits(0);
+    let one = dir.path("one");
+    std::fs::create_dir(&one).expect("a directory");
+    std::fs::write(one.join("zeros"), [0; 32]).expect("an input");
+    let (_, proved) = mutate(&dir, "out", "--tests one --no-search --proof-time 40s --solver-time 500ms", 0);
+    let (run, _) = mutate(&dir, "out", "--search-time 5s --no-prove", 0);
+    let elements = std::fs::read(dir.path("out").join("mutants.json")).expect("mutants.json");
+    let elements: Value = serde_json::from_slice(&elements).expect("it is JSON");
+    let files = elements["files"].as_object().expect("files");
+    let all = files.values().flat_map(|f| f["mutants"].as_array().expect("mutants"));
+    let is_killed = |m: &&Value| m["status"] == "Killed" || m["status"] == "Timeout";
+    let place = |line: &Value, column: &Value, change: &Value| (line.clone(), column.clone(), change.clone());
+    let killed: Vec<_> = all
+        .filter(is_killed)
+        .map(|m| place(&m["location"]["start"]["line"], &m["location"]["start"]["column"], &m["replacement"]))
+        .collect();
+    run.expect(killed.len() > 20, "the search kills many");
+    let equivalent = proved["equivalent"].as_array().expect("a list");
+    run.expect(!equivalent.is_empty(), "some are proved");
+    for m in equivalent {
+        let wrong = killed.contains(&place(&m["line"], &m["column"], &m["change"]));
+        run.expect(!wrong, &format!("proved equivalent, and killed: {m}"));
+    }
+}
+
+#[test]
+fn no_mutant_that_is_proved_equivalent_is_killed() {
+    compare("mutants.c", "sum_to");
+    compare("equivalent.c", "rounds");
+}
+
 #[test]
 fn a_linked_target_needs_its_mutants_from_pen_cc() {
     let dir = Dir::new();

@@ -62,9 +62,9 @@ void setOperand(Instruction &I, unsigned Operand, Value *V) {
     if (Phi->getIncomingBlock(N) == From) Phi->setIncomingValue(N, V);
 }
 
-// A copy of the function with the mutant in it.
-Function *mutated(Function &F, const Point &P, const Mutant &M) {
-  ValueToValueMapTy Map;
+} // namespace
+
+Function *mutated(Function &F, const Point &P, const Mutant &M, ValueToValueMapTy &Map) {
   if (P.ConstantOperand != ~0u) {
     Function *Copy = CloneFunction(&F, Map);
     IRBuilder<> Unused(F.getContext());
@@ -85,6 +85,8 @@ Function *mutated(Function &F, const Point &P, const Mutant &M) {
   while (P.At->getPrevNode() != Before) P.At->getPrevNode()->eraseFromParent();
   return Copy;
 }
+
+namespace {
 
 uint64_t hashOf(const Function &F) {
 #if LLVM_VERSION_MAJOR >= 20
@@ -128,13 +130,14 @@ void findEqual(Function &F, MutableArrayRef<Point> Points) {
     Optimize.run(*Copy);
     return Known.add(Copy, Number);
   };
-  ValueToValueMapTy Map;
-  Add(CloneFunction(&F, Map), 0);
+  ValueToValueMapTy Unchanged;
+  Add(CloneFunction(&F, Unchanged), 0);
   unsigned Number = 0; // from 1; 0 is the original
   for (Point &P : Points)
     for (Mutant &M : P.All) {
       Number++;
-      unsigned Equal = Add(mutated(F, P, M), Number);
+      ValueToValueMapTy Map;
+      unsigned Equal = Add(mutated(F, P, M, Map), Number);
       if (Equal == Number) continue;
       M.IsOriginal = Equal == 0;
       M.SameAs = Number - Equal;

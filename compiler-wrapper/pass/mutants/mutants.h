@@ -9,6 +9,8 @@
 
 #include "../pen.h"
 
+#include "llvm/Transforms/Utils/ValueMapper.h"
+
 #include <functional>
 
 namespace pen::mutants {
@@ -60,7 +62,12 @@ void addCallMutants(std::vector<Mutant> &All, llvm::CallInst &Call, Variables &N
 // The mutants of a constant operand.
 std::vector<Mutant> mutantsOfConstant(llvm::Instruction &I, unsigned Operand, Variables &Names);
 
-// equivalence.cc: finds the mutants with the same optimized code as the original, or as another.
+// schemata.cc: the mutation points of a function, in the order of their sites.
+std::vector<Point> pointsOf(llvm::Function &F, const FunctionPlan &Plan);
+
+// equivalence.cc: a copy of the function with the mutant in it, and the map of its values to those of the copy.
+llvm::Function *mutated(llvm::Function &F, const Point &P, const Mutant &M, llvm::ValueToValueMapTy &Map);
+// Finds the mutants with the same optimized code as the original, or as another.
 void findEqual(llvm::Function &F, llvm::MutableArrayRef<Point> Points);
 
 } // namespace pen::mutants

@@ -94,7 +94,7 @@ static void findConstants(MutationPoints &Points, Instruction &I, Variables &Nam
       if (auto All = mutantsOfConstant(I, N, Names); !All.empty()) Points.All.push_back({&I, N, std::move(All)});
 }
 
-static std::vector<Point> pointsOf(Function &F, const FunctionPlan &Plan) {
+std::vector<Point> pointsOf(Function &F, const FunctionPlan &Plan) {
   MutationPoints Points;
   Variables Names(F);
   SmallPtrSet<BasicBlock *, 16> Live = liveBlocks(F);

@@ -27,7 +27,8 @@ Val Frame::call(const CallBase &I) {
       if (std::optional<Val> V = mathFunction(I, Name)) return *V;
   }
   unknownCall(I);
-  return unknown(I, "call of " + Name);
+  if (I.getType()->isVoidTy()) return Val();
+  return X.shared([&] { return unknown(I, "call of " + Name); });
 }
 
 std::optional<Val> Frame::inlined(const CallBase &I, Function &Callee) {
@@ -35,7 +36,7 @@ std::optional<Val> Frame::inlined(const CallBase &I, Function &Callee) {
                  Callee.getReturnType() == I.getType() && !Callee.callsFunctionThatReturnsTwice() &&
                  !Callee.getName().starts_with("__pen_");
   X.IsRecursive |= is_contained(X.Active, &Callee);
-  if (!IsKnown || Depth >= MostDepth || X.S.size() > MostLines || is_contained(X.Active, &Callee)) return std::nullopt;
+  if (!IsKnown || Depth >= MostDepth || X.S.size() - X.LinesBefore > MostLines || is_contained(X.Active, &Callee)) return std::nullopt;
   std::vector<Val> Passed;
   for (unsigned K = 0; K < I.arg_size(); K++) {
     if (Callee.getArg(K)->getType() != I.getArgOperand(K)->getType() || I.isByValArgument(K)) return std::nullopt;
@@ -44,8 +45,10 @@ std::optional<Val> Frame::inlined(const CallBase &I, Function &Callee) {
   X.Active.push_back(&Callee);
   X.Inlined.insert(&Callee);
   unsigned FirstOwn = X.Objects.size();
-  Outcome Done = Frame(X, Callee, Passed, reachOf(I.getParent()), Now, Depth + 1).run();
+  unsigned Inside = X.Pair ? X.Pair->contextOf(Context, &I) : 0;
+  Outcome Done = Frame(X, Callee, Passed, reachOf(I.getParent()), Now, Depth + 1, Inside).run();
   X.Active.pop_back();
+  at(&I);
   if (!Done.Returns) {
     unknownCall(I);
     return unknown(I, "call that does not return, of " + Callee.getName().str());
@@ -59,6 +62,7 @@ std::optional<Val> Frame::inlined(const CallBase &I, Function &Callee) {
 }
 
 void Frame::unknownCall(const CallBase &I) {
+  noteEvent(I, I.mayHaveSideEffects());
   if (I.onlyReadsMemory()) return;
   for (const Use &Arg : I.args()) {
     if (!Arg->getType()->isPointerTy()) continue;
@@ -95,7 +99,7 @@ std::optional<Val> Frame::mathFunction(const CallBase &I, StringRef Name) {
     return Val::scalar(A.S, X.S.define(A.S, apply("fp.roundToIntegral", {Used, X.floatOf(A)})), A.Poison);
   }
   if (Name == "sqrt") {
-    if (!isa<IntrinsicInst>(I) && !I.onlyReadsMemory()) X.forgetEscaped(Now); // errno
+    if (!isa<IntrinsicInst>(I) && !I.onlyReadsMemory()) noteEvent(I), X.forgetEscaped(Now); // errno
     return Val::scalar(A.S, X.S.define(A.S, apply("fp.sqrt", {X.mode(place(I)), X.floatOf(A)})), A.Poison);
   }
   if (Name == "copysign" && I.arg_size() == 2) {
@@ -225,6 +229,7 @@ bool Frame::memoryIntrinsic(const IntrinsicInst &I) {
   }
   auto *Change = dyn_cast<MemIntrinsic>(&I);
   if (!Change) return false;
+  noteEvent(I);
   Val To = valueOf(Change->getRawDest());
   auto *Length = dyn_cast<ConstantInt>(Change->getLength());
   uint64_t Bytes = Length ? Length->getZExtValue() : MostBytes + 1;

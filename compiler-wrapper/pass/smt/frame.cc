@@ -8,8 +8,8 @@
 namespace pen::smt {
 using namespace llvm;
 
-Frame::Frame(Translator &X, Function &F, std::vector<Val> Args, Term Entry, Memory Start, unsigned Depth)
-    : X(X), F(F), Args(std::move(Args)), Entry(std::move(Entry)), Now(std::move(Start)), Depth(Depth) {}
+Frame::Frame(Translator &X, Function &F, std::vector<Val> Args, Term Entry, Memory Start, unsigned Depth, unsigned Context)
+    : X(X), F(F), Args(std::move(Args)), Entry(std::move(Entry)), Now(std::move(Start)), Depth(Depth), Context(Context) {}
 
 // An order of the blocks in which each comes behind its predecessors, but for the edges that close loops.
 static std::vector<const BasicBlock *> orderOf(const Function &F, std::set<std::pair<const BasicBlock *, const BasicBlock *>> &Back) {
@@ -41,18 +41,28 @@ static std::vector<const BasicBlock *> orderOf(const Function &F, std::set<std::
 Outcome Frame::run() {
   for (const BasicBlock *BB : orderOf(F, Back)) {
     enter(*BB);
-    for (const Instruction &I : *BB)
-      if (!isa<PHINode>(I) && (!I.isTerminator() || isa<CallBase>(I))) translate(I);
+    for (const Instruction &I : *BB) {
+      if (isa<PHINode>(I) || (I.isTerminator() && !isa<CallBase>(I))) continue;
+      if (Watch) Watch(I, false);
+      at(&I);
+      translate(I);
+      if (Watch) Watch(I, true);
+    }
     leave(*BB);
   }
-  proposeInvariants();
+  if (X.WithInvariants) proposeInvariants();
+  noteRounds();
+  at(&F);
   Outcome Result;
   std::vector<std::pair<Term, Memory *>> Ways;
   for (Return &R : reverse(Returns)) {
     Result.Result = Result.Returns ? X.choose(R.When, R.Result, Result.Result) : R.Result;
     Result.Returns = true;
   }
-  for (Return &R : Returns) Ways.push_back({R.When, &R.After});
+  for (Return &R : Returns) {
+    Ways.push_back({R.When, &R.After});
+    Result.When = X.S.defineBool(either(Result.When, R.When));
+  }
   if (Result.Returns) Result.After = X.merge(Ways);
   return Result;
 }
@@ -62,12 +72,18 @@ Term Frame::reachOf(const BasicBlock *BB) const {
   return Found == Reach.end() ? "false" : Found->second;
 }
 
+Term Frame::reachOf(const BasicBlock *From, const BasicBlock *To) const {
+  auto Found = Edges.find({From, To});
+  return Found == Edges.end() ? "false" : Found->second;
+}
+
 // As SROA has named it, by the variable.
 static std::string nameOf(const PHINode &Phi) {
   return Phi.hasName() ? Phi.getName().split('.').first.str() : "a value";
 }
 
 void Frame::enter(const BasicBlock &BB) {
+  at(&BB);
   if (&BB == &F.getEntryBlock()) {
     Reach[&BB] = Entry;
     return;
@@ -96,7 +112,8 @@ void Frame::enter(const BasicBlock &BB) {
       continue;
     }
     std::string Where = place(*BB.getTerminator());
-    Val Changed = Values[&Phi] = X.fresh(Phi.getType(), "loop" + Where);
+    at(&Phi);
+    Val Changed = Values[&Phi] = X.shared([&] { return X.fresh(Phi.getType(), "loop" + Where); });
     if (Loops.count(&BB)) Cuts.push_back({&Phi, Changed, phi(Phi), X.CutLoops, nameOf(Phi) + " in the loop" + Where});
   }
 }
@@ -128,6 +145,7 @@ void Frame::enterLoop(const BasicBlock &BB) {
       Work.push_back(From);
     }
   if (!IsNatural) {
+    X.IsIrreducible = true;
     Reach[&BB] = X.S.fresh(Sort::boolean(), "loop with several entries in " + F.getName().str());
     return X.forgetAll(Now);
   }

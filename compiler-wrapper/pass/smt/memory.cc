@@ -124,7 +124,10 @@ Val Translator::load(Memory &M, const Val &Address, Type *T, const std::string &
   const GlobalVariable *G = Objects[Address.Base].Variable;
   if (G && !Address.Offset && Width == Size * 8)
     if (std::optional<Val> Element = elementOfTable(*G, Address, T)) return *Element;
-  if (!Address.Offset || Address.Poison != "false") return fresh(T, Why);
+  if (!Address.Offset || Address.Poison != "false") {
+    if (Address.Poison != "false") return fresh(T, Why);
+    return shared([&] { return fresh(T, Why); }, Address.Text + " in " + std::to_string(M.Epoch));
+  }
   int64_t Offset = *Address.Offset;
   auto Exact = M.Cells.find({Address.Base, Offset});
   if (Exact != M.Cells.end() && Exact->second.Size == Size) {

@@ -139,6 +139,7 @@ void writeProofs(ArrayRef<FunctionPlan> Plans) {
   const char *To = std::getenv(Directory);
   if (!To || !*To) return;
   std::set<std::string> Symbols = linesOf(Wanted);
+  if (writeMutants(Plans, To)) std::_Exit(0);
   for (const FunctionPlan &Plan : Plans)
     if (Symbols.empty() || Symbols.count(Plan.F->getName().str())) prove(Plan, To);
   std::_Exit(0);

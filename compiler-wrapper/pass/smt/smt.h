@@ -69,11 +69,57 @@ struct Memory {
 
 class Translator;
 
+// pairing.cc: two translations of one function, the original and a mutant, that are compared step by step. An event is what a step does
+// that other steps depend on: a write, a call, the values with which a loop begins or closes a round. While all events before it are the same,
+// memory is, what a call returns is, and so is what a loop has made of its variables: there, the translation of the mutant has the fresh values
+// and epochs of that of the original. So if no event and no result can differ, no execution differs; docs/mutation.md has the argument.
+class Pairing {
+public:
+  struct Event {
+    Term When;
+    bool IsEffect = true; // also that it happens is the same; else only its operands, if both happen
+    std::vector<Val> Operands;
+  };
+  using Key = std::tuple<unsigned, const llvm::Value *, const llvm::Value *, unsigned, std::string>;
+  using Events = std::map<Key, Event>;
+
+  // From now on the translation is that of a mutant, in a copy of the function: what its instructions and blocks are in the original.
+  void begin(std::map<const llvm::Value *, const llvm::Value *> OriginalOf);
+  // The number of the calls that lead to a frame.
+  unsigned contextOf(unsigned Outer, const llvm::Value *Call);
+  // What is translated next.
+  void at(unsigned Context, const llvm::Value *V, const llvm::Value *From = nullptr);
+  // What comes next has no counterpart.
+  void nowhere() { At = nullptr; }
+  // A fresh value, or that of the original at the same place, and with the same `Extra`.
+  Val value(const std::function<Val()> &Make, const std::string &Extra = "");
+  unsigned epoch(unsigned New);
+  // An object for a pointer to an address: the same for the same address.
+  unsigned foreignAt(const Term &Address, const std::function<unsigned()> &Make);
+  void note(Event E);
+
+  Events Original, Mutant; // the latter since begin()
+
+private:
+  bool IsOriginal = true;
+  unsigned Context = 0, Ordinal = 0, Added = 0;
+  const llvm::Value *At = nullptr, *From = nullptr;
+  std::map<const llvm::Value *, const llvm::Value *> OriginalOf;
+  std::map<std::pair<unsigned, const llvm::Value *>, unsigned> Contexts;
+  std::map<Key, Val> Values;
+  std::map<Key, unsigned> Epochs;
+  std::map<Term, unsigned> Foreign;
+
+  const llvm::Value *inOriginal(const llvm::Value *V) const;
+  Key next(const std::string &Extra) { return {Context, At, From, Ordinal++, Extra}; }
+};
+
 bool isOnlyRead(const llvm::Value &Address);
 
 // What one activation of a function leaves to its caller.
 struct Outcome {
   bool Returns = false;
+  Term When = "false";
   Val Result;
   Memory After;
 };
@@ -81,11 +127,18 @@ struct Outcome {
 // The translation of one activation of a function.
 class Frame {
 public:
-  Frame(Translator &X, llvm::Function &F, std::vector<Val> Args, Term Entry, Memory Start, unsigned Depth);
+  Frame(Translator &X, llvm::Function &F, std::vector<Val> Args, Term Entry, Memory Start, unsigned Depth, unsigned Context = 0);
   Outcome run();
+  // Called before and after the translation of each instruction, with values and memory as they are then.
+  std::function<void(const llvm::Instruction &, bool IsAfter)> Watch;
+  // mutants.cc: the value of mutated code in the place of an instruction, which run() has come to.
+  Val valueOfScratch(llvm::BasicBlock::const_iterator From, llvm::BasicBlock::const_iterator To, const llvm::Value *Result);
+  Val contentsAt(const llvm::StoreInst &Store);
+  Val known(const llvm::Value *V) { return valueOf(V); }
 
   // The condition that control leaves a conditional for branch `K`, by the destinations or cases of its site.
   Term reachOf(const llvm::BasicBlock *BB) const;
+  Term reachOf(const llvm::BasicBlock *From, const llvm::BasicBlock *To) const;
   Term edgeOf(const llvm::BranchInst &Br, unsigned K);
   Term caseOf(const llvm::SwitchInst &Sw, unsigned Case); // of a case, or of the default for the number of cases
   Term conditionOf(const llvm::Instruction &I);           // of a branch or select: free where compilers may take either way
@@ -96,7 +149,7 @@ private:
   std::vector<Val> Args;
   Term Entry;
   Memory Now;
-  unsigned Depth;
+  unsigned Depth, Context;
   llvm::DenseMap<const llvm::Value *, Val> Values;
   llvm::DenseMap<const llvm::BasicBlock *, Term> Reach;
   std::map<const llvm::BasicBlock *, Memory> Ends;
@@ -129,6 +182,11 @@ private:
   void noteEdge(const llvm::BasicBlock *From, const llvm::BasicBlock *To, const Term &When);
   Val phi(const llvm::PHINode &Phi);
   std::string place(const llvm::Instruction &I) const;
+
+  // pairing.cc
+  void at(const llvm::Value *V) const;
+  void noteEvent(const llvm::Instruction &I, bool IsEffect = true);
+  void noteRounds();
 
   // invariants.cc
   void proposeInvariants();
@@ -180,6 +238,9 @@ void unfoldLoops(const FunctionPlan &Plan, unsigned Rounds);
 // The copies of the conditional of a site that peeling has made, and the conditional itself.
 std::vector<llvm::Instruction *> copiesOf(const FunctionPlan &Plan, unsigned Site);
 
+// mutants.cc: which mutants are infected, and which differ from the original. True if the environment asks for them.
+bool writeMutants(llvm::ArrayRef<FunctionPlan> Plans, llvm::StringRef To);
+
 // The state that the frames of one function under proof share.
 class Translator {
 public:
@@ -189,6 +250,10 @@ public:
   llvm::LLVMContext &C;
   const llvm::DataLayout &Layout;
   bool HasFewRounds = false; // executions that take an edge which closes a loop are left out
+  bool WithInvariants = true;
+  size_t LinesBefore = 0; // of the script: those of earlier translations
+  Term OverflowIsPoison = "true"; // or the condition for it
+  Pairing *Pair = nullptr; // of the translation that is being made
   bool HasGlobalInputs = false; // inputs change variables that the program does not
   std::set<std::string> Unwritten; // variables that no other module writes
   std::vector<Object> Objects{Object()};
@@ -197,6 +262,7 @@ public:
   std::set<std::string> Assumptions;
   unsigned Candidates = 0, CutLoops = 0; // for loop invariants
   bool HasExactFloats = true; // the processor computes each format in its own precision
+  bool IsIrreducible = false; // a loop has several entries
   bool IsRecursive = false; // a function calls itself, perhaps through others of the slice
   bool ChangesMode = false; // something in the slice may set the rounding mode
 
@@ -216,6 +282,10 @@ public:
   Val choose(const Term &If, const Val &Then, const Val &Else);
   bool same(const Val &A, const Val &B) const;
   Term mode(const std::string &Where);
+  // The same as in the translation that this one is compared with, or what `Make` makes.
+  Val shared(const std::function<Val()> &Make, const std::string &Extra = "") { return Pair ? Pair->value(Make, Extra) : Make(); }
+  // That values of the same place differ; with `AnyNaN`, no two NaN do.
+  Term differ(const Val &A, const Val &B, bool AnyNaN);
   Val resolved(const Val &V, const std::string &Why); // a value without poison
 
   // memory.cc
@@ -228,7 +298,7 @@ public:
   void forgetEscaped(Memory &M);
   void forgetAll(Memory &M);
   Memory merge(llvm::ArrayRef<std::pair<Term, Memory *>> Ways);
-  unsigned newEpoch() { return ++Epochs; }
+  unsigned newEpoch() { return Pair ? Pair->epoch(++Epochs) : ++Epochs; }
 
 private:
   std::map<const llvm::GlobalVariable *, unsigned> Globals;

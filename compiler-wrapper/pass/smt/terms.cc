@@ -89,7 +89,8 @@ Val Translator::pointerTo(unsigned Object, const Term &Address) {
 }
 
 Val Translator::foreignPointer(const Term &Address, const Term &Poison) {
-  Val V = pointerTo(newObject(Object()), Address);
+  auto Make = [&] { return newObject(Object()); };
+  Val V = pointerTo(Pair && Poison == "false" ? Pair->foreignAt(Address, Make) : Make(), Address);
   V.Poison = Poison;
   return V;
 }
@@ -251,6 +252,9 @@ Val Translator::resolved(const Val &V, const std::string &Why) {
 }
 
 // The rounding mode of an operation: that of the call, or any if the code may change it.
-Term Translator::mode(const std::string &Where) { return ChangesMode ? S.freshMode("rounding mode" + Where) : "mode"; }
+Term Translator::mode(const std::string &Where) {
+  if (!ChangesMode) return "mode";
+  return shared([&] { return Val::scalar(Sort::boolean(), S.freshMode("rounding mode" + Where)); }).Text;
+}
 
 } // namespace pen::smt

@@ -31,6 +31,7 @@ Val Frame::rawOf(const Value *V) {
 
 void Frame::translate(const Instruction &I) {
   if (auto *Store = dyn_cast<StoreInst>(&I)) {
+    noteEvent(I);
     Val Address = valueOf(Store->getPointerOperand());
     unsigned Size = X.Layout.getTypeStoreSize(Store->getValueOperand()->getType());
     if (Store->isSimple() && !Store->getValueOperand()->getType()->isVectorTy())
@@ -40,7 +41,7 @@ void Frame::translate(const Instruction &I) {
     return;
   }
   if (I.getType()->isVoidTy() && !isa<CallBase>(I)) {
-    if (I.mayWriteToMemory()) X.forgetAll(Now);
+    if (I.mayWriteToMemory()) noteEvent(I), X.forgetAll(Now);
     return;
   }
   Val V = compute(I);
@@ -63,7 +64,7 @@ static bool isCaptured(const Value &Address) {
 Val Frame::compute(const Instruction &I) {
   if (auto *Call = dyn_cast<CallBase>(&I)) return call(*Call);
   if (I.getType()->isVectorTy()) {
-    if (I.mayWriteToMemory()) X.forgetAll(Now);
+    if (I.mayWriteToMemory()) noteEvent(I), X.forgetAll(Now);
     return Val();
   }
   if (auto *Op = dyn_cast<BinaryOperator>(&I)) return I.getType()->isFloatingPointTy() ? floatBinary(*Op) : binary(*Op);
@@ -73,16 +74,19 @@ Val Frame::compute(const Instruction &I) {
   if (auto *Gep = dyn_cast<GetElementPtrInst>(&I)) return element(*Gep);
   if (auto *Load = dyn_cast<LoadInst>(&I)) {
     if (!Load->isSimple()) {
+      noteEvent(I);
       X.forgetEscaped(Now);
       return unknown(I, "volatile memory");
     }
     return X.load(Now, valueOf(Load->getPointerOperand()), I.getType(), "memory" + place(I));
   }
   if (isa<AllocaInst>(I)) {
-    unsigned Object = X.newObject({Object::Stack, isCaptured(I), nullptr});
-    Term Address = X.S.fresh(Sort::bits(64), "address of a local variable");
-    X.S.require(Address, apply("not", {apply("=", {Address, literal(APInt(64, 0))})}));
-    return X.pointerTo(Object, Address);
+    return X.shared([&] {
+      unsigned Object = X.newObject({Object::Stack, isCaptured(I), nullptr});
+      Term Address = X.S.fresh(Sort::bits(64), "address of a local variable");
+      X.S.require(Address, apply("not", {apply("=", {Address, literal(APInt(64, 0))})}));
+      return X.pointerTo(Object, Address);
+    });
   }
   if (I.getOpcode() == Instruction::FNeg) return signChanged(valueOf(I.getOperand(0)), "fp.neg", "bvxor", true);
   if (auto *Sel = dyn_cast<SelectInst>(&I)) {
@@ -106,7 +110,7 @@ Val Frame::compute(const Instruction &I) {
     V.Parts[Insert->getIndices()[0]] = valueOf(Insert->getInsertedValueOperand());
     return V;
   }
-  if (I.mayWriteToMemory()) X.forgetAll(Now);
+  if (I.mayWriteToMemory()) noteEvent(I), X.forgetAll(Now);
   return unknown(I, std::string("instruction ") + I.getOpcodeName());
 }
 
@@ -200,14 +204,15 @@ Val Frame::onBits(const BinaryOperator &I, const Val &L, const Val &R) {
   if (!L.isBits() || !R.isBits() || !Op) return unknown(I, std::string("operation ") + I.getOpcodeName());
   unsigned Width = L.S.Width;
   auto Add = [&](const Term &When) { Poison = X.S.defineBool(either(Poison, When)); };
+  auto AddOverflow = [&](const Term &When) { Add(both(X.OverflowIsPoison, When)); };
   if (auto *Overflowing = dyn_cast<OverflowingBinaryOperator>(&I)) {
     if (I.getOpcode() == Instruction::Shl) {
       Term Shifted = apply("bvshl", {L.Text, R.Text});
-      if (Overflowing->hasNoSignedWrap()) Add(apply("not", {apply("=", {apply("bvashr", {Shifted, R.Text}), L.Text})}));
-      if (Overflowing->hasNoUnsignedWrap()) Add(apply("not", {apply("=", {apply("bvlshr", {Shifted, R.Text}), L.Text})}));
+      if (Overflowing->hasNoSignedWrap()) AddOverflow(apply("not", {apply("=", {apply("bvashr", {Shifted, R.Text}), L.Text})}));
+      if (Overflowing->hasNoUnsignedWrap()) AddOverflow(apply("not", {apply("=", {apply("bvlshr", {Shifted, R.Text}), L.Text})}));
     } else {
-      if (Overflowing->hasNoSignedWrap()) Add(overflows(X.S, Op, L.Text, R.Text, Width, true));
-      if (Overflowing->hasNoUnsignedWrap()) Add(overflows(X.S, Op, L.Text, R.Text, Width, false));
+      if (Overflowing->hasNoSignedWrap()) AddOverflow(overflows(X.S, Op, L.Text, R.Text, Width, true));
+      if (Overflowing->hasNoUnsignedWrap()) AddOverflow(overflows(X.S, Op, L.Text, R.Text, Width, false));
     }
   }
   auto *Known = dyn_cast<ConstantInt>(I.getOperand(1));

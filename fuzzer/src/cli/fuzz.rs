@@ -351,6 +351,10 @@ pub(super) struct ProofArgs {
 }
 
 impl ProofArgs {
+    pub(super) fn are_wanted(&self) -> bool {
+        !self.no_prove
+    }
+
     fn to_options(&self, goals: Goals) -> Proofs {
         match self.limits {
             _ if !goals.include_branches() || self.no_prove => Proofs::Off,

@@ -8,6 +8,7 @@ use std::{
 use penfuzz_app::{
     console, errln, mutation,
     output::{manifest, trust::Trusted},
+    prove::Limits,
     report::{Report, json, mutation::Mutation},
 };
 use penfuzz_engine::{error::Error, saturation::Goals};
@@ -36,6 +37,14 @@ pub struct Args {
     #[arg(long, conflicts_with = "search_time")]
     no_search: bool,
 
+    /// Time of all solvers for the question which of the mutants that live are equivalent [0s: none].
+    #[arg(long, value_name = "TIME", default_value = "20s", value_parser = values::duration)]
+    proof_time: Duration,
+
+    /// Time of one solver for one such question.
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = values::duration)]
+    solver_time: Duration,
+
     /// Measure these inputs instead of the emitted tests: a campaign, or a directory of files.
     #[arg(long, value_name = "DIR")]
     tests: Option<PathBuf>,
@@ -63,11 +72,13 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
 }
 
 fn measure(args: &Args, dir: &Path, campaign: &Trusted, report: &mut Report) -> Result<(), Error> {
+    let limits = Limits { each: args.solver_time, all: args.proof_time, closed_world: false };
     let how = mutation::How {
         inputs: args.tests.as_deref().map(super::reach::seeds).transpose()?,
         ulp: args.fuzz.ulp,
         search: (!args.no_search).then_some(args.search_time),
         seed: args.fuzz.seed,
+        proofs: args.fuzz.proofs.are_wanted().then_some(limits),
         scope: args.fuzz.scope,
     };
     mutation::complete(dir, campaign, report, &how)?;

@@ -5,6 +5,7 @@
 //! greedily, join the tests.
 
 pub mod oracle;
+mod proofs;
 pub mod score;
 pub mod search;
 
@@ -29,6 +30,7 @@ use crate::{
     exceptions::{bytes_of, input_of, kept},
     files::foreign,
     output::{atomic, trust::Trusted},
+    prove::Limits,
     replay::session::ReplaySession,
     report::{
         Report, Test,
@@ -53,6 +55,8 @@ pub struct How {
     pub search: Option<Duration>,
     /// Its seed.
     pub seed: u64,
+    /// Time of solvers; none without them.
+    pub proofs: Option<Limits>,
     /// Whose mutants; those of the campaign's scope by default.
     pub scope: Option<ScopeKind>,
 }
@@ -62,6 +66,10 @@ pub struct How {
 struct Known {
     /// The number of its branch.
     branch: usize,
+    /// The name of its function for the linker.
+    symbol: String,
+    /// The number of its point in the function, and its own there.
+    number: (usize, usize),
     mutant: Mutant,
 }
 
@@ -85,11 +93,25 @@ pub fn complete(dir: &Path, campaign: &Trusted, report: &mut Report, how: &How) 
     let mut mutation = Mutation { score_seconds: watch.lap(), ..Mutation::default() };
     mutation.mutant_runs = verdicts.iter().map(|v| v.runs).sum();
     mutation.mutants.killed_by_tests = killed(&all);
+    let n_tests = tests.inputs.len();
+    let mut added = Vec::new();
     if let Some(time) = how.search {
-        let added = find(dir, campaign, &mut session, &mut all, tests, (how, time))?;
-        join(dir, &mut session, report, &added)?;
+        added = find(dir, campaign, &mut session, &mut all, tests, (how, time))?;
         mutation.search_seconds = watch.lap();
     }
+    if let Some(limits) = how.proofs {
+        let models = proofs::ask(dir, campaign, report, &mut all, scope, limits)?;
+        mutation.proof_seconds = watch.lap();
+        if let Some(time) = how.search.filter(|_| !models.is_empty()) {
+            let first = n_tests + added.len();
+            added.extend(proofs::try_models(&mut session, &mut all, models, (how, time), first)?);
+            mutation.search_seconds += watch.lap();
+        }
+    }
+    if how.search.is_some() {
+        join(dir, &mut session, report, &added)?;
+    }
+    mutation.equivalent = all.iter().filter(|m| is_proved(m)).map(|m| m.mutant.clone()).collect();
     mutation.live = all.iter().filter(|m| m.is_live()).map(|m| m.mutant.clone()).collect();
     let proved = all.iter().filter(|m| m.mutant.status == Status::Equivalent).count();
     mutation.mutants = Counts {
@@ -98,6 +120,8 @@ pub fn complete(dir: &Path, campaign: &Trusted, report: &mut Report, how: &How) 
         proved_equivalent: proved,
         unknown: mutation.live.len(),
         duplicates,
+        equivalent_if_wraps: mutation.equivalent.iter().filter(|m| m.is_equivalent_if_wraps).count(),
+        proved_by_one: mutation.live.iter().filter(|m| m.is_proved_by_one).count(),
         infected: mutation.live.iter().filter(|m| m.status == Status::Survived).count(),
         ..mutation.mutants
     };
@@ -116,6 +140,11 @@ fn live(all: &[Known]) -> Vec<usize> {
     all.iter().filter(|m| m.is_live()).map(|m| m.branch).collect()
 }
 
+/// Have solvers proved it equivalent?
+fn is_proved(known: &Known) -> bool {
+    known.mutant.status == Status::Equivalent && !known.mutant.proof.is_empty()
+}
+
 fn killed(all: &[Known]) -> usize {
     all.iter().filter(|m| m.mutant.status.is_killed()).count()
 }
@@ -126,8 +155,12 @@ fn mutants(target: &Target, sites: &[usize]) -> (Vec<Known>, usize) {
     let functions: BTreeSet<usize> = sites.iter().map(|s| target.sites[*s].function).collect();
     let (mut all, mut duplicates) = (Vec::new(), 0);
     let is_point = |s: &&Site| s.kind == site_kind::MUTATION && functions.contains(&s.function);
+    let mut points: BTreeMap<usize, usize> = BTreeMap::new();
     for site in target.sites.iter().filter(is_point) {
-        for (branch, text) in site.branches().zip(site.name.lines()) {
+        let next = points.entry(site.function).or_default();
+        let point = *next;
+        *next += 1;
+        for (number, (branch, text)) in site.branches().zip(site.name.lines()).enumerate() {
             let mut parts = text.split('\t');
             let (operator, change) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
             let equal = parts.next();
@@ -150,7 +183,8 @@ fn mutants(target: &Target, sites: &[usize]) -> (Vec<Known>, usize) {
                 change: change.to_owned(),
                 ..Mutant::default()
             };
-            all.push(Known { branch, mutant });
+            let symbol = target.functions[site.function].symbol.clone();
+            all.push(Known { branch, symbol, number: (point, number), mutant });
         }
     }
     let place = |k: &Known| (k.mutant.line, k.mutant.column, k.branch);
@@ -181,6 +215,8 @@ fn note(all: &mut [Known], branches: &[usize], verdicts: &[Verdict], tests: &Tes
                 mutant.reason.clone_from(&kill.how);
                 mutant.killed_by = Some(first + test);
             }
+            // What solvers have stated stays.
+            None if !mutant.proof.is_empty() => {}
             None if infects || mutant.status == Status::Survived => {
                 mutant.status = Status::Survived;
                 "infected, and every result is the same".clone_into(&mut mutant.reason);

@@ -22,11 +22,17 @@ impl Budget {
         Self { each: limits.each, left: Cell::new(limits.all) }
     }
 
+    /// Is no time left, or has the user interrupted?
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.left.get().is_zero() || interrupts::requested()
+    }
+
     /// Asks a solver, for at most this part of the time of one query. `None` when no time is left, or the user has interrupted.
     #[must_use]
     pub fn ask(&self, solver: &Solver, file: &Path, part: u32) -> Option<(Answer, proof::Answer)> {
         let time = self.left.get().min(self.each / part);
-        if time.is_zero() || interrupts::requested() {
+        if time.is_zero() || self.is_over() {
             return None;
         }
         let (answer, shown) = solver.ask(file, time);

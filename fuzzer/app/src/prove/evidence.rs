@@ -5,7 +5,7 @@ use std::fmt::Write;
 use penfuzz_engine::program::Rounding;
 
 use super::slice::Slice;
-use crate::report::{Site, proof::Proof};
+use crate::report::proof::Proof;
 
 /// The question.
 #[derive(Debug, Clone, Copy)]
@@ -54,10 +54,8 @@ impl Query<'_> {
 /// What the file states besides the query.
 #[derive(Debug)]
 pub struct About<'a> {
-    /// The site.
-    pub site: &'a Site,
-    /// The outcome.
-    pub outcome: &'a str,
+    /// The question, its place in the source, and what the answers mean; a line each.
+    pub question: &'a [String],
     /// The hash of the code.
     pub hash: &'a str,
     /// Options of the compiler.
@@ -69,15 +67,12 @@ pub struct About<'a> {
 /// The file.
 #[must_use]
 pub fn text(about: &About, query: &Query) -> String {
-    let site = about.site;
     let mut out = String::new();
     let mut line = |text: String| {
         // A comment ends with its line.
         let _ = writeln!(out, "; {}", text.replace(|c: char| c.is_control(), " "));
     };
-    line(format!("Can {} in {} come out as {}?", site.kind, site.function, about.outcome));
-    line(format!("{}:{}:{}", site.file, site.line, site.column));
-    line("unsat: no execution of the compiled code takes this branch. sat: the query does not exclude it.".to_owned());
+    about.question.iter().for_each(|text| line(text.clone()));
     line(format!("Compiled with: {}", about.flags.join(" ")));
     line(format!("MD5 of the code in LLVM's representation: {}", about.hash));
     let mode = if query.rounding.is_nearest() { "to nearest, ties to even" } else { "any of the processor's" };

@@ -6,12 +6,14 @@
 //! 3. Solvers are separate programs ([`solver`]), each with a time limit. A branch is proved unreachable if two of them find that there
 //!    is no model and none finds one.
 
+mod ask;
 mod budget;
 pub mod check;
 pub mod evidence;
 pub mod exhaustion;
 pub mod invariants;
 pub mod models;
+pub mod mutants;
 mod prover;
 mod recorded;
 mod run;
@@ -77,7 +79,7 @@ pub struct Summary {
 pub fn complete(dir: &Path, manifest: &Manifest, report: &mut Report, limits: Limits) -> Result<Summary, Error> {
     let proofs = dir.join(PROOFS);
     if proofs.is_dir() {
-        remove_queries(&proofs)?;
+        remove_queries(&proofs, false)?;
     }
     let goals = open_branches(report);
     ask_about(dir, manifest, report, &goals, limits)
@@ -151,11 +153,13 @@ fn note(report: &mut Report, goals: &[(usize, usize)], proofs: Vec<Proof>) -> Su
     summary
 }
 
-/// The queries of an earlier call may be about other branches.
-fn remove_queries(dir: &Path) -> Result<(), Error> {
+/// The queries of an earlier call may be about other branches, or other mutants.
+fn remove_queries(dir: &Path, of_mutants: bool) -> Result<(), Error> {
     for entry in fs::read_dir(dir).map_err(|e| failed(dir, "cannot be read", e))?.flatten() {
         let path = entry.path();
-        if path.extension().is_some_and(|e| e == "smt2" || e == "txt" || e == "json") {
+        let is_of_mutant = path.to_string_lossy().contains(mutants::IN_NAME);
+        let is_ours = path.extension().is_some_and(|e| e == "smt2" || e == "txt" || e == "json");
+        if is_of_mutant == of_mutants && is_ours {
             fs::remove_file(&path).map_err(|e| failed(&path, "cannot be removed", e))?;
         }
     }

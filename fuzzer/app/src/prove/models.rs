@@ -8,6 +8,13 @@ use crate::report::{
     proof::{Proof, Verdict},
 };
 
+/// The inputs of models for the arguments of a function.
+#[must_use]
+pub fn inputs_of<'a>(signature: &Signature, proofs: impl Iterator<Item = &'a Proof>) -> Vec<Vec<u8>> {
+    let Some(kinds) = kinds(signature) else { return Vec::new() };
+    proofs.filter(|p| has_model(p)).map(|p| input(p, &kinds)).collect()
+}
+
 /// The inputs of the models in a report, each once.
 #[must_use]
 pub fn inputs(report: &Report) -> Vec<Vec<u8>> {

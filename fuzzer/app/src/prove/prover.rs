@@ -10,12 +10,13 @@ use penfuzz_engine::error::{Error, at, failed};
 
 use super::{
     Limits, PROOFS,
+    ask::Panel,
     budget::Budget,
     evidence::{self, About, Query},
     invariants::{Examiner, Found},
     plain, recorded,
     slice::{Slice, Translation},
-    solver::{Answer, Solver},
+    solver::Solver,
     translation::{self, Unit, Wanted},
     world::World,
     write,
@@ -36,7 +37,7 @@ const DEFAULT_LEVEL: &str = "-O2";
 const ROUNDS: u32 = 4;
 
 /// The sources of a campaign as they were compiled.
-fn units_of(manifest: &Manifest) -> Vec<Unit> {
+pub(super) fn units_of(manifest: &Manifest) -> Vec<Unit> {
     if manifest.sources.is_empty() {
         return recorded::units(&manifest.linked);
     }
@@ -91,6 +92,7 @@ impl Prover {
             units,
             files: files.filter_map(|file| fs::canonicalize(file).ok()).collect(),
             symbols: sites().filter_map(|s| Some(s.code.as_ref()?.symbol.clone())).collect::<BTreeSet<_>>(),
+            mutants: None,
             has_global_inputs: !report.signature.globals.is_empty(),
             is_closed: limits.closed_world,
             rounds: None,
@@ -281,9 +283,14 @@ impl Prover {
             model: Vec::new(),
             file: format!("{PROOFS}/{name}"),
         };
-        write(&file, &query.text())?;
-        self.ask(&file, &query, &mut proof)?;
-        let about = About { site, outcome, hash: &translation.hash, flags: &self.flags, proof: &proof };
+        Panel { solvers: &self.solvers, budget: &self.budget }.ask(&file, &query, &mut proof)?;
+        let question = [
+            format!("Can {} in {} come out as {outcome}?", site.kind, site.function),
+            format!("{}:{}:{}", site.file, site.line, site.column),
+            "unsat: no execution of the compiled code takes this branch. sat: the query does not exclude it."
+                .to_owned(),
+        ];
+        let about = About { question: &question, hash: &translation.hash, flags: &self.flags, proof: &proof };
         write(&file, &evidence::text(&about, &query))?;
         Ok(proof)
     }
@@ -317,56 +324,5 @@ impl Prover {
             return Err("several functions of this name");
         }
         Ok(first)
-    }
-
-    /// Asks one solver after the other, until two agree, one has a model, or the time is over.
-    fn ask(&self, file: &Path, query: &Query, proof: &mut Proof) -> Result<(), Error> {
-        let (mut sat, mut unsat) = (None, 0);
-        for solver in &self.solvers {
-            let Some((answer, shown)) = self.budget.ask(solver, file, 1) else { break };
-            proof.answers.push(shown);
-            match answer {
-                Answer::Sat => sat = sat.or(Some(solver)),
-                Answer::Unsat => unsat += 1,
-                Answer::Unknown | Answer::Late | Answer::Failed(_) => {}
-            }
-            // After a model one more solver is asked only if another has contradicted it.
-            if unsat == 2 || sat.is_some() {
-                break;
-            }
-        }
-        proof.verdict = verdict(sat.is_some(), unsat, proof.free.is_empty());
-        if let Some(solver) = sat.filter(|_| unsat == 0 && !query.slice.arguments.is_empty()) {
-            write(file, &query.with_values())?;
-            proof.model = self.budget.values(solver, file).map(|v| evidence::values_of(&v)).unwrap_or_default();
-        }
-        Ok(())
-    }
-}
-
-fn verdict(is_sat: bool, unsat: usize, is_exact: bool) -> Verdict {
-    match (is_sat, unsat) {
-        (true, 0) if is_exact => Verdict::Satisfiable,
-        (true, 0) => Verdict::SatisfiableIfFree,
-        (true, _) => Verdict::Contradiction,
-        (false, 0) => Verdict::Undecided,
-        (false, 1) => Verdict::ProvedByOne,
-        (false, _) => Verdict::Proved,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn two_solvers_prove_and_a_model_is_never_a_proof() {
-        assert_eq!(verdict(false, 2, true), Verdict::Proved);
-        assert_eq!(verdict(false, 2, false), Verdict::Proved);
-        assert_eq!(verdict(false, 1, true), Verdict::ProvedByOne);
-        assert_eq!(verdict(false, 0, true), Verdict::Undecided);
-        assert_eq!(verdict(true, 1, true), Verdict::Contradiction);
-        assert_eq!(verdict(true, 0, true), Verdict::Satisfiable);
-        assert_eq!(verdict(true, 0, false), Verdict::SatisfiableIfFree);
     }
 }

@@ -21,6 +21,8 @@ pub struct Translation {
     pub is_recursive: bool,
     /// Line and column of each site, by its number.
     sites: HashMap<usize, (u32, u32)>,
+    /// What each mutant in it changes, by the numbers of its point and of itself.
+    pub mutants: HashMap<(usize, usize), String>,
     lines: Vec<Line>,
     /// The line that defines a name.
     defined: HashMap<String, usize>,
@@ -104,6 +106,13 @@ impl Translation {
             "recursive" => self.is_recursive = true,
             "hash" => value.clone_into(&mut self.hash),
             "assumption" => self.assumptions.push(value.to_owned()),
+            "mutant" => {
+                let mut words = value.splitn(3, ' ');
+                let mut number = || words.next()?.parse().ok();
+                if let (Some(point), Some(mutant)) = (number(), number()) {
+                    self.mutants.insert((point, mutant), words.next().unwrap_or_default().to_owned());
+                }
+            }
             "site" => {
                 let mut numbers = value.split(' ').map_while(|n| n.parse().ok());
                 if let (Some(site), Some(line), Some(column)) = (numbers.next(), numbers.next(), numbers.next()) {

@@ -25,6 +25,7 @@ const SYMBOLS: &str = "PEN_PROOFS_OF";
 const INPUTS: &str = "PEN_PROOFS_INPUTS";
 const UNWRITTEN: &str = "PEN_PROOFS_UNWRITTEN";
 const ROUNDS: &str = "PEN_PROOFS_ROUNDS";
+const MUTANTS: &str = "PEN_PROOFS_MUTANTS";
 
 /// More sources than these are not linked into one another if what they call is not noted: it takes as long as compiling all of them.
 const MOST_LINKED: usize = 150;
@@ -58,6 +59,15 @@ impl Unit {
     }
 }
 
+/// Mutants that are translated.
+#[derive(Debug)]
+pub struct Mutants {
+    /// The option of pen-cc with which they were compiled.
+    pub flag: String,
+    /// Symbol, number of the point, and number of the mutant of each, a line each.
+    pub lines: String,
+}
+
 /// What is translated.
 #[derive(Debug)]
 pub struct Wanted {
@@ -67,6 +77,8 @@ pub struct Wanted {
     pub files: BTreeSet<PathBuf>,
     /// The functions, by their names for the linker.
     pub symbols: BTreeSet<String>,
+    /// Only these mutants, as the pass reads them: a line for each ([`super::mutants`]).
+    pub mutants: Option<Mutants>,
     /// The campaign has variables as inputs.
     pub has_global_inputs: bool,
     /// No code outside of the sources writes their variables.
@@ -133,9 +145,13 @@ fn one(unit: &Unit, others: &[(&Unit, &PathBuf)], wanted: &Wanted, to: &Path) ->
     let with = |(_, file): &(&Unit, &PathBuf)| {
         ["-Xclang", "-mlink-bitcode-file", "-Xclang", &file.to_string_lossy()].map(str::to_owned)
     };
-    let Some(mut command) = unit.command(&to.join("unused.o"), others.iter().flat_map(with)) else {
+    let flag = wanted.mutants.as_ref().map(|mutants| mutants.flag.clone());
+    let Some(mut command) = unit.command(&to.join("unused.o"), others.iter().flat_map(with).chain(flag)) else {
         return Ok(Vec::new());
     };
+    if let Some(mutants) = &wanted.mutants {
+        command.env(MUTANTS, &mutants.lines);
+    }
     let symbols: Vec<&str> = wanted.symbols.iter().map(String::as_str).collect();
     command.env(DIRECTORY, to).env(SYMBOLS, symbols.join("\n"));
     if let Some(rounds) = wanted.rounds {

@@ -286,16 +286,26 @@ pub fn link_again(campaign: &Trusted) -> Result<PathBuf, Error> {
     Err(at(&manifest.linked, "is the target of this campaign and is gone; link it again with pen-cc"))
 }
 
+/// The function whose mutants are made in this scope; `*` for all.
+fn mutated(manifest: &Manifest, scope: ScopeKind) -> &str {
+    if scope == ScopeKind::Function { &manifest.symbol } else { "*" }
+}
+
+/// The option of pen-cc with which the mutants of a campaign are compiled.
+#[must_use]
+pub fn mutants_flag(manifest: &Manifest, scope: ScopeKind) -> String {
+    format!("{}={}", penfuzz_cc::MUTANTS_FLAG, mutated(manifest, scope))
+}
+
 /// How the target of a campaign is built.
 fn recipe(manifest: &Manifest, goals: Goals, scope: ScopeKind) -> Recipe {
-    let mutated = if scope == ScopeKind::Function { &manifest.symbol } else { "*" };
     Recipe {
         sources: manifest.sources.clone(),
         flags: manifest.flags.clone(),
         libs: manifest.libs.clone(),
         exceptions: goals.need_operations(),
         decisions: goals.are_decisions(),
-        mutants: (goals == Goals::Mutants).then(|| mutated.to_owned()),
+        mutants: (goals == Goals::Mutants).then(|| mutated(manifest, scope).to_owned()),
         ..Recipe::default()
     }
 }

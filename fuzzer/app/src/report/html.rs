@@ -50,6 +50,7 @@ struct Page<'a> {
     exceptions: Option<Raised<'a>>,
     /// Live mutants.
     live: Option<Listed<&'a Mutant>>,
+    equivalent: Option<Listed<&'a Mutant>>,
     /// Uncovered branches, those that can be worked on first.
     open: Vec<open::Group<'a>>,
     /// The number of all of them.
@@ -135,6 +136,7 @@ pub fn page(report: &Report, history: &History) -> String {
         findings: findings(report, &mut sources),
         long: Listed::of(report.long.iter()),
         exceptions: report.exceptions.as_ref().map(raised),
+        equivalent: report.mutation.as_ref().map(|m| Listed::of(m.equivalent.iter())),
         live: report.mutation.as_ref().map(|m| Listed::of(m.live.iter())),
         open: open::groups(report, &listing, &mut sources),
         open_branches: closest_first(report).len(),

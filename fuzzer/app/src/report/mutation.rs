@@ -18,6 +18,9 @@ pub struct Mutation {
     pub mutants: Counts,
     /// Those that no test kills and that are not proved equivalent, in the order of the source.
     pub live: Vec<Mutant>,
+    /// Those that solvers have proved equivalent, in the order of the source.
+    #[serde(default)]
+    pub equivalent: Vec<Mutant>,
     /// Runs of mutants.
     #[serde(default)]
     pub mutant_runs: u64,
@@ -27,6 +30,9 @@ pub struct Mutation {
     /// Seconds that the search for killing inputs took.
     #[serde(default)]
     pub search_seconds: f64,
+    /// Seconds that solvers took, with the translation for them.
+    #[serde(default)]
+    pub proof_seconds: f64,
 }
 
 /// Numbers of mutants.
@@ -45,6 +51,12 @@ pub struct Counts {
     /// Of the unknown: those for which some test computes another value at the mutated place than the original.
     #[serde(default)]
     pub infected: usize,
+    /// Of those proved equivalent: only if integer operations that overflow wrap around, which C leaves undefined.
+    #[serde(default)]
+    pub equivalent_if_wraps: usize,
+    /// Of the unknown: those that one solver found to be equivalent, and no other had an answer.
+    #[serde(default)]
+    pub proved_by_one: usize,
     /// Mutants that are not counted, because their optimized code is that of another.
     #[serde(default)]
     pub duplicates: usize,
@@ -73,6 +85,15 @@ pub struct Mutant {
     /// Of a killed one: the number of the test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub killed_by: Option<usize>,
+    /// Of a live one: one solver found that it is equivalent, and no other had an answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_proved_by_one: bool,
+    /// Of one that solvers have proved equivalent: only if integer operations that overflow wrap around. C leaves that undefined.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_equivalent_if_wraps: bool,
+    /// The file of a proof that it is equivalent, in the directory of the campaign.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub proof: String,
 }
 
 /// What became of a mutant.
@@ -201,7 +222,7 @@ mod tests {
             proved_equivalent: 2,
             unknown: 2,
             infected: 1,
-            duplicates: 0,
+            ..Counts::default()
         };
         let mutation = Mutation { mutants, live, ..Mutation::default() };
         assert!((mutation.score() - 75.0).abs() < 1e-9);

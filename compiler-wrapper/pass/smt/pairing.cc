@@ -1,0 +1,124 @@
+// Two translations that are compared step by step: the original and a mutant.
+#include "smt.h"
+
+#include "llvm/IR/CFG.h"
+#include "llvm/IR/InlineAsm.h"
+
+namespace pen::smt {
+using namespace llvm;
+
+// The context of calls that only a mutant has.
+static constexpr unsigned OnlyInMutant = ~0u;
+
+void Pairing::begin(std::map<const Value *, const Value *> Known) {
+  IsOriginal = false;
+  OriginalOf = std::move(Known);
+  Mutant.clear();
+  Added = 0;
+  nowhere();
+}
+
+// Only the function itself is a copy; what it calls is the same.
+const Value *Pairing::inOriginal(const Value *V) const {
+  if (IsOriginal || Context != 0 || !V) return V;
+  auto Found = OriginalOf.find(V);
+  return Found == OriginalOf.end() ? nullptr : Found->second;
+}
+
+unsigned Pairing::contextOf(unsigned Outer, const Value *Call) {
+  Context = Outer;
+  auto [Found, IsNew] = Contexts.try_emplace({Outer, inOriginal(Call)}, OnlyInMutant);
+  if (IsNew && IsOriginal) Found->second = Contexts.size();
+  return Found->second;
+}
+
+void Pairing::at(unsigned NewContext, const Value *V, const Value *Before) {
+  Context = NewContext, Ordinal = 0;
+  At = Context == OnlyInMutant ? nullptr : inOriginal(V);
+  From = inOriginal(Before);
+  if (Before && !From) At = nullptr;
+}
+
+Val Pairing::value(const std::function<Val()> &Make, const std::string &Extra) {
+  if (!At) return Make();
+  Key Here = next(Extra);
+  if (IsOriginal) return Values[Here] = Make();
+  auto Found = Values.find(Here);
+  return Found == Values.end() ? Make() : Found->second;
+}
+
+unsigned Pairing::epoch(unsigned New) {
+  if (!At) return New;
+  Key Here = next("");
+  if (IsOriginal) return Epochs[Here] = New;
+  auto Found = Epochs.find(Here);
+  return Found == Epochs.end() ? New : Found->second;
+}
+
+unsigned Pairing::foreignAt(const Term &Address, const std::function<unsigned()> &Make) {
+  auto [Found, IsNew] = Foreign.try_emplace(Address, 0);
+  if (IsNew) Found->second = Make();
+  return Found->second;
+}
+
+void Pairing::note(Event E) {
+  Events &All = IsOriginal ? Original : Mutant;
+  Key Here{At ? Context : OnlyInMutant, At, From, At ? 0 : ++Added, ""};
+  while (!All.emplace(Here, E).second) std::get<3>(Here)++;
+}
+
+void Frame::at(const Value *V) const {
+  if (X.Pair) X.Pair->at(Context, V);
+}
+
+void Frame::noteEvent(const Instruction &I, bool IsEffect) {
+  if (!X.Pair) return;
+  Pairing::Event E{reachOf(I.getParent()), IsEffect, {}};
+  for (const Use &U : I.operands()) {
+    Type *T = U->getType();
+    if (T->isMetadataTy() || T->isLabelTy() || T->isTokenTy() || isa<InlineAsm>(U)) continue;
+    E.Operands.push_back(valueOf(U));
+  }
+  X.Pair->note(std::move(E));
+}
+
+// With which values each loop begins, and closes a round.
+void Frame::noteRounds() {
+  if (!X.Pair) return;
+  for (auto &[Header, Loop] : Loops) {
+    std::set<const BasicBlock *> Seen;
+    for (const BasicBlock *From : predecessors(Header)) {
+      Term When = reachOf(From, Header);
+      if (!Seen.insert(From).second || When == "false") continue;
+      Pairing::Event E{When, true, {}};
+      for (const PHINode &Phi : Header->phis()) E.Operands.push_back(valueOf(Phi.getIncomingValueForBlock(From)));
+      X.Pair->at(Context, Header, From);
+      X.Pair->note(std::move(E));
+    }
+  }
+}
+
+static Term unequal(const Term &A, const Term &B) { return A == B ? Term("false") : apply("not", {apply("=", {A, B})}); }
+
+Term Translator::differ(const Val &A, const Val &B, bool AnyNaN) {
+  if (A.K == Val::Unknown || A.K != B.K || A.Undefined || B.Undefined) return "true";
+  if (A.K == Val::Aggregate) {
+    if (A.Parts.size() != B.Parts.size()) return "true";
+    Term Any = "false";
+    for (size_t I = 0; I < A.Parts.size(); I++) Any = S.defineBool(either(Any, differ(A.Parts[I], B.Parts[I], AnyNaN)));
+    return Any;
+  }
+  if (!(A.S == B.S)) return "true";
+  // Compilers may take another value at each use of a poison value.
+  Term Poison = S.defineBool(either(A.Poison, B.Poison));
+  if (!A.isFloat()) return S.defineBool(either(Poison, unequal(A.Text, B.Text)));
+  bool AreBits = !A.Bits.empty() && !B.Bits.empty();
+  if (AreBits && (!AnyNaN || A.Bits == B.Bits)) return S.defineBool(either(Poison, unequal(A.Bits, B.Bits)));
+  Term One = floatOf(A), Other = floatOf(B);
+  if (A.Text == B.Text && !A.Text.empty()) return Poison;
+  Term Differ = unequal(One, Other);
+  if (!AnyNaN) Differ = either(Differ, apply("fp.isNaN", {One}));
+  return S.defineBool(either(Poison, Differ));
+}
+
+} // namespace pen::smt
