@@ -153,3 +153,41 @@ fn a_linked_target_needs_its_mutants_from_pen_cc() {
     let (run, printed) = mutate(&dir, &with, "-f digits -o some --max-evals 5000 --search-time 1s", 0);
     run.expect(count(&printed, "killed") > 0, "mutants are killed");
 }
+
+#[test]
+fn tests_of_a_specification_kill_its_mutants() {
+    let dir = Dir::new();
+    dir.file("specs.fpcore", SPECIFICATIONS);
+    let run = dir.penfuzz("mutate").args("specs.fpcore --seed 1 --json");
+    if !cfg!(feature = "mpfr") {
+        run.exits(1).says("--features mpfr");
+        return;
+    }
+    let run = run.exits(0);
+    let again = dir.penfuzz("mutate").args("specs.fpcore --seed 1 --json").exits(0);
+    let read = |text: &str| -> Vec<Value> {
+        let printed: Value = serde_json::from_str(text).expect("it prints JSON");
+        let mut all = printed["specifications"].as_array().expect("a list").clone();
+        all.iter_mut().for_each(|s| s["seconds"] = Value::Null);
+        all
+    };
+    let all = read(&run.stdout);
+    run.expect(all == read(&again.stdout), "the same tests each time");
+    run.says("looped has conditions or loops");
+    run.expect(all.len() == 2, "what has no loop is a specification");
+    for answer in &all {
+        let of = |key: &str| answer["mutants"][key].as_u64().expect("a number");
+        run.expect(of("killed") >= of("black_box"), "the search kills no less than chance");
+        run.expect(of("killed") < of("total"), "small values are allowed a larger error");
+        let live = answer["live"].as_array().expect("a list");
+        run.expect(live.len() as u64 == of("total") - of("killed"), "each live mutant is listed");
+    }
+    // The magnitude of a number that is no less than 0 is the number.
+    let live = &all[1]["live"].to_string();
+    run.expect(live.contains("z → (fabs z)"), "an equivalent mutant is not killed");
+}
+
+const SPECIFICATIONS: &str = "(FPCore (x y) :name \"wave\" :pre (and (<= 1/10 x 10) (<= -5 y 5)) (sin (* x y)))
+(FPCore (x) :name \"looped\" :pre (<= 0 x 1) (while (< i 3) ([i 0 (+ i 1)]) x))
+(FPCore (z) :name \"share\" :pre (<= 0 z 999) (/ z (+ z 1)))
+";

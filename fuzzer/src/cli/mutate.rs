@@ -1,4 +1,5 @@
-//! `penfuzz mutate TARGET|DIR`: which mutants the emitted tests kill, and inputs that kill more.
+//! `penfuzz mutate TARGET|DIR`: which mutants the emitted tests kill, and inputs that kill more; of a TARGET.fpcore, tests that kill the mutants
+//! of the specification.
 
 use std::{
     path::{Path, PathBuf},
@@ -6,7 +7,12 @@ use std::{
 };
 
 use penfuzz_app::{
-    console, errln, mutation,
+    accuracy::fpcore,
+    console, errln,
+    mutation::{
+        self,
+        specification::{self, Specification},
+    },
     output::{manifest, trust::Trusted},
     prove::Limits,
     report::{Report, json, mutation::Mutation},
@@ -57,6 +63,9 @@ pub struct Args {
 /// Runs the campaign if TARGET is none that has ended, measures its tests, and prints the mutants that live.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let target = args.fuzz.target.path()?;
+    if fpcore::is_fpcore(target) {
+        return specifications(args, target);
+    }
     if target.join(manifest::FILE).is_file() {
         let mut report = json::read(&target.join(json::FILE)).map_err(Error::from_source)?;
         let campaign = Trusted::read(target, args.trust.trust)?;
@@ -69,6 +78,39 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     measure(args, &done.dir, &campaign, &mut done.report)?;
     let otherwise = fuzz::outcome(&args.fuzz, &done)?;
     Ok(outcome(args, &done.report, otherwise))
+}
+
+/// Generates tests of the specifications in a file, or of the one that is named.
+fn specifications(args: &Args, file: &Path) -> Result<Outcome, Error> {
+    let wanted = args.fuzz.target.function.as_deref();
+    let mut answers = Vec::new();
+    for (name, core) in fpcore::read_all(file)? {
+        if wanted.is_some_and(|wanted| wanted != name) {
+            continue;
+        }
+        match core.and_then(|core| Specification::of(&core)) {
+            Ok(specification) => {
+                let answer = specification::examine(&specification, args.fuzz.seed)?;
+                if !args.fuzz.json && !args.fuzz.quiet {
+                    console::out(&answer.text());
+                }
+                answers.push(answer);
+            }
+            Err(why) => errln!("penfuzz: {name} {why}"),
+        }
+    }
+    if answers.is_empty() {
+        return Err(Error::new(format!("{} has no such specification with bounds", file.display())));
+    }
+    if args.fuzz.json {
+        console::out_json(&specification::json(&answers));
+    }
+    let (killed, total) = answers.iter().fold((0, 0), |(k, t), a| (k + a.mutants.killed, t + a.mutants.total));
+    let score = 100.0 * killed as f64 / total as f64;
+    Ok(match args.fail_under_mutation {
+        Some(least) if score < least => Outcome::Below,
+        _ => Outcome::Fine,
+    })
 }
 
 fn measure(args: &Args, dir: &Path, campaign: &Trusted, report: &mut Report) -> Result<(), Error> {

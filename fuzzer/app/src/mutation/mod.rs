@@ -8,6 +8,7 @@ pub mod oracle;
 mod proofs;
 pub mod score;
 pub mod search;
+pub mod specification;
 
 use std::{
     collections::{BTreeMap, BTreeSet},

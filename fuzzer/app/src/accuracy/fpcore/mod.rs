@@ -105,6 +105,29 @@ pub fn read(path: &Path, name: Option<&str>) -> Result<Core, Error> {
     parse::core(item).map_err(|why| at(path, why))
 }
 
+/// The name or number of a core in its file, and the core, or why it is not supported.
+pub type Named = (String, Result<Core, String>);
+
+/// All cores of a file, with their names or numbers; the reason where one is not supported.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn read_all(path: &Path) -> Result<Vec<Named>, Error> {
+    let text = foreign::read_text(path).map_err(|e| at(path, format!("cannot be read: {e}")))?;
+    let all = parse::cores(&text).map_err(|why| at(path, why))?;
+    let named = |(i, item): (usize, &parse::Item)| match parse::name(item) {
+        "" => (i + 1).to_string(),
+        name => name.to_owned(),
+    };
+    Ok(all.iter().enumerate().map(|(i, item)| (named((i, item)), parse::core(item))).collect())
+}
+
+/// The first core of a text.
+#[cfg(test)]
+pub fn parsed(text: &str) -> Result<Core, String> {
+    parse::cores(text).and_then(|all| parse::core(&all[0]))
+}
+
 /// What is stated about single arguments, by `:pre` or by the user, as statements about the function of [`source`]. What else `:pre` states is
 /// checked for each input.
 #[must_use]
@@ -116,20 +139,27 @@ pub fn domains(core: &Core, statements: &[String]) -> Vec<String> {
             all.push(format!("{}:{domain}", emit::plain(name)));
             continue;
         }
-        let (mut least, mut greatest) = (None, None);
-        for (a, b) in core.pre.iter().flat_map(ordered) {
-            match (&a, &b) {
-                (Expr::Variable(v), bound) if v == name => greatest = greatest.or_else(|| number(bound)),
-                (bound, Expr::Variable(v)) if v == name => least = least.or_else(|| number(bound)),
-                _ => {}
-            }
-        }
+        let (least, greatest) = bounds(core, name);
         if least.is_some() || greatest.is_some() {
             let (low, high) = (least.unwrap_or(f64::MIN), greatest.unwrap_or(f64::MAX));
             all.push(format!("{}: {low:e}..{high:e}", emit::plain(name)));
         }
     }
     all
+}
+
+/// The bounds of an argument by `:pre`, as far as it has them.
+#[must_use]
+pub fn bounds(core: &Core, name: &str) -> (Option<f64>, Option<f64>) {
+    let (mut least, mut greatest) = (None, None);
+    for (a, b) in core.pre.iter().flat_map(ordered) {
+        match (&a, &b) {
+            (Expr::Variable(v), bound) if v == name => greatest = greatest.or_else(|| number(bound)),
+            (bound, Expr::Variable(v)) if v == name => least = least.or_else(|| number(bound)),
+            _ => {}
+        }
+    }
+    (least, greatest)
 }
 
 /// Pairs of which the first is at most the second, of a conjunction.

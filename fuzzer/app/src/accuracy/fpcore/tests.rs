@@ -1,7 +1,7 @@
 use super::*;
 
 fn one(text: &str) -> Result<Core, String> {
-    parse::cores(text).and_then(|all| parse::core(&all[0]))
+    parsed(text)
 }
 
 #[test]
