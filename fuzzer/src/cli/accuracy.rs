@@ -19,7 +19,7 @@ use penfuzz_engine::{
     saturation::{Goals, ScopeKind},
 };
 
-use super::{Outcome, fuzz::TargetArgs, replay::LimitArgs, values};
+use super::{Outcome, replay::LimitArgs, target::TargetArgs, values};
 
 /// Arguments.
 #[derive(Debug, clap::Args)]

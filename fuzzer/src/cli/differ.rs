@@ -7,7 +7,7 @@ use penfuzz_engine::{error::Error, program::Rounding};
 use super::{
     Outcome,
     accuracy::{self, SearchArgs},
-    fuzz::{CallArgs, TargetArgs},
+    target::{CallArgs, TargetArgs},
     values,
 };
 

@@ -17,7 +17,7 @@ use penfuzz_engine::{
     saturation::Goals,
 };
 
-use super::{Outcome, fuzz::TargetArgs};
+use super::{Outcome, target::TargetArgs};
 
 /// Arguments.
 #[derive(Debug, clap::Args)]

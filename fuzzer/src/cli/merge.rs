@@ -17,7 +17,7 @@ use penfuzz_engine::{
 
 use super::{
     Outcome, choices,
-    fuzz::{CallArgs, TargetArgs},
+    target::{CallArgs, TargetArgs},
     values::{self, TrustArgs},
 };
 

@@ -20,6 +20,7 @@ mod report;
 mod solve;
 mod status;
 mod suite;
+mod target;
 mod tmin;
 mod triage;
 mod values;

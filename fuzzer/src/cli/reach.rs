@@ -30,7 +30,7 @@ use penfuzz_engine::{
 };
 use penfuzz_mutators::{dictionary::Dictionary, minimizer::MINIMIZERS, random, structured};
 
-use super::{Outcome, choices, fuzz::TargetArgs, replay::LimitArgs, values};
+use super::{Outcome, choices, replay::LimitArgs, target::TargetArgs, values};
 
 /// Arguments.
 #[derive(Debug, clap::Args)]

@@ -35,7 +35,7 @@ use penfuzz_mutators::view::Kind;
 
 use super::{
     Outcome, choices,
-    fuzz::TargetArgs,
+    target::TargetArgs,
     values::{self, TrustArgs},
 };
 

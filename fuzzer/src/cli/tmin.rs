@@ -17,8 +17,8 @@ use penfuzz_engine::{
 
 use super::{
     Outcome, choices,
-    fuzz::TargetArgs,
     replay::{LimitArgs, warn_of_mode},
+    target::TargetArgs,
 };
 
 /// Arguments.

@@ -119,14 +119,8 @@ pub fn examine(
     let translations = translation::translate(&wanted, wanted.units.len() > 1)?;
     let flags = wanted.units.first().map_or_else(Vec::new, |unit| unit.flags.clone());
     let budget = Budget::new(limits);
-    let examiner = Examiner {
-        solvers: &solvers,
-        translations: &translations,
-        flags: &flags,
-        proofs,
-        report,
-        budget: &budget,
-    };
+    let examiner =
+        Examiner { solvers: &solvers, translations: &translations, flags: &flags, proofs, report, budget: &budget };
     let mut answers = Answers::default();
     for survivor in survivors {
         let proof = examiner.examine(survivor, &mut answers.inputs)?;

@@ -30,7 +30,7 @@ use penfuzz_mutators::view::Kind;
 use serde::Serialize;
 
 use super::{
-    super::{Outcome, fuzz::Linked},
+    super::{Outcome, target::Linked},
     Args,
 };
 

@@ -123,6 +123,9 @@ pub fn read_all(path: &Path) -> Result<Vec<Named>, Error> {
 }
 
 /// The first core of a text.
+///
+/// # Errors
+/// When it is no core that is supported.
 #[cfg(test)]
 pub fn parsed(text: &str) -> Result<Core, String> {
     parse::cores(text).and_then(|all| parse::core(&all[0]))

@@ -1,0 +1,182 @@
+//! The target of a command: a source that is compiled, or a file that pen-cc linked.
+
+use std::path::{Path, PathBuf};
+
+use penfuzz_app::{
+    files::foreign,
+    output::destination::Unusable,
+    process::build::build,
+    report::{
+        Compilation,
+        linked::{self, Recorded},
+    },
+};
+use penfuzz_cc::{ASSUME_FLAG, single_colons};
+use penfuzz_engine::{
+    error::Error,
+    inputs::Calls,
+    program::{
+        Rounding,
+        build::Recipe,
+        kind::{TargetKind, classify},
+    },
+    saturation::Goals,
+};
+
+use super::{choices, values};
+
+/// The target and how its sources are compiled; shared by the commands that take one.
+#[derive(Debug, Clone, clap::Args)]
+pub struct TargetArgs {
+    /// C or C++ source file, LLVM bitcode, or a file linked by pen-cc.
+    #[arg(value_name = "TARGET", required = true)]
+    pub target: Option<PathBuf>,
+
+    /// Function under test; may be omitted when the target has only one.
+    #[arg(long, short = 'f', value_name = "NAME")]
+    pub function: Option<String>,
+
+    /// Compiler flag for the sources; may be repeated.
+    #[arg(long = "cflag", value_name = "FLAG", allow_hyphen_values = true)]
+    pub cflags: Vec<String>,
+
+    /// Further source file to compile with TARGET; may be repeated.
+    #[arg(long = "with", value_name = "FILE")]
+    pub with: Vec<PathBuf>,
+
+    /// Library to link with the sources, as -lNAME or a file; may be repeated.
+    #[arg(long = "lib", value_name = "LIB", allow_hyphen_values = true)]
+    pub libs: Vec<String>,
+
+    /// Rounding modes in which the function is called.
+    #[arg(long, value_parser = choices::rounding(), default_value = "nearest")]
+    pub rounding: Rounding,
+
+    /// What an argument can be, as 'NAME: DOMAIN'; may be repeated. Domains: array[10], array[n+1], array[n*m], string[..32], 0..90, finite.
+    #[arg(long = "arg", value_name = "NAME: DOMAIN", allow_hyphen_values = true, value_parser = values::statement)]
+    pub args: Vec<String>,
+
+    /// Condition over the arguments that each input fulfils, as a C expression: 'lo < hi && n % 2 == 0'; may be repeated. TARGET must be a source.
+    #[arg(long = "assume", value_name = "EXPR", allow_hyphen_values = true, requires = "function")]
+    pub assumptions: Vec<String>,
+    #[command(flatten)]
+    pub calls: CallArgs,
+}
+
+/// The calls of one input.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct CallArgs {
+    /// Make up to N calls of the function in each evaluation, between which state is kept: 1 to 32 [default: 1].
+    #[arg(long = "calls", value_name = "N", value_parser = clap::value_parser!(u8).range(1..=32))]
+    most: Option<u8>,
+
+    /// Function that is called first, to make the object that the function takes.
+    #[arg(long, value_name = "NAME")]
+    init: Option<String>,
+
+    /// Variable with static storage duration that is an input, by its name; may be repeated.
+    #[arg(long = "global", value_name = "NAME")]
+    globals: Vec<String>,
+}
+
+impl CallArgs {
+    /// As the engine has them.
+    pub fn calls(&self) -> Calls {
+        Calls { most: self.most.map(usize::from), init: self.init.clone(), globals: self.globals.clone() }
+    }
+}
+
+/// A target that is ready to be loaded.
+pub struct Linked {
+    /// The file.
+    pub file: PathBuf,
+    /// Its sources; empty when the user gave a linked file.
+    pub sources: Vec<PathBuf>,
+    /// Those of a file that the user linked, as pen-cc has noted them.
+    pub compilations: Vec<Compilation>,
+    /// Its libraries.
+    pub libs: Vec<String>,
+}
+
+impl TargetArgs {
+    /// The path as given.
+    pub fn path(&self) -> Result<&PathBuf, Error> {
+        self.target.as_ref().ok_or_else(|| Error::new("no target is given"))
+    }
+
+    /// Compiler flags of the sources. Those of the user come last, so that they win.
+    pub fn flags(&self) -> Vec<String> {
+        let rounding = self.rounding.flag().into_iter();
+        let assumed = self.assumptions.iter().map(|e| format!("{ASSUME_FLAG}{}:{e}", self.name_in_source()));
+        rounding.chain(self.header_directory()).chain(assumed).chain(self.cflags.iter().cloned()).collect()
+    }
+
+    /// The name of the function without the file, and without the parameters by which it may be given.
+    fn name_in_source(&self) -> &str {
+        let name = self.function.as_deref().unwrap_or_default();
+        let name = name.split('(').next().unwrap_or_default();
+        single_colons(name).next_back().map_or(name, |colon| &name[colon + 1..])
+    }
+
+    /// Why `--assume` cannot be a part of the target.
+    fn why_not_assumed(&self, target: &Path) -> Result<Option<String>, Error> {
+        let Some(first) = self.assumptions.first() else { return Ok(None) };
+        let (name, file) = (self.name_in_source(), target.display());
+        if classify(target)? == TargetKind::Linked {
+            return Ok(Some(format!(
+                "--assume is compiled into the source, and {file} is linked already; compile the source with pen-cc '{ASSUME_FLAG}{name}:{first}'"
+            )));
+        }
+        let defines = |path: &PathBuf| {
+            foreign::read(path, foreign::LONGEST_TEXT)
+                .is_ok_and(|text| penfuzz_cc::defines(&String::from_utf8_lossy(&text), name))
+        };
+        let is_there = self.target.iter().chain(&self.with).any(defines);
+        Ok((!is_there).then(|| {
+            format!("--assume: {file} has no definition of `{name}` in its text; write PEN_ASSUME({first}) of penfuzz.h into the function")
+        }))
+    }
+
+    /// The option by which other compilers find `penfuzz.h`, if a source mentions it. pen-cc finds it anyway.
+    fn header_directory(&self) -> Option<String> {
+        let sources = self.target.iter().chain(&self.with);
+        let mentions = |path: &PathBuf| {
+            foreign::read(path, foreign::LONGEST_TEXT)
+                .is_ok_and(|text| String::from_utf8_lossy(&text).contains("penfuzz.h"))
+        };
+        let is_source = |path: &&PathBuf| classify(path).is_ok_and(|kind| kind != TargetKind::Linked);
+        sources
+            .filter(is_source)
+            .any(mentions)
+            .then(penfuzz_cc::include_directory)?
+            .ok()
+            .map(|d| format!("-I{}", d.display()))
+    }
+
+    /// Compiles and links the target if it is source.
+    pub fn link(&self, goals: Goals) -> Result<Linked, Error> {
+        let target = self.path()?;
+        if let Some(why) = self.why_not_assumed(target)? {
+            return Err(Error::from_source(Unusable(why)));
+        }
+        if classify(target)? == TargetKind::Linked {
+            let Recorded { compilations, libs } = linked::recorded(target);
+            return Ok(Linked { file: target.clone(), sources: Vec::new(), compilations, libs });
+        }
+        let mut sources = vec![target.clone()];
+        for other in &self.with {
+            classify(other)?;
+            sources.push(other.clone());
+        }
+        let recipe = Recipe {
+            sources,
+            flags: self.flags(),
+            libs: self.libs.clone(),
+            exceptions: goals.need_operations(),
+            decisions: goals.are_decisions(),
+            ..Recipe::default()
+        };
+        let file = build(&recipe)?;
+        Ok(Linked { file, sources: recipe.sources, compilations: Vec::new(), libs: Vec::new() })
+    }
+}
