@@ -12,6 +12,8 @@ mod boundary;
 mod browser;
 #[path = "e2e/chaos.rs"]
 mod chaos;
+#[path = "e2e/closed_world.rs"]
+mod closed_world;
 #[path = "e2e/compare.rs"]
 mod compare;
 #[path = "e2e/conditions.rs"]
