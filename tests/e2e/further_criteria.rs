@@ -89,7 +89,7 @@ fn all_paths_have_tests_and_the_rest_is_counted() {
             .exits(0);
         let report = dir.report(&out);
         assert_eq!(figures(&report, "path"), (paths + 1, paths, 0), "{criterion}: one prefix is infeasible");
-        let within = |t: &&Test| does(t).0 <= report.paths.expect("paths are enumerated").rounds.into();
+        let within = |t: &&Test| does(t).0 <= i64::from(report.paths.expect("paths are enumerated").rounds);
         let taken: BTreeSet<_> = report.tests.iter().filter(within).map(does).collect();
         assert_eq!(taken.len(), paths, "{criterion}: {taken:?}");
         assert!(report.paths.is_some_and(|p| p.complete));
