@@ -221,21 +221,21 @@ fn operation(op: &str, args: &[Interval], bits: u32) -> Enclosed {
         ),
         ("pow", [a, b]) => power(a, b, bits),
         ("fabs", [a]) => Ok(magnitude(a)),
-        ("sin", [a]) => wave(a, bits, |x, r| x.sin_round(r)),
-        ("cos", [a]) => wave(a, bits, |x, r| x.cos_round(r)),
+        ("sin", [a]) => wave(a, bits, Float::sin_round),
+        ("cos", [a]) => wave(a, bits, Float::cos_round),
         ("tan", [a]) => {
             let one = std::slice::from_ref(a);
             quotient(&operation("sin", one, bits)?, &operation("cos", one, bits)?, bits)
         }
-        ("cosh", [a]) => rising(&magnitude(a), |x, r| x.cosh_round(r)),
+        ("cosh", [a]) => rising(&magnitude(a), Float::cosh_round),
         ("acos", [a]) => rising_within(&negative(a), (-1.0, 1.0), |x, r| {
             *x = -x.clone();
             x.acos_round(r)
         }),
         ("log", [a]) if a.low <= 0.0 => Err(if a.high <= 0.0 { Lost::Undefined } else { Lost::Unknown }),
-        ("sqrt", [a]) => rising_within(a, (0.0, f64::INFINITY), |x, r| x.sqrt_round(r)),
-        ("asin", [a]) => rising_within(a, (-1.0, 1.0), |x, r| x.asin_round(r)),
-        ("acosh", [a]) => rising_within(a, (1.0, f64::INFINITY), |x, r| x.acosh_round(r)),
+        ("sqrt", [a]) => rising_within(a, (0.0, f64::INFINITY), Float::sqrt_round),
+        ("asin", [a]) => rising_within(a, (-1.0, 1.0), Float::asin_round),
+        ("acosh", [a]) => rising_within(a, (1.0, f64::INFINITY), Float::acosh_round),
         (_, [a]) => {
             let of: fn(&mut Float, Round) -> Ordering = match op {
                 "log" => |x, r| x.ln_round(r),
