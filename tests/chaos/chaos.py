@@ -81,10 +81,15 @@ def memory_mb(pids) -> float:
     return total / 1024
 
 
-def shared_bytes(makers) -> int:
-    """Bytes in System V segments that these processes made and that still exist."""
+def segments() -> dict[str, tuple[int, int]]:
+    """The System V segments that exist: bytes of each, and the process that made it."""
     lines = [line.split() for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]]
-    return sum(int(line[3]) for line in lines if int(line[4]) in makers)
+    return {line[1]: (int(line[3]), int(line[4])) for line in lines}
+
+
+def shared_bytes(makers, before) -> int:
+    """Bytes in segments that these processes made and that still exist. Those from before may have the number of one of them, used again."""
+    return sum(size for name, (size, maker) in segments().items() if maker in makers and name not in before)
 
 
 class Farm:
@@ -408,7 +413,7 @@ DISTURBANCES = {
 def run(options) -> int:
     rng = random.Random(options.seed)
     work = Path(tempfile.mkdtemp(prefix="penfuzz-chaos-", dir=options.work))
-    shm_before = set(os.listdir("/dev/shm"))
+    shm_before, segments_before = set(os.listdir("/dev/shm")), set(segments())
     farm = Farm(options, work)
     counts: dict[str, int] = {}
     recoveries: list[float] = []
@@ -433,7 +438,7 @@ def run(options) -> int:
             recoveries.append(farm.wait_for_progress(60))
             farm.look()
             memory.append(memory_mb(farm.alive()))
-            shared.append(shared_bytes(farm.seen))
+            shared.append(shared_bytes(farm.seen, segments_before))
             print(
                 f"{options.minutes * 60 - (end - time.monotonic()):7.1f} s  {disturb.__name__:16} {word:40.40}"
                 f" back after {recoveries[-1]:5.1f} s, {len(farm.known)} files, {farm.announced} branches,"
@@ -459,8 +464,8 @@ def run(options) -> int:
             attacker.kill()
     attacks = attacker.communicate()[0] if attacker else None
     time.sleep(1)
-    if shared_bytes(farm.seen):
-        failures.append(f"{shared_bytes(farm.seen)} bytes of shared memory are left")
+    if shared_bytes(farm.seen, segments_before):
+        failures.append(f"{shared_bytes(farm.seen, segments_before)} bytes of shared memory are left")
     # faketime leaves files of its own when a process is killed.
     left_files = {name for name in set(os.listdir("/dev/shm")) - shm_before if "faketime" not in name}
     if left_files:
