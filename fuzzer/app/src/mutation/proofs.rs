@@ -7,7 +7,7 @@ use std::{
 
 use penfuzz_engine::{error::Error, saturation::ScopeKind};
 
-use super::{How, Known, choose, live, note, score, search};
+use super::{How, Known, choose, is_proved, live, note, score, search};
 use crate::{
     errln,
     output::trust::Trusted,
@@ -49,11 +49,14 @@ pub(super) fn ask(
     for (i, proof) in open.into_iter().zip(answers.proofs) {
         let (Some(proof), mutant) = (proof, &mut all[i].mutant) else { continue };
         let of_reason = match proof.verdict {
+            // The code that runs is not compiled so that they wrap.
+            Verdict::Proved if mutants::needs_wrapping(&proof) => {
+                mutant.is_equivalent_if_wraps = true;
+                format!("{}; equivalent if overflows wrap around: {}", mutant.reason, proof.agreeing())
+            }
             Verdict::Proved => {
                 mutant.status = Status::Equivalent;
-                mutant.is_equivalent_if_wraps = mutants::needs_wrapping(&proof);
-                let condition = if mutant.is_equivalent_if_wraps { ", if overflows wrap around" } else { "" };
-                format!("proved by {}{condition}", proof.agreeing())
+                format!("proved by {}", proof.agreeing())
             }
             Verdict::ProvedByOne => format!("{}; proved by one: {}", mutant.reason, proof.agreeing()),
             Verdict::Contradiction => format!("{}; solvers contradict each other", mutant.reason),
@@ -79,7 +82,7 @@ pub(super) fn try_models(
     let is_new = |known: &Known| known.mutant.status == Status::NotInfected;
     let not_infected: Vec<usize> = all.iter().filter(|k| is_new(k)).map(|k| k.branch).collect();
     let tests = score::observe(session, inputs)?;
-    let proved: Vec<usize> = all.iter().filter(|k| !k.mutant.proof.is_empty()).map(|k| k.branch).collect();
+    let proved: Vec<usize> = all.iter().filter(|k| is_proved(k)).map(|k| k.branch).collect();
     let mut open = live(all);
     open.extend(proved.iter().filter(|b| !open.contains(b)).collect::<Vec<_>>());
     let verdicts = score::score(session, &open, &tests, how.ulp);

@@ -51,7 +51,7 @@ pub struct Counts {
     /// Of the unknown: those for which some test computes another value at the mutated place than the original.
     #[serde(default)]
     pub infected: usize,
-    /// Of those proved equivalent: only if integer operations that overflow wrap around, which C leaves undefined.
+    /// Of the unknown: equivalent if integer operations that overflow wrap around, which C leaves undefined.
     #[serde(default)]
     pub equivalent_if_wraps: usize,
     /// Of the unknown: those that one solver found to be equivalent, and no other had an answer.
@@ -88,7 +88,7 @@ pub struct Mutant {
     /// Of a live one: one solver found that it is equivalent, and no other had an answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_proved_by_one: bool,
-    /// Of one that solvers have proved equivalent: only if integer operations that overflow wrap around. C leaves that undefined.
+    /// Of a live one: two solvers found that it is equivalent if integer operations that overflow wrap around. C leaves that undefined.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_equivalent_if_wraps: bool,
     /// The file of a proof that it is equivalent, in the directory of the campaign.
