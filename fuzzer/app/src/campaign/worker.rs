@@ -400,15 +400,16 @@ impl<'a> Campaign<'a> {
         let clock = self.clock.clone();
         let lm = self.options.minimizer.as_deref().unwrap_or("avm");
         let (layout, dictionary) = (Arc::clone(&self.layout), Arc::clone(&self.dictionary));
+        let sampling = SamplingStage::beside(Arc::clone(&layout), Arc::clone(&dictionary), clock.clone());
         let minimization = BasinhoppingStage::new(layout, dictionary, lm, clock.clone())?
             .again(self.goes_on())
             .beginning_at(self.place.number, self.place.clients);
         match self.place.farm.as_ref().map_or(Role::Mixed, |f| f.role) {
             Role::Mixed => {
-                let mut stages = tuple_list!(minimization, NumericHavocStage::beside(mutators, clock));
+                let mut stages = tuple_list!(minimization, sampling, NumericHavocStage::beside(mutators, clock));
                 self.drive(&mut stages, fuzzer, executor, state, manager)
             }
-            Role::Minimization => self.drive(&mut tuple_list!(minimization), fuzzer, executor, state, manager),
+            Role::Minimization => self.drive(&mut tuple_list!(minimization, sampling), fuzzer, executor, state, manager),
             Role::Havoc => {
                 let mut stages = tuple_list!(NumericHavocStage::new(mutators, HAVOC_ALONE, clock));
                 self.drive(&mut stages, fuzzer, executor, state, manager)

@@ -24,7 +24,7 @@ use super::{
     Clock,
     budgeted::BudgetedFunction,
     finds::{known_input, submit},
-    share::Shares,
+    share::{Beside, Turn},
 };
 use crate::{
     executor::{HasEvaluator, PenEvaluator},
@@ -77,29 +77,21 @@ pub fn stock_mutations() -> StockMutations {
 /// Calls the evaluator directly: a mutant that shows nothing new costs no LibAFL bookkeeping.
 pub struct NumericHavocStage<M> {
     mutator: M,
-    mutants: Mutants,
+    turn: Turn,
     clock: Clock,
-}
-
-/// Mutants of one turn.
-#[derive(Debug, Clone, Copy)]
-enum Mutants {
-    Fixed(u64),
-    /// By what havoc and minimization have found lately.
-    Shared,
 }
 
 impl<M> NumericHavocStage<M> {
     /// Tries `mutants` mutants a turn.
     #[must_use]
     pub fn new(mutator: M, mutants: u64, clock: Clock) -> Self {
-        Self { mutator, mutants: Mutants::Fixed(mutants), clock }
+        Self { mutator, turn: Turn::Fixed(mutants), clock }
     }
 
     /// For use behind a [`super::BasinhoppingStage`]: the more mutants the more havoc has found lately beside it.
     #[must_use]
     pub fn beside(mutator: M, clock: Clock) -> Self {
-        Self { mutator, mutants: Mutants::Shared, clock }
+        Self { mutator, turn: Turn::Shared(Beside::Havoc), clock }
     }
 }
 
@@ -111,16 +103,13 @@ where
     Z: LibaflEvaluator<E, EM, BytesInput, S>,
 {
     fn perform(&mut self, fuzzer: &mut Z, executor: &mut E, state: &mut S, manager: &mut EM) -> Result<(), Error> {
-        let budget = match self.mutants {
-            Mutants::Fixed(mutants) => mutants,
-            Mutants::Shared => state.metadata_or_insert_with(Shares::default).of_havoc(),
-        };
+        let budget = self.turn.budget(state);
         if budget < MUTANTS_PER_INPUT {
             return Ok(());
         }
         let size = executor.evaluator().input_size();
         Record.arm(executor.evaluator_mut(), state.metadata::<Saturation>()?);
-        if matches!(self.mutants, Mutants::Shared) {
+        if self.turn.is_shared() {
             let evaluator = executor.evaluator_mut();
             evaluator.set_fuel_cap(evaluator.fuel() >> FUEL_CAP);
         }
@@ -141,9 +130,7 @@ where
             }
         }
         let (finds, used) = (core::mem::take(&mut function.finds), budget - function.budget);
-        if matches!(self.mutants, Mutants::Shared) {
-            state.metadata_or_insert_with(Shares::default).note_havoc(used, finds.len());
-        }
+        self.turn.note(state, used, finds.len());
         submit(finds, fuzzer, executor, state, manager)
     }
 }

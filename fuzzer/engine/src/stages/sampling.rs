@@ -1,4 +1,4 @@
-//! Baselines: random inputs, without any feedback on how far they are.
+//! Random inputs, without any feedback on how far they are: baselines, and structured values beside minimization.
 
 use std::sync::Arc;
 
@@ -8,11 +8,17 @@ use libafl::{
     stages::{Restartable, Stage},
     state::{HasCorpus, HasRand},
 };
-use penfuzz_mutators::{dictionary::Dictionary, evaluate::RepresentingFunction, random, structured, view::Layout};
+use libafl_bolts::rands::Rand;
+use penfuzz_mutators::{dictionary::Dictionary, evaluate::RepresentingFunction, random, start::StartPoints, structured, view::Layout};
 
-use super::{Clock, budgeted::BudgetedFunction, finds::submit};
+use super::{
+    Clock,
+    budgeted::BudgetedFunction,
+    finds::submit,
+    share::{Beside, Turn},
+};
 use crate::{
-    executor::HasEvaluator,
+    executor::{HasEvaluator, PenEvaluator},
     goals::{Goal, Record},
     saturation::Saturation,
 };
@@ -28,14 +34,22 @@ pub enum Sampling {
     Structured,
 }
 
-/// Evaluations of one turn.
+/// Evaluations of one turn of a baseline.
 const TURN: u64 = 4096;
+
+/// Fewest evaluations of a turn beside minimization.
+const SHORTEST_TURN: u64 = 16;
+
+/// Beside minimization, an evaluation gets the whole fuel divided by two to this power.
+const FUEL_CAP: u32 = 6;
 
 /// Draws inputs and keeps what takes a new branch.
 pub struct SamplingStage {
     sampling: Sampling,
     layout: Arc<Layout>,
-    dictionary: Dictionary,
+    dictionary: Arc<Dictionary>,
+    turn: Turn,
+    starts: StartPoints,
     clock: Clock,
     x: Vec<u8>,
 }
@@ -44,8 +58,19 @@ impl SamplingStage {
     /// Draws points of `layout`. No constants of the program are used: those belong to the search that harvests them.
     #[must_use]
     pub fn new(sampling: Sampling, layout: Arc<Layout>, clock: Clock) -> Self {
+        Self::with(sampling, layout, Arc::new(Dictionary::general()), Turn::Fixed(TURN), clock)
+    }
+
+    /// For use behind a [`super::BasinhoppingStage`]: [`StartPoints`], with the constants of the program, the more of them the more they
+    /// have found lately. One point is tried for all goals at once.
+    #[must_use]
+    pub fn beside(layout: Arc<Layout>, dictionary: Arc<Dictionary>, clock: Clock) -> Self {
+        Self::with(Sampling::Structured, layout, dictionary, Turn::Shared(Beside::Sampling), clock)
+    }
+
+    fn with(sampling: Sampling, layout: Arc<Layout>, dictionary: Arc<Dictionary>, turn: Turn, clock: Clock) -> Self {
         let x = vec![0; layout.size()];
-        Self { sampling, layout, dictionary: Dictionary::general(), clock, x }
+        Self { sampling, layout, dictionary, turn, starts: StartPoints::new(), clock, x }
     }
 }
 
@@ -56,22 +81,38 @@ where
     Z: LibaflEvaluator<E, EM, BytesInput, S>,
 {
     fn perform(&mut self, fuzzer: &mut Z, executor: &mut E, state: &mut S, manager: &mut EM) -> Result<(), Error> {
+        let budget = self.turn.budget(state);
+        if budget < SHORTEST_TURN {
+            return Ok(());
+        }
         Record.arm(executor.evaluator_mut(), state.metadata::<Saturation>()?);
-        let mut function = BudgetedFunction::new(executor.evaluator_mut(), &self.clock, TURN, None);
+        if self.turn.is_shared() {
+            let evaluator = executor.evaluator_mut();
+            evaluator.set_fuel_cap(evaluator.fuel() >> FUEL_CAP);
+        }
+        let clock = self.clock.clone();
+        let mut function = BudgetedFunction::new(executor.evaluator_mut(), &clock, budget, None);
         loop {
-            match self.sampling {
-                Sampling::Random => random::fill(state.rand_mut(), &self.layout, &mut self.x),
-                Sampling::Uniform => random::fill_uniform(state.rand_mut(), &self.layout, &mut self.x),
-                Sampling::Structured => {
-                    structured::fill(state.rand_mut(), &self.layout, &self.dictionary, &mut self.x);
-                }
-            }
+            self.draw(state.rand_mut());
             if function.evaluate(&self.x).is_err() {
                 break;
             }
         }
-        let finds = core::mem::take(&mut function.finds);
+        let (finds, used) = (core::mem::take(&mut function.finds), budget - function.budget);
+        self.turn.note(state, used, finds.len());
         submit(finds, fuzzer, executor, state, manager)
+    }
+}
+
+impl SamplingStage {
+    fn draw<R: Rand>(&mut self, rng: &mut R) {
+        let (layout, dictionary, x) = (&self.layout, &self.dictionary, &mut self.x);
+        match self.sampling {
+            _ if self.turn.is_shared() => self.starts.next(rng, layout, dictionary, x),
+            Sampling::Random => random::fill(rng, layout, x),
+            Sampling::Uniform => random::fill_uniform(rng, layout, x),
+            Sampling::Structured => structured::fill(rng, layout, dictionary, x),
+        }
     }
 }
 

@@ -1,10 +1,11 @@
-//! How evaluations are divided between minimization and havoc: by what each has found lately.
+//! How evaluations are divided between minimization and what works beside it: by what each has found lately.
 
+use libafl::HasMetadata;
 use libafl_bolts::impl_serdeany;
 use serde::{Deserialize, Serialize};
 
-/// What havoc gets of every turn at least and at most. Each can do what the other cannot: havoc has no goal and no
-/// distance, minimization changes numbers only.
+/// What one search beside minimization gets of every turn at least and at most. Each can do what the others cannot: havoc has no
+/// goal and no distance, structured values look at all goals at once, minimization changes numbers only.
 const LEAST: f64 = 1.0 / 64.0;
 const MOST: f64 = 0.25;
 
@@ -14,7 +15,43 @@ const HALF_LIFE: f64 = 20_000.0;
 /// Finds per evaluation that are as good as none.
 const NOTHING: f64 = 1.0 / HALF_LIFE;
 
-/// Evaluations and finds of one of the two, both fading.
+/// A search beside minimization.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beside {
+    Havoc,
+    Sampling,
+}
+
+/// How long a turn is.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Turn {
+    Fixed(u64),
+    /// By what the search and minimization have found lately.
+    Shared(Beside),
+}
+
+impl Turn {
+    /// Evaluations of the next turn.
+    pub(super) fn budget<S: HasMetadata>(self, state: &mut S) -> u64 {
+        match self {
+            Self::Fixed(evaluations) => evaluations,
+            Self::Shared(search) => state.metadata_or_insert_with(Shares::default).of(search),
+        }
+    }
+
+    /// Notes a turn.
+    pub(super) fn note<S: HasMetadata>(self, state: &mut S, evaluations: u64, finds: usize) {
+        if let Self::Shared(search) = self {
+            state.metadata_or_insert_with(Shares::default).note(search, evaluations, finds);
+        }
+    }
+
+    pub(super) fn is_shared(self) -> bool {
+        matches!(self, Self::Shared(_))
+    }
+}
+
+/// Evaluations and finds of one search, both fading.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Yield {
     evaluations: f64,
@@ -39,24 +76,30 @@ impl Yield {
     }
 }
 
+/// What a search beside minimization has found, and the evaluations that minimization has made since its last turn.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+struct Account {
+    found: Yield,
+    ahead: u64,
+}
+
 /// Metadata of the LibAFL state.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Shares {
     minimization: Yield,
-    havoc: Yield,
-    /// Evaluations that minimization has made since havoc's last turn.
-    ahead: u64,
+    /// By [`Beside`].
+    beside: [Account; 2],
 }
 
 impl_serdeany!(Shares);
 
-/// Finds that both are believed to have made before the first evaluation: the beginning is where havoc finds most.
+/// Finds that each is credited with before the first evaluation: the beginning is where those beside minimization find most.
 const HOPE: f64 = 4.0;
 
 impl Default for Shares {
     fn default() -> Self {
         let hope = Yield { finds: HOPE, evaluations: 0.0 };
-        Self { minimization: hope, havoc: hope, ahead: 0 }
+        Self { minimization: hope, beside: [Account { found: hope, ahead: 0 }; 2] }
     }
 }
 
@@ -65,29 +108,34 @@ impl Shares {
     pub fn note_minimization(&mut self, evaluations: u64, finds: usize) {
         self.fade(evaluations);
         self.minimization.note(evaluations, finds);
-        self.ahead += evaluations;
+        for account in &mut self.beside {
+            account.ahead += evaluations;
+        }
     }
 
-    /// Notes a turn of havoc.
-    pub fn note_havoc(&mut self, evaluations: u64, finds: usize) {
+    /// Notes a turn of a search beside it.
+    pub fn note(&mut self, search: Beside, evaluations: u64, finds: usize) {
         self.fade(evaluations);
-        self.havoc.note(evaluations, finds);
-        self.ahead = 0;
+        let account = &mut self.beside[search as usize];
+        account.found.note(evaluations, finds);
+        account.ahead = 0;
     }
 
-    /// Both fade with all evaluations, those of minimization and those of havoc.
+    /// All fade with all evaluations.
     fn fade(&mut self, evaluations: u64) {
         self.minimization.fade(evaluations);
-        self.havoc.fade(evaluations);
+        for account in &mut self.beside {
+            account.found.fade(evaluations);
+        }
     }
 
-    /// Evaluations for the next turn of havoc.
+    /// Evaluations for the next turn of a search beside minimization.
     #[must_use]
-    pub fn of_havoc(&self) -> u64 {
-        let (havoc, minimization) = (self.havoc.rate(), self.minimization.rate());
+    pub fn of(&self, search: Beside) -> u64 {
+        let Account { found, ahead } = self.beside[search as usize];
         // Where neither finds anything, an evaluation of havoc is the dearer one: a mutant costs more than a step on a line.
-        let share = (havoc / (havoc + minimization + NOTHING)).clamp(LEAST, MOST);
-        (self.ahead as f64 * share / (1.0 - share)) as u64
+        let share = (found.rate() / (found.rate() + self.minimization.rate() + NOTHING)).clamp(LEAST, MOST);
+        (ahead as f64 * share / (1.0 - share)) as u64
     }
 }
 
@@ -101,26 +149,36 @@ mod tests {
             let mut shares = Shares::default();
             for _ in 0..20 {
                 shares.note_minimization(1000, minimization);
-                shares.note_havoc(1000, havoc);
+                shares.note(Beside::Havoc, 1000, havoc);
             }
             shares.note_minimization(1000, 0);
-            shares.of_havoc()
+            shares.of(Beside::Havoc)
         };
         assert!(turn(5, 0) > 4 * turn(0, 5), "{} {}", turn(5, 0), turn(0, 5));
         assert!(turn(0, 1000) >= 15, "never nothing: {}", turn(0, 1000));
     }
 
     #[test]
+    fn each_has_turns_of_its_own() {
+        let mut shares = Shares::default();
+        shares.note_minimization(1000, 0);
+        assert_eq!(shares.of(Beside::Havoc), shares.of(Beside::Sampling));
+        shares.note(Beside::Havoc, 100, 0);
+        assert_eq!(shares.of(Beside::Havoc), 0);
+        assert!(shares.of(Beside::Sampling) > 100, "{}", shares.of(Beside::Sampling));
+    }
+
+    #[test]
     fn old_finds_fade() {
         let mut shares = Shares::default();
         shares.note_minimization(100, 0);
-        shares.note_havoc(100, 50);
+        shares.note(Beside::Havoc, 100, 50);
         shares.note_minimization(1000, 0);
-        let before = shares.of_havoc();
+        let before = shares.of(Beside::Havoc);
         shares.note_minimization(1_000_000, 0);
-        shares.note_havoc(1_000_000, 0);
+        shares.note(Beside::Havoc, 1_000_000, 0);
         shares.note_minimization(1000, 0);
-        let after = shares.of_havoc();
+        let after = shares.of(Beside::Havoc);
         assert!(before > 10 * after && after > 0, "{before} {after}");
     }
 }
