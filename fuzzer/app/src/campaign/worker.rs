@@ -409,7 +409,9 @@ impl<'a> Campaign<'a> {
                 let mut stages = tuple_list!(minimization, sampling, NumericHavocStage::beside(mutators, clock));
                 self.drive(&mut stages, fuzzer, executor, state, manager)
             }
-            Role::Minimization => self.drive(&mut tuple_list!(minimization, sampling), fuzzer, executor, state, manager),
+            Role::Minimization => {
+                self.drive(&mut tuple_list!(minimization, sampling), fuzzer, executor, state, manager)
+            }
             Role::Havoc => {
                 let mut stages = tuple_list!(NumericHavocStage::new(mutators, HAVOC_ALONE, clock));
                 self.drive(&mut stages, fuzzer, executor, state, manager)

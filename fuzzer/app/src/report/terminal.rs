@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::{
     c_text::{call, decimals},
+    decisions::Criterion,
     format::{count, seconds},
     model::{Finding, Report},
     words::Words,
@@ -29,7 +30,7 @@ pub(super) fn effort(report: &Report, with_rate: bool) -> String {
 pub(super) fn stop_reason(report: &Report) -> String {
     let words = Words::of(report.goals);
     match report.stop_reason.as_str() {
-        "saturated" if report.branches.total == 0 => "nothing to search for".to_owned(),
+        "saturated" if report.branches.total == 0 => without_branches(report).to_owned(),
         "saturated" if report.branches.covered >= report.branches.total => {
             format!("every {} is {}", words.goal, words.done)
         }
@@ -44,6 +45,16 @@ pub(super) fn stop_reason(report: &Report) -> String {
         "max-evals" => "limit of evaluations (--max-evals)".to_owned(),
         "workers-die" => "the target ended one worker process after the other".to_owned(),
         other => other.to_owned(),
+    }
+}
+
+/// The other criteria have goals where no branch is.
+fn without_branches(report: &Report) -> &'static str {
+    let open = |c: &Criterion| c.covered + c.proved_infeasible < c.total;
+    match report.criteria.values().any(|c| c.total > 0) {
+        false => "nothing to search for",
+        true if report.criteria.values().any(open) => "every goal is met or given up",
+        true => "every goal is met",
     }
 }
 
@@ -99,6 +110,10 @@ mod tests {
         assert_eq!(stop_reason(&report), "every branch is covered, some only by inputs that crash");
         report.branches = Branches::default();
         assert_eq!(stop_reason(&report), "nothing to search for");
+        report.criteria.insert("exceptions".to_owned(), Criterion { covered: 2, total: 2, ..Criterion::default() });
+        assert_eq!(stop_reason(&report), "every goal is met");
+        report.criteria.insert("loop".to_owned(), Criterion { covered: 1, total: 3, ..Criterion::default() });
+        assert_eq!(stop_reason(&report), "every goal is met or given up");
         report.stop_reason = "interrupted".to_owned();
         assert_eq!(stop_reason(&report), "interrupted");
     }

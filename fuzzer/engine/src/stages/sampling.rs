@@ -9,7 +9,9 @@ use libafl::{
     state::{HasCorpus, HasRand},
 };
 use libafl_bolts::rands::Rand;
-use penfuzz_mutators::{dictionary::Dictionary, evaluate::RepresentingFunction, random, start::StartPoints, structured, view::Layout};
+use penfuzz_mutators::{
+    dictionary::Dictionary, evaluate::RepresentingFunction, random, start::StartPoints, structured, view::Layout,
+};
 
 use super::{
     Clock,
