@@ -20,11 +20,8 @@ pub const END_BEHIND_CRASH_AFTER: u64 = 40_000;
 /// A unit for such a branch counts as this many when it is decided whose turn it is.
 const WEIGHT_BEHIND_CRASH: u64 = 8;
 
-/// Units of the first attempt at a branch: most branches are easy.
-const FIRST_ATTEMPT: u64 = 64;
-
-/// Units of the second attempt; each further one gets twice as many.
-const SECOND_ATTEMPT: u64 = 256;
+/// Units of the first attempt at a branch; each further one gets twice as many.
+const FIRST_ATTEMPT: u64 = 128;
 
 /// Largest attempt: a short turn, so that finds are saved soon.
 const LARGEST_ATTEMPT: u64 = 16_384;
@@ -132,10 +129,7 @@ impl Spent {
     /// Units for the next attempt at a branch.
     #[must_use]
     pub fn allowance(&self, branch: usize) -> u64 {
-        let doubled = match self.attempts[branch] {
-            0 => FIRST_ATTEMPT,
-            n => SECOND_ATTEMPT << (n - 1).min(20),
-        };
+        let doubled = FIRST_ATTEMPT << self.attempts[branch].min(20);
         let left = self.limit(branch).saturating_sub(self.in_all(branch));
         // What was given up and is tried again has no limit.
         doubled.min(LARGEST_ATTEMPT).min(if left == 0 { LARGEST_ATTEMPT } else { left })

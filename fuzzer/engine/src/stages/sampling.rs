@@ -10,7 +10,8 @@ use libafl::{
 };
 use libafl_bolts::rands::Rand;
 use penfuzz_mutators::{
-    dictionary::Dictionary, evaluate::RepresentingFunction, random, start::StartPoints, structured, view::Layout,
+    dictionary::Dictionary, evaluate::RepresentingFunction, minimizer::chain::ChainSearch, random, start::StartPoints,
+    structured, view::Layout,
 };
 
 use super::{
@@ -64,10 +65,12 @@ impl SamplingStage {
     }
 
     /// For use behind a [`super::BasinhoppingStage`]: [`StartPoints`], with the constants of the program, the more of them the more they
-    /// have found lately. One point is tried for all goals at once.
+    /// have found lately. One point is tried for all goals at once. It draws none if there is no [chain search](ChainSearch::suits)
+    /// either: of long texts and arrays, almost no point drawn anew comes as far as those that are kept.
     #[must_use]
     pub fn beside(layout: Arc<Layout>, dictionary: Arc<Dictionary>, clock: Clock) -> Self {
-        Self::with(Sampling::Structured, layout, dictionary, Turn::Shared(Beside::Sampling), clock)
+        let turn = if ChainSearch::suits(&layout) { Turn::Shared(Beside::Sampling) } else { Turn::Fixed(0) };
+        Self::with(Sampling::Structured, layout, dictionary, turn, clock)
     }
 
     fn with(sampling: Sampling, layout: Arc<Layout>, dictionary: Arc<Dictionary>, turn: Turn, clock: Clock) -> Self {
