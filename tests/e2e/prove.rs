@@ -192,6 +192,30 @@ int f(long double x)
     }
 }
 
+/// The significand is one of 2^64, and its distance leads nowhere.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_model_that_no_double_is_is_run_too() {
+    let Some(solvers) = solvers() else { return };
+    let dir = Dir::new();
+    let source = "#include <stdint.h>
+union bits { long double f; struct { uint64_t m; uint16_t se; } i; };
+int f(int n, long double x, int *out)
+{
+  union bits u = {x};
+  if (u.i.m * 0x9e3779b97f4a7c15 == 0x0123456789abcdef && u.i.se == 0x7001 && n == 5) return *out = 1;
+  return 0;
+}
+";
+    let file = dir.file("f.c", source);
+    let run = dir.penfuzz("prove").arg(file).args("-f f -o out --seed 1 --max-evals 20000");
+    run.env("PENFUZZ_SOLVERS", &solvers).exits(0);
+    let report = dir.report("out");
+    assert_eq!(report.branches.covered, report.branches.total, "{:?}", report.sites);
+    let run = dir.penfuzz("prove").args("out --check").env("PENFUZZ_SOLVERS", &solvers).exits(0);
+    run.expect(run.stdout.contains("0 without a query"), "the arguments of tests in queries");
+}
+
 /// Functions of `loops.c`, and the texts of lines with a branch that no execution takes.
 const LOOPS: [(u32, &str, &str); 4] =
     [(1, "counted", "GUARD(1"), (2, "counted", "GUARD(2"), (3, "summed", "if (sum < 0)"), (4, "nested", "GUARD(4")];

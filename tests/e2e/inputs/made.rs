@@ -144,6 +144,43 @@ fn structures_complex_and_wide_numbers_by_value() {
     complete("mixed.c", VALUES, "mixed");
 }
 
+const EXTENDED: &str = "#include <stdint.h>
+union bits { long double f; struct { uint64_t m; uint16_t se; } i; };
+int extended(long double x, const long double *a)
+{
+  union bits u = {x};
+  if (x > 1e4000L) return 1;
+  if (x > 0 && x < 1e-4932L) return 2;
+  if (x == -1 - 0x1p-63L) return 3;
+  if ((u.i.se & 0x7fff) == 0x4005 && !(u.i.m >> 63)) return 4;
+  if ((u.i.se & 0x7fff) == 0x7fff && u.i.m == 0xc000000000000005) return 5;
+  if (a[1] == 0x1.8p+9000L) return 6;
+  return 0;
+}
+";
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_long_double_has_all_of_its_encodings() {
+    let text = complete("extended.c", EXTENDED, "extended");
+    has(&text, "extended(-0x1.0000000000000002p+0L");
+    has(&text, "extended(penfuzz_f80(0x");
+    has(&text, "__builtin_nan");
+    has(&text, "in2_a[2] = {0, 0x1.8p+9000L}");
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_long_double_in_a_range_is_a_double_in_it() {
+    let dir = Dir::new();
+    let source = "int f(long double x) { if (x < 1 || x > 2) return 1; return x == 1.5L ? 2 : 0; }";
+    let file = dir.file("f.c", source);
+    let run =
+        dir.penfuzz("").arg(file).args("-o out --max-evals 30000 --seed 1 --no-prove --arg").arg("x: 1..2").exits(0);
+    let report = dir.report("out");
+    run.expect(report.branches.covered == 4, &format!("both ends of the range hold: {:?}", report.sites));
+}
+
 const NAMELESS: &str = "#include <stdbool.h>
 typedef struct { struct { int a[2]; }; long double x; _Float16 h; } record;
 int nameless(bool b, const record *r)

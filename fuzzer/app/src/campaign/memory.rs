@@ -3,6 +3,7 @@
 mod globals;
 pub mod layouts;
 mod left;
+mod numbers;
 mod objects;
 mod streams;
 
@@ -25,6 +26,7 @@ use crate::report::{
 
 pub use globals::globals;
 pub use left::left;
+use numbers::{bit_field, bits, half, long_double, plain};
 
 /// Characters of an argument where it is only shown.
 const SHOWN: usize = 120;
@@ -376,10 +378,9 @@ impl<'a> Renderer<'a> {
         match number {
             Number::Plain(kind) => plain(kind, bits(image, at, kind.size())),
             Number::F16 => plain(Kind::F64, half(bits(image, at, 2)).to_bits()),
+            Number::F80 => image.get(at..at + 10).map_or_else(|| "0".to_owned(), |memory| long_double(memory)),
             // The double that it was made from.
-            Number::F80 | Number::F128 => {
-                self.converted(block, at).map_or_else(|| "0".to_owned(), |b| plain(Kind::F64, b))
-            }
+            Number::F128 => self.converted(block, at).map_or_else(|| "0".to_owned(), |b| plain(Kind::F64, b)),
             Number::Wide { .. } => {
                 let (low, high) = (bits(image, at, 8), bits(image, at + 8, 8));
                 format!("((__int128){}LL << 64 | {low:#x}ULL)", high.cast_signed())
@@ -391,34 +392,6 @@ impl<'a> Renderer<'a> {
     fn converted(&self, block: usize, at: usize) -> Option<u64> {
         let c = self.model.blocks[block].converted.iter().find(|c| c.to == at)?;
         Some(bits(self.x, c.from, 8))
-    }
-}
-
-/// The value of a `_Float16`, which a double has exactly.
-fn half(bits: u64) -> f64 {
-    let (exponent, fraction) = ((bits >> 10 & 0x1f) as i32, (bits & 0x3ff) as f64);
-    let magnitude = match exponent {
-        0 => fraction * 2f64.powi(-24),
-        31 if fraction == 0.0 => f64::INFINITY,
-        31 => f64::NAN,
-        _ => (1024.0 + fraction) * 2f64.powi(exponent - 25),
-    };
-    if bits >> 15 == 1 { -magnitude } else { magnitude }
-}
-
-/// The number as a person writes it: in decimal, unless only a literal of C can say it.
-fn plain(kind: Kind, bits: u64) -> String {
-    let value = kind.to_real(bits);
-    if kind.is_float() && !value.is_finite() {
-        return literal::c_literal(kind, bits);
-    }
-    match kind {
-        Kind::F32 => format!("{}f", literal::decimal(kind, bits)),
-        Kind::U64 => format!("{bits}ULL"),
-        Kind::U32 => format!("{bits}U"),
-        Kind::I64 if bits == 1 << 63 => literal::c_literal(kind, bits),
-        Kind::I32 if bits as u32 == 1 << 31 => literal::c_literal(kind, bits),
-        _ => literal::decimal(kind, bits),
     }
 }
 
@@ -472,21 +445,6 @@ fn text_of(bytes: &[u8]) -> Option<&[u8]> {
 fn braced(members: impl Iterator<Item = String>) -> Option<String> {
     let members: Vec<_> = members.collect();
     (!members.is_empty()).then(|| format!("{{{}}}", members.join(", ")))
-}
-
-fn bits(bytes: &[u8], at: usize, size: usize) -> u64 {
-    let mut word = [0; 8];
-    if let Some(part) = bytes.get(at..at + size.min(8)) {
-        word[..part.len()].copy_from_slice(part);
-    }
-    u64::from_le_bytes(word)
-}
-
-fn bit_field(bytes: &[u8], from: usize, n: usize) -> u64 {
-    (0..n.min(64)).fold(0, |value, i| {
-        let bit = bytes.get((from + i) / 8).map_or(0, |byte| byte >> ((from + i) % 8) & 1);
-        value | u64::from(bit) << i
-    })
 }
 
 fn shortened(text: &str) -> String {

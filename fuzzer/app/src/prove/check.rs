@@ -3,11 +3,12 @@
 
 use std::{fmt::Write, path::Path, time::Duration};
 
-use penfuzz_engine::error::Error;
+use penfuzz_engine::{error::Error, inputs::extended};
 
 use super::{
     Limits, Prover, Verdict,
     evidence::Query,
+    models,
     slice::Slice,
     solver::{self, Answer},
 };
@@ -16,6 +17,9 @@ use crate::{
     process::interrupts,
     report::{Arg, Report},
 };
+
+/// The bits of the widest argument.
+const WIDEST: u128 = (1 << extended::BITS) - 1;
 
 /// The queries about branches that tests take.
 #[derive(Debug, Default)]
@@ -82,8 +86,7 @@ impl Prover {
         let Ok((translation, mut slice)) = self.slice(report, place) else { return Ok(None) };
         // Another function, or another call of this one, has other arguments.
         let is_first_call = site.code.as_ref().is_some_and(|c| c.symbol == report.signature.symbol);
-        let are_numbers =
-            report.signature.parameters.iter().all(|p| !p.kind.is_empty() && !p.type_name.contains("omplex"));
+        let are_numbers = models::are_numbers(&report.signature);
         if !is_first_call || translation.is_recursive || !are_numbers || report.signature.calls > 0 {
             return Ok(None);
         }
@@ -109,8 +112,9 @@ fn fix(slice: &mut Slice, number: usize, arg: &Arg) {
     let Some(at) = slice.lines.iter().position(|line| line.starts_with(&declared)) else { return };
     let width: Option<u32> = slice.lines[at][declared.len()..].split(')').next().and_then(|w| w.parse().ok());
     let bits = u128::from_str_radix(arg.bits.trim_start_matches("0x"), 16).ok();
-    // A number of an input has 64 bits at most; a `long double` is made from a double.
-    let (Some(width), Some(bits)) = (width.filter(|w| *w <= 64), bits) else { return };
+    // Of a `long double` its bytes in memory are given.
+    let bits = if width == Some(extended::BITS) { bits.map(|b| u128::swap_bytes(b) & WIDEST) } else { bits };
+    let (Some(width), Some(bits)) = (width.filter(|w| *w <= extended::BITS), bits) else { return };
     let kept = bits & ((1 << width) - 1);
     let mut text = String::new();
     let _ = write!(text, "(define-fun arg{number} () (_ BitVec {width}) (_ bv{kept} {width}))");
@@ -127,5 +131,15 @@ mod tests {
         let mut slice = Slice { lines, ..Slice::default() };
         fix(&mut slice, 0, &Arg { bits: "0xffffffff00000005".to_owned(), ..Arg::default() });
         assert_eq!(slice.lines, ["(define-fun arg0 () (_ BitVec 32) (_ bv5 32))"]);
+    }
+
+    #[test]
+    fn a_long_double_gets_the_bits_of_its_memory() {
+        let lines = vec!["(declare-fun arg0 () (_ BitVec 80))".to_owned()];
+        let mut slice = Slice { lines, ..Slice::default() };
+        let bits = "0500000000000080ff3f000000000000".to_owned();
+        fix(&mut slice, 0, &Arg { bits, ..Arg::default() });
+        let expected = format!("(define-fun arg0 () (_ BitVec 80) (_ bv{} 80))", 0x3fff_8000_0000_0000_0005_u128);
+        assert_eq!(slice.lines, [expected]);
     }
 }

@@ -34,13 +34,16 @@ pub fn numbers(text: &str) -> &str {
 }
 
 /// Names that an initializer may have.
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 19] = [
     "INFINITY",
     "NAN",
     "__builtin_nan",
     "__builtin_nanf",
     "__builtin_nans",
     "__builtin_nansf",
+    "__builtin_nanl",
+    "__builtin_nansl",
+    super::extended::FUNCTION,
     "void",
     "char",
     "penfuzz_stream",

@@ -166,7 +166,7 @@ fn float32(bits: u32) -> String {
     format!("{}f", float64(f64::from(value).to_bits()))
 }
 
-fn nan(sign: &str, suffix: &str, quiet: bool, payload: u64) -> String {
+pub(super) fn nan(sign: &str, suffix: &str, quiet: bool, payload: u64) -> String {
     match (quiet, payload) {
         (true, 0) => format!("{sign}NAN"),
         (true, _) => format!("{sign}__builtin_nan{suffix}(\"{payload:#x}\")"),

@@ -26,6 +26,7 @@ pub mod example;
 pub mod exceptions;
 pub mod exceptions_text;
 pub mod exclusions;
+pub mod extended;
 mod files;
 pub mod format;
 pub mod history;

@@ -85,7 +85,7 @@ pub struct Maker {
 }
 
 /// One parameter of the function under test.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Parameter {
     /// Name in the source, or `argN` (from 1).
     pub name: String,

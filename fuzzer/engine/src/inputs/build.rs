@@ -15,6 +15,7 @@ use penfuzz_mutators::{
 
 use super::{
     draft::{Draft, Made, Need, Pending, Way},
+    extended,
     model::{Block, Converted, Copy, File, Form as Conversion, Model, Owner, Pointer, Stub, Target as Leads},
     paths::{any_index, element_path, join},
     said::Said,
@@ -247,7 +248,7 @@ impl<'a> Builder<'a> {
             Number::Plain(Kind::Bool) => (Kind::Bool, Some(Conversion::Bool)),
             Number::Plain(kind) => (kind, None),
             Number::F16 => (Kind::U16, None),
-            Number::F80 => (Kind::F64, Some(Conversion::F80)),
+            Number::F80 => (Kind::F64, Some(self.form_of_extended(path))),
             Number::F128 => (Kind::F64, Some(Conversion::F128)),
             Number::Wide { signed } => {
                 self.place_number(draft, Number::Plain(Kind::U64), at, path);
@@ -255,6 +256,11 @@ impl<'a> Builder<'a> {
             }
         };
         let at = if matches!(number, Number::Wide { .. }) { at + 8 } else { at };
+        let is_extended = form == Some(Conversion::Extended);
+        if is_extended && self.size + extended::SIZE > self.limits.0 {
+            draft.is_full = true;
+            return;
+        }
         let Some(slot) = self.slot(draft, kind) else { return };
         self.numbers.push((path.to_owned(), self.slots.len() - 1));
         self.owners.push(self.owner);
@@ -265,6 +271,16 @@ impl<'a> Builder<'a> {
             }
             (None, _) => draft.block.copies.push(Copy { from: slot.offset, to: at, size: kind.size() }),
         }
+        if is_extended {
+            self.slot(draft, Kind::I16);
+            self.slot(draft, Kind::U16);
+        }
+    }
+
+    /// A number in a range that the user gives stays a `double`: what is added would lead out of it.
+    fn form_of_extended(&self, path: &str) -> Conversion {
+        let is_in_range = self.said.domain(path, Kind::F64).is_some();
+        if is_in_range { Conversion::F80 } else { Conversion::Extended }
     }
 
     /// A new slot; `None` when the input is full.

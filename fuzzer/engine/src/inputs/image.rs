@@ -1,6 +1,9 @@
 //! Writes the memory of a block from an input.
 
-use super::model::{Block, Form};
+use super::{
+    extended::{self, parts},
+    model::{Block, Form},
+};
 
 impl Block {
     /// Writes the first `n` elements to `to`, without the pointers, which are 0. Does not allocate.
@@ -57,43 +60,14 @@ unsafe fn write_converted(x: &[u8], form: Form, to: *mut u8) {
         match form {
             Form::Bool => to.write(x[0] & 1),
             Form::F80 => {
-                let (head, fraction) = extended(double(x));
-                to.cast::<u64>().write_unaligned(fraction);
-                to.add(8).cast::<u64>().write_unaligned(u64::from(head));
+                to.cast::<u128>().write_unaligned(extended::of_double(extended::double(x)));
             }
+            Form::Extended => to.cast::<u128>().write_unaligned(extended::load(x)),
             Form::F128 => {
-                let bits = quadruple(double(x));
+                let bits = quadruple(extended::double(x));
                 to.cast::<u128>().write_unaligned(bits);
             }
         }
-    }
-}
-
-fn double(x: &[u8]) -> u64 {
-    u64::from_le_bytes(x[..8].try_into().unwrap_or_default())
-}
-
-/// Sign, exponent without bias, and fraction below the leading one, normalized; `None` for 0, infinities and NaN.
-fn parts(bits: u64) -> Option<(u64, i32, u64)> {
-    let (sign, biased, fraction) = (bits >> 63, (bits >> 52 & 0x7ff) as i32, bits & ((1 << 52) - 1));
-    match biased {
-        0x7ff => None,
-        0 if fraction == 0 => None,
-        0 => {
-            let shift = fraction.leading_zeros() - 11;
-            Some((sign, -1022 - shift as i32, fraction << shift & ((1 << 52) - 1)))
-        }
-        _ => Some((sign, biased - 1023, fraction)),
-    }
-}
-
-/// The same value as a `long double` of x86: sign and exponent, and the fraction with its leading one.
-fn extended(bits: u64) -> (u16, u64) {
-    let sign = ((bits >> 63) as u16) << 15;
-    match parts(bits) {
-        Some((_, exponent, fraction)) => (sign | (exponent + 16383) as u16, 1 << 63 | fraction << 11),
-        None if bits << 1 == 0 => (sign, 0),
-        None => (sign | 0x7fff, 1 << 63 | (bits & ((1 << 52) - 1)) << 11),
     }
 }
 
@@ -112,23 +86,6 @@ fn quadruple(bits: u64) -> u128 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// The value of a `long double`, which is exact for those that are doubles.
-    fn of_extended((head, fraction): (u16, u64)) -> f64 {
-        let magnitude = fraction as f64 * 2f64.powi(i32::from(head & 0x7fff) - 16383 - 63);
-        if head >> 15 == 1 { -magnitude } else { magnitude }
-    }
-
-    #[test]
-    fn doubles_become_long_doubles() {
-        for x in [1.0, -1.5, 0.1, 1e300, -3.75e-200, 0.0, -0.0] {
-            assert_eq!(of_extended(extended(f64::to_bits(x))).to_bits(), x.to_bits(), "{x}");
-        }
-        // The smallest subnormal is normal there: 2^-1074.
-        assert_eq!(extended(1), (16383 - 1074, 1 << 63));
-        assert_eq!(extended(f64::NEG_INFINITY.to_bits()), (0xffff, 1 << 63));
-        assert_eq!(extended(f64::NAN.to_bits()).1 >> 62, 3, "a quiet NaN stays quiet");
-    }
 
     #[test]
     fn doubles_become_quadruples() {

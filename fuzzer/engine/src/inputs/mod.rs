@@ -19,6 +19,7 @@
 //! | `paths` | how C writes what lies where |
 //! | `describe` | a model in words |
 //! | `decoding` | a model as data, for programs that decode inputs by themselves |
+//! | `extended` | a `long double` of x86 in an input |
 //! | `image` | writes a block from an input |
 //! | `sizes` | how many elements a block has, and how that is known |
 //! | `probe` | finds sizes out by calls |
@@ -32,6 +33,7 @@ mod declared;
 mod decoding;
 mod describe;
 mod draft;
+pub mod extended;
 mod fit;
 mod image;
 pub mod library;

@@ -7,6 +7,7 @@ use penfuzz_mutators::{
 use serde::{Deserialize, Serialize};
 
 use super::{
+    extended,
     library::Class,
     sizes::{Origin, Rule, Size},
     types::{TypeId, Types},
@@ -31,6 +32,8 @@ pub enum Form {
     Bool,
     /// A `double` as a `long double` of x86.
     F80,
+    /// A `double`, and behind it what a `long double` of x86 has besides ([`super::extended`]).
+    Extended,
     /// A `double` as a `__float128`.
     F128,
 }
@@ -322,8 +325,13 @@ impl Model {
             for c in &block.copies {
                 x[c.from..c.from + c.size].copy_from_slice(&block.initial[c.to..c.to + c.size]);
             }
-            for c in block.converted.iter().filter(|c| c.form == Form::Bool) {
-                x[c.from] = block.initial[c.to] & 1;
+            for c in &block.converted {
+                let initial = &block.initial[c.to..];
+                match c.form {
+                    Form::Bool => x[c.from] = initial[0] & 1,
+                    Form::Extended => extended::store(extended::number(initial), &mut x[c.from..]),
+                    Form::F80 | Form::F128 => {}
+                }
             }
         }
         x.iter().any(|byte| *byte != 0).then_some(x)

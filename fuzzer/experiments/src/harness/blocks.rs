@@ -19,7 +19,7 @@ const TABLES: &str = "
 struct penfuzz_slot { unsigned at; unsigned char size, bits, is_float, is_signed; };
 struct penfuzz_domain { struct penfuzz_slot slot; unsigned long long least, greatest; };
 struct penfuzz_copy { unsigned from, to, size; };
-enum { PENFUZZ_BOOL = 1, PENFUZZ_F80, PENFUZZ_F128 };
+enum { PENFUZZ_BOOL = 1, PENFUZZ_F80, PENFUZZ_F128, PENFUZZ_EXTENDED };
 struct penfuzz_converted { unsigned from, to, form; };
 enum { PENFUZZ_END, PENFUZZ_BLOCK, PENFUZZ_NULL, PENFUZZ_STUB };
 struct penfuzz_pointer { unsigned at, target, number; struct penfuzz_slot null; };
@@ -144,6 +144,7 @@ fn contents(out: &mut String, number: usize, block: &Memory) {
             Form::Bool => "PENFUZZ_BOOL",
             Form::F80 => "PENFUZZ_F80",
             Form::F128 => "PENFUZZ_F128",
+            Form::Extended => "PENFUZZ_EXTENDED",
         };
         format!("{{{}, {}, {form}}}", c.from, c.to)
     });

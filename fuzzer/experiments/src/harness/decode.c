@@ -117,6 +117,17 @@ static unsigned __int128 wider(uint64_t bits, unsigned digits, int has_leading_o
   return number | head << (digits + (has_leading_one ? 1 : 0));
 }
 
+/* A long double of x86 with what a double does not have: a number that is added to its exponent, the low bits of its fraction, and, where
+ * the high bits beside these are all set and the highest two of the exponent's number differ, the other integer bit. */
+static unsigned __int128 extended(unsigned __int128 number, const unsigned char *x) {
+  unsigned head = (unsigned)(number >> 64), added = x[0] | (unsigned)x[1] << 8, low = x[2] | (unsigned)x[3] << 8;
+  unsigned exponent = (head + added) & 0x7fff;
+  int is_other = (low & 0xf800) == 0xf800 && (added >> 15 & 1) != (added >> 14 & 1);
+  uint64_t is_set = (exponent != 0) != is_other;
+  uint64_t fraction = ((uint64_t)number ^ (low & 0x7ff)) & UINT64_MAX >> 1;
+  return (unsigned __int128)((head & 0x8000) | exponent) << 64 | is_set << 63 | fraction;
+}
+
 static void convert(const struct penfuzz_converted *c, const unsigned char *x, unsigned char *to) {
   uint64_t bits;
   unsigned __int128 number;
@@ -125,7 +136,8 @@ static void convert(const struct penfuzz_converted *c, const unsigned char *x, u
     return;
   }
   memcpy(&bits, x + c->from, sizeof bits);
-  number = c->form == PENFUZZ_F80 ? wider(bits, 63, 1) : wider(bits, 112, 0);
+  number = c->form == PENFUZZ_F128 ? wider(bits, 112, 0) : wider(bits, 63, 1);
+  if (c->form == PENFUZZ_EXTENDED) number = extended(number, x + c->from + sizeof bits);
   memcpy(to, &number, sizeof number);
 }
 

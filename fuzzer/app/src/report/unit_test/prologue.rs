@@ -12,6 +12,7 @@ use super::{
 };
 use crate::report::{
     c_text::{callable, comment, identifier, is_header, is_source, string},
+    extended,
     literal::kind_named,
     model::{Parameter, Report},
 };
@@ -173,16 +174,18 @@ pub(super) fn headers(report: &Report, cases: &[Case], children: &[&str]) -> Str
 /// What the values of `cases` need of `<math.h>`. The header itself could be one of the library under test, or not agree with
 /// its source.
 pub(super) fn constants(cases: &[Case]) -> String {
-    let variables = cases.iter().flat_map(|c| c.steps.iter().map(|s| &s.variables).chain([&c.variables]));
+    let calls =
+        cases.iter().flat_map(|c| c.steps.iter().flat_map(|s| [&s.variables, &s.call]).chain([&c.variables, &c.call]));
     let expected = cases
         .iter()
         .flat_map(|c| c.steps.iter().flat_map(|s| &s.checks).chain(&c.checks))
         .filter_map(|c| c.expected.as_ref());
-    let texts: Vec<_> = variables.chain(expected).collect();
+    let texts: Vec<_> = calls.chain(expected).collect();
     let is_used = |name: &str| texts.iter().any(|text| text.contains(name));
     let all = [("NAN", "__builtin_nanf(\"\")"), ("INFINITY", "__builtin_inff()")];
     let definition = |(name, value)| is_used(name).then(|| format!("#ifndef {name}\n#define {name} {value}\n#endif\n"));
-    all.into_iter().filter_map(definition).collect()
+    let function = is_used(extended::FUNCTION).then_some(extended::DEFINITION);
+    all.into_iter().filter_map(definition).collect::<String>() + function.unwrap_or_default()
 }
 
 fn declaration(report: &Report) -> String {
