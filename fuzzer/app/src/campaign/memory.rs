@@ -378,7 +378,7 @@ impl<'a> Renderer<'a> {
         match number {
             Number::Plain(kind) => plain(kind, bits(image, at, kind.size())),
             Number::F16 => plain(Kind::F64, half(bits(image, at, 2)).to_bits()),
-            Number::F80 => image.get(at..at + 10).map_or_else(|| "0".to_owned(), |memory| long_double(memory)),
+            Number::F80 => image.get(at..at + 10).map_or_else(|| "0".to_owned(), long_double),
             // The double that it was made from.
             Number::F128 => self.converted(block, at).map_or_else(|| "0".to_owned(), |b| plain(Kind::F64, b)),
             Number::Wide { .. } => {
