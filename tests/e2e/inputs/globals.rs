@@ -62,17 +62,13 @@ void model_step(void)
 fn a_step_without_arguments_reads_its_globals() {
     let dir = Dir::new();
     dir.file("model.c", MODEL);
-    let run = dir.fuzz("model.c", "-f model_step --max-evals 100000 --seed 1").exits(0);
+    let run = dir.fuzz("model.c", "-f model_step --max-evals 100000 --seed 2").exits(0);
     shows(&run, "No arguments: the globals it reads are its inputs: model_U, model_DW; checked: model_Y");
     let (report, text) = tested(&dir, &["model_step"]);
     assert_eq!(open_branches(&report), Vec::<String>::new(), "all of its branches");
     has(&text, "    model_U.gear = 1;\n");
     has(&text, "    model_DW.mode = 2;\n");
-    // The alarm is 2, and 3 if the history has its turn in the same test.
-    assert!(
-        ["2", "3"].iter().any(|n| text.contains(&format!("model_Y.alarm, 0x{n});"))),
-        "an alarm is checked:\n{text}"
-    );
+    has(&text, "model_Y.alarm, 0x2);");
     let shown = dir.penfuzz("functions model.c -f model_step").exits(0);
     shows(&shown, "global model_U: ExtU_model_T");
     shows(&shown, "global model_Y: ExtY_model_T (only written)");

@@ -32,9 +32,6 @@ use crate::{
     saturation::Saturation,
 };
 
-/// Beside minimization, an evaluation gets the whole fuel divided by two to this power: short ones first.
-const FUEL_CAP: u32 = 6;
-
 /// Mutants of one start input in a row.
 const MUTANTS_PER_INPUT: u64 = 16;
 
@@ -109,10 +106,7 @@ where
         }
         let size = executor.evaluator().input_size();
         Record.arm(executor.evaluator_mut(), state.metadata::<Saturation>()?);
-        if self.turn.is_shared() {
-            let evaluator = executor.evaluator_mut();
-            evaluator.set_fuel_cap(evaluator.fuel() >> FUEL_CAP);
-        }
+        self.turn.limit_fuel(executor.evaluator_mut());
         let mut function = BudgetedFunction::new(executor.evaluator_mut(), &self.clock, budget, None);
         'turn: while function.budget > 0 {
             let pick = state.rand_mut().next();

@@ -21,7 +21,7 @@ use super::{
     share::{Beside, Turn},
 };
 use crate::{
-    executor::{HasEvaluator, PenEvaluator},
+    executor::HasEvaluator,
     goals::{Goal, Record},
     saturation::Saturation,
 };
@@ -35,6 +35,8 @@ pub enum Sampling {
     Uniform,
     /// Specials and their neighbours, bit patterns, exponents near 0, subnormals, related arguments.
     Structured,
+    /// The same, behind fixed points and beside uniform bit patterns: [`StartPoints`].
+    Starts,
 }
 
 /// Evaluations of one turn of a baseline.
@@ -42,9 +44,6 @@ const TURN: u64 = 4096;
 
 /// Fewest evaluations of a turn beside minimization.
 const SHORTEST_TURN: u64 = 16;
-
-/// Beside minimization, an evaluation gets the whole fuel divided by two to this power.
-const FUEL_CAP: u32 = 6;
 
 /// Draws inputs and keeps what takes a new branch.
 pub struct SamplingStage {
@@ -70,7 +69,7 @@ impl SamplingStage {
     #[must_use]
     pub fn beside(layout: Arc<Layout>, dictionary: Arc<Dictionary>, clock: Clock) -> Self {
         let turn = if ChainSearch::suits(&layout) { Turn::Shared(Beside::Sampling) } else { Turn::Fixed(0) };
-        Self::with(Sampling::Structured, layout, dictionary, turn, clock)
+        Self::with(Sampling::Starts, layout, dictionary, turn, clock)
     }
 
     fn with(sampling: Sampling, layout: Arc<Layout>, dictionary: Arc<Dictionary>, turn: Turn, clock: Clock) -> Self {
@@ -87,14 +86,13 @@ where
 {
     fn perform(&mut self, fuzzer: &mut Z, executor: &mut E, state: &mut S, manager: &mut EM) -> Result<(), Error> {
         let budget = self.turn.budget(state);
-        if budget < SHORTEST_TURN {
+        // Branches that only crashes have taken get a small budget, which is for searches that go on from those inputs.
+        let is_all_covered = state.metadata::<Saturation>()?.uncovered().next().is_none();
+        if budget < SHORTEST_TURN || is_all_covered && self.sampling == Sampling::Starts {
             return Ok(());
         }
         Record.arm(executor.evaluator_mut(), state.metadata::<Saturation>()?);
-        if self.turn.is_shared() {
-            let evaluator = executor.evaluator_mut();
-            evaluator.set_fuel_cap(evaluator.fuel() >> FUEL_CAP);
-        }
+        self.turn.limit_fuel(executor.evaluator_mut());
         let clock = self.clock.clone();
         let mut function = BudgetedFunction::new(executor.evaluator_mut(), &clock, budget, None);
         loop {
@@ -113,10 +111,10 @@ impl SamplingStage {
     fn draw<R: Rand>(&mut self, rng: &mut R) {
         let (layout, dictionary, x) = (&self.layout, &self.dictionary, &mut self.x);
         match self.sampling {
-            _ if self.turn.is_shared() => self.starts.next(rng, layout, dictionary, x),
             Sampling::Random => random::fill(rng, layout, x),
             Sampling::Uniform => random::fill_uniform(rng, layout, x),
             Sampling::Structured => structured::fill(rng, layout, dictionary, x),
+            Sampling::Starts => self.starts.next(rng, layout, dictionary, x),
         }
     }
 }

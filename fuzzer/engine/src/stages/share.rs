@@ -4,10 +4,15 @@ use libafl::HasMetadata;
 use libafl_bolts::impl_serdeany;
 use serde::{Deserialize, Serialize};
 
+use crate::executor::PenEvaluator;
+
 /// What one search beside minimization gets of every turn at least and at most. Each can do what the others cannot: havoc has no
 /// goal and no distance, structured values look at all goals at once, minimization changes numbers only.
 const LEAST: f64 = 1.0 / 64.0;
 const MOST: f64 = 0.25;
+
+/// Beside minimization, an evaluation gets the whole fuel divided by two to this power.
+const FUEL_CAP: u32 = 6;
 
 /// Evaluations after which a find counts half.
 const HALF_LIFE: f64 = 20_000.0;
@@ -46,8 +51,11 @@ impl Turn {
         }
     }
 
-    pub(super) fn is_shared(self) -> bool {
-        matches!(self, Self::Shared(_))
+    /// Beside minimization, evaluations get a part of the fuel: short ones first.
+    pub(super) fn limit_fuel<V: PenEvaluator>(self, evaluator: &mut V) {
+        if matches!(self, Self::Shared(_)) {
+            evaluator.set_fuel_cap(evaluator.fuel() >> FUEL_CAP);
+        }
     }
 }
 
