@@ -57,6 +57,8 @@
 #include "smt/frame.cc"
 #include "smt/invariants.cc"
 #include "smt/pairing.cc"
+#include "smt/sides.cc"
+#include "smt/exceptions.cc"
 #include "smt/proofs.cc"
 #include "smt/mutants.cc"
 #include "smt/rounds.cc"

@@ -50,6 +50,7 @@ struct Site {
 
   bool isConditional() const { return K == Kind::Branch || K == Kind::Switch || K == Kind::Select; }
   bool isOperation() const { return K == Kind::Operation; }
+  bool isComparison() const { return K == Kind::Comparison; }
 };
 
 // A condition of a decision.

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use penfuzz_app::report::{Report, Test};
+use penfuzz_app::report::{Report, Test, criterion_goals::CriterionGoal};
 
 use crate::{
     prove::solvers,
-    support::{Dir, fixture},
+    support::{Dir, fixture, line_of},
 };
 
 /// Criterion, total, covered and proved infeasible.
@@ -46,6 +46,72 @@ fn boundary_values_are_in_the_tests_of_a_campaign_on_branches() {
     }
     let csv = String::from_utf8(dir.files("out")["criteria.csv"].clone()).unwrap();
     assert_eq!(csv.lines().count(), 4, "{csv}");
+}
+
+/// A campaign on `never_next.c` that proves what its tests do not have. The goals of the criterion are those that a test has, and those that
+/// are proved infeasible, in the line with this text, or in all lines.
+fn never(criterion: &str, function: &str, mutate: u32, text: &str, solvers: &std::ffi::OsStr) -> [Vec<String>; 2] {
+    let dir = Dir::new();
+    let target = fixture("never_next.c");
+    dir.fuzz(
+        &target,
+        &format!("-f {function} --criterion branch,{criterion} --max-evals 20000 --cflag -DMUTATE={mutate}"),
+    )
+    .env("PENFUZZ_SOLVERS", solvers)
+    .exits(0);
+    let report = dir.report("out");
+    let proved = || report.criterion_goals.iter().filter(|g| g.proved_infeasible);
+    for goal in proved() {
+        let evidence = std::fs::read_to_string(dir.path("out").join(goal.proof.as_ref().unwrap())).unwrap();
+        assert!(evidence.contains("unsat: no execution"), "{evidence}");
+    }
+    assert_eq!(figures(&report, criterion).2, proved().count());
+    let checked = dir.penfuzz("prove out --check").env("PENFUZZ_SOLVERS", solvers).exits(0);
+    checked.expect(checked.stdout.contains("0 without a query"), "the goals of tests in queries");
+    let line = (!text.is_empty()).then(|| line_of(&target, text) as u32);
+    let texts = |is: &dyn Fn(&CriterionGoal) -> bool| {
+        let goals = report.criterion_goals.iter().filter(|g| line.is_none_or(|line| g.line == line) && is(g));
+        goals.map(|g| g.goal.clone()).collect()
+    };
+    [texts(&|g| !g.tests.is_empty()), texts(&|g| g.proved_infeasible)]
+}
+
+#[test]
+fn boundary_values_that_no_execution_has_are_proved_infeasible() {
+    let Some(solvers) = solvers() else { return };
+    let cases: [(&str, u32, &str, &[&str], &[&str]); 9] = [
+        ("floats", 0, "if (x > 0x1.ffff", &[], &["> below", "> equal", "> above"]),
+        ("floats", 1, "if (x > 0x1.ffff", &["> above"], &["> below", "> equal"]),
+        ("narrow", 0, "if (x > 0x1.fffffep-1f)", &["> above"], &["> below", "> equal"]),
+        ("largest", 0, "if (x > DBL_MAX)", &["> below", "> equal"], &["> above"]),
+        ("largest", 2, "if (x > DBL_MAX)", &["> below", "> equal", "> above"], &[]),
+        ("integers", 0, "> 12)", &[], &["> below", "> equal", "> above"]),
+        ("integers", 3, "> 12)", &["> below"], &["> equal", "> above"]),
+        ("order", 0, "if (n < -5)", &["< equal", "< above"], &["< below"]),
+        ("order", 4, "if (n < -5)", &["< below", "< equal", "< above"], &[]),
+    ];
+    for (function, mutate, text, met, proved) in cases {
+        assert_eq!(never("boundary", function, mutate, text, &solvers), [met, proved], "{function} {mutate}");
+    }
+}
+
+#[test]
+fn exceptions_that_no_execution_raises_are_proved_infeasible() {
+    let Some(solvers) = solvers() else { return };
+    let all = ["* overflow", "* underflow", "/ overflow", "/ underflow", "/ divide-by-zero", "/ invalid", "+ overflow"];
+    let but = |raised: &[&str]| all.into_iter().filter(|goal| !raised.contains(goal)).collect::<Vec<_>>();
+    let cases: [(&str, u32, &[&str], Vec<&str>); 7] = [
+        ("arithmetic", 0, &[], but(&[])),
+        ("arithmetic", 5, &["* overflow"], but(&["* overflow"])),
+        ("arithmetic", 6, &["/ divide-by-zero"], but(&["/ divide-by-zero"])),
+        ("rooted", 0, &[], vec!["sqrt invalid"]),
+        ("rooted", 7, &["sqrt invalid"], vec![]),
+        ("cut", 0, &[], vec!["(int) invalid"]),
+        ("cut", 8, &["(int) invalid"], vec![]),
+    ];
+    for (function, mutate, raised, proved) in cases {
+        assert_eq!(never("exceptions", function, mutate, "", &solvers), [raised, &proved], "{function} {mutate}");
+    }
 }
 
 #[test]

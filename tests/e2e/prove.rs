@@ -279,6 +279,34 @@ fn a_wrong_invariant_is_refused_and_the_branch_is_not_proved() {
 }
 
 #[test]
+fn solvers_without_an_answer_about_invariants_are_not_asked_about_each_of_them() {
+    let dir = Dir::new();
+    let numbers: Vec<_> = (0..20).map(|i| format!("x{i}")).collect();
+    let steps: String = numbers.iter().enumerate().map(|(i, x)| format!("{x} ^= k * {}; ", 2 * i + 3)).collect();
+    let source = format!(
+        "int f(unsigned n, unsigned u) {{\nunsigned k, {};\nfor (k = 0; k < n; k++) {{ {steps} }}\n\
+        if (({}) * 2654435761u == u * 40503u + 77) return 1;\nreturn 0;\n}}\n",
+        numbers.iter().map(|x| format!("{x} = u")).collect::<Vec<_>>().join(", "),
+        numbers.join(" + "),
+    );
+    let file = dir.file("f.c", &source);
+    let log = dir.path("asked");
+    let answer = format!(
+        "case \"$1\" in *.invariants.smt2) echo . >> '{}'; while :; do :; done;; esac; echo unknown",
+        log.display()
+    );
+    let solvers = stand_ins(&dir, &[("z3", &answer), ("cvc5", "echo unknown")]);
+    dir.penfuzz("prove")
+        .arg(file)
+        .args("-f f -o out --max-evals 300 --no-exhaust --solver-time 200ms --prove-time 60s")
+        .env("PENFUZZ_SOLVERS", &solvers)
+        .exits(0);
+    // Two sets, base and step, of some 60 candidates; time for 16 of them alone.
+    let asked = fs::read_to_string(log).unwrap().lines().count();
+    assert!((3..25).contains(&asked), "{asked} queries");
+}
+
+#[test]
 fn all_inputs_of_a_small_function_are_tried_if_solvers_prove_nothing() {
     let dir = Dir::new();
     let directory = stand_ins(&dir, &[("z3", "echo unknown"), ("cvc5", "echo unknown")]);

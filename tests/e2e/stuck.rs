@@ -110,6 +110,24 @@ fn a_campaign_goes_on_until_its_end_when_solvers_know_nothing() {
     }
 }
 
+#[test]
+fn a_solver_that_had_no_answer_in_time_is_asked_again() {
+    let dir = Dir::new();
+    let seen = dir.path("seen");
+    let second = format!("if [ -e '{0}' ]; then echo unsat; else touch '{0}'; echo unknown; fi", seen.display());
+    let solvers = stand_ins(&dir, &[("z3", "echo unsat"), ("cvc5", &second)]);
+    let target = dir.file("square.c", "int square(double x) {\n  return x * x < 0.0 ? 1 : 0;\n}\n");
+    dir.fuzz(&target, "-f square --max-time 60s").env("PENFUZZ_SOLVERS", &solvers).exits(0);
+    let report = dir.report("out");
+    assert_eq!((report.branches.covered, report.branches.proved_unreachable), (1, 1), "{:?}", report.sites);
+    assert!(
+        report.stop_reason == "saturated" && report.seconds < 55.0,
+        "{} after {} s",
+        report.stop_reason,
+        report.seconds
+    );
+}
+
 /// Searches so little that the branch behind the loop stays open, then proves.
 fn after_loop(dir: &Dir, function: &str, solvers: &std::ffi::OsStr) -> Report {
     let run = dir

@@ -99,6 +99,20 @@ static void write(Translator &X, const FunctionPlan &Plan, StringRef To) {
   Out << "; end\n";
 }
 
+static std::string goalOf(unsigned Number, unsigned Branch) { return "site_" + std::to_string(Number) + "_" + std::to_string(Branch); }
+
+static void noteSite(Translator &X, const Site &S, unsigned Number) {
+  const DebugLoc &L = S.Where;
+  X.S.comment("site " + std::to_string(Number) + " " + std::to_string(L ? L.getLine() : 0) + " " + std::to_string(L ? L.getCol() : 0));
+}
+
+// The boundary values of a comparison, or the exceptions of an operation.
+static void writeBeside(Translator &X, Frame &Top, const Site &S, unsigned Number) {
+  noteSite(X, S, Number);
+  for (unsigned K = 0; K < S.Branches; K++)
+    if (std::optional<Term> Is = S.isComparison() ? Top.sideOf(S, K) : Top.raises(S, K)) X.S.goal(goalOf(Number, K), *Is);
+}
+
 static void prove(const FunctionPlan &Plan, StringRef To) {
   Function &F = *Plan.F;
   if (F.callsFunctionThatReturnsTwice()) return;
@@ -122,14 +136,14 @@ static void prove(const FunctionPlan &Plan, StringRef To) {
   Top.run();
   for (unsigned I = 0; I < Plan.Sites.size(); I++) {
     const Site &S = Plan.Sites[I];
+    if ((S.isComparison() || S.isOperation()) && !X.HasFewRounds) writeBeside(X, Top, S, I);
     if (!S.isConditional() || !S.At || !isa<BranchInst, SwitchInst, SelectInst>(&*S.At)) continue;
-    const DebugLoc &L = S.Where;
-    X.S.comment("site " + std::to_string(I) + " " + std::to_string(L ? L.getLine() : 0) + " " + std::to_string(L ? L.getCol() : 0));
+    noteSite(X, S, I);
     std::vector<Instruction *> Copies = X.HasFewRounds ? copiesOf(Plan, I) : std::vector{cast<Instruction>(&*S.At)};
     for (unsigned K = 0; K < S.Branches; K++) {
       Term Any = "false";
       for (Instruction *At : Copies) Any = either(Any, outcomeOf(Top, S, At, K));
-      X.S.goal("site_" + std::to_string(I) + "_" + std::to_string(K), Any);
+      X.S.goal(goalOf(I, K), Any);
     }
   }
   write(X, Plan, To);

@@ -10,7 +10,7 @@ use penfuzz_engine::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    outcome::{Order, Sources, outcome_text, predicate_text},
+    outcome::{Order, Sources, code_of, outcome_text, predicate_text},
     requirements,
 };
 use crate::{
@@ -218,7 +218,7 @@ fn criterion_of(site: &Site) -> Option<Criterion> {
 /// Boundary values and exceptions, in the order of the source, with the tests that have them.
 fn goals_beside(target: &Target, scope: &Scope, covers: &[Vec<u32>]) -> Vec<CriterionGoal> {
     let mut all = Vec::new();
-    for site in scope.sites.iter().map(|s| &target.sites[*s]) {
+    for (number, site) in scope.sites.iter().map(|s| (*s, &target.sites[*s])) {
         let Some(criterion) = criterion_of(site) else { continue };
         for (k, branch) in site.branches().enumerate().filter(|(_, b)| scope.recorded[*b]) {
             let tests = covers.iter().enumerate().filter(|(_, c)| c.contains(&(branch as u32))).map(|(i, _)| i + 1);
@@ -231,7 +231,8 @@ fn goals_beside(target: &Target, scope: &Scope, covers: &[Vec<u32>]) -> Vec<Crit
                 column: site.column,
                 goal: format!("{what} {}", outcome_text(site, k)).trim_start().to_owned(),
                 tests: tests.collect(),
-                proved_infeasible: false,
+                code: Some(code_of(target, number, &[k])),
+                ..CriterionGoal::default()
             });
         }
     }

@@ -88,9 +88,10 @@ struct Goal {
 /// # Errors
 /// When the target cannot be compiled or loaded any more, or the reports not be written.
 pub fn complete(dir: &Path, report: &mut Report, how: &CampaignOptions) -> Result<(), Error> {
-    let are_proved = how.criteria.contains(&Criterion::Mcdc) && how.proofs != Proofs::Off;
+    let is_proved = |criterion| how.criteria.contains(&criterion) && how.proofs != Proofs::Off;
     let are_sequences = how.criteria.iter().any(|c| c.is_of_sequences());
-    if !are_proved && !are_sequences {
+    let are_beside = is_proved(Criterion::Boundary) || is_proved(Criterion::Exceptions);
+    if !are_sequences && !is_proved(Criterion::Mcdc) && !are_beside {
         return Ok(());
     }
     // This process has just run it.
@@ -99,10 +100,13 @@ pub fn complete(dir: &Path, report: &mut Report, how: &CampaignOptions) -> Resul
     if are_sequences {
         search(dir, &campaign, &mut session, report, how)?;
     }
-    if are_proved {
+    if is_proved(Criterion::Mcdc) {
         let target = Rc::clone(session.evaluator.target());
         let places = join::places(&target, report);
         together::vectors((dir, campaign.manifest()), report, &target, &places, limits(report))?;
+    }
+    if are_beside {
+        prove::beside::examine(dir, campaign.manifest(), report, limits(report))?;
     }
     write_all(dir, report).map_err(Error::from_source)
 }
@@ -203,6 +207,7 @@ fn prove_prefixes(
     let proofs = together::examine(of, report, &join::places(target, report), &questions, limits(report))?;
     for (number, proof) in numbers.into_iter().zip(proofs) {
         wanted[number].shown.proved_infeasible = proof.is_some();
+        wanted[number].shown.proof = proof;
     }
     Ok(())
 }

@@ -28,6 +28,18 @@ impl Budget {
         self.left.get().is_zero() || interrupts::requested()
     }
 
+    /// What will be left when solvers have taken the time of so many whole queries from now on.
+    #[must_use]
+    pub fn after(&self, queries: u32) -> Duration {
+        self.left.get().saturating_sub(self.each * queries)
+    }
+
+    /// Is no more than this left?
+    #[must_use]
+    pub fn is_down_to(&self, time: Duration) -> bool {
+        self.left.get() <= time
+    }
+
     /// Asks a solver, for at most this part of the time of one query. `None` when no time is left, or the user has interrupted.
     #[must_use]
     pub fn ask(&self, solver: &Solver, file: &Path, part: u32) -> Option<(Answer, proof::Answer)> {

@@ -6,7 +6,7 @@ use std::{fmt::Write, path::Path, time::Duration};
 use penfuzz_engine::{error::Error, inputs::extended};
 
 use super::{
-    Limits, Prover, Verdict,
+    Limits, Prover, Verdict, beside,
     evidence::Query,
     models,
     slice::Slice,
@@ -34,7 +34,7 @@ pub struct Checked {
     pub contradictions: Vec<String>,
 }
 
-/// Asks about each branch of the function under test that a test takes.
+/// Asks about each branch of the function under test that a test takes, and each boundary value that a test has.
 ///
 /// # Errors
 /// When files cannot be written.
@@ -45,12 +45,19 @@ pub fn check(dir: &Path, manifest: &Manifest, report: &Report, each: Duration) -
         Prover::new(dir, manifest, report, &all, solvers, Limits { each, all: Duration::MAX, closed_world: false })?;
     prover.link()?;
     let mut checked = Checked::default();
-    for test in &report.tests {
-        for place in &test.covers {
+    prover.check_all(report, each, &mut checked)?;
+    prover.check_all(&beside::as_sites(report).report, each, &mut checked)?;
+    Ok(checked)
+}
+
+impl Prover {
+    /// Asks about each branch that a test takes.
+    fn check_all(&self, report: &Report, each: Duration, checked: &mut Checked) -> Result<(), Error> {
+        for (test, place) in report.tests.iter().flat_map(|t| t.covers.iter().map(move |place| (t, *place))) {
             if interrupts::requested() {
-                return Ok(checked);
+                break;
             }
-            match prover.is_possible(report, *place, &test.args, each)? {
+            match self.is_possible(report, place, &test.args, each)? {
                 Some(Verdict::Satisfiable | Verdict::SatisfiableIfFree) => checked.possible += 1,
                 Some(Verdict::Proved | Verdict::ProvedByOne) => {
                     let site = &report.sites[place.0];
@@ -69,11 +76,9 @@ pub fn check(dir: &Path, manifest: &Manifest, report: &Report, each: Duration) -
                 None => checked.without_query += 1,
             }
         }
+        Ok(())
     }
-    Ok(checked)
-}
 
-impl Prover {
     /// What the first solver finds of a branch with these arguments; `None` if there is no such query.
     fn is_possible(
         &self,

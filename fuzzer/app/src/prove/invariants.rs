@@ -8,7 +8,7 @@
 //! A query is about base or step of one loop. Its lines have no value of a header that control passes later, and in a base none of the loop
 //! itself, so nothing is assumed of these: candidates that contradict each other would hide that they do not hold.
 
-use std::{collections::BTreeSet, fmt::Write, path::Path};
+use std::{collections::BTreeSet, fmt::Write, path::Path, time::Duration};
 
 use penfuzz_engine::{error::Error, program::Rounding};
 
@@ -24,6 +24,8 @@ use super::{
 const AGREEING: usize = 2;
 /// One candidate alone has this part of the time of a query.
 const ALONE: u32 = 4;
+/// After the time of so many whole queries, a set without an answer is dropped: no candidate of it is examined alone.
+const PATIENCE: u32 = 4;
 
 /// What was found out about the candidates of one function.
 #[derive(Debug, Default)]
@@ -80,9 +82,10 @@ impl Examiner<'_> {
         let examined = left.iter().map(|candidate| candidate.name.clone()).collect();
         let mut agreeing: Vec<&Solver> = Vec::new();
         let wanted = AGREEING.min(self.solvers.len());
+        let patient_until = self.budget.after(PATIENCE);
         while agreeing.len() < wanted && !left.is_empty() {
             let Some(solver) = self.solvers.get(agreeing.len()) else { break };
-            match self.round(solver, translation, &left)? {
+            match self.round(solver, translation, &left, patient_until)? {
                 Round::Inductive => agreeing.push(solver),
                 Round::Smaller(fewer) => {
                     left = fewer;
@@ -97,7 +100,14 @@ impl Examiner<'_> {
         Ok(Found { examined, held: left.into_iter().cloned().collect(), ..Found::default() })
     }
 
-    fn round<'a>(&self, solver: &Solver, translation: &Translation, all: &[&'a Invariant]) -> Result<Round<'a>, Error> {
+    /// Asks about each set, and about each candidate alone of a set without an answer, while more time than `patient_until` is left.
+    fn round<'a>(
+        &self,
+        solver: &Solver,
+        translation: &Translation,
+        all: &[&'a Invariant],
+        patient_until: Duration,
+    ) -> Result<Round<'a>, Error> {
         let mut dropped = BTreeSet::new();
         for group in groups(all) {
             match self.ask(solver, translation, &group, all, 1)? {
@@ -110,6 +120,10 @@ impl Examiner<'_> {
                 Some(_) => {}
             }
             for violated in group {
+                if self.budget.is_down_to(patient_until) {
+                    dropped.insert(violated);
+                    continue;
+                }
                 match self.ask(solver, translation, std::slice::from_ref(&violated), all, ALONE)? {
                     None => return Ok(Round::Late),
                     Some((Answer::Unsat, _)) => {}

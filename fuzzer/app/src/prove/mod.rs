@@ -7,6 +7,7 @@
 //!    is no model and none finds one.
 
 mod ask;
+pub mod beside;
 mod budget;
 pub mod check;
 pub mod evidence;
@@ -85,21 +86,27 @@ pub fn complete(dir: &Path, manifest: &Manifest, report: &mut Report, limits: Li
     ask_about(dir, manifest, report, &goals, limits)
 }
 
-/// Does the same about each open branch of which nothing is stated yet.
+/// Does the same about each open branch of which nothing is stated yet; first about those that only one solver has an answer about.
 ///
 /// # Errors
 /// When files cannot be written.
 pub fn complete_rest(dir: &Path, manifest: &Manifest, report: &mut Report, limits: Limits) -> Result<Summary, Error> {
-    let goals: Vec<_> = unstated(report).collect();
+    let mut goals: Vec<_> = unstated(report).collect();
+    goals.sort_by_key(|(i, j)| !is_proved_by_one(report.sites[*i].branches[*j].proof.as_ref()));
     ask_about(dir, manifest, report, &goals, limits)
 }
 
-/// The branches that no input takes and of which nothing is stated, as indices into the sites and their branches.
+/// The branches that no input takes and of which nothing is stated, as indices into the sites and their branches. What one solver
+/// found counts as stated when another has agreed, or contradicted: it may have had no time.
 pub fn unstated(report: &Report) -> impl Iterator<Item = (usize, usize)> + '_ {
     open_branches(report).into_iter().filter(|(i, j)| {
         let proof = report.sites[*i].branches[*j].proof.as_ref();
-        proof.is_none_or(|proof| proof.verdict == Verdict::Undecided)
+        proof.is_none_or(|proof| proof.verdict == Verdict::Undecided) || is_proved_by_one(proof)
     })
+}
+
+fn is_proved_by_one(proof: Option<&Proof>) -> bool {
+    proof.is_some_and(|proof| proof.verdict == Verdict::ProvedByOne)
 }
 
 fn ask_about(

@@ -114,6 +114,11 @@ impl Prover {
         })
     }
 
+    /// Is no time left?
+    pub(super) fn is_late(&self) -> bool {
+        self.budget.is_over()
+    }
+
     /// Asks about one branch. If a call is in the way of the proof, once more with what other sources define; if a loop is, with its
     /// invariants, and for a model with its first rounds.
     pub(super) fn examine(&mut self, report: &Report, place: (usize, usize)) -> Result<Proof, Error> {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     decisions::{Criterion, quoted},
     model::Report,
+    proof::Code,
 };
 
 /// One goal.
@@ -30,6 +31,12 @@ pub struct CriterionGoal {
     /// Proved infeasible by two solvers.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub proved_infeasible: bool,
+    /// The file of the query that proves it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<String>,
+    /// Of a boundary value or an exception: the comparison or the operation in the compiled code, and the number of the outcome there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<Code>,
 }
 
 /// The figures of one criterion.

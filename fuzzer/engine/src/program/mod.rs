@@ -22,6 +22,7 @@ pub mod select;
 pub mod state;
 pub mod undefined;
 pub mod units;
+mod unused;
 
 pub use decision::{Decision, Vector};
 pub use edges::Edges;
