@@ -76,10 +76,13 @@ fn never(criterion: &str, function: &str, mutate: u32, text: &str, solvers: &std
     [texts(&|g| !g.tests.is_empty()), texts(&|g| g.proved_infeasible)]
 }
 
+/// Function, mutation, line, goals of tests, goals that are infeasible.
+type Case<'a> = (&'a str, u32, &'a str, &'a [&'a str], &'a [&'a str]);
+
 #[test]
 fn boundary_values_that_no_execution_has_are_proved_infeasible() {
     let Some(solvers) = solvers() else { return };
-    let cases: [(&str, u32, &str, &[&str], &[&str]); 9] = [
+    let cases: [Case; 9] = [
         ("floats", 0, "if (x > 0x1.ffff", &[], &["> below", "> equal", "> above"]),
         ("floats", 1, "if (x > 0x1.ffff", &["> above"], &["> below", "> equal"]),
         ("narrow", 0, "if (x > 0x1.fffffep-1f)", &["> above"], &["> below", "> equal"]),

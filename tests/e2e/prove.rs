@@ -281,13 +281,13 @@ fn a_wrong_invariant_is_refused_and_the_branch_is_not_proved() {
 #[test]
 fn solvers_without_an_answer_about_invariants_are_not_asked_about_each_of_them() {
     let dir = Dir::new();
-    let numbers: Vec<_> = (0..20).map(|i| format!("x{i}")).collect();
-    let steps: String = numbers.iter().enumerate().map(|(i, x)| format!("{x} ^= k * {}; ", 2 * i + 3)).collect();
+    let each = |text: &dyn Fn(u32) -> String, between: &str| (0..20).map(text).collect::<Vec<_>>().join(between);
     let source = format!(
-        "int f(unsigned n, unsigned u) {{\nunsigned k, {};\nfor (k = 0; k < n; k++) {{ {steps} }}\n\
+        "int f(unsigned n, unsigned u) {{\nunsigned k, {};\nfor (k = 0; k < n; k++) {{ {} }}\n\
         if (({}) * 2654435761u == u * 40503u + 77) return 1;\nreturn 0;\n}}\n",
-        numbers.iter().map(|x| format!("{x} = u")).collect::<Vec<_>>().join(", "),
-        numbers.join(" + "),
+        each(&|i| format!("x{i} = u"), ", "),
+        each(&|i| format!("x{i} ^= k * {};", 2 * i + 3), " "),
+        each(&|i| format!("x{i}"), " + "),
     );
     let file = dir.file("f.c", &source);
     let log = dir.path("asked");
