@@ -58,18 +58,32 @@ static std::optional<Term> exceptionOf(unsigned Operation, unsigned Exception, c
   return isOutside(V.A, S, At.getOperand(0)->getType(), At.getType()->getIntegerBitWidth(), isa<FPToSIInst>(At));
 }
 
+// The number of operands of an operation that has a condition here, or 0.
+static unsigned arityOf(unsigned Operation, const Instruction &At) {
+  switch (Operation) {
+  case PEN_ADD:
+  case PEN_SUBTRACT:
+  case PEN_MULTIPLY:
+  case PEN_DIVIDE: return 2;
+  case PEN_SQRT:
+  case PEN_NARROW: return 1;
+  }
+  return isa<FPToSIInst, FPToUIInst>(At) ? 1 : 0;
+}
+
 // The condition that an operation raises this exception, when control comes to it; nothing if there is no such condition here.
 std::optional<Term> Frame::raises(const Site &Operation, unsigned Exception) {
   auto *At = dyn_cast_or_null<Instruction>(static_cast<Value *>(Operation.At));
-  if (!At || !(Operation.Possible >> Exception & 1) || !X.HasExactFloats) return std::nullopt;
+  unsigned Arity = At ? arityOf(Operation.Operation, *At) : 0;
+  if (Arity == 0 || !(Operation.Possible >> Exception & 1) || !X.HasExactFloats) return std::nullopt;
   Term Reached = reachOf(At->getParent());
   if (Reached == "false") return Reached;
   auto *Call = dyn_cast<CallBase>(At);
-  bool IsUnary = Operation.Operation == PEN_SQRT || Operation.Operation == PEN_NARROW || isa<FPToSIInst, FPToUIInst>(At);
   Val L = valueOf(Call ? Call->getArgOperand(0) : At->getOperand(0));
-  Val R = IsUnary ? L : valueOf(Call ? Call->getArgOperand(1) : At->getOperand(1));
+  Val R = Arity == 1 ? L : valueOf(Call ? Call->getArgOperand(1) : At->getOperand(1));
   Val Result = valueOf(At);
-  if (!L.isFloat() || !R.isFloat()) return std::nullopt;
+  bool IsKnown = Result.isFloat() || isa<FPToSIInst, FPToUIInst>(At);
+  if (!L.isFloat() || !R.isFloat() || !IsKnown) return std::nullopt;
   Computed V{X.floatOf(L), X.floatOf(R), Result.isFloat() ? X.floatOf(Result) : Term()};
   std::optional<Term> Is = exceptionOf(Operation.Operation, Exception, V, *At, Result.isFloat() ? Result.S : L.S, X.ChangesMode);
   if (!Is) return std::nullopt;
