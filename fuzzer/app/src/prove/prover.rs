@@ -215,8 +215,9 @@ impl Prover {
         suffix: &str,
     ) -> Result<Proof, Error> {
         let site = &report.sites[i];
-        let code = site.code.as_ref().map_or(0, |code| code.number);
-        let name = format!("{}.{}-{}.{code}-{j}{suffix}.smt2", plain(&site.function), site.line, site.column);
+        let code = site.code.as_ref();
+        let (number, branch) = code.map_or((0, j), |code| (code.number, code.branches.get(j).copied().unwrap_or(j)));
+        let name = format!("{}.{}-{}.{number}-{branch}{suffix}.smt2", plain(&site.function), site.line, site.column);
         self.ask_as(report, (site, &site.branches[j].outcome), translation, slice, &name)
     }
 
