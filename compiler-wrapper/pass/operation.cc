@@ -8,6 +8,7 @@
 
 #include "llvm/ADT/APFloat.h"
 #include "llvm/IR/Constants.h"
+#include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/Support/CommandLine.h"
@@ -224,9 +225,15 @@ SmallVector<Value *, 3> argumentsOf(const CallInst &Call) {
   return Args;
 }
 
+// A function of the same source. In a proof, other sources may be linked into it: its sites must have the same numbers then.
+bool isOfSameSource(const Function &F, const CallInst &Call) {
+  const DISubprogram *Own = F.getSubprogram(), *Caller = Call.getFunction()->getSubprogram();
+  return !F.isDeclaration() && (!Own || !Caller || Own->getUnit() == Caller->getUnit());
+}
+
 std::optional<Operation> operationOfCall(const CallInst &Call) {
   const Function *F = Call.getCalledFunction();
-  if (!F || !F->isDeclaration() || Call.isMustTailCall()) return std::nullopt;
+  if (!F || isOfSameSource(*F, Call) || Call.isMustTailCall()) return std::nullopt;
   SmallVector<Value *, 3> Args = argumentsOf(Call);
   if (F->isIntrinsic()) {
     StringRef Name = Intrinsic::getBaseName(F->getIntrinsicID());

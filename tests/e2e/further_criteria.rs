@@ -118,6 +118,41 @@ fn exceptions_that_no_execution_raises_are_proved_infeasible() {
     }
 }
 
+/// With the source that defines `scalbn` linked in, its call is no call of a foreign function any more; its sites keep their numbers.
+#[test]
+fn sites_have_the_same_numbers_when_proofs_link_the_sources() {
+    let Some(solvers) = solvers() else { return };
+    let dir = Dir::new();
+    let source = "double scalbn(double x, int n);
+double same(double x);
+double f(double x) {
+  double y = scalbn(x, 2);
+  if (same(y) != y) return 1;
+  if (y > 3.0) return 2;
+  return 3;
+}
+";
+    let other = "double same(double x) { return x; }
+double scalbn(double x, int n) {
+  while (n-- > 0) x *= 2;
+  return x;
+}
+";
+    let (target, other) = (dir.file("f.c", source), dir.file("other.c", other));
+    dir.fuzz(&target, "-f f --criterion branch,boundary,exceptions --max-evals 20000 --with")
+        .arg(other)
+        .env("PENFUZZ_SOLVERS", &solvers)
+        .exits(0);
+    let report = dir.report("out");
+    // The exceptions of `scalbn` are not translated.
+    let untranslated: usize =
+        report.criterion_goals.iter().filter(|g| g.goal.starts_with("scalbn ")).map(|g| g.tests.len()).sum();
+    assert!(untranslated > 0, "{:?}", report.criterion_goals);
+    let checked = dir.penfuzz("prove out --check").env("PENFUZZ_SOLVERS", &solvers).exits(0);
+    let expected = format!("0 unknown, {untranslated} without a query, 0 contradictions");
+    checked.expect(checked.stdout.contains(&expected), &expected);
+}
+
 #[test]
 fn exceptions_are_goals_of_a_function_without_branches() {
     let dir = Dir::new();

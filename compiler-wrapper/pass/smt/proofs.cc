@@ -99,7 +99,11 @@ static void write(Translator &X, const FunctionPlan &Plan, StringRef To) {
   Out << "; end\n";
 }
 
-static std::string goalOf(unsigned Number, unsigned Branch) { return "site_" + std::to_string(Number) + "_" + std::to_string(Branch); }
+// Kinds have names of their own: sites of several kinds stand at one place of the source.
+static std::string goalOf(const Site &S, unsigned Number, unsigned Branch) {
+  StringRef Kind = S.isComparison() ? "side_" : S.isOperation() ? "raise_" : "site_";
+  return Kind.str() + std::to_string(Number) + "_" + std::to_string(Branch);
+}
 
 static void noteSite(Translator &X, const Site &S, unsigned Number) {
   const DebugLoc &L = S.Where;
@@ -110,7 +114,7 @@ static void noteSite(Translator &X, const Site &S, unsigned Number) {
 static void writeBeside(Translator &X, Frame &Top, const Site &S, unsigned Number) {
   noteSite(X, S, Number);
   for (unsigned K = 0; K < S.Branches; K++)
-    if (std::optional<Term> Is = S.isComparison() ? Top.sideOf(S, K) : Top.raises(S, K)) X.S.goal(goalOf(Number, K), *Is);
+    if (std::optional<Term> Is = S.isComparison() ? Top.sideOf(S, K) : Top.raises(S, K)) X.S.goal(goalOf(S, Number, K), *Is);
 }
 
 static void prove(const FunctionPlan &Plan, StringRef To) {
@@ -143,7 +147,7 @@ static void prove(const FunctionPlan &Plan, StringRef To) {
     for (unsigned K = 0; K < S.Branches; K++) {
       Term Any = "false";
       for (Instruction *At : Copies) Any = either(Any, outcomeOf(Top, S, At, K));
-      X.S.goal(goalOf(I, K), Any);
+      X.S.goal(goalOf(S, I, K), Any);
     }
   }
   write(X, Plan, To);

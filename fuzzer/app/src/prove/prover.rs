@@ -320,7 +320,7 @@ impl Prover {
         let slices = translations.iter().filter(of).filter_map(|translation| {
             let held = self.invariants.get(&translation.hash).map_or(&[][..], |found| &found.held);
             let held: Vec<_> = held.iter().collect();
-            let slice = translation.slice(code.number, branch, (site.line, site.column), &held)?;
+            let slice = translation.slice(&site.kind, (code.number, branch), (site.line, site.column), &held)?;
             Some((translation, slice))
         });
         let mut slices: Vec<_> = slices.collect();

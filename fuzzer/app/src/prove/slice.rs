@@ -146,10 +146,22 @@ impl Translation {
         Some(())
     }
 
-    /// The lines for a branch of the site with this number, if the site is at this place of the source, and these invariants hold.
+    /// The lines for a branch of the site with this number, if the site is of this kind (as in [`crate::report::Site`]) and at this place of
+    /// the source, and these invariants hold.
     #[must_use]
-    pub fn slice(&self, site: usize, branch: usize, place: (u32, u32), held: &[&Invariant]) -> Option<Slice> {
-        self.is_at(site, place).then(|| self.lines_for(format!("site_{site}_{branch}"), held))?
+    pub fn slice(
+        &self,
+        kind: &str,
+        (site, branch): (usize, usize),
+        place: (u32, u32),
+        held: &[&Invariant],
+    ) -> Option<Slice> {
+        let word = match kind {
+            "comparison" => "side",
+            "operation" => "raise",
+            _ => "site",
+        };
+        self.is_at(site, place).then(|| self.lines_for(format!("{word}_{site}_{branch}"), held))?
     }
 
     /// Is the site with this number at this place of the source?
@@ -248,11 +260,11 @@ mod tests {
     fn a_slice_has_what_its_branch_needs_and_nothing_else() {
         let all = Translation::read(FILE).unwrap();
         assert_eq!((all.symbol.as_str(), all.hash.as_str(), all.assumptions.len()), ("f", "00ff", 1));
-        let slice = all.slice(0, 0, (7, 9), &[]).unwrap();
+        let slice = all.slice("branch", (0, 0), (7, 9), &[]).unwrap();
         assert_eq!(slice.lines.len(), 4, "{slice:?}");
         assert!(slice.free.is_empty());
         assert_eq!(slice.arguments, ["arg0"]);
-        let slice = all.slice(0, 1, (7, 9), &[]).unwrap();
+        let slice = all.slice("branch", (0, 1), (7, 9), &[]).unwrap();
         assert_eq!(slice.free, ["loop at line 3"]);
         assert!(slice.lines.iter().any(|l| l.starts_with("(assert (or u2 v1))")), "facts of free values: {slice:?}");
         assert_eq!(slice.lines.len(), 5, "{slice:?}");
@@ -271,19 +283,20 @@ mod tests {
             [&Invariant { name: "inv1".into(), of: "u2".into(), r#loop: 4, text: "n is at least 0".into() }]
         );
         assert!(all.candidates("site_0_0").is_empty(), "this branch does not depend on the value");
-        let without = all.slice(0, 1, (7, 9), &[]).unwrap();
-        let with = all.slice(0, 1, (7, 9), &found).unwrap();
+        let without = all.slice("branch", (0, 1), (7, 9), &[]).unwrap();
+        let with = all.slice("branch", (0, 1), (7, 9), &found).unwrap();
         assert_eq!(with.lines.last().unwrap(), "(assert inv1) ; invariant: n is at least 0");
         assert!(with.lines.iter().any(|l| l.starts_with("(define-fun v3 ")), "what the fact needs: {with:?}");
         assert!(!without.lines.iter().any(|l| l.contains("inv1")), "{without:?}");
-        assert_eq!(all.slice(0, 0, (7, 9), &found), all.slice(0, 0, (7, 9), &[]));
+        assert_eq!(all.slice("branch", (0, 0), (7, 9), &found), all.slice("branch", (0, 0), (7, 9), &[]));
     }
 
     #[test]
     fn another_place_or_a_cut_file_is_refused() {
         let all = Translation::read(FILE).unwrap();
-        assert_eq!(all.slice(0, 0, (8, 9), &[]), None);
-        assert_eq!(all.slice(1, 0, (7, 9), &[]), None);
+        assert_eq!(all.slice("branch", (0, 0), (8, 9), &[]), None);
+        assert_eq!(all.slice("branch", (1, 0), (7, 9), &[]), None);
+        assert_eq!(all.slice("comparison", (0, 0), (7, 9), &[]), None, "a site of another kind at the same place");
         assert!(Translation::read(FILE.strip_suffix("; end\n").unwrap()).is_none());
         assert!(Translation::read("").is_none());
     }
