@@ -19,7 +19,7 @@ use std::{
 use crate::{
     Error,
     artifact::include_directory,
-    directories::{cache_directory, private_directory},
+    room::cache_room,
     tokens::{Token, tokens},
 };
 
@@ -90,8 +90,7 @@ pub(crate) fn options(assumptions: &[Assumption], args: &[String]) -> Result<Vec
         let path = path.to_path_buf();
         |source: io::Error| Error::Cache { path, source }
     };
-    let directory = cache_directory()?.join("assumed");
-    private_directory(&directory)?;
+    let directory = cache_room("assumed")?;
     let mut roots = Vec::new();
     for source in args.iter().filter(|arg| !arg.starts_with('-')).map(Path::new) {
         let Ok(text) = fs::read_to_string(source) else { continue };

@@ -27,6 +27,7 @@ mod link;
 #[cfg(test)]
 mod properties;
 mod response;
+mod room;
 mod tokens;
 
 use std::{
@@ -44,6 +45,7 @@ pub use clang::find_clang;
 pub use compile::Compile;
 pub use directories::{cache_directory, is_private_file, private_directory, state_directory, user};
 pub use error::Error;
+pub use room::{cache_room, note_use};
 
 /// The language of the sources: `clang` compiles C, `clang++` compiles and links C++.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@ usage: external.py GOALS SECONDS SEEDS [METHOD]...
 
 Draws GOALS of the hard goals of the test half by a hash of their names, and gives each method SECONDS of CPU time for each, at seeds 1
 to SEEDS. Prints the goals solved (mean over the seeds), the median CPU seconds and evaluations of what is solved, and how often the
-method needs more CPU time than penfuzz (Vargha and Delaney's A12, mean over the goals; 0.5 is equal). A METHOD is one of these, by
+method needs more CPU time, and more evaluations, than penfuzz (Vargha and Delaney's A12, mean over the goals; 0.5 is equal). A METHOD is one of these, by
 default all:
 
   penfuzz                    --search targeted
@@ -75,11 +75,12 @@ def row(method, own, reference):
     seeds = len(next(iter(own.values())))
     met = [r for runs in own.values() for r in runs if r[0]]
     times = lambda runs: [r[2] if r[0] else None for r in runs]
-    against = statistics.mean(a12(times(reference[name]), times(runs)) for name, runs in own.items())
+    evaluations = lambda runs: [r[1] if r[0] else None for r in runs]
+    against = [statistics.mean(a12(of(reference[name]), of(runs)) for name, runs in own.items()) for of in (times, evaluations)]
     medians = [statistics.median(r[i] for r in met) if met else float("nan") for i in (2, 1)]
     rate = sum(r[1] for runs in own.values() for r in runs) / max(sum(r[2] for runs in own.values() for r in runs), 1e-9)
     solved = f"{len(met) / seeds:>8.4g} of {len(own)}"
-    print(f"{method:<14}{solved}{medians[0]:>12.3g}{medians[1]:>14.6g}{rate:>14.0f}{against:>8.3f}", flush=True)
+    print(f"{method:<14}{solved}{medians[0]:>12.3g}{medians[1]:>14.6g}{rate:>14.0f}{against[0]:>8.3f}{against[1]:>13.3f}", flush=True)
 
 
 def main():
@@ -88,7 +89,7 @@ def main():
     goals, seconds, seeds = drawn(int(sys.argv[1])), float(sys.argv[2]), range(1, int(sys.argv[3]) + 1)
     methods = sys.argv[4:] or [*FUZZERS, *OPTIMIZERS]
     methods = ["penfuzz", *(m for m in methods if m != "penfuzz")]
-    print(f"{'method':<14}{'solved':>14}{'CPU s':>9}{'evaluations':>14}{'a second':>14}{'A12':>8}", flush=True)
+    print(f"{'method':<14}{'solved':>14}{'CPU s':>9}{'evaluations':>14}{'a second':>14}{'A12':>8}{'evaluations':>13}", flush=True)
     reference = None
     for method in methods:
         found = {g.name: [attempt(method, g, seconds, seed) for seed in seeds] for g in goals}

@@ -79,16 +79,16 @@ std::optional<Term> Frame::raises(const Site &Operation, unsigned Exception) {
   Term Reached = reachOf(At->getParent());
   if (Reached == "false") return Reached;
   auto *Call = dyn_cast<CallBase>(At);
-  Val L = valueOf(Call ? Call->getArgOperand(0) : At->getOperand(0));
-  Val R = Arity == 1 ? L : valueOf(Call ? Call->getArgOperand(1) : At->getOperand(1));
-  Val Result = valueOf(At);
+  auto Known = [&](const Value *V) { return X.resolved(valueOf(V), "undefined behaviour" + place(*At)); };
+  Val L = Known(Call ? Call->getArgOperand(0) : At->getOperand(0));
+  Val R = Arity == 1 ? L : Known(Call ? Call->getArgOperand(1) : At->getOperand(1));
+  Val Result = Known(At);
   bool IsKnown = Result.isFloat() || isa<FPToSIInst, FPToUIInst>(At);
   if (!L.isFloat() || !R.isFloat() || !IsKnown) return std::nullopt;
   Computed V{X.floatOf(L), X.floatOf(R), Result.isFloat() ? X.floatOf(Result) : Term()};
   std::optional<Term> Is = exceptionOf(Operation.Operation, Exception, V, *At, Result.isFloat() ? Result.S : L.S, X.ChangesMode);
   if (!Is) return std::nullopt;
-  Term Finite = X.S.defineBool(both(isFinite(V.A), isFinite(V.B)));
-  return both(Reached, anyIf({L, R}, both(Finite, X.S.defineBool(*Is)), place(*At)));
+  return both(Reached, X.S.defineBool(both(both(isFinite(V.A), isFinite(V.B)), *Is)));
 }
 
 } // namespace pen::smt

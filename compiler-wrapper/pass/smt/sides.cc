@@ -27,7 +27,8 @@ std::optional<Term> Frame::sideOf(const Site &Comparison, unsigned Side) {
   if (!At || !Compared.Left) return std::nullopt;
   Term Reached = reachOf(At->getParent());
   if (Reached == "false") return Reached;
-  Val L = valueOf(Compared.Left), R = valueOf(Compared.Right);
+  std::string Why = "undefined behaviour" + place(*At);
+  Val L = X.resolved(valueOf(Compared.Left), Why), R = X.resolved(valueOf(Compared.Right), Why);
   bool AreFloats = L.isFloat() && R.isFloat();
   if (!(AreFloats && X.HasExactFloats) && !(L.isBits() && R.isBits())) return std::nullopt;
   Term A = AreFloats ? X.floatOf(L) : L.Text, B = AreFloats ? X.floatOf(R) : R.Text;
@@ -36,15 +37,7 @@ std::optional<Term> Frame::sideOf(const Site &Comparison, unsigned Side) {
   Term Is = Side == PEN_EQUAL ? apply(AreFloats ? "fp.eq" : "=", {A, B})
             : AreFloats       ? isNextBelow(A, B, L.S, Compared.Left->getType())
                               : isNextBelow(A, B, L.S.Width, IsSigned);
-  return both(Reached, anyIf({L, R}, X.S.defineBool(Is), place(*At)));
-}
-
-// A condition on values: free where compilers may take any value for one of them.
-Term Frame::anyIf(ArrayRef<Val> Of, const Term &Condition, const std::string &Where) {
-  Term Poison = "false";
-  for (const Val &V : Of) Poison = either(Poison, V.Poison);
-  if (Poison == "false") return Condition;
-  return either(both(X.S.defineBool(Poison), X.S.fresh(Sort::boolean(), "undefined behaviour" + Where)), Condition);
+  return both(Reached, X.S.defineBool(Is));
 }
 
 } // namespace pen::smt

@@ -142,7 +142,7 @@ public:
   Term edgeOf(const llvm::BranchInst &Br, unsigned K);
   Term caseOf(const llvm::SwitchInst &Sw, unsigned Case); // of a case, or of the default for the number of cases
   Term conditionOf(const llvm::Instruction &I);           // of a branch or select: free where compilers may take either way
-  std::optional<Term> sideOf(const Site &Comparison, unsigned Side);      // sides.cc; `Side` of enum pen_side
+  std::optional<Term> sideOf(const Site &Comparison, unsigned Side);     // sides.cc; `Side` of enum pen_side
   std::optional<Term> raises(const Site &Operation, unsigned Exception); // exceptions.cc; of enum pen_exception
 
 private:
@@ -189,9 +189,6 @@ private:
   void at(const llvm::Value *V) const;
   void noteEvent(const llvm::Instruction &I, bool IsEffect = true);
   void noteRounds();
-
-  // sides.cc
-  Term anyIf(llvm::ArrayRef<Val> Of, const Term &Condition, const std::string &Where);
 
   // invariants.cc
   void proposeInvariants();

@@ -82,8 +82,8 @@ struct Goal {
     bytes: Option<Vec<u8>>,
 }
 
-/// Searches within what the campaign with these options has left of their limits, adds inputs to the tests and figures to its report, and
-/// writes its reports in `dir` again with them. Does nothing without such a criterion.
+/// Searches within what the campaign with these options has left of their limits, adds inputs to the tests and figures to its report, asks
+/// solvers about the goals of other criteria that no test has, and writes its reports in `dir` again. Does nothing without such a criterion.
 ///
 /// # Errors
 /// When the target cannot be compiled or loaded any more, or the reports not be written.
@@ -96,14 +96,16 @@ pub fn complete(dir: &Path, report: &mut Report, how: &CampaignOptions) -> Resul
     }
     // This process has just run it.
     let campaign = Trusted::read(dir, true)?;
-    let mut session = ReplaySession::of(&campaign)?;
-    if are_sequences {
-        search(dir, &campaign, &mut session, report, how)?;
-    }
-    if is_proved(Criterion::Mcdc) {
-        let target = Rc::clone(session.evaluator.target());
-        let places = join::places(&target, report);
-        together::vectors((dir, campaign.manifest()), report, &target, &places, limits(report))?;
+    if are_sequences || is_proved(Criterion::Mcdc) {
+        let mut session = ReplaySession::of(&campaign)?;
+        if are_sequences {
+            search(dir, &campaign, &mut session, report, how)?;
+        }
+        if is_proved(Criterion::Mcdc) {
+            let target = Rc::clone(session.evaluator.target());
+            let places = join::places(&target, report);
+            together::vectors((dir, campaign.manifest()), report, &target, &places, limits(report))?;
+        }
     }
     if are_beside {
         prove::beside::examine(dir, campaign.manifest(), report, limits(report))?;

@@ -8,14 +8,8 @@ use penfuzz_engine::error::Error;
 use super::{Limits, Prover, solver};
 use crate::{
     output::manifest::Manifest,
-    report::{
-        Branch, Report, Site, Status,
-        criterion_goals::{self, CriterionGoal},
-    },
+    report::{Branch, Report, Site, Status, criterion_goals::CriterionGoal, decisions},
 };
-
-/// The names of the criteria.
-const CRITERIA: [&str; 2] = ["boundary", "exceptions"];
 
 /// Asks about the boundary values and exceptions that no test has, and notes those that are infeasible.
 ///
@@ -23,53 +17,38 @@ const CRITERIA: [&str; 2] = ["boundary", "exceptions"];
 /// When files cannot be written.
 pub fn examine(dir: &Path, manifest: &Manifest, report: &mut Report, limits: Limits) -> Result<(), Error> {
     let goals = as_sites(report);
-    let is_open = |number: &usize| report.criterion_goals[goals.numbers[*number]].tests.is_empty();
-    let open: Vec<_> = (0..goals.numbers.len()).filter(is_open).map(|number| (number, 0)).collect();
+    let is_open = |goal: &CriterionGoal| goal.code.is_some() && goal.tests.is_empty();
+    let open = report.criterion_goals.iter().enumerate().filter(|(_, goal)| is_open(goal));
+    let open: Vec<_> = open.map(|(number, _)| (number, 0)).collect();
     let solvers = solver::find();
     if open.is_empty() || solvers.is_empty() {
         return Ok(());
     }
-    let mut prover = Prover::new(dir, manifest, &goals.report, &open, solvers, limits)?;
+    let mut prover = Prover::new(dir, manifest, &goals, &open, solvers, limits)?;
     for place in open {
         if prover.is_late() {
             break;
         }
-        let proof = prover.examine(&goals.report, place)?;
-        let goal = &mut report.criterion_goals[goals.numbers[place.0]];
+        let proof = prover.examine(&goals, place)?;
+        let goal = &mut report.criterion_goals[place.0];
         goal.proved_infeasible = proof.is_proved();
         goal.proof = proof.is_proved().then_some(proof.file);
     }
-    for name in CRITERIA {
-        let figures = criterion_goals::figures(report, name);
-        report.criteria.entry(name.to_owned()).and_modify(|known| *known = figures);
-    }
+    decisions::note_proofs(report);
     Ok(())
 }
 
-/// Boundary values and exceptions as sites of a report, each with one branch.
-#[derive(Debug)]
-pub(super) struct Sites {
-    /// With the same tests.
-    pub(super) report: Report,
-    /// The goal of each site.
-    pub(super) numbers: Vec<usize>,
-}
-
-/// The boundary values and exceptions of a report, but for those of one that an older penfuzz has written.
-pub(super) fn as_sites(report: &Report) -> Sites {
-    let of = |goal: &&CriterionGoal| is_ours(goal) && goal.code.is_some();
-    let goals = || report.criterion_goals.iter().enumerate().filter(|(_, goal)| of(goal));
+/// A report whose sites are the goals of another one, in their order and with one branch each. Its tests cover those that have a place in the
+/// compiled code: boundary values and exceptions, but for those of an older penfuzz.
+pub(super) fn as_sites(report: &Report) -> Report {
+    let goals = &report.criterion_goals;
     let mut all = report.clone();
-    all.sites = goals().map(|(_, goal)| site_of(goal)).collect();
-    for (number, test) in all.tests.iter_mut().enumerate() {
-        let has = |goal: &CriterionGoal| goal.tests.contains(&(number + 1));
-        test.covers = goals().enumerate().filter(|(_, (_, goal))| has(goal)).map(|(site, _)| (site, 0)).collect();
+    all.sites = goals.iter().map(site_of).collect();
+    for (number, test) in (1..).zip(&mut all.tests) {
+        let has = |goal: &CriterionGoal| goal.code.is_some() && goal.tests.contains(&number);
+        test.covers = (0..goals.len()).filter(|goal| has(&goals[*goal])).map(|goal| (goal, 0)).collect();
     }
-    Sites { report: all, numbers: goals().map(|(number, _)| number).collect() }
-}
-
-fn is_ours(goal: &CriterionGoal) -> bool {
-    CRITERIA.contains(&goal.criterion.as_str())
+    all
 }
 
 fn site_of(goal: &CriterionGoal) -> Site {
@@ -90,7 +69,7 @@ fn site_of(goal: &CriterionGoal) -> Site {
         file: goal.file.clone(),
         line: goal.line,
         column: goal.column,
-        kind: if goal.criterion == CRITERIA[0] { "comparison" } else { "operation" }.to_owned(),
+        kind: if goal.criterion == "boundary" { "comparison" } else { "operation" }.to_owned(),
         operation: String::new(),
         predicate: String::new(),
         distance_unit: String::new(),

@@ -46,7 +46,7 @@ pub fn check(dir: &Path, manifest: &Manifest, report: &Report, each: Duration) -
     prover.link()?;
     let mut checked = Checked::default();
     prover.check_all(report, each, &mut checked)?;
-    prover.check_all(&beside::as_sites(report).report, each, &mut checked)?;
+    prover.check_all(&beside::as_sites(report), each, &mut checked)?;
     Ok(checked)
 }
 

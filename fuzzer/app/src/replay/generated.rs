@@ -7,10 +7,7 @@ use penfuzz_engine::{
     executor::evaluator::Limits,
     hash::StableHash,
     inputs::Calls,
-    program::{
-        Rounding,
-        build::{self, Recipe},
-    },
+    program::{Rounding, build::Recipe},
     saturation::{Goals, ScopeKind},
 };
 
@@ -22,8 +19,7 @@ use crate::{output::atomic, process::build::build};
 /// # Errors
 /// When the cache cannot be written.
 pub fn source(room: &str, text: &str) -> Result<PathBuf, Error> {
-    let directory = build::cache_directory()?.join(room);
-    penfuzz_cc::private_directory(&directory).map_err(Error::from_source)?;
+    let directory = penfuzz_cc::cache_room(room).map_err(Error::from_source)?;
     let file = directory.join(format!("{:016x}.c", StableHash::new().texts(&[text]).finish()));
     if !std::fs::read(&file).is_ok_and(|known| known == text.as_bytes()) {
         atomic::write(&file, text.as_bytes()).map_err(|e| failed(&file, "cannot be written", e))?;

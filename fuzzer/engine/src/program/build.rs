@@ -11,13 +11,13 @@ use std::{
     },
 };
 
-use penfuzz_cc::{Compile, Language, is_private_file};
+use penfuzz_cc::{Compile, Language, is_private_file, note_use};
 
 pub use super::compiler::Stop;
 use super::{
     compiler,
     kind::{absolute, is_archive},
-    undefined, unused,
+    undefined,
 };
 use crate::{
     error::{Error, at, failed},
@@ -83,10 +83,7 @@ pub fn is_usable(linked: &Path) -> bool {
 }
 
 fn build_with(recipe: &Recipe, stop: Option<&Stop>) -> Result<PathBuf, Error> {
-    let all = cache_directory()?;
-    let cache = all.join("targets");
-    penfuzz_cc::private_directory(&cache).map_err(Error::from_source)?;
-    unused::remove_unused(&all);
+    let cache = penfuzz_cc::cache_room("targets").map_err(Error::from_source)?;
     let mut flags = recipe.flags.clone();
     if !flags.iter().any(|f| f.starts_with("-O")) {
         flags.insert(0, DEFAULT_LEVEL.to_owned());
@@ -225,8 +222,8 @@ fn object(source: &Path, flags: &[String], san_cov: bool, place: &Place, known: 
     if is_private_file(&object)
         && fs::read_to_string(&stamps).is_ok_and(|text| text.lines().all(|l| known.is_unchanged(l)))
     {
-        unused::note_use(&object);
-        unused::note_use(&stamps);
+        note_use(&object);
+        note_use(&stamps);
         return Ok(object);
     }
     let temporary = place.temporary()?;
@@ -272,7 +269,7 @@ fn link(recipe: &Recipe, objects: &[PathBuf], place: &Place) -> Result<PathBuf, 
     let names = contents.join("\u{1}");
     let linked = place.cache.join(format!("{}.pen", key(&[&names, &recipe.libs.join("\u{1}")])));
     if is_private_file(&linked) {
-        unused::note_use(&linked);
+        note_use(&linked);
         return Ok(linked);
     }
     let temporary = place.temporary()?;

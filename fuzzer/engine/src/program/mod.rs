@@ -22,7 +22,6 @@ pub mod select;
 pub mod state;
 pub mod undefined;
 pub mod units;
-mod unused;
 
 pub use decision::{Decision, Vector};
 pub use edges::Edges;

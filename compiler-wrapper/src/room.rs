@@ -1,35 +1,49 @@
-//! Removes from the cache what has not been used for long: compiled targets, and sources that penfuzz wrote itself.
+//! Directories of the cache whose files can be made again. What has not been used for long is removed from them.
 
 use std::{
     fs::{self, File, FileTimes, Metadata},
-    path::Path,
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
     time::{Duration, SystemTime},
+};
+
+use crate::{
+    Error,
+    directories::{cache_directory, private_directory},
 };
 
 /// A file that was neither read nor written for this time is removed.
 const UNUSED_FOR: Duration = Duration::from_hours(60 * 24);
-/// Time between two examinations of the cache.
+/// Time between two examinations of a directory.
 const EXAMINED_EVERY: Duration = Duration::from_hours(24);
-/// The file whose time is that of the last examination.
-const EXAMINED: &str = "examined";
-/// The directories of the cache whose files can be made again.
-const ROOMS: [&str; 4] = ["targets", "assumed", "formulas", "references"];
+
+/// The directory with this name in the cache, for files that can be made again. What was not used for 60 days is removed from it, at most once
+/// a day.
+///
+/// # Errors
+/// Those of [`cache_directory`] and [`private_directory`].
+pub fn cache_room(name: &str) -> Result<PathBuf, Error> {
+    let room = cache_directory()?.join(name);
+    private_directory(&room)?;
+    remove_unused(&room, &room.with_extension("examined"));
+    Ok(room)
+}
 
 /// Notes that a file of the cache is used now. The time of its last change stays: names of other files depend on it.
-pub(super) fn note_use(file: &Path) {
+pub fn note_use(file: &Path) {
     let now = FileTimes::new().set_accessed(SystemTime::now());
     // Without the note it is made again some day.
     let _ = File::open(file).and_then(|file| file.set_times(now));
 }
 
-/// Removes what was not used for 60 days, if nobody has done it within a day. What cannot be removed stays.
-pub(super) fn remove_unused(cache: &Path) {
-    let examined = cache.join(EXAMINED);
-    if examined.metadata().is_ok_and(|file| !is_unused(&file, EXAMINED_EVERY)) || fs::write(&examined, "").is_err() {
+/// The time of the file `examined` is that of the last examination. What cannot be removed stays.
+fn remove_unused(room: &Path, examined: &Path) {
+    // An explicit mode: with umask 0 others could write it.
+    let note = || File::options().write(true).create(true).truncate(true).mode(0o600).open(examined);
+    if examined.metadata().is_ok_and(|file| !is_unused(&file, EXAMINED_EVERY)) || note().is_err() {
         return;
     }
-    let entries = ROOMS.iter().filter_map(|room| fs::read_dir(cache.join(room)).ok()).flatten().flatten();
-    for entry in entries {
+    for entry in fs::read_dir(room).into_iter().flatten().flatten() {
         // That of a link, not of what it leads to.
         let Ok(found) = entry.metadata() else { continue };
         if is_unused(&found, UNUSED_FOR) {
@@ -68,26 +82,28 @@ mod tests {
     #[test]
     fn what_was_not_used_for_long_is_removed_once_a_day() {
         let cache = tempfile::tempdir().unwrap();
-        let (targets, solvers) = (cache.path().join("targets"), cache.path().join("solvers"));
+        let (targets, examined) = (cache.path().join("targets"), cache.path().join("targets.examined"));
         for name in ["old.o", "used.o"] {
             file(&targets, name, 61 * DAY);
         }
         file(&targets, "new.o", 59 * DAY);
         file(&targets.join(".tmp1"), "out.o", Duration::ZERO);
-        file(&solvers, "old", 100 * DAY);
         let changed = targets.join("used.o").metadata().unwrap().modified().unwrap();
         note_use(&targets.join("used.o"));
         assert_eq!(targets.join("used.o").metadata().unwrap().modified().unwrap(), changed);
 
-        remove_unused(cache.path());
+        remove_unused(&targets, &examined);
         assert_eq!(names(&targets), [".tmp1", "new.o", "used.o"]);
-        assert_eq!(names(&solvers), ["old"], "what is not made again");
 
         file(&targets, "old.o", 61 * DAY);
-        remove_unused(cache.path());
-        assert_eq!(names(&targets), [".tmp1", "new.o", "old.o", "used.o"], "a day later");
-        file(cache.path(), EXAMINED, 2 * DAY);
-        remove_unused(cache.path());
+        remove_unused(&targets, &examined);
+        assert_eq!(names(&targets), [".tmp1", "new.o", "old.o", "used.o"], "on the same day");
+        file(cache.path(), "targets.examined", 2 * DAY);
+        remove_unused(&targets, &examined);
         assert_eq!(names(&targets), [".tmp1", "new.o", "used.o"]);
+
+        file(&targets, "old.o", 61 * DAY);
+        remove_unused(&targets, &examined);
+        assert_eq!(names(&targets), [".tmp1", "new.o", "old.o", "used.o"], "examined a moment ago");
     }
 }
