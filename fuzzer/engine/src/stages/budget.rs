@@ -26,6 +26,18 @@ const FIRST_ATTEMPT: u64 = 128;
 /// Largest attempt: a short turn, so that finds are saved soon.
 const LARGEST_ATTEMPT: u64 = 16_384;
 
+/// An attempt has units for so many evaluations of the length that those for the branch had so far: with fewer it does no more than
+/// look at its start again.
+const FEWEST_EVALUATIONS: u64 = 64;
+
+/// As long as an attempt of long evaluations may become.
+const LARGEST_SLOW_ATTEMPT: u64 = GIVE_UP_AFTER / 8;
+
+/// A branch is not given up after fewer evaluations, unless these take [`MOST_PATIENCE`] times its limit: where an evaluation is long, the
+/// units of the limit are few evaluations.
+const GIVE_UP_AFTER_EVALUATIONS: u64 = 2048;
+const MOST_PATIENCE: u64 = 4;
+
 /// What was spent per branch; metadata of the LibAFL state.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Spent {
@@ -88,7 +100,7 @@ impl Spent {
             *so_far = (*so_far).max(*units);
         }
         let n = self.units.len();
-        let spent = |b: &usize| *b < n && self.in_all(*b) >= self.limit(*b);
+        let spent = |b: &usize| *b < n && self.is_spent(*b);
         branches.iter().map(|(b, _)| *b as usize).filter(spent).collect()
     }
 
@@ -119,6 +131,14 @@ impl Spent {
         self.units[branch] + others.sum::<u64>()
     }
 
+    /// Is so much spent on a branch that it is to be given up?
+    fn is_spent(&self, branch: usize) -> bool {
+        let (units, limit) = (self.in_all(branch), self.limit(branch));
+        let is_tried =
+            self.evaluations[branch] >= GIVE_UP_AFTER_EVALUATIONS || units >= limit.saturating_mul(MOST_PATIENCE);
+        units >= limit && is_tried
+    }
+
     /// Attempts that every open branch has had.
     #[must_use]
     pub fn rounds(&self, saturation: &Saturation) -> u64 {
@@ -132,7 +152,14 @@ impl Spent {
         let doubled = FIRST_ATTEMPT << self.attempts[branch].min(20);
         let left = self.limit(branch).saturating_sub(self.in_all(branch));
         // What was given up and is tried again has no limit.
-        doubled.min(LARGEST_ATTEMPT).min(if left == 0 { LARGEST_ATTEMPT } else { left })
+        let ordinary = doubled.min(LARGEST_ATTEMPT).min(if left == 0 { LARGEST_ATTEMPT } else { left });
+        ordinary.max(self.fewest_units(branch))
+    }
+
+    /// Units of [`FEWEST_EVALUATIONS`] evaluations; 0 as long as none is known.
+    fn fewest_units(&self, branch: usize) -> u64 {
+        let mean = self.units[branch].checked_div(self.evaluations[branch]).unwrap_or(0);
+        mean.saturating_mul(FEWEST_EVALUATIONS).min(LARGEST_SLOW_ATTEMPT)
     }
 
     /// Notes an attempt; true when the branch is to be given up.
@@ -140,6 +167,48 @@ impl Spent {
         self.units[branch] += units;
         self.evaluations[branch] += evaluations;
         self.attempts[branch] += 1;
-        self.in_all(branch) >= self.limit(branch)
+        self.is_spent(branch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one_branch() -> Spent {
+        let mut spent = Spent::default();
+        spent.ensure(1);
+        spent
+    }
+
+    /// Attempts of evaluations of so many units each, until the branch is given up: their number, and the evaluations.
+    fn until_given_up(units: u64) -> (u64, u64) {
+        let mut spent = one_branch();
+        for attempts in 1.. {
+            let evaluations = spent.allowance(0).div_ceil(units);
+            if spent.note(0, evaluations * units, evaluations) {
+                return (attempts, spent.evaluations[0]);
+            }
+        }
+        unreachable!()
+    }
+
+    #[test]
+    fn short_evaluations_are_limited_by_units() {
+        assert_eq!(until_given_up(1).1, GIVE_UP_AFTER);
+    }
+
+    #[test]
+    fn a_branch_with_long_evaluations_is_not_given_up_after_a_few() {
+        let (attempts, evaluations) = until_given_up(1000);
+        assert!((GIVE_UP_AFTER_EVALUATIONS..GIVE_UP_AFTER_EVALUATIONS + 100).contains(&evaluations), "{evaluations}");
+        assert!(attempts < evaluations / 32, "{attempts} attempts");
+    }
+
+    #[test]
+    fn the_longest_evaluations_end_after_a_multiple_of_the_limit() {
+        let units = (1 << 20) / super::super::budgeted::FUEL_PER_UNIT;
+        let (_, evaluations) = until_given_up(units);
+        assert!(evaluations * units < (MOST_PATIENCE + 1) * GIVE_UP_AFTER, "{evaluations}");
     }
 }
