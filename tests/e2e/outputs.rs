@@ -43,6 +43,31 @@ fn the_counts_of_report_json_are_those_of_its_sites() {
 
 /// An evaluation with many loop iterations costs many units of the search budget, and is still one evaluation.
 #[test]
+fn a_branch_is_covered_within_the_evaluations_of_the_campaign_although_processes_are_replaced() {
+    let dir = Dir::new();
+    let source = "#include <signal.h>
+int f(double x, double y) {
+    int n = 0;
+    if (x > 3.0 && x < 4.0) raise(SIGKILL);
+    if (y > 7.0) n++;
+    if (y == 1234.5) n++;
+    if (x == 4321.5) n++;
+    if (x + y == 99.25) n++;
+    return n;
+}
+";
+    dir.file("killed.c", source);
+    // What a process that died had found is evaluated again by the next one.
+    for seed in 1..=3 {
+        let run = dir.penfuzz(&format!("killed.c --max-evals 3000 --seed {seed} -o out{seed}")).exits(3);
+        let report = dir.report(&format!("out{seed}"));
+        let at: Vec<u64> = report.sites.iter().flat_map(|s| &s.branches).filter_map(|b| b.covered_at).collect();
+        run.expect(at.len() == 11, &format!("11 of 12 branches are covered, the other one by crashes only: {at:?}"));
+        run.expect(at.iter().all(|at| *at <= report.evaluations), &format!("{at:?} of {}", report.evaluations));
+    }
+}
+
+#[test]
 fn evaluations_of_branches_add_up_to_at_most_those_of_the_campaign() {
     let dir = Dir::new();
     let source = "int turns(double x, int n) {

@@ -288,12 +288,6 @@ impl Evaluator {
         unsafe { self.count.read() }.min(u64::MAX / 2)
     }
 
-    /// Continues the count of an earlier part of the campaign.
-    pub fn set_evaluations(&mut self, evaluations: u64) {
-        // SAFETY: as above.
-        unsafe { self.count.write(evaluations) };
-    }
-
     /// Calls the function at `x`. Shorter inputs are continued with zeros, longer ones cut.
     #[inline]
     pub fn run(&mut self, x: &[u8]) -> RunStatus {

@@ -129,8 +129,19 @@ impl Evaluator {
 
     /// Takes over what an earlier part of the campaign noted.
     pub fn recall_taken_at(&mut self, taken_at: &[u64]) {
-        for (own, earlier) in self.taken_at.iter_mut().zip(taken_at) {
+        for (own, earlier) in self.taken_at.iter_mut().zip(taken_at).filter(|(_, earlier)| **earlier > 0) {
             *own = *earlier;
+        }
+    }
+
+    /// Sets the count of evaluations: those of an earlier part of the campaign go on, and those that only repeat others do not count.
+    /// What was first seen taken after that count was taken by then.
+    pub fn set_evaluations(&mut self, evaluations: u64) {
+        // SAFETY: `count` is the evaluator's own or was promised to be good.
+        unsafe { self.count.write(evaluations) };
+        for first in &mut self.taken_at {
+            // 0 would be never.
+            *first = (*first).min(evaluations.max(1));
         }
     }
 
