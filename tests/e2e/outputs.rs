@@ -41,7 +41,6 @@ fn the_counts_of_report_json_are_those_of_its_sites() {
     }
 }
 
-/// An evaluation with many loop iterations costs many units of the search budget, and is still one evaluation.
 #[test]
 fn a_branch_is_covered_within_the_evaluations_of_the_campaign_although_processes_are_replaced() {
     let dir = Dir::new();
@@ -67,6 +66,7 @@ int f(double x, double y) {
     }
 }
 
+/// An evaluation with many loop iterations costs many units of the search budget, and is still one evaluation.
 #[test]
 fn evaluations_of_branches_add_up_to_at_most_those_of_the_campaign() {
     let dir = Dir::new();
