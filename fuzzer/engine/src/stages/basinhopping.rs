@@ -214,7 +214,8 @@ impl<R: Rand + 'static> BasinhoppingStage<R> {
         Z: LibaflEvaluator<E, EM, BytesInput, S>,
     {
         let spent = state.metadata::<Spent>()?;
-        let (budget, attempt) = (spent.allowance(target), spent.attempts[target]);
+        let behind_crash = state.metadata::<Saturation>()?.is_covered_by_crash(target);
+        let (budget, attempt) = (spent.allowance(target, behind_crash), spent.attempts[target]);
         let start = Start::of_attempt(attempt, self.has_chain);
         let (mut left, mut n_finds) = (budget, 0);
         let before = executor.evaluator().evaluations();

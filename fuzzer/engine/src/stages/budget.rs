@@ -33,8 +33,8 @@ const FEWEST_EVALUATIONS: u64 = 64;
 /// As long as an attempt of long evaluations may become.
 const LARGEST_SLOW_ATTEMPT: u64 = GIVE_UP_AFTER / 8;
 
-/// A branch is not given up after fewer evaluations, unless these take [`MOST_PATIENCE`] times its limit: where an evaluation is long, the
-/// units of the limit are few evaluations.
+/// Where an evaluation is long, the units of a limit are few evaluations: then the limit is raised to so many evaluations of that length,
+/// at most to [`MOST_PATIENCE`] times as much.
 const GIVE_UP_AFTER_EVALUATIONS: u64 = 2048;
 const MOST_PATIENCE: u64 = 4;
 
@@ -48,7 +48,7 @@ pub struct Spent {
     pub evaluations: Vec<u64>,
     /// Attempts per branch.
     pub attempts: Vec<u32>,
-    /// Per branch: what may be spent before it is given up; [`GIVE_UP_AFTER`] where nothing stands.
+    /// Per branch: what may be spent on short evaluations before it is given up; [`GIVE_UP_AFTER`] where nothing stands.
     #[serde(skip)]
     limits: Vec<u64>,
     /// Units while no branch could be aimed at, because no site was reached.
@@ -82,8 +82,16 @@ impl Spent {
         self.limits = passed.iter().map(|p| if *p { GIVE_UP_PASSED_AFTER } else { GIVE_UP_AFTER }).collect();
     }
 
+    /// What may be spent on a branch before it is given up.
     fn limit(&self, branch: usize) -> u64 {
-        self.limits.get(branch).copied().unwrap_or(GIVE_UP_AFTER)
+        let limit = self.limits.get(branch).copied().unwrap_or(GIVE_UP_AFTER);
+        let of_long = self.mean(branch).saturating_mul(GIVE_UP_AFTER_EVALUATIONS);
+        limit.max(of_long.min(limit * MOST_PATIENCE))
+    }
+
+    /// Units of an evaluation for a branch so far; 0 as long as none is known.
+    fn mean(&self, branch: usize) -> u64 {
+        self.units[branch].checked_div(self.evaluations[branch]).unwrap_or(0)
     }
 
     /// What is known before the first turn of a later run.
@@ -100,7 +108,7 @@ impl Spent {
             *so_far = (*so_far).max(*units);
         }
         let n = self.units.len();
-        let spent = |b: &usize| *b < n && self.is_spent(*b);
+        let spent = |b: &usize| *b < n && self.in_all(*b) >= self.limit(*b);
         branches.iter().map(|(b, _)| *b as usize).filter(spent).collect()
     }
 
@@ -131,14 +139,6 @@ impl Spent {
         self.units[branch] + others.sum::<u64>()
     }
 
-    /// Is so much spent on a branch that it is to be given up?
-    fn is_spent(&self, branch: usize) -> bool {
-        let (units, limit) = (self.in_all(branch), self.limit(branch));
-        let is_tried =
-            self.evaluations[branch] >= GIVE_UP_AFTER_EVALUATIONS || units >= limit.saturating_mul(MOST_PATIENCE);
-        units >= limit && is_tried
-    }
-
     /// Attempts that every open branch has had.
     #[must_use]
     pub fn rounds(&self, saturation: &Saturation) -> u64 {
@@ -146,20 +146,16 @@ impl Spent {
         open.filter_map(|b| self.attempts.get(b)).min().map_or(0, |n| u64::from(*n))
     }
 
-    /// Units for the next attempt at a branch.
+    /// Units for the next attempt at a branch; of one that crashing inputs have taken if `behind_crash`. There, evaluations cost much
+    /// because they end processes, so few of them are enough.
     #[must_use]
-    pub fn allowance(&self, branch: usize) -> u64 {
+    pub fn allowance(&self, branch: usize, behind_crash: bool) -> u64 {
         let doubled = FIRST_ATTEMPT << self.attempts[branch].min(20);
         let left = self.limit(branch).saturating_sub(self.in_all(branch));
         // What was given up and is tried again has no limit.
         let ordinary = doubled.min(LARGEST_ATTEMPT).min(if left == 0 { LARGEST_ATTEMPT } else { left });
-        ordinary.max(self.fewest_units(branch))
-    }
-
-    /// Units of [`FEWEST_EVALUATIONS`] evaluations; 0 as long as none is known.
-    fn fewest_units(&self, branch: usize) -> u64 {
-        let mean = self.units[branch].checked_div(self.evaluations[branch]).unwrap_or(0);
-        mean.saturating_mul(FEWEST_EVALUATIONS).min(LARGEST_SLOW_ATTEMPT)
+        let of_long = self.mean(branch).saturating_mul(FEWEST_EVALUATIONS).min(LARGEST_SLOW_ATTEMPT);
+        if behind_crash { ordinary } else { ordinary.max(of_long) }
     }
 
     /// Notes an attempt; true when the branch is to be given up.
@@ -167,7 +163,7 @@ impl Spent {
         self.units[branch] += units;
         self.evaluations[branch] += evaluations;
         self.attempts[branch] += 1;
-        self.is_spent(branch)
+        self.in_all(branch) >= self.limit(branch)
     }
 }
 
@@ -185,7 +181,7 @@ mod tests {
     fn until_given_up(units: u64) -> (u64, u64) {
         let mut spent = one_branch();
         for attempts in 1.. {
-            let evaluations = spent.allowance(0).div_ceil(units);
+            let evaluations = spent.allowance(0, false).div_ceil(units);
             if spent.note(0, evaluations * units, evaluations) {
                 return (attempts, spent.evaluations[0]);
             }
