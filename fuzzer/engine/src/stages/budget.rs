@@ -171,15 +171,10 @@ impl Spent {
 mod tests {
     use super::*;
 
-    fn one_branch() -> Spent {
-        let mut spent = Spent::default();
-        spent.ensure(1);
-        spent
-    }
-
     /// Attempts of evaluations of so many units each, until the branch is given up: their number, and the evaluations.
     fn until_given_up(units: u64) -> (u64, u64) {
-        let mut spent = one_branch();
+        let mut spent = Spent::default();
+        spent.ensure(1);
         for attempts in 1.. {
             let evaluations = spent.allowance(0, false).div_ceil(units);
             if spent.note(0, evaluations * units, evaluations) {
