@@ -48,6 +48,8 @@ mod inputs;
 mod interrupt;
 #[path = "e2e/machines.rs"]
 mod machines;
+#[path = "e2e/mathematics.rs"]
+mod mathematics;
 #[path = "e2e/misbehaving.rs"]
 mod misbehaving;
 #[path = "e2e/mutate.rs"]

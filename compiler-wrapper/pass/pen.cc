@@ -54,6 +54,7 @@
 #include "smt/casts.cc"
 #include "smt/intrinsics.cc"
 #include "smt/calls.cc"
+#include "smt/library.cc"
 #include "smt/frame.cc"
 #include "smt/invariants.cc"
 #include "smt/pairing.cc"

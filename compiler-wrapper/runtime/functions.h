@@ -7,6 +7,15 @@
  * out, because it cannot be decided without the exact result. A function that raises nothing for finite operands is listed so
  * that the fuzzer can repeat the computation of a run in higher precision. A new function needs a line here, one in enum
  * pen_operation, and one in its mirror. */
+#ifndef PEN_FUNCTIONS_H
+#define PEN_FUNCTIONS_H
+
+/* The regions in which functions are invalid or have a pole. */
+enum region {
+  NOWHERE, BELOW_ZERO, BELOW_MINUS_ONE, BELOW_ONE, BEYOND_ONE, SECOND_IS_ZERO, ROOT_OF_NEGATIVE, AT_NEGATIVE_INTEGERS,
+  AT_ZERO, AT_MINUS_ONE, AT_PLUS_MINUS_ONE, POWER_OF_ZERO, AT_INTEGERS_TO_ZERO
+};
+
 #define PEN_FUNCTIONS(FUNCTION)                                                   \
   FUNCTION(PEN_LOG, "log", "D", "ZV", BELOW_ZERO, AT_ZERO)                        \
   FUNCTION(PEN_LOG2, "log2", "D", "ZV", BELOW_ZERO, AT_ZERO)                      \
@@ -50,3 +59,5 @@
   FUNCTION(PEN_ROUND_TO_ZERO, "trunc", "D", "", NOWHERE, NOWHERE)                 \
   FUNCTION(PEN_ROUND, "round", "D", "", NOWHERE, NOWHERE)                         \
   FUNCTION(PEN_RINT, "rint", "D", "", NOWHERE, NOWHERE)
+
+#endif

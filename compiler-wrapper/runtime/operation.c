@@ -16,12 +16,6 @@ struct operation {
   int integer_out;
 };
 
-/* The regions in which functions are invalid or have a pole. */
-enum region {
-  NOWHERE, BELOW_ZERO, BELOW_MINUS_ONE, BELOW_ONE, BEYOND_ONE, SECOND_IS_ZERO, ROOT_OF_NEGATIVE, AT_NEGATIVE_INTEGERS,
-  AT_ZERO, AT_MINUS_ONE, AT_PLUS_MINUS_ONE, POWER_OF_ZERO, AT_INTEGERS_TO_ZERO
-};
-
 static const struct {
   uint8_t invalid, pole, integer; /* enum region; the index of the operand that is an integer, plus 1 */
 } domains[PEN_OPERATIONS] = {

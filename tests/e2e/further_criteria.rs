@@ -104,7 +104,7 @@ fn exceptions_that_no_execution_raises_are_proved_infeasible() {
     let Some(solvers) = solvers() else { return };
     let all = ["* overflow", "* underflow", "/ overflow", "/ underflow", "/ divide-by-zero", "/ invalid", "+ overflow"];
     let but = |raised: &[&str]| all.into_iter().filter(|goal| !raised.contains(goal)).collect::<Vec<_>>();
-    let cases: [(&str, u32, &[&str], Vec<&str>); 7] = [
+    let cases: [(&str, u32, &[&str], Vec<&str>); 12] = [
         ("arithmetic", 0, &[], but(&[])),
         ("arithmetic", 5, &["* overflow"], but(&["* overflow"])),
         ("arithmetic", 6, &["/ divide-by-zero"], but(&["/ divide-by-zero"])),
@@ -112,6 +112,11 @@ fn exceptions_that_no_execution_raises_are_proved_infeasible() {
         ("rooted", 7, &["sqrt invalid"], vec![]),
         ("cut", 0, &[], vec!["(int) invalid"]),
         ("cut", 8, &["(int) invalid"], vec![]),
+        ("logarithm", 0, &[], vec!["exp overflow", "exp underflow", "log divide-by-zero", "log invalid"]),
+        ("logarithm", 9, &["exp underflow", "log divide-by-zero"], vec!["exp overflow", "log invalid"]),
+        ("logarithm", 10, &["exp overflow"], vec!["exp underflow", "log divide-by-zero", "log invalid"]),
+        ("power", 0, &[], vec!["pow divide-by-zero", "pow invalid"]),
+        ("power", 11, &["pow overflow", "pow underflow", "pow divide-by-zero"], vec!["pow invalid"]),
     ];
     for (function, mutate, raised, proved) in cases {
         assert_eq!(never("exceptions", function, mutate, "", &solvers), [raised, &proved], "{function} {mutate}");

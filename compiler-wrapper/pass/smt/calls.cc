@@ -11,6 +11,20 @@ using namespace llvm;
 static constexpr unsigned MostDepth = 4;
 static constexpr size_t MostLines = 20000;
 
+// The name for double of the function of the C library that is called, or of the intrinsic that stands for it.
+std::optional<StringRef> Frame::libraryName(const CallBase &I) const {
+  const Function *Callee = I.getCalledFunction();
+  if (!Callee || !Callee->isDeclaration() || I.isNoBuiltin() || F.hasFnAttribute("no-builtins") || I.isStrictFP()) return std::nullopt;
+  StringRef Name = Callee->getName();
+  if (Name.consume_front("llvm.")) {
+    Name = Name.split('.').first;
+    return Name == "minnum" ? "fmin" : Name == "maxnum" ? "fmax" : Name;
+  }
+  if (I.getType()->isFloatTy() && !Name.consume_back("f")) return std::nullopt;
+  if (I.getType()->isX86_FP80Ty() && !Name.consume_back("l")) return std::nullopt;
+  return Name;
+}
+
 Val Frame::call(const CallBase &I) {
   if (auto *Constrained = dyn_cast<ConstrainedFPIntrinsic>(&I))
     if (std::optional<Val> V = constrained(*Constrained)) return *V;
@@ -22,12 +36,13 @@ Val Frame::call(const CallBase &I) {
     if (std::optional<Val> V = inlined(I, *Callee)) return *V;
     if (Callee->isDeclaration() && Name == "fegetround")
       if (std::optional<Val> V = roundingMode(I)) return *V;
-    bool IsLibrary = Callee->isDeclaration() && !I.isNoBuiltin() && !F.hasFnAttribute("no-builtins") && !I.isStrictFP();
-    if (IsLibrary)
-      if (std::optional<Val> V = mathFunction(I, Name)) return *V;
+    if (std::optional<StringRef> InDouble = libraryName(I))
+      if (std::optional<Val> V = mathFunction(I, *InDouble)) return *V;
   }
   unknownCall(I);
   if (I.getType()->isVoidTy()) return Val();
+  if (std::optional<StringRef> InDouble = libraryName(I))
+    if (std::optional<Val> V = libraryFunction(I, *InDouble)) return *V;
   return X.shared([&] { return unknown(I, "call of " + Name); });
 }
 
@@ -87,8 +102,6 @@ static const char *modeOf(StringRef Name) {
 // A function of the C library or an intrinsic with a meaning in SMT-LIB, by its name for double.
 std::optional<Val> Frame::mathFunction(const CallBase &I, StringRef Name) {
   if (!I.getType()->isFloatingPointTy() || I.arg_size() == 0 || !isExact(I)) return std::nullopt;
-  if (I.getType()->isFloatTy() && !isa<IntrinsicInst>(I) && !Name.consume_back("f")) return std::nullopt;
-  if (I.getType()->isX86_FP80Ty() && !isa<IntrinsicInst>(I) && !Name.consume_back("l")) return std::nullopt;
   Val A = valueOf(I.getArgOperand(0));
   if (!A.isFloat() || I.getArgOperand(0)->getType() != I.getType()) return std::nullopt;
   bool IsKnown = Name == "fabs" || Name == "sqrt" || Name == "copysign" || modeOf(Name);

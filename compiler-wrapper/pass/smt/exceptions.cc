@@ -2,6 +2,8 @@
 // one that is true more often stands for it: that no execution fulfils it still means that none raises the exception.
 #include "smt.h"
 
+#include "../../runtime/functions.h"
+
 #include <cmath>
 
 namespace pen::smt {
@@ -41,54 +43,96 @@ static Term isOutside(const Term &A, Sort S, Type *Float, unsigned Bits, bool Si
   return either(apply("fp.lt", {Cut, Least}), apply("fp.geq", {Cut, Power(Signed ? Bits - 1 : Bits, false)}));
 }
 
-static std::optional<Term> exceptionOf(unsigned Operation, unsigned Exception, const Computed &V, const Instruction &At, Sort S,
-                                       bool ChangesMode) {
-  bool IsProduct = Operation == PEN_MULTIPLY, IsQuotient = Operation == PEN_DIVIDE;
-  bool Rounds = IsProduct || IsQuotient || Operation == PEN_ADD || Operation == PEN_SUBTRACT || Operation == PEN_NARROW;
-  bool Converts = isa<FPToSIInst, FPToUIInst>(At);
-  if (Exception == PEN_OVERFLOW && Rounds)
-    return both(overflows(V, S, At.getType(), ChangesMode), IsQuotient ? negate(isZero(V.B)) : "true");
-  if (Exception == PEN_UNDERFLOW && Rounds)
-    return both(underflows(V, S, At.getType()), negate(IsProduct ? either(isZero(V.A), isZero(V.B)) : isZero(V.A)));
-  if (Exception == PEN_DIVIDE_BY_ZERO && IsQuotient) return both(isZero(V.B), negate(isZero(V.A)));
-  if (Exception != PEN_INVALID) return std::nullopt;
-  if (IsQuotient) return both(isZero(V.A), isZero(V.B));
-  if (Operation == PEN_SQRT) return both(apply("fp.isNegative", {V.A}), negate(isZero(V.A)));
-  if (!Converts) return std::nullopt;
-  return isOutside(V.A, S, At.getOperand(0)->getType(), At.getType()->getIntegerBitWidth(), isa<FPToSIInst>(At));
+// Where a function of the mathematics library is invalid, and where it has a pole.
+static std::pair<region, region> domainOf(unsigned Operation) {
+  switch (Operation) {
+#define DOMAIN_OF(Number, Name, Operands, Raises, Invalid, Pole) \
+  case Number: return {Invalid, Pole};
+    PEN_FUNCTIONS(DOMAIN_OF)
+#undef DOMAIN_OF
+  case PEN_SQRT: return {BELOW_ZERO, NOWHERE};
+  case PEN_FMOD: return {SECOND_IS_ZERO, NOWHERE};
+  }
+  return {NOWHERE, NOWHERE};
 }
 
-// The number of operands of an operation that has a condition here, or 0.
-static unsigned arityOf(unsigned Operation, const Instruction &At) {
-  switch (Operation) {
-  case PEN_ADD:
-  case PEN_SUBTRACT:
-  case PEN_MULTIPLY:
-  case PEN_DIVIDE: return 2;
-  case PEN_SQRT:
-  case PEN_NARROW: return 1;
+static Term isIn(region R, const Computed &V, Sort S, Type *T) {
+  APFloat One(T->getFltSemantics(), 1);
+  Term Zero = literal(APFloat::getZero(T->getFltSemantics()), S), Plus = literal(One, S), Minus = literal(-One, S);
+  auto isInteger = [](const Term &A) { return apply("fp.eq", {A, apply("fp.roundToIntegral", {"RTZ", A})}); };
+  switch (R) {
+  case NOWHERE: return "false";
+  case BELOW_ZERO: return apply("fp.lt", {V.A, Zero});
+  case BELOW_MINUS_ONE: return apply("fp.lt", {V.A, Minus});
+  case BELOW_ONE: return apply("fp.lt", {V.A, Plus});
+  case BEYOND_ONE: return apply("fp.gt", {apply("fp.abs", {V.A}), Plus});
+  case SECOND_IS_ZERO: return isZero(V.B);
+  case ROOT_OF_NEGATIVE: return both(apply("fp.lt", {V.A, Zero}), negate(isInteger(V.B)));
+  case AT_NEGATIVE_INTEGERS: return both(apply("fp.lt", {V.A, Zero}), isInteger(V.A));
+  case AT_ZERO: return isZero(V.A);
+  case AT_MINUS_ONE: return apply("fp.eq", {V.A, Minus});
+  case AT_PLUS_MINUS_ONE: return apply("fp.eq", {apply("fp.abs", {V.A}), Plus});
+  case POWER_OF_ZERO: return both(isZero(V.A), apply("fp.lt", {V.B, Zero}));
+  case AT_INTEGERS_TO_ZERO: return both(apply("fp.leq", {V.A, Zero}), isInteger(V.A));
   }
-  return isa<FPToSIInst, FPToUIInst>(At) ? 1 : 0;
+  return "true";
+}
+
+static std::optional<Term> exceptionOf(unsigned Operation, unsigned Exception, const Computed &V, const Instruction &At, Sort S,
+                                       bool ChangesMode) {
+  if (isa<FPToSIInst, FPToUIInst>(At)) {
+    if (Exception != PEN_INVALID) return std::nullopt;
+    return isOutside(V.A, S, At.getOperand(0)->getType(), At.getType()->getIntegerBitWidth(), isa<FPToSIInst>(At));
+  }
+  bool IsProduct = Operation == PEN_MULTIPLY, IsQuotient = Operation == PEN_DIVIDE;
+  bool KeepsZero = IsProduct || IsQuotient || Operation == PEN_ADD || Operation == PEN_SUBTRACT || Operation == PEN_NARROW;
+  auto [Invalid, Pole] = domainOf(Operation);
+  switch (Exception) {
+  case PEN_OVERFLOW:
+    return both(overflows(V, S, At.getType(), ChangesMode), negate(IsQuotient ? isZero(V.B) : isIn(Pole, V, S, At.getType())));
+  case PEN_UNDERFLOW:
+    if (!KeepsZero) return underflows(V, S, At.getType());
+    return both(underflows(V, S, At.getType()), negate(IsProduct ? either(isZero(V.A), isZero(V.B)) : isZero(V.A)));
+  case PEN_DIVIDE_BY_ZERO: return IsQuotient ? both(isZero(V.B), negate(isZero(V.A))) : isIn(Pole, V, S, At.getType());
+  case PEN_INVALID: return IsQuotient ? both(isZero(V.A), isZero(V.B)) : isIn(Invalid, V, S, At.getType());
+  }
+  return std::nullopt;
+}
+
+// The operands of an operation in the order of C, without the rounding mode and the like of constrained intrinsics.
+static SmallVector<const Value *, 3> operandsOf(const Instruction &At) {
+  SmallVector<const Value *, 3> All;
+  auto *Call = dyn_cast<CallBase>(&At);
+  for (const Use &V : Call ? Call->args() : At.operands())
+    if (!V->getType()->isMetadataTy()) All.push_back(V);
+  return All;
 }
 
 // The condition that an operation raises this exception, when control comes to it; nothing if there is no such condition here.
 std::optional<Term> Frame::raises(const Site &Operation, unsigned Exception) {
   auto *At = dyn_cast_or_null<Instruction>(static_cast<Value *>(Operation.At));
-  unsigned Arity = At ? arityOf(Operation.Operation, *At) : 0;
-  if (Arity == 0 || !(Operation.Possible >> Exception & 1) || !X.HasExactFloats) return std::nullopt;
+  bool IsConversion = At && isa<FPToSIInst, FPToUIInst>(At);
+  if (!At || !(At->getType()->isFloatingPointTy() || IsConversion)) return std::nullopt;
+  if (!(Operation.Possible >> Exception & 1) || !X.HasExactFloats) return std::nullopt;
   Term Reached = reachOf(At->getParent());
   if (Reached == "false") return Reached;
-  auto *Call = dyn_cast<CallBase>(At);
   auto Known = [&](const Value *V) { return X.resolved(valueOf(V), "undefined behaviour" + place(*At)); };
-  Val L = Known(Call ? Call->getArgOperand(0) : At->getOperand(0));
-  Val R = Arity == 1 ? L : Known(Call ? Call->getArgOperand(1) : At->getOperand(1));
+  std::vector<Term> Floats;
+  Term AreFinite = "true";
+  for (const Value *V : operandsOf(*At)) {
+    if (!V->getType()->isFloatingPointTy()) continue; // of yn and ldexp
+    Val Operand = Known(V);
+    if (!Operand.isFloat()) return std::nullopt;
+    Floats.push_back(X.floatOf(Operand));
+    AreFinite = both(AreFinite, isFinite(Floats.back()));
+  }
   Val Result = Known(At);
-  bool IsKnown = Result.isFloat() || isa<FPToSIInst, FPToUIInst>(At);
-  if (!L.isFloat() || !R.isFloat() || !IsKnown) return std::nullopt;
-  Computed V{X.floatOf(L), X.floatOf(R), Result.isFloat() ? X.floatOf(Result) : Term()};
-  std::optional<Term> Is = exceptionOf(Operation.Operation, Exception, V, *At, Result.isFloat() ? Result.S : L.S, X.ChangesMode);
+  if (Floats.empty() || !(Result.isFloat() || IsConversion)) return std::nullopt;
+  Computed V{Floats[0], Floats.size() > 1 ? Floats[1] : Floats[0], Result.isFloat() ? X.floatOf(Result) : Term()};
+  Sort S = Result.isFloat() ? Result.S : *X.sortOf(At->getOperand(0)->getType());
+  std::optional<Term> Is = exceptionOf(Operation.Operation, Exception, V, *At, S, X.ChangesMode);
   if (!Is) return std::nullopt;
-  return both(Reached, X.S.defineBool(both(both(isFinite(V.A), isFinite(V.B)), *Is)));
+  return both(Reached, X.S.defineBool(both(AreFinite, *Is)));
 }
 
 } // namespace pen::smt

@@ -230,8 +230,12 @@ private:
   std::optional<Val> classOf(const llvm::IntrinsicInst &I);
   std::optional<Val> fused(const llvm::CallBase &I, bool Always, const Term &Mode);
   std::optional<Val> inlined(const llvm::CallBase &I, llvm::Function &Callee);
+  std::optional<llvm::StringRef> libraryName(const llvm::CallBase &I) const;
   void unknownCall(const llvm::CallBase &I);
   bool memoryIntrinsic(const llvm::IntrinsicInst &I);
+
+  // library.cc
+  std::optional<Val> libraryFunction(const llvm::CallBase &I, llvm::StringRef Name);
 };
 
 // rounds.cc
@@ -290,6 +294,9 @@ public:
   Term differ(const Val &A, const Val &B, bool AnyNaN);
   Val resolved(const Val &V, const std::string &Why); // a value without poison
 
+  // library.cc
+  Val resultOf(llvm::StringRef Function, Sort S, const std::vector<Term> &Arguments, const std::function<Val()> &Make);
+
   // memory.cc
   unsigned newObject(Object O);
   unsigned objectOf(const llvm::GlobalVariable &G);
@@ -309,6 +316,7 @@ private:
   std::map<std::tuple<unsigned, unsigned, int64_t, unsigned>, Term> Contents; // bits, by epoch, object, offset, bytes
   std::map<const llvm::GlobalVariable *, bool> ConstantGlobals;
   unsigned Epochs = 0;
+  std::map<std::string, Val> Results; // of library functions, by function and arguments
 
   Term floatOfExtended(const Val &V);
   bool mayAlias(unsigned A, unsigned B) const;
