@@ -226,6 +226,14 @@ fn a_core_is_compared_with_its_value_over_the_reals() {
     // sqrt(1e9) has an ulp of 2^-38; the difference, 1.58e-5, one of 2^-68.
     let ulp = answer["worst"]["ulp"].as_f64().expect("there is a worst");
     run.expect((2e8..1.2e9).contains(&ulp), "2^30 ulps of the result are an ulp of the root");
+    if cfg!(feature = "mpfr") {
+        let most = answer["bound"]["ulp"].as_f64().expect("there is a bound");
+        run.expect((ulp..4.0 * ulp).contains(&most), "two roots that are wrong by half an ulp, and their arguments");
+        let text = core(&dir, &["-f", "1", "--max-evals", "200000"], 0);
+        text.expect(text.stdout.contains("no error is above"), "the bound");
+    } else {
+        run.expect(answer["no_bound"].to_string().contains("--features mpfr"), "what a bound needs");
+    }
 }
 
 #[test]
@@ -240,6 +248,7 @@ fn branches_and_loops_of_a_core_are_those_of_its_c_code() {
     let run = core(&dir, &["-f", "a loop", "--max-evals", "100000", "--json"], 0);
     let ulp = json(&run)["worst"]["ulp"].as_f64().expect("there is a worst");
     run.expect((1.0..12.0).contains(&ulp), "ten roundings of sums and of a quotient");
+    run.expect(json(&run)["bound"].is_null(), "a loop has no bound");
 }
 
 #[test]

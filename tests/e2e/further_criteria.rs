@@ -112,9 +112,9 @@ fn exceptions_that_no_execution_raises_are_proved_infeasible() {
         ("rooted", 7, &["sqrt invalid"], vec![]),
         ("cut", 0, &[], vec!["(int) invalid"]),
         ("cut", 8, &["(int) invalid"], vec![]),
-        ("logarithm", 0, &[], vec!["exp overflow", "exp underflow", "log divide-by-zero", "log invalid"]),
-        ("logarithm", 9, &["exp underflow", "log divide-by-zero"], vec!["exp overflow", "log invalid"]),
-        ("logarithm", 10, &["exp overflow"], vec!["exp underflow", "log divide-by-zero", "log invalid"]),
+        ("logarithm", 0, &[], vec!["log divide-by-zero", "log invalid", "exp overflow", "exp underflow"]),
+        ("logarithm", 9, &["log divide-by-zero", "exp underflow"], vec!["log invalid", "exp overflow"]),
+        ("logarithm", 10, &["exp overflow"], vec!["log divide-by-zero", "log invalid", "exp underflow"]),
         ("power", 0, &[], vec!["pow divide-by-zero", "pow invalid"]),
         ("power", 11, &["pow overflow", "pow underflow", "pow divide-by-zero"], vec!["pow invalid"]),
     ];
@@ -149,13 +149,10 @@ double scalbn(double x, int n) {
         .env("PENFUZZ_SOLVERS", &solvers)
         .exits(0);
     let report = dir.report("out");
-    // The exceptions of `scalbn` are not translated.
-    let untranslated: usize =
-        report.criterion_goals.iter().filter(|g| g.goal.starts_with("scalbn ")).map(|g| g.tests.len()).sum();
-    assert!(untranslated > 0, "{:?}", report.criterion_goals);
+    assert!(report.criterion_goals.iter().any(|g| g.goal.starts_with("scalbn ") && !g.tests.is_empty()));
     let checked = dir.penfuzz("prove out --check").env("PENFUZZ_SOLVERS", &solvers).exits(0);
-    let expected = format!("0 unknown, {untranslated} without a query, 0 contradictions");
-    checked.expect(checked.stdout.contains(&expected), &expected);
+    let expected = "0 unknown, 0 without a query, 0 contradictions";
+    checked.expect(checked.stdout.contains(expected), expected);
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn a_guard_that_a_library_function_fulfils_is_not_proved() {
 fn what_tests_show_of_library_functions_is_possible() {
     let Some(solvers) = solvers() else { return };
     let dir = Dir::new();
-    dir.fuzz(&fixture("library.c"), "-f classes --fresh --max-evals 30000 --no-prove --quiet").exits(0);
+    dir.fuzz(fixture("library.c"), "-f classes --fresh --max-evals 30000 --no-prove --quiet").exits(0);
     assert!(dir.report("out").branches.covered > 250, "{:?}", dir.report("out").branches);
     let check = dir.penfuzz("prove").args("out --check --solver-time 2s").env("PENFUZZ_SOLVERS", &solvers).exits(0);
     check.expect(check.stdout.contains(" 0 contradictions"), "no contradiction");

@@ -15,6 +15,7 @@
 //! | [`reach`], [`exceptions`] | one input on request; floating-point exceptions |
 //! | [`paths`] | criteria about the order of branches: paths, rounds of loops |
 //! | [`accuracy`] | how wrong a numeric function can be, and where |
+//! | `enclosure` | intervals of real values and of differences (feature `mpfr`) |
 //! | [`prove`] | branches that no input takes: solvers prove them unreachable |
 //! | [`solve`] | formulas of floats and bit vectors: models by search |
 //! | [`suite`] | many functions, one table, gcov as referee |
@@ -27,6 +28,8 @@ pub mod campaign;
 pub mod console;
 pub mod context;
 pub mod corpus;
+#[cfg(feature = "mpfr")]
+pub mod enclosure;
 pub mod exceptions;
 pub mod files;
 pub mod mutation;

@@ -120,12 +120,13 @@ pub(super) fn compare(target: &TargetArgs, reference: &str, search: &SearchArgs,
         limits: search.limits.limits(),
     };
     let session = ReplaySession::load(&linked.file, subject)?;
+    let bound = core.as_ref().filter(|_| reference == "auto").map(fpcore::bound);
     let reference = match core {
         Some(core) if reference == "auto" => Reference::Core { file: name.clone(), core: Box::new(core) },
         _ => Reference::parse(reference, session.evaluator.function())?,
     };
     let mut pair = Pair::new(session, reference, &target.flags(), &linked.libs)?;
-    let answer = accuracy::run(&mut pair, &search.options(exact))?;
+    let answer = accuracy::Answer { bound, ..accuracy::run(&mut pair, &search.options(exact))? };
     if search.json {
         console::out_json(&answer::json(&pair, &answer, &name.display().to_string(), search.seed));
     } else {

@@ -105,7 +105,9 @@ fn specifications(args: &Args, file: &Path) -> Result<Outcome, Error> {
     if args.fuzz.json {
         console::out_json(&specification::json(&answers));
     }
-    let (killed, total) = answers.iter().fold((0, 0), |(k, t), a| (k + a.mutants.killed, t + a.mutants.total));
+    let (killed, total) = answers
+        .iter()
+        .fold((0, 0), |(k, t), a| (k + a.mutants.killed, t + a.mutants.total - a.mutants.proved_equivalent));
     let score = 100.0 * killed as f64 / total as f64;
     Ok(match args.fail_under_mutation {
         Some(least) if score < least => Outcome::Below,

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::{Answer, Class, Compared, Found, objective::Pair};
+use super::{Answer, Bound, Class, Compared, Found, objective::Pair};
 use crate::{
     campaign::outcome::arguments,
     report::{Arg, literal},
@@ -32,6 +32,10 @@ struct Json<'a> {
     faults: u64,
     reference_faults: u64,
     deaths: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bound: Option<Bound>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    no_bound: Option<&'a str>,
 }
 
 /// One input and its error.
@@ -101,6 +105,8 @@ pub fn json(pair: &Pair, answer: &Answer, target: &str, seed: u64) -> String {
         faults: answer.faults,
         reference_faults: answer.reference_faults,
         deaths: answer.deaths,
+        bound: answer.bound.as_ref().and_then(|bound| bound.as_ref().ok().copied()),
+        no_bound: answer.bound.as_ref().and_then(|bound| bound.as_ref().err().map(String::as_str)),
     };
     serde_json::to_string_pretty(&json).unwrap_or_default()
 }
@@ -192,6 +198,9 @@ pub fn text(pair: &Pair, answer: &Answer) -> String {
         }
         None => out.push_str("  no difference was found\n"),
     }
+    if let Some(bound) = &answer.bound {
+        let _ = writeln!(out, "  {}", bounded(bound, answer));
+    }
     if answer.regions.len() > 1 {
         let _ = writeln!(out, "  worst of each set of branches, of {}:", answer.regions.len());
         for found in answer.regions.iter().take(SHOWN) {
@@ -215,10 +224,30 @@ pub fn text(pair: &Pair, answer: &Answer) -> String {
     out
 }
 
+/// Both ends of what the worst error can be.
+fn bounded(bound: &Result<Bound, String>, answer: &Answer) -> String {
+    let bound = match bound {
+        Ok(bound) => bound,
+        Err(why) => return format!("no upper bound: {why}"),
+    };
+    let found = answer.found.last().and_then(ulps);
+    let ulp = bound.ulp.map_or_else(
+        || "none in ulps".to_owned(),
+        |ulp| match found {
+            Some(found) if ulp > 0.0 => format!("{} (found: {:.1} % of it)", in_ulps(ulp), 100.0 * found / ulp),
+            _ => in_ulps(ulp),
+        },
+    );
+    format!("no error is above      {ulp}, {:.3e} absolute", bound.absolute)
+}
+
+fn in_ulps(ulps: f64) -> String {
+    if ulps >= 1e6 { format!("{ulps:.3e} ulp") } else { format!("{ulps:.4} ulp") }
+}
+
 fn size(found: &Found) -> String {
     match found.compared {
-        Compared::Ulps(ulps) if ulps >= 1e6 => format!("{ulps:.3e} ulp"),
-        Compared::Ulps(ulps) => format!("{ulps:.4} ulp"),
+        Compared::Ulps(ulps) => in_ulps(ulps),
         Compared::Wrong(class) => class.text().to_owned(),
     }
 }

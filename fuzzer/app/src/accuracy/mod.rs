@@ -196,6 +196,17 @@ pub struct Answer {
     pub seconds: f64,
     /// How often a process was ended.
     pub deaths: u64,
+    /// Of a core: bounds of the error over the box of `:pre`, or why there are none.
+    pub bound: Option<Result<Bound, String>>,
+}
+
+/// Upper bounds of the error over the box that is given.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Bound {
+    /// Of the error itself.
+    pub absolute: f64,
+    /// In ulps; none near a zero of the function.
+    pub ulp: Option<f64>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]

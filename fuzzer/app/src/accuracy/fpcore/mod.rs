@@ -5,6 +5,8 @@
 //! and binary32, `:pre`, `:name`. Refused with a sentence: tensors (`array`, `dim`, `for`, …), other precisions, calls of other cores. `:spec` is
 //! left out: the reference is the core itself.
 
+#[cfg(feature = "mpfr")]
+mod bound;
 mod emit;
 mod parse;
 #[cfg(feature = "mpfr")]
@@ -17,6 +19,8 @@ use penfuzz_mutators::view::Kind;
 
 use crate::files::foreign;
 
+#[cfg(feature = "mpfr")]
+pub use self::bound::bound;
 pub use self::emit::{FUNCTION, reference, source};
 #[cfg(feature = "mpfr")]
 pub use self::value::value;
@@ -97,10 +101,9 @@ pub fn read(path: &Path, name: Option<&str>) -> Result<Core, Error> {
         None => all.len() == 1,
     };
     let Some((_, item)) = all.iter().enumerate().find(is_wanted) else {
-        let names: Vec<String> =
-            all.iter().enumerate().map(|(i, c)| format!("\n  {} {}", i + 1, parse::name(c))).collect();
+        let names: Vec<String> = all.iter().enumerate().map(|(i, c)| format!("{} {}", i + 1, parse::name(c))).collect();
         let what = name.map_or_else(|| "has several cores".to_owned(), |name| format!("has no core `{name}`"));
-        return Err(at(path, format!("{what}; give one of them by --function NAME or NUMBER:{}", names.join(""))));
+        return Err(at(path, format!("{what}; give one of them by --function NAME or NUMBER: {}", names.join(", "))));
     };
     parse::core(item).map_err(|why| at(path, why))
 }
@@ -129,6 +132,15 @@ pub fn read_all(path: &Path) -> Result<Vec<Named>, Error> {
 #[cfg(test)]
 pub fn parsed(text: &str) -> Result<Core, String> {
     parse::cores(text).and_then(|all| parse::core(&all[0]))
+}
+
+/// Bounds of the error of a core, in a program with MPFR.
+///
+/// # Errors
+/// Always.
+#[cfg(not(feature = "mpfr"))]
+pub fn bound(_: &Core) -> Result<super::Bound, String> {
+    Err("build penfuzz with `--features mpfr`".to_owned())
 }
 
 /// What is stated about single arguments, by `:pre` or by the user, as statements about the function of [`source`]. What else `:pre` states is

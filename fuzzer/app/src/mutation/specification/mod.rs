@@ -2,11 +2,11 @@
 //! constraint-based mutation testing of numerical specifications*, ISSTA 2021).
 //!
 //! A specification is y ∈ f(x)·(1 ± ε) for x in a box. Its mutants are enumerated ([`operators`]). A test is a point of the box; it kills a mutant
-//! if no y that the mutant allows there is allowed by the specification. Values are enclosed by intervals ([`interval`]), so that what is killed is
+//! if no y that the mutant allows there is allowed by the specification. Values are enclosed by intervals (the room `enclosure`), so that what is killed is
 //! so for the real numbers, whatever is rounded. The search looks for such points; a baseline draws as many at random.
 
 #[cfg(feature = "mpfr")]
-pub mod interval;
+mod equivalence;
 pub mod operators;
 #[cfg(feature = "mpfr")]
 mod search;
@@ -55,6 +55,8 @@ pub struct Counts {
     pub total: usize,
     /// Those that some test of the search kills.
     pub killed: usize,
+    /// Those that no point kills, by intervals.
+    pub proved_equivalent: usize,
     /// Those that as many points at random kill.
     pub black_box: usize,
 }
@@ -70,32 +72,56 @@ pub struct Answer {
     pub classes: Vec<(&'static str, Counts)>,
     /// The points that together kill what is killed.
     pub tests: Vec<Vec<f64>>,
-    /// The changes of the mutants that no test kills, with their kinds.
+    /// The changes of the mutants that no test kills and that may be none, with their kinds.
     pub live: Vec<(&'static str, String)>,
+    /// The changes that are proved to be none.
+    pub equivalent: Vec<(&'static str, String)>,
     /// Values of mutants that the search computed; the baseline computed as many.
     pub evaluations: u64,
-    /// Seconds of the search.
+    /// Seconds of the search and the proofs.
     pub seconds: f64,
+}
+
+/// What is known of each mutant.
+#[cfg(feature = "mpfr")]
+struct Found {
+    killed: Vec<bool>,
+    equivalent: Vec<bool>,
+    by_chance: Vec<bool>,
+}
+
+impl Counts {
+    /// The share of the mutants that are killed, of those that are not proved equivalent.
+    #[must_use]
+    pub fn adequacy(&self) -> f64 {
+        self.killed as f64 / self.total.saturating_sub(self.proved_equivalent).max(1) as f64
+    }
 }
 
 impl Answer {
     #[cfg(feature = "mpfr")]
-    fn new(name: &str, all: &[Mutant], killed: &[bool], by_chance: &[bool]) -> Self {
+    fn new(name: &str, all: &[Mutant], found: &Found) -> Self {
         let count = |class: Option<Class>| {
-            let of = || all.iter().enumerate().filter(move |(_, m)| class.is_none_or(|c| m.class == c));
+            let of = |is: &[bool]| {
+                (0..all.len()).filter(|i| is[*i] && class.is_none_or(|class| all[*i].class == class)).count()
+            };
             Counts {
-                total: of().count(),
-                killed: of().filter(|(i, _)| killed[*i]).count(),
-                black_box: of().filter(|(i, _)| by_chance[*i]).count(),
+                total: of(&vec![true; all.len()]),
+                killed: of(&found.killed),
+                proved_equivalent: of(&found.equivalent),
+                black_box: of(&found.by_chance),
             }
         };
-        let live = all.iter().zip(killed).filter(|(_, killed)| !**killed);
+        let named = |is: &dyn Fn(usize) -> bool| {
+            all.iter().enumerate().filter(|(i, _)| is(*i)).map(|(_, m)| (m.class.name(), m.text.clone())).collect()
+        };
         Self {
             name: name.to_owned(),
             mutants: count(None),
             classes: Class::ALL.map(|c| (c.name(), count(Some(c)))).into(),
             tests: Vec::new(),
-            live: live.map(|(m, _)| (m.class.name(), m.text.clone())).collect(),
+            live: named(&|i| !found.killed[i] && !found.equivalent[i]),
+            equivalent: named(&|i| found.equivalent[i]),
             evaluations: 0,
             seconds: 0.0,
         }
@@ -106,14 +132,14 @@ impl Answer {
     pub fn text(&self) -> String {
         let n = self.mutants;
         let mut text = format!(
-            "{}: {} of {} mutants killed by {} tests ({:.3}), {} by points at random ({:.3})\n",
+            "{}: {} of {} mutants killed by {} tests, {} proved equivalent ({:.3} of the others killed), {} by points at random\n",
             self.name,
             n.killed,
             n.total,
             self.tests.len(),
-            n.killed as f64 / n.total as f64,
+            n.proved_equivalent,
+            n.adequacy(),
             n.black_box,
-            n.black_box as f64 / n.total as f64
         );
         for (class, change) in &self.live {
             let _ = writeln!(text, "  {class:<9} {change}");

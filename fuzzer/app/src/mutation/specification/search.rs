@@ -5,17 +5,19 @@ use std::time::Instant;
 use libafl_bolts::rands::{Rand, StdRand};
 
 use super::{
-    Answer, Specification,
-    interval::{self, Interval, Lost},
+    Answer, Found, Specification, equivalence,
     operators::{Change, EPSILON, Mutant},
 };
 
-use crate::accuracy::fpcore::Expr;
+use crate::{
+    accuracy::fpcore::Expr,
+    enclosure::interval::{self, Interval, Lost},
+};
 
 /// Bits of enclosures; with the second where the first do not decide.
 const BITS: [u32; 2] = [160, 640];
 /// An accuracy mutant is killed where it allows so much more (the paper: 10³·ε).
-const OVERLAP: f64 = 1e3 * EPSILON;
+pub(super) const OVERLAP: f64 = 1e3 * EPSILON;
 /// Points at random that are tried for a mutant before the search climbs.
 const AT_RANDOM: usize = 16;
 /// Steps of a climb.
@@ -59,10 +61,17 @@ pub fn search(specification: &Specification, all: &[Mutant], seed: u64) -> Answe
         tests.push(test);
     }
     let evaluations = search.evaluations;
+    let equivalent: Vec<_> =
+        all.iter().zip(&killed).map(|(m, killed)| !killed && equivalence::is_equivalent(specification, m)).collect();
     let seconds = began.elapsed().as_secs_f64();
     let by_chance = search.by_chance(all, evaluations);
     let tests = search.fewest(all, tests);
-    Answer { tests, evaluations, seconds, ..Answer::new(&specification.name, all, &killed, &by_chance) }
+    Answer {
+        tests,
+        evaluations,
+        seconds,
+        ..Answer::new(&specification.name, all, &Found { killed, equivalent, by_chance })
+    }
 }
 
 impl Search<'_> {
@@ -145,7 +154,7 @@ impl Search<'_> {
                 _ if is_outside => return Verdict::Gap,
                 (Change::Bound(..), _) => return Verdict::Valid(0.0),
                 (Change::Accuracy(i), Ok(value)) => {
-                    let more = least(&value) * EPSILON * (10_f64.powi(*i) - 1.0);
+                    let more = value.least_magnitude() * EPSILON * (10_f64.powi(*i) - 1.0);
                     return if more > OVERLAP { Verdict::Invalid } else { Verdict::Valid(more) };
                 }
                 (Change::Body(body), Ok(value)) => match self.at(body, x, bits) {
@@ -202,13 +211,6 @@ impl Search<'_> {
         }
         chosen
     }
-}
-
-/// The least magnitude of a value.
-fn least(value: &Interval) -> f64 {
-    let low = value.low.to_f64();
-    let high = value.high.to_f64();
-    if low <= 0.0 && high >= 0.0 { 0.0 } else { low.abs().min(high.abs()) }
 }
 
 /// Is `other`·(1 ± ε) apart from `value`·(1 ± ε)?

@@ -28,7 +28,27 @@ pub struct Interval {
     pub high: Float,
 }
 
-type Enclosed = Result<Interval, Lost>;
+impl Interval {
+    /// The least magnitude in it, rounded down.
+    #[must_use]
+    pub fn least_magnitude(&self) -> f64 {
+        if self.low <= 0.0 && self.high >= 0.0 {
+            return 0.0;
+        }
+        let least = self.low.clone().abs().min(&self.high.clone().abs());
+        least.to_f64_round(Round::Down)
+    }
+
+    /// The greatest magnitude in it, rounded up.
+    #[must_use]
+    pub fn greatest_magnitude(&self) -> f64 {
+        let most = self.low.clone().abs().max(&self.high.clone().abs());
+        most.to_f64_round(Round::Up)
+    }
+}
+
+/// An enclosure, if there is one.
+pub type Enclosed = Result<Interval, Lost>;
 type Scope = Vec<(String, Interval)>;
 
 /// An enclosure of an expression, with so many bits.
@@ -53,6 +73,14 @@ pub fn enclose(expr: &Expr, scope: &mut Scope, bits: u32) -> Enclosed {
             let value = enclose(body, scope, bits);
             scope.truncate(before);
             value
+        }
+        Expr::Apply(op, args) if args.len() == 2 && args[0] == args[1] => {
+            let x = enclose(&args[0], scope, bits)?;
+            match op.as_str() {
+                "*" => power(&x, &exactly(2.0, bits), bits),
+                "-" => Ok(exactly(0.0, bits)),
+                _ => operation(op, &[x.clone(), x], bits),
+            }
         }
         Expr::Apply(op, args) => {
             let args = args.iter().map(|a| enclose(a, scope, bits)).collect::<Result<Vec<_>, _>>()?;
@@ -122,11 +150,17 @@ where
     Float::with_val_round(bits, value, Round::Up).0
 }
 
-fn sum(a: &Interval, b: &Interval, bits: u32) -> Enclosed {
+/// A sum.
+///
+/// # Errors
+/// When it has no bounds.
+pub fn sum(a: &Interval, b: &Interval, bits: u32) -> Enclosed {
     finite(down(bits, &a.low + &b.low), up(bits, &a.high + &b.high))
 }
 
-fn negative(a: &Interval) -> Interval {
+/// The opposite.
+#[must_use]
+pub fn negative(a: &Interval) -> Interval {
     Interval { low: -a.high.clone(), high: -a.low.clone() }
 }
 
@@ -137,12 +171,20 @@ fn hull(all: impl IntoIterator<Item = (Float, Float)>) -> Enclosed {
     finite(low, high)
 }
 
-fn product(a: &Interval, b: &Interval, bits: u32) -> Enclosed {
+/// A product.
+///
+/// # Errors
+/// When it has no bounds.
+pub fn product(a: &Interval, b: &Interval, bits: u32) -> Enclosed {
     let pairs = [(&a.low, &b.low), (&a.low, &b.high), (&a.high, &b.low), (&a.high, &b.high)];
     hull(pairs.map(|(x, y)| (down(bits, x * y), up(bits, x * y))))
 }
 
-fn quotient(a: &Interval, b: &Interval, bits: u32) -> Enclosed {
+/// A quotient.
+///
+/// # Errors
+/// When the divisor is zero, or may be.
+pub fn quotient(a: &Interval, b: &Interval, bits: u32) -> Enclosed {
     if b.low.is_zero() && b.high.is_zero() {
         return Err(Lost::Undefined);
     }
@@ -195,14 +237,19 @@ fn magnitude(a: &Interval) -> Interval {
 fn power(a: &Interval, b: &Interval, bits: u32) -> Enclosed {
     let whole = (b.low == b.high && b.low.is_integer()).then(|| b.low.to_f64()).filter(|n| n.abs() <= 64.0);
     if let Some(n) = whole {
-        let all = (0..n.abs() as u32).try_fold(exactly(1.0, bits), |p, _| product(&p, a, bits))?;
+        let base = if n % 2.0 == 0.0 { magnitude(a) } else { a.clone() };
+        let all = (0..n.abs() as u32).try_fold(exactly(1.0, bits), |p, _| product(&p, &base, bits))?;
         return if n < 0.0 { quotient(&exactly(1.0, bits), &all, bits) } else { Ok(all) };
     }
     let log = operation("log", std::slice::from_ref(a), bits)?;
     operation("exp", &[product(&log, b, bits)?], bits)
 }
 
-fn operation(op: &str, args: &[Interval], bits: u32) -> Enclosed {
+/// An operation of `FPCore`, by its name.
+///
+/// # Errors
+/// When it has no value for these operands, or no enclosure is known.
+pub fn operation(op: &str, args: &[Interval], bits: u32) -> Enclosed {
     let everything = (f64::NEG_INFINITY, f64::INFINITY);
     match (op, args) {
         ("-", [a]) => Ok(negative(a)),

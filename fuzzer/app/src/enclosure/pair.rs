@@ -1,0 +1,152 @@
+//! Two values at the same point, and their difference, which is carried through an expression: it is zero where nothing has changed, and
+//! each operation passes on what its operands differ by (the mean value theorem). Intervals of both values alone would not show that it
+//! is small.
+
+use super::interval::{self, Interval, Lost, negative, operation, product, quotient, sum};
+
+/// Bits of enclosures.
+pub const BITS: u32 = 128;
+
+/// The value of an expression at points, what it is when something was changed (another operand, a rounded one), and by what the latter is greater.
+#[derive(Debug, Clone)]
+pub struct Pair {
+    /// The value.
+    pub original: Interval,
+    /// The changed value.
+    pub changed: Interval,
+    /// By what it is greater, at the same point.
+    pub difference: Interval,
+    /// The changed value is the opposite one.
+    pub is_opposite: bool,
+}
+
+/// A pair, if there is one.
+pub type Paired = Result<Pair, Lost>;
+impl Pair {
+    /// Nothing has changed.
+    #[must_use]
+    pub fn same(value: Interval) -> Self {
+        Self { changed: value.clone(), original: value, difference: interval::exactly(0.0, BITS), is_opposite: false }
+    }
+
+    /// Has nothing changed?
+    #[must_use]
+    pub fn is_same(&self) -> bool {
+        self.difference.low.is_zero() && self.difference.high.is_zero()
+    }
+
+    /// With a difference that is known, or else that of the intervals.
+    ///
+    /// # Errors
+    /// When a difference has no bounds.
+    pub fn of(original: Interval, changed: Interval, known: Option<Interval>) -> Paired {
+        let apart = sum(&changed, &negative(&original), BITS)?;
+        let difference = known.map_or(apart.clone(), |known| intersection(&known, &apart));
+        Ok(Self { original, changed, difference, is_opposite: false })
+    }
+
+    /// All that both are.
+    fn hull(&self) -> Interval {
+        Interval {
+            low: self.original.low.clone().min(&self.changed.low),
+            high: self.original.high.clone().max(&self.changed.high),
+        }
+    }
+}
+
+/// Both enclose the same value.
+fn intersection(a: &Interval, b: &Interval) -> Interval {
+    Interval { low: a.low.clone().max(&b.low), high: a.high.clone().min(&b.high) }
+}
+
+/// The same operation on operands that may differ.
+///
+/// # Errors
+/// When it has no value or no enclosure.
+pub fn applied(op: &str, pairs: &[Pair]) -> Paired {
+    let originals: Vec<_> = pairs.iter().map(|p| p.original.clone()).collect();
+    let original = operation(op, &originals, BITS)?;
+    if pairs.iter().all(Pair::is_same) {
+        return Ok(Pair::same(original));
+    }
+    let changeds: Vec<_> = pairs.iter().map(|p| p.changed.clone()).collect();
+    let changed = operation(op, &changeds, BITS)?;
+    match sign(op, pairs) {
+        Some(1) => return Ok(Pair::same(original)),
+        Some(_) => return Ok(Pair { is_opposite: true, ..Pair::of(original, changed, None)? }),
+        None => {}
+    }
+    // Where no rule is known, or its terms have no bounds, the intervals are all that is known.
+    let known = difference(op, pairs, &original).ok();
+    Pair::of(original, changed, known)
+}
+
+/// 1 if the result is the same although operands have opposite values, -1 if it is opposite, too; `None` if neither is known.
+fn sign(op: &str, pairs: &[Pair]) -> Option<i32> {
+    let signs = pairs.iter().map(|p| if p.is_same() { Some(1) } else { p.is_opposite.then_some(-1) });
+    let signs = signs.collect::<Option<Vec<_>>>()?;
+    match (op, &signs[..]) {
+        ("*" | "/", [a, b]) => Some(a * b),
+        ("+" | "-", [-1, -1]) | ("-" | "sin" | "tan" | "asin" | "atan" | "sinh" | "tanh" | "cbrt", [-1]) => Some(-1),
+        ("fabs" | "cos" | "cosh", [-1]) => Some(1),
+        _ => None,
+    }
+}
+
+/// By what the result of an operation is greater.
+fn difference(op: &str, pairs: &[Pair], original: &Interval) -> Result<Interval, Lost> {
+    let times = |a: &Interval, b: &Interval| product(a, b, BITS);
+    match (op, pairs) {
+        ("-", [a]) => Ok(negative(&a.difference)),
+        ("+", [a, b]) => sum(&a.difference, &b.difference, BITS),
+        ("-", [a, b]) => sum(&a.difference, &negative(&b.difference), BITS),
+        ("*", [a, b]) => sum(&times(&a.difference, &b.changed)?, &times(&a.original, &b.difference)?, BITS),
+        ("/", [a, b]) => {
+            let rest = sum(&a.difference, &negative(&times(original, &b.difference)?), BITS)?;
+            quotient(&rest, &b.changed, BITS)
+        }
+        ("fma", [a, b, c]) => {
+            let product = sum(&times(&a.difference, &b.changed)?, &times(&a.original, &b.difference)?, BITS)?;
+            sum(&product, &c.difference, BITS)
+        }
+        ("fabs", [a]) => {
+            let most = a.difference.low.clone().abs().max(&a.difference.high.clone().abs());
+            Ok(Interval { low: -most.clone(), high: most })
+        }
+        ("fmin" | "fmax", [a, b]) => Ok(Interval {
+            low: a.difference.low.clone().min(&b.difference.low),
+            high: a.difference.high.clone().max(&b.difference.high),
+        }),
+        ("pow", [a, b]) if b.is_same() && b.original.low == b.original.high => {
+            let less = sum(&b.original, &interval::exactly(-1.0, BITS), BITS)?;
+            let slope = times(&b.original, &operation("pow", &[a.hull(), less], BITS)?)?;
+            times(&slope, &a.difference)
+        }
+        (_, [a]) => times(&slope(op, &a.hull())?, &a.difference),
+        _ => Err(Lost::Unknown),
+    }
+}
+
+/// The derivative of a function.
+fn slope(op: &str, at: &Interval) -> Result<Interval, Lost> {
+    let one = interval::exactly(1.0, BITS);
+    let of = |op: &str, a: &Interval| operation(op, std::slice::from_ref(a), BITS);
+    let square = |a: Interval| operation("pow", &[a, interval::exactly(2.0, BITS)], BITS);
+    let inverse = |a: &Interval| quotient(&one, a, BITS);
+    let less = |a: &Interval| sum(&one, &negative(a), BITS);
+    match op {
+        "exp" => of("exp", at),
+        "log" => inverse(at),
+        "sqrt" => inverse(&product(&interval::exactly(2.0, BITS), &of("sqrt", at)?, BITS)?),
+        "sin" => of("cos", at),
+        "cos" => Ok(negative(&of("sin", at)?)),
+        "tan" => inverse(&square(of("cos", at)?)?),
+        "atan" => inverse(&sum(&one, &square(at.clone())?, BITS)?),
+        "asin" => inverse(&of("sqrt", &less(&square(at.clone())?)?)?),
+        "acos" => Ok(negative(&slope("asin", at)?)),
+        "sinh" => of("cosh", at),
+        "cosh" => of("sinh", at),
+        "tanh" => less(&square(of("tanh", at)?)?),
+        _ => Err(Lost::Unknown),
+    }
+}

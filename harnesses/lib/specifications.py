@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""Generates tests of the specifications in FPCore files (`penfuzz mutate`), and prints Magneto's table of mutants.
+
+usage: specifications.py SEEDS FILE.fpcore...
+
+All cores that are straight lines with bounds of each variable are examined at the seeds 1 to SEEDS. Prints a row for each class of mutants: all of
+them, and how many are killed, proved equivalent, left, and killed by points at random with as many evaluations (means over the seeds). Then
+the adequacy (mean over the specifications of the share that is killed; of all mutants, and of those that are not proved equivalent), its spread over
+the seeds, the seconds and tests of a specification, and the specifications that have live mutants.
+
+environment: PENFUZZ  the program, built with --features mpfr; by default the release build, else from PATH
+"""
+
+import collections
+import json
+import statistics
+import subprocess
+import sys
+
+from effort import program
+
+
+def examined(file, seed):
+    """What is known of each specification of a file; nothing if it has none."""
+    command = [program(), "mutate", file, "--json", "--seed", str(seed)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0 and "no such specification" not in done.stderr:
+        sys.exit(done.stderr)
+    return json.loads(done.stdout)["specifications"] if done.returncode == 0 else []
+
+
+def adequacy(answers, without_equivalent):
+    share = lambda m: m["killed"] / max(m["total"] - (m["proved_equivalent"] if without_equivalent else 0), 1)
+    return statistics.mean(share(a["mutants"]) for a in answers)
+
+
+def row(name, counts, seeds):
+    of = lambda key: counts[key] / seeds
+    left = of("total") - of("killed") - of("proved_equivalent")
+    print(f"{name:<10}{of('total'):>9.0f}{of('killed'):>10.1f}{of('proved_equivalent'):>12.1f}{left:>8.1f}{of('black_box'):>12.1f}")
+
+
+def main():
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    seeds, files = int(sys.argv[1]), sys.argv[2:]
+    runs = [[answer for file in files for answer in examined(file, seed)] for seed in range(1, seeds + 1)]
+    classes = collections.defaultdict(collections.Counter)
+    for answer in (a for run in runs for a in run):
+        for name, counts in [*answer["classes"], ("all", answer["mutants"])]:
+            classes[name].update(counts)
+    print(f"{len(runs[0])} specifications, {seeds} seeds")
+    print(f"{'class':<10}{'mutants':>9}{'killed':>10}{'equivalent':>12}{'left':>8}{'at random':>12}")
+    for name, counts in classes.items():
+        row(name, counts, seeds)
+    for text, without in (("adequacy", False), ("of those not proved equivalent", True)):
+        all_seeds = [adequacy(run, without) for run in runs]
+        print(f"{text}: {statistics.mean(all_seeds):.4f} ({min(all_seeds):.4f} to {max(all_seeds):.4f})")
+    answers = [a for run in runs for a in run]
+    seconds = [a["seconds"] for a in answers]
+    print(f"seconds: mean {statistics.mean(seconds):.2f}, median {statistics.median(seconds):.2f}, most {max(seconds):.2f}")
+    print(f"tests: mean {statistics.mean(len(a['tests']) for a in answers):.1f}")
+    for answer in runs[0]:
+        if answer["live"]:
+            print(f"  {answer['name']}: " + "; ".join(change for _, change in answer["live"][:4]))
+
+
+main()
