@@ -211,6 +211,31 @@ fn errors_are_those_of_mpfr() {
     run.expect(worst["result"] != worst["reference"]["rounded"], "which is not what the function returned");
 }
 
+#[test]
+fn a_plot_has_a_bar_for_each_part_of_the_domain() {
+    let dir = Dir::new();
+    let reference = own("cubic_wide");
+    let args =
+        ["--reference", &reference, "--arg", "x: 1..8", "--max-evals", "300000", "--json", "--plot", "error.svg"];
+    let run = accuracy(&dir, "cubic", &args, 0);
+    let parts = json(&run)["parts"].as_array().expect("there are parts").clone();
+    let picture = std::fs::read_to_string(dir.path("error.svg")).expect("the picture");
+    run.expect(!parts.is_empty() && picture.matches("<rect ").count() == parts.len(), "a bar for each part");
+    run.expect(picture.starts_with("<svg") && picture.ends_with("</svg>\n"), "a whole picture");
+    let worst = parts.iter().filter_map(|p| p["ulp"].as_f64()).fold(0.0, f64::max);
+    run.expect(picture.contains(&format!(": {worst:.4} ulp</title>")), "the largest error");
+    let directory = ["--reference", &reference, "--max-evals", "1000", "--plot", "."];
+    accuracy(&dir, "cubic", &directory, 1).says("cannot be written");
+}
+
+#[test]
+fn a_plot_of_two_arguments_is_refused() {
+    let dir = Dir::new();
+    let run = core(&dir, &["-f", "2", "--plot", "error.svg"], 1);
+    run.says("--plot needs a function of one argument; this one has 2");
+    assert!(!dir.path("error.svg").exists());
+}
+
 fn core<'a>(dir: &'a Dir, arguments: &[&str], status: i32) -> Run<'a> {
     let run = dir.penfuzz("accuracy").arg(fixture("accuracy.fpcore"));
     arguments.iter().fold(run, Penfuzz::arg).exits(status)

@@ -71,7 +71,7 @@ static void exponential(Facts &F, double Log2) {
 // The logarithm to base b, of which log2(b) is given.
 static void logarithm(Facts &F, double Log2) {
   F.isNaNFor(either(isNaN(F.A), apply("fp.lt", {F.A, F.number("0", true)})));
-  F.always(equal(isInfinite(F.R), either(isInfinite(F.A), isZero(F.A))));
+  F.always(either(isNaN(F.R), equal(isInfinite(F.R), either(isInfinite(F.A), isZero(F.A)))));
   F.always(implies(isZero(F.A), isNegative(F.R)));
   std::string Most = decimal((F.largestExponent() + F.S.Mantissa) / Log2 + 1);
   F.nearest(either(either(isNaN(F.R), isInfinite(F.R)), both(F.atLeast(F.R, "-" + Most), F.atMost(F.R, Most))));

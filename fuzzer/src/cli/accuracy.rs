@@ -1,11 +1,12 @@
 //! `penfuzz accuracy TARGET`: the inputs on which a numeric function is most wrong.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use penfuzz_app::{
     accuracy::{
         self, Options, answer, fpcore, library,
         objective::{self, Pair},
+        plot,
         reference::Reference,
     },
     console,
@@ -59,6 +60,10 @@ pub(super) struct SearchArgs {
     /// <math.h> need none.
     #[arg(long, value_name = "TYPE")]
     signature: Option<String>,
+
+    /// Write a picture (SVG) of the largest error in each part of the domain, for a function of one argument.
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
 
     #[command(flatten)]
     limits: LimitArgs,
@@ -126,11 +131,17 @@ pub(super) fn compare(target: &TargetArgs, reference: &str, search: &SearchArgs,
         _ => Reference::parse(reference, session.evaluator.function())?,
     };
     let mut pair = Pair::new(session, reference, &target.flags(), &linked.libs)?;
+    if search.plot.is_some() {
+        plot::check(&pair)?;
+    }
     let answer = accuracy::Answer { bound, ..accuracy::run(&mut pair, &search.options(exact))? };
     if search.json {
         console::out_json(&answer::json(&pair, &answer, &name.display().to_string(), search.seed));
     } else {
         console::out(&answer::text(&pair, &answer));
+    }
+    if let Some(file) = &search.plot {
+        plot::write(file, &pair, &answer)?;
     }
     Ok(!answer.wrong.is_empty())
 }

@@ -9,7 +9,7 @@
 //! | functions of shared libraries as black boxes | [`library`] |
 //! | one evaluation of all that | [`objective`] |
 //! | the search for the largest error, and for the largest in each region | [`penfuzz_mutators::extremes`] |
-//! | the report | [`answer`] |
+//! | the report | [`answer`], [`plot`] |
 //!
 //! Function and reference may do anything, so all of it happens in child processes. When one of them ends its process, the search
 //! goes on in another one with other random numbers.
@@ -20,6 +20,7 @@ pub mod fpcore;
 pub mod libm;
 pub mod library;
 pub mod objective;
+pub mod plot;
 #[cfg(feature = "mpfr")]
 pub mod precise;
 pub mod reference;

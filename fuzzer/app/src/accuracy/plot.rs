@@ -1,0 +1,105 @@
+//! The largest error in each part of the domain of one argument, as a picture.
+
+use std::{fmt::Write, path::Path};
+
+use penfuzz_engine::error::{Error, at};
+use penfuzz_mutators::{line, view::Kind};
+
+use super::{Answer, Part, objective::Pair};
+use crate::{
+    output::atomic,
+    report::{
+        literal,
+        svg::{self, Scale},
+    },
+};
+
+const WIDTH: f64 = 980.0;
+const HEIGHT: f64 = 320.0;
+const LEFT: f64 = 64.0;
+const RIGHT: f64 = WIDTH - 16.0;
+const TOP: f64 = 30.0;
+const BOTTOM: f64 = HEIGHT - 48.0;
+/// Above so many ulps the axis is logarithmic.
+const LINEAR: f64 = 20.0;
+/// Labels of the argument.
+const LABELS: usize = 8;
+/// Labels of errors.
+const TICKS: usize = 6;
+/// The picture stands alone, so it has its own colours.
+const STYLE: &str = "<style>svg{font:13px sans-serif;background:#fff}text{fill:#333}.e{text-anchor:end}.m{text-anchor:middle}\
+    .grid{stroke:#ddd}.axis{stroke:#666}rect{fill:#2a6fb0}rect:hover{fill:#d1495b}\
+    @media(prefers-color-scheme:dark){svg{background:#1b1b1b}text{fill:#ccc}.grid{stroke:#333}.axis{stroke:#999}}</style>\n";
+
+/// Can there be a picture?
+///
+/// # Errors
+/// When the function has several arguments.
+pub fn check(pair: &Pair) -> Result<(), Error> {
+    match pair.layout().slots() {
+        [_] => Ok(()),
+        slots => Err(Error::new(format!("--plot needs a function of one argument; this one has {}", slots.len()))),
+    }
+}
+
+/// Writes the picture (SVG): the parts with errors in their order, equally wide. Parts are binades, or pieces of them.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write(path: &Path, pair: &Pair, answer: &Answer) -> Result<(), Error> {
+    atomic::write(path, draw(pair, &answer.parts).as_bytes()).map_err(|e| at(path, format!("cannot be written: {e}")))
+}
+
+fn draw(pair: &Pair, parts: &[Part]) -> String {
+    let kind = pair.layout().slots()[0].kind;
+    let mut parts: Vec<&Part> = parts.iter().collect();
+    parts.sort_by_key(|p| line::position(kind, p.ends.0));
+    let most = parts.iter().map(|p| p.ulp).fold(1.0, f64::max);
+    let y =
+        if most <= LINEAR { Scale::linear((0.0, most), (BOTTOM, TOP)) } else { Scale::log((0.1, most), (BOTTOM, TOP)) };
+    let x = Scale::linear((0.0, parts.len().max(1) as f64), (LEFT, RIGHT));
+    let title = format!("{}: largest errors found, in ulps", pair.function().name);
+    let mut out = svg::open("plot", WIDTH, HEIGHT, &title) + STYLE;
+    out.push_str(&svg::text(LEFT, 18.0, "s", &title));
+    let ticks = y.ticks(TICKS);
+    for tick in ticks.iter().step_by(ticks.len() / TICKS + 1) {
+        out.push_str(&svg::line((LEFT, y.at(*tick)), (RIGHT, y.at(*tick)), "grid"));
+        let label = if *tick < 1e5 { svg::label(*tick) } else { format!("{tick:.0e}") };
+        out.push_str(&svg::text(LEFT - 8.0, y.at(*tick) + 4.0, "e", &label));
+    }
+    for (n, part) in parts.iter().enumerate() {
+        bar(&mut out, kind, part, (x.at(n as f64), x.at(n as f64 + 1.0)), y.at(part.ulp));
+    }
+    out.push_str(&svg::line((LEFT, BOTTOM), (RIGHT, BOTTOM), "axis"));
+    for n in (0..parts.len()).step_by(parts.len() / LABELS + 1) {
+        let at = x.at(n as f64);
+        out.push_str(&svg::line((at, BOTTOM), (at, BOTTOM + 5.0), "axis"));
+        out.push_str(&svg::text(at, BOTTOM + 20.0, "m", &short(kind, parts[n].ends.0)));
+    }
+    out + "</svg>\n"
+}
+
+/// Three digits of a value.
+fn short(kind: Kind, bits: u64) -> String {
+    let text = literal::decimal(kind, bits);
+    match text.parse::<f64>() {
+        Ok(value) if value == 0.0 || (1e-3..1e5).contains(&value.abs()) => svg::label(value),
+        Ok(value) => format!("{value:.2e}"),
+        Err(_) => text,
+    }
+}
+
+/// One part, whose ends and error are shown where the pointer is.
+fn bar(out: &mut String, kind: Kind, part: &Part, (from, to): (f64, f64), top: f64) {
+    let (from, to, top) = (from.min(to), from.max(to), top.clamp(TOP, BOTTOM));
+    let decimal = |bits| literal::decimal(kind, bits);
+    let _ = writeln!(
+        out,
+        "<rect x=\"{from:.2}\" y=\"{top:.1}\" width=\"{:.2}\" height=\"{:.1}\"><title>{} to {}: {:.4} ulp</title></rect>",
+        (to - from - 0.3).max(0.5),
+        BOTTOM - top,
+        decimal(part.ends.0),
+        decimal(part.ends.1),
+        part.ulp
+    );
+}
