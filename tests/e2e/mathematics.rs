@@ -98,7 +98,7 @@ fn what_is_stated_of_library_functions_is_possible_for_special_values() {
             script.push_str("(push 1)\n");
             for (name, bits) in [("arg1", of[1]), ("arg2", of[2]), (unknown, of[3])] {
                 if facts.contains(&format!("(declare-fun {name} ")) {
-                    script.push_str(&format!("(assert (= {name} #x{bits}))\n"));
+                    script.extend(["(assert (= ", name, " #x", bits, "))\n"]);
                 }
             }
             script.push_str("(check-sat)\n(pop 1)\n");
