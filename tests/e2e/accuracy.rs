@@ -254,7 +254,10 @@ fn a_core_is_compared_with_its_value_over_the_reals() {
     if cfg!(feature = "mpfr") {
         let most = answer["bound"]["absolute"].as_f64().expect("there is a bound");
         let found = answer["worst"]["absolute"].as_f64().expect("the error");
-        run.expect(found <= most, "no found error is above the bound");
+        run.expect(
+            (found..4.0 * found).contains(&most),
+            "two roots that are wrong by half an ulp, and their arguments",
+        );
         let text = core(&dir, &["-f", "1", "--max-evals", "200000"], 0);
         text.expect(text.stdout.contains("no error is above"), "the bound");
     } else {

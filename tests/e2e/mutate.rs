@@ -118,6 +118,22 @@ fn a_mutant_that_differs_for_one_number_is_killed_by_the_model() {
     run.expect(count(&without, "killed") < count(&printed, "killed"), "no search finds the number");
 }
 
+/// What is stated of a result is stated for the arguments of the original: those of a mutant would contradict it.
+#[test]
+fn a_mutant_of_the_argument_of_a_library_function_is_not_proved_equivalent() {
+    let Some(solvers) = solvers() else { return };
+    let dir = Dir::new();
+    let source = fixture("equivalent.c").display().to_string();
+    let arguments = "-o out -f logged --max-evals 3000 --search-time 1s --proof-time 60s";
+    let (run, printed) = mutate_with(&dir, &source, arguments, 0, &solvers);
+    let (equivalent, live) = (changes(&printed, "equivalent"), changes(&printed, "live"));
+    for change in ["x * 2.5 → -(x * 2.5)", "l → x in l != l"] {
+        run.expect(!equivalent.iter().any(|c| c == change), &format!("{change} differs for one number"));
+        run.expect(!live.iter().any(|c| c == change), &format!("{change} is killed by a model"));
+    }
+    run.expect(count(&printed, "proved_equivalent") > 0, "others are proved: the logarithm is a number there");
+}
+
 /// What solvers state of mutants of which one input is known is compared with what a search kills.
 fn compare(name: &str, function: &str, least: usize) {
     let Some(solvers) = solvers() else { return };

@@ -32,16 +32,17 @@ Val Frame::call(const CallBase &I) {
     if (std::optional<Val> V = intrinsic(*Intrinsic)) return *V;
   Function *Callee = I.getCalledFunction();
   std::string Name = Callee ? Callee->getName().str() : I.isInlineAsm() ? "inline assembly" : "a pointer";
+  std::optional<StringRef> InDouble = libraryName(I);
   if (Callee && !Callee->isIntrinsic()) {
     if (std::optional<Val> V = inlined(I, *Callee)) return *V;
     if (Callee->isDeclaration() && Name == "fegetround")
       if (std::optional<Val> V = roundingMode(I)) return *V;
-    if (std::optional<StringRef> InDouble = libraryName(I))
+    if (InDouble)
       if (std::optional<Val> V = mathFunction(I, *InDouble)) return *V;
   }
   unknownCall(I);
   if (I.getType()->isVoidTy()) return Val();
-  if (std::optional<StringRef> InDouble = libraryName(I))
+  if (InDouble)
     if (std::optional<Val> V = libraryFunction(I, *InDouble)) return *V;
   return X.shared([&] { return unknown(I, "call of " + Name); });
 }

@@ -1,6 +1,6 @@
 // Functions of the mathematics library that have no exact meaning in SMT-LIB. Their results are free, but for what C (Annex F) and IEEE 754
-// (Sect. 9.2) state, and what each library with errors below one unit in the last place keeps: which arguments give a NaN, signs, ranges,
-// and whether a result can be infinite or zero. A function has one result for one argument.
+// (Sect. 9.2) state and the examined libraries keep (docs/proofs.md): which arguments give a NaN, signs, ranges, and whether a result can be
+// infinite or zero. A function has one result for one argument.
 #include "smt.h"
 
 #include <cmath>
@@ -182,14 +182,16 @@ std::optional<Val> Frame::libraryFunction(const CallBase &I, StringRef Name) {
     if (!A.isFloat()) return std::nullopt;
     Arguments.push_back(X.floatOf(A));
   }
-  Val Result = X.shared([&] { return X.resultOf(Name, *S, Arguments, [&] { return unknown(I, "call of " + Name.str()); }); });
-  if (!Result.isFloat()) return std::nullopt;
-  library::Facts F(I.getType()->getFltSemantics(), *S, Arguments.front(), Arguments.back(), X.floatOf(Result), !X.ChangesMode);
-  Found->second.State(F);
-  for (const Term &Fact : F.All)
-    if (Fact != "true") X.S.require(Result.Bits, Fact);
+  // What is stated is of these arguments. A mutant that shares the result with the original may pass others to the call.
+  auto Make = [&] {
+    Val Result = unknown(I, "call of " + Name.str());
+    library::Facts F(I.getType()->getFltSemantics(), *S, Arguments.front(), Arguments.back(), X.floatOf(Result), !X.ChangesMode);
+    Found->second.State(F);
+    for (const Term &Fact : F.All) X.S.require(Result.Bits, Fact);
+    return Result;
+  };
   X.Assumptions.insert(Name.str() + " is the function of the C library, with the range, signs and special values that C states");
-  return Result;
+  return X.shared([&] { return X.resultOf(Name, *S, Arguments, Make); });
 }
 
 // What `Make` makes, or what it has made for these arguments of this function.

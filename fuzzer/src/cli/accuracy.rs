@@ -125,7 +125,7 @@ pub(super) fn compare(target: &TargetArgs, reference: &str, search: &SearchArgs,
         limits: search.limits.limits(),
     };
     let session = ReplaySession::load(&linked.file, subject)?;
-    let bound = core.as_ref().filter(|_| reference == "auto").map(fpcore::bound);
+    let bounded = core.clone().filter(|_| reference == "auto");
     let reference = match core {
         Some(core) if reference == "auto" => Reference::Core { file: name.clone(), core: Box::new(core) },
         _ => Reference::parse(reference, session.evaluator.function())?,
@@ -134,7 +134,8 @@ pub(super) fn compare(target: &TargetArgs, reference: &str, search: &SearchArgs,
     if search.plot.is_some() {
         plot::check(&pair)?;
     }
-    let answer = accuracy::Answer { bound, ..accuracy::run(&mut pair, &search.options(exact))? };
+    let mut answer = accuracy::run(&mut pair, &search.options(exact))?;
+    answer.bound = bounded.as_ref().map(fpcore::bound);
     if search.json {
         console::out_json(&answer::json(&pair, &answer, &name.display().to_string(), search.seed));
     } else {
