@@ -98,7 +98,10 @@ fn is_identity(original: &Expr, mutant: &Expr, scope: &[(String, Interval)]) -> 
         (Expr::Let(_, bindings, body), Expr::Let(_, others, other)) if bindings.len() == others.len() => {
             let bound = bindings.iter().zip(others).map(|((_, a), (_, b))| (a, b));
             let mut differ = bound.chain([(&**body, &**other)]).filter(|(a, b)| a != b);
-            differ.next().is_some_and(|(a, b)| is_identity(a, b, scope)) && differ.next().is_none()
+            // The name of an argument may be that of another value here.
+            let is_bound = |name: &String| bindings.iter().any(|(n, _)| n == name);
+            let scope: Vec<_> = scope.iter().filter(|(name, _)| !is_bound(name)).cloned().collect();
+            differ.next().is_some_and(|(a, b)| is_identity(a, b, &scope)) && differ.next().is_none()
         }
         (_, Expr::Apply(op, args)) => match (op.as_str(), &args[..]) {
             ("fmin" | "fmax", [x, y]) => x == original && y == original,
@@ -159,8 +162,8 @@ fn changed(original: &Expr, mutant: &Expr, scope: &mut Scope) -> Paired {
             let (x, y) = (value(x, scope)?, value(y, scope)?);
             let is_first = if op == "fmax" { x.low >= y.high } else { x.high <= y.low };
             match original {
-                Expr::Apply(was, _) if is_first && was == "-" => Some(y),
-                Expr::Apply(was, _) if is_first && was == "+" => Some(negative(&y)),
+                Expr::Apply(was, of) if is_first && of == args && was == "-" => Some(y),
+                Expr::Apply(was, of) if is_first && of == args && was == "+" => Some(negative(&y)),
                 _ => None,
             }
         }
@@ -196,6 +199,16 @@ mod tests {
         assert_eq!(proved(core, "x → (fmin x x)"), (2, 2));
         assert_eq!(proved(core, "x → (- x)"), (0, 2), "x times -x");
         assert_eq!(proved(core, "accuracy times 1e"), (2, 8), "the greatest value is 5: 5e-10 · 999 is above 1e-7");
+    }
+
+    #[test]
+    fn what_has_other_operands_or_another_meaning_is_not_proved() {
+        // What is left is no operation on the operands of the sum.
+        let core = "(FPCore (v p q) :pre (and (<= 1 v 2) (<= 10 p 20) (<= 0 q 1e-12)) (+ v (fmax p q)))";
+        assert_eq!(proved(core, "(+ v (fmax p q)) → (fmax p q)"), (0, 1));
+        // Inside of `let`, x is negative.
+        let core = "(FPCore (x) :pre (<= 1 x 2) (let ((x (- 0 x))) (+ x 7)))";
+        assert_eq!(proved(core, "x → (fabs x)"), (1, 2));
     }
 
     #[test]
