@@ -74,6 +74,21 @@ fn a_variable_that_is_not_initialized_has_no_expected_value() {
     run.expect(report.branches.covered == 2 && expected == ["7"], &format!("one expected value, of {expected:?}"));
 }
 
+/// The evaluations of a campaign find zeros there, a process of its own finds a pattern.
+#[test]
+fn a_branch_on_a_variable_that_is_not_initialized_is_not_covered() {
+    let dir = Dir::new();
+    let source = "int leftover(int n) {
+    volatile int own[16];
+    if (n > 5) own[3] = 7;
+    if (n < 0 && own[3] == 0) return 1;
+    return 0;
+}
+";
+    dir.file("leftover.c", source);
+    assert_eq!(figures_of(&dir, Path::new("leftover.c"), "--max-evals 20000 --no-prove"), (5, 1, 6));
+}
+
 #[test]
 fn a_block_of_the_heap_is_that_of_a_fresh_process() {
     assert_eq!(claimed(HEAP), (1, 3, 4));

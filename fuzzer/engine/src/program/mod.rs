@@ -11,6 +11,7 @@ pub mod globals;
 pub mod harvest;
 mod heap;
 pub mod kind;
+mod library;
 pub mod load;
 pub mod mapped;
 pub mod names;

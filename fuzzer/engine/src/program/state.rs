@@ -15,7 +15,7 @@ use std::{
 use object::{Object, ObjectSection, ObjectSymbol, SectionFlags};
 use penfuzz_cc::abi::{self, variable_flag};
 
-use super::{Function, Target, environment::is_provided, heap::Heap, mapped::MappedFile};
+use super::{Function, Target, environment::is_provided, heap::Heap, library, mapped::MappedFile};
 
 /// The most that is restored, in bytes: copying more takes longer than most functions that a search can work on.
 const MOST: usize = 1 << 26;
@@ -42,6 +42,7 @@ pub struct SharedState {
     variables: Vec<Variable>,
     is_whole_file: bool,
     is_too_large: bool,
+    keeps_nothing: bool,
     heap: Option<Heap>,
 }
 
@@ -73,6 +74,7 @@ impl SharedState {
         }
         let mut me = Self::default();
         let (_, mut unknown) = split(target, reached.unknown);
+        let is_known = unknown.iter().all(|name| str::from_utf8(name).is_ok_and(library::keeps_nothing));
         unknown.retain(|name| !str::from_utf8(name).is_ok_and(is_provided));
         me.is_whole_file = has_any(&target.path, &unknown);
         let mut ranges = BTreeSet::new();
@@ -96,6 +98,7 @@ impl SharedState {
         if has_thread_local || me.is_whole_file {
             ranges.extend(thread_local_range(target.base()));
         }
+        me.keeps_nothing = is_known && me.variables.is_empty() && !me.is_whole_file;
         me.is_too_large = ranges.iter().map(|(_, size)| size).sum::<usize>() > MOST;
         if !me.is_too_large {
             // SAFETY: variables and sections of the loaded file.
@@ -166,6 +169,13 @@ impl SharedState {
     #[must_use]
     pub fn is_whole_file(&self) -> bool {
         self.is_whole_file
+    }
+
+    /// Nothing that an evaluation does can be seen by a later one, or was left to it by the process before: the function reaches no
+    /// variables, and of other libraries only functions that keep nothing ([`library::keeps_nothing`]).
+    #[must_use]
+    pub fn keeps_nothing(&self) -> bool {
+        self.keeps_nothing
     }
 
     /// There is so much state that it is not restored.

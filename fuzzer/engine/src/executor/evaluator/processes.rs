@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Evaluator, Journal};
+use super::{Entry, Evaluator, Journal, RunStatus};
 use crate::{
     error::Error,
     executor::{
@@ -10,6 +10,19 @@ use crate::{
         sandbox::{Allow, Sandbox},
     },
 };
+
+impl Entry {
+    /// The same call, behind a pattern on the stack; of a harness, only itself.
+    fn behind_soil(self) -> Self {
+        match self {
+            Self::Thunk(call) => Self::Thunk(guard::behind_soil(call)),
+            Self::Rounded(call) => Self::Rounded(guard::behind_soil(call)),
+            Self::Unflagged(call) => Self::Unflagged(guard::behind_soil(call)),
+            Self::Frame(call) => Self::Frame(guard::behind_soil(call)),
+            Self::Harness(harness) => Self::Harness(harness),
+        }
+    }
+}
 
 impl Evaluator {
     /// Lets points be written to `input`, evaluations be counted at `count` and finds be noted in `journal` instead, so that
@@ -37,17 +50,25 @@ impl Evaluator {
         Ok(())
     }
 
-    /// For a child process: before each call from now on, a pattern is written over the stack. What differs then depends on local variables that
+    /// Before each call from now on, a pattern is written over the stack. What differs then depends on local variables that
     /// nothing has initialized, and no test can expect it.
     pub fn soil_stack(&mut self) {
-        use super::Entry::{Frame, Harness, Rounded, Thunk, Unflagged};
-        self.entry = match self.entry {
-            Thunk(call) => Thunk(guard::behind_soil(call)),
-            Rounded(call) => Rounded(guard::behind_soil(call)),
-            Unflagged(call) => Unflagged(guard::behind_soil(call)),
-            Frame(call) => Frame(guard::behind_soil(call)),
-            Harness(harness) => Harness(harness),
-        };
+        self.entry = self.entry.behind_soil();
+    }
+
+    /// Does an input take `hits` again, with the same actions, on a soiled stack, so that a fresh process would add nothing? Only for
+    /// a function that keeps no state (see [`SharedState::keeps_nothing`](crate::program::state::SharedState::keeps_nothing)); false
+    /// for others. That does not count as an evaluation.
+    pub(in crate::executor) fn repeats_without_state(&mut self, bytes: &[u8], hits: &[u32]) -> bool {
+        if !self.shared.keeps_nothing() || matches!(self.entry, Entry::Harness(_)) {
+            return false;
+        }
+        let (entry, count) = (self.entry, self.evaluations());
+        self.soil_stack();
+        let (ran, again) = self.run_once(bytes);
+        self.entry = entry;
+        self.set_evaluations(count);
+        ran == RunStatus::Returned && again == hits
     }
 
     /// For a child process that is to evaluate as a test program of the user does: what the target allocates comes from the C library,

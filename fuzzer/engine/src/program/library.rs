@@ -1,0 +1,119 @@
+//! Functions of the C library that keep nothing: their result depends on their arguments and what these point to alone, and all that they
+//! change besides is `errno` and the exception flags, which no code can read without a call of another function.
+
+/// Functions of `<math.h>`, each also with `f` or `l` behind it. Not among them: `lgamma`, which writes `signgam`, and those that read or write
+/// the floating-point environment only.
+const MATHEMATICS: [&str; 57] = [
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "cbrt",
+    "ceil",
+    "copysign",
+    "cos",
+    "cosh",
+    "erf",
+    "erfc",
+    "exp",
+    "exp10",
+    "exp2",
+    "expm1",
+    "fabs",
+    "fdim",
+    "floor",
+    "fma",
+    "fmax",
+    "fmin",
+    "fmod",
+    "frexp",
+    "hypot",
+    "ilogb",
+    "ldexp",
+    "llrint",
+    "llround",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "logb",
+    "lrint",
+    "lround",
+    "modf",
+    "nan",
+    "nearbyint",
+    "nextafter",
+    "nexttoward",
+    "pow",
+    "remainder",
+    "remquo",
+    "rint",
+    "round",
+    "scalbln",
+    "scalbn",
+    "sin",
+    "sincos",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+    "trunc",
+];
+
+/// Whatever their argument type, without a suffix.
+const OTHERS: [&str; 22] = [
+    "abs",
+    "labs",
+    "llabs",
+    "div",
+    "ldiv",
+    "lldiv",
+    "memchr",
+    "memcmp",
+    "memcpy",
+    "memmove",
+    "memset",
+    "strchr",
+    "strcmp",
+    "strlen",
+    "strncmp",
+    "strrchr",
+    "__finite",
+    "__fpclassify",
+    "__isinf",
+    "__isnan",
+    "__signbit",
+    "__issignaling",
+];
+
+/// Does a function of the C library keep nothing from one call to the next?
+pub(super) fn keeps_nothing(name: &str) -> bool {
+    let of = |list: &[&str], name: &str| list.contains(&name);
+    let shorter = name.strip_suffix(['f', 'l']).unwrap_or(name);
+    of(&MATHEMATICS, name)
+        || of(&MATHEMATICS, shorter)
+        || of(&OTHERS, name)
+        || shorter.starts_with("__") && of(&OTHERS, shorter)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::keeps_nothing;
+
+    #[test]
+    fn what_keeps_something_is_not_listed() {
+        for name in
+            ["sin", "sinf", "sinl", "fmaf", "modf", "modff", "memset", "__isnanf", "ceil", "ceill", "__signbitl"]
+        {
+            assert!(keeps_nothing(name), "{name}");
+        }
+        for name in
+            ["lgamma", "rand", "fegetround", "__errno_location", "malloc", "strtok", "memsetf", "signgam", "time", ""]
+        {
+            assert!(!keeps_nothing(name), "{name}");
+        }
+    }
+}
