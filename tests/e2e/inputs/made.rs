@@ -82,6 +82,18 @@ fn an_array_is_as_long_as_its_parameter_says() {
     has(&complete("mean.c", MEAN, "mean"), "double in1_a[4] = {0, 0, 0, 17.0}");
 }
 
+/// All that the arrays take is their size, which only the declaration says.
+const RESULTS: &str = "int vector(double x, double v[3]) { v[0] = v[1] = v[2] = x; return v[2] > 3 ? 1 : 0; }
+int rows(double x, double m[2][3]) { m[1][2] = x; return m[1][2] > 3 ? 1 : 0; }
+";
+
+#[test]
+fn declared_arrays_that_are_only_written() {
+    for function in ["vector", "rows"] {
+        complete_function("results.c", RESULTS, function);
+    }
+}
+
 const WORDS: &str = "#include <string.h>
 int word(const char *s)
 {

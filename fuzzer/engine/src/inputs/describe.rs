@@ -124,9 +124,11 @@ impl core::fmt::Display for Described {
             return write!(f, "{stream}: {type_name}[{elements}]");
         }
         let path = if self.is_global { format!("global {path}") } else { path.clone() };
+        // Rows of a matrix: C writes their length behind their number.
+        let (element, row) = type_name.split_at(type_name.find('[').unwrap_or(type_name.len()));
         match elements.as_str() {
             "1" => write!(f, "{path}: {type_name}")?,
-            _ => write!(f, "{path}: {type_name}[{elements}], {origin}")?,
+            _ => write!(f, "{path}: {element}[{elements}]{row}, {origin}")?,
         }
         if let Some(maker) = &self.made_by {
             write!(f, ", made by {maker}")?;

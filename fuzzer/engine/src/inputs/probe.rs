@@ -102,10 +102,11 @@ fn is_needed(f: &Function, model: &Model, sizes: &Sizes) -> bool {
         let was_probed = sizes.get(&any_index(&b.path)).is_some_and(|s| s.origin != Origin::Assumed);
         // The end of a declared array must be that of its memory.
         let is_declared = b.capacity > 1 && b.origin.is_sure();
-        let fits = b.bytes() <= CELL && !b.is_string && !is_declared && b.rule == Rule::Full;
+        let fits = b.bytes() <= CELL && !b.is_string && b.rule == Rule::Full;
         b.pointers.is_empty()
             && b.origin != Origin::Given
-            && if is_number { fits || (b.is_output && !was_probed) } else { b.is_output && !was_probed }
+            && !is_declared
+            && (is_number && fits || b.is_output && !was_probed)
     };
     let frame = &model.blocks[0];
     f.call().is_none()
