@@ -49,14 +49,19 @@ def main():
             examine(suite, pathlib.Path(temporary) / "suite", options)
 
 
-def examine(suite, output, options):
+def each_campaign(suite, output, work):
+    """`work` of the directory of each campaign of the suite, several at the same time."""
     only = ["--only", ",".join(claims.drawn(suite))] if os.environ.get("DRAW") else []
     command = [claims.PENFUZZ, "suite", suite, "--max-evals", os.environ.get("EVALS", "100000"), "--seed", "1", "--quiet"]
     subprocess.run([*command, "-o", output, *only], stdout=subprocess.DEVNULL)
     rows = json.loads((output / "suite.json").read_text())["targets"]
     jobs = int(os.environ.get("JOBS") or os.cpu_count())
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        found = list(pool.map(lambda row: proved(output / row["name"], options), (r for r in rows if not r["error"])))
+        return list(pool.map(lambda row: work(output / row["name"]), (r for r in rows if not r["error"])))
+
+
+def examine(suite, output, options):
+    found = each_campaign(suite, output, lambda directory: proved(directory, options))
     total, reasons = collections.Counter(), collections.Counter()
     for counts, why in found:
         total.update(counts)

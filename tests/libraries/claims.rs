@@ -1,4 +1,5 @@
-//! What penfuzz claims on real libraries is what gcov counts on the tests that it emits, and these tests build and pass.
+//! What penfuzz claims on real libraries is what gcov counts on the tests that it emits, and these tests build and pass. What they do
+//! is possible for solvers.
 
 use std::process::Command;
 
@@ -25,5 +26,29 @@ fn claims_are_what_gcov_counts() {
     for row in rows {
         let words: Vec<_> = row.split_whitespace().collect();
         assert_eq!(words[words.len() - 6..], [DRAWN, "of", DRAWN].repeat(2), "all build and all pass: {table}");
+    }
+}
+
+/// Functions that are drawn of each library. `harnesses/lib/translation.py` without a draw checks all.
+const TRANSLATED: &str = "2";
+
+#[test]
+fn no_test_contradicts_the_translation_for_solvers() {
+    let harnesses = root().join("harnesses");
+    let suites = ["fdlibm", "newlib", "musl", "gsl"].map(|name| harnesses.join(name).join("suite.toml"));
+    let output = run(Command::new("python3")
+        .arg("-B")
+        .arg(harnesses.join("lib/translation.py"))
+        .args(suites)
+        .args(["--solver-time", "2s"])
+        .env("PENFUZZ", penfuzz().get_program())
+        .env("DRAW", TRANSLATED));
+    let table = String::from_utf8_lossy(&output.stdout).into_owned();
+    let numbers = |row: &str| row.split_whitespace().skip(1).map(|n| n.parse::<usize>().unwrap_or(0)).collect();
+    let rows: Vec<Vec<usize>> = table.lines().skip(1).map(numbers).collect();
+    assert_eq!(rows.len(), 4, "a row per library, and no contradiction or failure below: {table}");
+    for row in &rows {
+        assert!(row[0] == 2 && row[1] > row[2] + row[3], "most of the branches of tests are possible: {table}");
+        assert_eq!(row[4], 0, "{table}");
     }
 }
