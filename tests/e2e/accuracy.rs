@@ -51,6 +51,58 @@ fn the_worst_of_a_small_box_is_that_of_all_its_floats() {
     }
 }
 
+/// A value with an estimate of its error, and a status; three floats that end where their memory ends.
+const ESTIMATED: &str = "#include <math.h>
+struct result { double val, err; };
+int root(double x, struct result *r) {
+  if (x < 0) { r->val = 7; r->err = 1e-300; return 1; }
+  r->val = sqrt(x);
+  if (x > 3 && x < 3.0001) r->val *= 1 + 1e-12;
+  r->err = 1e-14 * r->val;
+  return 0;
+}
+struct three { float a, b, c; };
+void thirds(float x, struct three *t) { t->a = t->b = 0; t->c = x / 3; }
+long double exact_root(double x) { return sqrtl(x); }
+double exact_third(float x) { return x / 3.0; }
+";
+
+fn estimated<'a>(dir: &'a Dir, function: &str, arguments: &str, status: i32) -> Run<'a> {
+    dir.file("estimated.c", ESTIMATED);
+    dir.penfuzz("accuracy estimated.c --lib -lm --max-evals 300000 -f").arg(function).args(arguments).exits(status)
+}
+
+#[test]
+fn an_error_is_found_that_is_larger_than_the_function_says() {
+    let dir = Dir::new();
+    let options = "--reference estimated.c:exact_root --arg x:-10..10 --json";
+    let run = estimated(&dir, "root", &format!("{options} --estimate err"), 0);
+    let worst = &json(&run)["worst"];
+    let times = worst["times_estimate"].as_f64().expect("a multiple");
+    // A rounding error and that of the factor 1 + 1e-12 come to it.
+    run.expect((times - 100.0).abs() < 0.1, &format!("100 times the estimate, and not where the status is 1: {times}"));
+    run.expect(worst["result"]["name"] == "r->val", "the first number of the structure is the result");
+    let x = f64::from_bits(bits(&worst["args"][0]));
+    run.expect(x > 3.0 && x < 3.0001, &format!("where it is: {x}"));
+    let text = estimated(&dir, "root", "--reference estimated.c:exact_root --estimate r->err", 0);
+    text.expect(text.stdout.contains(" times its estimate"), "the unit");
+}
+
+#[test]
+fn a_member_of_a_structure_is_compared() {
+    let dir = Dir::new();
+    let run = estimated(&dir, "thirds", "--reference estimated.c:exact_third --result c --json", 0);
+    let ulp = json(&run)["worst"]["ulp"].as_f64().expect("an error");
+    run.expect((0.4..=0.5).contains(&ulp), &format!("a division is rounded to nearest: {ulp}"));
+    let reference = "--reference estimated.c:exact_third";
+    for (arguments, message) in [
+        (format!("{reference} --result d"), "--result d: "),
+        (format!("{reference} --estimate d"), "there are t->a, t->b, t->c"),
+    ] {
+        estimated(&dir, "thirds", &arguments, 1).says(message);
+    }
+}
+
 #[test]
 fn an_error_on_few_doubles_behind_a_branch_is_found() {
     let dir = Dir::new();

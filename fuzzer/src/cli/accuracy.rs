@@ -8,6 +8,7 @@ use penfuzz_app::{
         objective::{self, Pair},
         plot,
         reference::Reference,
+        value::Names,
     },
     console,
     replay::{
@@ -22,6 +23,11 @@ use penfuzz_engine::{
 
 use super::{Outcome, replay::LimitArgs, target::TargetArgs, values};
 
+/// Time of a search, if the user says nothing else.
+const SEARCH: Duration = Duration::from_secs(10);
+/// A year, which can be added to any instant.
+const UNLIMITED: Duration = Duration::from_secs(365 * 24 * 3600);
+
 /// Arguments.
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -32,6 +38,16 @@ pub struct Args {
     /// FILE.c:NAME (another implementation, best in long double or __float128), or FILE.fpcore. A TARGET.fpcore is compared with itself over the real numbers.
     #[arg(long, value_name = "REF", default_value = "auto")]
     reference: String,
+
+    /// What is compared, if it is not what the function returns: a member of a structure that it fills in, as r->val or val [default: the
+    /// first number of the structure].
+    #[arg(long, value_name = "MEMBER")]
+    result: Option<String>,
+
+    /// Search where the error exceeds what the function says itself: the member of a structure that it fills in with an estimate of its error,
+    /// as r->err or err.
+    #[arg(long, value_name = "MEMBER")]
+    estimate: Option<String>,
 
     #[command(flatten)]
     search: SearchArgs,
@@ -44,9 +60,9 @@ pub(super) struct SearchArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
 
-    /// Time limit of the search.
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::duration)]
-    max_time: Duration,
+    /// Time limit of the search [default: 10s; none with --exhaust].
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    max_time: Option<Duration>,
 
     /// Limit of the CPU time of the search [default: none].
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
@@ -55,6 +71,11 @@ pub(super) struct SearchArgs {
     /// Limit of evaluations of the search.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_evals: Option<u64>,
+
+    /// Try every input, where there are at most 2^32, as of a function of one float or of narrow ranges: then no error is larger than the one that
+    /// is reported.
+    #[arg(long)]
+    exhaust: bool,
 
     /// Type of the function, as 'double(double, int)', when TARGET is a shared library that pen-cc did not link. Functions of
     /// <math.h> need none.
@@ -77,22 +98,30 @@ impl SearchArgs {
     fn options(&self, exact: bool) -> Options {
         Options {
             seed: self.seed,
-            max_time: self.max_time,
+            max_time: self.max_time.unwrap_or(if self.exhaust { UNLIMITED } else { SEARCH }),
             max_cpu: self.max_cpu.unwrap_or(Duration::MAX),
             max_evals: self.max_evals.unwrap_or(u64::MAX),
             exact,
+            exhaust: self.exhaust,
         }
     }
 }
 
 /// Searches and prints the report.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
-    compare(&args.target, &args.reference, &args.search, false).map(|_| Outcome::Fine)
+    let names = Names { result: args.result.as_deref(), estimate: args.estimate.as_deref() };
+    compare(&args.target, &args.reference, names, &args.search, false).map(|_| Outcome::Fine)
 }
 
 /// Compares the function of a target with a reference, and prints the report. Returns whether there are wrong results that have no
 /// size; where every difference counts, whether there is one.
-pub(super) fn compare(target: &TargetArgs, reference: &str, search: &SearchArgs, exact: bool) -> Result<bool, Error> {
+pub(super) fn compare(
+    target: &TargetArgs,
+    reference: &str,
+    names: Names,
+    search: &SearchArgs,
+    exact: bool,
+) -> Result<bool, Error> {
     let name = target.path()?;
     let core = fpcore::is_fpcore(name).then(|| fpcore::read(name, target.function.as_deref())).transpose()?;
     let target = &match &core {
@@ -120,6 +149,7 @@ pub(super) fn compare(target: &TargetArgs, reference: &str, search: &SearchArgs,
         args: &target.args,
         calls: &target.calls.calls(),
         sizes: None,
+        only_numbers: true,
         goals: Goals::Branches,
         scope: Some(ScopeKind::Function),
         limits: search.limits.limits(),
@@ -130,7 +160,7 @@ pub(super) fn compare(target: &TargetArgs, reference: &str, search: &SearchArgs,
         Some(core) if reference == "auto" => Reference::Core { file: name.clone(), core: Box::new(core) },
         _ => Reference::parse(reference, session.evaluator.function())?,
     };
-    let mut pair = Pair::new(session, reference, &target.flags(), &linked.libs)?;
+    let mut pair = Pair::new(session, reference, names, (&target.flags(), &linked.libs))?;
     if search.plot.is_some() {
         plot::check(&pair)?;
     }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use penfuzz_app::accuracy::value::Names;
 use penfuzz_engine::{error::Error, program::Rounding};
 
 use super::{
@@ -60,6 +61,6 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         assumptions: Vec::new(),
         calls: CallArgs::default(),
     };
-    let differs = accuracy::compare(&target, &args.second, &args.search, args.exact)?;
+    let differs = accuracy::compare(&target, &args.second, Names::default(), &args.search, args.exact)?;
     Ok(if args.exact && differs { Outcome::Found } else { Outcome::Fine })
 }

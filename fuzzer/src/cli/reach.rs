@@ -122,6 +122,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         args: &args.target.args,
         calls: &args.target.calls.calls(),
         sizes: None,
+        only_numbers: false,
         goals: Goals::Branches,
         scope: args.scope.or_else(|| args.wanted.line.as_ref().map(|_| ScopeKind::Calls)),
         limits: args.limits.limits(),

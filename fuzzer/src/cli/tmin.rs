@@ -56,6 +56,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         args: &args.target.args,
         calls: &args.target.calls.calls(),
         sizes: None,
+        only_numbers: false,
         goals: Goals::Branches,
         scope: args.scope,
         limits: args.limits.limits(),

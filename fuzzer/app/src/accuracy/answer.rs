@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::{Answer, Bound, Class, Compared, Found, objective::Pair};
+use super::{Answer, Bound, Class, Compared, Found, comparator, objective::Pair};
 use crate::{
     campaign::outcome::arguments,
     report::{Arg, literal},
@@ -32,6 +32,9 @@ struct Json<'a> {
     faults: u64,
     reference_faults: u64,
     deaths: u64,
+    /// All inputs of the box, if each was tried: no error is larger.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exhausted: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     bound: Option<Bound>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,6 +47,12 @@ struct Item {
     /// In ulps; none for a class.
     #[serde(skip_serializing_if = "Option::is_none")]
     ulp: Option<f64>,
+    /// The function's own estimate of the error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    estimate: Option<f64>,
+    /// The error as a multiple of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    times_estimate: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     class: Option<Class>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,6 +114,7 @@ pub fn json(pair: &Pair, answer: &Answer, target: &str, seed: u64) -> String {
         faults: answer.faults,
         reference_faults: answer.reference_faults,
         deaths: answer.deaths,
+        exhausted: answer.exhausted,
         bound: answer.bound.as_ref().and_then(|bound| bound.as_ref().ok().copied()),
         no_bound: answer.bound.as_ref().and_then(|bound| bound.as_ref().err().map(String::as_str)),
     };
@@ -129,7 +139,11 @@ fn step(found: &Found) -> Step {
 }
 
 fn ulps(found: &Found) -> Option<f64> {
-    match found.compared {
+    size_of(found.compared)
+}
+
+fn size_of(compared: Compared) -> Option<f64> {
+    match compared {
         Compared::Ulps(ulps) => Some(ulps),
         Compared::Wrong(_) => None,
     }
@@ -137,15 +151,20 @@ fn ulps(found: &Found) -> Option<f64> {
 
 fn item(pair: &Pair, found: &Found) -> Item {
     let function = pair.function();
-    let value = |name: &str, bits| literal::arg(name, &function.result_type, pair.result(), bits);
+    let type_name = comparator::c_type(pair.result());
+    let value = |name: &str, bits| literal::arg(name, type_name, pair.result(), bits);
+    let of_exact = found.exact.as_ref().map(|e| e.compared);
+    let in_ulps = if found.estimate.is_some() { of_exact.and_then(size_of) } else { ulps(found) };
     Item {
-        ulp: ulps(found),
+        ulp: in_ulps,
+        estimate: found.estimate,
+        times_estimate: found.estimate.and_then(|_| ulps(found)),
         class: if let Compared::Wrong(class) = found.compared { Some(class) } else { None },
         absolute: found.exact.as_ref().and_then(|e| e.absolute),
         relative: found.exact.as_ref().and_then(|e| e.relative),
         args: arguments(function, &found.bytes),
         input: literal::hex(&found.bytes),
-        result: value("returned", found.result),
+        result: value(pair.value().name(), found.result),
         reference: found
             .exact
             .as_ref()
@@ -183,7 +202,7 @@ pub fn text(pair: &Pair, answer: &Answer) -> String {
     }
     match answer.found.last() {
         Some(worst) => {
-            let _ = writeln!(out, "  worst {:<11}  {}", size(worst), call(pair, worst));
+            let _ = writeln!(out, "  worst {:<11}  {}", size(pair, worst), call(pair, worst));
             for arg in arguments(pair.function(), &worst.bytes) {
                 let _ = writeln!(out, "    {:<8} = {}   ({})", arg.name, arg.hex, arg.decimal);
             }
@@ -191,12 +210,18 @@ pub fn text(pair: &Pair, answer: &Answer) -> String {
                 let kind = pair.result();
                 format!("{}   ({})", literal::c_literal(kind, bits), literal::decimal(kind, bits))
             };
-            let _ = writeln!(out, "    returned = {}", returned(worst.result));
+            let _ = writeln!(out, "    {:<8} = {}", pair.value().name(), returned(worst.result));
+            if let Some(estimate) = worst.estimate {
+                let _ = writeln!(out, "    estimate = {estimate:e}{}", of_error(worst));
+            }
             if let Some(exact) = &worst.exact {
                 let _ = writeln!(out, "    exact    = {}   (rounded {})", exact.text, returned(exact.rounded));
             }
         }
         None => out.push_str("  no difference was found\n"),
+    }
+    if let Some(n) = answer.exhausted {
+        let _ = writeln!(out, "  no error is larger: each of {n} inputs was tried");
     }
     if let Some(bound) = &answer.bound {
         let _ = writeln!(out, "  {}", bounded(bound, answer));
@@ -204,7 +229,7 @@ pub fn text(pair: &Pair, answer: &Answer) -> String {
     if answer.regions.len() > 1 {
         let _ = writeln!(out, "  worst of each set of branches, of {}:", answer.regions.len());
         for found in answer.regions.iter().take(SHOWN) {
-            let _ = writeln!(out, "    {:<12}  {}", size(found), call(pair, found));
+            let _ = writeln!(out, "    {:<12}  {}", size(pair, found), call(pair, found));
         }
     }
     let _ = writeln!(
@@ -245,11 +270,19 @@ fn in_ulps(ulps: f64) -> String {
     if ulps >= 1e6 { format!("{ulps:.3e} ulp") } else { format!("{ulps:.4} ulp") }
 }
 
-fn size(found: &Found) -> String {
+fn size(pair: &Pair, found: &Found) -> String {
     match found.compared {
+        Compared::Ulps(times) if pair.value().has_estimate() => format!("{times:.4} {}", pair.value().unit()),
         Compared::Ulps(ulps) => in_ulps(ulps),
         Compared::Wrong(class) => class.text().to_owned(),
     }
+}
+
+/// What the error is that was estimated.
+fn of_error(found: &Found) -> String {
+    let Some(exact) = &found.exact else { return String::new() };
+    let ulps = size_of(exact.compared).map_or_else(String::new, |ulps| format!(", {}", in_ulps(ulps)));
+    exact.absolute.map_or_else(String::new, |error| format!("   (the error is {error:.6e}{ulps})"))
 }
 
 /// The call and what it returns.

@@ -10,7 +10,7 @@ use std::fmt::Write;
 use penfuzz_engine::program::Function;
 use penfuzz_mutators::view::Kind;
 
-use super::{Class, fpcore, libm, reference::Reference};
+use super::{Class, fpcore, libm, reference::Reference, value::Value};
 
 /// The name of the comparing function.
 pub const FUNCTION: &str = "penfuzz_compare";
@@ -32,6 +32,12 @@ static inline long double penfuzz_power(int e) {
 static inline int penfuzz_exponent(long double x) { int e; return x == 0 ? -32768 : (__builtin_frexpl(x, &e), e); }
 static inline long double penfuzz_power(int e) { return __builtin_ldexpl(1.0L, e); }
 #endif
+";
+
+/// An estimate below half a unit in the last place cannot be kept.
+const IN_CLAIMS: &str = "    ulps *= 2;
+    double claims = penfuzz_claim > 0 ? (double)((error < 0 ? -error : error) / penfuzz_claim) : ulps;
+    if (claims < ulps) return claims;
 ";
 
 /// The name of a core in `long double`.
@@ -67,11 +73,11 @@ pub const fn c_type(kind: Kind) -> &'static str {
     }
 }
 
-/// The text: a function of the arguments and the result, which returns the error in ulps, the negative number of a
-/// [`Class`], or another negative number where the reference is not defined.
-/// `None` when the reference is computed by MPFR alone.
+/// The text: a function of the arguments, the result, and the estimate of its error if there is one. It returns the error in ulps, or as a multiple
+/// of the estimate; the negative number of a [`Class`]; or another negative number where the reference is not defined. `None` when the reference is computed by MPFR alone.
 #[must_use]
-pub fn text(function: &Function, result: Kind, reference: &Reference) -> Option<String> {
+pub fn text(function: &Function, value: &Value, reference: &Reference) -> Option<String> {
+    let result = value.kind();
     let (least, digits, greatest) = format(result)?;
     let kinds: Vec<Kind> = function.inputs().filter_map(|p| p.kind).collect();
     let mut out = String::from("#define _GNU_SOURCE 1\n");
@@ -98,6 +104,7 @@ pub fn text(function: &Function, result: Kind, reference: &Reference) -> Option<
     let (wrong_nan, wrong_infinity, wrong_zero) = (Class::Nan.code(), Class::Infinity.code(), Class::Zero.code());
     let y = c_type(result);
     let exact = Class::Different.code();
+    let (claim, measure) = if value.has_estimate() { (", double penfuzz_claim", IN_CLAIMS) } else { ("", "") };
     let outside = match reference {
         Reference::Core { .. } => format!("if (!{CORE}_pre({names})) return {OUTSIDE};\n    "),
         _ => String::new(),
@@ -109,7 +116,7 @@ _Static_assert(_Generic((penfuzz_reference)0, float: 1, double: 1, long double: 
                \"{NO_FLOAT}\");
 _Static_assert(sizeof(penfuzz_reference) >= sizeof({y}), \"{NARROWER}\");
 typedef __typeof__(0.0L + (penfuzz_reference)0) penfuzz_wide;
-{BITS}double {FUNCTION}({parameters}, {y} penfuzz_y, int penfuzz_exact) {{
+{BITS}double {FUNCTION}({parameters}, {y} penfuzz_y{claim}, int penfuzz_exact) {{
     {outside}const penfuzz_wide top = 0x1p{greatest}L;
     penfuzz_reference given = {name}({names});
     penfuzz_wide r = given, y = penfuzz_y;
@@ -131,7 +138,8 @@ typedef __typeof__(0.0L + (penfuzz_reference)0) penfuzz_wide;
     double ulps = (double)((error < 0 ? -error : error) * penfuzz_power(-e));
     penfuzz_wide size = r < 0 ? -r : r;
     int is_beyond = size >= top * (1 - 0x1p-{digits}L / 2);
-    return ulps > 1 && (is_infinite || is_beyond) ? {wrong_infinity} : ulps;
+    if (ulps > 1 && (is_infinite || is_beyond)) return {wrong_infinity};
+{measure}    return ulps;
 }}
 ",
     );

@@ -48,6 +48,9 @@ pub const FUNCTIONS: [(&str, usize); 42] = [
     ("y1", 1),
 ];
 
+/// Functions that only MPFR has: the Airy function, digamma, the exponential integral, the dilogarithm, and zeta of Riemann.
+pub const FURTHER: [(&str, usize); 5] = [("ai", 1), ("digamma", 1), ("eint", 1), ("li2", 1), ("zeta", 1)];
+
 /// Other names of them in libraries.
 const ALIASES: [(&str, &str); 6] = [
     ("gamma", "lgamma"),
@@ -61,7 +64,7 @@ const ALIASES: [(&str, &str); 6] = [
 /// The number of arguments of a function.
 #[must_use]
 pub fn arity(name: &str) -> Option<usize> {
-    FUNCTIONS.iter().find(|(known, _)| *known == name).map(|(_, n)| *n)
+    FUNCTIONS.iter().chain(&FURTHER).find(|(known, _)| *known == name).map(|(_, n)| *n)
 }
 
 /// The function that another one computes, by its name: `sinf`, `__ieee754_log`, `my_sin` and `crlibm_sin_rn` are found out.
@@ -83,7 +86,7 @@ pub fn named(name: &str) -> Option<&'static str> {
 /// The function of the system's library that computes the same in a wider type than a result of this kind.
 #[must_use]
 pub fn wider(name: &str, result: Kind) -> Option<String> {
-    arity(name)?;
+    FUNCTIONS.iter().find(|(known, _)| *known == name)?;
     match result {
         Kind::F32 => Some(name.to_owned()),
         // Where `long double` is no wider, MPFR has to do all.

@@ -7,7 +7,9 @@
 //! | what comes near the largest error is computed by MPFR, so that no reported error depends on the cheap reference | `precise` |
 //! | cores of `FPBench` as functions and as references | [`fpcore`] |
 //! | functions of shared libraries as black boxes | [`library`] |
+//! | the number that is compared, and the function's own estimate of its error | [`value`] |
 //! | one evaluation of all that | [`objective`] |
+//! | every input, where there are few | [`exhaustive`] |
 //! | the search for the largest error, and for the largest in each region | [`penfuzz_mutators::extremes`] |
 //! | the report | [`answer`], [`plot`] |
 //!
@@ -16,6 +18,7 @@
 
 pub mod answer;
 pub mod comparator;
+pub mod exhaustive;
 pub mod fpcore;
 pub mod libm;
 pub mod library;
@@ -25,6 +28,7 @@ pub mod plot;
 pub mod precise;
 pub mod reference;
 mod starts;
+pub mod value;
 
 use std::time::{Duration, Instant};
 
@@ -47,7 +51,7 @@ use crate::{
         child::{self, Ending, Limit},
         interrupts,
     },
-    replay::session::silence,
+    replay::{exhaust, session::silence},
 };
 
 /// Regions of a search, about.
@@ -108,7 +112,7 @@ impl Class {
 /// What a comparison with the reference gives.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Compared {
-    /// The error in units of the last place of the exact value.
+    /// The error in units of the last place of the exact value; of a function with an estimate, as a multiple of that.
     Ulps(f64),
     /// None that has a size.
     Wrong(Class),
@@ -142,6 +146,8 @@ pub struct Options {
     pub max_evals: u64,
     /// Every difference of bits is one that is wanted, and the search ends with the first.
     pub exact: bool,
+    /// Every input of the box is tried, in place of a search.
+    pub exhaust: bool,
 }
 
 /// One input and its error.
@@ -151,7 +157,10 @@ pub struct Found {
     pub bytes: Vec<u8>,
     /// The result, raw bits.
     pub result: u64,
-    /// The error by the comparing function, or MPFR where the reference is that.
+    /// What the function says that its error is at most.
+    #[serde(default)]
+    pub estimate: Option<f64>,
+    /// The error by the comparing function, or MPFR where the reference is that; as a multiple of the estimate if there is one.
     pub compared: Compared,
     /// By MPFR.
     pub exact: Option<Exact>,
@@ -197,6 +206,8 @@ pub struct Answer {
     pub seconds: f64,
     /// How often a process was ended.
     pub deaths: u64,
+    /// All inputs of the box, if each was tried.
+    pub exhausted: Option<u64>,
     /// Of a core: bounds of the error over the box of `:pre`, or why there are none.
     pub bound: Option<Result<Bound, String>>,
 }
@@ -216,7 +227,17 @@ enum Message {
     Wrong(Found),
     Region(Found),
     Part(Part),
-    End { evaluations: u64, cpu: f64, faults: u64, reference_faults: u64, compared: u64 },
+    /// So many inputs of all were tried.
+    Tried(u64),
+    /// All were.
+    Exhausted(u64),
+    End {
+        evaluations: u64,
+        cpu: f64,
+        faults: u64,
+        reference_faults: u64,
+        compared: u64,
+    },
 }
 
 /// Searches.
@@ -228,6 +249,7 @@ pub fn run(pair: &mut Pair, options: &Options) -> Result<Answer, Error> {
     let begun = Instant::now();
     let until = begun + options.max_time;
     let mut answer = Answer::default();
+    let bar = if options.exhaust { exhaust::progress(exhaustive::inputs(pair.layout())?) } else { None };
     let patience = pair.timeout() * 2 + Duration::from_secs(2);
     loop {
         let mut has_ended = false;
@@ -237,7 +259,7 @@ pub fn run(pair: &mut Pair, options: &Options) -> Result<Answer, Error> {
             silence();
             if pair.on_its_own().is_ok() {
                 let seed = options.seed.wrapping_add(deaths << 32);
-                search(Objective::new(pair, options, (until, before, cpu), worst, send), seed);
+                search(Objective::new(pair, options, (until, before, cpu), worst, send), options, seed);
             }
         };
         let receive = |message| match message {
@@ -248,6 +270,8 @@ pub fn run(pair: &mut Pair, options: &Options) -> Result<Answer, Error> {
             Message::Wrong(found) => answer.wrong.push(found),
             Message::Region(found) => answer.regions.push(found),
             Message::Part(part) => answer.parts.push(part),
+            Message::Tried(n) => bar.iter().for_each(|bar| bar.set_position(n)),
+            Message::Exhausted(n) => answer.exhausted = Some(n),
             Message::End { evaluations, cpu, faults, reference_faults, compared } => {
                 (answer.evaluations, answer.cpu) = (evaluations, cpu);
                 (answer.faults, answer.reference_faults, answer.compared) = (faults, reference_faults, compared);
@@ -256,11 +280,14 @@ pub fn run(pair: &mut Pair, options: &Options) -> Result<Answer, Error> {
         };
         let ending = child::run(work, receive, Limit::Interruptible(until + patience));
         let is_over = interrupts::requested() || Instant::now() >= until || answer.evaluations >= options.max_evals;
-        if has_ended && ending == Ending::Done || is_over || answer.deaths == DEATHS {
+        let is_done = has_ended && ending == Ending::Done;
+        answer.deaths += u64::from(!is_done && !is_over);
+        // Another process would begin again with the first input.
+        if is_done || is_over || options.exhaust || answer.deaths > DEATHS {
             break;
         }
-        answer.deaths += 1;
     }
+    bar.iter().for_each(indicatif::ProgressBar::finish_and_clear);
     answer.seconds = begun.elapsed().as_secs_f64();
     judge(pair, &answer)?;
     Ok(answer)
@@ -288,17 +315,33 @@ fn judge(pair: &Pair, answer: &Answer) -> Result<(), Error> {
 }
 
 /// In the child.
-fn search(mut objective: Objective, seed: u64) {
+fn search(mut objective: Objective, options: &Options, seed: u64) {
     let layout = objective.pair().layout().clone();
     let mut rng = StdRand::with_seed(seed);
     let regions = regions(&layout);
     let mut starts = starts::starts(&layout, &mut rng);
-    let ends = objective.with_branches(|branches| starts::boundaries(&starts, BOUNDARIES, branches));
-    starts.extend(ends);
-    let hints = starts::near_one(&box_of(&layout), &layout, &mut rng);
-    let mut search = Extremes::new(regions).with_hints(hints);
-    let _ = search.run(&mut objective, &mut rng, &starts);
-    let mut peaks: Vec<&Peak> = search.peaks().iter().filter(|p| p.value > 0.0).collect();
+    let peaks = if options.exhaust {
+        let (peaks, is_whole) = exhaustive::all(&mut objective, regions, &starts);
+        if let Ok(n) = exhaustive::inputs(&layout)
+            && is_whole
+        {
+            objective.send(&Message::Exhausted(n));
+        }
+        peaks
+    } else {
+        let ends = objective.with_branches(|branches| starts::boundaries(&starts, BOUNDARIES, branches));
+        starts.extend(ends);
+        let hints = starts::near_one(&box_of(&layout), &layout, &mut rng);
+        let mut search = Extremes::new(regions).with_hints(hints);
+        let _ = search.run(&mut objective, &mut rng, &starts);
+        search.peaks().to_vec()
+    };
+    report(&mut objective, &layout, &peaks);
+}
+
+/// Sends the largest error of each part, and the worst of each set of branches.
+fn report(objective: &mut Objective, layout: &Layout, peaks: &[Peak]) {
+    let mut peaks: Vec<&Peak> = peaks.iter().filter(|p| p.value > 0.0).collect();
     if let [slot] = layout.slots() {
         for peak in &peaks {
             let (least, greatest) = peak.ends[0];

@@ -17,7 +17,10 @@ use penfuzz_mutators::{
     view::{Kind, Layout},
 };
 
-use super::{Class, Compared, Exact, Found, Message, Options, Reference, comparator};
+use super::{
+    Class, Compared, Exact, Found, Message, Options, Reference, comparator,
+    value::{self, Names, Seen, Value},
+};
 use crate::{
     process::interrupts,
     replay::{generated, session::ReplaySession},
@@ -27,9 +30,13 @@ use crate::{
 pub const REFERENCES: &str = "references";
 /// Evaluations between two looks at the clock.
 const TICK: u64 = 256;
-/// What the comparing function may be wrong by, in ulps and as a share: what is below the largest error by less is computed
-/// again by MPFR.
-const CHEAP_ERROR: f64 = 0.002;
+/// What the comparing function may be wrong by, in ulps and as a share, for a result of this type: what is below the largest error by less is
+/// computed again by MPFR.
+const fn cheap_error(result: Kind) -> f64 {
+    // The functions of the next wider type are compared with.
+    if matches!(result, Kind::F32) { 1e-6 } else { 0.002 }
+}
+
 /// Wrong results of one class that are sent.
 const WRONG: usize = 16;
 
@@ -39,7 +46,7 @@ pub struct Pair {
     session: ReplaySession,
     comparator: Option<ReplaySession>,
     reference: Reference,
-    result: Kind,
+    value: Value,
     layout: Layout,
 }
 
@@ -48,9 +55,14 @@ impl Pair {
     ///
     /// # Errors
     /// When the function takes or returns what cannot be compared, or the reference does not compile.
-    pub fn new(session: ReplaySession, reference: Reference, flags: &[String], libs: &[String]) -> Result<Self, Error> {
+    pub fn new(
+        session: ReplaySession,
+        reference: Reference,
+        names: Names,
+        (flags, libs): (&[String], &[String]),
+    ) -> Result<Self, Error> {
         let function = session.evaluator.function();
-        let result = comparable(function)?;
+        let value = Value::of(function, names)?;
         let layout = function.layout();
         if let Reference::Mpfr(name) = &reference
             && function.inputs().any(|p| p.kind.is_none_or(|k| !k.is_float()))
@@ -60,11 +72,11 @@ impl Pair {
                 function.signature()
             )));
         }
-        let comparator = match comparator::text(function, result, &reference) {
+        let comparator = match comparator::text(function, &value, &reference) {
             Some(text) => Some(load(&text, &reference, function, flags, libs)?),
             None => None,
         };
-        Ok(Self { session, comparator, reference, result, layout })
+        Ok(Self { session, comparator, reference, value, layout })
     }
 
     /// The function under test.
@@ -85,10 +97,16 @@ impl Pair {
         &self.reference
     }
 
+    /// What of a call is compared.
+    #[must_use]
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+
     /// The type of the result.
     #[must_use]
     pub fn result(&self) -> Kind {
-        self.result
+        self.value.kind()
     }
 
     /// The arguments.
@@ -120,7 +138,7 @@ impl Pair {
 
     /// The error by MPFR, if it computes the reference.
     fn exact(&self, x: &[u8], y: u64) -> Option<Exact> {
-        by_mpfr(&self.reference, &self.layout.reals(x), self.result, y)
+        by_mpfr(&self.reference, &self.layout.reals(x), self.result(), y)
     }
 
     /// Does [`Pair::exact`] decide?
@@ -141,22 +159,6 @@ fn by_mpfr(reference: &Reference, args: &[f64], result: Kind, y: u64) -> Option<
 #[cfg(not(feature = "mpfr"))]
 fn by_mpfr(_: &Reference, _: &[f64], _: Kind, _: u64) -> Option<Exact> {
     None
-}
-
-/// The type of the result, of a function of numbers that returns a float.
-fn comparable(function: &Function) -> Result<Kind, Error> {
-    let is_number = |k: Option<Kind>| k.is_some();
-    let has_numbers = function.model.is_none()
-        && !function.is_harness()
-        && function.parameters.iter().all(|p| !p.pointer && is_number(p.kind))
-        && !function.has_rounding;
-    match function.result_kind {
-        Some(kind @ (Kind::F32 | Kind::F64)) if has_numbers && !function.parameters.is_empty() => Ok(kind),
-        _ => Err(Error::new(format!(
-            "`{}` cannot be compared: accuracy is for functions of numbers, passed by value, that return float or double",
-            function.signature()
-        ))),
-    }
 }
 
 /// The compiled comparing function.
@@ -227,7 +229,7 @@ impl<'a> Objective<'a> {
         let size = pair.layout.size();
         Self {
             x: vec![0; size],
-            both: vec![0; size + pair.result.size() + size_of::<i32>()],
+            both: vec![0; size + pair.result().size() + size_of::<f64>() + size_of::<i32>()],
             pair,
             send,
             best: if let Some(Compared::Ulps(ulps)) = worst { ulps } else { 0.0 },
@@ -299,36 +301,43 @@ impl<'a> Objective<'a> {
         }
     }
 
-    /// The result, and its error by the comparing function; `None` when one of both faults.
-    fn compare(&mut self) -> Option<(u64, Compared)> {
+    /// The result, and its error by the comparing function; `None` when one of both faults, or there is no result.
+    fn compare(&mut self) -> Option<(Seen, Compared)> {
         if self.pair.session.evaluator.run(&self.x) == RunStatus::Faulted {
             self.faults += 1;
             return None;
         }
-        let y = self.pair.session.evaluator.result() & self.pair.result.mask();
+        let seen = self.pair.value.read(&self.pair.session.evaluator)?;
         let Some(comparator) = &mut self.pair.comparator else {
-            return self.pair.exact(&self.x, y).map(|exact| (y, exact.compared));
+            let exact = self.pair.exact(&self.x, seen.result)?;
+            return Some((seen, value::measured(&exact, seen.estimate)));
         };
         let n = self.x.len();
-        let size = self.pair.result.size();
+        let claim = n + self.pair.value.kind().size();
         self.both[..n].copy_from_slice(&self.x);
-        self.both[n..n + size].copy_from_slice(&y.to_le_bytes()[..size]);
-        self.both[n + size] = u8::from(self.exact);
-        if comparator.evaluator.run(&self.both) == RunStatus::Faulted {
+        self.both[n..claim].copy_from_slice(&seen.result.to_le_bytes()[..claim - n]);
+        let exact = claim + seen.estimate.map_or(0, |_| size_of::<f64>());
+        if let Some(estimate) = seen.estimate {
+            self.both[claim..exact].copy_from_slice(&estimate.to_le_bytes());
+        }
+        self.both[exact] = u8::from(self.exact);
+        let end = exact + size_of::<i32>();
+        if comparator.evaluator.run(&self.both[..end]) == RunStatus::Faulted {
             self.reference_faults += 1;
             return None;
         }
         let code = f64::from_bits(comparator.evaluator.result());
-        Some((y, Class::of_code(code).map_or(Compared::Ulps(code.min(f64::MAX)), Compared::Wrong)))
+        Some((seen, Class::of_code(code).map_or(Compared::Ulps(code.min(f64::MAX)), Compared::Wrong)))
     }
 
-    fn found(&self, result: u64, compared: Compared) -> Found {
-        let exact = self.pair.exact(&self.x, result);
+    fn found(&self, seen: Seen, compared: Compared) -> Found {
+        let exact = self.pair.exact(&self.x, seen.result);
         Found {
             bytes: self.x.clone(),
-            result,
+            result: seen.result,
+            estimate: seen.estimate,
             compared: match &exact {
-                Some(exact) => exact.compared,
+                Some(exact) => value::measured(exact, seen.estimate),
                 // Not settled, or outside of what the reference is defined for.
                 None if self.pair.is_exact() => Compared::Ulps(0.0),
                 None => compared,
@@ -342,9 +351,9 @@ impl<'a> Objective<'a> {
 
     /// A value that may be the largest: by MPFR, if it is the reference.
     #[cold]
-    fn settle(&mut self, y: u64, compared: Compared) -> f64 {
+    fn settle(&mut self, seen: Seen, compared: Compared) -> f64 {
         self.look_at_clock();
-        let found = self.found(y, compared);
+        let found = self.found(seen, compared);
         let Compared::Ulps(ulps) = found.compared else { return 0.0 };
         if ulps > self.best {
             self.best = ulps;
@@ -354,7 +363,7 @@ impl<'a> Objective<'a> {
     }
 
     #[cold]
-    fn wrong(&mut self, at: &[u64], y: u64, class: Class) {
+    fn wrong(&mut self, at: &[u64], seen: Seen, class: Class) {
         if self.known.iter().filter(|(known, _)| *known == class).count() >= WRONG {
             return;
         }
@@ -364,7 +373,7 @@ impl<'a> Objective<'a> {
         if !self.known.insert((class, place)) {
             return;
         }
-        let found = self.found(y, Compared::Wrong(class));
+        let found = self.found(seen, Compared::Wrong(class));
         if matches!(found.compared, Compared::Wrong(_)) {
             self.send(&Message::Wrong(found));
         }
@@ -393,19 +402,20 @@ impl Height for Objective<'_> {
         self.tick -= 1;
         self.evaluations += 1;
         self.place(at);
-        let Some((y, compared)) = self.compare() else { return Ok(0.0) };
+        let Some((seen, compared)) = self.compare() else { return Ok(0.0) };
+        let is_nan = self.pair.result().to_real(seen.result).is_nan();
         match compared {
             Compared::Ulps(ulps) => {
-                self.compared += u64::from(ulps >= 0.0 && !self.pair.result.to_real(y).is_nan());
-                if ulps > self.best - CHEAP_ERROR * self.best.max(1.0) && ulps > 0.0 {
-                    return Ok(self.settle(y, compared));
+                self.compared += u64::from(ulps >= 0.0 && !is_nan);
+                if ulps > self.best - cheap_error(self.pair.result()) * self.best.max(1.0) && ulps > 0.0 {
+                    return Ok(self.settle(seen, compared));
                 }
                 Ok(ulps)
             }
             Compared::Wrong(class) => {
                 // NaN against a number: the reference is a number if the result is NaN.
-                self.compared += u64::from(class != Class::Nan || self.pair.result.to_real(y).is_nan());
-                self.wrong(at, y, class);
+                self.compared += u64::from(class != Class::Nan || is_nan);
+                self.wrong(at, seen, class);
                 if self.exact { Err(Stop::Found) } else { Ok(0.0) }
             }
         }

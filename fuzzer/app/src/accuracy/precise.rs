@@ -136,6 +136,12 @@ fn one(name: &str) -> Option<One> {
         "trunc" => Float::trunc,
         "y0" => Float::y0,
         "y1" => Float::y1,
+        // Of MPFR alone.
+        "ai" => Float::ai,
+        "digamma" => Float::digamma,
+        "eint" => Float::eint,
+        "li2" => Float::li2,
+        "zeta" => Float::zeta,
         _ => return None,
     })
 }
@@ -156,7 +162,10 @@ fn two(name: &str) -> Option<Two> {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::libm::FUNCTIONS, *};
+    use super::{
+        super::libm::{FUNCTIONS, FURTHER},
+        *,
+    };
 
     fn ulps(name: &str, x: f64, y: f64) -> Compared {
         compare(name, &[x], Kind::F64, y.to_bits()).expect("there is such a function").compared
@@ -164,7 +173,7 @@ mod tests {
 
     #[test]
     fn every_function_has_a_value() {
-        for (name, arity) in FUNCTIONS {
+        for (name, arity) in FUNCTIONS.into_iter().chain(FURTHER) {
             assert!(value(name, &vec![0.5; arity], 64).is_some(), "{name}");
         }
     }

@@ -314,6 +314,7 @@ pub fn given(options: &campaign::Options) -> Result<(Manifest, ReplaySession), E
         args: &options.args,
         calls: &options.calls,
         sizes: None,
+        only_numbers: false,
         goals: options.goals,
         scope: options.scope,
         limits: options.limits(),

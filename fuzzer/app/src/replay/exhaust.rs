@@ -122,7 +122,8 @@ pub fn all(
     tried
 }
 
-fn progress(total: u64) -> Option<ProgressBar> {
+/// A bar on a terminal.
+pub(crate) fn progress(total: u64) -> Option<ProgressBar> {
     if !std::io::stderr().is_terminal() {
         return None;
     }

@@ -41,6 +41,7 @@ pub fn load(file: &Path, function: &str, flags: Vec<String>, mut libs: Vec<Strin
         args: &[],
         calls: &Calls::default(),
         sizes: None,
+        only_numbers: false,
         goals: Goals::Branches,
         scope: Some(ScopeKind::Function),
         limits: Limits::default(),

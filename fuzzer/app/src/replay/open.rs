@@ -55,6 +55,19 @@ pub fn with_inputs(
     with_sizes(target, function, statements, None, limits, hold).map(|(target, _)| target)
 }
 
+/// The target with what the user says about the arguments of a function of numbers.
+///
+/// # Errors
+/// As [`with_sizes`].
+pub fn with_statements(mut target: Target, function: usize, statements: &[String]) -> Result<Rc<Target>, Error> {
+    say(&mut target, function, statements)?;
+    Ok(Rc::new(target))
+}
+
+fn say(target: &mut Target, function: usize, statements: &[String]) -> Result<(), Error> {
+    inputs::say(target, function, statements).map_err(|why| Error::from_source(Unusable(format!("--arg: {why}"))))
+}
+
 /// Gives the function under test the model of its inputs, if it needs one, and returns the sizes of its blocks. Those that are not
 /// `known` from an earlier process are found out by calls, which are made in a child process, under the same filter as all later ones.
 ///
@@ -73,8 +86,7 @@ pub fn with_sizes(
     limits: Limits,
     hold: &Sandbox,
 ) -> Result<(Rc<Target>, Sizes), Error> {
-    inputs::say(&mut target, function, statements)
-        .map_err(|why| Error::from_source(Unusable(format!("--arg: {why}"))))?;
+    say(&mut target, function, statements)?;
     if !inputs::has_more_than_numbers(&target, function) {
         return Ok((Rc::new(target), Sizes::new()));
     }

@@ -14,7 +14,7 @@ use penfuzz_engine::{
         sandbox::{Allow, Sandbox},
     },
     inputs::{Calls, Sizes},
-    program::{Rounding, Target, build::Recipe},
+    program::{Function, Rounding, Target, build::Recipe},
     saturation::{Goals, Scope, ScopeKind},
 };
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ use crate::{
         fatal_input::{self, Death},
         fresh::{Pipes, UNWATCHED, Zygote},
         long_input::{self, Answer},
-        open::{select, with_sizes},
+        open::{select, with_sizes, with_statements},
     },
 };
 
@@ -75,12 +75,19 @@ pub struct Subject<'a> {
     pub calls: &'a Calls,
     /// The sizes of its blocks, where they are known.
     pub sizes: Option<&'a Sizes>,
+    /// The structures that it fills in are results, also where it may read them: it is called with numbers and memory for them.
+    pub only_numbers: bool,
     /// What was searched for.
     pub goals: Goals,
     /// Whose branches count; by default as in a campaign.
     pub scope: Option<ScopeKind>,
     /// Limits of one evaluation.
     pub limits: Limits,
+}
+
+/// Can the function be called with numbers and memory for results?
+fn takes_numbers(function: &Function) -> bool {
+    function.entry().is_some() && function.inputs().all(|p| !p.pointer)
 }
 
 impl ReplaySession {
@@ -95,7 +102,11 @@ impl ReplaySession {
         let target = if subject.rounding.is_nearest() { target } else { target.with_rounding() };
         let mut target = target;
         let function = select(&mut target, subject.function, subject.calls)?;
-        let (target, _) = with_sizes(target, function, subject.args, subject.sizes, subject.limits, &hold)?;
+        let target = if subject.only_numbers && takes_numbers(&target.functions[function]) {
+            with_statements(target, function, subject.args)?
+        } else {
+            with_sizes(target, function, subject.args, subject.sizes, subject.limits, &hold)?.0
+        };
         let kind = subject.scope.unwrap_or_else(|| ScopeKind::of(&target.functions[function], subject.goals));
         let scope = Scope::new(&target, function, kind, subject.goals);
         let fingerprint = fingerprint::fingerprint(&target, function, kind, subject.goals);
@@ -125,6 +136,7 @@ impl ReplaySession {
             args: &manifest.args,
             calls: &manifest.sequence,
             sizes: manifest.sizes.as_ref(),
+            only_numbers: false,
             goals,
             scope: Some(scope),
             limits: manifest.limits(),

@@ -116,6 +116,19 @@ impl Cells {
         unsafe { self.first.read_unaligned() }
     }
 
+    /// Up to eight bytes of a block from this place of the area on ([`Parameter::place`] and more), filled up with zeros.
+    #[inline]
+    #[must_use]
+    pub fn word(&self, place: usize) -> u64 {
+        let mut word = [0; size_of::<u64>()];
+        if let Some(block) = self.blocks.iter().find(|b| (b.place..b.place + b.size).contains(&place)) {
+            let n = (block.place + block.size - place).min(word.len());
+            // SAFETY: the bytes lie in a block of the area.
+            unsafe { self.first.cast::<u8>().add(place).copy_to_nonoverlapping(word.as_mut_ptr(), n) };
+        }
+        u64::from_ne_bytes(word)
+    }
+
     /// The result, and what is in the blocks, each filled up to cells of 16 bytes (see [`Parameter::cell`]).
     #[must_use]
     pub fn contents(&self) -> Vec<u128> {

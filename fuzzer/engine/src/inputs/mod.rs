@@ -60,3 +60,4 @@ pub use model::{
 pub use probe::{has_more_than_numbers, sizes, with_sizes};
 pub use said::{Said, Statement, say};
 pub use sizes::{Origin, Rule, Size, Sizes};
+pub(crate) use types::numbers_behind;

@@ -292,6 +292,21 @@ fn definitions(target: &Target) -> Definitions {
     found
 }
 
+/// The numbers of the structure that a pointer type leads to: name, kind, and bytes from its start.
+pub(crate) fn numbers_behind(pointer: *const abi::Type) -> Vec<(String, Kind, usize)> {
+    // SAFETY: null, or records of the loaded file, which are constants with the layout of the ABI.
+    let structure = unsafe { pointer.as_ref().and_then(|pointer| pointer.target.as_ref()) };
+    let number = |m: &abi::Member| {
+        // SAFETY: as above.
+        let of = unsafe { m.member_type.as_ref() }.filter(|of| of.kind == type_kind::NUMBER && m.bits == 0)?;
+        match number_of(of.number)? {
+            Number::Plain(kind) => Some((text(m.name), kind, m.offset as usize / 8)),
+            _ => None,
+        }
+    };
+    structure.map_or_else(Vec::new, |raw| members_of(raw).iter().filter_map(number).collect())
+}
+
 fn members_of(raw: &abi::Type) -> &[abi::Member] {
     if raw.members.is_null() {
         return &[];

@@ -8,7 +8,7 @@ use penfuzz_mutators::view::{Kind, Layout};
 
 use crate::{
     executor::script,
-    inputs::{Model, Said},
+    inputs::{Model, Said, numbers_behind},
 };
 
 use super::globals::Global;
@@ -280,6 +280,16 @@ impl Function {
         let Some(record) = self.raw().filter(|record| !record.casts.is_null()) else { return &[] };
         // SAFETY: an array of the loaded file with its length.
         unsafe { core::slice::from_raw_parts(record.casts, record.n_casts as usize) }
+    }
+
+    /// The numbers of the structure that a parameter of this name has filled in: name, kind, and place in the output area, in bytes (see
+    /// [`Parameter::place`]). Empty for another parameter.
+    #[must_use]
+    pub fn output_members(&self, parameter: &str) -> Vec<(String, Kind, usize)> {
+        let found = self.parameters.iter().zip(self.shapes()).find(|(p, _)| p.is_output() && p.name == parameter);
+        found.map_or_else(Vec::new, |(p, shape)| {
+            numbers_behind(shape.declared).into_iter().map(|(name, kind, at)| (name, kind, p.place + at)).collect()
+        })
     }
 
     /// The type of a result that is a structure, and its place in the frame.

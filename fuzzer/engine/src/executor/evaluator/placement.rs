@@ -82,6 +82,14 @@ impl Evaluator {
         }
     }
 
+    /// What the last run left in a member of a structure to fill in: raw bits in the low [`Kind::bits`](penfuzz_mutators::view::Kind::bits) at a
+    /// place of [`Function::output_members`](crate::program::Function::output_members). 0 for a function with a model. Nothing is allocated.
+    #[inline]
+    #[must_use]
+    pub fn output_word(&self, place: usize) -> u64 {
+        if self.blocks.is_some() { 0 } else { self.output.word(place) }
+    }
+
     fn place_blocks(&mut self, other: Option<usize>) {
         match &mut self.blocks {
             Some(blocks) => blocks.place(other.is_some()),

@@ -1,0 +1,156 @@
+//! What of a call is compared: the number that the function returns, or a member of a structure that it fills in; and what the function
+//! itself says about its error.
+
+use penfuzz_engine::{error::Error, executor::Evaluator, program::Function};
+use penfuzz_mutators::view::Kind;
+
+use super::{Compared, Exact};
+
+/// Names that the user has given.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Names<'a> {
+    /// The member that is the result.
+    pub result: Option<&'a str>,
+    /// The member that is an estimate of its error.
+    pub estimate: Option<&'a str>,
+}
+
+/// A number of a structure that the function fills in.
+#[derive(Debug, Clone)]
+struct Member {
+    /// `r->val`.
+    name: String,
+    kind: Kind,
+    /// In the output area, in bytes.
+    place: usize,
+}
+
+impl Member {
+    fn read(&self, evaluator: &Evaluator) -> u64 {
+        evaluator.output_word(self.place) & self.kind.mask()
+    }
+}
+
+/// The result of a function, and its estimate of the error.
+#[derive(Debug, Clone)]
+pub struct Value {
+    kind: Kind,
+    member: Option<Member>,
+    estimate: Option<Member>,
+    /// The function returns an integer besides: 0 if the result is one.
+    has_status: bool,
+}
+
+/// What a call has left.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Seen {
+    /// Raw bits.
+    pub result: u64,
+    /// What the function says that its error is at most.
+    pub estimate: Option<f64>,
+}
+
+impl Value {
+    /// The members of these names. Without one for the result, it is what the function returns, or the first number of the only structure that it
+    /// fills in.
+    ///
+    /// # Errors
+    /// When the function takes or returns what cannot be compared, or has no member of this name.
+    pub fn of(function: &Function, names: Names) -> Result<Self, Error> {
+        let members = members(function);
+        let member = match names.result {
+            Some(name) => Some(named(&members, name, "--result", function)?),
+            None if is_float(function.result_kind) => None,
+            None => members.first().cloned(),
+        };
+        let estimate = names.estimate.map(|name| named(&members, name, "--estimate", function)).transpose()?;
+        let kind = member.as_ref().map_or(function.result_kind, |m| Some(m.kind));
+        let has_numbers = function.model.is_none()
+            && !function.is_harness()
+            && !function.has_rounding
+            && function.parameters.iter().all(|p| p.is_output() || !p.pointer && p.kind.is_some())
+            && function.inputs().next().is_some();
+        match kind {
+            Some(kind @ (Kind::F32 | Kind::F64)) if has_numbers => {
+                let has_status = member.is_some() && function.result_kind.is_some_and(|k| !k.is_float());
+                Ok(Self { kind, member, estimate, has_status })
+            }
+            _ => Err(Error::new(format!(
+                "`{}` cannot be compared: accuracy is for functions of numbers, passed by value, that return float or double or fill in a structure with one",
+                function.signature()
+            ))),
+        }
+    }
+
+    /// The type of the result.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// As in reports.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.member.as_ref().map_or("returned", |m| &m.name)
+    }
+
+    /// Are errors compared with what the function says of them?
+    #[must_use]
+    pub fn has_estimate(&self) -> bool {
+        self.estimate.is_some()
+    }
+
+    /// What errors are measured in.
+    #[must_use]
+    pub fn unit(&self) -> &'static str {
+        if self.has_estimate() { "times its estimate" } else { "ulp" }
+    }
+
+    /// What the last call has left; `None` where its status says that there is no result.
+    pub(super) fn read(&self, evaluator: &Evaluator) -> Option<Seen> {
+        let returned = evaluator.result();
+        if self.has_status && returned as u32 != 0 {
+            return None;
+        }
+        let result = self.member.as_ref().map_or(returned & self.kind.mask(), |m| m.read(evaluator));
+        let estimate = self.estimate.as_ref().map(|m| m.kind.to_real(m.read(evaluator)));
+        Some(Seen { result, estimate })
+    }
+}
+
+/// The error as a multiple of its estimate, which cannot be kept below half a unit in the last place: then that counts.
+pub(super) fn measured(exact: &Exact, estimate: Option<f64>) -> Compared {
+    let (Compared::Ulps(ulps), Some(estimate)) = (exact.compared, estimate) else { return exact.compared };
+    let halves = 2.0 * ulps;
+    Compared::Ulps(exact.absolute.filter(|_| estimate > 0.0).map_or(halves, |error| halves.min(error / estimate)))
+}
+
+fn is_float(kind: Option<Kind>) -> bool {
+    kind.is_some_and(Kind::is_float)
+}
+
+/// The floating-point numbers of all structures that the function fills in.
+fn members(function: &Function) -> Vec<Member> {
+    let of = |parameter: &str| {
+        let named = |(name, kind, place)| Member { name: format!("{parameter}->{name}"), kind, place };
+        function.output_members(parameter).into_iter().map(named).collect::<Vec<_>>()
+    };
+    function.parameters.iter().flat_map(|p| of(&p.name)).filter(|m| m.kind.is_float()).collect()
+}
+
+/// The member `r->val` by this name, or by `val` if there is only one.
+fn named(members: &[Member], name: &str, option: &str, function: &Function) -> Result<Member, Error> {
+    let is_last = |m: &&Member| m.name.rsplit("->").next() == Some(name);
+    let found = members.iter().find(|m| m.name == name);
+    let mut of_this_end = members.iter().filter(is_last);
+    let found = found.or_else(|| of_this_end.next().filter(|_| of_this_end.next().is_none()));
+    found.cloned().ok_or_else(|| {
+        let all: Vec<&str> = members.iter().map(|m| m.name.as_str()).collect();
+        let there = if all.is_empty() {
+            "it fills in no structure with floats".to_owned()
+        } else {
+            format!("there are {}", all.join(", "))
+        };
+        Error::new(format!("{option} {name}: `{}` has no such member; {there}", function.signature()))
+    })
+}
