@@ -26,7 +26,7 @@ use super::{Outcome, replay::LimitArgs, target::TargetArgs, values};
 /// Time of a search, if the user says nothing else.
 const SEARCH: Duration = Duration::from_secs(10);
 /// A year, which can be added to any instant.
-const UNLIMITED: Duration = Duration::from_secs(365 * 24 * 3600);
+const UNLIMITED: Duration = Duration::from_hours(365 * 24);
 
 /// Arguments.
 #[derive(Debug, clap::Args)]
