@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The worst known errors of a libm, and the share of them that `penfuzz accuracy` finds.
 
-usage: accuracy.py LIBRARY [--seeds N] [--cpu SECONDS] [--functions a,b]
+usage: accuracy.py LIBRARY [--seeds N] [--cpu SECONDS] [--functions a,b] [--search extremes|moves|structured|uniform]
 LIBRARY is musl or newlib: its sources must have been fetched (harnesses/musl/fetch.sh, harnesses/fdlibm/fetch.sh).
 PENFUZZ names the program (built with --features mpfr); by default the release build, else that of PATH.
 
@@ -66,6 +66,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--cpu", type=float, default=10)
     parser.add_argument("--functions", default=",".join(KNOWN))
+    parser.add_argument("--search", default="extremes")
     args = parser.parse_args()
     files, options = library(args.library)
     times = [t for t in (1, 10, 60) if t <= args.cpu] or [args.cpu]
@@ -77,7 +78,7 @@ def main():
             continue
         others = [o for f in files if f != file for o in ("--with", str(f))]
         command = [program(), "accuracy", str(file), "-f", function, *others, *options, "--reference", f"mpfr:{function}"]
-        command += ["--max-cpu", f"{args.cpu}s", "--max-time", f"{20 * args.cpu + 20}s", "--json"]
+        command += ["--search", args.search, "--max-cpu", f"{args.cpu}s", "--max-time", f"{20 * args.cpu + 20}s", "--json"]
         answers = [run([*command, "--seed", str(seed)]) for seed in range(1, args.seeds + 1)]
         shares = {t: [max([p["ulp"] for p in a["progress"] if p["cpu_seconds"] <= t], default=0) / known for a in answers]
                   for t in times}

@@ -51,6 +51,41 @@ fn the_worst_of_a_small_box_is_that_of_all_its_floats() {
     }
 }
 
+#[test]
+fn every_input_of_a_small_box_is_tried() {
+    let dir = Dir::new();
+    let (least, greatest) = (1.5f32, 1.51f32);
+    let all = (least.to_bits()..=greatest.to_bits()).map(f32::from_bits);
+    let worst = all.clone().map(error_of_cubic).fold(0.0, f64::max);
+    let reference = own("cubic_wide");
+    let run = accuracy(&dir, "cubic", &["--reference", &reference, "--arg", "x: 1.5..1.51", "--exhaust", "--json"], 0);
+    let answer = json(&run);
+    let found = answer["worst"]["ulp"].as_f64().expect("there is a worst");
+    run.expect((found - worst).abs() < 1e-6 * worst, &format!("{found} is the worst of all floats, {worst}"));
+    run.expect(answer["exhausted"].as_u64() == Some(all.count() as u64), "their number");
+    let cut = ["--reference", &reference, "--exhaust", "--max-time", "200ms", "--json"];
+    let run = accuracy(&dir, "cubic", &cut, 0);
+    run.expect(json(&run)["exhausted"].is_null(), "not all floats in that time");
+    let reference = own("same");
+    accuracy(&dir, "narrow_fault", &["--reference", &reference, "--exhaust"], 1).says("at most 2^32 inputs");
+}
+
+#[test]
+fn simpler_searches_find_no_more_than_there_is() {
+    let dir = Dir::new();
+    let worst = (1.5f32.to_bits()..=1.51f32.to_bits()).map(f32::from_bits).map(error_of_cubic).fold(0.0, f64::max);
+    let reference = own("cubic_wide");
+    for search in ["moves", "structured", "uniform"] {
+        let args =
+            ["--reference", &reference, "--arg", "x: 1.5..1.51", "--max-evals", "20000", "--search", search, "--json"];
+        let run = accuracy(&dir, "cubic", &args, 0);
+        let answer = json(&run);
+        let found = answer["worst"]["ulp"].as_f64().expect("there is a worst");
+        run.expect(found > 0.0 && found <= worst + 1e-6, &format!("{search}: {found} of {worst}"));
+        run.expect(answer["evaluations"] == 20000, "all evaluations");
+    }
+}
+
 /// A value with an estimate of its error, and a status; three floats that end where their memory ends.
 const ESTIMATED: &str = "#include <math.h>
 struct result { double val, err; };

@@ -4,7 +4,9 @@ use std::{path::PathBuf, time::Duration};
 
 use penfuzz_app::{
     accuracy::{
-        self, Options, answer, fpcore, library,
+        self, Options, answer,
+        controls::Control,
+        fpcore, library,
         objective::{self, Pair},
         plot,
         reference::Reference,
@@ -72,6 +74,10 @@ pub(super) struct SearchArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_evals: Option<u64>,
 
+    /// How to search. All but the first are controls: random moves from the best point so far, structured values, values drawn evenly.
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = Search::Extremes, conflicts_with = "exhaust")]
+    search: Search,
+
     /// Try every input, where there are at most 2^32, as of a function of one float or of narrow ranges: then no error is larger than the one that
     /// is reported.
     #[arg(long)]
@@ -94,6 +100,27 @@ pub(super) struct SearchArgs {
     json: bool,
 }
 
+/// Searches by their names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Search {
+    /// Cells, climbers and swarms.
+    Extremes,
+    Moves,
+    Structured,
+    Uniform,
+}
+
+impl Search {
+    const fn control(self) -> Option<Control> {
+        match self {
+            Self::Extremes => None,
+            Self::Moves => Some(Control::Moves),
+            Self::Structured => Some(Control::Structured),
+            Self::Uniform => Some(Control::Uniform),
+        }
+    }
+}
+
 impl SearchArgs {
     fn options(&self, exact: bool) -> Options {
         Options {
@@ -103,6 +130,7 @@ impl SearchArgs {
             max_evals: self.max_evals.unwrap_or(u64::MAX),
             exact,
             exhaust: self.exhaust,
+            control: self.search.control(),
         }
     }
 }

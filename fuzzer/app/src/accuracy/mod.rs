@@ -11,6 +11,7 @@
 //! | one evaluation of all that | [`objective`] |
 //! | every input, where there are few | [`exhaustive`] |
 //! | the search for the largest error, and for the largest in each region | [`penfuzz_mutators::extremes`] |
+//! | what that search is compared with | [`controls`] |
 //! | the report | [`answer`], [`plot`] |
 //!
 //! Function and reference may do anything, so all of it happens in child processes. When one of them ends its process, the search
@@ -18,6 +19,7 @@
 
 pub mod answer;
 pub mod comparator;
+pub mod controls;
 pub mod exhaustive;
 pub mod fpcore;
 pub mod libm;
@@ -43,6 +45,7 @@ use penfuzz_mutators::{
 use serde::{Deserialize, Serialize};
 
 use self::{
+    controls::Control,
     objective::{Objective, Pair},
     reference::Reference,
 };
@@ -148,6 +151,8 @@ pub struct Options {
     pub exact: bool,
     /// Every input of the box is tried, in place of a search.
     pub exhaust: bool,
+    /// A simpler search in place of the default one.
+    pub control: Option<Control>,
 }
 
 /// One input and its error.
@@ -331,12 +336,25 @@ fn search(mut objective: Objective, options: &Options, seed: u64) {
     } else {
         let ends = objective.with_branches(|branches| starts::boundaries(&starts, BOUNDARIES, branches));
         starts.extend(ends);
-        let hints = starts::near_one(&box_of(&layout), &layout, &mut rng);
-        let mut search = Extremes::new(regions).with_hints(hints);
-        let _ = search.run(&mut objective, &mut rng, &starts);
-        search.peaks().to_vec()
+        match options.control {
+            Some(control) => vec![controls::run(control, &mut objective, &layout, &mut rng, &starts)],
+            None => extremes(&mut objective, &layout, regions, &mut rng, &starts),
+        }
     };
     report(&mut objective, &layout, &peaks);
+}
+
+fn extremes(
+    objective: &mut Objective,
+    layout: &Layout,
+    regions: Vec<Vec<(u64, u64)>>,
+    rng: &mut StdRand,
+    starts: &[Vec<u64>],
+) -> Vec<Peak> {
+    let hints = starts::near_one(&box_of(layout), layout, rng);
+    let mut search = Extremes::new(regions).with_hints(hints);
+    let _ = search.run(objective, rng, starts);
+    search.peaks().to_vec()
 }
 
 /// Sends the largest error of each part, and the worst of each set of branches.

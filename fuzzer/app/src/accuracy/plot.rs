@@ -58,7 +58,8 @@ fn draw(pair: &Pair, parts: &[Part]) -> String {
     let y =
         if most <= LINEAR { Scale::linear((0.0, most), (BOTTOM, TOP)) } else { Scale::log((0.1, most), (BOTTOM, TOP)) };
     let x = Scale::linear((0.0, parts.len().max(1) as f64), (LEFT, RIGHT));
-    let title = format!("{}: largest errors found, in ulps", pair.function().name);
+    let unit = pair.value().unit();
+    let title = format!("{}: largest errors found, {unit}", pair.function().name);
     let mut out = svg::open("plot", WIDTH, HEIGHT, &title) + STYLE;
     out.push_str(&svg::text(LEFT, 18.0, "s", &title));
     let ticks = y.ticks(TICKS);
@@ -68,7 +69,7 @@ fn draw(pair: &Pair, parts: &[Part]) -> String {
         out.push_str(&svg::text(LEFT - 8.0, y.at(*tick) + 4.0, "e", &label));
     }
     for (n, part) in parts.iter().enumerate() {
-        bar(&mut out, kind, part, (x.at(n as f64), x.at(n as f64 + 1.0)), y.at(part.ulp));
+        bar(&mut out, (kind, unit), part, (x.at(n as f64), x.at(n as f64 + 1.0)), y.at(part.ulp));
     }
     out.push_str(&svg::line((LEFT, BOTTOM), (RIGHT, BOTTOM), "axis"));
     for n in (0..parts.len()).step_by(parts.len() / LABELS + 1) {
@@ -90,12 +91,12 @@ fn short(kind: Kind, bits: u64) -> String {
 }
 
 /// One part, whose ends and error are shown where the pointer is.
-fn bar(out: &mut String, kind: Kind, part: &Part, (from, to): (f64, f64), top: f64) {
+fn bar(out: &mut String, (kind, unit): (Kind, &str), part: &Part, (from, to): (f64, f64), top: f64) {
     let (from, to, top) = (from.min(to), from.max(to), top.clamp(TOP, BOTTOM));
     let decimal = |bits| literal::decimal(kind, bits);
     let _ = writeln!(
         out,
-        "<rect x=\"{from:.2}\" y=\"{top:.1}\" width=\"{:.2}\" height=\"{:.1}\"><title>{} to {}: {:.4} ulp</title></rect>",
+        "<rect x=\"{from:.2}\" y=\"{top:.1}\" width=\"{:.2}\" height=\"{:.1}\"><title>{} to {}: {:.4} {unit}</title></rect>",
         (to - from - 0.3).max(0.5),
         BOTTOM - top,
         decimal(part.ends.0),

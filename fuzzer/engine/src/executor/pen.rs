@@ -55,7 +55,7 @@ impl<OT> PenExecutor<OT> {
 
     /// Replaces what a run did, which has ended normally, by what it does in a fresh process; returns the fault there. Once
     /// a replay has differed, all are repeated: a run may take a branch in a fresh process only. Where nothing outlasts an evaluation,
-    /// one more in this process is as good, and a thousand times as fast.
+    /// one more in this process is as good, and far cheaper.
     fn replay(&mut self, bytes: &[u8]) -> Option<Fault> {
         let fresh = self.fresh.as_mut()?;
         if self.hits.is_empty() && !fresh.has_differed() {

@@ -11,7 +11,6 @@ pub mod globals;
 pub mod harvest;
 mod heap;
 pub mod kind;
-mod library;
 pub mod load;
 pub mod mapped;
 pub mod names;
@@ -21,6 +20,7 @@ mod passed;
 pub mod rounding;
 pub mod select;
 pub mod state;
+mod stateless;
 pub mod undefined;
 pub mod units;
 

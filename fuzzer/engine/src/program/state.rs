@@ -15,7 +15,7 @@ use std::{
 use object::{Object, ObjectSection, ObjectSymbol, SectionFlags};
 use penfuzz_cc::abi::{self, variable_flag};
 
-use super::{Function, Target, environment::is_provided, heap::Heap, library, mapped::MappedFile};
+use super::{Function, Target, environment::is_provided, heap::Heap, mapped::MappedFile, stateless};
 
 /// The most that is restored, in bytes: copying more takes longer than most functions that a search can work on.
 const MOST: usize = 1 << 26;
@@ -74,7 +74,7 @@ impl SharedState {
         }
         let mut me = Self::default();
         let (_, mut unknown) = split(target, reached.unknown);
-        let is_known = unknown.iter().all(|name| str::from_utf8(name).is_ok_and(library::keeps_nothing));
+        let is_known = unknown.iter().all(|name| str::from_utf8(name).is_ok_and(stateless::keeps_nothing));
         unknown.retain(|name| !str::from_utf8(name).is_ok_and(is_provided));
         me.is_whole_file = has_any(&target.path, &unknown);
         let mut ranges = BTreeSet::new();
@@ -172,7 +172,7 @@ impl SharedState {
     }
 
     /// Nothing that an evaluation does can be seen by a later one, or was left to it by the process before: the function reaches no
-    /// variables, and of other libraries only functions that keep nothing ([`library::keeps_nothing`]).
+    /// variables, and of other libraries only functions that keep nothing ([`stateless::keeps_nothing`]).
     #[must_use]
     pub fn keeps_nothing(&self) -> bool {
         self.keeps_nothing

@@ -1,0 +1,106 @@
+//! Simpler searches, which the default one is compared with: what it gains must be more than what they find with as many evaluations.
+
+use libafl_bolts::rands::Rand;
+use penfuzz_mutators::{
+    dictionary::Dictionary,
+    evaluate::Stop,
+    extremes::{Height, Peak},
+    line, structured,
+    view::Layout,
+};
+
+use super::box_of;
+
+/// A search without a model of where errors are large.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Control {
+    /// Random moves from the best point so far: one argument by a power of two of positions.
+    Moves,
+    /// Special values, small integers and related arguments.
+    Structured,
+    /// Positions drawn evenly in the box.
+    Uniform,
+}
+
+/// Positions from which [`Control::Moves`] begins again.
+const RESTART: usize = 4096;
+
+/// Searches until the end. Returns the largest value.
+pub(super) fn run<F: Height, R: Rand>(
+    control: Control,
+    f: &mut F,
+    layout: &Layout,
+    rng: &mut R,
+    starts: &[Vec<u64>],
+) -> Peak {
+    let ends = box_of(layout);
+    let mut peak = Peak { at: ends.iter().map(|(least, _)| *least).collect(), ends, value: 0.0 };
+    let Err(_) = search(control, f, layout, rng, starts, &mut peak);
+    peak
+}
+
+fn search<F: Height, R: Rand>(
+    control: Control,
+    f: &mut F,
+    layout: &Layout,
+    rng: &mut R,
+    starts: &[Vec<u64>],
+    peak: &mut Peak,
+) -> Result<core::convert::Infallible, Stop> {
+    for start in starts {
+        note(peak, f.height(start)?, start);
+    }
+    let (mut x, mut from, mut value) = (peak.at.clone(), peak.at.clone(), peak.value);
+    for n in 0_usize.. {
+        let draws = control == Control::Uniform || control == Control::Moves && n % RESTART == RESTART / 2;
+        if control == Control::Moves {
+            x.clone_from(&from);
+            move_one(rng, &peak.ends, &mut x);
+        }
+        for (d, (least, greatest)) in peak.ends.iter().enumerate() {
+            if draws {
+                x[d] = between(rng, *least, *greatest);
+            } else if control == Control::Structured {
+                let kind = layout.slots()[d].kind;
+                let drawn = structured::value(rng, kind, &Dictionary::default());
+                x[d] = line::position(kind, drawn).clamp(*least, *greatest);
+            }
+        }
+        let new = f.height(&x)?;
+        note(peak, new, &x);
+        if new >= value || draws {
+            (value, from) = (new, x.clone());
+        }
+        if n % RESTART == 0 {
+            (value, from) = (peak.value, peak.at.clone());
+        }
+    }
+    Err(Stop::End)
+}
+
+fn note(peak: &mut Peak, value: f64, at: &[u64]) {
+    if value > peak.value {
+        peak.value = value;
+        peak.at.copy_from_slice(at);
+    }
+}
+
+/// One argument up or down by `2^k` positions, with `k` drawn evenly.
+fn move_one<R: Rand>(rng: &mut R, ends: &[(u64, u64)], x: &mut [u64]) {
+    let d = rng.below_or_zero(x.len());
+    let (least, greatest) = ends[d];
+    let bits = u64::BITS - (greatest - least).leading_zeros();
+    let step = 1u64 << rng.below_or_zero(bits.max(1) as usize).min(63);
+    x[d] = if rng.below_or_zero(2) == 0 {
+        x[d].saturating_add(step).min(greatest)
+    } else {
+        x[d].saturating_sub(step).max(least)
+    };
+}
+
+fn between<R: Rand>(rng: &mut R, least: u64, greatest: u64) -> u64 {
+    match (greatest - least).checked_add(1) {
+        Some(n) => least + rng.next() % n,
+        None => rng.next(),
+    }
+}
