@@ -52,13 +52,13 @@ fn search<F: Height, R: Rand>(
     }
     let (mut x, mut from, mut value) = (peak.at.clone(), peak.at.clone(), peak.value);
     for n in 0_usize.. {
-        let draws = control == Control::Uniform || control == Control::Moves && n % RESTART == RESTART / 2;
+        let is_new = control == Control::Uniform || control == Control::Moves && n % RESTART == RESTART / 2;
         if control == Control::Moves {
             x.clone_from(&from);
             move_one(rng, &peak.ends, &mut x);
         }
         for (d, (least, greatest)) in peak.ends.iter().enumerate() {
-            if draws {
+            if is_new {
                 x[d] = between(rng, *least, *greatest);
             } else if control == Control::Structured {
                 let kind = layout.slots()[d].kind;
@@ -68,7 +68,7 @@ fn search<F: Height, R: Rand>(
         }
         let new = f.height(&x)?;
         note(peak, new, &x);
-        if new >= value || draws {
+        if new >= value || is_new {
             (value, from) = (new, x.clone());
         }
         if n % RESTART == 0 {
