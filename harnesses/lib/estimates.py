@@ -70,7 +70,7 @@ FUNCTIONS = {
     "legendre_P2": ("legendre_2", ["-1..1"], lambda x: (3 * x * x - 1) / 2),
     "legendre_P3": ("legendre_3", ["-1..1"], lambda x: x * (5 * x * x - 3) / 2),
     "legendre_Q0": ("legendre_q0", ["0..1e300"], lambda x: mpmath.atanh(x) if x < 1 else mpmath.log1p(2 / (x - 1)) / 2),
-    "gegenpoly_2": ("gegenbauer_2", ["-0.5..100", "-1..1"], lambda a, x: a * (2 * (1 + a) * x * x - 1)),
+    "gegenpoly_2": ("gegenbauer_2", ["1e-6..100", "-1..1"], lambda a, x: a * (2 * (1 + a) * x * x - 1)),
     "fermi_dirac_m1": ("fermi_dirac_m1", ["-700..700"], lambda x: 1 / (1 + mpmath.exp(-x))),
     "fermi_dirac_0": ("fermi_dirac_0", ["-700..700"], lambda x: mpmath.log1p(mpmath.exp(x))),
     "log_1plusx_mx": ("log_1plusx_mx", ["1e-6..1e300"], lambda x: mpmath.log1p(x) - x),
