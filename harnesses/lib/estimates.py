@@ -29,7 +29,6 @@ SUITE = HERE / "../gsl/suite.toml"
 EXACT = (HERE / "../gsl/exact.c").resolve()
 mpmath.mp.dps = 60
 
-half = mpf(1) / 2
 normal_z = lambda x: mpmath.exp(-x * x / 2) / mpmath.sqrt(2 * mpmath.pi)
 normal_q = lambda x: mpmath.erfc(x / mpmath.sqrt(2)) / 2
 lnbeta = lambda x, y: mpmath.loggamma(x) + mpmath.loggamma(y) - mpmath.loggamma(x + y)

@@ -20,7 +20,6 @@ int calls_counts(double x) { return counts(x); }
 int draws(double x) { return rand() > x; }
 int reads_errno(double x) { return errno && exp(x) > 1; }
 int allocates(double x) { int *p = malloc(4); int n = p && *p > x; free(p); return n; }
-int through(int (*f)(double), double x) { return f(x); }
 int through_a_table(double x) { int (*const all[])(double) = {plain, counts}; return all[x > 1](x); }
 ";
 

@@ -304,7 +304,8 @@ fn any_cell<R: Rand>(rng: &mut R, region: &Region) -> Option<u32> {
 }
 
 /// A number from `least` to `greatest`, both within.
-fn between<R: Rand>(rng: &mut R, least: u64, greatest: u64) -> u64 {
+#[must_use]
+pub fn between<R: Rand>(rng: &mut R, least: u64, greatest: u64) -> u64 {
     let width = (greatest - least).wrapping_add(1);
     if width == 0 {
         return rng.next();

@@ -4,7 +4,7 @@ use libafl_bolts::rands::Rand;
 use penfuzz_mutators::{
     dictionary::Dictionary,
     evaluate::Stop,
-    extremes::{Height, Peak},
+    extremes::{Height, Peak, between},
     line, structured,
     view::Layout,
 };
@@ -96,11 +96,4 @@ fn move_one<R: Rand>(rng: &mut R, ends: &[(u64, u64)], x: &mut [u64]) {
     } else {
         x[d].saturating_sub(step).max(least)
     };
-}
-
-fn between<R: Rand>(rng: &mut R, least: u64, greatest: u64) -> u64 {
-    match (greatest - least).checked_add(1) {
-        Some(n) => least + rng.next() % n,
-        None => rng.next(),
-    }
 }

@@ -58,10 +58,8 @@ impl<OT> PenExecutor<OT> {
     /// one more in this process is as good, and far cheaper.
     fn replay(&mut self, bytes: &[u8]) -> Option<Fault> {
         let fresh = self.fresh.as_mut()?;
-        if self.hits.is_empty() && !fresh.has_differed() {
-            return None;
-        }
-        if !fresh.has_differed() && self.evaluator.repeats_without_state(bytes, &self.hits) {
+        let mut adds_nothing = || self.hits.is_empty() || self.evaluator.repeats_without_state(bytes, &self.hits);
+        if !fresh.has_differed() && adds_nothing() {
             return None;
         }
         let run = fresh.run_fresh(bytes);
