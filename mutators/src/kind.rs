@@ -31,7 +31,7 @@ pub enum Kind {
     /// One byte, of which the lowest bit is the value.
     Bool,
     /// A rounding mode, in the lowest two bits of one byte: 0 [to nearest](NEAREST), 1 upward, 2 downward, 3 toward
-    /// zero.
+    /// zero. With [`RAISED`] all exception flags are raised when the call begins.
     ///
     /// It is no argument of the function under test: a layout has at most one, as its last slot. The modes have no
     /// order and no special values, so the moves replace a mode and do not compute with it.
@@ -40,6 +40,9 @@ pub enum Kind {
 
 /// The [`Kind::Rounding`] of the default floating-point environment, which holds for inputs without a mode.
 pub const NEAREST: u64 = 0;
+
+/// The bit of a [`Kind::Rounding`] that stands for exception flags which the caller has raised.
+pub const RAISED: u64 = 4;
 
 impl Kind {
     /// All kinds, in declaration order.
@@ -69,12 +72,12 @@ impl Kind {
         }
     }
 
-    /// Number of bits of the value: 8 times [`size`](Self::size), but 1 for `Bool` and 2 for `Rounding`.
+    /// Number of bits of the value: 8 times [`size`](Self::size), but 1 for `Bool` and 3 for `Rounding`.
     #[must_use]
     pub const fn bits(self) -> u32 {
         match self {
             Self::Bool => 1,
-            Self::Rounding => 2,
+            Self::Rounding => 3,
             _ => 8 * self.size() as u32,
         }
     }

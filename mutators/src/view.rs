@@ -9,7 +9,7 @@
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::kind::{Kind, NEAREST};
+pub use crate::kind::{Kind, NEAREST, RAISED};
 use crate::{domain::Domain, group::Group, line, sequence::Steps};
 
 /// The place of one number in a byte input.

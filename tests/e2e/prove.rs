@@ -122,6 +122,21 @@ fn a_guard_that_is_weaker_loses_its_proof_and_no_other_does() {
 }
 
 #[test]
+fn the_payload_of_a_computed_nan_is_that_of_an_operand() {
+    let Some(solvers) = solvers() else { return };
+    let dir = Dir::new();
+    let report = prove(&dir, "payloads", "", Path::new(&solvers));
+    assert_eq!(
+        (proved(&report, "GUARD(9"), report.branches.proved_unreachable),
+        (1, 1),
+        "{:?}",
+        proof_at(&report, "GUARD(9")
+    );
+    let report = prove(&dir, "payloads", "--cflag -DMUTATE=9", Path::new(&solvers));
+    assert_eq!(report.branches.covered, report.branches.total, "{:?}", proof_at(&report, "GUARD(9"));
+}
+
+#[test]
 fn what_compilers_may_exploit_is_not_proved_unless_it_is_defined() {
     let Some(solvers) = solvers() else { return };
     let dir = Dir::new();

@@ -53,6 +53,37 @@ fn emitted_tests_set_the_mode_only_where_it_is_directed() {
 }
 
 #[test]
+fn flags_that_the_caller_has_raised_are_an_input_too() {
+    let dir = Dir::new();
+    let target = fixture("flags_raised.c");
+    dir.fuzz(&target, "--lib -lm").exits(0);
+    let open = open_branches(&dir.report("out"));
+    assert_eq!(open.len(), 4, "what needs a flag that was raised before the call: {open:?}");
+    let report = gcov_agrees(&target, "--lib -lm --rounding all", "flags_raised");
+    assert!(open_branches(&report).is_empty(), "every branch is covered");
+    let found = modes(&report);
+    assert!(found.iter().any(|m| m.ends_with(", flags raised")), "{found:?}");
+    assert!(found.iter().any(|m| !m.ends_with("raised")), "{found:?}");
+    // A function that reads no flags is called without them.
+    dir.fuzz(fixture("rounding.c"), "--rounding all --fresh").exits(0);
+    let found = modes(&dir.report("out"));
+    assert!(found.iter().all(|m| !m.contains("raised")), "{found:?}");
+}
+
+#[test]
+fn replay_raises_the_flags() {
+    let dir = Dir::new();
+    let with = |mode: u8| 4.5_f64.to_le_bytes().into_iter().chain([mode]).collect::<Vec<u8>>();
+    for (mode, shown, returned) in [(0, "0x0   (FE_TONEAREST)", 0), (6, "0x6   (FE_DOWNWARD, flags raised)", 5)] {
+        let input = dir.file(&format!("input{mode}"), with(mode));
+        let run =
+            dir.penfuzz("replay").arg(fixture("flags_raised.c")).arg(&input).args("--lib -lm --rounding all").exits(0);
+        run.expect(run.stdout.contains(&format!("rounding     = {shown}")), "the environment");
+        run.expect(run.stdout.contains(&format!("returned     = {returned:#x} ")), "what it returns");
+    }
+}
+
+#[test]
 fn replay_shows_the_mode() {
     let dir = Dir::new();
     let tiny: Vec<u8> = 1e-20_f64.to_le_bytes().into_iter().chain([1]).collect();

@@ -26,6 +26,7 @@ double leaves(double a) { fesetround(FE_UPWARD); return a; }
 double faults(double a) { return *(volatile double *)8 + a; }
 double aborts(double a) { if (a == a) abort(); return a; }
 double exits(double a) { exit(3); }
+int raised(double a) { return fetestexcept(FE_ALL_EXCEPT) ? fetestexcept(FE_ALL_EXCEPT) == FE_ALL_EXCEPT ? 2 : 1 : 0; }
 double burns(double a) { for (volatile int i = 0;; i = 0) if (i) return a; }
 double hangs(double a) { for (;;) ; }
 
@@ -139,6 +140,21 @@ fn our_own_code_rounds_to_nearest_however_the_target_ends() {
                 assert_eq!(quotients(|a, b| black_box(a) / black_box(b)), NEAREST, "after {name} {mode_name}");
             }
         }
+    });
+}
+
+#[test]
+fn flags_are_raised_in_the_target_and_nowhere_else() {
+    on_target_thread(|| {
+        let target = rounded();
+        let mut evaluator = evaluator(&target, "raised");
+        for (mode, expected) in [(0, 0), (4, 2), (1, 0), (7, 2), (3, 0), (0xf8, 0), (0xfc, 2)] {
+            assert_eq!(evaluator.run(&input(&[1.0], mode)), RunStatus::Returned);
+            assert_eq!(evaluator.output()[0] as u64, expected, "mode {mode}");
+            assert_eq!(quotients(|a, b| black_box(a) / black_box(b)), NEAREST, "after mode {mode}");
+        }
+        evaluator.run(&input(&[1.0], 4)[..8]);
+        assert_eq!(evaluator.output()[0] as u64, 0, "an input without a mode has no raised flags");
     });
 }
 

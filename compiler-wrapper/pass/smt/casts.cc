@@ -32,7 +32,9 @@ Val Frame::toFloat(const Instruction &I, const Value *Operand, bool Signed, cons
   std::optional<Sort> To = X.sortOf(I.getType());
   if (!To || To->K != Sort::Float || !X.HasExactFloats || !(V.isBits() || V.isBool())) return unknown(I, "conversion to a float");
   Term Number = "(" + indexed(Signed ? "to_fp" : "to_fp_unsigned", {To->Exponent, To->Mantissa}) + " " + Mode + " " + X.bitsOf(V) + ")";
-  return Val::scalar(*To, X.S.define(*To, Number), V.Poison);
+  Val Result = Val::scalar(*To, X.S.define(*To, Number), V.Poison);
+  X.notePayload(Result, {});
+  return Result;
 }
 
 Val Frame::toOtherFloat(const Instruction &I, const Value *Operand, const Term &Mode) {
@@ -40,7 +42,9 @@ Val Frame::toOtherFloat(const Instruction &I, const Value *Operand, const Term &
   std::optional<Sort> To = X.sortOf(I.getType());
   if (!To || To->K != Sort::Float || !V.isFloat() || !isExact(I)) return unknown(I, "conversion of a float");
   Term Number = "(" + indexed("to_fp", {To->Exponent, To->Mantissa}) + " " + Mode + " " + X.floatOf(V) + ")";
-  return Val::scalar(*To, X.S.define(*To, Number), V.Poison);
+  Val Result = Val::scalar(*To, X.S.define(*To, Number), V.Poison);
+  X.notePayload(Result, V, static_cast<int>(To->Mantissa) - static_cast<int>(V.S.Mantissa));
+  return Result;
 }
 
 static Val resized(Translator &X, const Val &V, Sort To, bool Signed) {

@@ -283,6 +283,8 @@ public:
   Val pointerInto(const Val &Base, std::optional<int64_t> Offset, const Term &OffsetText);
   Term floatOf(const Val &V);
   Term bitsOf(const Val &V);
+  // Says of the result of a float operation which low bits are zero if it is a NaN: those that are in each operand, and `More`.
+  void notePayload(const Val &Result, llvm::ArrayRef<Val> Operands, int More = 0);
   Term truthOf(const Term &Bit);
   Val fromBits(llvm::Type *T, const Term &Bits, const Term &Poison);
   Val choose(const Term &If, const Val &Then, const Val &Else);
@@ -313,6 +315,7 @@ private:
   std::map<const llvm::GlobalVariable *, unsigned> Globals;
   std::map<const llvm::GlobalValue *, Term> Addresses;
   std::map<Term, Term> BitsOfFloats, FloatsOfBits;
+  std::map<Term, unsigned> ZerosOfNaN; // how many low bits of a computed float are zero if it is a NaN
   std::map<std::tuple<unsigned, unsigned, int64_t, unsigned>, Term> Contents; // bits, by epoch, object, offset, bytes
   std::map<const llvm::GlobalVariable *, bool> ConstantGlobals;
   unsigned Epochs = 0;

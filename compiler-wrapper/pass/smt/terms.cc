@@ -140,6 +140,7 @@ Val Translator::constant(const Constant *C) {
     if (!Known) return Val();
     Val V = Val::scalar(*Known, literal(Float->getValueAPF(), *Known));
     V.Bits = literal(Float->getValueAPF().bitcastToAPInt());
+    if (!Float->getValueAPF().isNaN()) notePayload(V, {});
     return V;
   }
   if (isa<ConstantPointerNull>(C) && sortOf(T)) return foreignPointer(literal(APInt(PointerBits, 0)), "false");
@@ -188,7 +189,19 @@ Term Translator::floatOfExtended(const Val &V) {
   return Known = S.define(V.S, smt::choose(IsNone, literal(APFloat::getNaN(APFloat::x87DoubleExtended()), V.S), S.define(V.S, Value)));
 }
 
-// The bits of a value. Those of a computed NaN are any of a NaN.
+// A NaN that an operation makes has the payload of an operand, to which a longer format appends zeros, or one of zeros, with the quiet bit
+// (LLVM's language reference, "Behavior of Floating-Point NaN values"; IEEE 754-2019, 6.2.3). Other processors than these have further NaN.
+void Translator::notePayload(const Val &Result, ArrayRef<Val> Operands, int More) {
+  if (!HasExactFloats || !hasInterchangeBits(Result.S) || !Result.isFloat() || Result.Text.empty()) return;
+  int Zeros = Result.S.Mantissa - 2;
+  for (const Val &V : Operands) {
+    auto Found = ZerosOfNaN.find(V.Text);
+    Zeros = std::min(Zeros, (Found == ZerosOfNaN.end() || V.Text.empty() ? 0 : static_cast<int>(Found->second)) + More);
+  }
+  if (Zeros > 0) ZerosOfNaN[Result.Text] = Zeros;
+}
+
+// The bits of a value. Those of a computed NaN are any of a NaN with the zeros that are known.
 Term Translator::bitsOf(const Val &V) {
   if (V.K == Val::Pointer || V.isBits()) return V.Text;
   if (V.isBool()) return S.define(Sort::bits(1), smt::choose(V.Text, "(_ bv1 1)", "(_ bv0 1)"));
@@ -198,6 +211,11 @@ Term Translator::bitsOf(const Val &V) {
   unsigned Width = V.S.Exponent + V.S.Mantissa;
   Known = S.fresh(Sort::bits(Width), "bits of a NaN");
   S.require(Known, apply("=", {"(" + indexed("to_fp", {V.S.Exponent, V.S.Mantissa}) + " " + Known + ")", V.Text}));
+  if (auto Zeros = ZerosOfNaN.find(V.Text); Zeros != ZerosOfNaN.end()) {
+    Term Payload = apply("=", {bitsBetween(Zeros->second - 1, 0, Known), literal(APInt(Zeros->second, 0))});
+    S.require(Known, either(negate(apply("fp.isNaN", {V.Text})), Payload));
+    Assumptions.insert("a NaN that an operation makes has the payload of an operand or one of zeros");
+  }
   if (hasInterchangeBits(V.S)) return Known;
   Term IsSmall = apply("=", {bitsBetween(77, 63, Known), literal(APInt(15, 0))});
   Term Leading = smt::choose(IsSmall, "(_ bv0 1)", "(_ bv1 1)");
@@ -238,6 +256,7 @@ Val Translator::choose(const Term &If, const Val &Then, const Val &Else) {
     V.Bits = S.define(Sort::bits(V.S.Width), smt::choose(If, Then.Bits, Else.Bits));
   else
     V.Text = S.define(V.S, smt::choose(If, Then.isFloat() ? floatOf(Then) : Then.Text, Else.isFloat() ? floatOf(Else) : Else.Text));
+  notePayload(V, {Then, Else});
   return V;
 }
 

@@ -256,7 +256,9 @@ Val Frame::arithmetic(const Instruction &I, unsigned Opcode, const Value *Left, 
                                                  : nullptr;
   if (!Op) return unknown(I, "remainder");
   Term Poison = X.S.defineBool(either(L.Poison, R.Poison));
-  return Val::scalar(L.S, X.S.define(L.S, apply(Op, {Mode, X.floatOf(L), X.floatOf(R)})), Poison);
+  Val Result = Val::scalar(L.S, X.S.define(L.S, apply(Op, {Mode, X.floatOf(L), X.floatOf(R)})), Poison);
+  X.notePayload(Result, {L, R});
+  return Result;
 }
 
 // Negation, magnitude and the like: operations on the sign bit, also of a NaN.
@@ -268,6 +270,7 @@ Val Frame::signChanged(const Val &V, StringRef OnFloats, StringRef OnBits, bool 
     Changed.Bits = X.S.define(Sort::bits(V.S.Width), apply(OnBits, {V.Bits, literal(Sign ? Mask : ~Mask)}));
   } else {
     Changed.Text = X.S.define(V.S, apply(OnFloats, {V.Text}));
+    X.notePayload(Changed, V);
   }
   return Changed;
 }

@@ -166,8 +166,14 @@ fn called(report: &Report, size: usize) -> String {
     }
     out.push_str("    static const int modes[4] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};\n");
     let _ = writeln!(out, "    fesetround(modes[x[{}] & 3]);", size - 1);
+    if report.reads_environment {
+        let _ = writeln!(out, "    if (x[{}] & 4) feraiseexcept(FE_ALL_EXCEPT);", size - 1);
+    }
     let _ = writeln!(out, "    (void){}({});", unit_test::symbol_name(report), passed.join(", "));
     out.push_str("    fesetround(FE_TONEAREST);\n");
+    if report.reads_environment {
+        out.push_str("    feclearexcept(FE_ALL_EXCEPT);\n");
+    }
     out
 }
 

@@ -188,7 +188,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
 pub(super) fn warn_of_mode(evaluator: &Evaluator, path: &Path, bytes: &[u8]) {
     let function = evaluator.function();
     let is_longer_by_one = bytes.len() == evaluator.input_size() + 1;
-    if is_longer_by_one && !function.has_rounding && !function.is_harness() && bytes.last().is_some_and(|b| b & 3 != 0)
+    if is_longer_by_one && !function.has_rounding && !function.is_harness() && bytes.last().is_some_and(|b| b & 7 != 0)
     {
         errln!(
             "penfuzz: the last byte of {} is not used; if it is a rounding mode, give --rounding all",

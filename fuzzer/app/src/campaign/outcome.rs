@@ -79,7 +79,7 @@ pub fn arguments(function: &Function, bytes: &[u8]) -> Vec<Arg> {
             .collect(),
     };
     if let Some(mode) = layout.slots().last().filter(|_| function.has_rounding) {
-        args.push(literal::rounding(mode.get(&x)));
+        args.push(literal::rounding(mode.get(&x) & u64::from(function.mode_bits())));
     }
     args
 }

@@ -3,7 +3,10 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use penfuzz_mutators::view::{NEAREST, RAISED};
+
 use super::arg::{Arg, calls_of};
+use super::literal::mode_name;
 use super::model::{Parameter, Report, Signature};
 use crate::console::shown;
 
@@ -146,11 +149,27 @@ pub fn callable(function: &str) -> String {
     comment(&function.replace("(anonymous namespace)::", ""))
 }
 
-/// The C name of the rounding mode among the arguments; `None` for the default mode.
+/// The floating-point environment of a call, where it is not the default one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Environment {
+    /// The statements that set it, on one line.
+    pub set: String,
+    /// The statements that restore the default one.
+    pub restore: String,
+}
+
+/// The environment that is among the arguments; `None` for the default one.
 #[must_use]
-pub fn directed_rounding(args: &[Arg]) -> Option<&str> {
-    let mode = args.last().filter(|a| a.is_rounding())?;
-    (mode.decimal != "FE_TONEAREST").then_some(&mode.decimal)
+pub fn environment(args: &[Arg]) -> Option<Environment> {
+    let number = args.last().filter(|a| a.is_rounding())?.hex.strip_prefix("0x")?;
+    let mode = u64::from_str_radix(number, 16).ok()?;
+    let directed = (mode & 3 != NEAREST)
+        .then(|| [format!("fesetround({});", mode_name(mode)), "fesetround(FE_TONEAREST);".to_owned()]);
+    let raised = (mode & RAISED != 0)
+        .then(|| ["feraiseexcept(FE_ALL_EXCEPT);", "feclearexcept(FE_ALL_EXCEPT);"].map(str::to_owned));
+    let statements: Vec<_> = directed.into_iter().chain(raised).collect();
+    let all = |i: usize| statements.iter().map(|s| s[i].as_str()).collect::<Vec<_>>().join(" ");
+    (!statements.is_empty()).then(|| Environment { set: all(0), restore: all(1) })
 }
 
 /// A statement that makes standard input the text that is among the arguments.
@@ -167,7 +186,7 @@ pub fn standard_input(args: &[Arg]) -> Option<String> {
 /// the call.
 #[must_use]
 pub fn call(report: &Report, args: &[Arg]) -> String {
-    let before = directed_rounding(args).map_or(String::new(), |mode| format!("fesetround({mode}); "));
+    let before = environment(args).map_or(String::new(), |e| format!("{} ", e.set));
     let input = standard_input(args).map_or(String::new(), |statement| format!("{statement} "));
     let results: String = args.iter().filter(|a| a.is_results() && !a.memory.is_empty()).map(shown_results).collect();
     let shared = args.iter().take_while(|a| !a.is_call()).filter(|a| a.is_global());

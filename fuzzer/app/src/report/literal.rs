@@ -12,7 +12,7 @@
 
 use std::fmt::Write;
 
-use penfuzz_mutators::view::Kind;
+use penfuzz_mutators::view::{Kind, RAISED};
 
 use super::arg::{Arg, ROUNDING_MODE};
 
@@ -67,6 +67,18 @@ pub fn arg(name: &str, type_name: &str, kind: Kind, bits: u64) -> Arg {
 #[must_use]
 pub fn rounding(mode: u64) -> Arg {
     arg("rounding", ROUNDING_MODE, Kind::Rounding, mode)
+}
+
+/// The rounding mode as C names it, and whether the exception flags are raised when the call begins.
+fn environment(mode: u64) -> String {
+    let flags = if mode & RAISED == 0 { "" } else { ", flags raised" };
+    format!("{}{flags}", mode_name(mode))
+}
+
+/// The name in C's `<fenv.h>` of the rounding mode with this number in an input.
+#[must_use]
+pub const fn mode_name(mode: u64) -> &'static str {
+    MODES[(mode & 3) as usize]
 }
 
 /// A byte buffer (`LLVMFuzzerTestOneInput`) as one argument: `hex` is a C array initializer, `bits` the bytes in
@@ -195,7 +207,7 @@ pub fn decimal(kind: Kind, bits: u64) -> String {
         Kind::U32 => (bits as u32).to_string(),
         Kind::U64 => bits.to_string(),
         Kind::Bool => (bits & 1).to_string(),
-        Kind::Rounding => MODES[(bits & kind.mask()) as usize].to_owned(),
+        Kind::Rounding => environment(bits),
     }
 }
 

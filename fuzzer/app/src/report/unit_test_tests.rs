@@ -6,7 +6,9 @@ use penfuzz_mutators::view::Kind;
 
 use super::{
     super::{
-        Arg, example, literal,
+        Arg,
+        c_text::environment,
+        example, literal,
         model::{Parameter, Signature, Test},
     },
     *,
@@ -291,6 +293,19 @@ double half(double x, result_t *r, double *both)
             "1: half(0x1.8p+1, &(result_t){0}, &(double){0x0p+0})\n  result = 0x1.8p+0 (1.5)\n  *both = 0x1.8p+1 (3)\n";
         assert!(printed.contains(expected), "static: {is_static}: {printed}");
     }
+}
+
+#[test]
+fn raised_flags_are_raised_for_the_call_and_cleared_behind_it() {
+    let args = |mode| vec![literal::arg("x", "double", Kind::F64, 3.0_f64.to_bits()), literal::rounding(mode)];
+    let statements = |mode| environment(&args(mode)).map(|e| (e.set, e.restore));
+    let both = |set: &str, restore: &str| Some((set.to_owned(), restore.to_owned()));
+    assert_eq!(statements(0), None);
+    assert_eq!(statements(1), both("fesetround(FE_UPWARD);", "fesetround(FE_TONEAREST);"));
+    assert_eq!(statements(4), both("feraiseexcept(FE_ALL_EXCEPT);", "feclearexcept(FE_ALL_EXCEPT);"));
+    let (set, restore) = statements(6).expect("neither is the default");
+    assert_eq!(set, "fesetround(FE_DOWNWARD); feraiseexcept(FE_ALL_EXCEPT);");
+    assert_eq!(restore, "fesetround(FE_TONEAREST); feclearexcept(FE_ALL_EXCEPT);");
 }
 
 #[test]

@@ -389,6 +389,18 @@ impl Evaluator {
         self.fuel
     }
 
+    /// The [`Kind::Rounding`](penfuzz_mutators::view::Kind) of the input, 0 if it has none.
+    ///
+    /// # Safety
+    /// `input` holds a whole input.
+    unsafe fn mode(&self) -> u8 {
+        match self.function().mode_bits() {
+            0 => 0,
+            // SAFETY: the mode is the last byte of the input, which has one.
+            bits => unsafe { self.input.add(self.input_size - 1).read() & bits },
+        }
+    }
+
     /// Inputs of another size, functions that need an environment of their own, and harnesses.
     #[inline(never)]
     fn run_any(&mut self, x: &[u8]) -> RunStatus {
@@ -407,8 +419,7 @@ impl Evaluator {
                     (*self.state).r = self.r0;
                     (*self.state).fuel = self.fuel_cap;
                     (*self.state).path_at = 0;
-                    let is_rounded = matches!(self.entry, Entry::Rounded(_));
-                    let mode = if is_rounded { self.input.add(self.input_size - 1).read() } else { 0 };
+                    let mode = self.mode();
                     returned = guard::call_rounded(call, self.input, self.output.as_mut_ptr().cast(), mode);
                 }
                 Entry::Frame(call) => returned = self.run_frame(call),

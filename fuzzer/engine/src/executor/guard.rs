@@ -175,7 +175,7 @@ pub fn behind_soil(call: Call) -> Call {
 }
 
 /// [`call`] in a rounding mode of the floating-point environment, a [`Kind::Rounding`](penfuzz_mutators::view::Kind) of
-/// which the lowest two bits count. However the target ends, the environment is the default one afterwards.
+/// which the lowest three bits count. However the target ends, the environment is the default one afterwards.
 ///
 /// # Safety
 /// As [`call`].

@@ -84,6 +84,9 @@ __attribute__((noreturn)) void guard_resume(void) { __builtin_longjmp(guard_resu
 /* By the number of the mode in an input: Kind::Rounding of the mutators. */
 static const int rounding_modes[4] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
 
+/* In the number of a mode: the caller has raised all exception flags. RAISED of the mutators. */
+#define FLAGS_RAISED 4
+
 #if defined(__x86_64__)
 
 /* What the target must leave as it was: masks of exceptions, subnormals as zero, rounding. */
@@ -124,6 +127,7 @@ static int is_environment(int mode) { return fegetround() == mode && !fetestexce
 int guard_call_rounded(void (*call)(const uint8_t *, uint8_t *), const uint8_t *in, uint8_t *out, uint8_t mode) {
   int wanted = rounding_modes[mode & 3];
   if (!is_environment(wanted)) set_environment(wanted);
+  if (mode & FLAGS_RAISED) feraiseexcept(FE_ALL_EXCEPT);
   int ended = guard_call(call, in, out);
   if (!is_environment(FE_TONEAREST)) set_environment(FE_TONEAREST);
   return ended;

@@ -217,6 +217,17 @@ impl Function {
         })
     }
 
+    /// The bits of the last byte of an input that are its rounding mode ([`Kind::Rounding`]); 0 when it has none. Raised exception flags
+    /// are an input only of what reads them.
+    #[must_use]
+    pub const fn mode_bits(&self) -> u8 {
+        match (self.has_rounding, self.uses_environment) {
+            (false, _) => 0,
+            (true, false) => 3,
+            (true, true) => 7,
+        }
+    }
+
     /// Where the numbers lie in an input.
     #[must_use]
     pub fn layout(&self) -> Layout {

@@ -259,11 +259,16 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
     penfuzz_was_rejected = 1;
   } else {
     is_running = 1;
-    if (PENFUZZ_ROUNDING) fesetround(modes[x[PENFUZZ_SIZE - PENFUZZ_ROUNDING] & 3]);
+    if (PENFUZZ_ROUNDING) {
+      unsigned char mode = x[PENFUZZ_SIZE - PENFUZZ_ROUNDING];
+      fesetround(modes[mode & 3]);
+      if (PENFUZZ_FLAGS && mode & 4) feraiseexcept(FE_ALL_EXCEPT);
+    }
     penfuzz_call(places[0].first);
   }
   is_running = 0;
   if (PENFUZZ_ROUNDING) fesetround(FE_TONEAREST);
+  if (PENFUZZ_FLAGS) feclearexcept(FE_ALL_EXCEPT);
   close_input();
   return penfuzz_was_rejected && !&LIBHFUZZ_module_instrument ? -1 : 0;
 }

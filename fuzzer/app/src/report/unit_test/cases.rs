@@ -11,7 +11,7 @@ use super::{
 };
 use crate::report::{
     arg::Arg,
-    c_text::{call, comment, directed_rounding, identifier, numbers, standard_input, with_outputs},
+    c_text::{Environment, call, comment, environment, identifier, numbers, standard_input, with_outputs},
     model::{End, Finding, OUTPUT_KIND, Parameter, Report, Signature, Test},
     words::Words,
 };
@@ -96,8 +96,8 @@ pub struct Case {
     pub call: String,
     /// The type of a variable for what it returns; `None` when that is not looked at.
     pub result: Option<String>,
-    /// The rounding mode of the call, as C names it, if not the default.
-    pub mode: Option<String>,
+    /// The floating-point environment of the call, if not the default.
+    pub environment: Option<Environment>,
     /// Is `errno` looked at?
     pub errno: bool,
     /// What is checked behind the call: the result first, then `errno`, then outputs.
@@ -136,34 +136,36 @@ impl Step {
     }
 
     /// The call as [`Case::call_in_its_environment`] makes it, in a block of its own, with the checks as `checked` writes them.
-    pub(super) fn in_its_environment(&self, mode: Option<&str>, checked: &dyn Fn(&Check) -> String) -> String {
+    pub(super) fn in_its_environment(
+        &self,
+        environment: Option<&Environment>,
+        checked: &dyn Fn(&Check) -> String,
+    ) -> String {
         let result = self.result.as_deref().filter(|_| self.result_check().is_some());
-        let called = in_environment(&self.call, result, self.errno, mode);
+        let called = in_environment(&self.call, result, self.errno, environment);
         let checks: String = self.checks.iter().map(checked).collect();
         let inner: String = (called + &checks).lines().flat_map(|line| ["  ", line, "\n"]).collect();
         format!("    {{\n{inner}    }}\n")
     }
 
-    /// The call as a statement, in the rounding mode of the test.
-    pub(super) fn statement(&self, mode: Option<&str>, indent: &str) -> String {
+    /// The call as a statement, in the environment of the test.
+    pub(super) fn statement(&self, environment: Option<&Environment>, indent: &str) -> String {
         let called = self.statement.clone().unwrap_or_else(|| format!("(void){}", self.call));
-        in_mode(mode, indent, &called)
+        in_its_own(environment, indent, &called)
     }
 
     /// The same without checks, behind the variables, with further indentation.
-    pub(super) fn bare(&self, mode: Option<&str>) -> String {
+    pub(super) fn bare(&self, environment: Option<&Environment>) -> String {
         let variables: String = self.variables.lines().flat_map(|line| ["  ", line, "\n"]).collect();
-        variables + &self.statement(mode, "      ")
+        variables + &self.statement(environment, "      ")
     }
 }
 
-/// A statement in a directed rounding mode.
-pub(super) fn in_mode(mode: Option<&str>, indent: &str, statement: &str) -> String {
-    match mode {
+/// A statement in a floating-point environment of its own.
+pub(super) fn in_its_own(environment: Option<&Environment>, indent: &str, statement: &str) -> String {
+    match environment {
         None => format!("{indent}{statement};\n"),
-        Some(mode) => {
-            format!("{indent}fesetround({mode});\n{indent}{statement};\n{indent}fesetround(FE_TONEAREST);\n")
-        }
+        Some(e) => format!("{indent}{}\n{indent}{statement};\n{indent}{}\n", e.set, e.restore),
     }
 }
 
@@ -185,22 +187,22 @@ impl Case {
         !self.steps.is_empty() || self.sets_state
     }
 
-    /// The call where `errno` or a rounding mode matters. In a directed rounding mode, the call and nothing else happens in it:
+    /// The call where `errno` or the floating-point environment matters. In another one than the default, the call and nothing else happens in it:
     /// printing rounds, too. `errno` is read before anything else can set it. `result`: the type of the variable `result`.
     pub(super) fn call_in_its_environment(&self, result: Option<&str>) -> String {
-        in_environment(&self.call, result, self.errno, self.mode.as_deref())
+        in_environment(&self.call, result, self.errno, self.environment.as_ref())
     }
 }
 
-fn in_environment(call: &str, result: Option<&str>, errno: bool, mode: Option<&str>) -> String {
+fn in_environment(call: &str, result: Option<&str>, errno: bool, environment: Option<&Environment>) -> String {
     let mut lines = Vec::new();
     lines.extend(errno.then(|| "int error;".to_owned()));
     lines.extend(result.map(|type_name| format!("{type_name} result;")));
     lines.extend(errno.then(|| "errno = 0;".to_owned()));
-    lines.extend(mode.map(|mode| format!("fesetround({mode});")));
+    lines.extend(environment.map(|e| e.set.clone()));
     lines.push(format!("{}{call};", if result.is_some() { "result = " } else { "(void)" }));
     lines.extend(errno.then(|| "error = errno;".to_owned()));
-    lines.extend(mode.map(|_| "fesetround(FE_TONEAREST);".to_owned()));
+    lines.extend(environment.map(|e| e.restore.clone()));
     lines.iter().flat_map(|line| ["    ", line, "\n"]).collect()
 }
 
@@ -270,7 +272,7 @@ fn case(report: &Report, title: String, test: &Test, ending: Ending, names: &mut
             Some(_) => Some(variable_type(report, kind, type_name)),
             None => result::variable(report, test),
         },
-        mode: directed_rounding(&test.args).map(identifier),
+        environment: environment(&test.args),
         errno: test.errno.is_some(),
         checks: result.into_iter().chain(errno).chain(outputs).collect(),
         ending,

@@ -154,14 +154,14 @@ pub(super) fn including(report: &Report, file: &Path, needed: &str) -> String {
     )
 }
 
-/// The headers that only some programs need: for rounding modes, `errno`, and child processes. A library under test may have
+/// The headers that only some programs need: for the floating-point environment, `errno`, and child processes. A library under test may have
 /// headers of its own by these names.
 pub(super) fn headers(report: &Report, cases: &[Case], children: &[&str]) -> String {
     let mut headers = Vec::new();
     if cases.iter().any(|c| c.errno || c.steps.iter().any(|s| s.errno)) {
         headers.push("errno.h");
     }
-    if report.reads_environment || cases.iter().any(|c| c.mode.is_some()) {
+    if report.reads_environment || cases.iter().any(|c| c.environment.is_some()) {
         headers.push("fenv.h");
     }
     headers.extend(children);

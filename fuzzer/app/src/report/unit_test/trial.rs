@@ -36,7 +36,7 @@ pub fn trial(report: &Report) -> String {
         out.push_str("  {\n");
         for step in &case.steps {
             out.push_str(&step.variables);
-            out.push_str(&step.statement(case.mode.as_deref(), "    "));
+            out.push_str(&step.statement(case.environment.as_ref(), "    "));
         }
         out.push_str(&case.variables);
         out.push_str(&case.call_in_its_environment(case.result.as_deref()));

@@ -17,17 +17,17 @@ impl Evaluator {
     /// As in `run_any`: `input` holds a whole input, and nothing else borrows the state.
     pub(super) unsafe fn run_frame(&mut self, call: Call) -> bool {
         let f = &self.target.functions[self.function];
-        let (is_rounded, is_unflagged) = (f.has_rounding, f.uses_environment);
+        let has_environment = f.has_rounding || f.uses_environment;
         self.shared.restore();
         let Some((frame, out)) = self.compose() else { return true };
-        // SAFETY: the frame is as large as the function table says.
+        // SAFETY: the frame is as large as the function table says, and the input is whole.
         let returned = unsafe {
             *self.count = (*self.count).wrapping_add(1);
             (*self.state).r = self.r0;
             (*self.state).fuel = self.fuel_cap;
             (*self.state).path_at = 0;
-            if is_rounded || is_unflagged {
-                let mode = if is_rounded { self.input.add(self.input_size - 1).read() } else { 0 };
+            if has_environment {
+                let mode = self.mode();
                 guard::call_rounded(call, frame, out, mode)
             } else {
                 guard::call(call, frame, out)

@@ -7,7 +7,7 @@ use crate::report::{
     c_text::{comment, string},
     model::Report,
     unit_test::{
-        cases::{Case, Check, Ending, Kind, in_mode},
+        cases::{Case, Check, Ending, Kind, in_its_own},
         head, not_called,
         prologue::{constants, headers, prologue},
         streams::entry,
@@ -86,7 +86,7 @@ fn steps(case: &Case, asserted: &dyn Fn(&Check) -> String) -> String {
     for (i, step) in case.steps.iter().enumerate() {
         out.push_str(&step.variables);
         if step.errno {
-            out.push_str(&step.in_its_environment(case.mode.as_deref(), asserted));
+            out.push_str(&step.in_its_environment(case.environment.as_ref(), asserted));
             continue;
         }
         let checked = step.checks.first().filter(|c| c.expected.is_some()).zip(step.result.as_ref());
@@ -94,10 +94,10 @@ fn steps(case: &Case, asserted: &dyn Fn(&Check) -> String) -> String {
             Some((check, type_name)) => {
                 let name = format!("result{}", i + 1);
                 let called = format!("{type_name} {name} = {}", step.call);
-                out.push_str(&in_mode(case.mode.as_deref(), "    ", &called));
+                out.push_str(&in_its_own(case.environment.as_ref(), "    ", &called));
                 out.push_str(&asserted(&Check { value: name, ..check.clone() }));
             }
-            None => out.push_str(&step.statement(case.mode.as_deref(), "    ")),
+            None => out.push_str(&step.statement(case.environment.as_ref(), "    ")),
         }
     }
     out
@@ -105,8 +105,8 @@ fn steps(case: &Case, asserted: &dyn Fn(&Check) -> String) -> String {
 
 /// A call from which an exception must come; the variable `difference` is set.
 fn throwing(case: &Case, type_name: &str) -> String {
-    let set = |mode: &str| format!("    fesetround({mode});\n");
-    let (before, after) = case.mode.as_ref().map_or_else(Default::default, |mode| (set(mode), set("FE_TONEAREST")));
+    let line = |statements: &str| format!("    {statements}\n");
+    let (before, after) = case.environment.as_ref().map_or_else(Default::default, |e| (line(&e.set), line(&e.restore)));
     format!(
         "    const char *difference = \"it returned, and did not throw\";\n{before}    try {{\n      (void){};\n    }} catch (...) \
          {{\n      difference = penfuzz_thrown_differs({});\n    }}\n{after}",
@@ -115,12 +115,12 @@ fn throwing(case: &Case, type_name: &str) -> String {
     )
 }
 
-/// The call, in its rounding mode, with what is looked at behind it in the variables `result` and `error`.
+/// The call, in its environment, with what is looked at behind it in the variables `result` and `error`.
 fn called(case: &Case) -> String {
     let is_looked_at = case.checks.iter().any(|c| c.is_of_result() && c.expected.is_some());
     let result = case.result.as_ref().filter(|_| is_looked_at);
     let call = &case.call;
-    if !case.errno && case.mode.is_none() {
+    if !case.errno && case.environment.is_none() {
         return match result {
             Some(type_name) => format!("    {type_name} result = {call};\n"),
             None => format!("    (void){call};\n"),
@@ -158,10 +158,10 @@ fn difference(check: &Check, expect: &str) -> String {
     format!("    {expect}(penfuzz_{kind}_differs({label}, {value}, {expected}));\n")
 }
 
-/// The statements of the call alone, in its rounding mode.
+/// The statements of the call alone, in its environment.
 pub fn bare_call(case: &Case, indent: &str) -> String {
-    let mode = case.mode.as_ref().map_or(String::new(), |mode| format!("{indent}fesetround({mode});\n"));
-    format!("{mode}{indent}(void){};\n", case.call)
+    let set = case.environment.as_ref().map_or(String::new(), |e| format!("{indent}{}\n", e.set));
+    format!("{set}{indent}(void){};\n", case.call)
 }
 
 /// The body of a test in a framework that runs all tests in one process.
@@ -193,7 +193,7 @@ pub fn body(case: &Case, integer: fn(&Check, &str) -> String) -> String {
     };
     let call = bare_call(case, "      ");
     if case.is_whole_in_child() {
-        let bare: String = case.steps.iter().map(|step| step.bare(case.mode.as_deref())).collect();
+        let bare: String = case.steps.iter().map(|step| step.bare(case.environment.as_ref())).collect();
         let variables: String = case.variables.lines().flat_map(|line| ["  ", line, "\n"]).collect();
         return format!(
             "    if (penfuzz_in_child()) {{\n{bare}{variables}{call}      penfuzz_returned();\n    }}\n{}",

@@ -91,7 +91,7 @@ fn test(report: &Report, case: &Case) -> String {
         Ending::Signal { name, must: false } => (format!("penfuzz_fault{{{name}}}"), "        raise(SIGKILL);\n"),
     };
     if case.is_whole_in_child() {
-        let bare: String = case.steps.iter().map(|step| step.bare(case.mode.as_deref())).collect();
+        let bare: String = case.steps.iter().map(|step| step.bare(case.environment.as_ref())).collect();
         let (call, raised) = (bare_call(case, "    "), raised.trim_start());
         return format!(
             "static void {name}()\n{{\n{bare}{}{call}    {raised}\n}}\n\n{title}TEST({suite}DeathTest, test_{name})\n{{\n    \

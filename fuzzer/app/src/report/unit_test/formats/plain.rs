@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use super::{Format, Library, has_children};
 use crate::report::{
-    c_text::string,
+    c_text::{Environment, string},
     model::Report,
     unit_test::{
         access::is_cxx_program,
-        cases::{Case, Check, Ending, Kind, Step, in_mode},
+        cases::{Case, Check, Ending, Kind, Step, in_its_own},
         head, not_called,
         prologue::{constants, headers, prologue},
         streams::entry,
@@ -101,34 +101,34 @@ fn in_own_process(block: &str) -> String {
 
 /// All calls of a sequence. If the last one ends the process, all are in a child.
 fn ended_sequence(case: &Case) -> String {
-    let mode = case.mode.as_deref();
+    let environment = case.environment.as_ref();
     let check_end = match case.ending {
         Ending::Return => {
-            let steps: String = case.steps.iter().map(|step| checked_step(step, mode)).collect();
+            let steps: String = case.steps.iter().map(|step| checked_step(step, environment)).collect();
             return format!("{steps}{}{}", case.variables, ended_call(case));
         }
         Ending::Exit(_) | Ending::Signal { .. } => check_end(case.ending),
     };
-    let steps: String = case.steps.iter().map(|step| step.bare(mode)).collect();
+    let steps: String = case.steps.iter().map(|step| step.bare(environment)).collect();
     let variables: String = case.variables.lines().flat_map(|line| ["  ", line, "\n"]).collect();
-    let last = in_mode(mode, "      ", &format!("(void){}", case.call));
+    let last = in_its_own(environment, "      ", &format!("(void){}", case.call));
     format!(
         "    if (penfuzz_in_child()) {{\n{steps}{variables}{last}      penfuzz_returned();\n    }}\n    {check_end};\n"
     )
 }
 
 /// A call before the last one, with its check.
-fn checked_step(step: &Step, mode: Option<&str>) -> String {
+fn checked_step(step: &Step, environment: Option<&Environment>) -> String {
     if step.errno {
-        return step.variables.clone() + &step.in_its_environment(mode, &check);
+        return step.variables.clone() + &step.in_its_environment(environment, &check);
     }
     let Some((result, type_name)) = step.checks.first().zip(step.result.as_ref()) else {
-        return format!("{}{}", step.variables, step.statement(mode, "    "));
+        return format!("{}{}", step.variables, step.statement(environment, "    "));
     };
-    if mode.is_none() {
+    if environment.is_none() {
         return step.variables.clone() + &check(&Check { value: step.call.clone(), ..result.clone() });
     }
-    let called = in_mode(mode, "      ", &format!("result = {}", step.call));
+    let called = in_its_own(environment, "      ", &format!("result = {}", step.call));
     format!("{}    {{\n      {type_name} result;\n{called}  {}    }}\n", step.variables, check(result))
 }
 
@@ -149,17 +149,17 @@ fn ended_call(case: &Case) -> String {
         return returning_call(case);
     }
     let check_end = check_end(case.ending);
-    let mode = case.mode.as_ref().map_or(String::new(), |mode| format!("      fesetround({mode});\n"));
+    let set = case.environment.as_ref().map_or(String::new(), |e| format!("      {}\n", e.set));
     format!(
-        "    if (penfuzz_in_child()) {{\n{mode}      (void){};\n      penfuzz_returned();\n    }}\n    {check_end};\n",
+        "    if (penfuzz_in_child()) {{\n{set}      (void){};\n      penfuzz_returned();\n    }}\n    {check_end};\n",
         case.call
     )
 }
 
 /// A call from which an exception must come.
 fn throwing_call(case: &Case, type_name: &str) -> String {
-    let set = |mode: &str| format!("    fesetround({mode});\n");
-    let (before, after) = case.mode.as_ref().map_or_else(Default::default, |mode| (set(mode), set("FE_TONEAREST")));
+    let line = |statements: &str| format!("    {statements}\n");
+    let (before, after) = case.environment.as_ref().map_or_else(Default::default, |e| (line(&e.set), line(&e.restore)));
     let (called, expected) = (&case.call, string(type_name));
     format!(
         "{before}    try {{\n      (void){called};\n{after}      penfuzz_not_thrown({expected});\n    }} catch (...) {{\n{after}      \
@@ -170,7 +170,7 @@ fn throwing_call(case: &Case, type_name: &str) -> String {
 /// The call and its checks; the call stands where its result is checked, if nothing needs to happen around it.
 fn returning_call(case: &Case) -> String {
     let checks = |checks: &[Check]| checks.iter().map(check).collect::<String>();
-    if case.mode.is_none() && !case.errno {
+    if case.environment.is_none() && !case.errno {
         let is_structure = |c: &Check| c.is_of_result() && c.value != "result";
         if let Some(type_name) = case.result.as_ref().filter(|_| case.checks.iter().any(is_structure)) {
             return format!("    {type_name} result = {};\n{}", case.call, checks(&case.checks));
