@@ -7,6 +7,10 @@
 # apt configuration. The system's configuration, package lists and cache are
 # only read, so no privileges are needed. The tarball is trusted because
 # of its SHA-256, wherever it comes from.
+#
+# A package that another release of Debian has: set debian_releases before the
+# call, e.g. debian_releases="trixie bullseye". Each source of the machine is then
+# asked for these releases as well, in the place of its own (VERSION_CODENAME).
 
 # die MESSAGE: prints one line on standard error and exits with status 1.
 die() {
@@ -178,6 +182,7 @@ _debian_source_apt_configuration() {
     fi
     grep -rqs '^\(deb-src\|Types: deb-src\)' "$directory/apt/sources" ||
         die "this machine has no apt sources"
+    _debian_source_add_releases "$directory/apt/sources"
 
     # Hooks are cleared because they clean the system's cache. Timeouts are in
     # seconds.
@@ -200,4 +205,19 @@ Acquire::Retries "2";
 Acquire::http::Timeout "30";
 Acquire::https::Timeout "30";
 CONFIGURATION
+}
+
+# _debian_source_add_releases DIRECTORY
+# Copies the sources in DIRECTORY for each of debian_releases. What a source lacks
+# is an error of apt-get's update, which is not heeded.
+_debian_source_add_releases() {
+    local directory=$1 own release file files
+    own=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release 2>/dev/null) || true
+    [ -n "$own" ] || return 0
+    files=("$directory"/*)
+    for release in ${debian_releases:-}; do
+        for file in "${files[@]}"; do
+            sed "s/\\b$own\\b/$release/g" "$file" >"$directory/$release-${file##*/}"
+        done
+    done
 }

@@ -1,0 +1,1 @@
+/* Nothing: what R's configure script would find out is in the flags of faults.toml. */
