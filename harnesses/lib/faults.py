@@ -148,8 +148,10 @@ class Fault:
 
     def prepare(self):
         """Compiles the rest of the library, and copies the faulty file."""
-        if not self.fixed.exists():
-            call([str(FAULTS / "fetch.sh")])
+        if not (self.fixed.exists() and self.faulty.exists()):
+            # What it lacks is on standard error.
+            if subprocess.run([str(FAULTS / "fetch.sh")]).returncode != 0:
+                sys.exit("faults.py: the releases cannot be fetched")
         self.library = archive(self.tree, self.fixed)
         self.old.parent.mkdir(parents=True, exist_ok=True)
         for file in self.older:
