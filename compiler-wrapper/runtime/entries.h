@@ -59,12 +59,14 @@ KEEPS_REGISTERS void __pen_sides80(const uint8_t *sides, uint32_t taken, uint64_
 KEEPS_REGISTERS void __pen_on_operation(const uint8_t *actions, uint32_t what, uint64_t a, uint64_t b, uint64_t c,
                                         uint64_t result);
 
-/* An armed mutation point: leaves the number of the mutant that is on, or `n` if it is none of these, in `result->to_true`. In the
- * original run, a mutant of it with its distance to another value; and one with the bits of both values. `floats` is 64 or 32 if these
- * are floats of so many bits, else 0: then NaN is NaN. */
+/* An armed mutation point: leaves the number of the mutant that is on, or if it is none of these, `n`; or n + 1 while values are
+ * written to the trace, in `result->to_true`. For `n`, a mutant of it with its distance to another value; and one with the bits of both
+ * values. `floats` is 64 or 32 if these are floats of so many bits, else 0: then NaN is NaN. For n + 1, and of a mutant
+ * that is on, the bits of the value. */
 KEEPS_REGISTERS void __pen_mutant(struct pen_pair *result, const uint8_t *actions, uint32_t n);
 KEEPS_REGISTERS void __pen_on_mutant(const uint8_t *action, uint64_t d);
 KEEPS_REGISTERS void __pen_on_mutated(const uint8_t *action, uint64_t original, uint64_t mutated, uint32_t floats);
+KEEPS_REGISTERS void __pen_on_value(const uint8_t *actions, uint64_t value, uint32_t floats);
 
 /* The fuel is used up. Returns only outside the fuzzer. */
 KEEPS_REGISTERS void __pen_out_of_fuel(void);

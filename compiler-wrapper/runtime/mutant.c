@@ -2,11 +2,11 @@
 
 KEEPS_REGISTERS void __pen_mutant(struct pen_pair *result, const uint8_t *actions, uint32_t n) {
   uintptr_t at = (uintptr_t)__pen_state.mutant - (uintptr_t)actions;
-  result->to_true = at < n ? at : n;
+  result->to_true = at < n ? at : n + (__pen_state.trace != 0);
 }
 
 KEEPS_REGISTERS void __pen_on_mutant(const uint8_t *action, uint64_t d) {
-  if (d == 0) branch_taken(action);
+  if (d == 0 || __pen_state.reach_infects) branch_taken(action);
   else branch_missed(action, d);
 }
 
@@ -15,8 +15,17 @@ static int is_nan(uint64_t bits, uint32_t floats) {
   return floats == 32 && (uint32_t)bits << 1 > 0xffu << 24;
 }
 
-/* Nothing shows how near the operands are to those for which the values differ. */
+/* Of other values than truth values nothing shows how near the operands are to those for which the values differ. */
 KEEPS_REGISTERS void __pen_on_mutated(const uint8_t *action, uint64_t original, uint64_t mutated, uint32_t floats) {
   int same = original == mutated || (is_nan(original, floats) && is_nan(mutated, floats));
   __pen_on_mutant(action, same);
+}
+
+KEEPS_REGISTERS void __pen_on_value(const uint8_t *actions, uint64_t value, uint32_t floats) {
+  if (!__pen_state.trace) return;
+  uint32_t n = __pen_state.n_trace;
+  /* Counted beyond the room, too, so that the fuzzer sees that some are missing. */
+  if (n < UINT32_MAX) __pen_state.n_trace = n + 1;
+  if (n >= __pen_state.trace_room) return;
+  __pen_state.trace[n] = (struct pen_traced){.actions = actions, .result = value, .what = floats};
 }

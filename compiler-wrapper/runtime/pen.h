@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define PEN_ABI_VERSION 12u
+#define PEN_ABI_VERSION 13u
 
 /* The bits of an action byte. There is one byte per branch: the fuzzer writes it, the hook obeys it.
  *
@@ -575,7 +575,8 @@ struct pen_state {
   uint64_t seen[4];   /* operands and result, floats as bits of doubles; the result of a comparison, in seen[2], is whether the
                          condition holds */
   uint64_t n_seen;    /* times that `watch` was taken since the fuzzer last cleared it */
-  struct pen_traced *trace; /* where armed operations are written in order; null: nowhere */
+  struct pen_traced *trace; /* where armed operations are written in order, and armed mutation points, with `result`, and in `what` the bits
+                               of a float, 0 for an integer; null: nowhere */
   uint32_t n_trace;         /* operations since the fuzzer last cleared it, those beyond the room included */
   uint32_t trace_room;      /* entries that fit in `trace` */
   uint32_t *passes;     /* the branches taken by the passes of sites with PEN_STEP, in order; null: they are not written */
@@ -593,7 +594,7 @@ struct pen_state {
   uint32_t compared_room; /* entries of the ring, a power of two */
   struct pen_walk *walks; /* one per branch, of which that of the first vector of each decision is used; null: decisions are skipped */
   uint32_t n_walks;       /* evaluations of decisions that a recursive one has interrupted; the fuzzer clears it before a run */
-  uint32_t unused_walks;
+  uint32_t reach_infects; /* other than 0: a run that passes a mutation point takes the branches of all its mutants */
   const uint8_t *mutant; /* the action byte of the mutant that is on, whose site must be armed; null: the original runs */
 };
 

@@ -30,7 +30,7 @@ pub use types::{Cast, Member, Param, Passed, Type, type_flag, type_kind};
 pub use variable::{References, Variable, variable_flag, variable_use};
 
 /// The version of the ABI that this module describes.
-pub const VERSION: u32 = 12;
+pub const VERSION: u32 = 13;
 
 /// The symbol that a target file exports for the fuzzer. It names the [`Tables`].
 pub const TABLES_SYMBOL: &std::ffi::CStr = c"__pen_tables";
@@ -406,7 +406,8 @@ pub struct State {
     pub seen: [u64; 4],
     /// Times that `watch` was taken since the fuzzer last cleared it.
     pub n_seen: u64,
-    /// Where armed operations are written in order; null: nowhere.
+    /// Where armed operations are written in order, and armed mutation points, with `result`, and in `what` the bits of a
+    /// float, 0 for an integer; null: nowhere.
     pub trace: *mut Traced,
     /// Operations since the fuzzer last cleared it, those beyond the room included.
     pub n_trace: u32,
@@ -441,8 +442,8 @@ pub struct State {
     pub walks: *mut Walk,
     /// Evaluations of decisions that a recursive one has interrupted; the fuzzer clears it before a run.
     pub n_walks: u32,
-    /// Padding.
-    pub unused_walks: u32,
+    /// Other than 0: a run that passes a mutation point takes the branches of all its mutants.
+    pub reach_infects: u32,
     /// The action byte of the mutant that is on, whose site must be armed; null: the original runs.
     pub mutant: *const u8,
 }

@@ -61,6 +61,28 @@ fn the_search_kills_what_the_tests_of_branches_let_live() {
 }
 
 #[test]
+fn each_distance_leads_the_search_further() {
+    let dir = Dir::new();
+    let search = |function: &str, distances: &str| {
+        dir.fuzz(fixture("distances.c"), &format!("-f {function} --max-evals 2000 --quiet --seed 1 --fresh")).exits(0);
+        let arguments = format!("--search-time 60s --search-evals 20000 --no-prove --distances {distances}");
+        mutate(&dir, "out", &arguments, 0)
+    };
+    let lives = |printed: &Value, change: &str| changes(printed, "live").iter().any(|c| c == change);
+    let change = "1000003 → 1000004 in n > 1000003";
+    let (run, printed) = search("one_number", "reach");
+    run.expect(lives(&printed, change), "by chance the one number is not found");
+    run.expect(printed["search_seconds"].as_f64() < Some(50.0), "the search ends when its runs are made");
+    let (run, printed) = search("one_number", "infection");
+    run.expect(!lives(&printed, change), "the distance to infection leads there");
+    let (run, infection) = search("absorbs", "infection");
+    let (_, propagation) = search("absorbs", "propagation");
+    run.expect(count(&propagation, "killed") >= count(&infection, "killed"), "propagation kills no less");
+    let run = dir.penfuzz("mutate").arg("out").args("--distances nothing");
+    run.exits(2).says("[possible values: reach, infection, propagation]");
+}
+
+#[test]
 fn the_tests_of_a_finished_campaign_are_measured() {
     let dir = Dir::new();
     dir.fuzz(fixture("mutants.c"), "-f digits --max-evals 5000 --quiet").exits(0);

@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use libafl_bolts::rands::StdRand;
-use penfuzz_cc::abi::site_kind;
+use penfuzz_cc::abi::{action, metric, site_kind};
 use penfuzz_engine::executor::Evaluator;
 use penfuzz_mutators::{dictionary::Dictionary, structured};
 
@@ -140,5 +140,108 @@ fn a_mutant_with_the_original_s_code_is_known_as_such() {
         assert!(equal.iter().any(|l| l.contains("n > 0 → n != 0")), "unsigned, both are the same: {equal:?}");
         let less = sites().flat_map(|s| s.name.lines()).find(|l| l.contains("n > 0 → n == 0"));
         assert!(less.is_some_and(|l| !l.ends_with("\t=")), "{less:?} is another function");
+    });
+}
+
+/// The distance to infection of the mutant of `function` with this change, at an integer; 0: it is infected.
+fn distance(twin: &Twin, function: &str, change: &str, x: i32) -> u64 {
+    let mut evaluator = twin.evaluator(twin.index_of(function));
+    let all = mutants(&evaluator);
+    let found = all.iter().find(|(_, c)| c == change);
+    let branch = found.unwrap_or_else(|| panic!("{change} is none of {all:?}")).0;
+    evaluator.set_mutant(None);
+    evaluator.set_metric(metric::ULP, u64::MAX);
+    evaluator.arm(|b| if b == branch { action::WANT } else { 0 });
+    let _ = evaluator.run(&x.to_le_bytes());
+    evaluator.r()
+}
+
+#[test]
+fn a_mutant_of_a_condition_is_the_nearer_the_sooner_the_condition_differs() {
+    const TEXT: &str = "int below(int a) { if (a < 1000) return 1; return 0; }
+                        int low(int a) { int m = a & 0xffff; if (m > 40000) return 1; return 0; }
+                        int both(int a) { int m = a & 0xffff; if (m > 40000) return m; return 0; }";
+    on_target_thread(|| {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let twin = build(directory.path(), "conditions.c", TEXT, "-O2");
+        let constant = |x| distance(&twin, "below", "1000 → 1001 in a < 1000", x);
+        assert_eq!(constant(1000), 0, "the only number for which the conditions differ");
+        assert!(constant(5000) > constant(2000) && constant(2000) > constant(1001), "from above");
+        assert!(constant(-5000) > constant(0) && constant(0) > constant(999) && constant(999) > 0, "from below");
+        let negated = |x| distance(&twin, "below", "1000 → -1000 in a < 1000", x);
+        assert!(negated(0) == 0 && negated(-1000) == 0 && negated(-1001) > 0 && negated(1000) > 0);
+        // The value is used by a comparison only, so another value infects only if the comparison differs.
+        let operand = |x| distance(&twin, "low", "a & 65535 → a", x);
+        assert_eq!(operand(0x1_0005), 0, "5 is below and 65541 is above 40000");
+        assert!(operand(0x8000_0005_u32 as i32) > 0 && operand(50000) > 0 && operand(7) > 0, "both are on one side");
+        let used = |x| distance(&twin, "both", "a & 65535 → a", x);
+        assert_eq!(used(0x8000_0005_u32 as i32), 0, "the value is used besides");
+    });
+}
+
+#[test]
+fn reaching_a_point_can_stand_for_infection() {
+    const TEXT: &str = "int below(int a) { if (a < 0) return a; return a < 1000; }";
+    on_target_thread(|| {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let twin = build(directory.path(), "reach.c", TEXT, "-O2");
+        let mut evaluator = twin.evaluator(twin.index_of("below"));
+        let all = mutants(&evaluator);
+        let branch = all.iter().find(|(_, c)| c == "a < 1000 → a <= 1000").expect("there is the mutant").0;
+        let mut requested = vec![false; evaluator.target().n_branches];
+        requested[branch] = true;
+        let mut takes = |x: i32| !evaluator.record(&requested, &x.to_le_bytes()).1.is_empty();
+        assert!(!takes(5) && takes(1000), "infected by 1000 only");
+        evaluator.let_reach_infect(true);
+        let mut takes = |x: i32| !evaluator.record(&requested, &x.to_le_bytes()).1.is_empty();
+        assert!(takes(5) && takes(1000) && !takes(-1), "reached by what is not negative");
+        evaluator.let_reach_infect(false);
+        assert!(evaluator.record(&requested, &5_i32.to_le_bytes()).1.is_empty(), "as before");
+    });
+}
+
+#[test]
+fn values_are_traced_in_the_original_and_in_a_mutant() {
+    const TEXT: &str = "double sum(double a) { double b = a + 1.0; double c = b * 0.0; return c + 7.0; }";
+    on_target_thread(|| {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let twin = build(directory.path(), "trace.c", TEXT, "-O2");
+        let mut evaluator = twin.evaluator(twin.index_of("sum"));
+        let branch = mutants(&evaluator).iter().find(|(_, c)| c == "a + 1 → a - 1").expect("there is the mutant").0;
+        let trace = |evaluator: &mut Evaluator, mutant| {
+            let mut trace = Vec::with_capacity(8);
+            evaluator.set_mutant(None);
+            evaluator.arm_values();
+            let (_, is_whole) = evaluator.trace_values(mutant, &5_f64.to_le_bytes(), &mut trace);
+            assert!(is_whole, "there is room");
+            trace.iter().map(|t| f64::from_bits(t.result)).collect::<Vec<_>>()
+        };
+        assert_eq!(trace(&mut evaluator, None), [6.0, 0.0, 7.0]);
+        assert_eq!(trace(&mut evaluator, Some(branch)), [4.0, 0.0, 7.0]);
+        let mut small = Vec::with_capacity(2);
+        assert!(!evaluator.trace_values(None, &5_f64.to_le_bytes(), &mut small).1, "one does not fit");
+        assert_eq!(small.len(), 2);
+    });
+}
+
+#[test]
+fn switching_from_mutant_to_mutant_leaves_the_others_off() {
+    const TEXT: &str = "double product(double a, double b) { return a * b; }";
+    on_target_thread(|| {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let twin = build(directory.path(), "switch.c", TEXT, "-O2");
+        let mut evaluator = twin.evaluator(twin.index_of("product"));
+        let all = mutants(&evaluator);
+        let of = |change: &str| Some(all.iter().find(|(_, c)| c == change).expect("there is the mutant").0);
+        let x = [3_f64.to_le_bytes(), 4_f64.to_le_bytes()].concat();
+        let mut result = |mutant| {
+            evaluator.set_mutant(mutant);
+            let _ = evaluator.run(&x);
+            f64::from_bits(evaluator.output()[0] as u64)
+        };
+        for (change, expected) in [("a * b → a + b", 7.0), ("a * b → a", 3.0), ("a * b → a - b", -1.0)] {
+            assert_eq!(result(of(change)).to_bits(), f64::to_bits(expected), "{change}");
+        }
+        assert_eq!(result(None).to_bits(), 12_f64.to_bits(), "the original again");
     });
 }

@@ -30,10 +30,19 @@ struct Mutant {
   unsigned SameAs = 0;
 };
 
+// A comparison of the value of a point with a constant.
+struct Decision {
+  llvm::CmpInst::Predicate Predicate;
+  llvm::Constant *With;
+  bool IsSecond; // the value is the second operand
+};
+
 struct Point {
   llvm::Instruction *At = nullptr;
   unsigned ConstantOperand = ~0u; // the point is this operand of `At`, and not `At`
   std::vector<Mutant> All;
+  // If nothing but these uses the value: a mutant that changes none of them changes nothing. Else empty.
+  std::vector<Decision> Decides;
 };
 
 // text.cc: the variables of a function as the debug information describes them: which value they have where.

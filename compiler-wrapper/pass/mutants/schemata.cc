@@ -3,12 +3,14 @@
 //   if (the site is armed) {
 //     switch (the mutant that is on) {
 //       case k: x = mutant k;                 goto behind
+//       trace:  write the value;              goto the point
 //       none:   report which mutants differ;  goto the point
 //     }
 //   }
 //   x = the point
 #include "mutants.h"
 
+#include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -91,7 +93,22 @@ static void findConstants(MutationPoints &Points, Instruction &I, Variables &Nam
   if (!hasConstantPoints(I) || (Phi && choosesWayOut(*Phi))) return;
   for (unsigned N = 0; N < I.getNumOperands(); N++)
     if (canBeOperandPoint(I, N))
-      if (auto All = mutantsOfConstant(I, N, Names); !All.empty()) Points.All.push_back({&I, N, std::move(All)});
+      if (auto All = mutantsOfConstant(I, N, Names); !All.empty()) Points.All.push_back({&I, N, std::move(All), {}});
+}
+
+// Comparisons that a distance is computed for at one point.
+constexpr unsigned MostDecisions = 4;
+
+static std::vector<Decision> decisionsOf(const Instruction &I) {
+  std::vector<Decision> All;
+  if (I.getType()->isVectorTy() || isa<CmpInst>(I)) return {};
+  for (const Use &U : I.uses()) {
+    auto *Cmp = dyn_cast<CmpInst>(U.getUser());
+    auto *With = Cmp ? dyn_cast<Constant>(Cmp->getOperand(1 - U.getOperandNo())) : nullptr;
+    if (!With || isa<ConstantExpr>(With) || All.size() == MostDecisions) return {};
+    All.push_back({Cmp->getPredicate(), With, U.getOperandNo() == 1});
+  }
+  return All;
 }
 
 std::vector<Point> pointsOf(Function &F, const FunctionPlan &Plan) {
@@ -102,7 +119,8 @@ std::vector<Point> pointsOf(Function &F, const FunctionPlan &Plan) {
     if (!Live.contains(I.getParent()) || (!isa<PHINode>(I) && !isOfSource(I))) continue;
     findConstants(Points, I, Names);
     if (isa<PHINode>(I)) continue;
-    if (auto All = mutantsOf(I, Names, decidesLoop(I, Plan)); !All.empty()) Points.All.push_back({&I, ~0u, std::move(All)});
+    if (auto All = mutantsOf(I, Names, decidesLoop(I, Plan)); !All.empty())
+      Points.All.push_back({&I, ~0u, std::move(All), decisionsOf(I)});
   }
   for (Instruction &I : instructions(F)) I.setMetadata(OfSource, nullptr);
   return std::move(Points.All);
@@ -198,17 +216,49 @@ private:
     IRBuilder<> B(End);
     B.SetCurrentDebugLocation(Where);
     X.call(B, RUNTIME_FUNCTION(X, __pen_mutant), {X.Result, actionsOf(X, S, Actions), X.u32(P.All.size())});
-    SwitchInst *Switch = B.CreateSwitch(B.CreateLoad(X.I64, X.Result), Watch, P.All.size());
+    SwitchInst *Switch = B.CreateSwitch(B.CreateLoad(X.I64, X.Result), Watch, P.All.size() + 1);
     End->eraseFromParent();
+    BasicBlock *Next = Behind;
+    PHINode *Mutated = Result;
+    if (Result && isTraced()) {
+      Next = BasicBlock::Create(X.C, "", Original->getParent(), Original);
+      IRBuilder<> Tell(Next);
+      Tell.SetCurrentDebugLocation(Where);
+      Mutated = Tell.CreatePHI(At->getType(), P.All.size());
+      trace(Tell, Mutated);
+      Tell.CreateBr(Behind);
+      Result->addIncoming(Mutated, Next);
+    }
     for (unsigned K = 0; K < P.All.size(); K++) {
       auto *Block = BasicBlock::Create(X.C, "", Choice->getParent(), Original);
       IRBuilder<> Code(Block);
       Code.SetCurrentDebugLocation(Where);
       Value *V = P.All[K].Emit ? P.All[K].Emit(Code) : nullptr;
-      Code.CreateBr(Behind);
-      if (Result) Result->addIncoming(V ? V : Constant::getNullValue(Result->getType()), Code.GetInsertBlock());
+      Code.CreateBr(Next);
+      if (Mutated) Mutated->addIncoming(V ? V : Constant::getNullValue(Mutated->getType()), Code.GetInsertBlock());
       Switch->addCase(Code.getInt64(K), Block);
     }
+    Switch->addCase(B.getInt64(P.All.size() + 1), traceOfOriginal());
+  }
+
+  // A number that the original can compute once more, without effects.
+  bool isTraced() const {
+    Type *T = isa<StoreInst>(At) ? At->getOperand(0)->getType() : At->getType();
+    bool IsNumber = floatBits(T) || (T->isIntegerTy() && T->getIntegerBitWidth() <= 64);
+    return IsNumber && (isa<StoreInst>(At) || (!isa<CallInst>(At) && !isa<FreezeInst>(At) && isSafeToSpeculativelyExecute(At)));
+  }
+
+  void trace(IRBuilder<> &B, Value *V) {
+    X.call(B, RUNTIME_FUNCTION(X, __pen_on_value), {actionsOf(X, S, Actions), bitsOf(X, B, V), X.u32(floatBits(V->getType()))});
+  }
+
+  BasicBlock *traceOfOriginal() {
+    auto *Block = BasicBlock::Create(X.C, "", Original->getParent(), Original);
+    IRBuilder<> B(Block);
+    B.SetCurrentDebugLocation(Where);
+    if (isTraced()) trace(B, isa<StoreInst>(At) ? At->getOperand(0) : B.Insert(At->clone()));
+    B.CreateBr(Original);
+    return Block;
   }
 
   void emitWatch(BasicBlock *Watch) {
@@ -228,7 +278,9 @@ private:
         differs(B, K, B.getInt64(0));
       } else {
         if (!Same) Same = B.Insert(At->clone());
-        compare(B, K, Same, M.Emit(B));
+        if (isa<CmpInst>(At)) compareConditions(B, K, {{Same, M.Emit(B)}});
+        else if (!P.Decides.empty()) compareConditions(B, K, conditionsOf(B, Same, M.Emit(B)));
+        else compare(B, K, Same, M.Emit(B));
       }
     }
   }
@@ -239,6 +291,39 @@ private:
     if (!IsNumber) return differs(B, K, B.getInt64(0));
     Value *Old = B.CreateFreeze(B.CreateAlignedLoad(T, Store->getPointerOperand(), Store->getAlign()));
     compare(B, K, Store->getValueOperand(), Old);
+  }
+
+  // Each comparison of the value, with that of the original and with that of the mutant.
+  using Conditions = SmallVector<std::pair<Value *, Value *>, 4>;
+  Conditions conditionsOf(IRBuilder<> &B, Value *Original, Value *Mutated) {
+    Conditions All;
+    for (const Decision &D : P.Decides) {
+      auto With = [&](Value *V) {
+        Value *L = D.IsSecond ? D.With : V, *R = D.IsSecond ? V : D.With;
+        auto Opcode = CmpInst::isFPPredicate(D.Predicate) ? Instruction::FCmp : Instruction::ICmp;
+        return static_cast<Value *>(B.Insert(CmpInst::Create(Opcode, D.Predicate, L, R)));
+      };
+      All.push_back({With(Original), With(Mutated)});
+    }
+    return All;
+  }
+
+  // A mutant that differs if one of these pairs of conditions does: one holds and the other does not. The distance is that to the
+  // nearer of the two ways, and to the nearest pair. If both hold, or neither does, one of the numbers that are added is 0.
+  void compareConditions(IRBuilder<> &B, unsigned K, const Conditions &All) {
+    Value *Distance = nullptr, *Differs = nullptr;
+    for (auto [Original, Mutated] : All) {
+      Value *Before = emitPair(X, B, Original, nullptr), *After = emitPair(X, B, Mutated, nullptr);
+      auto Way = [&](unsigned From, unsigned To) {
+        return B.CreateAdd(B.CreateExtractValue(Before, From), B.CreateExtractValue(After, To));
+      };
+      auto Least = [&](Value *V, Value *W) { return B.CreateBinaryIntrinsic(Intrinsic::umin, V, W); };
+      Value *D = Least(Way(ToTrue, ToFalse), Way(ToFalse, ToTrue)), *Is = B.CreateICmpNE(Original, Mutated);
+      Distance = Distance ? Least(Distance, D) : D;
+      Differs = Differs ? B.CreateOr(Differs, Is) : Is;
+    }
+    Value *Missed = B.CreateBinaryIntrinsic(Intrinsic::umax, Distance, B.getInt64(1));
+    differs(B, K, B.CreateSelect(Differs, B.getInt64(0), Missed));
   }
 
   void differs(IRBuilder<> &B, unsigned K, Value *Distance) {

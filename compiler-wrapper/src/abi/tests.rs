@@ -71,7 +71,7 @@ fn structures(layout: &mut Layout) {
         "trace_room" trace_room "passes" passes "n_passes" n_passes "passes_room" passes_room
         "taken" taken "is_improved" is_improved "near" near "measured" measured "n_measured" n_measured "n_allocated" n_allocated
         "compared" compared "n_compared" n_compared "compared_room" compared_room
-        "walks" walks "n_walks" n_walks "unused_walks" unused_walks "mutant" mutant);
+        "walks" walks "n_walks" n_walks "reach_infects" reach_infects "mutant" mutant);
     structure!(layout, "pen_compared", Compared,
         "actions" actions "a" a "b" b "predicate" predicate "taken" taken);
     structure!(layout, "pen_tables", Tables,

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use penfuzz_app::{
     campaign::{SearchKind, criteria::Criterion},
+    mutation::Distances,
     report::unit_test::formats::{FORMATS, TestFormat},
 };
 use penfuzz_engine::{executor::sandbox::Allow, program::Rounding, saturation::ScopeKind};
@@ -34,6 +35,17 @@ const SCOPES: &[Choice<ScopeKind>] = &[
 /// Values of `--scope`.
 pub fn scope() -> impl TypedValueParser<Value = ScopeKind> {
     parser(SCOPES)
+}
+
+const DISTANCES: &[Choice<Distances>] = &[
+    (Distances::Reach, "reach", "The way to the place of the mutant"),
+    (Distances::Infection, "infection", "And from there to operands for which it computes another value"),
+    (Distances::Propagation, "propagation", "And from there to another result"),
+];
+
+/// Values of `mutate --distances`.
+pub fn distances() -> impl TypedValueParser<Value = Distances> {
+    parser(DISTANCES)
 }
 
 const CRITERIA: &[Choice<Criterion>] = &[

@@ -10,7 +10,7 @@ use penfuzz_app::{
     accuracy::fpcore,
     console, errln,
     mutation::{
-        self,
+        self, Distances,
         specification::{self, Specification},
     },
     output::{manifest, trust::Trusted},
@@ -20,7 +20,7 @@ use penfuzz_app::{
 use penfuzz_engine::{error::Error, saturation::Goals};
 
 use super::{
-    Outcome, fuzz,
+    Outcome, choices, fuzz,
     values::{self, TrustArgs},
 };
 
@@ -38,6 +38,14 @@ pub struct Args {
     /// Time for the search for inputs that kill what the tests let live.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::duration)]
     search_time: Duration,
+
+    /// Most runs of the search, about [default: as many as its time allows].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    search_evals: Option<u64>,
+
+    /// What leads the search.
+    #[arg(long, value_name = "WHAT", value_parser = choices::distances(), default_value = "propagation")]
+    distances: Distances,
 
     /// Only measure what the tests kill.
     #[arg(long, conflicts_with = "search_time")]
@@ -121,6 +129,8 @@ fn measure(args: &Args, dir: &Path, campaign: &Trusted, report: &mut Report) -> 
         inputs: args.tests.as_deref().map(super::reach::seeds).transpose()?,
         ulp: args.fuzz.ulp,
         search: (!args.no_search).then_some(args.search_time),
+        search_evals: args.search_evals,
+        distances: args.distances,
         seed: args.fuzz.seed,
         proofs: args.fuzz.proofs.are_wanted().then_some(limits),
         scope: args.fuzz.scope,

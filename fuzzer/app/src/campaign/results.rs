@@ -77,13 +77,93 @@ pub fn of(evaluator: &mut Evaluator, bytes: &[u8], fresh: Option<Seen>) -> Test 
     Test { args, result, results, errnos, outputs, errno, ..Test::default() }
 }
 
+/// What a call left, as bits: two calls that left the same have done the same. It costs less than [`Seen`], which is in words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Left {
+    errno: i32,
+    /// Halves of the cells of the output.
+    halves: Vec<[u64; 2]>,
+}
+
+impl Left {
+    /// Of the last run of `evaluator`, which left `errno`; `None` if it did not return, or if its output is not all that counts.
+    fn of(evaluator: &Evaluator, ran: RunStatus, errno: i32) -> Option<Self> {
+        let halves = || evaluator.output().iter().map(|c| [*c as u64, (*c >> 64) as u64]).collect();
+        has_plainly_returned(evaluator, ran).then(|| Self { errno, halves: halves() })
+    }
+
+    fn cells(&self) -> impl Iterator<Item = u128> + '_ {
+        self.halves.iter().map(|[low, high]| u128::from(*low) | u128::from(*high) << 64)
+    }
+
+    fn is_of(&self, evaluator: &Evaluator, ran: RunStatus, errno: i32) -> bool {
+        errno == self.errno && has_plainly_returned(evaluator, ran) && evaluator.has_left(self.cells())
+    }
+}
+
+fn has_plainly_returned(evaluator: &Evaluator, ran: RunStatus) -> bool {
+    let ends = || evaluator.exit_status().is_some() || evaluator.thrown().is_some();
+    ran == RunStatus::Returned && !evaluator.leaves_more() && !ends()
+}
+
 /// Calls the function with its armed branches, of which those are returned that it takes.
 pub fn call(evaluator: &mut Evaluator, bytes: &[u8]) -> (Vec<u32>, Seen) {
+    let (ran, covers, errno) = run(evaluator, bytes);
+    (covers, seen(evaluator, bytes, ran, errno))
+}
+
+/// What a call did, in bits if they are all that counts.
+pub type Did = Result<Left, Box<Seen>>;
+
+/// The same, in bits if they are all that counts.
+pub fn call_in_bits(evaluator: &mut Evaluator, bytes: &[u8]) -> (Vec<u32>, Did) {
+    let (ran, covers, errno) = run(evaluator, bytes);
+    (covers, did(evaluator, bytes, ran, errno))
+}
+
+/// Makes a run by `work`; what it did, and what `work` returns besides.
+pub fn run_by<T>(
+    evaluator: &mut Evaluator,
+    bytes: &[u8],
+    work: impl FnOnce(&mut Evaluator) -> (RunStatus, T),
+) -> (Did, T) {
+    // SAFETY: the address of this thread's errno is always good.
+    unsafe { libc::__errno_location().write(0) };
+    let (ran, more) = work(evaluator);
+    // SAFETY: as above.
+    let errno = unsafe { libc::__errno_location().read() };
+    (did(evaluator, bytes, ran, errno), more)
+}
+
+fn did(evaluator: &Evaluator, bytes: &[u8], ran: RunStatus, errno: i32) -> Did {
+    Left::of(evaluator, ran, errno).ok_or_else(|| Box::new(seen(evaluator, bytes, ran, errno)))
+}
+
+/// What the last run left, which did what is `seen`; `None` if that is not all that counts.
+#[must_use]
+pub fn left(evaluator: &Evaluator, seen: &Seen) -> Option<Left> {
+    let ran = if seen.returned { RunStatus::Returned } else { RunStatus::Faulted };
+    Left::of(evaluator, ran, seen.errno)
+}
+
+/// Calls the function; what it did, unless it left the same as before.
+pub fn call_unless(evaluator: &mut Evaluator, bytes: &[u8], before: Option<&Left>) -> Option<Seen> {
+    let (ran, _, errno) = run(evaluator, bytes);
+    let is_same = before.is_some_and(|left| left.is_of(evaluator, ran, errno));
+    (!is_same).then(|| seen(evaluator, bytes, ran, errno))
+}
+
+/// Runs the function once; the armed branches that it takes, and `errno`.
+fn run(evaluator: &mut Evaluator, bytes: &[u8]) -> (RunStatus, Vec<u32>, i32) {
     // SAFETY: the address of this thread's errno is always good.
     unsafe { libc::__errno_location().write(0) };
     let (ran, covers) = evaluator.run_once(bytes);
     // SAFETY: as above.
-    let errno = unsafe { libc::__errno_location().read() };
+    (ran, covers, unsafe { libc::__errno_location().read() })
+}
+
+/// What the last run did.
+fn seen(evaluator: &Evaluator, bytes: &[u8], ran: RunStatus, errno: i32) -> Seen {
     let (returned, exit, throws) = (ran == RunStatus::Returned, evaluator.exit_status(), evaluator.thrown());
     let function = evaluator.function();
     let output = evaluator.output();
@@ -101,7 +181,7 @@ pub fn call(evaluator: &mut Evaluator, bytes: &[u8]) -> (Vec<u32>, Seen) {
         }
         None => outputs(function, &output),
     };
-    (covers, Seen { returned, exit, throws, errno, result, results, errnos, begun, outputs })
+    Seen { returned, exit, throws, errno, result, results, errnos, begun, outputs }
 }
 
 /// The results of the calls of a sequence that were begun.

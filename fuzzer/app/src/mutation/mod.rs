@@ -6,6 +6,7 @@
 
 pub mod oracle;
 mod proofs;
+mod propagation;
 pub mod score;
 pub mod search;
 pub mod specification;
@@ -45,6 +46,18 @@ const CAMPAIGN: &str = "mutants";
 /// The directory of inputs that were added to the tests.
 const INPUTS: &str = "killing";
 
+/// What leads the search for inputs that kill mutants: so many of the three distances, in turn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Distances {
+    /// To the place of the mutant.
+    Reach,
+    /// And to operands for which it computes another value there.
+    Infection,
+    /// And to another result.
+    #[default]
+    Propagation,
+}
+
 /// How mutants are measured.
 #[derive(Debug, Clone)]
 pub struct How {
@@ -54,6 +67,10 @@ pub struct How {
     pub ulp: u64,
     /// Time of the search; none without one.
     pub search: Option<Duration>,
+    /// Most runs of the search, about; a half of them is for each of its parts.
+    pub search_evals: Option<u64>,
+    /// What leads it.
+    pub distances: Distances,
     /// Its seed.
     pub seed: u64,
     /// Time of solvers; none without them.
@@ -92,6 +109,8 @@ pub fn complete(dir: &Path, campaign: &Trusted, report: &mut Report, how: &How) 
     let verdicts = score::score(&mut session, &branches, &tests, how.ulp);
     note(&mut all, &branches, &verdicts, &tests, 0);
     let mut mutation = Mutation { score_seconds: watch.lap(), ..Mutation::default() };
+    mutation.plain_seconds = score::plain(&mut session, &tests);
+    watch.lap();
     mutation.mutant_runs = verdicts.iter().map(|v| v.runs).sum();
     mutation.mutants.killed_by_tests = killed(&all);
     let n_tests = tests.inputs.len();
@@ -129,6 +148,14 @@ pub fn complete(dir: &Path, campaign: &Trusted, report: &mut Report, how: &How) 
     write_elements(dir, report, &all.into_iter().map(|m| m.mutant).collect::<Vec<_>>())?;
     report.mutation = Some(mutation);
     write_all(dir, report).map_err(Error::from_source)
+}
+
+impl How {
+    /// Of the search by variants.
+    fn bounds(&self, until: Instant) -> search::Bounds {
+        let evals = self.search_evals.map(|evals| evals / 2);
+        search::Bounds { seed: self.seed, until, evals, distances: self.distances, ulp: self.ulp }
+    }
 }
 
 impl Known {
@@ -260,7 +287,7 @@ fn find(
         by.collect()
     };
     let mut candidates = killing(&verdicts, &begin);
-    let bounds = search::Bounds { seed: how.seed, until, ulp: how.ulp };
+    let bounds = how.bounds(until);
     candidates.extend(search::search(session, &live(all), &begin, bounds));
     let mut open = branches;
     choose(session, all, &mut open, candidates, (n_tests, how.ulp))
@@ -298,7 +325,8 @@ fn open_kills(kills: &[(usize, score::Kill)], open: &[usize]) -> Vec<usize> {
     kills.iter().map(|(m, _)| *m).filter(|m| open.contains(m)).collect()
 }
 
-/// Runs a campaign whose goals are infected mutants; returns the inputs that it has kept.
+/// Runs a campaign whose goals are infected mutants, or branches if the search is to know the way to the mutants only; returns the inputs that
+/// it has kept.
 fn infect(
     dir: &Path,
     campaign: &Trusted,
@@ -316,7 +344,8 @@ fn infect(
         out: Some(out.clone()),
         seed: how.seed,
         max_time: Some(time),
-        goals: Goals::Mutants,
+        max_evals: how.search_evals.map(|evals| evals / 2),
+        goals: if how.distances == Distances::Reach { Goals::Branches } else { Goals::Mutants },
         scope: Some(session.scope.kind),
         quiet: true,
         hints: hints.to_vec(),

@@ -97,8 +97,7 @@ pub(super) fn try_models(
         .collect();
     if !infected.is_empty() {
         let until = Instant::now() + time / AFTER_MODELS;
-        let bounds = search::Bounds { seed: how.seed, until, ulp: how.ulp };
-        candidates.extend(search::search(session, &infected, &tests, bounds));
+        candidates.extend(search::search(session, &infected, &tests, how.bounds(until)));
     }
     choose(session, all, &mut open, candidates, (first, how.ulp))
 }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::oracle;
 use crate::{
-    campaign::results,
+    campaign::results::{self, Left},
     process::child::{self, Limit},
     replay::session::{ReplaySession, Run, silence},
     report::Test,
@@ -40,6 +40,8 @@ pub struct Tests {
 pub struct Expected {
     /// What a test checks.
     pub test: Test,
+    /// What it leaves, if that is all that counts.
+    left: Option<Left>,
     /// Fuel that it uses.
     fuel: u64,
 }
@@ -87,8 +89,9 @@ pub fn expect(evaluator: &mut Evaluator, bytes: &[u8]) -> Option<Expected> {
     evaluator.set_mutant(None);
     let test = results::of(evaluator, bytes, None);
     let (_, seen) = results::call(evaluator, bytes);
-    (seen.is_normal() && oracle::difference(&test, &seen, 0).is_none())
-        .then(|| Expected { test, fuel: evaluator.fuel_used() })
+    let fuel = evaluator.fuel_used();
+    let left = results::left(evaluator, &seen);
+    (seen.is_normal() && oracle::difference(&test, &seen, 0).is_none()).then(|| Expected { test, left, fuel })
 }
 
 /// Runs each of these mutants with the tests that infect it.
@@ -107,6 +110,17 @@ pub fn score(session: &mut ReplaySession, mutants: &[usize], tests: &Tests, ulp:
     verdicts.into_iter().zip(&jobs).map(|(v, job)| v.unwrap_or_else(|| died(job.first()))).collect()
 }
 
+/// Seconds that one run of the tests takes without mutants, in a process of its own as mutants have.
+pub fn plain(session: &mut ReplaySession, tests: &Tests) -> f64 {
+    let mut watch = Watch::start();
+    each(session, 1, |evaluator, _, _| {
+        evaluator.set_mutant(None);
+        let all = tests.inputs.iter().zip(&tests.expected);
+        Some(all.filter(|(x, e)| e.as_ref().is_some_and(|e| is_intact(evaluator, x, e))).count())
+    });
+    watch.lap()
+}
+
 /// For each test, which of the mutants it kills, and how; each mutant runs with every test that infects it.
 pub fn kills(session: &mut ReplaySession, mutants: &[usize], tests: &Tests, ulp: u64) -> Vec<Vec<(usize, Kill)>> {
     let work = |evaluator: &mut Evaluator, t: usize, _: bool| {
@@ -114,8 +128,7 @@ pub fn kills(session: &mut ReplaySession, mutants: &[usize], tests: &Tests, ulp:
         let Some(expected) = &tests.expected[t] else { return Some(all) };
         for m in mutants.iter().filter(|m| tests.infected[t].binary_search(&(**m as u32)).is_ok()) {
             if let Some(kill) = try_one(evaluator, *m, &tests.inputs[t], expected, ulp) {
-                let (_, again) = results::call(evaluator, &tests.inputs[t]);
-                if oracle::difference(&expected.test, &again, 0).is_none() {
+                if is_intact(evaluator, &tests.inputs[t], expected) {
                     all.push((*m, kill));
                 }
             }
@@ -139,23 +152,28 @@ fn try_all(
         let Some(expected) = &tests.expected[*t] else { continue };
         runs += 1;
         if let Some(kill) = try_one(evaluator, mutant, &tests.inputs[*t], expected, ulp) {
-            let (_, again) = results::call(evaluator, &tests.inputs[*t]);
-            let is_intact = oracle::difference(&expected.test, &again, 0).is_none();
+            let is_intact = is_intact(evaluator, &tests.inputs[*t], expected);
             return (is_intact || is_fresh).then_some(Verdict { killed: Some((*t, kill)), runs });
         }
     }
     Some(Verdict { killed: None, runs })
 }
 
+/// Does the original, which is on, still do what the test expects?
+fn is_intact(evaluator: &mut Evaluator, bytes: &[u8], expected: &Expected) -> bool {
+    let again = results::call_unless(evaluator, bytes, expected.left.as_ref());
+    again.is_none_or(|again| oracle::difference(&expected.test, &again, 0).is_none())
+}
+
 /// Runs a mutant once. The original is on again afterwards.
 pub fn try_one(evaluator: &mut Evaluator, mutant: usize, bytes: &[u8], expected: &Expected, ulp: u64) -> Option<Kill> {
     evaluator.set_mutant(Some(mutant));
     let fuel = evaluator.set_fuel(allowance(expected.fuel));
-    let (_, seen) = results::call(evaluator, bytes);
-    let hangs = !seen.is_normal() && evaluator.is_out_of_fuel();
+    let seen = results::call_unless(evaluator, bytes, expected.left.as_ref());
+    let hangs = seen.as_ref().is_some_and(|seen| !seen.is_normal()) && evaluator.is_out_of_fuel();
     evaluator.set_fuel(fuel);
     evaluator.set_mutant(None);
-    let how = oracle::difference(&expected.test, &seen, ulp)?;
+    let how = oracle::difference(&expected.test, &seen?, ulp)?;
     Some(Kill { hangs, how: if hangs { "it does not end".to_owned() } else { how } })
 }
 

@@ -27,6 +27,9 @@ pub struct Mutation {
     /// Seconds that running the mutants took for the score of the campaign's tests.
     #[serde(default)]
     pub score_seconds: f64,
+    /// Seconds that one run of these tests takes without mutants, in a process like those of mutants.
+    #[serde(default)]
+    pub plain_seconds: f64,
     /// Seconds that the search for killing inputs took.
     #[serde(default)]
     pub search_seconds: f64,

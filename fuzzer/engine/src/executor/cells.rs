@@ -146,6 +146,26 @@ impl Cells {
         core::iter::once(result).chain(bytes.into_iter().flat_map(|b| b.chunks(CELL_BYTES)).map(filled_up)).collect()
     }
 
+    /// Are these the [`Cells::contents`]? Nothing is allocated.
+    #[must_use]
+    pub fn are(&self, mut cells: impl Iterator<Item = u128>) -> bool {
+        if cells.next() != Some(self.result()) {
+            return false;
+        }
+        let mut is_next = |bytes: &[u8]| {
+            let next = cells.next().map(u128::to_ne_bytes);
+            next.is_some_and(|cell| cell[..bytes.len()] == *bytes)
+        };
+        let mut same = |b: &Block| {
+            // SAFETY: the block lies in the area.
+            let bytes =
+                unsafe { core::slice::from_raw_parts(self.first.cast::<u8>().add(b.place).cast_const(), b.size) };
+            bytes.chunks(CELL_BYTES).all(&mut is_next)
+        };
+        let is_same = self.blocks.iter().all(&mut same);
+        is_same && cells.next().is_none()
+    }
+
     /// Where an address of an area lies, in words: on which side of the memory that which parameter points to.
     #[must_use]
     pub fn describe(&self, address: u64) -> Option<String> {
@@ -271,6 +291,14 @@ mod tests {
                 first.add(s + 16).cast::<u64>().write_unaligned(9);
             }
             assert_eq!(cells.contents(), [7, 8 << 64, 0, 9]);
+            let are = |other: Vec<u128>| cells.are(other.into_iter());
+            assert!(are(cells.contents()), "what was read is there");
+            for without in [0, 1, 3] {
+                let mut other = cells.contents();
+                other[without] ^= 1;
+                assert!(!are(other), "cell {without} differs");
+            }
+            assert!(!are(vec![7, 8 << 64, 0]) && !are(vec![7, 8 << 64, 0, 9, 0]), "as many cells");
         }
     }
 }

@@ -35,6 +35,10 @@ pub(super) struct Armed {
     /// Comparisons with an action.
     comparisons: usize,
     base: Option<Base>,
+    /// The mutant that is on ([`Evaluator::set_mutant`]), if `is_alone`.
+    pub(super) mutant: Option<usize>,
+    /// Does no other branch have an action?
+    pub(super) is_alone: bool,
     /// Branches whose bytes differ from the base.
     different: Vec<u32>,
     /// How far evaluations of decisions have got, by their first branches; empty if the target has none.
@@ -58,6 +62,8 @@ impl Armed {
             measured: Vec::new(),
             comparisons: 0,
             base: None,
+            mutant: None,
+            is_alone: false,
             different: Vec::new(),
             walks: vec![Walk::default(); if target.has_decisions() { target.n_branches } else { 0 }],
         }
@@ -96,6 +102,7 @@ impl Evaluator {
     /// from the others.
     pub fn arm(&mut self, mut action_of: impl FnMut(usize) -> u8) {
         self.armed.base = None;
+        self.armed.is_alone = false;
         self.armed.different.clear();
         self.armed.measured.clear();
         self.armed.comparisons = 0;
@@ -136,6 +143,7 @@ impl Evaluator {
         goal: &[(usize, u8)],
         tracks: bool,
     ) {
+        self.armed.is_alone = false;
         match self.armed.base.filter(|b| b.identity == changes.identity && (b.tracks || !tracks)) {
             None => {
                 let shown = if tracks { u8::MAX } else { !action::TRACK };
@@ -212,6 +220,7 @@ impl Evaluator {
 
     /// Stops recording, wanting and tracking these branches, without looking at the others.
     pub fn disarm(&mut self, branches: &[u32]) {
+        self.armed.is_alone = false;
         for b in branches {
             self.set_byte(*b as usize, 0);
             self.armed.different.push(*b);
@@ -224,7 +233,7 @@ impl Evaluator {
     }
 
     /// Replaces the actions of one branch, at a cost that does not depend on the number of branches of its site.
-    fn set_byte(&mut self, branch: usize, byte: u8) {
+    pub(super) fn set_byte(&mut self, branch: usize, byte: u8) {
         let target = Rc::clone(&self.target);
         let number = target.site_of(branch);
         let site = &target.sites[number];

@@ -71,6 +71,21 @@ impl Evaluator {
         }
     }
 
+    /// Did the last run leave these cells ([`Evaluator::output`])? Nothing is allocated.
+    #[must_use]
+    pub fn has_left(&self, cells: impl Iterator<Item = u128>) -> bool {
+        match &self.blocks {
+            Some(blocks) => cells.eq([blocks.result()]),
+            None => self.output.are(cells),
+        }
+    }
+
+    /// Can a run leave more than [`Evaluator::output`] has: structures, arrays, results of several calls?
+    #[must_use]
+    pub fn leaves_more(&self) -> bool {
+        self.blocks.is_some()
+    }
+
     /// The raw bits of the result of the last run, in the low [`Kind::bits`](penfuzz_mutators::view::Kind::bits); the others are
     /// undefined. Nothing is allocated.
     #[inline]
