@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Mutation scores of the emitted tests of a suite, before and after the search for killing inputs.
 
-usage: mutation.py SUITE.toml NAME[,NAME]... TIME SEARCH_TIME [SEED]
+usage: mutation.py SUITE.toml NAME[,NAME]... TIME SEARCH_TIME [SEED] [OPTION]...
 
 Runs `penfuzz suite SUITE.toml` on the named targets (NAME may have * and ?) for TIME each,
 and `penfuzz mutate` on each of the campaigns with SEARCH_TIME. Prints one line per target:
@@ -10,6 +10,7 @@ killed after the search, the shares that are proved equivalent and unknown, how 
 mutants per second the tests were run on, and the cost of that: the time for 100 mutants,
 divided by that of a run of the tests without mutants in a process of the same kind; then
 the sums. Scores are shares of the mutants that are not proved equivalent.
+Options (--no-prove) are passed on to `penfuzz mutate`.
 
 environment: PENFUZZ  the program; by default the release build, else from PATH
 """
@@ -47,7 +48,8 @@ def line(name, counts, score_seconds, plain_seconds, search_seconds, tests):
 
 
 def main():
-    arguments = sys.argv[1:]
+    options = [a for a in sys.argv[1:] if a.startswith("--")]
+    arguments = [a for a in sys.argv[1:] if not a.startswith("--")]
     if len(arguments) not in (4, 5):
         sys.exit(__doc__)
     suite, names, seconds, search = arguments[:4]
@@ -64,7 +66,7 @@ def main():
             if target.get("error"):
                 print(f"{target['name']:24} {target['error'].splitlines()[0]}")
                 continue
-            command = [program(), "mutate", str(out / target["name"]), "--search-time", search, "--seed", seed, "--json"]
+            command = [program(), "mutate", str(out / target["name"]), "--search-time", search, "--seed", seed, "--json", *options]
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode not in (0, 3):
                 print(f"{target['name']:24} {done.stderr.splitlines()[-1] if done.stderr else done.returncode}")
@@ -75,8 +77,11 @@ def main():
             line(target["name"], counts, *row)
             for key, value in counts.items():
                 sums[key] = sums.get(key, 0) + value
+            n = counts["total"] - counts["proved_equivalent"]
+            row[1] *= n
             times = [before + now for before, now in zip(times, row)]
         if sums:
+            times[1] /= max(sums["total"] - sums["proved_equivalent"], 1)
             line("all", sums, *times)
 
 

@@ -77,7 +77,7 @@ fn each_distance_leads_the_search_further() {
     run.expect(!lives(&printed, change), "the distance to infection leads there");
     let (run, infection) = search("absorbs", "infection");
     let (_, propagation) = search("absorbs", "propagation");
-    run.expect(count(&propagation, "killed") >= count(&infection, "killed"), "propagation kills no less");
+    run.expect(count(&propagation, "killed") >= count(&infection, "killed"), "here it kills no less");
     let run = dir.penfuzz("mutate").arg("out").args("--distances nothing");
     run.exits(2).says("[possible values: reach, infection, propagation]");
 }

@@ -44,7 +44,7 @@ pub struct Args {
     search_evals: Option<u64>,
 
     /// What leads the search.
-    #[arg(long, value_name = "WHAT", value_parser = choices::distances(), default_value = "propagation")]
+    #[arg(long, value_name = "WHAT", value_parser = choices::distances(), default_value = "infection")]
     distances: Distances,
 
     /// Only measure what the tests kill.

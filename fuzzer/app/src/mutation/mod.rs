@@ -52,9 +52,9 @@ pub enum Distances {
     /// To the place of the mutant.
     Reach,
     /// And to operands for which it computes another value there.
+    #[default]
     Infection,
     /// And to another result.
-    #[default]
     Propagation,
 }
 

@@ -91,7 +91,7 @@ pub fn expect(evaluator: &mut Evaluator, bytes: &[u8]) -> Option<Expected> {
     let (_, seen) = results::call(evaluator, bytes);
     let fuel = evaluator.fuel_used();
     let left = results::left(evaluator, &seen);
-    (seen.is_normal() && oracle::difference(&test, &seen, 0).is_none()).then(|| Expected { test, left, fuel })
+    (seen.is_normal() && oracle::difference(&test, &seen, 0).is_none()).then_some(Expected { test, left, fuel })
 }
 
 /// Runs each of these mutants with the tests that infect it.
@@ -127,10 +127,10 @@ pub fn kills(session: &mut ReplaySession, mutants: &[usize], tests: &Tests, ulp:
         let mut all: Vec<(usize, Kill)> = Vec::new();
         let Some(expected) = &tests.expected[t] else { return Some(all) };
         for m in mutants.iter().filter(|m| tests.infected[t].binary_search(&(**m as u32)).is_ok()) {
-            if let Some(kill) = try_one(evaluator, *m, &tests.inputs[t], expected, ulp) {
-                if is_intact(evaluator, &tests.inputs[t], expected) {
-                    all.push((*m, kill));
-                }
+            if let Some(kill) = try_one(evaluator, *m, &tests.inputs[t], expected, ulp)
+                && is_intact(evaluator, &tests.inputs[t], expected)
+            {
+                all.push((*m, kill));
             }
         }
         Some(all)

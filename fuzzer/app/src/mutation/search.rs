@@ -400,7 +400,9 @@ impl Walk {
 /// For each input, the mutants of `live` whose place it reaches, ascending.
 fn reached(evaluator: &mut Evaluator, live: &[usize], inputs: &[Vec<u8>]) -> Vec<Vec<u32>> {
     let mut is_live = vec![false; evaluator.target().n_branches];
-    live.iter().for_each(|b| is_live[*b] = true);
+    for b in live {
+        is_live[*b] = true;
+    }
     evaluator.set_mutant(None);
     evaluator.let_reach_infect(true);
     let reached = inputs.iter().map(|x| {

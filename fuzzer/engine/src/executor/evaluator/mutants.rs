@@ -11,8 +11,12 @@ impl Evaluator {
         self.set_metric(metric::ULP, u64::MAX);
         if self.armed.is_alone {
             // Only two bytes change.
-            self.armed.mutant.into_iter().for_each(|b| self.set_byte(b, 0));
-            branch.into_iter().for_each(|b| self.set_byte(b, action::RECORD));
+            if let Some(before) = self.armed.mutant {
+                self.set_byte(before, 0);
+            }
+            if let Some(branch) = branch {
+                self.set_byte(branch, action::RECORD);
+            }
             self.choose_metric();
         } else {
             self.arm(|b| if Some(b) == branch { action::RECORD } else { 0 });
