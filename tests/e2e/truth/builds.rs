@@ -51,6 +51,24 @@ fn a_shared_library_is_found_again() {
 }
 
 #[test]
+fn a_function_with_a_name_of_the_c_library_is_called() {
+    let dir = Dir::new();
+    // The program includes the source, because of the type. gcc knows better what a square root is.
+    dir.file(
+        "own.c",
+        "long double sqrtl(long double x) {\n    if (x > 16) return 1;\n    if (x < 0) return 2;\n    return x / 3;\n}\n",
+    );
+    let run = dir.fuzz("own.c", "-f sqrtl").exits(0);
+    let report = tests_pass(&dir, &run, "out");
+    run.expect(report.branches.covered == 4, &format!("4 branches covered: {:?}", report.branches));
+    dir.other(Command::new(pen_cc()).args(["-g", "-ffreestanding", "own.c", "-o", "own.pen"]));
+    let run = dir.penfuzz("own.pen -f sqrtl --max-evals 20000 -o linked").exits(0);
+    let report = tests_pass(&dir, &run, "linked");
+    let build = report.test_program.map(|program| program.build).unwrap_or_default();
+    run.expect(build.contains("-ffreestanding"), "the program is compiled as the function was");
+}
+
+#[test]
 fn an_archive_of_pen_cc_gives_tests_their_sources() {
     let dir = Dir::new();
     dir.file("user.c", USER);

@@ -55,7 +55,7 @@ const SKIPPED: [&str; 14] = [
 ];
 
 /// Beginnings of options that change what a source means, and that gcc takes as well.
-const NEEDED: [&str; 24] = [
+const NEEDED: [&str; 25] = [
     "-I",
     "-D",
     "-U",
@@ -78,6 +78,7 @@ const NEEDED: [&str; 24] = [
     "-fshort-enums",
     "-fpack-struct",
     "-fno-builtin",
+    "-ffreestanding",
     "-fno-strict-aliasing",
     "-ffp-contract=",
 ];
@@ -257,11 +258,11 @@ mod tests {
 
     #[test]
     fn what_a_source_needs_is_kept_and_what_instruments_it_is_not() {
-        let line = "clang -fpass-plugin=/p.so -Iinc -D N=1 -std=gnu11 -O2 -g -fPIC -MF x.d -Xclang -load -o x.o a.c /b/c.cc \
+        let line = "clang -fpass-plugin=/p.so -Iinc -D N=1 -std=gnu11 -O2 -g -fPIC -ffreestanding -MF x.d -Xclang -load -o x.o a.c /b/c.cc \
                     -fdebug-compilation-dir=/d";
         let found = compilations_of(&words(line), Path::new("/d"));
         let sources: Vec<_> = found.iter().map(|c| c.source.as_str()).collect();
         assert_eq!(sources, ["/d/a.c", "/b/c.cc"]);
-        assert_eq!(found[0].flags, ["-I/d/inc", "-D", "N=1", "-std=gnu11"]);
+        assert_eq!(found[0].flags, ["-I/d/inc", "-D", "N=1", "-std=gnu11", "-ffreestanding"]);
     }
 }

@@ -266,8 +266,8 @@ fn dependencies(rule: &str) -> Vec<PathBuf> {
 
 fn link(recipe: &Recipe, objects: &[PathBuf], place: &Place) -> Result<PathBuf, Error> {
     let contents: Vec<String> = objects.iter().map(|o| stamp(o)).collect();
-    let names = contents.join("\u{1}");
-    let linked = place.cache.join(format!("{}.pen", key(&[&names, &recipe.libs.join("\u{1}")])));
+    let contents = contents.join("\u{1}");
+    let linked = place.cache.join(format!("{}.pen", key(&[&contents, &stamped(&recipe.libs).join("\u{1}")])));
     if is_private_file(&linked) {
         note_use(&linked);
         return Ok(linked);
@@ -321,6 +321,20 @@ pub fn libraries(libs: &[String]) -> Vec<String> {
     libs.iter().map(|lib| with_directory(lib)).chain(paths).collect()
 }
 
+/// The arguments of the linker, with size and time of the files that they name.
+fn stamped(libs: &[String]) -> Vec<String> {
+    let directories: Vec<&Path> = libs.iter().filter_map(|lib| lib.strip_prefix("-L")).map(Path::new).collect();
+    let of = |lib: &String| match lib.strip_prefix("-l") {
+        Some(name) => {
+            let files = directories.iter().flat_map(|d| ["so", "a"].map(|e| d.join(format!("lib{name}.{e}"))));
+            files.into_iter().find(|file| file.is_file()).map_or_else(|| lib.clone(), |file| stamp(&file))
+        }
+        None if is_file(lib) => stamp(Path::new(&with_directory(lib))),
+        None => lib.clone(),
+    };
+    libs.iter().map(of).collect()
+}
+
 /// The directory in which the loader must look for a library.
 fn directory_of(lib: &str, libs: &[String]) -> Option<PathBuf> {
     let Some(directory) = lib.strip_prefix("-L") else {
@@ -351,7 +365,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::{dependencies, libraries};
+    use super::{dependencies, libraries, stamped};
 
     #[test]
     fn the_loader_looks_where_the_linker_found_a_library() {
@@ -372,6 +386,24 @@ mod tests {
         ] {
             assert_eq!(libraries(&libs), libs);
         }
+    }
+
+    #[test]
+    fn a_library_with_other_contents_is_another_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let archive = directory.path().join("libone.a");
+        let libs = [
+            archive.display().to_string(),
+            format!("-L{}", directory.path().display()),
+            "-lone".to_owned(),
+            "-lm".to_owned(),
+        ];
+        std::fs::write(&archive, "a").unwrap();
+        let before = stamped(&libs);
+        std::fs::write(&archive, "ab").unwrap();
+        let after = stamped(&libs);
+        assert!(before[0] != after[0] && before[2] != after[2], "{after:?}");
+        assert_eq!(after[3], "-lm");
     }
 
     proptest! {

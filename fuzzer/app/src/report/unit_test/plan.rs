@@ -7,9 +7,12 @@ use super::{
     command::{absolute, absolute_flags, defines_main, has_sites, same_file},
     formats, streams,
 };
-use crate::report::{
-    c_text::{is_cxx, is_source},
-    model::{Compilation, Report},
+use crate::{
+    accuracy::libm,
+    report::{
+        c_text::{is_cxx, is_source},
+        model::{Compilation, Report},
+    },
 };
 
 /// A file to compile.
@@ -61,7 +64,7 @@ impl Plan {
         let mut units = vec![program(report, access, &own_flags)];
         if access == Access::Wrapper {
             let source = Source::Emitted(wrapper_name(report));
-            units.push(Unit { source, options: joined(&own_flags), is_counted: true });
+            units.push(Unit { source, options: including(report, &own_flags), is_counted: true });
         }
         let includes_own = matches!(access, Access::Source | Access::Wrapper);
         for c in sources.iter().filter(|c| !(includes_own && same_file(Path::new(&c.source), &own))) {
@@ -102,7 +105,7 @@ fn program(report: &Report, access: Access, own_flags: &[String]) -> Unit {
     let no_builtin = "-fno-builtin".to_owned();
     match access {
         Access::Source => {
-            let mut options = joined(own_flags);
+            let mut options = including(report, own_flags);
             options.extend(access_control(report));
             Unit { source, options, is_counted: true }
         }
@@ -114,6 +117,15 @@ fn program(report: &Report, access: Access, own_flags: &[String]) -> Unit {
         }
         Access::Prototype | Access::Wrapper => Unit { source, options: vec![no_builtin], is_counted: false },
     }
+}
+
+/// The options of what includes the source and calls the function. Compilers take a call of `sqrtl` for that of the C library, and put its value, or
+/// an instruction, in its place.
+fn including(report: &Report, own_flags: &[String]) -> Vec<String> {
+    let name = report.function.as_str();
+    let symbol = report.signature.symbol.as_str();
+    let is_of_c = libm::is_function(name) && (symbol.is_empty() || symbol == name);
+    joined(own_flags).into_iter().chain(is_of_c.then(|| format!("-fno-builtin-{name}"))).collect()
 }
 
 /// The option for a member function, which may be private, as may be a type in its class. A static one has no `this`: whether the scope
