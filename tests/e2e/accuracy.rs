@@ -271,6 +271,31 @@ fn two_implementations_are_compared() {
     most.expect(most.stdout.contains("worst"), "the largest difference is printed");
 }
 
+#[test]
+fn both_functions_may_call_a_library() {
+    let dir = Dir::new();
+    dir.file("twice.c", "double twice(double x) { return 2 * x; }\n");
+    for command in ["gcc -c twice.c -o twice.o", "ar rcs libtwice.a twice.o"] {
+        dir.other(std::process::Command::new("sh").args(["-c", command]));
+    }
+    let one = dir.file("one.c", "double twice(double);\ndouble f(double x) { return twice(x); }\n");
+    let two = dir.file("two.c", "double twice(double);\ndouble f(double x) { return twice(x) + (x > 1000); }\n");
+    let named = |file: &std::path::Path| format!("{}:f", file.display());
+    let run = dir.penfuzz("differ").arg(named(&one)).arg(named(&two)).args("--lib libtwice.a --exact").exits(3);
+    run.expect(run.stdout.contains("other bits"), "above 1000 they differ");
+    run.expect(!run.stdout.contains("no difference"), "and so there is a difference");
+}
+
+#[test]
+fn zeros_of_other_signs_and_equal_arguments_are_tried() {
+    let dir = Dir::new();
+    let one = dir.file("one.c", "double f(double x, double y) { return x == y ? y : x + y; }\n");
+    let two = dir.file("two.c", "double f(double x, double y) { return x == y ? x : x + y; }\n");
+    let named = |file: &std::path::Path| format!("{}:f", file.display());
+    let run = dir.penfuzz("differ").arg(named(&one)).arg(named(&two)).args("--exact --max-evals 30000").exits(3);
+    run.expect(run.stdout.contains("-0"), "only zeros of both signs differ");
+}
+
 #[cfg(not(feature = "mpfr"))]
 #[test]
 fn without_mpfr_a_sentence_says_how_to_get_it() {

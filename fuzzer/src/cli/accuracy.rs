@@ -188,7 +188,8 @@ pub(super) fn compare(
         Some(core) if reference == "auto" => Reference::Core { file: name.clone(), core: Box::new(core) },
         _ => Reference::parse(reference, session.evaluator.function())?,
     };
-    let mut pair = Pair::new(session, reference, names, (&target.flags(), &linked.libs))?;
+    let libs = if linked.sources.is_empty() { &linked.libs } else { &target.libs };
+    let mut pair = Pair::new(session, reference, names, (&target.flags(), libs))?;
     if search.plot.is_some() {
         plot::check(&pair)?;
     }

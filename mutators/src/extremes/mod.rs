@@ -15,7 +15,7 @@
 //!    function change slowly with its argument, some more slowly than others, so neighbours share many of them. They race:
 //!    in each round the better half goes on with twice as many steps (successive halving: Karnin, Koren and Somekh, *Almost
 //!    Optimal Exploration in Multi-Armed Bandits*, ICML 2013).
-//! 5. *Swarms* take as many steps as the climbers: sets of points in small windows that move by each other's differences (`swarm.rs`).
+//! 5. *Swarms* take four times as many steps as the climbers: sets of points in small windows that move by each other's differences (`swarm.rs`).
 //!
 //! Deterministic for a generator, as long as the function is.
 
@@ -45,7 +45,7 @@ const GLOBAL: usize = 48;
 /// Regions that are sampled in one round.
 const REGIONAL: usize = 24;
 /// Turns of the swarms for each turn of the climbers.
-const SWARM_TURNS: usize = 1;
+const SWARM_TURNS: usize = 4;
 /// Samples of each region at the beginning.
 const FIRST: u64 = 32;
 
@@ -56,6 +56,9 @@ pub trait Height {
     /// # Errors
     /// A [`Stop`], which ends the search.
     fn height(&mut self, at: &[u64]) -> Result<f64, Stop>;
+
+    /// Many of the next points lie in this box, which is small. Values must not depend on it but for what does not matter.
+    fn enter(&mut self, _window: &[(u64, u64)]) {}
 }
 
 /// The largest value of a region.

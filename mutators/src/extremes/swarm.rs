@@ -244,6 +244,7 @@ impl Extremes {
             let next = self.swarms.current.take().or_else(|| self.swarms.next(rng, &from));
             let Some(mut swarm) = next else { return Ok(()) };
             let n = swarm.left.min(left);
+            f.enter(&swarm.window);
             for _ in 0..n {
                 swarm.propose(rng, &mut self.x);
                 let value = f.height(&self.x)?;

@@ -218,7 +218,8 @@ pub fn text(pair: &Pair, answer: &Answer) -> String {
                 let _ = writeln!(out, "    exact    = {}   (rounded {})", exact.text, returned(exact.rounded));
             }
         }
-        None => out.push_str("  no difference was found\n"),
+        None if answer.wrong.is_empty() => out.push_str("  no difference was found\n"),
+        None => {}
     }
     if let Some(n) = answer.exhausted {
         let _ = writeln!(out, "  no error is larger: each of {n} inputs was tried");

@@ -42,6 +42,8 @@ const IN_CLAIMS: &str = "    ulps *= 2;
 
 /// The name of a core in `long double`.
 const CORE: &str = "penfuzz_core";
+/// In place of the last argument, for the difference of reference and result in place of the error.
+pub const DIFFERENCE: u8 = 2;
 /// What the comparing function returns for an input that the reference is not defined for.
 const OUTSIDE: i32 = -100;
 
@@ -120,6 +122,7 @@ typedef __typeof__(0.0L + (penfuzz_reference)0) penfuzz_wide;
     {outside}const penfuzz_wide top = 0x1p{greatest}L;
     penfuzz_reference given = {name}({names});
     penfuzz_wide r = given, y = penfuzz_y;
+    if (penfuzz_exact == {DIFFERENCE}) return (double)(r - y);
     if (penfuzz_exact) {{
         {y} a = penfuzz_y, b = ({y})given;
         return (a != a) != (b != b) || (a == a && __builtin_memcmp(&a, &b, sizeof a) != 0) ? {exact} : 0;

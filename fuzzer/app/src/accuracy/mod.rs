@@ -24,6 +24,7 @@ pub mod exhaustive;
 pub mod fpcore;
 pub mod libm;
 pub mod library;
+mod local;
 pub mod objective;
 pub mod plot;
 #[cfg(feature = "mpfr")]

@@ -14,11 +14,13 @@ use penfuzz_engine::{
 use penfuzz_mutators::{
     evaluate::Stop,
     extremes::Height,
+    line,
     view::{Kind, Layout},
 };
 
 use super::{
     Class, Compared, Exact, Found, Message, Options, Reference, comparator,
+    local::{Local, Sum},
     value::{self, Names, Seen, Value},
 };
 use crate::{
@@ -156,6 +158,23 @@ fn by_mpfr(reference: &Reference, args: &[f64], result: Kind, y: u64) -> Option<
     }
 }
 
+/// The value of the reference, if MPFR computes it.
+#[cfg(feature = "mpfr")]
+fn sum_by_mpfr(reference: &Reference, x: f64) -> Option<Sum> {
+    use super::precise;
+    let value = match reference {
+        Reference::Mpfr(name) => precise::value(name, &[x], precise::PRECISION)?,
+        Reference::Core { core, .. } => super::fpcore::value(core, &[x])?,
+        Reference::Source { .. } => return None,
+    };
+    Some(precise::sum(&value)).filter(|sum| sum.0.is_finite())
+}
+
+#[cfg(not(feature = "mpfr"))]
+fn sum_by_mpfr(_: &Reference, _: f64) -> Option<Sum> {
+    None
+}
+
 #[cfg(not(feature = "mpfr"))]
 fn by_mpfr(_: &Reference, _: &[f64], _: Kind, _: u64) -> Option<Exact> {
     None
@@ -215,6 +234,9 @@ pub struct Objective<'a> {
     faults: u64,
     reference_faults: u64,
     compared: u64,
+    /// The last window that was entered, and the reference there.
+    window: (u64, u64),
+    local: Option<Local>,
 }
 
 impl<'a> Objective<'a> {
@@ -246,6 +268,8 @@ impl<'a> Objective<'a> {
             faults: 0,
             reference_faults: 0,
             compared: 0,
+            window: (0, 0),
+            local: None,
         }
     }
 
@@ -308,26 +332,60 @@ impl<'a> Objective<'a> {
             return None;
         }
         let seen = self.pair.value.read(&self.pair.session.evaluator)?;
-        let Some(comparator) = &mut self.pair.comparator else {
+        if self.pair.comparator.is_none() {
             let exact = self.pair.exact(&self.x, seen.result)?;
             return Some((seen, value::measured(&exact, seen.estimate)));
-        };
+        }
+        let code = self.ask(seen, u8::from(self.exact))?;
+        Some((seen, Class::of_code(code).map_or(Compared::Ulps(code.min(f64::MAX)), Compared::Wrong)))
+    }
+
+    /// What the comparing function says of a result at `x`; `None` when it faults.
+    fn ask(&mut self, seen: Seen, what: u8) -> Option<f64> {
+        let comparator = self.pair.comparator.as_mut()?;
         let n = self.x.len();
         let claim = n + self.pair.value.kind().size();
         self.both[..n].copy_from_slice(&self.x);
         self.both[n..claim].copy_from_slice(&seen.result.to_le_bytes()[..claim - n]);
-        let exact = claim + seen.estimate.map_or(0, |_| size_of::<f64>());
+        let last = claim + seen.estimate.map_or(0, |_| size_of::<f64>());
         if let Some(estimate) = seen.estimate {
-            self.both[claim..exact].copy_from_slice(&estimate.to_le_bytes());
+            self.both[claim..last].copy_from_slice(&estimate.to_le_bytes());
         }
-        self.both[exact] = u8::from(self.exact);
-        let end = exact + size_of::<i32>();
+        self.both[last] = what;
+        let end = last + size_of::<i32>();
         if comparator.evaluator.run(&self.both[..end]) == RunStatus::Faulted {
             self.reference_faults += 1;
             return None;
         }
-        let code = f64::from_bits(comparator.evaluator.result());
-        Some((seen, Class::of_code(code).map_or(Compared::Ulps(code.min(f64::MAX)), Compared::Wrong)))
+        Some(f64::from_bits(comparator.evaluator.result()))
+    }
+
+    /// The reference at a point of one argument.
+    fn reference(&mut self, x: f64) -> Option<Sum> {
+        self.place(&[line::position(Kind::F64, x.to_bits())]);
+        if self.pair.comparator.is_none() {
+            return sum_by_mpfr(&self.pair.reference, x);
+        }
+        let mut above = |y: f64| self.ask(Seen { result: y.to_bits(), estimate: None }, comparator::DIFFERENCE);
+        let high = above(0.0)?;
+        Some((high, above(high)?)).filter(|sum| sum.0.is_finite())
+    }
+
+    /// The error at `x` by the polynomial of its window. `None` where there is none, or the error may be the largest one, or none that has a size.
+    #[inline]
+    fn ulps_in_window(&mut self, position: u64) -> Option<f64> {
+        let local = self.local.as_ref()?;
+        let (least, greatest) = local.ends();
+        if !(least..=greatest).contains(&position) || self.pair.session.evaluator.run(&self.x) == RunStatus::Faulted {
+            return None;
+        }
+        let result = self.pair.value.read(&self.pair.session.evaluator)?.result;
+        let x = f64::from_bits(line::raw(Kind::F64, position));
+        local.ulps(x, f64::from_bits(result)).filter(|ulps| !self.may_be_largest(*ulps))
+    }
+
+    fn may_be_largest(&self, ulps: f64) -> bool {
+        ulps > self.best - cheap_error(self.pair.result()) * self.best.max(1.0)
     }
 
     fn found(&self, seen: Seen, compared: Compared) -> Found {
@@ -402,12 +460,16 @@ impl Height for Objective<'_> {
         self.tick -= 1;
         self.evaluations += 1;
         self.place(at);
+        if let Some(ulps) = self.ulps_in_window(at[0]) {
+            self.compared += 1;
+            return Ok(ulps);
+        }
         let Some((seen, compared)) = self.compare() else { return Ok(0.0) };
         let is_nan = self.pair.result().to_real(seen.result).is_nan();
         match compared {
             Compared::Ulps(ulps) => {
                 self.compared += u64::from(ulps >= 0.0 && !is_nan);
-                if ulps > self.best - cheap_error(self.pair.result()) * self.best.max(1.0) && ulps > 0.0 {
+                if self.may_be_largest(ulps) && ulps > 0.0 {
                     return Ok(self.settle(seen, compared));
                 }
                 Ok(ulps)
@@ -419,6 +481,16 @@ impl Height for Objective<'_> {
                 if self.exact { Err(Stop::Found) } else { Ok(0.0) }
             }
         }
+    }
+
+    fn enter(&mut self, window: &[(u64, u64)]) {
+        let kinds = (self.pair.layout.slots().first().map(|slot| slot.kind), self.pair.result());
+        if window.len() != 1 || self.window == window[0] || kinds != (Some(Kind::F64), Kind::F64) {
+            return;
+        }
+        self.window = window[0];
+        let is_measured_so = !self.exact && !self.pair.value.has_estimate();
+        self.local = if is_measured_so { Local::fit(window[0], |x| self.reference(x)) } else { None };
     }
 }
 

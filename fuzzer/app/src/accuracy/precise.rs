@@ -10,7 +10,7 @@ use rug::{Float, float::Special, ops::Pow};
 use super::{Class, Compared, Exact, comparator::format};
 
 /// Bits of the significand of a reference.
-const PRECISION: u32 = 192;
+pub const PRECISION: u32 = 192;
 /// The most bits that are tried where the reference is a power of two.
 const LONGEST: u32 = 4096;
 
@@ -24,6 +24,13 @@ pub fn compare(name: &str, args: &[f64], result: Kind, y: u64) -> Option<Exact> 
         r = value(name, args, precision)?;
     }
     error(&r, result, y)
+}
+
+/// The value of a function as the sum of a double and a smaller one.
+#[must_use]
+pub fn sum(r: &Float) -> (f64, f64) {
+    let high = r.to_f64();
+    (high, Float::with_val(r.prec(), r - high).to_f64())
 }
 
 fn is_power_of_two(r: &Float) -> bool {
@@ -76,8 +83,9 @@ pub fn error(r: &Float, result: Kind, y: u64) -> Option<Exact> {
     Some(of(compared, difference.to_f64(), relative))
 }
 
-/// The value of a function, rounded to this many bits.
-fn value(name: &str, args: &[f64], precision: u32) -> Option<Float> {
+/// The value of a function, rounded to this many bits; `None` if there is no such function of as many arguments.
+#[must_use]
+pub fn value(name: &str, args: &[f64], precision: u32) -> Option<Float> {
     apply(name, args.iter().map(|x| Float::with_val(precision.max(64), *x)).collect())
 }
 

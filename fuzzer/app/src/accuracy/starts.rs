@@ -8,6 +8,8 @@ use penfuzz_mutators::{
 
 /// Combinations of values of several arguments.
 const COMBINATIONS: usize = 20_000;
+/// With their negatives, the values whose combinations are all tried in functions of two arguments.
+const EXTREME: [f64; 7] = [0.0, 1.0, f64::INFINITY, f64::NAN, f64::MAX, f64::MIN_POSITIVE, 5e-324];
 /// Points near 1.
 const HINTS: usize = 4096;
 /// Multiples of π/4 for each power of two.
@@ -20,8 +22,31 @@ pub fn starts<R: Rand>(layout: &Layout, rng: &mut R) -> Vec<Vec<u64>> {
     match &lists[..] {
         [one] => one.iter().map(|p| vec![*p]).collect(),
         _ if lists.iter().any(Vec::is_empty) => Vec::new(),
-        _ => (0..COMBINATIONS).map(|_| lists.iter().map(|l| l[rng.below_or_zero(l.len())]).collect()).collect(),
+        _ => (0..COMBINATIONS).map(|_| combination(layout, &lists, rng)).collect(),
     }
+}
+
+/// Special values of several arguments: half of them the most special ones alone (both zeros, infinities, NaN and the like), or one value in all arguments.
+fn combination<R: Rand>(layout: &Layout, lists: &[Vec<u64>], rng: &mut R) -> Vec<u64> {
+    let any = |list: &[u64], rng: &mut R| list[rng.below_or_zero(list.len())];
+    let mut at: Vec<u64> = lists.iter().map(|list| any(list, rng)).collect();
+    let way = rng.below_or_zero(4);
+    for (d, slot) in layout.slots().iter().enumerate() {
+        let kind = slot.kind;
+        let chosen = match way {
+            0 if kind.is_float() => {
+                let x = EXTREME[rng.below_or_zero(EXTREME.len())];
+                line::position(kind, kind.from_real(if rng.below_or_zero(2) == 0 { x } else { -x }))
+            }
+            1 if kind == layout.slots()[0].kind => at[0],
+            _ => continue,
+        };
+        let domain = layout.domains().find(|(s, _)| *s == *slot).map(|(_, domain)| domain);
+        if domain.is_none_or(|domain| domain.contains(kind, line::raw(kind, chosen))) {
+            at[d] = chosen;
+        }
+    }
+    at
 }
 
 /// Random points with magnitudes near 1 more often than others: the exponent of a float is `2^u - 1` or `-2^u`, with `u` drawn evenly. Below
@@ -123,6 +148,17 @@ mod tests {
         let branches = |at: &[u64]| vec![u32::from(at[0] >= 1000), u32::from(at[1] >= 77)];
         let found = boundaries(&[vec![0, 0], vec![u64::MAX, 5], vec![3, 4], vec![1, 5000]], 100, branches);
         assert!(found.contains(&vec![999, 0]) && found.contains(&vec![1000, 0]), "{found:?}");
+    }
+
+    #[test]
+    fn two_arguments_are_zeros_of_both_signs_and_equal() {
+        let layout = Layout::packed(&[Kind::F64, Kind::F64]);
+        let all = starts(&layout, &mut StdRand::with_seed(1));
+        let zero = |x: f64| line::position(Kind::F64, x.to_bits());
+        for pair in [[0.0, -0.0], [-0.0, 0.0], [f64::INFINITY, -0.0]] {
+            assert!(all.contains(&pair.map(zero).to_vec()), "{pair:?}");
+        }
+        assert!(all.iter().filter(|at| at[0] == at[1]).count() > COMBINATIONS / 8);
     }
 
     #[test]

@@ -92,32 +92,25 @@ static const int rounding_modes[4] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_T
 /* What the target must leave as it was: masks of exceptions, subnormals as zero, rounding. */
 #define SSE_CONTROL 0xffc0u
 
-/* fesetround reads both control words before it writes them, which takes longer than a small function. FE_UPWARD and so on
- * are the bits of the x87's word; SSE has the same three places higher. */
-static void set_environment(int mode) {
-  uint32_t sse = (guard_environment.__mxcsr & ~(uint32_t)FE_ALL_EXCEPT) | (uint32_t)mode << 3;
-  uint16_t x87 = (uint16_t)(guard_environment.__control_word | mode);
-  __asm__ volatile("fnclex\n\tldmxcsr %0\n\tfldcw %1" : : "m"(sse), "m"(x87));
-}
-
-/* The control bits of the start, the mode, and no exception flag raised. */
-static int is_environment(int mode) {
-  uint32_t sse;
-  uint16_t x87, status;
-  __asm__ volatile("stmxcsr %0\n\tfnstcw %1\n\tfnstsw %2" : "=m"(sse), "=m"(x87), "=m"(status));
-  int sse_as_wanted = (sse & SSE_CONTROL) == ((guard_environment.__mxcsr & SSE_CONTROL) | (uint32_t)mode << 3);
-  int x87_as_wanted = x87 == (guard_environment.__control_word | mode);
-  return sse_as_wanted && x87_as_wanted && !((sse | status) & FE_ALL_EXCEPT);
+/* The control bits of the start with the mode, and of the exception flags those of `flags` lowered. fesetround reads both control words before
+ * it writes them, which takes longer than a small function, and so does writing what is there already. FE_UPWARD and so on are the
+ * bits of the x87's word; SSE has the same three places higher. */
+static void set_environment(int mode, uint32_t flags) {
+  uint32_t sse, wanted_sse = (guard_environment.__mxcsr & ~(uint32_t)FE_ALL_EXCEPT) | (uint32_t)mode << 3;
+  uint16_t x87, status, wanted_x87 = (uint16_t)(guard_environment.__control_word | mode);
+  __asm__ volatile("stmxcsr %0\n\tfnstcw %1\n\tfnstsw %2" : "=m"(sse), "=m"(x87), "=a"(status));
+  if ((sse ^ wanted_sse) & (SSE_CONTROL | flags)) __asm__ volatile("ldmxcsr %0" : : "m"(wanted_sse));
+  /* What waits for a handler that is masked now must not come to it. */
+  if (x87 != wanted_x87 || status & flags) __asm__ volatile("fnclex");
+  if (x87 != wanted_x87) __asm__ volatile("fldcw %0" : : "m"(wanted_x87));
 }
 
 #else
 
-static void set_environment(int mode) {
-  fesetround(mode);
-  feclearexcept(FE_ALL_EXCEPT);
+static void set_environment(int mode, uint32_t flags) {
+  if (fegetround() != mode) fesetround(mode);
+  if (fetestexcept((int)flags)) feclearexcept((int)flags);
 }
-
-static int is_environment(int mode) { return fegetround() == mode && !fetestexcept(FE_ALL_EXCEPT); }
 
 #endif
 
@@ -125,17 +118,17 @@ static int is_environment(int mode) { return fegetround() == mode && !fetestexce
  * returns may have left any mode, also when it was called in the default one. Signal handlers in between compute nothing with
  * floats. */
 int guard_call_rounded(void (*call)(const uint8_t *, uint8_t *), const uint8_t *in, uint8_t *out, uint8_t mode) {
-  int wanted = rounding_modes[mode & 3];
-  if (!is_environment(wanted)) set_environment(wanted);
+  set_environment(rounding_modes[mode & 3], FE_ALL_EXCEPT);
   if (mode & FLAGS_RAISED) feraiseexcept(FE_ALL_EXCEPT);
   int ended = guard_call(call, in, out);
-  if (!is_environment(FE_TONEAREST)) set_environment(FE_TONEAREST);
+  /* The next call finds no flag raised, and nothing in between looks at them. */
+  set_environment(FE_TONEAREST, 0);
   return ended;
 }
 
 /* What the target's libraries changed that were not known to. */
 void guard_restore_environment(void) {
-  if (!is_environment(FE_TONEAREST)) set_environment(FE_TONEAREST);
+  set_environment(FE_TONEAREST, FE_ALL_EXCEPT);
 }
 
 /* Bytes of the stack that are soiled, and with what: as addresses they lead nowhere, as doubles they are -1e-130. */
