@@ -15,7 +15,7 @@
 //!    function change slowly with its argument, some more slowly than others, so neighbours share many of them. They race:
 //!    in each round the better half goes on with twice as many steps (successive halving: Karnin, Koren and Somekh, *Almost
 //!    Optimal Exploration in Multi-Armed Bandits*, ICML 2013).
-//! 5. *Swarms* take four times as many steps as the climbers: sets of points in small windows that move by each other's differences (`swarm.rs`).
+//! 5. *Swarms* take three times as many steps as the climbers: sets of points in small windows that move by each other's differences (`swarm.rs`).
 //!
 //! Deterministic for a generator, as long as the function is.
 
@@ -44,8 +44,9 @@ const BATCH: u64 = 64;
 const GLOBAL: usize = 48;
 /// Regions that are sampled in one round.
 const REGIONAL: usize = 24;
-/// Turns of the swarms for each turn of the climbers.
-const SWARM_TURNS: usize = 4;
+/// Turns of the cells and of the swarms for each turn of the climbers. A step of a swarm takes less time.
+const CELL_TURNS: usize = 2;
+const SWARM_TURNS: usize = 3;
 /// Samples of each region at the beginning.
 const FIRST: u64 = 32;
 
@@ -163,8 +164,10 @@ impl Extremes {
             self.sample(f, rng, cell, FIRST)?;
         }
         loop {
-            self.sample_best_cells(f, rng)?;
-            self.sample_regions(f, rng)?;
+            for _ in 0..CELL_TURNS {
+                self.sample_best_cells(f, rng)?;
+                self.sample_regions(f, rng)?;
+            }
             self.climb(f, rng)?;
             for _ in 0..SWARM_TURNS {
                 self.swarm(f, rng)?;
