@@ -33,7 +33,6 @@ environment: PENFUZZ  the program; by default the release build, else from PATH
 import argparse
 import fnmatch
 import glob
-import hashlib
 import json
 import os
 import re
@@ -212,7 +211,7 @@ class Fault:
             done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=SECONDS)
             if done.returncode == 3:
                 return "yes"
-            # The faulty one may call what is in the library. penfuzz differ does not find it there.
+            # The faulty one may call what no longer is in the library.
             answers.append(done.returncode == 0 and "faulted" not in done.stdout)
         return "no" if any(answers) else "-"
 
@@ -244,9 +243,9 @@ def archive(tree, fixed):
     """A static library of the fixed release, compiled once by plain gcc. Its members
     are linked where the function calls them."""
     directory = WORK / fixed.name
-    made = sorted(directory.glob("lib*.a"))
-    if made:
-        return str(made[0])
+    library = directory / "library.a"
+    if library.exists():
+        return str(library)
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     chosen = []
@@ -259,9 +258,6 @@ def archive(tree, fixed):
         for file in files:
             objects.append(str(directory / (str(len(objects)) + ".o")))
             call(["gcc", "-O2", "-fPIC", *([] if own else flags), "-c", file, "-o", objects[-1]])
-    # The name has the content: penfuzz keeps linked targets, by the names of their libraries.
-    content = hashlib.sha256(b"".join(Path(o).read_bytes() for o in objects)).hexdigest()
-    library = directory / f"lib{content[:16]}.a"
     call(["ar", "rcs", str(library) + ".new", *objects])
     os.rename(str(library) + ".new", library)
     return str(library)

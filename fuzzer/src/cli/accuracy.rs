@@ -7,7 +7,7 @@ use penfuzz_app::{
         self, Options, answer,
         controls::Control,
         fpcore, library,
-        objective::{self, Pair},
+        pair::{self, Pair},
         plot,
         reference::Reference,
         value::Names,
@@ -160,7 +160,7 @@ pub(super) fn compare(
             ..target.clone()
         },
         Some(core) => TargetArgs {
-            target: Some(generated::source(objective::REFERENCES, &fpcore::source(core))?),
+            target: Some(generated::source(pair::REFERENCES, &fpcore::source(core))?),
             function: Some(fpcore::FUNCTION.to_owned()),
             cflags: target.cflags.iter().cloned().chain(["-ffp-contract=off".to_owned()]).collect(),
             libs: target.libs.iter().cloned().chain(["-lm".to_owned()]).collect(),

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::{Answer, Bound, Class, Compared, Found, comparator, objective::Pair};
+use super::{Answer, Bound, Class, Compared, Found, comparator, pair::Pair};
 use crate::{
     campaign::outcome::arguments,
     report::{Arg, literal},

@@ -67,13 +67,6 @@ pub fn arity(name: &str) -> Option<usize> {
     FUNCTIONS.iter().chain(&FURTHER).find(|(known, _)| *known == name).map(|(_, n)| *n)
 }
 
-/// Is this the name of one of these functions of `<math.h>`, for `float`, `double` or `long double`?
-#[must_use]
-pub fn is_function(name: &str) -> bool {
-    let is_known = |name: &str| FUNCTIONS.iter().any(|(known, _)| *known == name);
-    is_known(name) || name.strip_suffix(['f', 'l']).is_some_and(is_known)
-}
-
 /// The function that another one computes, by its name: `sinf`, `__ieee754_log`, `my_sin` and `crlibm_sin_rn` are found out.
 #[must_use]
 pub fn named(name: &str) -> Option<&'static str> {

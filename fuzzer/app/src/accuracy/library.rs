@@ -14,7 +14,7 @@ use object::{Object, ObjectKind, ObjectSymbol};
 use penfuzz_cc::abi;
 use penfuzz_engine::error::{Error, at, failed};
 
-use super::{libm, objective::REFERENCES};
+use super::{libm, pair::REFERENCES};
 use crate::replay::generated;
 
 /// Types of parameters and results.

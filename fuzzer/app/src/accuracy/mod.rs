@@ -8,7 +8,8 @@
 //! | cores of `FPBench` as functions and as references | [`fpcore`] |
 //! | functions of shared libraries as black boxes | [`library`] |
 //! | the number that is compared, and the function's own estimate of its error | [`value`] |
-//! | one evaluation of all that | [`objective`] |
+//! | function and reference, loaded | [`pair`] |
+//! | one evaluation of both | [`objective`] |
 //! | every input, where there are few | [`exhaustive`] |
 //! | the search for the largest error, and for the largest in each region | [`penfuzz_mutators::extremes`] |
 //! | what that search is compared with | [`controls`] |
@@ -26,6 +27,7 @@ pub mod libm;
 pub mod library;
 mod local;
 pub mod objective;
+pub mod pair;
 pub mod plot;
 #[cfg(feature = "mpfr")]
 pub mod precise;
@@ -45,11 +47,7 @@ use penfuzz_mutators::{
 };
 use serde::{Deserialize, Serialize};
 
-use self::{
-    controls::Control,
-    objective::{Objective, Pair},
-    reference::Reference,
-};
+use self::{controls::Control, objective::Objective, pair::Pair, reference::Reference};
 use crate::{
     process::{
         child::{self, Ending, Limit},

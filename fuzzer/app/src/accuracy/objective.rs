@@ -1,35 +1,19 @@
-//! Function and reference, loaded, and one evaluation of both.
+//! One evaluation of function and reference, within the limits of a search.
 
-use std::{
-    collections::HashSet,
-    time::{Duration, Instant},
-};
+use std::{collections::HashSet, time::Instant};
 
 use penfuzz_cc::abi::action;
-use penfuzz_engine::{
-    error::Error,
-    executor::evaluator::RunStatus,
-    program::{Function, build},
-};
-use penfuzz_mutators::{
-    evaluate::Stop,
-    extremes::Height,
-    line,
-    view::{Kind, Layout},
-};
+use penfuzz_engine::executor::evaluator::RunStatus;
+use penfuzz_mutators::{evaluate::Stop, extremes::Height, line, view::Kind};
 
 use super::{
-    Class, Compared, Exact, Found, Message, Options, Reference, comparator,
+    Class, Compared, Found, Message, Options, comparator,
     local::{Local, Sum},
-    value::{self, Names, Seen, Value},
+    pair::{Pair, sum_by_mpfr},
+    value::{self, Seen},
 };
-use crate::{
-    process::interrupts,
-    replay::{generated, session::ReplaySession},
-};
+use crate::process::interrupts;
 
-/// The directory of the cache with what references are compiled from.
-pub const REFERENCES: &str = "references";
 /// Evaluations between two looks at the clock.
 const TICK: u64 = 256;
 /// What the comparing function may be wrong by, in ulps and as a share, for a result of this type: what is below the largest error by less is
@@ -41,178 +25,6 @@ const fn cheap_error(result: Kind) -> f64 {
 
 /// Wrong results of one class that are sent.
 const WRONG: usize = 16;
-
-/// Function and reference, loaded.
-#[derive(Debug)]
-pub struct Pair {
-    session: ReplaySession,
-    comparator: Option<ReplaySession>,
-    reference: Reference,
-    value: Value,
-    layout: Layout,
-}
-
-impl Pair {
-    /// Compiles what compares the function of `session` with the reference, and loads it.
-    ///
-    /// # Errors
-    /// When the function takes or returns what cannot be compared, or the reference does not compile.
-    pub fn new(
-        session: ReplaySession,
-        reference: Reference,
-        names: Names,
-        (flags, libs): (&[String], &[String]),
-    ) -> Result<Self, Error> {
-        let function = session.evaluator.function();
-        let value = Value::of(function, names)?;
-        let layout = function.layout();
-        if let Reference::Mpfr(name) = &reference
-            && function.inputs().any(|p| p.kind.is_none_or(|k| !k.is_float()))
-        {
-            return Err(Error::new(format!(
-                "--reference mpfr:{name} takes floats, and `{}` does not",
-                function.signature()
-            )));
-        }
-        let comparator = match comparator::text(function, &value, &reference) {
-            Some(text) => Some(load(&text, &reference, function, flags, libs)?),
-            None => None,
-        };
-        Ok(Self { session, comparator, reference, value, layout })
-    }
-
-    /// The function under test.
-    #[must_use]
-    pub fn function(&self) -> &Function {
-        self.session.evaluator.function()
-    }
-
-    /// The loaded function.
-    #[must_use]
-    pub fn session(&self) -> &ReplaySession {
-        &self.session
-    }
-
-    /// The reference.
-    #[must_use]
-    pub fn reference(&self) -> &Reference {
-        &self.reference
-    }
-
-    /// What of a call is compared.
-    #[must_use]
-    pub fn value(&self) -> &Value {
-        &self.value
-    }
-
-    /// The type of the result.
-    #[must_use]
-    pub fn result(&self) -> Kind {
-        self.value.kind()
-    }
-
-    /// The arguments.
-    #[must_use]
-    pub fn layout(&self) -> &Layout {
-        &self.layout
-    }
-
-    /// Wall time of one evaluation.
-    #[must_use]
-    pub fn timeout(&self) -> Duration {
-        self.session.timeout()
-    }
-
-    /// For a child process.
-    ///
-    /// # Errors
-    /// When the guard cannot be installed.
-    pub fn on_its_own(&mut self) -> Result<(), Error> {
-        let timeout = self.timeout();
-        self.session.evaluator.on_its_own(timeout)?;
-        self.session.evaluator.arm(|_| 0);
-        if let Some(comparator) = &mut self.comparator {
-            comparator.evaluator.on_its_own(timeout)?;
-            comparator.evaluator.arm(|_| 0);
-        }
-        Ok(())
-    }
-
-    /// The error by MPFR, if it computes the reference.
-    fn exact(&self, x: &[u8], y: u64) -> Option<Exact> {
-        by_mpfr(&self.reference, &self.layout.reals(x), self.result(), y)
-    }
-
-    /// Does [`Pair::exact`] decide?
-    fn is_exact(&self) -> bool {
-        cfg!(feature = "mpfr") && !matches!(self.reference, Reference::Source { .. })
-    }
-}
-
-#[cfg(feature = "mpfr")]
-fn by_mpfr(reference: &Reference, args: &[f64], result: Kind, y: u64) -> Option<Exact> {
-    match reference {
-        Reference::Mpfr(name) => super::precise::compare(name, args, result, y),
-        Reference::Core { core, .. } => super::precise::error(&super::fpcore::value(core, args)?, result, y),
-        Reference::Source { .. } => None,
-    }
-}
-
-/// The value of the reference, if MPFR computes it.
-#[cfg(feature = "mpfr")]
-fn sum_by_mpfr(reference: &Reference, x: f64) -> Option<Sum> {
-    use super::precise;
-    let value = match reference {
-        Reference::Mpfr(name) => precise::value(name, &[x], precise::PRECISION)?,
-        Reference::Core { core, .. } => super::fpcore::value(core, &[x])?,
-        Reference::Source { .. } => return None,
-    };
-    Some(precise::sum(&value)).filter(|sum| sum.0.is_finite())
-}
-
-#[cfg(not(feature = "mpfr"))]
-fn sum_by_mpfr(_: &Reference, _: f64) -> Option<Sum> {
-    None
-}
-
-#[cfg(not(feature = "mpfr"))]
-fn by_mpfr(_: &Reference, _: &[f64], _: Kind, _: u64) -> Option<Exact> {
-    None
-}
-
-/// The compiled comparing function.
-fn load(
-    text: &str,
-    reference: &Reference,
-    function: &Function,
-    flags: &[String],
-    libs: &[String],
-) -> Result<ReplaySession, Error> {
-    let file = generated::source(REFERENCES, text)?;
-    let own = ["-O2", "-fno-builtin", "-ffp-contract=off", "-w"].map(str::to_owned);
-    let flags = match reference {
-        Reference::Mpfr(_) | Reference::Core { .. } => own.to_vec(),
-        Reference::Source { .. } => flags.iter().cloned().chain(own.into_iter().skip(3)).collect(),
-    };
-    generated::load(&file, comparator::FUNCTION, flags, libs.to_vec()).map_err(|e| match build::rejected(&e) {
-        Some(_) => Error::new(format!(
-            "the reference {} cannot be compared with `{}`: {}",
-            reference.text(),
-            function.signature(),
-            reason(&e)
-        )),
-        None => e,
-    })
-}
-
-/// The first error of the compiler, without the place in a file that the user did not write.
-fn reason(error: &Error) -> String {
-    let detail = error.detail().unwrap_or_default();
-    let line =
-        detail.lines().find_map(|l| l.split_once("error: ").map(|(_, rest)| rest)).unwrap_or("it does not compile");
-    let known = [comparator::NO_FLOAT, comparator::NARROWER].into_iter().find(|k| line.contains(k));
-    known.unwrap_or(line).to_owned()
-}
 
 /// Errors of the function as heights, within the limits of a search.
 pub struct Objective<'a> {
@@ -364,7 +176,7 @@ impl<'a> Objective<'a> {
     fn reference(&mut self, x: f64) -> Option<Sum> {
         self.place(&[line::position(Kind::F64, x.to_bits())]);
         if self.pair.comparator.is_none() {
-            return sum_by_mpfr(&self.pair.reference, x);
+            return sum_by_mpfr(self.pair.reference(), x);
         }
         let mut above = |y: f64| self.ask(Seen { result: y.to_bits(), estimate: None }, comparator::DIFFERENCE);
         let high = above(0.0)?;

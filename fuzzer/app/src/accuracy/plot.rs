@@ -5,7 +5,7 @@ use std::{fmt::Write, path::Path};
 use penfuzz_engine::error::{Error, at};
 use penfuzz_mutators::{line, view::Kind};
 
-use super::{Answer, Part, objective::Pair};
+use super::{Answer, Part, pair::Pair};
 use crate::{
     output::atomic,
     report::{

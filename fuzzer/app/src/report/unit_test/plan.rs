@@ -7,12 +7,9 @@ use super::{
     command::{absolute, absolute_flags, defines_main, has_sites, same_file},
     formats, streams,
 };
-use crate::{
-    accuracy::libm,
-    report::{
-        c_text::{is_cxx, is_source},
-        model::{Compilation, Report},
-    },
+use crate::report::{
+    c_text::{is_cxx, is_source},
+    model::{Compilation, Report},
 };
 
 /// A file to compile.
@@ -119,13 +116,13 @@ fn program(report: &Report, access: Access, own_flags: &[String]) -> Unit {
     }
 }
 
-/// The options of what includes the source and calls the function. Compilers take a call of `sqrtl` for that of the C library, and put its value, or
-/// an instruction, in its place.
+/// The options of what includes the source and calls the function. If it has the name of a function of the C library (`sqrtl`, `fmax`), compilers put
+/// a value, or an instruction, in place of the call.
 fn including(report: &Report, own_flags: &[String]) -> Vec<String> {
-    let name = report.function.as_str();
     let symbol = report.signature.symbol.as_str();
-    let is_of_c = libm::is_function(name) && (symbol.is_empty() || symbol == name);
-    joined(own_flags).into_iter().chain(is_of_c.then(|| format!("-fno-builtin-{name}"))).collect()
+    let is_of_c = symbol.is_empty() || symbol == report.function;
+    let not_known = is_of_c.then(|| format!("-fno-builtin-{}", report.function));
+    joined(own_flags).into_iter().chain(not_known).collect()
 }
 
 /// The option for a member function, which may be private, as may be a type in its class. A static one has no `this`: whether the scope
