@@ -91,6 +91,8 @@ def main():
             if os.environ.get("JSON"):
                 Path(os.environ["JSON"]).write_text(json.dumps(rows, indent=1))
     good = [r for r in rows if not r["error"]]
+    if not options.seeds:
+        sys.exit(1 if len(good) < len(rows) else 0)
     count = lambda key: sum(any(s[key]["noticed"] for s in r["seeds"]) for r in good)
     always = lambda key: sum(all(s[key]["noticed"] for s in r["seeds"]) for r in good)
     print(

@@ -61,7 +61,7 @@ fn the_search_kills_what_the_tests_of_branches_let_live() {
 }
 
 #[test]
-fn each_distance_leads_the_search_further() {
+fn the_distance_to_infection_leads_the_search_further() {
     let dir = Dir::new();
     let search = |function: &str, distances: &str| {
         dir.fuzz(fixture("distances.c"), &format!("-f {function} --max-evals 2000 --quiet --seed 1 --fresh")).exits(0);
@@ -77,7 +77,10 @@ fn each_distance_leads_the_search_further() {
     run.expect(!lives(&printed, change), "the distance to infection leads there");
     let (run, infection) = search("absorbs", "infection");
     let (_, propagation) = search("absorbs", "propagation");
-    run.expect(count(&propagation, "killed") >= count(&infection, "killed"), "here it kills no less");
+    run.expect(
+        count(&propagation, "killed") >= count(&infection, "killed"),
+        "with the distance of propagation it kills no less",
+    );
     let run = dir.penfuzz("mutate").arg("out").args("--distances nothing");
     run.exits(2).says("[possible values: reach, infection, propagation]");
 }
