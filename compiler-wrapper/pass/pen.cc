@@ -58,6 +58,7 @@
 #include "smt/frame.cc"
 #include "smt/invariants.cc"
 #include "smt/pairing.cc"
+#include "smt/paths.cc"
 #include "smt/sides.cc"
 #include "smt/exceptions.cc"
 #include "smt/proofs.cc"

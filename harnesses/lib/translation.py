@@ -4,10 +4,11 @@
 usage: translation.py SUITE.toml... [option of penfuzz prove]...        (for example --solver-time 1s)
 
 Runs each suite with EVALS evaluations a function and seed 1, and `penfuzz prove DIR --check` on each campaign: every branch that an emitted
-test takes must be satisfiable where the arguments are those of the test. Prints a row per suite:
+test takes must be satisfiable where the arguments are those of the test, and so must the first 64 branches that it takes, as a path. Prints
+two rows per suite, of branches and of paths:
 
   functions       with a campaign that has tests
-  possible        branches of tests of which a solver finds that
+  possible        branches or paths of tests of which a solver finds that
   unknown         no solver had an answer in time
   no query        what the test does cannot be asked
   contradictions  a solver finds that no execution with these arguments takes the branch: the translation is wrong
@@ -28,7 +29,7 @@ import tempfile
 import claims
 import proofs
 
-RESULT = re.compile(r"(\d+) branches.* of tests are possible, (\d+) unknown, (\d+) without a query, (\d+) contradictions")
+RESULT = re.compile(r"(\d+) (branches|paths) of tests are possible, (\d+) unknown, (\d+) without a query, (\d+) contradictions")
 COLUMNS = ["functions", "possible", "unknown", "no query", "contradictions"]
 
 
@@ -36,12 +37,14 @@ def checked(directory, options):
     """(counts, lines of contradictions and failures)"""
     command = [claims.PENFUZZ, "prove", directory, "--check", *options]
     done = subprocess.run(command, capture_output=True, text=True)
-    found = RESULT.search(done.stdout)
+    found = list(RESULT.finditer(done.stdout))
     if not found:
         return {}, [f"{directory.name}: {(done.stderr.splitlines() or ['no message'])[-1]}"]
-    counts = dict(zip(COLUMNS[1:], map(int, found.groups())))
-    lines = [f"{directory.name}: {line}" for line in done.stdout.splitlines() if "contradict" in line and not RESULT.search(line)]
-    return {"functions": 1} | counts, lines
+    counts = {}
+    for possible, what, *others in (row.groups() for row in found):
+        counts[what] = {"functions": 1} | dict(zip(COLUMNS[1:], map(int, [possible, *others])))
+    lines = [f"{directory.name}: {line}" for line in done.stderr.splitlines() if "contradict" in line]
+    return counts, lines
 
 
 def main():
@@ -50,14 +53,16 @@ def main():
     if not suites:
         sys.exit(__doc__)
     os.environ.setdefault("EVALS", "20000")
-    print(f"{'suite':<12}" + "".join(f"{c:>16}" for c in COLUMNS), flush=True)
+    print(f"{'suite':<20}" + "".join(f"{c:>16}" for c in COLUMNS), flush=True)
     is_wrong = False
     for suite in suites:
         with tempfile.TemporaryDirectory() as temporary:
             output = pathlib.Path(temporary) / "suite"
             found = proofs.each_campaign(suite, output, lambda directory: checked(directory, options))
-        total = sum((collections.Counter(counts) for counts, _ in found), collections.Counter())
-        print(f"{pathlib.Path(suite).resolve().parent.name:<12}" + "".join(f"{total[c]:>16}" for c in COLUMNS), flush=True)
+        for what in ("branches", "paths"):
+            total = sum((collections.Counter(counts.get(what, {})) for counts, _ in found), collections.Counter())
+            name = f"{pathlib.Path(suite).resolve().parent.name}, {what}"
+            print(f"{name:<20}" + "".join(f"{total[c]:>16}" for c in COLUMNS), flush=True)
         for line in (line for _, lines in found for line in lines):
             print(f"  {line}", flush=True)
             is_wrong = True

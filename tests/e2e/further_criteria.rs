@@ -220,6 +220,63 @@ fn a_path_that_no_input_takes_is_proved() {
     assert!(proved[0].tests.is_empty() && proved[0].goal == "3:F,4:T", "{proved:?}");
 }
 
+/// Two conditions that few inputs fulfil, in the rounds of a loop.
+const RARE: &str = "int f(unsigned a) {
+  int n = 0;
+  for (int i = 0; i < 2; i++)
+    if (((a >> (16 * i)) * 40503u & 0xffff) == 0x1234u + i) n++;
+  return n;
+}
+";
+
+/// Calls itself; the last condition is never true.
+const CALLS_ITSELF: &str = "int f(int n) {
+  if (n > 2) return -1;
+  if (n <= 0) return 0;
+  int r = f(n - 1) + 1;
+  if (r != n) return -2;
+  return r;
+}
+";
+
+/// A call that may throw, and an object that is destroyed then.
+const MAY_THROW: &str = "struct Counts { int *n; ~Counts() { ++*n; } };
+static int checked(int x) { if (x < 0) throw 1; return x; }
+int f(int x) {
+  int n = 0;
+  Counts each{&n};
+  int y = checked(x);
+  if (y < 0) return 1;
+  if (y > 5) n++;
+  return n;
+}
+";
+
+#[test]
+fn each_round_and_each_activation_is_translated_on_its_own() {
+    let Some(solvers) = solvers() else { return };
+    let dir = Dir::new();
+    // Leaving the loop too early (1 + 2 prefixes) or too late (4) is infeasible. Of CALLS_ITSELF the last condition (3), and inner
+    // activations with a number that the outer one excludes (3).
+    let cases = [
+        ("rare.c", RARE, 300, (11, 4, 7)),
+        ("itself.c", CALLS_ITSELF, 60_000, (10, 4, 6)),
+        ("throws.cc", MAY_THROW, 60_000, (3, 2, 1)),
+    ];
+    for (name, source, evaluations, expected) in cases {
+        let target = dir.file(name, source);
+        let out = name.replace('.', "-");
+        let run = dir.penfuzz(&format!("--quiet --criterion path:2 -f f -o {out} --max-evals {evaluations}"));
+        run.env("PENFUZZ_SOLVERS", &solvers).arg(&target).exits(0);
+        let report = dir.report(&out);
+        assert_eq!(figures(&report, "path"), expected, "{name}: {:?}", report.criterion_goals);
+        assert!(report.paths.is_some_and(|p| p.complete), "{name}");
+        let check = dir.penfuzz("prove --check").arg(&out).env("PENFUZZ_SOLVERS", &solvers).exits(0);
+        let paths = check.stdout.lines().find(|l| l.contains(" paths of tests are possible")).unwrap_or_default();
+        assert!(!paths.starts_with("0 ") && paths.ends_with(" 0 without a query, 0 contradictions"), "{paths}");
+    }
+}
+
 #[test]
 fn loops_make_no_round_one_and_more_and_reach_their_limit() {
     let dir = Dir::new();

@@ -62,7 +62,7 @@ std::optional<Val> Frame::inlined(const CallBase &I, Function &Callee) {
   X.Inlined.insert(&Callee);
   unsigned FirstOwn = X.Objects.size();
   unsigned Inside = X.Pair ? X.Pair->contextOf(Context, &I) : 0;
-  Outcome Done = Frame(X, Callee, Passed, reachOf(I.getParent()), Now, Depth + 1, Inside).run();
+  Outcome Done = Frame(X, Callee, Passed, endOf(I.getParent()), Now, Depth + 1, Inside).run();
   X.Active.pop_back();
   at(&I);
   if (!Done.Returns) {
@@ -70,11 +70,17 @@ std::optional<Val> Frame::inlined(const CallBase &I, Function &Callee) {
     return unknown(I, "call that does not return, of " + Callee.getName().str());
   }
   Now = std::move(Done.After);
+  forgetObjectsFrom(FirstOwn);
+  if (Done.CanFail) ReturnedIn[I.getParent()] = Done.When, CanFail = true;
+  return Done.Result;
+}
+
+// The local variables of a function that has returned.
+void Frame::forgetObjectsFrom(unsigned First) {
   for (auto It = Now.Cells.begin(); It != Now.Cells.end();) {
-    bool IsGone = It->first.first >= FirstOwn && X.Objects[It->first.first].K == Object::Stack;
+    bool IsGone = It->first.first >= First && X.Objects[It->first.first].K == Object::Stack;
     It = IsGone ? Now.Cells.erase(It) : std::next(It);
   }
-  return Done.Result;
 }
 
 void Frame::unknownCall(const CallBase &I) {

@@ -64,12 +64,18 @@ Outcome Frame::run() {
     Result.When = X.S.defineBool(either(Result.When, R.When));
   }
   if (Result.Returns) Result.After = X.merge(Ways);
+  Result.CanFail = CanFail;
   return Result;
 }
 
 Term Frame::reachOf(const BasicBlock *BB) const {
   auto Found = Reach.find(BB);
   return Found == Reach.end() ? "false" : Found->second;
+}
+
+Term Frame::endOf(const BasicBlock *BB) const {
+  auto Found = ReturnedIn.find(BB);
+  return Found == ReturnedIn.end() ? reachOf(BB) : Found->second;
 }
 
 Term Frame::reachOf(const BasicBlock *From, const BasicBlock *To) const {
@@ -194,7 +200,7 @@ void Frame::noteEdge(const BasicBlock *From, const BasicBlock *To, const Term &W
 
 void Frame::leave(const BasicBlock &BB) {
   const Instruction *End = BB.getTerminator();
-  Term Here = reachOf(&BB);
+  Term Here = endOf(&BB);
   Ends[&BB] = Now;
   if (auto *Ret = dyn_cast<ReturnInst>(End)) {
     Returns.push_back({Here, Ret->getReturnValue() ? valueOf(Ret->getReturnValue()) : Val(), Now});
@@ -203,19 +209,24 @@ void Frame::leave(const BasicBlock &BB) {
   } else if (auto *Sw = dyn_cast<SwitchInst>(End)) {
     for (auto &Case : Sw->cases()) noteEdge(&BB, Case.getCaseSuccessor(), caseOf(*Sw, Case.getCaseIndex()));
     noteEdge(&BB, Sw->getDefaultDest(), caseOf(*Sw, Sw->getNumCases()));
+  } else if (auto *Invoke = dyn_cast<InvokeInst>(End)) {
+    noteEdge(&BB, Invoke->getNormalDest(), Here);
+    noteEdge(&BB, Invoke->getUnwindDest(), reachOf(&BB));
   } else {
+    CanFail |= succ_empty(&BB) && Here != "false";
     for (const BasicBlock *To : successors(&BB)) noteEdge(&BB, To, Here);
   }
 }
 
 Term Frame::edgeOf(const BranchInst &Br, unsigned K) {
-  if (reachOf(Br.getParent()) == "false") return "false";
+  Term Here = endOf(Br.getParent());
+  if (Here == "false") return "false";
   Term Condition = conditionOf(Br);
-  return X.S.defineBool(both(reachOf(Br.getParent()), K == 0 ? Condition : negate(Condition)));
+  return X.S.defineBool(both(Here, K == 0 ? Condition : negate(Condition)));
 }
 
 Term Frame::caseOf(const SwitchInst &Sw, unsigned Case) {
-  Term Here = reachOf(Sw.getParent());
+  Term Here = endOf(Sw.getParent());
   if (Here == "false") return "false";
   auto [Found, IsNew] = Switched.try_emplace(&Sw);
   if (IsNew) {

@@ -11,9 +11,10 @@ namespace pen::smt {
 using namespace llvm;
 
 // The directory; the functions, one symbol a line (all if it is empty); set if global variables are inputs; the variables that no other
-// module writes, one a line; the rounds of each loop that are peeled, in queries for models.
+// module writes, one a line; the rounds of each loop that are peeled, in queries for models; a file of paths, in queries about these alone: a
+// line has a symbol, the number of the path, and `SITE:BRANCH` for each of its branches.
 static constexpr const char *Directory = "PEN_PROOFS", *Wanted = "PEN_PROOFS_OF", *GlobalInputs = "PEN_PROOFS_INPUTS",
-                            *Others = "PEN_PROOFS_UNWRITTEN", *Rounds = "PEN_PROOFS_ROUNDS";
+                            *Others = "PEN_PROOFS_UNWRITTEN", *Rounds = "PEN_PROOFS_ROUNDS", *Paths = "PEN_PROOFS_PATHS";
 
 static std::set<std::string> linesOf(const char *Variable) {
   std::set<std::string> Lines;
@@ -52,17 +53,17 @@ static bool hasExactFloats(const Function &F) {
   return StringRef(Triple).starts_with("aarch64") || StringRef(Triple).starts_with("riscv64");
 }
 
-static Term outcomeOf(Frame &Top, const Site &S, Instruction *At, unsigned Branch) {
-  if (auto *Br = dyn_cast<BranchInst>(At)) return Top.edgeOf(*Br, Branch);
-  if (auto *Sw = dyn_cast<SwitchInst>(At)) {
+Term outcomeOf(Frame &Top, const Site &S, const Instruction &At, unsigned Branch) {
+  if (auto *Br = dyn_cast<BranchInst>(&At)) return Top.edgeOf(*Br, Branch);
+  if (auto *Sw = dyn_cast<SwitchInst>(&At)) {
     Term Any = Branch == 0 ? Top.caseOf(*Sw, Sw->getNumCases()) : "false";
     for (unsigned K = 0; K < S.CaseBranches.size(); K++)
       if (S.CaseBranches[K] == Branch) Any = either(Any, Top.caseOf(*Sw, K));
     return Any;
   }
-  Term Reached = Top.reachOf(At->getParent());
+  Term Reached = Top.reachOf(At.getParent());
   if (Reached == "false") return "false";
-  Term Condition = Top.conditionOf(*At);
+  Term Condition = Top.conditionOf(At);
   return both(Reached, Branch == 0 ? Condition : negate(Condition));
 }
 
@@ -117,7 +118,25 @@ static void writeBeside(Translator &X, Frame &Top, const Site &S, unsigned Numbe
     if (std::optional<Term> Is = S.isComparison() ? Top.sideOf(S, K) : Top.raises(S, K)) X.S.goal(goalOf(S, Number, K), *Is);
 }
 
-static void prove(const FunctionPlan &Plan, StringRef To) {
+static void writeSites(Translator &X, const FunctionPlan &Plan, ArrayRef<Val> Args, const Memory &Start) {
+  Frame Top(X, *Plan.F, Args, "true", Start, 0);
+  Top.run();
+  for (unsigned I = 0; I < Plan.Sites.size(); I++) {
+    const Site &S = Plan.Sites[I];
+    if ((S.isComparison() || S.isOperation()) && !X.HasFewRounds) writeBeside(X, Top, S, I);
+    if (!S.isConditional() || !S.At || !isa<BranchInst, SwitchInst, SelectInst>(&*S.At)) continue;
+    noteSite(X, S, I);
+    std::vector<Instruction *> Copies = X.HasFewRounds ? copiesOf(Plan, I) : std::vector{cast<Instruction>(&*S.At)};
+    for (unsigned K = 0; K < S.Branches; K++) {
+      Term Any = "false";
+      for (Instruction *At : Copies) Any = either(Any, outcomeOf(Top, S, *At, K));
+      X.S.goal(goalOf(S, I, K), Any);
+    }
+  }
+}
+
+// About these paths of the function, or about each of its sites.
+static void prove(const FunctionPlan &Plan, StringRef To, const PathsOf *Asked) {
   Function &F = *Plan.F;
   if (F.callsFunctionThatReturnsTwice()) return;
   Translator X(*F.getParent());
@@ -128,6 +147,7 @@ static void prove(const FunctionPlan &Plan, StringRef To) {
   }
   X.HasGlobalInputs = std::getenv(GlobalInputs);
   X.Unwritten = linesOf(Others);
+  X.WithInvariants = !Asked;
   std::set<const Function *> Seen;
   X.ChangesMode = changesMode(F, Seen);
   X.HasExactFloats = hasExactFloats(F);
@@ -136,19 +156,12 @@ static void prove(const FunctionPlan &Plan, StringRef To) {
   for (Argument &A : F.args()) Args.push_back(X.argument(A.getType(), A.getArgNo()));
   Memory Start;
   Start.Epoch = X.newEpoch();
-  Frame Top(X, F, Args, "true", Start, 0);
-  Top.run();
-  for (unsigned I = 0; I < Plan.Sites.size(); I++) {
-    const Site &S = Plan.Sites[I];
-    if ((S.isComparison() || S.isOperation()) && !X.HasFewRounds) writeBeside(X, Top, S, I);
-    if (!S.isConditional() || !S.At || !isa<BranchInst, SwitchInst, SelectInst>(&*S.At)) continue;
-    noteSite(X, S, I);
-    std::vector<Instruction *> Copies = X.HasFewRounds ? copiesOf(Plan, I) : std::vector{cast<Instruction>(&*S.At)};
-    for (unsigned K = 0; K < S.Branches; K++) {
-      Term Any = "false";
-      for (Instruction *At : Copies) Any = either(Any, outcomeOf(Top, S, At, K));
-      X.S.goal(goalOf(S, I, K), Any);
-    }
+  if (!Asked) {
+    writeSites(X, Plan, Args, Start);
+  } else {
+    for (unsigned I = 0; I < Plan.Sites.size(); I++)
+      if (Plan.Sites[I].isConditional()) noteSite(X, Plan.Sites[I], I);
+    writePaths(X, Plan, Args, Start, *Asked);
   }
   write(X, Plan, To);
 }
@@ -158,8 +171,13 @@ void writeProofs(ArrayRef<FunctionPlan> Plans) {
   if (!To || !*To) return;
   std::set<std::string> Symbols = linesOf(Wanted);
   if (writeMutants(Plans, To)) std::_Exit(0);
-  for (const FunctionPlan &Plan : Plans)
-    if (Symbols.empty() || Symbols.count(Plan.F->getName().str())) prove(Plan, To);
+  const char *File = std::getenv(Paths);
+  std::map<std::string, PathsOf> All = File ? readPaths(File) : std::map<std::string, PathsOf>();
+  for (const FunctionPlan &Plan : Plans) {
+    std::string Symbol = Plan.F->getName().str();
+    if (!Symbols.empty() && !Symbols.count(Symbol)) continue;
+    prove(Plan, To, File ? &All[Symbol] : nullptr);
+  }
   std::_Exit(0);
 }
 

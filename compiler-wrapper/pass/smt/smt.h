@@ -120,15 +120,29 @@ bool isOnlyRead(const llvm::Value &Address);
 struct Outcome {
   bool Returns = false;
   Term When = "false";
+  bool CanFail = false; // it may throw or end the program
   Val Result;
   Memory After;
 };
+
+// A branch that a path takes: the number of its site in the function, and its own there.
+struct Step {
+  unsigned Site = 0, Branch = 0;
+};
+
+class Way; // paths.cc
+
+// Paths by their numbers.
+using PathsOf = std::map<unsigned, std::vector<Step>>;
 
 // The translation of one activation of a function.
 class Frame {
 public:
   Frame(Translator &X, llvm::Function &F, std::vector<Val> Args, Term Entry, Memory Start, unsigned Depth, unsigned Context = 0);
   Outcome run();
+  // paths.cc: in place of run(), one path. The condition that an execution takes its branches, none other before them; none if the function
+  // has no such path, or if something on it has no translation.
+  std::optional<Term> follow(const FunctionPlan &Plan, llvm::ArrayRef<Step> Steps);
   // Called before and after the translation of each instruction, with values and memory as they are then.
   std::function<void(const llvm::Instruction &, bool IsAfter)> Watch;
   // mutants.cc: the value of mutated code in the place of an instruction, which run() has come to.
@@ -139,6 +153,8 @@ public:
   // The condition that control leaves a conditional for branch `K`, by the destinations or cases of its site.
   Term reachOf(const llvm::BasicBlock *BB) const;
   Term reachOf(const llvm::BasicBlock *From, const llvm::BasicBlock *To) const;
+  // Control reaches the end of a block: calls in it have returned.
+  Term endOf(const llvm::BasicBlock *BB) const;
   Term edgeOf(const llvm::BranchInst &Br, unsigned K);
   Term caseOf(const llvm::SwitchInst &Sw, unsigned Case); // of a case, or of the default for the number of cases
   Term conditionOf(const llvm::Instruction &I);           // of a branch or select: free where compilers may take either way
@@ -154,6 +170,8 @@ private:
   unsigned Depth, Context;
   llvm::DenseMap<const llvm::Value *, Val> Values;
   llvm::DenseMap<const llvm::BasicBlock *, Term> Reach;
+  llvm::DenseMap<const llvm::BasicBlock *, Term> ReturnedIn; // of the blocks with calls that may not return: all that were translated have
+  bool CanFail = false;
   std::map<const llvm::BasicBlock *, Memory> Ends;
   std::map<std::pair<const llvm::BasicBlock *, const llvm::BasicBlock *>, Term> Edges;
   std::set<std::pair<const llvm::BasicBlock *, const llvm::BasicBlock *>> Back;
@@ -184,6 +202,19 @@ private:
   void noteEdge(const llvm::BasicBlock *From, const llvm::BasicBlock *To, const Term &When);
   Val phi(const llvm::PHINode &Phi);
   std::string place(const llvm::Instruction &I) const;
+
+  // paths.cc
+  // Where one activation comes to on a path.
+  struct Walk {
+    enum { Lost, Done, Returned } End = Lost; // the function has no such path, or all branches are taken, or it returns before
+    Term When = "false";
+    Val Result;
+    Memory After;
+  };
+  Walk walk(Way &Ahead);
+  Walk walkInto(const llvm::CallInst &Call, Way &Ahead, const Term &Taken);
+  void comeTo(const llvm::BasicBlock &BB, const llvm::BasicBlock *From, const Term &Taken);
+  const llvm::BasicBlock *onlyWay(const llvm::Instruction &End);
 
   // pairing.cc
   void at(const llvm::Value *V) const;
@@ -230,6 +261,7 @@ private:
   std::optional<Val> classOf(const llvm::IntrinsicInst &I);
   std::optional<Val> fused(const llvm::CallBase &I, bool Always, const Term &Mode);
   std::optional<Val> inlined(const llvm::CallBase &I, llvm::Function &Callee);
+  void forgetObjectsFrom(unsigned First);
   std::optional<llvm::StringRef> libraryName(const llvm::CallBase &I) const;
   void unknownCall(const llvm::CallBase &I);
   bool memoryIntrinsic(const llvm::IntrinsicInst &I);
@@ -237,6 +269,15 @@ private:
   // library.cc
   std::optional<Val> libraryFunction(const llvm::CallBase &I, llvm::StringRef Name);
 };
+
+// proofs.cc: the condition that a conditional comes out as this branch.
+Term outcomeOf(Frame &Top, const Site &S, const llvm::Instruction &At, unsigned Branch);
+
+// paths.cc
+// The paths in a file (see PEN_PROOFS_PATHS), by the symbols of their functions.
+std::map<std::string, PathsOf> readPaths(llvm::StringRef File);
+// Goals `path_NUMBER`.
+void writePaths(Translator &X, const FunctionPlan &Plan, llvm::ArrayRef<Val> Args, const Memory &Start, const PathsOf &Paths);
 
 // rounds.cc
 // Peels the first rounds of each loop of the function, and of the functions that it calls.

@@ -6,6 +6,7 @@ use penfuzz_app::{
     campaign::models,
     console, errln, outln,
     output::{manifest, trust::Trusted},
+    paths,
     prove::{self, Limits, solver},
     report::{
         Branch, Report, Site, exclusions,
@@ -166,15 +167,18 @@ fn of_campaign(dir: &Path, trust: bool, limits: Limits, keep: bool) -> Result<Re
 fn check(dir: &Path, trust: bool, each: Duration) -> Result<Outcome, Error> {
     let campaign = Trusted::read(dir, trust)?;
     let report = json::read(&dir.join(json::FILE)).map_err(Error::from_source)?;
-    let checked = prove::check::check(dir, campaign.manifest(), &report, each)?;
-    outln!(
-        "{} branches of tests are possible, {} unknown, {} without a query, {} contradictions",
-        checked.possible,
-        checked.unknown,
-        checked.without_query,
-        checked.contradictions.len()
-    );
-    match checked.contradictions.first() {
+    let branches = prove::check::check(dir, campaign.manifest(), &report, each)?;
+    let paths = paths::check(dir, &campaign, &report, each)?;
+    for (what, checked) in [("branches", &branches), ("paths", &paths)] {
+        outln!(
+            "{} {what} of tests are possible, {} unknown, {} without a query, {} contradictions",
+            checked.possible,
+            checked.unknown,
+            checked.without_query,
+            checked.contradictions.len()
+        );
+    }
+    match branches.contradictions.first().or(paths.contradictions.first()) {
         None => Ok(Outcome::Fine),
         Some(first) => Err(Error::new(format!("the translation contradicts executions: {first}"))),
     }

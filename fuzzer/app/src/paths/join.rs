@@ -67,7 +67,7 @@ pub(super) fn join(
         let shown = goals.shown(passes);
         let is_fulfilled = |goal: &Goal| match &goal.what {
             What::Path(path) => path == passes,
-            What::Prefix(_) => false,
+            What::Prefix => false,
             What::Loop(goal) => shown.contains(goal),
         };
         (0..wanted.len()).filter(|i| is_fulfilled(&wanted[*i])).map(|i| i as u32).collect()

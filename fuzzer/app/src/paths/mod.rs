@@ -3,11 +3,12 @@
 //! The campaign has inputs for branches. From their paths the others are enumerated ([`enumerate`]), or those that give loops other numbers
 //! of rounds ([`loops`]), each as the goal of a search. Few of the inputs that are found, chosen greedily, join the tests.
 
+mod explore;
 mod join;
 mod loops;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     fs,
     path::Path,
     rc::Rc,
@@ -21,18 +22,16 @@ use penfuzz_engine::{
 };
 use penfuzz_mutators::minimizer::MINIMIZERS;
 
+use self::explore::{Asked, Explored, explore};
 use crate::{
     campaign::{Options as CampaignOptions, Proofs, SearchKind, criteria::Criterion, models},
     errln,
     exceptions::{bytes_of, input_of, kept},
-    output::{manifest::Manifest, trust::Trusted},
-    prove::{
-        self,
-        together::{self, Question},
-    },
+    output::trust::Trusted,
+    prove::{self, check::Checked, together},
     reach::{
         self, Options, Query,
-        enumerate::{Bounds, Loops, enumerate},
+        enumerate::{Bounds, Loops},
         record_all,
         spec::Names,
     },
@@ -48,6 +47,8 @@ use crate::{
 const INPUTS: &str = "paths";
 /// Evaluations for one prefix.
 const EVALUATIONS: u64 = 20_000;
+/// Branches of a path that are checked.
+const CHECKED: usize = 64;
 /// Time for one prefix.
 const TIME: Duration = Duration::from_secs(10);
 
@@ -69,8 +70,8 @@ type Run = (Vec<u8>, Vec<u32>);
 enum What {
     /// Be this one.
     Path(Vec<u32>),
-    /// Begin with these branches; no input was found that does.
-    Prefix(Vec<u32>),
+    /// Begin with certain branches; no input was found that does.
+    Prefix,
     /// Let a loop make so many rounds.
     Loop(loops::Goal),
 }
@@ -119,6 +120,26 @@ fn limits(report: &Report) -> prove::Limits {
     prove::Limits { each: all / 4, all, closed_world: false }
 }
 
+/// Checks the translation of paths: that of each test must be possible with its arguments, at least its first [`CHECKED`] branches.
+///
+/// # Errors
+/// When the target cannot be loaded, or files not be written.
+pub fn check(dir: &Path, campaign: &Trusted, report: &Report, each: Duration) -> Result<Checked, Error> {
+    let mut session = ReplaySession::of(campaign)?;
+    let target = Rc::clone(session.evaluator.target());
+    let scope = Scope::new(&target, session.evaluator.function_index(), session.scope.kind, Goals::Branches);
+    let counts = Names::new(&target, &scope).branches();
+    let tests = tests_of(&session, &mut report.clone());
+    let timeout = session.timeout();
+    session.evaluator.set_scope(&scope.sites);
+    let mut paths = Vec::new();
+    for (test, x) in tests {
+        let run = record_all(&mut session.evaluator, &counts, &[x], reach::ROOM, timeout).pop();
+        paths.extend(run.map(|(_, passes)| (test, passes.into_iter().take(CHECKED).collect())));
+    }
+    prove::check::check_paths((dir, campaign.manifest()), report, &join::places(&target, report), &paths, each)
+}
+
 /// Searches for paths and rounds of loops.
 fn search(
     dir: &Path,
@@ -150,16 +171,23 @@ fn search(
     let evaluator = &mut session.evaluator;
     evaluator.set_scope(&query.scope.sites);
     let mut paths = record_all(evaluator, &query.counts, &inputs, reach::ROOM, options.timeout);
-    let mut untried = 0;
+    let mut asking = Duration::ZERO;
     let mut made = Made { target: &target, function, names: &names, wanted: Vec::new(), spent: 0 };
     if let Some(rounds) = how.criteria.iter().find_map(|c| if let Criterion::Path(k) = c { Some(*k) } else { None }) {
-        let all = enumerate(evaluator, &query, &options, rounds, &bounds)?;
+        let asked = (how.proofs != Proofs::Off).then(|| Asked {
+            dir,
+            manifest: campaign.manifest(),
+            report,
+            limits: limits(report),
+        });
+        let all = explore(evaluator, &query, &options, (rounds, &bounds), asked)?;
         report.paths = Some(Paths { rounds, complete: all.is_complete });
-        untried = all.untried;
         made.spent += all.evaluations;
+        asking = all.asking;
         bounds.evaluations = bounds.evaluations.saturating_sub(all.evaluations);
+        bounds.until = bounds.until.map(|end| end + asking);
         paths.extend(all.found.iter().map(|(passes, bytes)| (bytes.clone(), passes.clone())));
-        made.paths(&all.found, &all.missing);
+        made.paths(&all);
     }
     if how.criteria.contains(&Criterion::Loop) {
         let graph = BranchGraph::new(&target, &scope);
@@ -169,47 +197,16 @@ fn search(
     }
     let Made { wanted, spent, .. } = made;
     let known = wanted.iter().filter_map(|goal| goal.bytes.clone()).collect();
-    let spent = (report.evaluations + spent, report.seconds + begun.elapsed().as_secs_f64());
+    let spent = (report.evaluations + spent, report.seconds + (begun.elapsed() - asking).as_secs_f64());
     try_new_branches(dir, report, how, (&target, &paths), known)?;
     (report.evaluations, report.seconds) = spent;
     report.evaluations_per_second = (report.evaluations as f64 / report.seconds.max(1e-6)).round();
-    let mut wanted = wanted;
-    if how.proofs != Proofs::Off {
-        prove_prefixes((dir, campaign.manifest()), report, (&target, &scope), &mut wanted)?;
-    }
-    let is_open = |goal: &Goal| matches!(goal.what, What::Prefix(_)) && !goal.shown.proved_infeasible;
-    if let Some(paths) = report.paths.as_mut().filter(|_| untried == 0) {
-        paths.complete |= !wanted.iter().any(is_open);
-    }
     let goals = join::join(dir, session, &query, report, wanted)?;
     report.criterion_goals.retain(|g| !how.criteria.iter().any(|c| c.is_of_sequences() && c.name() == g.criterion));
     report.criterion_goals.extend(goals);
     for criterion in how.criteria.iter().filter(|c| c.is_of_sequences()) {
         let name = criterion.name();
         report.criteria.insert(name.to_owned(), criterion_goals::figures(report, name));
-    }
-    Ok(())
-}
-
-/// Asks solvers about the prefixes that no input takes and that no loop is in.
-fn prove_prefixes(
-    of: (&Path, &Manifest),
-    report: &Report,
-    (target, scope): (&Target, &Scope),
-    wanted: &mut [Goal],
-) -> Result<(), Error> {
-    let graph = BranchGraph::new(target, scope);
-    let question = |(number, goal): (usize, &Goal)| match &goal.what {
-        What::Prefix(branches) if !together::has_loop(&graph, branches) => {
-            Some((number, Question { branches: branches.clone(), name: format!("path-{number}") }))
-        }
-        _ => None,
-    };
-    let (numbers, questions): (Vec<usize>, Vec<Question>) = wanted.iter().enumerate().filter_map(question).unzip();
-    let proofs = together::examine(of, report, &join::places(target, report), &questions, limits(report))?;
-    for (number, proof) in numbers.into_iter().zip(proofs) {
-        wanted[number].shown.proved_infeasible = proof.is_some();
-        wanted[number].shown.proof = proof;
     }
     Ok(())
 }
@@ -243,7 +240,7 @@ struct Made<'a> {
 }
 
 impl Made<'_> {
-    fn paths(&mut self, found: &BTreeMap<Vec<u32>, Vec<u8>>, missing: &[Vec<u32>]) {
+    fn paths(&mut self, all: &Explored) {
         let function = &self.target.functions[self.function];
         let goal = |text: String| CriterionGoal {
             criterion: Criterion::Path(0).name().to_owned(),
@@ -254,14 +251,14 @@ impl Made<'_> {
             ..CriterionGoal::default()
         };
         let text = |passes: &[u32]| self.names.path(passes, usize::MAX);
-        let taken = found.iter().map(|(passes, bytes)| {
+        let taken = all.found.iter().map(|(passes, bytes)| {
             // A function without a conditional has one path.
             let end = if passes.is_empty() { "$" } else { ",$" };
             Goal { what: What::Path(passes.clone()), shown: goal(text(passes) + end), bytes: Some(bytes.clone()) }
         });
-        let open = missing.iter().map(|prefix| Goal {
-            what: What::Prefix(prefix.clone()),
-            shown: goal(text(prefix)),
+        let open = all.missing.iter().map(|(prefix, proof)| Goal {
+            what: What::Prefix,
+            shown: CriterionGoal { proved_infeasible: proof.is_some(), proof: proof.clone(), ..goal(text(prefix)) },
             bytes: None,
         });
         self.wanted.extend(taken.chain(open));

@@ -24,7 +24,7 @@ pub fn examine(dir: &Path, manifest: &Manifest, report: &mut Report, limits: Lim
     if open.is_empty() || solvers.is_empty() {
         return Ok(());
     }
-    let mut prover = Prover::new(dir, manifest, &goals, &open, solvers, limits)?;
+    let mut prover = Prover::new((dir, manifest), &goals, &open, None, solvers, limits)?;
     for place in open {
         if prover.is_late() {
             break;

@@ -1,7 +1,7 @@
 //! Checks the translation against executions: a branch that an emitted test takes must be possible with the arguments of the test. A
 //! solver that finds otherwise shows a fault of the translation, and then no proof can be believed.
 
-use std::{fmt::Write, path::Path, time::Duration};
+use std::{collections::BTreeSet, fmt::Write, path::Path, time::Duration};
 
 use penfuzz_engine::{error::Error, inputs::extended};
 
@@ -11,6 +11,7 @@ use super::{
     models,
     slice::Slice,
     solver::{self, Answer},
+    together::{self, Places},
 };
 use crate::{
     output::manifest::Manifest,
@@ -41,13 +42,69 @@ pub struct Checked {
 pub fn check(dir: &Path, manifest: &Manifest, report: &Report, each: Duration) -> Result<Checked, Error> {
     let solvers = solver::find();
     let all: Vec<(usize, usize)> = report.tests.iter().flat_map(|t| t.covers.iter().copied()).collect();
-    let mut prover =
-        Prover::new(dir, manifest, report, &all, solvers, Limits { each, all: Duration::MAX, closed_world: false })?;
+    let mut prover = Prover::new(
+        (dir, manifest),
+        report,
+        &all,
+        None,
+        solvers,
+        Limits { each, all: Duration::MAX, closed_world: false },
+    )?;
     prover.link()?;
     let mut checked = Checked::default();
     prover.check_all(report, each, &mut checked)?;
     prover.check_all(&beside::as_sites(report), each, &mut checked)?;
     Ok(checked)
+}
+
+/// Asks about the paths of tests, each the number of a test from 0, and the first branches that it takes.
+///
+/// # Errors
+/// When files cannot be written.
+pub fn check_paths(
+    (dir, manifest): (&Path, &Manifest),
+    report: &Report,
+    places: &Places,
+    paths: &[(usize, Vec<u32>)],
+    each: Duration,
+) -> Result<Checked, Error> {
+    let known: Vec<_> = paths.iter().map(|(_, branches)| together::places_of(places, branches)).collect();
+    let sites: BTreeSet<_> = known.iter().flatten().flatten().copied().collect();
+    let sites: Vec<_> = sites.into_iter().collect();
+    let lines = Some(together::lines_of_paths(report, &known));
+    let limits = Limits { each, all: Duration::MAX, closed_world: false };
+    let mut prover = Prover::new((dir, manifest), report, &sites, lines, solver::find(), limits)?;
+    prover.link()?;
+    let mut checked = Checked::default();
+    for (number, ((test, branches), places)) in paths.iter().zip(&known).enumerate() {
+        if interrupts::requested() {
+            break;
+        }
+        let args = &report.tests[*test].args;
+        let slice = places.as_ref().and_then(|places| prover.path(report, number, places));
+        let verdict = match slice {
+            Some(slice) => prover.is_slice_possible(report, slice, args, each)?,
+            None => None,
+        };
+        let what = format!("a path of {} branches", branches.len());
+        checked.note(verdict, &what, report, args);
+    }
+    Ok(checked)
+}
+
+impl Checked {
+    /// Notes what was found of a branch or a path that a test with these arguments takes.
+    fn note(&mut self, verdict: Option<Verdict>, what: &str, report: &Report, args: &[Arg]) {
+        match verdict {
+            Some(Verdict::Satisfiable | Verdict::SatisfiableIfFree) => self.possible += 1,
+            Some(Verdict::Proved | Verdict::ProvedByOne) => {
+                let args: Vec<_> = args.iter().map(|a| a.hex.as_str()).collect();
+                self.contradictions.push(format!("{what}: {}({}) takes it", report.function, args.join(", ")));
+            }
+            Some(_) => self.unknown += 1,
+            None => self.without_query += 1,
+        }
+    }
 }
 
 impl Prover {
@@ -57,24 +114,10 @@ impl Prover {
             if interrupts::requested() {
                 break;
             }
-            match self.is_possible(report, place, &test.args, each)? {
-                Some(Verdict::Satisfiable | Verdict::SatisfiableIfFree) => checked.possible += 1,
-                Some(Verdict::Proved | Verdict::ProvedByOne) => {
-                    let site = &report.sites[place.0];
-                    let outcome = &site.branches[place.1].outcome;
-                    let args: Vec<_> = test.args.iter().map(|a| a.hex.as_str()).collect();
-                    checked.contradictions.push(format!(
-                        "{}:{}:{} {outcome}: {}({}) takes it",
-                        site.file,
-                        site.line,
-                        site.column,
-                        report.function,
-                        args.join(", ")
-                    ));
-                }
-                Some(_) => checked.unknown += 1,
-                None => checked.without_query += 1,
-            }
+            let site = &report.sites[place.0];
+            let outcome = &site.branches[place.1].outcome;
+            let what = format!("{}:{}:{} {outcome}", site.file, site.line, site.column);
+            checked.note(self.is_possible(report, place, &test.args, each)?, &what, report, &test.args);
         }
         Ok(())
     }
@@ -88,11 +131,23 @@ impl Prover {
         each: Duration,
     ) -> Result<Option<Verdict>, Error> {
         let site = &report.sites[place.0];
-        let Ok((translation, mut slice)) = self.slice(report, place) else { return Ok(None) };
+        let Ok((translation, slice)) = self.slice(report, place) else { return Ok(None) };
         // Another function, or another call of this one, has other arguments.
         let is_first_call = site.code.as_ref().is_some_and(|c| c.symbol == report.signature.symbol);
-        let are_numbers = models::are_numbers(&report.signature);
-        if !is_first_call || translation.is_recursive || !are_numbers || report.signature.calls > 0 {
+        if !is_first_call || translation.is_recursive {
+            return Ok(None);
+        }
+        self.is_slice_possible(report, slice, args, each)
+    }
+
+    fn is_slice_possible(
+        &self,
+        report: &Report,
+        mut slice: Slice,
+        args: &[Arg],
+        each: Duration,
+    ) -> Result<Option<Verdict>, Error> {
+        if !models::are_numbers(&report.signature) || report.signature.calls > 0 {
             return Ok(None);
         }
         for (number, (arg, parameter)) in args.iter().zip(&report.signature.parameters).enumerate() {

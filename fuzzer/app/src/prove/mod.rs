@@ -123,7 +123,7 @@ fn ask_about(
     if solvers.is_empty() {
         return Ok(Summary { asked: goals.len(), without_solver: true, ..Summary::default() });
     }
-    let mut prover = Prover::new(dir, manifest, report, goals, solvers, limits)?;
+    let mut prover = Prover::new((dir, manifest), report, goals, None, solvers, limits)?;
     let proofs: Vec<Proof> = goals.iter().map(|goal| prover.examine(report, *goal)).collect::<Result<_, _>>()?;
     let summary = note(report, goals, proofs);
     Stated::keep(dir, manifest, report)?;

@@ -68,11 +68,12 @@ pub(super) struct Prover {
 }
 
 impl Prover {
+    /// About goals of these sites, or only about these paths ([`Wanted::paths`]).
     pub(super) fn new(
-        dir: &Path,
-        manifest: &Manifest,
+        (dir, manifest): (&Path, &Manifest),
         report: &Report,
         goals: &[(usize, usize)],
+        paths: Option<String>,
         solvers: Vec<Solver>,
         limits: Limits,
     ) -> Result<Self, Error> {
@@ -93,6 +94,7 @@ impl Prover {
             files: files.filter_map(|file| fs::canonicalize(file).ok()).collect(),
             symbols: sites().filter_map(|s| Some(s.code.as_ref()?.symbol.clone())).collect::<BTreeSet<_>>(),
             mutants: None,
+            paths,
             has_global_inputs: !report.signature.globals.is_empty(),
             is_closed: limits.closed_world,
             rounds: None,
@@ -119,12 +121,21 @@ impl Prover {
         self.budget.is_over()
     }
 
+    /// Is all that sources define known?
+    pub(super) fn is_linked(&self) -> bool {
+        self.linked || self.wanted.units.len() <= 1
+    }
+
+    pub(super) fn translations(&self) -> &[Translation] {
+        &self.translations
+    }
+
     /// Asks about one branch. If a call is in the way of the proof, once more with what other sources define; if a loop is, with its
     /// invariants, and for a model with its first rounds.
     pub(super) fn examine(&mut self, report: &Report, place: (usize, usize)) -> Result<Proof, Error> {
         let mut proof = self.examine_once(report, place)?;
         let is_in_the_way = |free: &String| free.starts_with("call of ");
-        if !self.linked && self.wanted.units.len() > 1 && !proof.is_proved() && proof.free.iter().any(is_in_the_way) {
+        if !self.is_linked() && !proof.is_proved() && proof.free.iter().any(is_in_the_way) {
             self.link()?;
             proof = self.examine_once(report, place)?;
         }
@@ -221,56 +232,8 @@ impl Prover {
         self.ask_as(report, (site, &site.branches[j].outcome), translation, slice, &name)
     }
 
-    /// Asks about branches that are taken together, the last of them at the end.
-    pub(super) fn examine_together(
-        &mut self,
-        report: &Report,
-        places: &[(usize, usize)],
-        name: &str,
-    ) -> Result<Proof, Error> {
-        let mut proof = self.examine_together_once(report, places, name)?;
-        let is_in_the_way = |free: &String| free.starts_with("call of ");
-        if !self.linked && self.wanted.units.len() > 1 && !proof.is_proved() && proof.free.iter().any(is_in_the_way) {
-            self.link()?;
-            proof = self.examine_together_once(report, places, name)?;
-        }
-        Ok(proof)
-    }
-
-    fn examine_together_once(&self, report: &Report, places: &[(usize, usize)], name: &str) -> Result<Proof, Error> {
-        let site = &report.sites[places[0].0];
-        let of = |(i, j): &(usize, usize)| {
-            let (site, code) = (&report.sites[*i], report.sites[*i].code.as_ref()?);
-            Some((code.symbol.as_str(), (code.number, *code.branches.get(*j)?, (site.line, site.column))))
-        };
-        let Some(branches) = places.iter().map(of).collect::<Option<Vec<_>>>() else {
-            return Ok(Proof::missing("the report is older than proofs"));
-        };
-        let symbol = branches[0].0;
-        if branches.iter().any(|(other, _)| *other != symbol) {
-            return Ok(Proof::missing("branches of several functions"));
-        }
-        let branches: Vec<_> = branches.into_iter().map(|(_, branch)| branch).collect();
-        let of_symbol = self.translations.iter().filter(|t| t.symbol == symbol);
-        let slices: Vec<_> = of_symbol.filter_map(|t| Some((t, t.together(&branches)?))).collect();
-        let Some((translation, slice)) = slices.first() else {
-            return Ok(Proof::missing("no translation of its function"));
-        };
-        if slices.iter().any(|(_, other)| other != slice) {
-            return Ok(Proof::missing("several functions of this name"));
-        }
-        let outcome = |(i, j): &(usize, usize)| {
-            let site = &report.sites[*i];
-            format!("{} at {}:{}", site.branches[*j].outcome, site.line, site.column)
-        };
-        let outcomes: Vec<_> = places.iter().map(outcome).collect();
-        let code = site.code.as_ref().map_or(0, |code| code.number);
-        let name = format!("{}.{}-{}.{code}-{name}.smt2", plain(&site.function), site.line, site.column);
-        self.ask_as(report, (site, &outcomes.join(", ")), translation, slice, &name)
-    }
-
     /// Asks the solvers about a slice; the query is kept in a file of this name.
-    fn ask_as(
+    pub(super) fn ask_as(
         &self,
         report: &Report,
         (site, outcome): (&Site, &str),

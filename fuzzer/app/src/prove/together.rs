@@ -1,19 +1,17 @@
 //! Proofs that no execution takes several branches together: vectors of decisions, and beginnings of paths.
 //!
-//! The query is the conjunction of the conditions that control takes each branch. That is the question only if an execution takes each of
-//! them at most once, or all of them in one round of the same loops. The conditions of a decision are evaluated one after another, so a
-//! vector is of one round. A path is asked about if no branch of it can be taken again.
+//! The query for a vector is the conjunction of the conditions that control takes each branch. The conditions of a decision are evaluated one
+//! after another, in one round of the same loops. A path is translated on its own, each round of a loop anew (`pass/smt/paths.cc`).
 
-use std::collections::{BTreeSet, HashMap};
-
-use penfuzz_engine::{
-    error::Error,
-    program::Target,
-    saturation::{BranchGraph, VectorGoals},
+use std::{
+    collections::{BTreeSet, HashMap},
+    fmt::Write as _,
 };
 
+use penfuzz_engine::{error::Error, program::Target, saturation::VectorGoals};
+
 use super::{
-    Limits, Prover,
+    Limits, Prover, plain,
     slice::{Slice, Translation},
     solver,
 };
@@ -41,7 +39,19 @@ pub struct Question {
     pub name: String,
 }
 
-/// For each question: was it proved that no execution takes these branches together? And the file of the query.
+/// What the branches of questions are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Taken in one round of the same loops.
+    OneRound,
+    /// All that the function under test takes, from its entry on to the last of them.
+    Path,
+}
+
+/// A branch in the compiled code: the number of its site, its own there, and the place of the site in the source.
+type Coded = (usize, usize, (u32, u32));
+
+/// For each question what solvers say of it: can an execution take these branches together? `None` where none was asked.
 ///
 /// # Errors
 /// When files cannot be written.
@@ -49,58 +59,139 @@ pub fn examine(
     (dir, manifest): (&std::path::Path, &Manifest),
     report: &Report,
     places: &Places,
-    questions: &[Question],
+    (kind, questions): (Kind, &[Question]),
     limits: Limits,
-) -> Result<Vec<Option<String>>, Error> {
-    let of = |question: &Question| -> Option<Vec<(usize, usize)>> {
-        question.branches.iter().map(|b| places.get(b).copied()).collect()
-    };
-    let known: Vec<_> = questions.iter().map(of).collect();
+) -> Result<Vec<Option<Proof>>, Error> {
+    let known: Vec<_> = questions.iter().map(|question| places_of(places, &question.branches)).collect();
     let sites: BTreeSet<_> = known.iter().flatten().flatten().copied().collect();
     let solvers = solver::find();
     if sites.is_empty() || solvers.is_empty() {
         return Ok(vec![None; questions.len()]);
     }
     let sites: Vec<_> = sites.into_iter().collect();
-    let mut prover = Prover::new(dir, manifest, report, &sites, solvers, limits)?;
+    let paths = (kind == Kind::Path).then(|| lines_of_paths(report, &known));
+    let mut prover = Prover::new((dir, manifest), report, &sites, paths, solvers, limits)?;
     let mut all = Vec::new();
-    for (question, places) in questions.iter().zip(known) {
-        let proof = places.filter(|p| !p.is_empty()).map(|p| prover.examine_together(report, &p, &question.name));
-        all.push(proof.transpose()?.filter(Proof::is_proved).map(|proof| proof.file));
+    for (number, (question, places)) in questions.iter().zip(known).enumerate() {
+        let number = (kind == Kind::Path).then_some(number);
+        all.push(places.map(|p| prover.examine_together(report, &p, number, &question.name)).transpose()?);
     }
     Ok(all)
 }
 
+/// Those of branches; `None` if one has none, or if there are none.
+pub(super) fn places_of(places: &Places, branches: &[u32]) -> Option<Vec<(usize, usize)>> {
+    let all: Option<Vec<_>> = branches.iter().map(|b| places.get(b).copied()).collect();
+    all.filter(|all| !all.is_empty())
+}
+
+/// The symbol of the function that has all these branches, and what they are in its code.
+fn coded<'a>(report: &'a Report, places: &[(usize, usize)]) -> Result<(&'a str, Vec<Coded>), &'static str> {
+    let of = |(i, j): &(usize, usize)| {
+        let (site, code) = (&report.sites[*i], report.sites[*i].code.as_ref()?);
+        Some((code.symbol.as_str(), (code.number, *code.branches.get(*j)?, (site.line, site.column))))
+    };
+    let branches: Vec<_> = places.iter().map(of).collect::<Option<_>>().ok_or("the report is older than proofs")?;
+    let symbol = branches.first().ok_or("no branches")?.0;
+    if branches.iter().any(|(other, _)| *other != symbol) {
+        return Err("branches of several functions");
+    }
+    Ok((symbol, branches.into_iter().map(|(_, branch)| branch).collect()))
+}
+
+/// Paths as [`super::translation::Wanted::paths`] has them, by their numbers.
+pub(super) fn lines_of_paths(report: &Report, questions: &[Option<Vec<(usize, usize)>>]) -> String {
+    let mut lines = String::new();
+    for (number, places) in questions.iter().enumerate() {
+        let Some((symbol, branches)) = places.as_ref().and_then(|places| coded(report, places).ok()) else { continue };
+        if symbol != report.signature.symbol {
+            continue;
+        }
+        let _ = write!(lines, "{symbol} {number}");
+        for (site, branch, _) in branches {
+            let _ = write!(lines, " {site}:{branch}");
+        }
+        lines.push('\n');
+    }
+    lines
+}
+
 impl Translation {
-    /// The lines for several branches of sites, each with its number, branch and place, that are taken in one round of the same loops.
-    #[must_use]
-    pub(super) fn together(&self, branches: &[(usize, usize, (u32, u32))]) -> Option<Slice> {
+    /// The lines for several branches of sites that are taken in one round of the same loops, or for the path with this number, of which
+    /// they are the branches.
+    fn together(&self, path: Option<usize>, branches: &[Coded]) -> Option<Slice> {
         if self.is_recursive || !branches.iter().all(|(site, _, place)| self.is_at(*site, *place)) {
             return None;
         }
         let names: Vec<_> = branches.iter().map(|(site, branch, _)| format!("site_{site}_{branch}")).collect();
-        self.lines_for(format!("(and true {})", names.join(" ")), &[])
+        let goal = path.map_or_else(|| format!("(and true {})", names.join(" ")), |number| format!("path_{number}"));
+        self.lines_for(goal, &[])
     }
 }
 
-/// Can an execution take a branch of this path again? Then its conjunction is no question about the path.
-#[must_use]
-pub fn has_loop(graph: &BranchGraph, branches: &[u32]) -> bool {
-    let comes_back = |branch: &u32| {
-        let (mut seen, mut work) = (BTreeSet::new(), vec![*branch]);
-        while let Some(b) = work.pop() {
-            for next in graph.next[b as usize].iter().copied() {
-                if graph.siblings[next as usize] == graph.siblings[*branch as usize] {
-                    return true;
-                }
-                if seen.insert(next) {
-                    work.push(next);
-                }
-            }
+impl Prover {
+    /// Asks about branches that are taken together, the last of them at the end; all those of the path with this number if there is one.
+    fn examine_together(
+        &mut self,
+        report: &Report,
+        places: &[(usize, usize)],
+        path: Option<usize>,
+        name: &str,
+    ) -> Result<Proof, Error> {
+        let mut proof = self.examine_together_once(report, places, path, name)?;
+        let is_in_the_way = |free: &String| free.starts_with("call of ");
+        if !self.is_linked() && !proof.is_proved() && proof.free.iter().any(is_in_the_way) {
+            self.link()?;
+            proof = self.examine_together_once(report, places, path, name)?;
         }
-        false
-    };
-    branches.iter().any(comes_back)
+        Ok(proof)
+    }
+
+    fn examine_together_once(
+        &self,
+        report: &Report,
+        places: &[(usize, usize)],
+        path: Option<usize>,
+        name: &str,
+    ) -> Result<Proof, Error> {
+        let (symbol, branches) = match coded(report, places) {
+            Ok(found) => found,
+            Err(why) => return Ok(Proof::missing(why)),
+        };
+        let (translation, slice) = match self.slice_of_all(symbol, path, &branches) {
+            Ok(found) => found,
+            Err(why) => return Ok(Proof::missing(why)),
+        };
+        let outcome = |(i, j): &(usize, usize)| {
+            let site = &report.sites[*i];
+            format!("{} at {}:{}", site.branches[*j].outcome, site.line, site.column)
+        };
+        let outcomes: Vec<_> = places.iter().map(outcome).collect();
+        let site = &report.sites[places[0].0];
+        let name = format!("{}.{}-{}.{}-{name}.smt2", plain(&site.function), site.line, site.column, branches[0].0);
+        self.ask_as(report, (site, &outcomes.join(", ")), translation, &slice, &name)
+    }
+
+    fn slice_of_all(
+        &self,
+        symbol: &str,
+        path: Option<usize>,
+        branches: &[Coded],
+    ) -> Result<(&Translation, Slice), &'static str> {
+        let of_symbol = self.translations().iter().filter(|t| t.symbol == symbol);
+        let mut slices: Vec<_> = of_symbol.filter_map(|t| Some((t, t.together(path, branches)?))).collect();
+        let first = slices.pop().ok_or("no translation of its function")?;
+        if slices.iter().any(|(_, other)| *other != first.1) {
+            return Err("several functions of this name");
+        }
+        Ok(first)
+    }
+
+    /// The lines for the path with this number, of these branches; `None` if there is no translation of it.
+    pub(super) fn path(&self, report: &Report, number: usize, places: &[(usize, usize)]) -> Option<Slice> {
+        let (symbol, branches) = coded(report, places).ok()?;
+        Some(self.slice_of_all(symbol, Some(number), &branches).ok()?.1)
+    }
 }
 
 /// Asks about the vectors that conditions need which no pair of tests shows, and notes those that are infeasible.
@@ -138,7 +229,8 @@ pub fn vectors(
     };
     let questions: Vec<_> =
         open.iter().flat_map(|(_, goals, asked)| asked.iter().map(|v| question(goals, *v))).collect();
-    let mut proofs = examine(of, report, places, &questions, limits)?.into_iter();
+    let proofs = examine(of, report, places, (Kind::OneRound, &questions), limits)?;
+    let mut proofs = proofs.into_iter().map(|proof| Some(proof.filter(Proof::is_proved)?.file));
     for (number, goals, asked) in open {
         let proved: HashMap<usize, String> = asked.into_iter().filter_map(|v| Some((v, proofs.next()??))).collect();
         let pairs = goals.pairs(|v| !proved.contains_key(&v));

@@ -26,6 +26,7 @@ const INPUTS: &str = "PEN_PROOFS_INPUTS";
 const UNWRITTEN: &str = "PEN_PROOFS_UNWRITTEN";
 const ROUNDS: &str = "PEN_PROOFS_ROUNDS";
 const MUTANTS: &str = "PEN_PROOFS_MUTANTS";
+const PATHS: &str = "PEN_PROOFS_PATHS";
 
 /// More sources than these are not linked into one another if what they call is not noted: it takes as long as compiling all of them.
 const MOST_LINKED: usize = 150;
@@ -79,6 +80,8 @@ pub struct Wanted {
     pub symbols: BTreeSet<String>,
     /// Only these mutants, as the pass reads them: a line for each ([`super::mutants`]).
     pub mutants: Option<Mutants>,
+    /// Only these paths, as the pass reads them: a line has the symbol, the number of the path, and `SITE:BRANCH` for each of its branches.
+    pub paths: Option<String>,
     /// The campaign has variables as inputs.
     pub has_global_inputs: bool,
     /// No code outside of the sources writes their variables.
@@ -151,6 +154,12 @@ fn one(unit: &Unit, others: &[(&Unit, &PathBuf)], wanted: &Wanted, to: &Path) ->
     };
     if let Some(mutants) = &wanted.mutants {
         command.env(MUTANTS, &mutants.lines);
+    }
+    if let Some(paths) = &wanted.paths {
+        // Not in the directory that is read below.
+        let file = to.with_extension("paths");
+        fs::write(&file, paths).map_err(|e| failed(&file, "cannot be written", e))?;
+        command.env(PATHS, file);
     }
     let symbols: Vec<&str> = wanted.symbols.iter().map(String::as_str).collect();
     command.env(DIRECTORY, to).env(SYMBOLS, symbols.join("\n"));

@@ -37,7 +37,9 @@ pub struct Enumeration {
     /// Evaluations of all searches.
     pub evaluations: u64,
     /// Prefixes that were never searched for.
-    pub untried: usize,
+    pub untried: Vec<Vec<u32>>,
+    /// Hashes of the prefixes that an input takes.
+    pub taken: HashSet<u64>,
     /// Was each prefix searched for with all its evaluations?
     pub is_complete: bool,
 }
@@ -159,7 +161,8 @@ pub fn hash(prefix: &[u32]) -> u64 {
 /// branch. Short ones first.
 type Open = BinaryHeap<Reverse<(usize, usize, usize, Vec<u32>, Vec<u8>)>>;
 
-/// Enumerates with at most `options.max_evals` evaluations and `options.max_time` for each prefix, from the paths of `options.seeds`.
+/// Enumerates with at most `options.max_evals` evaluations and `options.max_time` for each prefix, from the paths of `options.seeds`. Prefixes
+/// with these hashes are not searched for.
 ///
 /// # Errors
 /// Those of [`run`].
@@ -168,12 +171,13 @@ pub fn enumerate(
     query: &Query,
     options: &Options,
     rounds: u32,
+    settled: &HashSet<u64>,
     bounds: &Bounds,
 ) -> Result<Enumeration, Error> {
     let target = std::rc::Rc::clone(evaluator.target());
     let loops = Loops::new(&target, &query.scope, evaluator.function_index());
     let mut state =
-        State { target: &target, loops, rounds, taken: HashSet::new(), opened: HashSet::new(), open: Open::new() };
+        State { target: &target, loops, rounds, taken: HashSet::new(), opened: settled.clone(), open: Open::new() };
     let mut all = Enumeration::default();
     evaluator.set_scope(&query.scope.sites);
     let known = record_all(evaluator, &query.counts, &options.seeds, ROOM, options.timeout);
@@ -214,12 +218,13 @@ pub fn enumerate(
             None => state.open.push(Reverse((attempt + 1, length, number, prefix, near))),
         }
     }
-    let is_untried = |attempt: usize, prefix: &[u32]| attempt == 0 && !state.taken.contains(&hash(prefix));
-    all.untried = state.open.iter().filter(|Reverse((attempt, _, _, prefix, _))| is_untried(*attempt, prefix)).count();
-    // Those that were searched for, but not as long as others.
     let rest = state.open.into_iter().map(|Reverse((attempt, _, _, prefix, _))| (attempt, prefix));
-    let tried = rest.filter(|(attempt, prefix)| *attempt > 0 && !state.taken.contains(&hash(prefix)));
-    all.missing.extend(tried.map(|(_, prefix)| prefix));
+    // The latter were searched for, but not as long as others.
+    let (untried, tried): (Vec<_>, Vec<_>) =
+        rest.filter(|(_, prefix)| !state.taken.contains(&hash(prefix))).partition(|(attempt, _)| *attempt == 0);
+    all.untried = untried.into_iter().map(|(_, prefix)| prefix).collect();
+    all.missing.extend(tried.into_iter().map(|(_, prefix)| prefix));
+    all.taken = state.taken;
     Ok(all)
 }
 

@@ -1,0 +1,182 @@
+// One path of a function: what an execution computes that takes these branches one after the other. Control flow is known, so that nothing
+// is merged and no loop is cut: each round of a loop is translated anew, and so is each activation if the function calls itself.
+#include "smt.h"
+
+#include "llvm/IR/CFG.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+namespace pen::smt {
+using namespace llvm;
+
+// Lines of all paths of one function, beyond which the others have no query.
+static constexpr size_t MostPathLines = 1 << 21;
+// Activations of the function within one another.
+static constexpr unsigned MostActivations = 256;
+
+// The conditionals of a function, and the branches that are to be taken next.
+class Way {
+public:
+  Way(const FunctionPlan &Plan, ArrayRef<Step> Steps) : Plan(Plan), Steps(Steps) {
+    for (unsigned I = 0; I < Plan.Sites.size(); I++)
+      if (Plan.Sites[I].isConditional() && Plan.Sites[I].At) Numbers[&*Plan.Sites[I].At] = I;
+  }
+
+  bool isDone() const { return Next == Steps.size(); }
+  size_t left() const { return Steps.size() - Next; }
+  bool isCounted(const Instruction &I) const { return Numbers.count(&I); }
+  const Site &siteOf(const Instruction &I) const { return Plan.Sites[Numbers.lookup(&I)]; }
+
+  // The branch that this conditional is to take; none if the path has another one here.
+  std::optional<unsigned> take(const Instruction &I) {
+    if (isDone() || !isCounted(I) || Steps[Next].Site != Numbers.lookup(&I)) return std::nullopt;
+    return Steps[Next++].Branch;
+  }
+
+private:
+  const FunctionPlan &Plan;
+  ArrayRef<Step> Steps;
+  DenseMap<const Value *, unsigned> Numbers;
+  size_t Next = 0;
+};
+
+// Can control come from here to a conditional of the function?
+static bool leadsToChoice(const BasicBlock &From, const Way &Ahead) {
+  SmallPtrSet<const BasicBlock *, 16> Seen{&From};
+  SmallVector<const BasicBlock *> Work{&From};
+  while (!Work.empty()) {
+    const BasicBlock *BB = Work.pop_back_val();
+    if (any_of(*BB, [&](const Instruction &I) { return Ahead.isCounted(I); })) return true;
+    for (const BasicBlock *To : successors(BB))
+      if (Seen.insert(To).second) Work.push_back(To);
+  }
+  return false;
+}
+
+// Control comes to a block from another one (null at the entry). What was known of a former round is forgotten.
+void Frame::comeTo(const BasicBlock &BB, const BasicBlock *From, const Term &Taken) {
+  Reach[&BB] = Taken;
+  std::vector<std::pair<const PHINode *, Val>> Incoming;
+  for (const PHINode &Phi : BB.phis()) Incoming.push_back({&Phi, valueOf(Phi.getIncomingValueForBlock(From))});
+  for (auto &[Phi, V] : Incoming) Values[Phi] = std::move(V);
+  for (const Instruction &I : BB) Conditions.erase(&I);
+  if (auto *Switch = dyn_cast<SwitchInst>(BB.getTerminator())) Switched.erase(Switch);
+}
+
+// Where control goes from what is no conditional of the source, such as the switch by which clang leaves a scope from several places: its
+// value is a constant on a path. Null at an end of the function, and where it is not known.
+const BasicBlock *Frame::onlyWay(const Instruction &End) {
+  if (auto *Br = dyn_cast<BranchInst>(&End)) {
+    if (Br->isUnconditional() || Br->getSuccessor(0) == Br->getSuccessor(1)) return Br->getSuccessor(0);
+    Term Condition = conditionOf(*Br);
+    if (Condition == "true" || Condition == "false") return Br->getSuccessor(Condition == "false");
+  }
+  if (auto *Switch = dyn_cast<SwitchInst>(&End)) {
+    Val V = valueOf(Switch->getCondition());
+    if (!V.isBits() || V.Poison != "false" || !StringRef(V.Text).starts_with("(_ bv")) return nullptr;
+    for (auto &Case : Switch->cases())
+      if (literal(Case.getCaseValue()->getValue()) == V.Text) return Case.getCaseSuccessor();
+    return Switch->getDefaultDest();
+  }
+  return nullptr;
+}
+
+// The function calls itself: the path goes on in the new activation.
+Frame::Walk Frame::walkInto(const CallInst &Call, Way &Ahead, const Term &Taken) {
+  std::vector<Val> Passed;
+  for (unsigned K = 0; K < Call.arg_size(); K++) {
+    if (Call.isByValArgument(K)) return {};
+    Passed.push_back(valueOf(Call.getArgOperand(K)));
+  }
+  unsigned FirstOwn = X.Objects.size();
+  Walk Inner = Frame(X, F, Passed, Taken, Now, Depth + 1).walk(Ahead);
+  if (Inner.End != Walk::Returned) return Inner;
+  Now = std::move(Inner.After);
+  forgetObjectsFrom(FirstOwn);
+  if (!Call.getType()->isVoidTy()) Values[&Call] = Inner.Result;
+  return Inner;
+}
+
+Frame::Walk Frame::walk(Way &Ahead) {
+  if (Depth > MostActivations) return {};
+  Term Taken = Entry;
+  const BasicBlock *From = nullptr, *BB = &F.getEntryBlock();
+  // Between two conditionals no block comes twice, unless the function does not end.
+  for (size_t Blocks = (Ahead.left() + 1) * F.size(); BB && Blocks > 0; Blocks--) {
+    comeTo(*BB, From, Taken);
+    for (const Instruction &I : *BB) {
+      if (isa<PHINode>(I) || (I.isTerminator() && !isa<CallBase>(I))) continue;
+      if (isa<SelectInst>(I) && Ahead.isCounted(I)) {
+        std::optional<unsigned> Branch = Ahead.take(I);
+        if (!Branch) return {};
+        Reach[BB] = Taken = outcomeOf(*this, Ahead.siteOf(I), I, *Branch);
+        if (Ahead.isDone()) return {Walk::Done, Taken};
+      }
+      if (auto *Call = dyn_cast<CallInst>(&I); Call && Call->getCalledFunction() == &F) {
+        Walk Inner = walkInto(*Call, Ahead, Taken);
+        if (Inner.End != Walk::Returned) return Inner;
+        Reach[BB] = Taken = Inner.When;
+        continue;
+      }
+      translate(I);
+      Reach[BB] = Taken = endOf(BB);
+      ReturnedIn.erase(BB);
+    }
+    const Instruction *End = BB->getTerminator();
+    if (auto *Ret = dyn_cast<ReturnInst>(End))
+      return {Walk::Returned, Taken, Ret->getReturnValue() ? valueOf(Ret->getReturnValue()) : Val(), std::move(Now)};
+    From = BB;
+    if (!Ahead.isCounted(*End)) {
+      auto *Invoke = dyn_cast<InvokeInst>(End);
+      if (Invoke) BB = leadsToChoice(*Invoke->getUnwindDest(), Ahead) ? nullptr : Invoke->getNormalDest();
+      else BB = onlyWay(*End);
+      continue;
+    }
+    std::optional<unsigned> Branch = Ahead.take(*End);
+    const Site &Here = Ahead.siteOf(*End);
+    if (!Branch || *Branch >= Here.To.size()) return {};
+    Taken = outcomeOf(*this, Here, *End, *Branch);
+    if (Ahead.isDone()) return {Walk::Done, Taken};
+    BB = Here.To[*Branch];
+  }
+  return {};
+}
+
+std::optional<Term> Frame::follow(const FunctionPlan &Plan, ArrayRef<Step> Steps) {
+  Way Ahead(Plan, Steps);
+  Walk All = walk(Ahead);
+  return All.End == Walk::Done ? std::optional(All.When) : std::nullopt;
+}
+
+std::map<std::string, PathsOf> readPaths(StringRef File) {
+  std::map<std::string, PathsOf> All;
+  auto Text = MemoryBuffer::getFile(File);
+  if (!Text) return All;
+  SmallVector<StringRef> Lines;
+  (*Text)->getBuffer().split(Lines, '\n', -1, false);
+  for (StringRef Line : Lines) {
+    SmallVector<StringRef> Words;
+    Line.split(Words, ' ', -1, false);
+    unsigned Number;
+    if (Words.size() < 3 || Words[1].getAsInteger(10, Number)) continue;
+    std::vector<Step> &Steps = All[Words[0].str()][Number];
+    for (StringRef Word : ArrayRef(Words).drop_front(2)) {
+      auto [Site, Branch] = Word.split(':');
+      Step S;
+      if (Site.getAsInteger(10, S.Site) || Branch.getAsInteger(10, S.Branch)) break;
+      Steps.push_back(S);
+    }
+  }
+  return All;
+}
+
+void writePaths(Translator &X, const FunctionPlan &Plan, ArrayRef<Val> Args, const Memory &Start,
+                const PathsOf &Paths) {
+  for (auto &[Number, Steps] : Paths) {
+    X.LinesBefore = X.S.size();
+    if (X.LinesBefore > MostPathLines) return;
+    std::optional<Term> Taken = Frame(X, *Plan.F, Args, "true", Start, 0).follow(Plan, Steps);
+    if (Taken) X.S.goal("path_" + std::to_string(Number), *Taken);
+  }
+}
+
+} // namespace pen::smt
