@@ -57,6 +57,7 @@
 #include "smt/library.cc"
 #include "smt/frame.cc"
 #include "smt/invariants.cc"
+#include "smt/loops.cc"
 #include "smt/pairing.cc"
 #include "smt/paths.cc"
 #include "smt/sides.cc"

@@ -278,6 +278,37 @@ fn each_round_and_each_activation_is_translated_on_its_own() {
 }
 
 #[test]
+fn numbers_of_rounds_that_no_loop_makes_are_proved_infeasible() {
+    let Some(solvers) = solvers() else { return };
+    let dir = Dir::new();
+    let source = "int f(int n, unsigned k) {
+  int r = 0;
+  for (int i = 0; i < 5; i++)
+    if (k >> i & 1) r++;
+  if (n < 1) n = 1;
+  do {
+    if (r & 1) r += n;
+    for (int j = n; j < 9; j += 4)
+      r ^= j;
+  } while (--n > 3);
+  return r;
+}
+";
+    let target = dir.file("f.c", source);
+    let run = dir.penfuzz("--quiet --criterion loop --max-evals 60000 -o out").env("PENFUZZ_SOLVERS", &solvers);
+    run.arg(&target).exits(0);
+    let report = dir.report("out");
+    let infeasible: Vec<_> = report.criterion_goals.iter().filter(|g| g.proved_infeasible).collect();
+    let of: Vec<_> = infeasible.iter().map(|g| (g.line, g.goal.as_str())).collect();
+    // The first loop makes five rounds always. The others make any number.
+    assert_eq!(of, [(3, "no round"), (3, "one round")], "{:?}", report.criterion_goals);
+    assert_eq!(figures(&report, "loop"), (9, 7, 2), "{:?}", report.criterion_goals);
+    let check = dir.penfuzz("prove --check out").env("PENFUZZ_SOLVERS", &solvers).exits(0);
+    let branches = check.stdout.lines().find(|l| l.contains(" branches of tests are possible")).unwrap_or_default();
+    assert!(branches.ends_with(" 0 without a query, 0 contradictions"), "{branches}");
+}
+
+#[test]
 fn loops_make_no_round_one_and_more_and_reach_their_limit() {
     let dir = Dir::new();
     let target = dir.file(

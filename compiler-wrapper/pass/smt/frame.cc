@@ -38,18 +38,20 @@ static std::vector<const BasicBlock *> orderOf(const Function &F, std::set<std::
   return Order;
 }
 
-Outcome Frame::run() {
-  for (const BasicBlock *BB : orderOf(F, Back)) {
-    enter(*BB);
-    for (const Instruction &I : *BB) {
-      if (isa<PHINode>(I) || (I.isTerminator() && !isa<CallBase>(I))) continue;
-      if (Watch) Watch(I, false);
-      at(&I);
-      translate(I);
-      if (Watch) Watch(I, true);
-    }
-    leave(*BB);
+// What control does in a block that it has entered.
+void Frame::translate(const BasicBlock &BB) {
+  for (const Instruction &I : BB) {
+    if (isa<PHINode>(I) || (I.isTerminator() && !isa<CallBase>(I))) continue;
+    if (Watch) Watch(I, false);
+    at(&I);
+    translate(I);
+    if (Watch) Watch(I, true);
   }
+  leave(BB);
+}
+
+Outcome Frame::run() {
+  for (const BasicBlock *BB : orderOf(F, Back)) enter(*BB), translate(*BB);
   if (X.WithInvariants) proposeInvariants();
   noteRounds();
   at(&F);
@@ -100,7 +102,7 @@ void Frame::enter(const BasicBlock &BB) {
   std::set<const BasicBlock *> Seen;
   for (const BasicBlock *From : predecessors(&BB)) {
     if (!Seen.insert(From).second) continue;
-    IsHeader |= !X.HasFewRounds && Back.count({From, &BB});
+    IsHeader |= !X.HasFewRounds && InRounds != &BB && Back.count({From, &BB});
     auto Edge = Edges.find({From, &BB});
     if (Edge == Edges.end() || Edge->second == "false") continue;
     Reached = Reached == "false" ? Edge->second : apply("or", {Reached, Edge->second});
@@ -137,23 +139,17 @@ Val Frame::phi(const PHINode &Phi) {
   return Merged && Merged->K != Val::Unknown ? *Merged : X.fresh(Phi.getType(), "value of several kinds" + place(Phi));
 }
 
-// At a header: the blocks of the loop, and what they write is forgotten. If control enters the loop elsewhere as well, nothing is known
-// at this place.
-void Frame::enterLoop(const BasicBlock &BB) {
-  DominatorTree Dominators(F);
-  SmallPtrSet<const BasicBlock *, 16> Loop;
-  Loop.insert(&BB);
+// The blocks of the loop with this header; nothing if control enters it elsewhere as well.
+static std::optional<SmallPtrSet<const BasicBlock *, 16>> naturalLoop(const BasicBlock &Header) {
+  std::set<std::pair<const BasicBlock *, const BasicBlock *>> Back;
+  orderOf(*Header.getParent(), Back);
+  DominatorTree Dominators(*const_cast<Function *>(Header.getParent()));
+  SmallPtrSet<const BasicBlock *, 16> Loop{&Header};
   std::vector<const BasicBlock *> Work;
-  bool IsNatural = true;
-  for (const BasicBlock *From : predecessors(&BB))
-    if (Back.count({From, &BB})) {
-      IsNatural &= Dominators.dominates(&BB, From);
-      Work.push_back(From);
-    }
-  if (!IsNatural) {
-    X.IsIrreducible = true;
-    Reach[&BB] = X.S.fresh(Sort::boolean(), "loop with several entries in " + F.getName().str());
-    return X.forgetAll(Now);
+  for (const BasicBlock *From : predecessors(&Header)) {
+    if (!Back.count({From, &Header})) continue;
+    if (!Dominators.dominates(&Header, From)) return std::nullopt;
+    Work.push_back(From);
   }
   while (!Work.empty()) {
     const BasicBlock *Next = Work.back();
@@ -161,8 +157,19 @@ void Frame::enterLoop(const BasicBlock &BB) {
     if (!Loop.insert(Next).second) continue;
     for (const BasicBlock *From : predecessors(Next)) Work.push_back(From);
   }
-  Loops[&BB] = Loop;
-  forgetWrittenIn(Loop);
+  return Loop;
+}
+
+// At a header, what the blocks of the loop write is forgotten. If control enters the loop elsewhere as well, nothing is known at this place.
+void Frame::enterLoop(const BasicBlock &BB) {
+  auto Loop = naturalLoop(BB);
+  if (!Loop) {
+    X.IsIrreducible = true;
+    Reach[&BB] = X.S.fresh(Sort::boolean(), "loop with several entries in " + F.getName().str());
+    return X.forgetAll(Now);
+  }
+  Loops[&BB] = *Loop;
+  forgetWrittenIn(*Loop);
 }
 
 void Frame::forgetWrittenIn(const SmallPtrSetImpl<const BasicBlock *> &Loop) {

@@ -12,9 +12,10 @@ using namespace llvm;
 
 // The directory; the functions, one symbol a line (all if it is empty); set if global variables are inputs; the variables that no other
 // module writes, one a line; the rounds of each loop that are peeled, in queries for models; a file of paths, in queries about these alone: a
-// line has a symbol, the number of the path, and `SITE:BRANCH` for each of its branches.
+// line has a symbol, the number of the path, and `SITE:BRANCH` for each of its branches; set if the first rounds of loops are asked about.
 static constexpr const char *Directory = "PEN_PROOFS", *Wanted = "PEN_PROOFS_OF", *GlobalInputs = "PEN_PROOFS_INPUTS",
-                            *Others = "PEN_PROOFS_UNWRITTEN", *Rounds = "PEN_PROOFS_ROUNDS", *Paths = "PEN_PROOFS_PATHS";
+                            *Others = "PEN_PROOFS_UNWRITTEN", *Rounds = "PEN_PROOFS_ROUNDS", *Paths = "PEN_PROOFS_PATHS",
+                            *WithLoops = "PEN_PROOFS_LOOPS";
 
 static std::set<std::string> linesOf(const char *Variable) {
   std::set<std::string> Lines;
@@ -158,6 +159,8 @@ static void prove(const FunctionPlan &Plan, StringRef To, const PathsOf *Asked) 
   Start.Epoch = X.newEpoch();
   if (!Asked) {
     writeSites(X, Plan, Args, Start);
+    // Of a recursive function, the rounds of an activation are not those in the record of an execution.
+    if (std::getenv(WithLoops) && !X.IsRecursive && !X.HasFewRounds) writeLoops(X, Plan, Args, Start);
   } else {
     for (unsigned I = 0; I < Plan.Sites.size(); I++)
       if (Plan.Sites[I].isConditional()) noteSite(X, Plan.Sites[I], I);

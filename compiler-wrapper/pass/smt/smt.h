@@ -15,6 +15,7 @@
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -143,6 +144,9 @@ public:
   // paths.cc: in place of run(), one path. The condition that an execution takes its branches, none other before them; none if the function
   // has no such path, or if something on it has no translation.
   std::optional<Term> follow(const FunctionPlan &Plan, llvm::ArrayRef<Step> Steps);
+  // loops.cc: in place of run(), the first two rounds of a loop of these blocks. The conditions that it is left in the first round, that it is
+  // left in the second, and that a third begins.
+  std::array<Term, 3> firstRounds(const llvm::BasicBlock &Header, const llvm::SmallPtrSetImpl<const llvm::BasicBlock *> &Loop);
   // Called before and after the translation of each instruction, with values and memory as they are then.
   std::function<void(const llvm::Instruction &, bool IsAfter)> Watch;
   // mutants.cc: the value of mutated code in the place of an instruction, which run() has come to.
@@ -172,6 +176,7 @@ private:
   llvm::DenseMap<const llvm::BasicBlock *, Term> Reach;
   llvm::DenseMap<const llvm::BasicBlock *, Term> ReturnedIn; // of the blocks with calls that may not return: all that were translated have
   bool CanFail = false;
+  const llvm::BasicBlock *InRounds = nullptr; // the header of a loop that is not cut
   std::map<const llvm::BasicBlock *, Memory> Ends;
   std::map<std::pair<const llvm::BasicBlock *, const llvm::BasicBlock *>, Term> Edges;
   std::set<std::pair<const llvm::BasicBlock *, const llvm::BasicBlock *>> Back;
@@ -194,6 +199,7 @@ private:
   std::map<const llvm::BasicBlock *, llvm::SmallPtrSet<const llvm::BasicBlock *, 16>> Loops; // by their headers
 
   // frame.cc
+  void translate(const llvm::BasicBlock &BB);
   void enter(const llvm::BasicBlock &BB);
   void enterLoop(const llvm::BasicBlock &BB);
   void forgetWrittenIn(const llvm::SmallPtrSetImpl<const llvm::BasicBlock *> &Loop);
@@ -215,6 +221,9 @@ private:
   Walk walkInto(const llvm::CallInst &Call, Way &Ahead, const Term &Taken);
   void comeTo(const llvm::BasicBlock &BB, const llvm::BasicBlock *From, const Term &Taken);
   const llvm::BasicBlock *onlyWay(const llvm::Instruction &End);
+
+  // loops.cc
+  bool beginRound(const llvm::BasicBlock &Header, const llvm::SmallPtrSetImpl<const llvm::BasicBlock *> &Loop);
 
   // pairing.cc
   void at(const llvm::Value *V) const;
@@ -278,6 +287,10 @@ Term outcomeOf(Frame &Top, const Site &S, const llvm::Instruction &At, unsigned 
 std::map<std::string, PathsOf> readPaths(llvm::StringRef File);
 // Goals `path_NUMBER`.
 void writePaths(Translator &X, const FunctionPlan &Plan, llvm::ArrayRef<Val> Args, const Memory &Start, const PathsOf &Paths);
+
+// loops.cc
+// Goals `rounds_SITE_K` of loops, by the conditional that each round begins with: left in the first round, left in the second, a third begins.
+void writeLoops(Translator &X, const FunctionPlan &Plan, llvm::ArrayRef<Val> Args, const Memory &Start);
 
 // rounds.cc
 // Peels the first rounds of each loop of the function, and of the functions that it calls.

@@ -304,7 +304,7 @@ fn sites(
 }
 
 /// Where a site is in the compiled code, with the branches that the report lists.
-pub(super) fn code_of(target: &Target, site: usize, asked: &[usize]) -> Code {
+pub(crate) fn code_of(target: &Target, site: usize, asked: &[usize]) -> Code {
     let function = target.sites[site].function;
     Code {
         symbol: target.functions[function].symbol.clone(),

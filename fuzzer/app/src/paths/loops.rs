@@ -36,6 +36,16 @@ pub enum Rounds {
 }
 
 impl Rounds {
+    /// The number of the condition in the translation (`pass/smt/loops.cc`), if there is one.
+    pub const fn in_translation(self) -> Option<usize> {
+        match self {
+            Self::None => Some(0),
+            Self::One => Some(1),
+            Self::More => Some(2),
+            Self::Limit => None,
+        }
+    }
+
     /// In reports.
     pub const fn text(self) -> &'static str {
         match self {

@@ -18,13 +18,13 @@ use std::{
 use penfuzz_engine::{
     error::Error,
     program::Target,
-    saturation::{BranchGraph, Goals, Scope},
+    saturation::{BranchGraph, Goals, Scope, ScopeKind},
 };
 use penfuzz_mutators::minimizer::MINIMIZERS;
 
 use self::explore::{Asked, Explored, explore};
 use crate::{
-    campaign::{Options as CampaignOptions, Proofs, SearchKind, criteria::Criterion, models},
+    campaign::{Options as CampaignOptions, Proofs, SearchKind, criteria::Criterion, models, outcome::code_of},
     errln,
     exceptions::{bytes_of, input_of, kept},
     output::trust::Trusted,
@@ -91,7 +91,7 @@ struct Goal {
 pub fn complete(dir: &Path, report: &mut Report, how: &CampaignOptions) -> Result<(), Error> {
     let is_proved = |criterion| how.criteria.contains(&criterion) && how.proofs != Proofs::Off;
     let are_sequences = how.criteria.iter().any(|c| c.is_of_sequences());
-    let are_beside = is_proved(Criterion::Boundary) || is_proved(Criterion::Exceptions);
+    let are_beside = [Criterion::Boundary, Criterion::Exceptions, Criterion::Loop].into_iter().any(is_proved);
     if !are_sequences && !is_proved(Criterion::Mcdc) && !are_beside {
         return Ok(());
     }
@@ -172,7 +172,9 @@ fn search(
     evaluator.set_scope(&query.scope.sites);
     let mut paths = record_all(evaluator, &query.counts, &inputs, reach::ROOM, options.timeout);
     let mut asking = Duration::ZERO;
-    let mut made = Made { target: &target, function, names: &names, wanted: Vec::new(), spent: 0 };
+    let calls = report.signature.calls > 0 || !report.signature.makers.is_empty();
+    let is_one = session.scope.kind == ScopeKind::Function && !calls;
+    let mut made = Made { target: &target, function, names: &names, is_one, wanted: Vec::new(), spent: 0 };
     if let Some(rounds) = how.criteria.iter().find_map(|c| if let Criterion::Path(k) = c { Some(*k) } else { None }) {
         let asked = (how.proofs != Proofs::Off).then(|| Asked {
             dir,
@@ -235,6 +237,8 @@ struct Made<'a> {
     target: &'a Target,
     function: usize,
     names: &'a Names<'a>,
+    /// An execution is one activation of the function, and has its conditionals alone: its rounds are those of the translation.
+    is_one: bool,
     wanted: Vec<Goal>,
     spent: u64,
 }
@@ -275,6 +279,7 @@ impl Made<'_> {
                 line: site.line,
                 column: site.column,
                 goal: goal.1.text().to_owned(),
+                code: goal.1.in_translation().filter(|_| self.is_one).map(|k| code_of(self.target, goal.0, &[k])),
                 ..CriterionGoal::default()
             };
             // The shortest path is the simplest test.

@@ -1,5 +1,6 @@
-//! Proofs that comparisons never have a boundary value, and that operations never raise an exception (the criteria `boundary` and
-//! `exceptions`). They are sites of the translation as branches are, and asked about in the same way (`pass/smt/sides.cc`, `exceptions.cc`).
+//! Proofs that comparisons never have a boundary value, that operations never raise an exception, and that loops never make so many rounds
+//! (the criteria `boundary`, `exceptions`, and `loop`). They are sites of the translation as branches are, and asked about in the same way
+//! (`pass/smt/sides.cc`, `exceptions.cc`, `loops.cc`).
 
 use std::path::Path;
 
@@ -11,7 +12,7 @@ use crate::{
     report::{Branch, Report, Site, Status, criterion_goals::CriterionGoal, decisions},
 };
 
-/// Asks about the boundary values and exceptions that no test has, and notes those that are infeasible.
+/// Asks about the boundary values, exceptions and rounds of loops that no test has, and notes those that are infeasible.
 ///
 /// # Errors
 /// When files cannot be written.
@@ -39,7 +40,7 @@ pub fn examine(dir: &Path, manifest: &Manifest, report: &mut Report, limits: Lim
 }
 
 /// A report whose sites are the goals of another one, in their order and with one branch each. Its tests cover those that have a place in the
-/// compiled code: boundary values and exceptions, but for those of an older penfuzz.
+/// compiled code: boundary values, exceptions, and rounds of loops, but for those of an older penfuzz.
 pub(super) fn as_sites(report: &Report) -> Report {
     let goals = &report.criterion_goals;
     let mut all = report.clone();
@@ -64,12 +65,17 @@ fn site_of(goal: &CriterionGoal) -> Site {
         met: None,
         proof: None,
     };
+    let kind = match goal.criterion.as_str() {
+        "boundary" => "comparison",
+        "loop" => "loop",
+        _ => "operation",
+    };
     Site {
         function: goal.function.clone(),
         file: goal.file.clone(),
         line: goal.line,
         column: goal.column,
-        kind: if goal.criterion == "boundary" { "comparison" } else { "operation" }.to_owned(),
+        kind: kind.to_owned(),
         operation: String::new(),
         predicate: String::new(),
         distance_unit: String::new(),

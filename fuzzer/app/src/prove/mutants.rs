@@ -137,6 +137,7 @@ fn wanted(manifest: &Manifest, report: &Report, flag: String, survivors: &[Survi
         files: files.filter_map(|file| fs::canonicalize(file).ok()).collect(),
         symbols: survivors.iter().map(|s| s.symbol.to_owned()).collect::<BTreeSet<_>>(),
         paths: None,
+        loops: false,
         mutants: Some(Mutants { flag, lines: survivors.iter().map(line).collect() }),
         has_global_inputs: !report.signature.globals.is_empty(),
         is_closed: false,

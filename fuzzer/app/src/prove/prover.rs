@@ -95,6 +95,7 @@ impl Prover {
             symbols: sites().filter_map(|s| Some(s.code.as_ref()?.symbol.clone())).collect::<BTreeSet<_>>(),
             mutants: None,
             paths,
+            loops: report.criterion_goals.iter().any(|goal| goal.criterion == "loop" && goal.code.is_some()),
             has_global_inputs: !report.signature.globals.is_empty(),
             is_closed: limits.closed_world,
             rounds: None,

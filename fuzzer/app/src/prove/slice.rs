@@ -159,6 +159,7 @@ impl Translation {
         let word = match kind {
             "comparison" => "side",
             "operation" => "raise",
+            "loop" => "rounds",
             _ => "site",
         };
         self.is_at(site, place).then(|| self.lines_for(format!("{word}_{site}_{branch}"), held))?

@@ -27,6 +27,7 @@ const UNWRITTEN: &str = "PEN_PROOFS_UNWRITTEN";
 const ROUNDS: &str = "PEN_PROOFS_ROUNDS";
 const MUTANTS: &str = "PEN_PROOFS_MUTANTS";
 const PATHS: &str = "PEN_PROOFS_PATHS";
+const LOOPS: &str = "PEN_PROOFS_LOOPS";
 
 /// More sources than these are not linked into one another if what they call is not noted: it takes as long as compiling all of them.
 const MOST_LINKED: usize = 150;
@@ -82,6 +83,8 @@ pub struct Wanted {
     pub mutants: Option<Mutants>,
     /// Only these paths, as the pass reads them: a line has the symbol, the number of the path, and `SITE:BRANCH` for each of its branches.
     pub paths: Option<String>,
+    /// Also the first rounds of loops.
+    pub loops: bool,
     /// The campaign has variables as inputs.
     pub has_global_inputs: bool,
     /// No code outside of the sources writes their variables.
@@ -165,6 +168,9 @@ fn one(unit: &Unit, others: &[(&Unit, &PathBuf)], wanted: &Wanted, to: &Path) ->
     command.env(DIRECTORY, to).env(SYMBOLS, symbols.join("\n"));
     if let Some(rounds) = wanted.rounds {
         command.env(ROUNDS, rounds.to_string());
+    }
+    if wanted.loops {
+        command.env(LOOPS, "any");
     }
     if wanted.has_global_inputs {
         command.env(INPUTS, "any");

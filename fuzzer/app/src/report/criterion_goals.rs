@@ -34,7 +34,8 @@ pub struct CriterionGoal {
     /// The file of the query that proves it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<String>,
-    /// Of a boundary value or an exception: the comparison or the operation in the compiled code, and the number of the outcome there.
+    /// Of a boundary value, an exception, or rounds of a loop: the comparison, the operation, or the first conditional of the loop in the
+    /// compiled code, and the number of the outcome there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
 }
