@@ -76,7 +76,7 @@ pub fn explore(
     for turn in 0..TURNS {
         let evaluations = bounds.evaluations.saturating_sub(all.evaluations);
         let left = Bounds { evaluations, until: bounds.until.map(|end| end + all.asking) };
-        let now = enumerate(evaluator, query, &options, rounds, &settled, &left)?;
+        let now = enumerate(evaluator, query, &options, rounds, settled.iter().copied(), &left)?;
         all.evaluations += now.evaluations;
         all.is_complete = now.is_complete;
         let is_taken = |prefix: &Vec<u32>| now.taken.contains(&hash(prefix));

@@ -199,7 +199,7 @@ fn search(
     }
     let Made { wanted, spent, .. } = made;
     let known = wanted.iter().filter_map(|goal| goal.bytes.clone()).collect();
-    let spent = (report.evaluations + spent, report.seconds + (begun.elapsed() - asking).as_secs_f64());
+    let spent = (report.evaluations + spent, report.seconds + begun.elapsed().saturating_sub(asking).as_secs_f64());
     try_new_branches(dir, report, how, (&target, &paths), known)?;
     (report.evaluations, report.seconds) = spent;
     report.evaluations_per_second = (report.evaluations as f64 / report.seconds.max(1e-6)).round();

@@ -171,13 +171,19 @@ pub fn enumerate(
     query: &Query,
     options: &Options,
     rounds: u32,
-    settled: &HashSet<u64>,
+    settled: impl IntoIterator<Item = u64>,
     bounds: &Bounds,
 ) -> Result<Enumeration, Error> {
     let target = std::rc::Rc::clone(evaluator.target());
     let loops = Loops::new(&target, &query.scope, evaluator.function_index());
-    let mut state =
-        State { target: &target, loops, rounds, taken: HashSet::new(), opened: settled.clone(), open: Open::new() };
+    let mut state = State {
+        target: &target,
+        loops,
+        rounds,
+        taken: HashSet::new(),
+        opened: settled.into_iter().collect(),
+        open: Open::new(),
+    };
     let mut all = Enumeration::default();
     evaluator.set_scope(&query.scope.sites);
     let known = record_all(evaluator, &query.counts, &options.seeds, ROOM, options.timeout);

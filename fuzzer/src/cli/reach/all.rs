@@ -1,7 +1,5 @@
 //! `penfuzz reach --all K`: the paths of a function, one JSON object per line.
 
-use std::collections::HashSet;
-
 use penfuzz_app::{
     campaign::outcome::arguments,
     console,
@@ -40,7 +38,7 @@ pub(super) fn print(
         seeds,
         minimizer: MINIMIZERS[0].0.to_owned(),
     };
-    let all = enumerate(&mut session.evaluator, &query, &options, rounds, &HashSet::new(), &Bounds::NONE)?;
+    let all = enumerate(&mut session.evaluator, &query, &options, rounds, [], &Bounds::NONE)?;
     for (path, bytes) in &all.found {
         let line = serde_json::json!({
             "path": format!("{},$", names.path(path, usize::MAX)),
