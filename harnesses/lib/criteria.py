@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Counts lines, conditions and MC/DC of the tests that penfuzz emits, with penfuzz and with other tools, and compares.
 
-usage: criteria.py SUITE.toml|TARGET EVALUATIONS [--search NAME] [--seeds N] [FUNCTION]...
+usage: criteria.py SUITE.toml|TARGET EVALUATIONS [--search NAME] [--seeds N] [--prove] [FUNCTION]...
 
 Runs `penfuzz --criterion line,branch,condition,mcdc` on each function (all targets of a suite by default), and `--criterion branch`
 for comparison. Builds the emitted tests, without hooks, with gcc --coverage (gcov counts the lines) and with the clang of penfuzz and
@@ -11,6 +11,7 @@ for comparison. Builds the emitted tests, without hooks, with gcc --coverage (gc
   lines      penfuzz / gcov: executed of all lines of the function
   conditions penfuzz / llvm-cov: outcomes of conditions that the tests have
   mcdc       conditions of decisions that the tests show: by the tests of branches only (llvm-cov), penfuzz, llvm-cov
+  proved     conditions that solvers prove infeasible; with --prove, else none are asked
 
 and below each row the differences: decisions that only one of the two has or that have other counts, and lines that only one
 counts as not executed. The last row has the sums.
@@ -45,7 +46,7 @@ ALL = "line,branch,condition,mcdc"
 
 
 def campaign(target, function, criteria, out, evaluations, options):
-    command = [program(), str(target), "--function", function, "--criterion", criteria, "--no-prove", "--quiet", "--fresh"]
+    command = [program(), str(target), "--function", function, "--criterion", criteria, "--quiet", "--fresh"]
     command += ["-o", str(out), "--max-evals", evaluations, *options]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode not in (0, 3):
@@ -137,7 +138,7 @@ def pair(counts):
 
 
 def main():
-    arguments, options, seeds = sys.argv[1:], [], 1
+    arguments, options, seeds = [a for a in sys.argv[1:] if a != "--prove"], [], 1
     while "--search" in arguments:
         at = arguments.index("--search")
         options, arguments = ["--search", arguments[at + 1]], arguments[:at] + arguments[at + 2 :]
@@ -146,6 +147,7 @@ def main():
         seeds, arguments = int(arguments[at + 1]), arguments[:at] + arguments[at + 2 :]
     if len(arguments) < 2:
         sys.exit(__doc__)
+    options.append("--prove" if "--prove" in sys.argv else "--no-prove")
     target, evaluations, functions = Path(arguments[0]), arguments[1], arguments[2:]
     with tempfile.TemporaryDirectory() as temporary:
         keep = Path(os.environ.get("KEEP") or temporary)
@@ -155,13 +157,13 @@ def main():
             link(target, linked, "-fpen-decisions")
             target = linked
         total, n_differences = collections.Counter(), 0
-        print(f"{'function':24}{'tests':>10}{'lines':>16}{'conditions':>18}{'mcdc: branch tests, own, llvm-cov':>36}", flush=True)
+        print(f"{'function':24}{'tests':>10}{'lines':>16}{'conditions':>18}{'mcdc: branch tests, own, llvm-cov':>36}{'proved':>8}", flush=True)
         for function in functions:
             for seed in range(1, seeds + 1):
                 n_differences += row(target, function, seed, evaluations, options, keep, total)
         cell = lambda name: f"{total[name]}/{total[name + ' of']}"
         print(f"{'sum':24}{total['before tests']}/{total['tests']:<6}{cell('line'):>9} {cell('gcov')}{cell('condition'):>12} {cell('llvm')}"
-              f"{cell('before'):>14} {cell('mcdc')} {cell('llvm mcdc')}; {n_differences} differences")
+              f"{cell('before'):>14} {cell('mcdc')} {cell('llvm mcdc')} {total['proved']:>7}; {n_differences} differences")
 
 
 def row(target, function, seed, evaluations, options, keep, total):
@@ -188,8 +190,10 @@ def row(target, function, seed, evaluations, options, keep, total):
         total[name + " of"] += counts[1] if counts else 0
     total["tests"] += len(report["tests"])
     total["before tests"] += len(before["tests"])
+    proved = report["criteria"]["mcdc"].get("proved_infeasible", 0)
+    total["proved"] += proved
     print(f"{function:24}{len(before['tests']):>5}/{len(report['tests']):<4}{pair(own['line']):>10} {pair(lines):<9}{pair(own['condition']):>9} "
-          f"{pair(sides):<9}{pair(of_branches):>9} {pair(own['mcdc']):>7} {pair(cells['llvm mcdc']):>7}", flush=True)
+          f"{pair(sides):<9}{pair(of_branches):>9} {pair(own['mcdc']):>7} {pair(cells['llvm mcdc']):>7}{proved:>8}", flush=True)
     found = list(differences(report, decisions, counted or {}))
     for line in found:
         print(f"    {line}", flush=True)

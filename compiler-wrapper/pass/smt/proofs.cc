@@ -46,6 +46,30 @@ static bool changesMode(const Function &F, std::set<const Function *> &Seen) {
   return false;
 }
 
+// Whether a call in `From`, or in what it calls, may begin another activation of F. Calls of F that stand in `From` itself are left out.
+static bool mayBegin(const Function &F, const Function &From, std::set<const Function *> &Seen) {
+  for (const Instruction &I : instructions(From)) {
+    auto *Call = dyn_cast<CallBase>(&I);
+    if (!Call || isa<IntrinsicInst>(I)) continue;
+    const Function *Callee = Call->getCalledFunction();
+    if (Callee == &F && &From == &F) continue;
+    if (Callee == &F) return true;
+    // It knows no function but those whose addresses it is given.
+    if (!Callee || Callee->isDeclaration()) {
+      if (F.hasAddressTaken()) return true;
+    } else if (Seen.insert(Callee).second && mayBegin(F, *Callee, Seen)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool callsItself(const Function &F, bool OnlyThroughOthers) {
+  std::set<const Function *> Seen;
+  auto IsOwn = [&](const Instruction &I) { return isa<CallBase>(I) && cast<CallBase>(I).getCalledFunction() == &F; };
+  return mayBegin(F, F, Seen) || (!OnlyThroughOthers && any_of(instructions(F), IsOwn));
+}
+
 // x87 computes in a precision of its own.
 static bool hasExactFloats(const Function &F) {
   std::string Triple = F.getParent()->getTargetTriple().str();
@@ -160,11 +184,12 @@ static void prove(const FunctionPlan &Plan, StringRef To, const PathsOf *Asked) 
   if (!Asked) {
     writeSites(X, Plan, Args, Start);
     // Of a recursive function, the rounds of an activation are not those in the record of an execution.
-    if (std::getenv(WithLoops) && !X.IsRecursive && !X.HasFewRounds) writeLoops(X, Plan, Args, Start);
+    if (std::getenv(WithLoops) && !callsItself(F, false) && !X.HasFewRounds) writeLoops(X, Plan, Args, Start);
   } else {
     for (unsigned I = 0; I < Plan.Sites.size(); I++)
       if (Plan.Sites[I].isConditional()) noteSite(X, Plan.Sites[I], I);
     writePaths(X, Plan, Args, Start, *Asked);
+    X.IsRecursive |= callsItself(F, true);
   }
   write(X, Plan, To);
 }

@@ -20,7 +20,7 @@ use crate::{
     },
     reach::{
         self, Options, Query,
-        enumerate::{Bounds, enumerate, hash},
+        enumerate::{Bounds, Enumeration, enumerate, hash},
         record_all,
     },
     report::{Report, proof::Proof},
@@ -71,41 +71,28 @@ pub fn explore(
     let target = std::rc::Rc::clone(evaluator.target());
     let mut all = Explored::default();
     let mut options = options.clone();
-    let mut settled: HashSet<u64> = HashSet::new();
-    let (mut open, mut untried): (BTreeSet<Vec<u32>>, BTreeSet<Vec<u32>>) = <_>::default();
+    let mut prefixes = Prefixes::default();
     for turn in 0..TURNS {
         let evaluations = bounds.evaluations.saturating_sub(all.evaluations);
         let left = Bounds { evaluations, until: bounds.until.map(|end| end + all.asking) };
-        let now = enumerate(evaluator, query, &options, rounds, settled.iter().copied(), &left)?;
+        let now = enumerate(evaluator, query, &options, rounds, prefixes.settled.iter().copied(), &left)?;
         all.evaluations += now.evaluations;
         all.is_complete = now.is_complete;
-        let is_taken = |prefix: &Vec<u32>| now.taken.contains(&hash(prefix));
+        let new = prefixes.note(&now);
         all.found.extend(now.found);
-        let new: Vec<Vec<u32>> = now.missing.iter().chain(&now.untried).cloned().collect();
-        untried.extend(now.untried);
-        open.extend(new.iter().cloned());
-        for known in [&mut open, &mut untried] {
-            known.retain(|prefix| !is_taken(prefix));
-        }
-        for (prefix, proof) in all.missing.extract_if(.., |prefix, _| is_taken(prefix)) {
-            let (file, n) = (proof.unwrap_or_default(), prefix.len());
-            errln!(
-                "penfuzz: an input takes the path of {n} branches of {file}, whose proof is wrong: please report this"
-            );
-        }
+        all.drop_wrong_proofs(&now.taken);
         let Some(asked) = asked.filter(|_| !new.is_empty() && !interrupts::requested()) else { break };
-        settled.extend(new.iter().map(|prefix| hash(prefix)));
         let begun = Instant::now();
         let limits = Limits { all: asked.limits.all.saturating_sub(all.asking), ..asked.limits };
         let proofs = ask(&target, &Asked { limits, ..asked }, turn, &new)?;
         all.asking += begun.elapsed();
         let models = models::inputs_of(&asked.report.signature, proofs.iter().map(|(_, proof)| proof));
         for (prefix, proof) in proofs.into_iter().filter(|(_, proof)| proof.is_proved()) {
-            open.remove(&prefix);
-            untried.remove(&prefix);
+            prefixes.open.remove(&prefix);
+            prefixes.untried.remove(&prefix);
             all.missing.insert(prefix, Some(proof.file));
         }
-        let taken = |passes: &[u32]| open.iter().any(|prefix| passes.starts_with(prefix));
+        let taken = |passes: &[u32]| prefixes.open.iter().any(|prefix| passes.starts_with(prefix));
         let runs = record_all(evaluator, &query.counts, &models, reach::ROOM, options.timeout);
         let new: Vec<Vec<u8>> = runs.into_iter().filter(|(_, passes)| taken(passes)).map(|(x, _)| x).collect();
         if new.is_empty() {
@@ -113,11 +100,47 @@ pub fn explore(
         }
         options.seeds.extend(all.found.values().cloned().chain(new));
     }
+    let Prefixes { open, untried, .. } = prefixes;
     all.is_complete = open.is_empty() || all.is_complete && untried.is_empty();
     // Nothing is said of what was neither searched for nor asked about.
     let is_known = |prefix: &Vec<u32>| asked.is_some() || !untried.contains(prefix);
     all.missing.extend(open.into_iter().filter(is_known).map(|prefix| (prefix, None)));
     Ok(all)
+}
+
+/// The prefixes that no input takes.
+#[derive(Debug, Default)]
+struct Prefixes {
+    /// Those that are not proved infeasible.
+    open: BTreeSet<Vec<u32>>,
+    /// Of these, the ones that were not searched for.
+    untried: BTreeSet<Vec<u32>>,
+    /// Hashes of all that have had their turn.
+    settled: HashSet<u64>,
+}
+
+impl Prefixes {
+    /// Notes what an enumeration has left. Returns what is new in it.
+    fn note(&mut self, now: &Enumeration) -> Vec<Vec<u32>> {
+        let new: Vec<Vec<u32>> = now.missing.iter().chain(&now.untried).cloned().collect();
+        self.settled.extend(new.iter().map(|prefix| hash(prefix)));
+        self.untried.extend(now.untried.iter().cloned());
+        self.open.extend(new.iter().cloned());
+        for known in [&mut self.open, &mut self.untried] {
+            known.retain(|prefix| !now.taken.contains(&hash(prefix)));
+        }
+        new
+    }
+}
+
+impl Explored {
+    /// A proof of a prefix that an input takes would be a fault of penfuzz.
+    fn drop_wrong_proofs(&mut self, taken: &HashSet<u64>) {
+        for (prefix, file) in self.missing.extract_if(.., |prefix, _| taken.contains(&hash(prefix))) {
+            let (file, n) = (file.unwrap_or_default(), prefix.len());
+            errln!("penfuzz: an input takes the {n} branches of {file}, whose proof is wrong: please report this");
+        }
+    }
 }
 
 /// Asks about prefixes, short ones first.

@@ -129,7 +129,7 @@ pub fn check(dir: &Path, campaign: &Trusted, report: &Report, each: Duration) ->
     let target = Rc::clone(session.evaluator.target());
     let scope = Scope::new(&target, session.evaluator.function_index(), session.scope.kind, Goals::Branches);
     let counts = Names::new(&target, &scope).branches();
-    let tests = tests_of(&session, &mut report.clone());
+    let tests = inputs_of_tests(&session, report);
     let timeout = session.timeout();
     session.evaluator.set_scope(&scope.sites);
     let mut paths = Vec::new();
@@ -293,6 +293,11 @@ impl Made<'_> {
 /// is not known, so that it shows nothing.
 fn tests_of(session: &ReplaySession, report: &mut Report) -> Vec<(usize, Vec<u8>)> {
     report.tests.retain(|t| !t.file.starts_with(INPUTS));
+    inputs_of_tests(session, report)
+}
+
+/// The same of all tests.
+fn inputs_of_tests(session: &ReplaySession, report: &Report) -> Vec<(usize, Vec<u8>)> {
     let function = session.evaluator.function();
     if function.model.is_some() {
         return Vec::new();

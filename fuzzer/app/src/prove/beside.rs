@@ -26,6 +26,10 @@ pub fn examine(dir: &Path, manifest: &Manifest, report: &mut Report, limits: Lim
         return Ok(());
     }
     let mut prover = Prover::new((dir, manifest), &goals, &open, None, solvers, limits)?;
+    if open.iter().any(|(goal, _)| report.criterion_goals[*goal].criterion == "loop") {
+        // Functions of other sources may call the function again, and then its record has rounds of several activations.
+        prover.link()?;
+    }
     for place in open {
         if prover.is_late() {
             break;

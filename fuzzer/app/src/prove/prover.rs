@@ -201,8 +201,11 @@ impl Prover {
         Ok(is_any)
     }
 
-    /// Translates again with the sources linked.
+    /// Translates again with the sources linked, if there are several.
     pub(super) fn link(&mut self) -> Result<(), Error> {
+        if self.is_linked() {
+            return Ok(());
+        }
         self.translations = translation::translate(&self.wanted, true)?;
         self.linked = true;
         self.few_rounds = None;

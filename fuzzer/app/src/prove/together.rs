@@ -71,6 +71,10 @@ pub fn examine(
     let sites: Vec<_> = sites.into_iter().collect();
     let paths = (kind == Kind::Path).then(|| lines_of_paths(report, &known));
     let mut prover = Prover::new((dir, manifest), report, &sites, paths, solvers, limits)?;
+    if kind == Kind::Path {
+        // Functions of other sources may call the function again.
+        prover.link()?;
+    }
     let mut all = Vec::new();
     for (number, (question, places)) in questions.iter().zip(known).enumerate() {
         let number = (kind == Kind::Path).then_some(number);
