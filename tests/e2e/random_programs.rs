@@ -196,7 +196,7 @@ fn examine(number: u64, solvers: &OsString) -> (usize, usize) {
     let file = dir.file("program.c", &source);
     let prove = |more: &str| dir.penfuzz(&format!("prove {more}")).env("PENFUZZ_SOLVERS", solvers);
     dir.fuzz(&file, "-f program --fresh --max-evals 3000 --no-prove --quiet").exits(0);
-    let check = prove("out --check --solver-time 2s").exits(0);
+    let check = prove("out --check --solver-time 5s").exits(0);
     check.expect(check.stdout.contains(" 0 contradictions"), &format!("program {number}: no contradiction"));
     prove("out --solver-time 2s --prove-time 20s").exits(0);
     let report = dir.report("out");

@@ -12,7 +12,7 @@ Frame::Frame(Translator &X, Function &F, std::vector<Val> Args, Term Entry, Memo
     : X(X), F(F), Args(std::move(Args)), Entry(std::move(Entry)), Now(std::move(Start)), Depth(Depth), Context(Context) {}
 
 // An order of the blocks in which each comes behind its predecessors, but for the edges that close loops.
-static std::vector<const BasicBlock *> orderOf(const Function &F, std::set<std::pair<const BasicBlock *, const BasicBlock *>> &Back) {
+static std::vector<const BasicBlock *> orderOf(const Function &F, BlockEdges &Back) {
   std::vector<const BasicBlock *> Order;
   std::map<const BasicBlock *, int> State; // 1: on the way, 2: done
   std::vector<std::pair<const BasicBlock *, const_succ_iterator>> Way;
@@ -140,9 +140,7 @@ Val Frame::phi(const PHINode &Phi) {
 }
 
 // The blocks of the loop with this header; nothing if control enters it elsewhere as well.
-static std::optional<SmallPtrSet<const BasicBlock *, 16>> naturalLoop(const BasicBlock &Header) {
-  std::set<std::pair<const BasicBlock *, const BasicBlock *>> Back;
-  orderOf(*Header.getParent(), Back);
+static std::optional<SmallPtrSet<const BasicBlock *, 16>> naturalLoop(const BasicBlock &Header, const BlockEdges &Back) {
   DominatorTree Dominators(*const_cast<Function *>(Header.getParent()));
   SmallPtrSet<const BasicBlock *, 16> Loop{&Header};
   std::vector<const BasicBlock *> Work;
@@ -162,7 +160,7 @@ static std::optional<SmallPtrSet<const BasicBlock *, 16>> naturalLoop(const Basi
 
 // At a header, what the blocks of the loop write is forgotten. If control enters the loop elsewhere as well, nothing is known at this place.
 void Frame::enterLoop(const BasicBlock &BB) {
-  auto Loop = naturalLoop(BB);
+  auto Loop = naturalLoop(BB, Back);
   if (!Loop) {
     X.IsIrreducible = true;
     Reach[&BB] = X.S.fresh(Sort::boolean(), "loop with several entries in " + F.getName().str());
@@ -198,6 +196,13 @@ void Frame::forgetWrittenIn(const SmallPtrSetImpl<const BasicBlock *> &Loop) {
     To.Offset.reset();
     X.forget(Now, To, std::nullopt);
   }
+}
+
+// What is known of the conditionals of a block, and of the calls in it, from a former round.
+void Frame::forgetRound(const BasicBlock &BB) {
+  ReturnedIn.erase(&BB);
+  for (const Instruction &I : BB) Conditions.erase(&I);
+  if (auto *Switch = dyn_cast<SwitchInst>(BB.getTerminator())) Switched.erase(Switch);
 }
 
 void Frame::noteEdge(const BasicBlock *From, const BasicBlock *To, const Term &When) {

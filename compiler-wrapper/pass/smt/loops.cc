@@ -8,12 +8,11 @@ namespace pen::smt {
 using namespace llvm;
 
 // The number of the conditional that each round begins with; none if it is not the same one.
-static std::optional<unsigned> headOf(const BasicBlock &Header, const FunctionPlan &Plan) {
+static std::optional<unsigned> headOf(const BasicBlock &Header, const SiteNumbers &Numbers) {
   SmallPtrSet<const BasicBlock *, 8> Seen;
   for (const BasicBlock *BB = &Header; BB && Seen.insert(BB).second; BB = BB->getSingleSuccessor())
     for (const Instruction &I : *BB)
-      for (unsigned S = 0; S < Plan.Sites.size(); S++)
-        if (Plan.Sites[S].isConditional() && static_cast<Value *>(Plan.Sites[S].At) == &I) return S;
+      if (auto Found = Numbers.find(&I); Found != Numbers.end()) return Found->second;
   return std::nullopt;
 }
 
@@ -43,11 +42,7 @@ bool Frame::beginRound(const BasicBlock &Header, const SmallPtrSetImpl<const Bas
   for (auto &[Phi, V] : Incoming) Values[Phi] = std::move(V);
   Reach[&Header] = X.S.defineBool(Reached);
   for (auto It = Edges.begin(); It != Edges.end();) It = Loop.contains(It->first.first) ? Edges.erase(It) : std::next(It);
-  for (const BasicBlock *BB : Loop) {
-    ReturnedIn.erase(BB);
-    for (const Instruction &I : *BB) Conditions.erase(&I);
-    if (auto *Switch = dyn_cast<SwitchInst>(BB->getTerminator())) Switched.erase(Switch);
-  }
+  for (const BasicBlock *BB : Loop) forgetRound(*BB);
   return true;
 }
 
@@ -76,15 +71,16 @@ std::array<Term, 3> Frame::firstRounds(const BasicBlock &Header, const SmallPtrS
 
 void writeLoops(Translator &X, const FunctionPlan &Plan, ArrayRef<Val> Args, const Memory &Start) {
   std::map<unsigned, std::vector<const BasicBlock *>> Headers; // by the numbers of the first conditionals
-  std::set<std::pair<const BasicBlock *, const BasicBlock *>> Back;
+  SiteNumbers Numbers = numbersOf(Plan);
+  BlockEdges Back;
   orderOf(*Plan.F, Back);
   std::set<const BasicBlock *> Seen;
   for (auto &[From, Header] : Back)
     if (Seen.insert(Header).second)
-      if (std::optional<unsigned> Head = headOf(*Header, Plan)) Headers[*Head].push_back(Header);
+      if (std::optional<unsigned> Head = headOf(*Header, Numbers)) Headers[*Head].push_back(Header);
   X.WithInvariants = false;
   for (auto &[Head, All] : Headers) {
-    auto Loop = naturalLoop(*All.front());
+    auto Loop = naturalLoop(*All.front(), Back);
     if (All.size() > 1 || !Loop || mayThrow(*Loop)) continue;
     X.LinesBefore = X.S.size();
     auto Rounds = Frame(X, *Plan.F, Args, "true", Start, 0).firstRounds(*All.front(), *Loop);

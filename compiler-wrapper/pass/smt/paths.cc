@@ -16,10 +16,7 @@ static constexpr unsigned MostActivations = 256;
 // The conditionals of a function, and the branches that are to be taken next.
 class Way {
 public:
-  Way(const FunctionPlan &Plan, ArrayRef<Step> Steps) : Plan(Plan), Steps(Steps) {
-    for (unsigned I = 0; I < Plan.Sites.size(); I++)
-      if (Plan.Sites[I].isConditional() && Plan.Sites[I].At) Numbers[&*Plan.Sites[I].At] = I;
-  }
+  Way(const FunctionPlan &Plan, const SiteNumbers &Numbers, ArrayRef<Step> Steps) : Plan(Plan), Numbers(Numbers), Steps(Steps) {}
 
   bool isDone() const { return Next == Steps.size(); }
   size_t left() const { return Steps.size() - Next; }
@@ -34,8 +31,8 @@ public:
 
 private:
   const FunctionPlan &Plan;
+  const SiteNumbers &Numbers;
   ArrayRef<Step> Steps;
-  DenseMap<const Value *, unsigned> Numbers;
   size_t Next = 0;
 };
 
@@ -58,8 +55,7 @@ void Frame::comeTo(const BasicBlock &BB, const BasicBlock *From, const Term &Tak
   std::vector<std::pair<const PHINode *, Val>> Incoming;
   for (const PHINode &Phi : BB.phis()) Incoming.push_back({&Phi, valueOf(Phi.getIncomingValueForBlock(From))});
   for (auto &[Phi, V] : Incoming) Values[Phi] = std::move(V);
-  for (const Instruction &I : BB) Conditions.erase(&I);
-  if (auto *Switch = dyn_cast<SwitchInst>(BB.getTerminator())) Switched.erase(Switch);
+  forgetRound(BB);
 }
 
 // Where control goes from what is no conditional of the source, such as the switch by which clang leaves a scope from several places: its
@@ -141,8 +137,7 @@ Frame::Walk Frame::walk(Way &Ahead) {
   return {};
 }
 
-std::optional<Term> Frame::follow(const FunctionPlan &Plan, ArrayRef<Step> Steps) {
-  Way Ahead(Plan, Steps);
+std::optional<Term> Frame::follow(Way Ahead) {
   Walk All = walk(Ahead);
   return All.End == Walk::Done ? std::optional(All.When) : std::nullopt;
 }
@@ -171,10 +166,11 @@ std::map<std::string, PathsOf> readPaths(StringRef File) {
 
 void writePaths(Translator &X, const FunctionPlan &Plan, ArrayRef<Val> Args, const Memory &Start,
                 const PathsOf &Paths) {
+  SiteNumbers Numbers = numbersOf(Plan);
   for (auto &[Number, Steps] : Paths) {
     X.LinesBefore = X.S.size();
     if (X.LinesBefore > MostPathLines) return;
-    std::optional<Term> Taken = Frame(X, *Plan.F, Args, "true", Start, 0).follow(Plan, Steps);
+    std::optional<Term> Taken = Frame(X, *Plan.F, Args, "true", Start, 0).follow(Way(Plan, Numbers, Steps));
     if (Taken) X.S.goal("path_" + std::to_string(Number), *Taken);
   }
 }

@@ -143,6 +143,13 @@ static void writeBeside(Translator &X, Frame &Top, const Site &S, unsigned Numbe
     if (std::optional<Term> Is = S.isComparison() ? Top.sideOf(S, K) : Top.raises(S, K)) X.S.goal(goalOf(S, Number, K), *Is);
 }
 
+SiteNumbers numbersOf(const FunctionPlan &Plan) {
+  SiteNumbers Numbers;
+  for (unsigned I = 0; I < Plan.Sites.size(); I++)
+    if (Plan.Sites[I].isConditional() && Plan.Sites[I].At) Numbers[&*Plan.Sites[I].At] = I;
+  return Numbers;
+}
+
 static void writeSites(Translator &X, const FunctionPlan &Plan, ArrayRef<Val> Args, const Memory &Start) {
   Frame Top(X, *Plan.F, Args, "true", Start, 0);
   Top.run();
@@ -188,8 +195,8 @@ static void prove(const FunctionPlan &Plan, StringRef To, const PathsOf *Asked) 
   } else {
     for (unsigned I = 0; I < Plan.Sites.size(); I++)
       if (Plan.Sites[I].isConditional()) noteSite(X, Plan.Sites[I], I);
-    writePaths(X, Plan, Args, Start, *Asked);
-    X.IsRecursive |= callsItself(F, true);
+    X.IsRecursive = callsItself(F, true);
+    if (!X.IsRecursive) writePaths(X, Plan, Args, Start, *Asked);
   }
   write(X, Plan, To);
 }

@@ -132,6 +132,11 @@ struct Step {
 };
 
 class Way; // paths.cc
+using BlockEdges = std::set<std::pair<const llvm::BasicBlock *, const llvm::BasicBlock *>>;
+
+// The numbers of the sites of a function that are conditionals.
+using SiteNumbers = llvm::DenseMap<const llvm::Value *, unsigned>;
+SiteNumbers numbersOf(const FunctionPlan &Plan); // proofs.cc
 
 // Paths by their numbers.
 using PathsOf = std::map<unsigned, std::vector<Step>>;
@@ -143,7 +148,7 @@ public:
   Outcome run();
   // paths.cc: in place of run(), one path. The condition that an execution takes its branches, none other before them; none if the function
   // has no such path, or if something on it has no translation.
-  std::optional<Term> follow(const FunctionPlan &Plan, llvm::ArrayRef<Step> Steps);
+  std::optional<Term> follow(Way Ahead);
   // loops.cc: in place of run(), the first two rounds of a loop of these blocks. The conditions that it is left in the first round, that it is
   // left in the second, and that a third begins.
   std::array<Term, 3> firstRounds(const llvm::BasicBlock &Header, const llvm::SmallPtrSetImpl<const llvm::BasicBlock *> &Loop);
@@ -179,7 +184,7 @@ private:
   const llvm::BasicBlock *InRounds = nullptr; // the header of a loop that is not cut
   std::map<const llvm::BasicBlock *, Memory> Ends;
   std::map<std::pair<const llvm::BasicBlock *, const llvm::BasicBlock *>, Term> Edges;
-  std::set<std::pair<const llvm::BasicBlock *, const llvm::BasicBlock *>> Back;
+  BlockEdges Back;
   llvm::DenseMap<const llvm::Instruction *, Term> Conditions;
   std::map<const llvm::SwitchInst *, Term> Switched; // the bits of their conditions
   struct Return {
@@ -204,6 +209,7 @@ private:
   void enterLoop(const llvm::BasicBlock &BB);
   void forgetWrittenIn(const llvm::SmallPtrSetImpl<const llvm::BasicBlock *> &Loop);
   void leave(const llvm::BasicBlock &BB);
+  void forgetRound(const llvm::BasicBlock &BB);
   void leaveSwitch(const llvm::SwitchInst &Sw);
   void noteEdge(const llvm::BasicBlock *From, const llvm::BasicBlock *To, const Term &When);
   Val phi(const llvm::PHINode &Phi);

@@ -1,6 +1,6 @@
 //! From a finished campaign to the criteria that are about the order of branches: paths and rounds of loops.
 //!
-//! The campaign has inputs for branches. From their paths the others are enumerated ([`enumerate`]), or those that give loops other numbers
+//! The campaign has inputs for branches. From their paths the others are enumerated ([`explore`]), or those that give loops other numbers
 //! of rounds ([`loops`]), each as the goal of a search. Few of the inputs that are found, chosen greedily, join the tests.
 
 mod explore;
@@ -28,7 +28,7 @@ use crate::{
     errln,
     exceptions::{bytes_of, input_of, kept},
     output::trust::Trusted,
-    prove::{self, check::Checked, together},
+    prove::{self, check::Checked, solver, together},
     reach::{
         self, Options, Query,
         enumerate::{Bounds, Loops},
@@ -176,7 +176,7 @@ fn search(
     let is_one = session.scope.kind == ScopeKind::Function && !calls;
     let mut made = Made { target: &target, function, names: &names, is_one, wanted: Vec::new(), spent: 0 };
     if let Some(rounds) = how.criteria.iter().find_map(|c| if let Criterion::Path(k) = c { Some(*k) } else { None }) {
-        let asked = (how.proofs != Proofs::Off).then(|| Asked {
+        let asked = (how.proofs != Proofs::Off && !solver::find().is_empty()).then(|| Asked {
             dir,
             manifest: campaign.manifest(),
             report,
