@@ -6,6 +6,8 @@ mod accuracy;
 mod afl_plus_plus;
 #[path = "e2e/bad_input.rs"]
 mod bad_input;
+#[path = "e2e/behind_pointers.rs"]
+mod behind_pointers;
 #[path = "e2e/boundary.rs"]
 mod boundary;
 #[path = "e2e/browser.rs"]

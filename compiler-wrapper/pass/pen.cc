@@ -50,6 +50,7 @@
 #include "smt/script.cc"
 #include "smt/terms.cc"
 #include "smt/memory.cc"
+#include "smt/stores.cc"
 #include "smt/values.cc"
 #include "smt/casts.cc"
 #include "smt/intrinsics.cc"

@@ -1,4 +1,4 @@
-// Memory: values stored at constant offsets of objects that cannot overlap. Every other value read from memory is fresh.
+// Memory: values stored at constant offsets of objects that cannot overlap (stores.cc). Every other value read from memory is fresh.
 #include "smt.h"
 
 #include "llvm/Analysis/ConstantFolding.h"
@@ -9,8 +9,6 @@
 namespace pen::smt {
 using namespace llvm;
 
-// More cells than this, and the lines for the joins of a long function would be many.
-static constexpr size_t MostCells = 512;
 // The most elements of a table that is read at a place that is not constant.
 static constexpr uint64_t MostElements = 256;
 
@@ -18,6 +16,7 @@ bool Translator::mayAlias(unsigned A, unsigned B) const {
   const Object &One = Objects[A], &Other = Objects[B];
   if (A == B) return true;
   if (One.K != Object::Foreign && Other.K != Object::Foreign) return false;
+  if (HasFewRounds && !One.Origin.empty() && !Other.Origin.empty()) return false; // the pointers of an input lead to different blocks
   return One.Captured && Other.Captured;
 }
 
@@ -71,12 +70,6 @@ std::optional<Val> Translator::elementOfTable(const GlobalVariable &G, const Val
   return fromBits(T, Bits, Address.Poison);
 }
 
-// Whether the bits of a cell are all of its bytes: a bool has one bit in a byte.
-static bool isWhole(const Cell &C) {
-  const Val &V = C.Value;
-  return V.K == Val::Pointer ? C.Size == 8 : V.K == Val::Scalar && !V.isBool() && V.S.Width == C.Size * 8;
-}
-
 // The value of `Size` bytes out of one cell, or of cells side by side (the lower first).
 std::optional<Val> Translator::cellsAt(Memory &M, unsigned Object, int64_t Offset, unsigned Size) {
   std::optional<Term> Bits;
@@ -88,7 +81,7 @@ std::optional<Val> Translator::cellsAt(Memory &M, unsigned Object, int64_t Offse
     if (It == M.Cells.end() || It->first.first != Object) return std::nullopt;
     int64_t From = It->first.second, To = From + It->second.Size;
     const Val &V = It->second.Value;
-    if (From > At || To <= At || !isWhole(It->second)) return std::nullopt;
+    if (From > At || To <= At || !It->second.isWhole()) return std::nullopt;
     int64_t Last = std::min(To, End);
     Term Part = bitsOf(V);
     if (From != At || To != Last)
@@ -100,10 +93,25 @@ std::optional<Val> Translator::cellsAt(Memory &M, unsigned Object, int64_t Offse
   return Val::scalar(Sort::bits(Size * 8), *Bits, Poison);
 }
 
-// What an epoch has at a place that nothing was stored to in it.
+Memory Translator::initialMemory() {
+  Memory M;
+  M.Epoch = Initial = newEpoch();
+  return M;
+}
+
+// What an epoch has at a place that nothing was stored to in it. In the first epoch it is an input, if a pointer of the input leads there; one
+// place may have several names, if it is read in several sizes or behind several pointers: solvers may choose different values then, and an
+// execution with the model shows it.
+//
+// Two objects with one origin have the same bits: a store that comes between them in an execution finds the first one among the objects, and
+// begins another epoch.
 Term Translator::contents(Memory &M, unsigned Object, int64_t Offset, unsigned Size, const std::string &Why) {
-  Term &Known = Contents[{M.Epoch, Object, Offset, Size}];
-  if (Known.empty()) Known = S.fresh(Sort::bits(Size * 8), Why);
+  Term &Known = Contents[{M.epochOf(Object), Object, Offset, Size}];
+  if (!Known.empty()) return Known;
+  const Term &Origin = Objects[Object].Origin;
+  if (M.epochOf(Object) != Initial || Origin.empty() || Offset < 0) return Known = S.fresh(Sort::bits(Size * 8), Why);
+  Known = Origin + "." + std::to_string(Offset) + "x" + std::to_string(Size);
+  if (Inputs.insert(Known).second) S.fresh(Sort::bits(Size * 8), Why, Known);
   return Known;
 }
 
@@ -126,7 +134,7 @@ Val Translator::load(Memory &M, const Val &Address, Type *T, const std::string &
     if (std::optional<Val> Element = elementOfTable(*G, Address, T)) return *Element;
   if (!Address.Offset || Address.Poison != "false") {
     if (Address.Poison != "false") return fresh(T, Why);
-    return shared([&] { return fresh(T, Why); }, Address.Text + " in " + std::to_string(M.Epoch));
+    return shared([&] { return fresh(T, Why); }, Address.Text + " in " + std::to_string(M.epochOf(Address.Base)));
   }
   int64_t Offset = *Address.Offset;
   auto Exact = M.Cells.find({Address.Base, Offset});
@@ -147,70 +155,6 @@ Val Translator::load(Memory &M, const Val &Address, Type *T, const std::string &
   return fromBits(T, contents(M, Address.Base, Offset, Size, Why), "false");
 }
 
-// Removes [From, To) of an object; what is left of a cell stays.
-void Translator::cut(Memory &M, unsigned Object, int64_t From, int64_t To) {
-  std::vector<std::pair<int64_t, Cell>> Left;
-  for (auto It = M.Cells.lower_bound({Object, INT64_MIN}); It != M.Cells.end() && It->first.first == Object;) {
-    int64_t Start = It->first.second, End = Start + It->second.Size;
-    if (End <= From || To <= Start) {
-      ++It;
-      continue;
-    }
-    const Val &V = It->second.Value;
-    auto Keep = [&](int64_t A, int64_t B) {
-      if (A >= B) return;
-      Term Bits = "(" + indexed("extract", {unsigned(B - Start) * 8 - 1, unsigned(A - Start) * 8}) + " " + bitsOf(V) + ")";
-      Sort Part = Sort::bits((B - A) * 8);
-      Left.push_back({A, {unsigned(B - A), Val::scalar(Part, S.define(Part, Bits), V.Poison)}});
-    };
-    if (isWhole(It->second)) Keep(Start, From), Keep(To, End);
-    It = M.Cells.erase(It);
-  }
-  for (auto &[At, C] : Left) M.Cells[{Object, At}] = C;
-}
-
-void Translator::forgetObject(Memory &M, unsigned Object) {
-  cut(M, Object, INT64_MIN, INT64_MAX);
-  M.Touched.insert(Object);
-  M.Epoch = newEpoch();
-}
-
-static bool isEscaped(const Object &O) { return O.K != Object::Stack || O.Captured; }
-
-void Translator::forgetEscaped(Memory &M) {
-  for (unsigned O = 0; O < Objects.size(); O++)
-    if (isEscaped(Objects[O])) cut(M, O, INT64_MIN, INT64_MAX), M.Touched.insert(O);
-  M.Epoch = newEpoch();
-}
-
-void Translator::forgetAll(Memory &M) {
-  M.Cells.clear();
-  for (unsigned O = 0; O < Objects.size(); O++) M.Touched.insert(O);
-  M.Epoch = newEpoch();
-}
-
-void Translator::forget(Memory &M, const Val &Address, std::optional<uint64_t> Size) {
-  if (Address.K != Val::Pointer || Address.Poison != "false") return forgetAll(M);
-  for (unsigned O = 0; O < Objects.size(); O++) {
-    if (!mayAlias(Address.Base, O)) continue;
-    if (O == Address.Base && Address.Offset && Size) cut(M, O, *Address.Offset, *Address.Offset + *Size);
-    else cut(M, O, INT64_MIN, INT64_MAX);
-    M.Touched.insert(O);
-  }
-  M.Epoch = newEpoch();
-}
-
-void Translator::store(Memory &M, const Val &Address, const Val &V, unsigned Size) {
-  bool IsKept = Address.K == Val::Pointer && Address.Poison == "false" && Address.Offset && V.K != Val::Unknown &&
-                V.K != Val::Aggregate && M.Cells.size() < MostCells;
-  if (!IsKept) return forget(M, Address, Size);
-  bool IsAlone = true;
-  for (unsigned O = 0; O < Objects.size(); O++) IsAlone &= O == Address.Base || !mayAlias(Address.Base, O);
-  if (IsAlone) cut(M, Address.Base, *Address.Offset, *Address.Offset + Size);
-  else forget(M, Address, Size);
-  M.Cells[{Address.Base, *Address.Offset}] = {Size, V};
-}
-
 // What is at a place, as it was stored or as bits.
 Val Translator::valueAt(Memory &M, std::pair<unsigned, int64_t> Place, unsigned Size) {
   auto Found = M.Cells.find(Place);
@@ -223,7 +167,7 @@ Val Translator::valueAt(Memory &M, std::pair<unsigned, int64_t> Place, unsigned 
 // Chooses between the values of one place, by their bits if they have different types.
 Val Translator::chooseBytes(const Term &When, const Val &A, const Val &B, unsigned Size) {
   if (A.K == Val::Unknown || B.K == Val::Unknown || (A.K == B.K && A.S == B.S)) return choose(When, A, B);
-  if (!isWhole({Size, A}) || !isWhole({Size, B})) return Val();
+  if (!Cell{Size, A}.isWhole() || !Cell{Size, B}.isWhole()) return Val();
   Sort Bits = Sort::bits(Size * 8);
   return choose(When, Val::scalar(Bits, bitsOf(A), A.Poison), Val::scalar(Bits, bitsOf(B), B.Poison));
 }
@@ -234,19 +178,27 @@ Memory Translator::merge(ArrayRef<std::pair<Term, Memory *>> Ways) {
   if (Ways.size() == 1) return M;
   std::map<std::pair<unsigned, int64_t>, unsigned> Places;
   std::set<std::pair<unsigned, int64_t>> Differing;
+  std::set<unsigned> Own;
+  bool IsOneEpoch = true;
   for (auto &[When, From] : Ways) {
     M.Touched.insert(From->Touched.begin(), From->Touched.end());
-    if (From->Epoch != M.Epoch) M.Epoch = 0;
+    IsOneEpoch &= From->Epoch == M.Epoch;
+    for (auto &[Object, Epoch] : From->Own) Own.insert(Object);
     for (auto &[Place, Stored] : From->Cells)
       if (auto [Found, IsNew] = Places.try_emplace(Place, Stored.Size); !IsNew && Found->second != Stored.Size)
         Differing.insert(Place);
   }
-  if (M.Epoch == 0) M.Epoch = newEpoch();
+  for (unsigned Object : Own) {
+    unsigned Epoch = Ways.front().second->epochOf(Object);
+    bool IsOne = all_of(Ways, [&](auto &Way) { return Way.second->epochOf(Object) == Epoch; });
+    M.Own[Object] = IsOne ? Epoch : newEpoch();
+  }
+  if (!IsOneEpoch) M.Epoch = newEpoch();
   M.Cells.clear();
   for (auto &[Place, Size] : Places) {
     if (Differing.count(Place)) {
-      M.Touched.insert(Place.first);
-      M.Epoch = newEpoch();
+      touch(M, Place.first);
+      M.Own[Place.first] = newEpoch();
       continue;
     }
     std::optional<Val> Merged;
@@ -256,7 +208,7 @@ Memory Translator::merge(ArrayRef<std::pair<Term, Memory *>> Ways) {
       Merged = Merged ? chooseBytes(When, Here, *Merged, Size) : Here;
     }
     if (Merged && Merged->K != Val::Unknown) M.Cells[Place] = {Size, *Merged};
-    else M.Touched.insert(Place.first), M.Epoch = newEpoch();
+    else touch(M, Place.first), M.Own[Place.first] = newEpoch();
   }
   return M;
 }

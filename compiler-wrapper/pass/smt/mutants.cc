@@ -110,7 +110,7 @@ public:
     X.Pair = &Pair;
     X.Active.push_back(&F);
     for (Argument &A : F.args()) Args.push_back(X.argument(A.getType(), A.getArgNo()));
-    Start.Epoch = X.newEpoch();
+    Start = X.initialMemory();
     for (unsigned P = 0; P < Points.size(); P++) PointsAt[Points[P].At].push_back(P);
   }
 

@@ -167,11 +167,13 @@ std::map<std::string, PathsOf> readPaths(StringRef File) {
 void writePaths(Translator &X, const FunctionPlan &Plan, ArrayRef<Val> Args, const Memory &Start,
                 const PathsOf &Paths) {
   SiteNumbers Numbers = numbersOf(Plan);
+  unsigned FirstOwn = X.Objects.size();
   for (auto &[Number, Steps] : Paths) {
     X.LinesBefore = X.S.size();
     if (X.LinesBefore > MostPathLines) return;
     std::optional<Term> Taken = Frame(X, *Plan.F, Args, "true", Start, 0).follow(Way(Plan, Numbers, Steps));
     if (Taken) X.S.goal("path_" + std::to_string(Number), *Taken);
+    X.removeObjectsFrom(FirstOwn);
   }
 }
 

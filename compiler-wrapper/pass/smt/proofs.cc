@@ -186,8 +186,7 @@ static void prove(const FunctionPlan &Plan, StringRef To, const PathsOf *Asked) 
   X.Active.push_back(&F);
   std::vector<Val> Args;
   for (Argument &A : F.args()) Args.push_back(X.argument(A.getType(), A.getArgNo()));
-  Memory Start;
-  Start.Epoch = X.newEpoch();
+  Memory Start = X.initialMemory();
   if (!Asked) {
     writeSites(X, Plan, Args, Start);
     // Of a recursive function, the rounds of an activation are not those in the record of an execution.

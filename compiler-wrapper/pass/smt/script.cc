@@ -89,8 +89,8 @@ static std::string oneLine(std::string Text) {
   return Text;
 }
 
-Term Script::fresh(Sort S, const std::string &Why) {
-  Term Name = "u" + std::to_string(++Names);
+Term Script::fresh(Sort S, const std::string &Why, Term Name) {
+  if (Name.empty()) Name = "u" + std::to_string(++Names);
   Lines.push_back("(declare-fun " + Name + " () " + S.text() + ") ; fresh: " + oneLine(Why));
   return Name;
 }

@@ -40,8 +40,8 @@ public:
   // The name of an expression; the same for the same expression. Names and literals are returned as they are.
   Term define(Sort S, const Term &Body);
   Term defineBool(const Term &Body) { return define(Sort::boolean(), Body); }
-  // A value of which nothing is known, and why.
-  Term fresh(Sort S, const std::string &Why);
+  // A value of which nothing is known, and why; by default it gets a name.
+  Term fresh(Sort S, const std::string &Why, Term Name = "");
   Term freshMode(const std::string &Why);
   // What holds of a fresh value, whatever the program does.
   void require(const Term &Fresh, const Term &Fact);

@@ -24,6 +24,8 @@
 
 namespace pen::smt {
 
+static constexpr unsigned PointerBits = 64;
+
 // A value of the program. `Text` is a Bool, bits, or a float; the bits of a float may be known besides (or only they). Where
 // `Poison` holds, compilers may take any value at each use.
 struct Val {
@@ -54,18 +56,30 @@ struct Object {
   enum Kind { Stack, Global, Foreign } K = Foreign;
   bool Captured = true;
   const llvm::GlobalVariable *Variable = nullptr;
+  Term Origin; // the name of the input that is its address, if there is one
 };
 
 struct Cell {
   unsigned Size;
   Val Value;
+
+  // Whether the bits of the value are all of its bytes: a bool has one bit in a byte.
+  bool isWhole() const {
+    return Value.K == Val::Pointer ? Size == 8 : Value.K == Val::Scalar && !Value.isBool() && Value.S.Width == Size * 8;
+  }
 };
 
-// The memory at a point: cells by object and offset. What is not there has a value that is fixed for an epoch.
+// The memory at a point: cells by object and offset. What is not there has a value that is fixed for an epoch of the object.
 struct Memory {
   std::map<std::pair<unsigned, int64_t>, Cell> Cells;
   std::set<unsigned> Touched; // local variables that something unknown may have written
-  unsigned Epoch = 0;
+  unsigned Epoch = 0;               // of all objects but these
+  std::map<unsigned, unsigned> Own; // objects of which other places were not written since
+
+  unsigned epochOf(unsigned Object) const {
+    auto Found = Own.find(Object);
+    return Found == Own.end() ? Epoch : Found->second;
+  }
 };
 
 class Translator;
@@ -315,7 +329,9 @@ public:
   Script S;
   llvm::LLVMContext &C;
   const llvm::DataLayout &Layout;
-  bool HasFewRounds = false; // executions that take an edge which closes a loop are left out
+  // Executions that take an edge which closes a loop are left out, and those in which pointers of the input lead to the same place: only a model
+  // means something.
+  bool HasFewRounds = false;
   bool WithInvariants = true;
   size_t LinesBefore = 0; // of the script: those of earlier translations
   Term OverflowIsPoison = "true"; // or the condition for it
@@ -336,6 +352,7 @@ public:
   std::optional<Sort> sortOf(llvm::Type *T) const;
   Val fresh(llvm::Type *T, const std::string &Why);
   Val undefined(llvm::Type *T);
+  // Declared as `argNUMBER`.
   Val argument(llvm::Type *T, unsigned Number);
   Val constant(const llvm::Constant *C);
   Val pointerTo(unsigned Object, const Term &Address);
@@ -360,15 +377,20 @@ public:
   Val resultOf(llvm::StringRef Function, Sort S, const std::vector<Term> &Arguments, const std::function<Val()> &Make);
 
   // memory.cc
+  // What a call of the function finds. The bits at constant places behind the input `P`, a pointer, are the input `P.OFFSETxBYTES`.
+  Memory initialMemory();
   unsigned newObject(Object O);
   unsigned objectOf(const llvm::GlobalVariable &G);
   Val load(Memory &M, const Val &Address, llvm::Type *T, const std::string &Why);
+  Memory merge(llvm::ArrayRef<std::pair<Term, Memory *>> Ways);
+
+  // stores.cc
   void store(Memory &M, const Val &Address, const Val &V, unsigned Size);
   void forget(Memory &M, const Val &Address, std::optional<uint64_t> Size); // something was written there
   void forgetObject(Memory &M, unsigned Object);
+  void removeObjectsFrom(unsigned First); // no memory and no value that is used after this has them
   void forgetEscaped(Memory &M);
   void forgetAll(Memory &M);
-  Memory merge(llvm::ArrayRef<std::pair<Term, Memory *>> Ways);
   unsigned newEpoch() { return Pair ? Pair->epoch(++Epochs) : ++Epochs; }
 
 private:
@@ -378,7 +400,8 @@ private:
   std::map<Term, unsigned> ZerosOfNaN; // how many low bits of a computed float are zero if it is a NaN
   std::map<std::tuple<unsigned, unsigned, int64_t, unsigned>, Term> Contents; // bits, by epoch, object, offset, bytes
   std::map<const llvm::GlobalVariable *, bool> ConstantGlobals;
-  unsigned Epochs = 0;
+  unsigned Epochs = 0, Initial = 0;
+  std::set<Term> Inputs; // names of values that an input has: arguments, and memory that pointers lead to
   std::map<std::string, Val> Results; // of library functions, by function and arguments
 
   Term floatOfExtended(const Val &V);
@@ -390,7 +413,10 @@ private:
   std::optional<Val> cellsAt(Memory &M, unsigned Object, int64_t Offset, unsigned Size);
   Val valueAt(Memory &M, std::pair<unsigned, int64_t> Place, unsigned Size);
   Val chooseBytes(const Term &When, const Val &A, const Val &B, unsigned Size);
+  void storeSomewhere(Memory &M, const Val &Address, const Val &V, unsigned Size);
+  std::map<int64_t, Cell> placesOf(const Memory &M, unsigned Object);
   void cut(Memory &M, unsigned Object, int64_t From, int64_t To);
+  void touch(Memory &M, unsigned Object);
   Term addressOf(const llvm::GlobalValue &G);
 };
 

@@ -8,8 +8,6 @@
 namespace pen::smt {
 using namespace llvm;
 
-static constexpr unsigned PointerBits = 64;
-
 // The formats whose bits SMT-LIB's floats have. That of x87 writes the leading bit of the significand.
 static bool hasInterchangeBits(Sort S) { return S.Exponent + S.Mantissa == S.Width; }
 
@@ -71,6 +69,7 @@ Val Translator::argument(Type *T, unsigned Number) {
   if (!Known) return fresh(T, "argument " + std::to_string(Number + 1));
   unsigned Width = Known->K == Sort::Bool ? 1 : Known->Width;
   S.declare(Name, Sort::bits(Width));
+  Inputs.insert(Name);
   return fromBits(T, Name, "false");
 }
 
@@ -89,7 +88,9 @@ Val Translator::pointerTo(unsigned Object, const Term &Address) {
 }
 
 Val Translator::foreignPointer(const Term &Address, const Term &Poison) {
-  auto Make = [&] { return newObject(Object()); };
+  Object O;
+  if (Inputs.count(Address)) O.Origin = Address;
+  auto Make = [&] { return newObject(O); };
   Val V = pointerTo(Pair && Poison == "false" ? Pair->foreignAt(Address, Make) : Make(), Address);
   V.Poison = Poison;
   return V;

@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use super::models;
+
 /// The first line of each file.
 const FIRST: &str = "; penfuzz-proofs 1";
 /// The last line: a file without it is not whole.
@@ -76,7 +78,7 @@ pub struct Slice {
     pub goal: String,
     /// Why values are free, each reason once.
     pub free: Vec<String>,
-    /// The names of the arguments in it.
+    /// The names of the values of an input in it: arguments, and memory that pointers lead to.
     pub arguments: Vec<String>,
     /// The invariants in it, in words.
     pub invariants: Vec<String>,
@@ -195,7 +197,7 @@ impl Translation {
                 }
                 work.extend(self.defined.get(name));
                 work.extend(self.facts.get(name).into_iter().flatten());
-                if name.strip_prefix("arg").is_some_and(|n| n.parse::<u32>().is_ok()) {
+                if models::is_input(name) {
                     arguments.insert(name.to_owned());
                 }
             }

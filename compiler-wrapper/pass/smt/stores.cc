@@ -1,0 +1,138 @@
+// Stores: what a memory has afterwards. A store to an object may write to each other one that may overlap it.
+#include "smt.h"
+
+namespace pen::smt {
+using namespace llvm;
+
+// More cells than this, and the lines for the joins of a long function would be many.
+static constexpr size_t MostCells = 512;
+// Places of an object that are followed when something is stored at a place that is not constant.
+static constexpr size_t MostPlaces = 32;
+
+// Removes [From, To) of an object; what is left of a cell stays.
+void Translator::cut(Memory &M, unsigned Object, int64_t From, int64_t To) {
+  std::vector<std::pair<int64_t, Cell>> Left;
+  for (auto It = M.Cells.lower_bound({Object, INT64_MIN}); It != M.Cells.end() && It->first.first == Object;) {
+    int64_t Start = It->first.second, End = Start + It->second.Size;
+    if (End <= From || To <= Start) {
+      ++It;
+      continue;
+    }
+    const Val &V = It->second.Value;
+    auto Keep = [&](int64_t A, int64_t B) {
+      if (A >= B) return;
+      Term Bits = "(" + indexed("extract", {unsigned(B - Start) * 8 - 1, unsigned(A - Start) * 8}) + " " + bitsOf(V) + ")";
+      Sort Part = Sort::bits((B - A) * 8);
+      Left.push_back({A, {unsigned(B - A), Val::scalar(Part, S.define(Part, Bits), V.Poison)}});
+    };
+    if (It->second.isWhole()) Keep(Start, From), Keep(To, End);
+    else if (Start < From || To < End) M.Own[Object] = newEpoch();
+    It = M.Cells.erase(It);
+  }
+  for (auto &[At, C] : Left) M.Cells[{Object, At}] = C;
+}
+
+// Something unknown may have written there.
+void Translator::touch(Memory &M, unsigned Number) {
+  if (Objects[Number].K == Object::Stack) M.Touched.insert(Number);
+}
+
+void Translator::forgetObject(Memory &M, unsigned Object) {
+  cut(M, Object, INT64_MIN, INT64_MAX);
+  touch(M, Object);
+  M.Own.erase(Object);
+  M.Epoch = newEpoch();
+}
+
+static bool isEscaped(const Object &O) { return O.K != Object::Stack || O.Captured; }
+
+void Translator::forgetEscaped(Memory &M) {
+  for (unsigned O = 0; O < Objects.size(); O++)
+    if (isEscaped(Objects[O])) cut(M, O, INT64_MIN, INT64_MAX), touch(M, O), M.Own.erase(O);
+  M.Epoch = newEpoch();
+}
+
+void Translator::forgetAll(Memory &M) {
+  M.Cells.clear(), M.Own.clear();
+  for (unsigned O = 0; O < Objects.size(); O++) touch(M, O);
+  M.Epoch = newEpoch();
+}
+
+void Translator::forget(Memory &M, const Val &Address, std::optional<uint64_t> Size) {
+  if (Address.K != Val::Pointer || Address.Poison != "false") return forgetAll(M);
+  for (unsigned O = 0; O < Objects.size(); O++) {
+    if (!mayAlias(Address.Base, O)) continue;
+    if (O == Address.Base && Address.Offset && Size) cut(M, O, *Address.Offset, *Address.Offset + *Size);
+    else cut(M, O, INT64_MIN, INT64_MAX);
+    touch(M, O);
+    M.Own.erase(O);
+  }
+  M.Epoch = newEpoch();
+}
+
+// What the object has at places that are not constant is not known. Each other place keeps its value unless what is stored overlaps it.
+void Translator::storeSomewhere(Memory &M, const Val &Address, const Val &V, unsigned Size) {
+  std::map<int64_t, Cell> Known = placesOf(M, Address.Base);
+  forget(M, Address, std::nullopt);
+  if (Known.size() > MostPlaces) return;
+  for (auto &[At, Old] : Known) {
+    Term From = literal(APInt(PointerBits, At, true));
+    auto IsBelow = [&](const Term &A, const Term &B, unsigned Bytes) {
+      return apply("bvult", {apply("bvsub", {A, B}), literal(APInt(PointerBits, Bytes))});
+    };
+    Term Overlap = S.defineBool(either(IsBelow(Address.OffsetText, From, Old.Size), IsBelow(From, Address.OffsetText, Size)));
+    Sort Kind = Old.Value.S;
+    Val Any = shared([&] { return Val::scalar(Kind, S.fresh(Kind, "store to an element")); }, std::to_string(At));
+    Any.Poison = V.Poison;
+    Val New = chooseBytes(Overlap, Any, Old.Value, Old.Size);
+    if (Old.Size == Size && Cell{Size, V}.isWhole()) New = chooseBytes(apply("=", {Address.OffsetText, From}), V, New, Size);
+    if (New.K != Val::Unknown) M.Cells[{Address.Base, At}] = {Old.Size, New};
+  }
+}
+
+// What is known of an object: what was stored, and what was read and is still there.
+std::map<int64_t, Cell> Translator::placesOf(const Memory &M, unsigned Object) {
+  std::map<int64_t, Cell> All;
+  for (auto It = M.Cells.lower_bound({Object, INT64_MIN}); It != M.Cells.end() && It->first.first == Object; ++It)
+    if (It->second.isWhole()) All.insert({It->first.second, It->second});
+  unsigned Epoch = M.epochOf(Object);
+  for (auto It = Contents.lower_bound({Epoch, Object, INT64_MIN, 0}); It != Contents.end(); ++It) {
+    auto [From, Of, Offset, Size] = It->first;
+    if (From != Epoch || Of != Object) break;
+    int64_t At = Offset, End = Offset + Size;
+    bool IsStored = any_of(M.Cells, [&, O = Object](auto &Each) {
+      auto [Place, Start] = Each.first;
+      return Place == O && Start < End && At < Start + int64_t(Each.second.Size);
+    });
+    auto Next = All.lower_bound(At);
+    bool IsInPart = (Next != All.end() && Next->first < End) || (Next != All.begin() && std::prev(Next)->first + std::prev(Next)->second.Size > At);
+    if (!IsStored && !IsInPart) All.insert({At, {Size, Val::scalar(Sort::bits(Size * 8), It->second)}});
+  }
+  return All;
+}
+
+void Translator::store(Memory &M, const Val &Address, const Val &V, unsigned Size) {
+  bool IsKnown = Address.K == Val::Pointer && Address.Poison == "false" && V.K != Val::Unknown && V.K != Val::Aggregate &&
+                 M.Cells.size() < MostCells;
+  if (!IsKnown) return forget(M, Address, Size);
+  if (!Address.Offset) return storeSomewhere(M, Address, V, Size);
+  bool IsAlone = true;
+  for (unsigned O = 0; O < Objects.size(); O++) IsAlone &= O == Address.Base || !mayAlias(Address.Base, O);
+  if (IsAlone) {
+    cut(M, Address.Base, *Address.Offset, *Address.Offset + Size);
+  } else {
+    unsigned Epoch = M.epochOf(Address.Base);
+    forget(M, Address, Size);
+    M.Own[Address.Base] = Epoch;
+  }
+  M.Cells[{Address.Base, *Address.Offset}] = {Size, V};
+}
+
+void Translator::removeObjectsFrom(unsigned First) {
+  Objects.resize(First);
+  for (auto It = Globals.begin(); It != Globals.end();) It = It->second >= First ? Globals.erase(It) : std::next(It);
+  for (auto It = Contents.begin(); It != Contents.end();)
+    It = std::get<1>(It->first) >= First ? Contents.erase(It) : std::next(It);
+}
+
+} // namespace pen::smt
