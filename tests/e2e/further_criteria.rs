@@ -104,7 +104,7 @@ fn exceptions_that_no_execution_raises_are_proved_infeasible() {
     let Some(solvers) = solvers() else { return };
     let all = ["* overflow", "* underflow", "/ overflow", "/ underflow", "/ divide-by-zero", "/ invalid", "+ overflow"];
     let but = |raised: &[&str]| all.into_iter().filter(|goal| !raised.contains(goal)).collect::<Vec<_>>();
-    let cases: [(&str, u32, &[&str], Vec<&str>); 12] = [
+    let cases: [(&str, u32, &[&str], Vec<&str>); 14] = [
         ("arithmetic", 0, &[], but(&[])),
         ("arithmetic", 5, &["* overflow"], but(&["* overflow"])),
         ("arithmetic", 6, &["/ divide-by-zero"], but(&["/ divide-by-zero"])),
@@ -112,6 +112,8 @@ fn exceptions_that_no_execution_raises_are_proved_infeasible() {
         ("rooted", 7, &["sqrt invalid"], vec![]),
         ("cut", 0, &[], vec!["(int) invalid"]),
         ("cut", 8, &["(int) invalid"], vec![]),
+        ("nearest", 0, &[], vec!["lround invalid", "lrint invalid"]),
+        ("nearest", 12, &["lround invalid", "lrint invalid"], vec![]),
         ("logarithm", 0, &[], vec!["log divide-by-zero", "log invalid", "exp overflow", "exp underflow"]),
         ("logarithm", 9, &["log divide-by-zero", "exp underflow"], vec!["log invalid", "exp overflow"]),
         ("logarithm", 10, &["exp overflow"], vec!["log divide-by-zero", "log invalid", "exp underflow"]),
@@ -291,7 +293,11 @@ fn numbers_of_rounds_that_no_loop_makes_are_proved_infeasible() {
     for (int j = n; j < 9; j += 4)
       r ^= j;
   } while (--n > 3);
-  return r;
+  for (int i = 0; i < 10; i++) {
+    if (i == 9) return r;
+    r += i;
+  }
+  return -1;
 }
 ";
     let target = dir.file("f.c", source);
@@ -300,9 +306,11 @@ fn numbers_of_rounds_that_no_loop_makes_are_proved_infeasible() {
     let report = dir.report("out");
     let infeasible: Vec<_> = report.criterion_goals.iter().filter(|g| g.proved_infeasible).collect();
     let of: Vec<_> = infeasible.iter().map(|g| (g.line, g.goal.as_str())).collect();
-    // The first loop makes five rounds always. The others make any number.
-    assert_eq!(of, [(3, "no round"), (3, "one round")], "{:?}", report.criterion_goals);
-    assert_eq!(figures(&report, "loop"), (9, 7, 2), "{:?}", report.criterion_goals);
+    // The first loop makes five rounds always, and the last one nine, after which it returns. The others make any number.
+    let last = [(11, "no round"), (11, "one round"), (11, "left at its head after a round")];
+    let expected: Vec<_> = [(3, "no round"), (3, "one round")].into_iter().chain(last).collect();
+    assert_eq!(of, expected, "{:?}", report.criterion_goals);
+    assert_eq!(figures(&report, "loop"), (13, 8, 5), "{:?}", report.criterion_goals);
     let check = dir.penfuzz("prove --check out").env("PENFUZZ_SOLVERS", &solvers).exits(0);
     let branches = check.stdout.lines().find(|l| l.contains(" branches of tests are possible")).unwrap_or_default();
     assert!(branches.ends_with(" 0 without a query, 0 contradictions"), "{branches}");
@@ -334,6 +342,10 @@ fn loops_make_no_round_one_and_more_and_reach_their_limit() {
         assert!(!tests.is_empty(), "{goal}: {:?}", report.criterion_goals);
         assert!(tests.iter().all(|t| holds(does(t).0, does(t).1)), "{goal}: {tests:?}");
     }
+    let Some(solvers) = solvers() else { return };
+    let check = dir.penfuzz("prove --check out").env("PENFUZZ_SOLVERS", &solvers).exits(0);
+    let branches = check.stdout.lines().find(|l| l.contains(" branches of tests are possible")).unwrap_or_default();
+    assert!(branches.ends_with(" 0 without a query, 0 contradictions"), "{branches}");
 }
 
 #[test]

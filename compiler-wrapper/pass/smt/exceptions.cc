@@ -12,9 +12,9 @@ using namespace llvm;
 static Term isFinite(const Term &A) { return negate(either(apply("fp.isNaN", {A}), apply("fp.isInfinite", {A}))); }
 static Term isZero(const Term &A) { return apply("fp.isZero", {A}); }
 
-// Operands and result of an operation; of a unary one B is A.
+// Operands and result of an operation; of a unary one B is A. Of a conversion to an integer how it rounds.
 struct Computed {
-  Term A, B, Result;
+  Term A, B, Result, Rounding;
 };
 
 // To the nearest, an overflow is infinity. Rounded in another mode it may be the largest number, which exact results can be, too.
@@ -30,15 +30,23 @@ static Term underflows(const Computed &V, Sort S, Type *T) {
   return apply("fp.leq", {apply("fp.abs", {V.Result}), literal(APFloat::getSmallestNormalized(T->getFltSemantics()), S)});
 }
 
-// A is no number of an integer type when its fraction is cut off.
-static Term isOutside(const Term &A, Sort S, Type *Float, unsigned Bits, bool Signed) {
+// How a conversion to an integer rounds: `lround` and `llround`, `lrint` and `llrint`, and casts.
+Term Frame::roundingOf(const Instruction &Conversion) {
+  auto *Call = dyn_cast<CallBase>(&Conversion);
+  if (!Call) return "RTZ";
+  const Function *Called = Call->getCalledFunction();
+  return Called && Called->getName().contains("round") ? "RNA" : X.mode(place(Conversion));
+}
+
+// A is no number of an integer type when it is rounded to an integer.
+static Term isOutside(const Computed &V, Sort S, Type *Float, unsigned Bits, bool Signed) {
   auto Power = [&](unsigned Exponent, bool Negative) {
     APFloat V(std::ldexp(Negative ? -1.0 : 1.0, Exponent));
     bool Loses;
     V.convert(Float->getFltSemantics(), APFloat::rmNearestTiesToEven, &Loses);
     return literal(V, S);
   };
-  Term Cut = apply("fp.roundToIntegral", {"RTZ", A});
+  Term Cut = apply("fp.roundToIntegral", {V.Rounding, V.A});
   Term Least = Signed ? Power(Bits - 1, true) : literal(APFloat::getZero(Float->getFltSemantics()), S);
   return either(apply("fp.lt", {Cut, Least}), apply("fp.geq", {Cut, Power(Signed ? Bits - 1 : Bits, false)}));
 }
@@ -78,11 +86,13 @@ static Term isIn(region R, const Computed &V, Sort S, Type *T) {
   return "true";
 }
 
+static bool isConversion(unsigned Operation) { return Operation == PEN_TO_SIGNED || Operation == PEN_TO_UNSIGNED; }
+
 static std::optional<Term> exceptionOf(unsigned Operation, unsigned Exception, const Computed &V, const Instruction &At, Sort S,
                                        bool ChangesMode) {
-  if (isa<FPToSIInst, FPToUIInst>(At)) {
+  if (isConversion(Operation)) {
     if (Exception != PEN_INVALID) return std::nullopt;
-    return isOutside(V.A, S, At.getOperand(0)->getType(), At.getType()->getIntegerBitWidth(), isa<FPToSIInst>(At));
+    return isOutside(V, S, At.getOperand(0)->getType(), At.getType()->getIntegerBitWidth(), Operation == PEN_TO_SIGNED);
   }
   bool IsProduct = Operation == PEN_MULTIPLY, IsQuotient = Operation == PEN_DIVIDE;
   bool KeepsZero = IsProduct || IsQuotient || Operation == PEN_ADD || Operation == PEN_SUBTRACT || Operation == PEN_NARROW;
@@ -111,7 +121,7 @@ static SmallVector<const Value *, 3> operandsOf(const Instruction &At) {
 // The condition that an operation raises this exception, when control comes to it; nothing if there is no such condition here.
 std::optional<Term> Frame::raises(const Site &Operation, unsigned Exception) {
   auto *At = dyn_cast_or_null<Instruction>(static_cast<Value *>(Operation.At));
-  bool IsConversion = At && isa<FPToSIInst, FPToUIInst>(At);
+  bool IsConversion = At && isConversion(Operation.Operation);
   if (!At || !(At->getType()->isFloatingPointTy() || IsConversion)) return std::nullopt;
   if (!(Operation.Possible >> Exception & 1) || !X.HasExactFloats) return std::nullopt;
   Term Reached = reachOf(At->getParent());
@@ -128,7 +138,8 @@ std::optional<Term> Frame::raises(const Site &Operation, unsigned Exception) {
   }
   Val Result = Known(At);
   if (Floats.empty() || !(Result.isFloat() || IsConversion)) return std::nullopt;
-  Computed V{Floats[0], Floats.size() > 1 ? Floats[1] : Floats[0], Result.isFloat() ? X.floatOf(Result) : Term()};
+  Computed V{Floats[0], Floats.size() > 1 ? Floats[1] : Floats[0], Result.isFloat() ? X.floatOf(Result) : Term(),
+             IsConversion ? roundingOf(*At) : Term()};
   Sort S = Result.isFloat() ? Result.S : *X.sortOf(At->getOperand(0)->getType());
   std::optional<Term> Is = exceptionOf(Operation.Operation, Exception, V, *At, S, X.ChangesMode);
   if (!Is) return std::nullopt;

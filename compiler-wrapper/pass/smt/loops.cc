@@ -1,5 +1,5 @@
 // What loops do in their first rounds: a loop is left in the first one, in the second, or begins a third. Both rounds are translated anew;
-// loops around the loop and inside of it are cut.
+// loops around the loop and inside of it are cut. That a loop is left at its head is about any round and the head behind it.
 #include "smt.h"
 
 #include "llvm/IR/CFG.h"
@@ -7,13 +7,13 @@
 namespace pen::smt {
 using namespace llvm;
 
-// The number of the conditional that each round begins with; none if it is not the same one.
-static std::optional<unsigned> headOf(const BasicBlock &Header, const SiteNumbers &Numbers) {
+// The conditional that each round begins with; null if it is not the same one.
+static const Instruction *headOf(const BasicBlock &Header, const SiteNumbers &Numbers) {
   SmallPtrSet<const BasicBlock *, 8> Seen;
   for (const BasicBlock *BB = &Header; BB && Seen.insert(BB).second; BB = BB->getSingleSuccessor())
     for (const Instruction &I : *BB)
-      if (auto Found = Numbers.find(&I); Found != Numbers.end()) return Found->second;
-  return std::nullopt;
+      if (Numbers.count(&I)) return &I;
+  return nullptr;
 }
 
 // An exception of what it calls leaves a function without an edge.
@@ -46,14 +46,34 @@ bool Frame::beginRound(const BasicBlock &Header, const SmallPtrSetImpl<const Bas
   return true;
 }
 
-std::array<Term, 3> Frame::firstRounds(const BasicBlock &Header, const SmallPtrSetImpl<const BasicBlock *> &Loop) {
-  std::array<Term, 3> Rounds = {"false", "false", "false"};
-  InRounds = &Header;
-  std::vector<const BasicBlock *> Order = orderOf(F, Back), Inside;
-  for (const BasicBlock *BB : Order) {
+// Translates what comes before the loop; its blocks in order.
+std::vector<const BasicBlock *> Frame::comeToLoop(const SmallPtrSetImpl<const BasicBlock *> &Loop) {
+  std::vector<const BasicBlock *> Inside;
+  for (const BasicBlock *BB : orderOf(F, Back)) {
     if (Loop.contains(BB)) Inside.push_back(BB);
     else if (Inside.empty()) enter(*BB), translate(*BB);
   }
+  return Inside;
+}
+
+Term Frame::leftAtHead(const BasicBlock &Header, const BasicBlock &Head, const SmallPtrSetImpl<const BasicBlock *> &Loop) {
+  for (const BasicBlock *BB : comeToLoop(Loop)) enter(*BB), translate(*BB);
+  if (!beginRound(Header, Loop)) return "false";
+  for (const BasicBlock *BB = &Header;; BB = BB->getSingleSuccessor()) {
+    if (BB != &Header) enter(*BB);
+    translate(*BB);
+    if (BB == &Head) break;
+  }
+  Term Left = "false";
+  for (auto &[Edge, When] : Edges)
+    if (Edge.first == &Head && !Loop.contains(Edge.second)) Left = either(Left, When);
+  return Left;
+}
+
+std::array<Term, 3> Frame::firstRounds(const BasicBlock &Header, const SmallPtrSetImpl<const BasicBlock *> &Loop) {
+  std::array<Term, 3> Rounds = {"false", "false", "false"};
+  InRounds = &Header;
+  std::vector<const BasicBlock *> Inside = comeToLoop(Loop);
   for (unsigned Round = 0; Round < 2; Round++) {
     for (const BasicBlock *BB : Inside) {
       if (BB != &Header || Round == 0) enter(*BB);
@@ -77,14 +97,20 @@ void writeLoops(Translator &X, const FunctionPlan &Plan, ArrayRef<Val> Args, con
   std::set<const BasicBlock *> Seen;
   for (auto &[From, Header] : Back)
     if (Seen.insert(Header).second)
-      if (std::optional<unsigned> Head = headOf(*Header, Numbers)) Headers[*Head].push_back(Header);
+      if (const Instruction *Head = headOf(*Header, Numbers)) Headers[Numbers.lookup(Head)].push_back(Header);
   X.WithInvariants = false;
-  for (auto &[Head, All] : Headers) {
-    auto Loop = naturalLoop(*All.front(), Back);
+  for (auto &[Number, All] : Headers) {
+    const BasicBlock &Header = *All.front();
+    auto Loop = naturalLoop(Header, Back);
     if (All.size() > 1 || !Loop || mayThrow(*Loop)) continue;
     X.LinesBefore = X.S.size();
-    auto Rounds = Frame(X, *Plan.F, Args, "true", Start, 0).firstRounds(*All.front(), *Loop);
-    for (unsigned K = 0; K < Rounds.size(); K++) X.S.goal("rounds_" + std::to_string(Head) + "_" + std::to_string(K), Rounds[K]);
+    std::string Name = "rounds_" + std::to_string(Number) + "_";
+    auto Rounds = Frame(X, *Plan.F, Args, "true", Start, 0).firstRounds(Header, *Loop);
+    for (unsigned K = 0; K < Rounds.size(); K++) X.S.goal(Name + std::to_string(K), Rounds[K]);
+    const Instruction &Head = *headOf(Header, Numbers);
+    if (!Head.isTerminator()) continue;
+    X.LinesBefore = X.S.size();
+    X.S.goal(Name + "3", Frame(X, *Plan.F, Args, "true", Start, 0).leftAtHead(Header, *Head.getParent(), *Loop));
   }
 }
 

@@ -166,6 +166,8 @@ public:
   // loops.cc: in place of run(), the first two rounds of a loop of these blocks. The conditions that it is left in the first round, that it is
   // left in the second, and that a third begins.
   std::array<Term, 3> firstRounds(const llvm::BasicBlock &Header, const llvm::SmallPtrSetImpl<const llvm::BasicBlock *> &Loop);
+  // loops.cc: in place of run(), any round of the loop, which is cut, and its head once more. The condition that the loop is left there.
+  Term leftAtHead(const llvm::BasicBlock &Header, const llvm::BasicBlock &Head, const llvm::SmallPtrSetImpl<const llvm::BasicBlock *> &Loop);
   // Called before and after the translation of each instruction, with values and memory as they are then.
   std::function<void(const llvm::Instruction &, bool IsAfter)> Watch;
   // mutants.cc: the value of mutated code in the place of an instruction, which run() has come to.
@@ -182,6 +184,7 @@ public:
   Term caseOf(const llvm::SwitchInst &Sw, unsigned Case); // of a case, or of the default for the number of cases
   Term conditionOf(const llvm::Instruction &I);           // of a branch or select: free where compilers may take either way
   std::optional<Term> sideOf(const Site &Comparison, unsigned Side);     // sides.cc; `Side` of enum pen_side
+  Term roundingOf(const llvm::Instruction &Conversion);                  // exceptions.cc
   std::optional<Term> raises(const Site &Operation, unsigned Exception); // exceptions.cc; of enum pen_exception
 
 private:
@@ -243,6 +246,7 @@ private:
   const llvm::BasicBlock *onlyWay(const llvm::Instruction &End);
 
   // loops.cc
+  std::vector<const llvm::BasicBlock *> comeToLoop(const llvm::SmallPtrSetImpl<const llvm::BasicBlock *> &Loop);
   bool beginRound(const llvm::BasicBlock &Header, const llvm::SmallPtrSetImpl<const llvm::BasicBlock *> &Loop);
 
   // pairing.cc

@@ -36,13 +36,13 @@ pub enum Rounds {
 }
 
 impl Rounds {
-    /// The number of the condition in the translation (`pass/smt/loops.cc`), if there is one.
-    pub const fn in_translation(self) -> Option<usize> {
+    /// The number of the condition in the translation (`pass/smt/loops.cc`).
+    pub const fn in_translation(self) -> usize {
         match self {
-            Self::None => Some(0),
-            Self::One => Some(1),
-            Self::More => Some(2),
-            Self::Limit => None,
+            Self::None => 0,
+            Self::One => 1,
+            Self::More => 2,
+            Self::Limit => 3,
         }
     }
 

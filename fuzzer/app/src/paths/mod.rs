@@ -279,7 +279,7 @@ impl Made<'_> {
                 line: site.line,
                 column: site.column,
                 goal: goal.1.text().to_owned(),
-                code: goal.1.in_translation().filter(|_| self.is_one).map(|k| code_of(self.target, goal.0, &[k])),
+                code: self.is_one.then(|| code_of(self.target, goal.0, &[goal.1.in_translation()])),
                 ..CriterionGoal::default()
             };
             // The shortest path is the simplest test.
