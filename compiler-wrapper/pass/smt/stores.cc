@@ -118,10 +118,9 @@ void Translator::store(Memory &M, const Val &Address, const Val &V, unsigned Siz
   if (!Address.Offset) return storeSomewhere(M, Address, V, Size);
   bool IsAlone = true;
   for (unsigned O = 0; O < Objects.size(); O++) IsAlone &= O == Address.Base || !mayAlias(Address.Base, O);
-  if (IsAlone) {
-    cut(M, Address.Base, *Address.Offset, *Address.Offset + Size);
-  } else {
-    unsigned Epoch = M.epochOf(Address.Base);
+  cut(M, Address.Base, *Address.Offset, *Address.Offset + Size);
+  if (!IsAlone) {
+    unsigned Epoch = M.epochOf(Address.Base); // a new one if bits that are no whole bytes were cut
     forget(M, Address, Size);
     M.Own[Address.Base] = Epoch;
   }
