@@ -25,6 +25,8 @@ mod paths;
 mod predicates;
 #[path = "semantics/rounding.rs"]
 mod rounding;
+#[path = "semantics/series.rs"]
+mod series;
 #[path = "semantics/switches.rs"]
 mod switches;
 #[allow(dead_code, reason = "shared with the benchmark, which uses another part of it")]

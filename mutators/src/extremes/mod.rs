@@ -15,7 +15,7 @@
 //!    function change slowly with its argument, some more slowly than others, so neighbours share many of them. They race:
 //!    in each round the better half goes on with twice as many steps (successive halving: Karnin, Koren and Somekh, *Almost
 //!    Optimal Exploration in Multi-Armed Bandits*, ICML 2013).
-//! 5. *Swarms* take three times as many steps as the climbers: sets of points in small windows that move by each other's differences (`swarm.rs`).
+//! 5. *Swarms* take most steps: sets of points in small windows that move by each other's differences (`swarm.rs`).
 //!
 //! Deterministic for a generator, as long as the function is.
 
@@ -32,7 +32,7 @@ use self::{
     race::Race,
     swarm::Swarms,
 };
-use crate::evaluate::Stop;
+use crate::{evaluate::Stop, view::Kind};
 
 pub use cell::cut;
 
@@ -44,11 +44,22 @@ const BATCH: u64 = 64;
 const GLOBAL: usize = 48;
 /// Regions that are sampled in one round.
 const REGIONAL: usize = 24;
-/// Turns of the cells and of the swarms for each turn of the climbers. A step of a swarm takes less time.
+/// Turns of the cells and of the swarms for each turn of the climbers.
 const CELL_TURNS: usize = 2;
 const SWARM_TURNS: usize = 3;
 /// Samples of each region at the beginning.
 const FIRST: u64 = 32;
+
+/// What points of a small box are like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ground {
+    /// As all points.
+    Usual,
+    /// Their values take much less time than those of other points.
+    Cheap,
+    /// They have little to do with each other.
+    Rough,
+}
 
 /// A function whose maximum is wanted.
 pub trait Height {
@@ -58,8 +69,31 @@ pub trait Height {
     /// A [`Stop`], which ends the search.
     fn height(&mut self, at: &[u64]) -> Result<f64, Stop>;
 
+    /// The values at several points, as many as `values`; in `at` the positions of one point follow those of the other. Negative ones count as
+    /// their absolute values, and points with values of one sign have more to do with each other.
+    ///
+    /// # Errors
+    /// As [`Height::height`].
+    fn heights(&mut self, at: &[u64], values: &mut [f64]) -> Result<(), Stop> {
+        one_by_one(self, at, values)
+    }
+
     /// Many of the next points lie in this box, which is small. Values must not depend on it but for what does not matter.
-    fn enter(&mut self, _window: &[(u64, u64)]) {}
+    fn enter(&mut self, _window: &[(u64, u64)]) -> Ground {
+        Ground::Usual
+    }
+}
+
+/// [`Height::heights`] by [`Height::height`].
+///
+/// # Errors
+/// As [`Height::height`].
+pub fn one_by_one<F: Height + ?Sized>(f: &mut F, at: &[u64], values: &mut [f64]) -> Result<(), Stop> {
+    let dimensions = at.len() / values.len().max(1);
+    for (x, value) in at.chunks_exact(dimensions.max(1)).zip(values) {
+        *value = f.height(x)?;
+    }
+    Ok(())
 }
 
 /// The largest value of a region.
@@ -89,8 +123,12 @@ pub struct Extremes {
     race: Race,
     swarms: Swarms,
     hints: Vec<Vec<u64>>,
+    kinds: Vec<Kind>,
     best: f64,
     x: Vec<u64>,
+    /// Points of a swarm and their values, for [`Height::heights`].
+    points: Vec<u64>,
+    values: Vec<f64>,
     chances: Vec<(f64, u32)>,
 }
 
@@ -118,7 +156,10 @@ impl Extremes {
             race: Race::default(),
             swarms: Swarms::default(),
             hints: Vec::new(),
+            kinds: Vec::new(),
             best: 0.0,
+            points: Vec::new(),
+            values: Vec::new(),
             chances: Vec::new(),
         }
     }
@@ -133,6 +174,17 @@ impl Extremes {
             |hint: &Vec<u64>| hint.iter().zip(&self.ends).all(|(x, (least, greatest))| least <= x && x <= greatest);
         assert!(hints.iter().all(|hint| hint.len() == self.ends.len() && is_within(hint)));
         self.hints = hints;
+        self
+    }
+
+    /// The arguments are floating-point numbers of these types: then new windows also lie at sums and differences of places.
+    ///
+    /// # Panics
+    /// If there are not as many as arguments, or one is no floating-point type.
+    #[must_use]
+    pub fn with_kinds(mut self, kinds: Vec<Kind>) -> Self {
+        assert!(kinds.len() == self.ends.len() && kinds.iter().all(|k| k.is_float()));
+        self.kinds = kinds;
         self
     }
 

@@ -12,6 +12,7 @@
 //! Hyperparameter Tuning*, 2020). New windows lie
 //!
 //! - beside the best windows of the stages, at all distances: how large errors can be changes smoothly with the argument,
+//! - at sums of a place and the difference of two others, as numbers: if an argument is reduced by a period, the reduced one is near theirs,
 //! - around large values of cells,
 //! - around places that the caller named.
 
@@ -19,20 +20,28 @@ use std::collections::VecDeque;
 
 use libafl_bolts::rands::Rand;
 
-use super::{Extremes, Height, between, cell::Cell};
-use crate::evaluate::Stop;
+use super::{Extremes, Ground, Height, between, cell::Cell};
+use crate::{evaluate::Stop, line, view::Kind};
 
 /// Points of a swarm in its first stage; half as many more in each other.
 const MEMBERS: usize = 48;
 /// Members from which on differences are taken: until then the window is sampled.
 const SAMPLED: usize = 32;
+/// How often a second member is drawn, until it has the sign of the first: at members of different signs the roundings go opposite ways.
+const OF_ONE_SIGN: usize = 8;
 /// Steps of a swarm in its first stage, and by how many times more each other stage has.
 const FIRST_STEPS: u64 = 1024;
 const FACTOR: usize = 4;
 /// Stages.
-const STAGES: usize = 5;
+const STAGES: usize = 6;
 /// Exponents of half the width of a window.
-const WIDTHS: (u32, u32) = (14, 32);
+const WIDTHS: (u32, u32) = (22, 36);
+/// Bits by which a window on rough ground becomes narrower, and the narrowest.
+const NARROWED: u32 = 4;
+const NARROWEST: u32 = 14;
+/// One of so many swarms that are on rough ground even there goes on, and what the others count as, in steps.
+const ROUGH: usize = 8;
+const GIVEN_UP: u64 = 64;
 /// Values of a stage that are compared with, places that are remembered, and swarms that wait for the next stage.
 const VALUES: usize = 64;
 const PLACES: usize = 32;
@@ -41,10 +50,24 @@ const WAITING: usize = 16;
 const NEAR: u32 = 44;
 /// The most bits of the distance of a new window: four binades of a double.
 const FARTHEST: u32 = 54;
+/// One of so many new windows lies at a sum of places.
+const COMBINED: usize = 4;
 /// Up to 2 to the power of one less cells are drawn, of which the best gives a swarm its place.
 const TOURNAMENT: usize = 11;
-/// Steps of all swarms between two turns of the cells.
+/// Steps of all swarms between two turns of the cells, and so many cheap steps count as one.
 const STEPS: u64 = 32_768;
+const CHEAP: u64 = 8;
+/// Steps that are proposed before the first of them is evaluated.
+const BATCH: u64 = 32;
+
+/// A point with a large value.
+#[derive(Debug)]
+struct Member {
+    value: f64,
+    /// The sign that the value had.
+    is_negative: bool,
+    at: Box<[u64]>,
+}
 
 /// Points with large values in a window.
 #[derive(Debug)]
@@ -57,12 +80,21 @@ struct Swarm {
     /// Steps left in this stage.
     left: u64,
     /// Descending.
-    members: Vec<(f64, Box<[u64]>)>,
+    members: Vec<Member>,
 }
 
 impl Swarm {
     fn best(&self) -> f64 {
-        self.members.first().map_or(0.0, |m| m.0)
+        self.members.first().map_or(0.0, |m| m.value)
+    }
+
+    /// The same middle, and a smaller width.
+    fn narrow(&mut self) {
+        self.width -= NARROWED;
+        for (least, greatest) in &mut self.window {
+            let (middle, half) = (least.midpoint(*greatest), (*greatest - *least) >> (NARROWED + 1));
+            (*least, *greatest) = (middle - half, middle + half);
+        }
     }
 
     fn room(&self) -> usize {
@@ -72,43 +104,56 @@ impl Swarm {
     /// Does the value get in?
     fn admits(&self, value: f64) -> bool {
         value > 0.0
-            && (self.members.len() < self.room() || self.members.last().is_some_and(|(least, _)| value > *least))
+            && (self.members.len() < self.room() || self.members.last().is_some_and(|least| value > least.value))
     }
 
-    fn insert(&mut self, value: f64, at: &[u64]) {
-        let place = self.members.partition_point(|(v, _)| *v > value);
+    fn insert(&mut self, value: f64, is_negative: bool, at: &[u64]) {
+        let place = self.members.partition_point(|m| m.value > value);
         // Equal points have equal values.
-        if self.members[place..].iter().take_while(|(v, _)| *v == value).any(|(_, known)| **known == *at) {
+        if self.members[place..].iter().take_while(|m| m.value == value).any(|known| *known.at == *at) {
             return;
         }
-        if self.members.len() == self.room() {
-            let (_, mut last) = self.members.pop().expect("there are members");
+        let at = if self.members.len() == self.room() {
+            let mut last = self.members.pop().expect("there are members").at;
             last.copy_from_slice(at);
-            self.members.insert(place, (value, last));
+            last
         } else {
-            self.members.insert(place, (value, at.into()));
-        }
+            at.into()
+        };
+        self.members.insert(place, Member { value, is_negative, at });
     }
 
-    /// The next point: a member, better ones more often, plus the difference of two. A random one of the window if that leaves it.
+    /// The next point: a member, better ones more often, plus the difference of two, or minus it. A random one of the window if both leave it.
     fn propose<R: Rand>(&self, rng: &mut R, x: &mut [u64]) {
         let n = self.members.len();
         if n >= SAMPLED {
             let mut draw = || rng.below_or_zero(n);
-            let (from, a, b) = (draw().min(draw()), draw(), draw());
-            let at = |i: usize| &self.members[i].1;
-            let mut is_within = a != b;
-            for (d, (least, greatest)) in self.window.iter().enumerate() {
-                x[d] = at(from)[d].wrapping_add(at(a)[d]).wrapping_sub(at(b)[d]);
-                is_within &= (*least..=*greatest).contains(&x[d]);
+            let from = draw().min(draw());
+            let (a, mut b) = (draw(), draw());
+            for _ in 0..OF_ONE_SIGN {
+                if self.members[a].is_negative == self.members[b].is_negative {
+                    break;
+                }
+                b = draw();
             }
-            if is_within {
+            if a != b && (self.step(x, from, a, b) || self.step(x, from, b, a)) {
                 return;
             }
         }
         for (x, (least, greatest)) in x.iter_mut().zip(&self.window) {
             *x = between(rng, *least, *greatest);
         }
+    }
+
+    /// `from + (a - b)` of these members; false if that leaves the window.
+    fn step(&self, x: &mut [u64], from: usize, a: usize, b: usize) -> bool {
+        let at = |i: usize| &self.members[i].at;
+        let mut is_within = true;
+        for (d, (least, greatest)) in self.window.iter().enumerate() {
+            x[d] = at(from)[d].wrapping_add(at(a)[d]).wrapping_sub(at(b)[d]);
+            is_within &= (*least..=*greatest).contains(&x[d]);
+        }
+        is_within
     }
 }
 
@@ -132,7 +177,7 @@ impl Stage {
     }
 
     fn finish(&mut self, swarm: Swarm) {
-        let Some((value, at)) = swarm.members.first() else { return };
+        let Some(Member { value, at, .. }) = swarm.members.first() else { return };
         if self.values.len() == VALUES {
             self.values.pop_front();
         }
@@ -179,12 +224,32 @@ impl Swarms {
         self.new_swarm(rng, from)
     }
 
+    /// The sum of a place and the difference of two others, as numbers. If an argument is reduced by a period, or by any lattice of them, the
+    /// reduced one is near those of the places.
+    fn combined<R: Rand>(&self, rng: &mut R, begun: usize, from: &Places) -> Vec<u64> {
+        let mut draw = || {
+            let places = &self.stages[rng.below_or_zero(begun)].places;
+            &places[rng.below_or_zero(places.len())].1
+        };
+        let (x, a, b) = (draw(), draw(), draw());
+        let sum = |d: usize| {
+            let kind = from.kinds[d];
+            let number = |at: &[u64]| kind.to_real(line::raw(kind, at[d]));
+            let sum = number(x) + (number(a) - number(b));
+            let (least, greatest) = from.ends[d];
+            if sum.is_nan() { x[d] } else { line::position(kind, kind.from_real(sum)).clamp(least, greatest) }
+        };
+        (0..from.ends.len()).map(sum).collect()
+    }
+
     /// A swarm in a new window.
     fn new_swarm<R: Rand>(&self, rng: &mut R, from: &Places) -> Option<Swarm> {
         let (least, greatest) = WIDTHS;
         let mut width = least + rng.below_or_zero((greatest - least + 1) as usize) as u32;
         let begun = self.stages.iter().take_while(|s| !s.places.is_empty()).count();
-        let at = if begun > 0 && rng.below_or_zero(8) < 5 {
+        let at = if begun > 0 && !from.kinds.is_empty() && rng.below_or_zero(COMBINED) == 0 {
+            self.combined(rng, begun, from)
+        } else if begun > 0 && rng.below_or_zero(8) < 5 {
             let places = &self.stages[rng.below_or_zero(begun)].places;
             let n = places.len();
             let (_, place, known) = &places[rng.below_or_zero(n).min(rng.below_or_zero(n))];
@@ -207,10 +272,12 @@ impl Swarms {
 }
 
 /// What new windows are placed by.
+#[derive(Clone, Copy)]
 struct Places<'a> {
     cells: &'a [Cell],
     ends: &'a [(u64, u64)],
     hints: &'a [Vec<u64>],
+    kinds: &'a [Kind],
 }
 
 /// At a distance of about `2^k` in each argument, with `k` drawn evenly from `width` on.
@@ -238,22 +305,21 @@ fn large<R: Rand>(rng: &mut R, cells: &[Cell]) -> Option<Vec<u64>> {
 impl Extremes {
     /// A turn of the swarms.
     pub(super) fn swarm<F: Height, R: Rand>(&mut self, f: &mut F, rng: &mut R) -> Result<(), Stop> {
-        let mut left = STEPS;
+        let mut left = STEPS * CHEAP;
         while left > 0 {
-            let from = Places { cells: &self.cells, ends: &self.ends, hints: &self.hints };
+            let from = Places { cells: &self.cells, ends: &self.ends, hints: &self.hints, kinds: &self.kinds };
             let next = self.swarms.current.take().or_else(|| self.swarms.next(rng, &from));
             let Some(mut swarm) = next else { return Ok(()) };
-            let n = swarm.left.min(left);
-            f.enter(&swarm.window);
-            for _ in 0..n {
-                swarm.propose(rng, &mut self.x);
-                let value = f.height(&self.x)?;
-                if swarm.admits(value) {
-                    swarm.insert(value, &self.x);
-                    self.note_best(value);
-                }
+            let ground = settle(f, &mut swarm);
+            let is_new = swarm.members.is_empty();
+            if ground == Ground::Rough && is_new && rng.below_or_zero(ROUGH) > 0 {
+                left = left.saturating_sub(GIVEN_UP * CHEAP);
+                continue;
             }
-            left -= n;
+            let cost = if ground == Ground::Cheap { 1 } else { CHEAP };
+            let n = swarm.left.min(left.div_ceil(cost));
+            self.move_swarm(f, rng, &mut swarm, n)?;
+            left = left.saturating_sub(n * cost);
             swarm.left -= n;
             if swarm.left == 0 {
                 let stage = swarm.stage;
@@ -263,5 +329,105 @@ impl Extremes {
             }
         }
         Ok(())
+    }
+
+    /// So many steps of a swarm.
+    fn move_swarm<F: Height, R: Rand>(
+        &mut self,
+        f: &mut F,
+        rng: &mut R,
+        swarm: &mut Swarm,
+        n: u64,
+    ) -> Result<(), Stop> {
+        let (mut points, mut values) = (core::mem::take(&mut self.points), core::mem::take(&mut self.values));
+        let dimensions = self.x.len();
+        let mut left = n;
+        while left > 0 {
+            let batch = left.min(BATCH);
+            points.resize(batch as usize * dimensions, 0);
+            values.resize(batch as usize, 0.0);
+            points.chunks_exact_mut(dimensions).for_each(|x| swarm.propose(rng, x));
+            f.heights(&points, &mut values)?;
+            for (x, value) in points.chunks_exact(dimensions).zip(&values) {
+                if swarm.admits(value.abs()) {
+                    swarm.insert(value.abs(), *value < 0.0, x);
+                    self.x.copy_from_slice(x);
+                    self.note_best(value.abs());
+                }
+            }
+            left -= batch;
+        }
+        (self.points, self.values) = (points, values);
+        Ok(())
+    }
+}
+
+/// Goes to the window of a swarm; where a new one is rough, it becomes narrower.
+fn settle<F: Height>(f: &mut F, swarm: &mut Swarm) -> Ground {
+    loop {
+        let ground = f.enter(&swarm.window);
+        if ground != Ground::Rough || !swarm.members.is_empty() || swarm.width < NARROWEST + NARROWED {
+            return ground;
+        }
+        swarm.narrow();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use libafl_bolts::rands::StdRand;
+
+    use super::*;
+
+    #[test]
+    fn a_new_window_lies_at_a_sum_of_places_as_numbers() {
+        let position = |x: f64| line::position(Kind::F64, x.to_bits());
+        let known = [10.5, 1e3, 1e3 + 6.25];
+        let mut swarms = Swarms::default();
+        for x in known {
+            swarms.stages[0].note_place(1.0, &[position(x)], 14);
+        }
+        let ends = [(position(-4e3), position(4e3))];
+        let from = Places { cells: &[], ends: &ends, hints: &[], kinds: &[Kind::F64] };
+        let mut rng = StdRand::with_seed(1);
+        let found: Vec<f64> =
+            (0..200).map(|_| f64::from_bits(line::raw(Kind::F64, swarms.combined(&mut rng, 1, &from)[0]))).collect();
+        assert!(found.contains(&16.75) && found.contains(&4.25), "10.5 and the difference of the others: {found:?}");
+        let is_sum = |x: &f64| known.iter().any(|k| known.iter().any(|a| known.iter().any(|b| *x == k + (a - b))));
+        assert!(found.iter().all(is_sum), "{found:?}");
+    }
+
+    #[test]
+    fn a_sum_that_leaves_the_box_goes_to_its_end() {
+        let position = |x: f64| line::position(Kind::F64, x.to_bits());
+        let mut swarms = Swarms::default();
+        for x in [1.0, f64::MAX, -f64::MAX] {
+            swarms.stages[0].note_place(1.0, &[position(x)], 14);
+        }
+        let ends = [(position(-f64::MAX), position(f64::MAX))];
+        let from = Places { cells: &[], ends: &ends, hints: &[], kinds: &[Kind::F64] };
+        let mut rng = StdRand::with_seed(1);
+        for _ in 0..200 {
+            let at = swarms.combined(&mut rng, 1, &from)[0];
+            assert!((ends[0].0..=ends[0].1).contains(&at));
+        }
+    }
+
+    /// Members with positive values lie at multiples of 1000, those with negative ones 300 behind. A difference of two of one sign keeps that.
+    #[test]
+    fn differences_are_of_members_of_one_sign() {
+        let mut swarm =
+            Swarm { window: vec![(0, 100_000)], width: 16, stage: 0, before: 0.0, left: 0, members: Vec::new() };
+        for i in 0..SAMPLED as u64 {
+            let is_negative = i % 2 == 1;
+            swarm.insert(1.0, is_negative, &[i * 1000 + if is_negative { 300 } else { 0 }]);
+        }
+        let (mut rng, mut x) = (StdRand::with_seed(1), [0]);
+        let mut of_two_signs = 0;
+        for _ in 0..1000 {
+            swarm.propose(&mut rng, &mut x);
+            of_two_signs += u32::from([600, 700].contains(&(x[0] % 1000)));
+        }
+        assert!(of_two_signs < 10, "{of_two_signs} of 1000; half of the pairs have two signs");
     }
 }

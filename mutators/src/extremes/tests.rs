@@ -85,6 +85,72 @@ fn the_largest_sum_of_roundings_in_a_window_is_found() {
     assert!(found.iter().all(|f| 4.0 - f < (4.0 - uniform) / 2.0), "{found:?} of 4, and {uniform} of uniform samples");
 }
 
+/// Rough ground wherever a window is wider than this.
+struct RoughWhereWide {
+    left: u64,
+    inside: (u64, u64),
+    steps: u64,
+}
+
+const SMOOTH: u64 = 1 << 20;
+
+impl Height for RoughWhereWide {
+    fn height(&mut self, at: &[u64]) -> Result<f64, Stop> {
+        self.left = self.left.checked_sub(1).ok_or(Stop::End)?;
+        Ok(noise(at[0]))
+    }
+
+    fn heights(&mut self, at: &[u64], values: &mut [f64]) -> Result<(), Stop> {
+        let (least, greatest) = self.inside;
+        if greatest - least <= SMOOTH {
+            assert!(at.iter().all(|x| (least..=greatest).contains(x)), "a swarm stays in its window");
+            self.steps += at.len() as u64;
+        }
+        one_by_one(self, at, values)
+    }
+
+    fn enter(&mut self, window: &[(u64, u64)]) -> Ground {
+        self.inside = window[0];
+        if window[0].1 - window[0].0 > SMOOTH { Ground::Rough } else { Ground::Cheap }
+    }
+}
+
+#[test]
+fn windows_become_narrower_on_rough_ground() {
+    let mut f = RoughWhereWide { left: 1_000_000, inside: (0, u64::MAX), steps: 0 };
+    let mut search = Extremes::new(cut(vec![vec![(0, u64::MAX)]], 256));
+    search.run(&mut f, &mut StdRand::with_seed(1), &[]);
+    assert!(f.steps > 700_000, "{} steps of a million in narrow windows", f.steps);
+}
+
+/// Values with signs, of which a negative one is the farthest from 0.
+struct Signed {
+    left: u64,
+}
+
+impl Height for Signed {
+    fn height(&mut self, at: &[u64]) -> Result<f64, Stop> {
+        self.left = self.left.checked_sub(1).ok_or(Stop::End)?;
+        Ok(noise(at[0]))
+    }
+
+    fn heights(&mut self, at: &[u64], values: &mut [f64]) -> Result<(), Stop> {
+        one_by_one(self, at, values)?;
+        for value in values {
+            *value = 1.0 - 3.0 * *value;
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn negative_values_count_as_their_absolute_values() {
+    let mut search = Extremes::new(vec![vec![(0, 1 << 30)]]);
+    search.run(&mut Signed { left: 200_000 }, &mut StdRand::with_seed(1), &[]);
+    let peak = search.peaks()[0].value;
+    assert!(1.99 < peak && peak <= 2.0, "{peak}");
+}
+
 #[test]
 #[should_panic(expected = "is_within")]
 fn a_hint_outside_of_the_box_is_refused() {

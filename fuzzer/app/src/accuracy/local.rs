@@ -10,7 +10,7 @@ use penfuzz_mutators::{line, view::Kind};
 const NODES: [f64; 7] = [0.0, 0.975, -0.975, 0.434, -0.434, 0.782, -0.782];
 /// Where the polynomial is compared with the reference.
 const TRIED: [f64; 6] = [1.0, -1.0, 0.62, -0.62, 0.21, -0.21];
-/// What they may differ by there, in ulps. A `long double` has errors of a thousandth.
+/// What they may differ by there, in ulps or as a share of the largest error. A `long double` has errors of a thousandth.
 const TOLERANCE: f64 = 1.5e-3;
 /// Exponents of results are at least this, as the bits of a double have them: below, one by the ulp is no normal number.
 const LEAST_EXPONENT: u64 = 64;
@@ -37,8 +37,13 @@ pub struct Local {
 }
 
 impl Local {
-    /// Between two positions of doubles; `None` where the reference is no such polynomial. `reference` is the value at a point, if it has one.
-    pub fn fit((least, greatest): (u64, u64), mut reference: impl FnMut(f64) -> Option<Sum>) -> Option<Self> {
+    /// Between two positions of doubles; `None` where the reference is no such polynomial. `reference` is the value at a point, if it has one. It
+    /// may be wrong by [`TOLERANCE`] of `largest` ulps, or of one ulp if that is more.
+    pub fn fit(
+        (least, greatest): (u64, u64),
+        largest: f64,
+        mut reference: impl FnMut(f64) -> Option<Sum>,
+    ) -> Option<Self> {
         let at = |p: u64| f64::from_bits(line::raw(Kind::F64, p));
         let (low, centre, high) = (at(least), at(least.midpoint(greatest)), at(greatest));
         // Differences of its arguments are exact.
@@ -66,7 +71,7 @@ impl Local {
         }
         me.divide(differences);
         let is_near = |x: f64, r: Sum| {
-            let tolerance = TOLERANCE / ulps_in_one(r.0)?;
+            let tolerance = TOLERANCE * largest.max(1.0) / ulps_in_one(r.0)?;
             Some((me.above_centre(r) - me.polynomial(x)).abs() <= tolerance)
         };
         let is_near = |t: f64| reference(place(t)).and_then(|r| is_near(place(t), r)).unwrap_or(false);
@@ -79,14 +84,14 @@ impl Local {
         self.ends
     }
 
-    /// What the result `y` at `x` in the window is wrong by, in ulps; `None` where only the reference itself can tell.
+    /// What the result `y` at `x` in the window is wrong by, in ulps, positive if it is too large; `None` where only the reference itself can tell.
     #[inline]
     #[must_use]
     pub fn ulps(&self, x: f64, y: f64) -> Option<f64> {
         let above = self.polynomial(x);
         let scale = ulps_in_one(self.value.0 + above)?;
         let error = ((y - self.value.0) - above) * scale;
-        error.is_finite().then(|| error.abs())
+        error.is_finite().then_some(error)
     }
 
     /// Its place in the window, from -1 to 1.
@@ -148,7 +153,7 @@ mod tests {
     #[test]
     fn errors_of_a_polynomial_are_those_of_the_function() {
         for (x, half) in [(1.3, 1 << 14), (-1.7e9, 1 << 24), (3.1e-20, 1 << 32)] {
-            let local = Local::fit(window(x, half), |x| Some(square(x))).expect("a polynomial");
+            let local = Local::fit(window(x, half), 0.5, |x| Some(square(x))).expect("a polynomial");
             for k in 0..1000 {
                 let p = local.ends().0 + k * (2 * half / 1000);
                 let x = f64::from_bits(line::raw(Kind::F64, p));
@@ -156,7 +161,7 @@ mod tests {
                 for (wrong, n) in [(y, 0), (f64::from_bits(y.to_bits() + 3), 3)] {
                     let scale = ulps_in_one(y).expect("a normal number");
                     let exact = (f64::from(n) - rest * scale).abs();
-                    let found = local.ulps(x, wrong).expect("an error");
+                    let found = local.ulps(x, wrong).expect("an error").abs();
                     assert!((exact - found).abs() < 1e-5, "{x:e}: {found} in place of {exact}");
                 }
             }
@@ -166,16 +171,16 @@ mod tests {
     #[test]
     fn there_is_no_polynomial_across_a_jump_a_pole_or_zero() {
         let ends = window(1.5, 1 << 20);
-        assert!(Local::fit(ends, |x| Some((if x < 1.5 { 1.25 } else { 1.25f64.next_up() }, 0.0))).is_none());
-        assert!(Local::fit(ends, |x| (x < 1.5).then(|| square(x))).is_none());
-        assert!(Local::fit(window(f64::MIN_POSITIVE, 1 << 20), |x| Some(square(x))).is_none());
+        assert!(Local::fit(ends, 0.5, |x| Some((if x < 1.5 { 1.25 } else { 1.25f64.next_up() }, 0.0))).is_none());
+        assert!(Local::fit(ends, 0.5, |x| (x < 1.5).then(|| square(x))).is_none());
+        assert!(Local::fit(window(f64::MIN_POSITIVE, 1 << 20), 0.5, |x| Some(square(x))).is_none());
         let zero = line::position(Kind::F64, 0);
-        assert!(Local::fit((zero - 1000, zero + 1000), |x| Some(square(x))).is_none());
+        assert!(Local::fit((zero - 1000, zero + 1000), 0.5, |x| Some(square(x))).is_none());
     }
 
     #[test]
     fn the_ulp_beside_a_power_of_two_is_left_to_the_reference() {
-        let local = Local::fit(window(1.5, 1 << 10), |x| Some((x - 0.5, 0.0))).expect("a polynomial");
+        let local = Local::fit(window(1.5, 1 << 10), 0.5, |x| Some((x - 0.5, 0.0))).expect("a polynomial");
         assert_eq!(local.ulps(1.5, 1.0), None);
         assert_eq!(local.ulps(1.5f64.next_up(), 1.0), Some(1.0));
         assert_eq!(local.ulps(1.5f64.next_down(), 1.0), Some(2.0));

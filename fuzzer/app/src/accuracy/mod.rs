@@ -352,6 +352,10 @@ fn extremes(
 ) -> Vec<Peak> {
     let hints = starts::near_one(&box_of(layout), layout, rng);
     let mut search = Extremes::new(regions).with_hints(hints);
+    let kinds: Vec<Kind> = layout.slots().iter().map(|slot| slot.kind).collect();
+    if kinds.iter().all(|kind| kind.is_float()) {
+        search = search.with_kinds(kinds);
+    }
     let _ = search.run(objective, rng, starts);
     search.peaks().to_vec()
 }

@@ -1,10 +1,18 @@
 //! One evaluation of function and reference, within the limits of a search.
 
-use std::{collections::HashSet, time::Instant};
+use std::{
+    collections::{HashMap, HashSet},
+    time::Instant,
+};
 
 use penfuzz_cc::abi::action;
-use penfuzz_engine::executor::evaluator::RunStatus;
-use penfuzz_mutators::{evaluate::Stop, extremes::Height, line, view::Kind};
+use penfuzz_engine::executor::{Evaluator, evaluator::RunStatus};
+use penfuzz_mutators::{
+    evaluate::Stop,
+    extremes::{self, Ground, Height},
+    line,
+    view::Kind,
+};
 
 use super::{
     Class, Compared, Found, Message, Options, comparator,
@@ -25,6 +33,21 @@ const fn cheap_error(result: Kind) -> f64 {
 
 /// Wrong results of one class that are sent.
 const WRONG: usize = 16;
+
+/// Points whose error by MPFR is remembered.
+const SETTLED: usize = 4096;
+/// Series of calls of which one is compared with single calls.
+const CHECKED: u64 = 256;
+
+/// Several calls at once.
+#[derive(Default)]
+struct Series {
+    /// Raw bits.
+    inputs: Vec<u64>,
+    results: Vec<u64>,
+    /// How many there were.
+    done: u64,
+}
 
 /// Errors of the function as heights, within the limits of a search.
 pub struct Objective<'a> {
@@ -49,6 +72,18 @@ pub struct Objective<'a> {
     /// The last window that was entered, and the reference there.
     window: (u64, u64),
     local: Option<Local>,
+    /// How several calls are made at once; none where they are made one by one.
+    series: Option<Series>,
+    /// Errors by MPFR at points that may have been the worst: a swarm comes back to them.
+    settled: HashMap<Vec<u64>, f64>,
+}
+
+impl Series {
+    /// Do the first calls, which returned, have the same results one by one? They do not if a call depends on what those before it have left.
+    fn is_confirmed(&self, evaluator: &mut Evaluator, returned: usize) -> bool {
+        let mut results = self.inputs.iter().zip(&self.results).take(returned);
+        results.all(|(x, y)| evaluator.run(&x.to_le_bytes()) == RunStatus::Returned && evaluator.result() == *y)
+    }
 }
 
 impl<'a> Objective<'a> {
@@ -64,6 +99,8 @@ impl<'a> Objective<'a> {
         Self {
             x: vec![0; size],
             both: vec![0; size + pair.result().size() + size_of::<f64>() + size_of::<i32>()],
+            series: (pair.session.evaluator.can_run_series() && pair.value.is_returned()).then(Series::default),
+            settled: HashMap::new(),
             pair,
             send,
             best: if let Some(Compared::Ulps(ulps)) = worst { ulps } else { 0.0 },
@@ -193,7 +230,37 @@ impl<'a> Objective<'a> {
         }
         let result = self.pair.value.read(&self.pair.session.evaluator)?.result;
         let x = f64::from_bits(line::raw(Kind::F64, position));
-        local.ulps(x, f64::from_bits(result)).filter(|ulps| !self.may_be_largest(*ulps))
+        local.ulps(x, f64::from_bits(result)).map(f64::abs).filter(|ulps| !self.may_be_largest(*ulps))
+    }
+
+    /// The errors at points of the window by its polynomial, with signs; NaN where only the reference itself can tell. False, and nothing is
+    /// done, where calls are made one by one.
+    fn ulps_of_series(&mut self, at: &[u64], values: &mut [f64]) -> bool {
+        let (Some(local), Some(series)) = (&self.local, &mut self.series) else { return false };
+        let (least, greatest) = local.ends();
+        let n = at.len() as u64;
+        let is_outside = |p: &u64| !(least..=greatest).contains(p);
+        if n > self.tick || n > self.max_evals - self.evaluations || at.iter().any(is_outside) {
+            return false;
+        }
+        self.tick -= n;
+        self.evaluations += n;
+        series.inputs.clear();
+        series.inputs.extend(at.iter().map(|p| line::raw(Kind::F64, *p)));
+        series.results.resize(at.len(), 0);
+        let evaluator = &mut self.pair.session.evaluator;
+        let returned = evaluator.run_series(&series.inputs, &mut series.results);
+        for (i, value) in values.iter_mut().enumerate() {
+            let (x, y) = (f64::from_bits(series.inputs[i]), f64::from_bits(series.results[i]));
+            *value = local.ulps(x, y).filter(|_| i < returned).unwrap_or(f64::NAN);
+            self.compared += u64::from(!value.is_nan());
+        }
+        series.done += 1;
+        if series.done % CHECKED == 1 && !series.is_confirmed(evaluator, returned) {
+            self.series = None;
+            return false;
+        }
+        true
     }
 
     fn may_be_largest(&self, ulps: f64) -> bool {
@@ -221,10 +288,17 @@ impl<'a> Objective<'a> {
 
     /// A value that may be the largest: by MPFR, if it is the reference.
     #[cold]
-    fn settle(&mut self, seen: Seen, compared: Compared) -> f64 {
+    fn settle(&mut self, at: &[u64], seen: Seen, compared: Compared) -> f64 {
+        if let Some(ulps) = self.settled.get(at) {
+            return *ulps;
+        }
         self.look_at_clock();
         let found = self.found(seen, compared);
-        let Compared::Ulps(ulps) = found.compared else { return 0.0 };
+        let ulps = if let Compared::Ulps(ulps) = found.compared { ulps } else { 0.0 };
+        if self.settled.len() == SETTLED {
+            self.settled.clear();
+        }
+        self.settled.insert(at.to_vec(), ulps);
         if ulps > self.best {
             self.best = ulps;
             self.send(&Message::Better(found));
@@ -282,7 +356,7 @@ impl Height for Objective<'_> {
             Compared::Ulps(ulps) => {
                 self.compared += u64::from(ulps >= 0.0 && !is_nan);
                 if self.may_be_largest(ulps) && ulps > 0.0 {
-                    return Ok(self.settle(seen, compared));
+                    return Ok(self.settle(at, seen, compared));
                 }
                 Ok(ulps)
             }
@@ -295,14 +369,31 @@ impl Height for Objective<'_> {
         }
     }
 
-    fn enter(&mut self, window: &[(u64, u64)]) {
-        let kinds = (self.pair.layout.slots().first().map(|slot| slot.kind), self.pair.result());
-        if window.len() != 1 || self.window == window[0] || kinds != (Some(Kind::F64), Kind::F64) {
-            return;
+    fn heights(&mut self, at: &[u64], values: &mut [f64]) -> Result<(), Stop> {
+        if self.tick < values.len() as u64 && self.is_over() {
+            return Err(Stop::End);
         }
-        self.window = window[0];
-        let is_measured_so = !self.exact && !self.pair.value.has_estimate();
-        self.local = if is_measured_so { Local::fit(window[0], |x| self.reference(x)) } else { None };
+        if at.len() != values.len() || !self.ulps_of_series(at, values) {
+            return extremes::one_by_one(self, at, values);
+        }
+        for (x, value) in at.iter().zip(values) {
+            if value.is_nan() || self.may_be_largest(value.abs()) {
+                *value = self.height(core::slice::from_ref(x))?.copysign(*value);
+            }
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self, window: &[(u64, u64)]) -> Ground {
+        let kinds = (self.pair.layout.slots().first().map(|slot| slot.kind), self.pair.result());
+        if window.len() != 1 || kinds != (Some(Kind::F64), Kind::F64) || self.exact || self.pair.value.has_estimate() {
+            return Ground::Usual;
+        }
+        if self.window != window[0] {
+            self.window = window[0];
+            self.local = Local::fit(window[0], self.best, |x| self.reference(x));
+        }
+        if self.local.is_some() { Ground::Cheap } else { Ground::Rough }
     }
 }
 

@@ -94,6 +94,12 @@ impl Value {
         self.member.as_ref().map_or("returned", |m| &m.name)
     }
 
+    /// Is it what the function returns?
+    #[must_use]
+    pub fn is_returned(&self) -> bool {
+        self.member.is_none()
+    }
+
     /// Are errors compared with what the function says of them?
     #[must_use]
     pub fn has_estimate(&self) -> bool {

@@ -14,6 +14,7 @@ mod path;
 mod placement;
 mod processes;
 mod record;
+mod series;
 mod trace;
 mod watch;
 

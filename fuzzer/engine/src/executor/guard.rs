@@ -71,6 +71,7 @@ unsafe extern "C" {
     fn guard_behind_soil(call: Call) -> Call;
     fn guard_call_rounded(call: Call, input: *const u8, output: *mut u8, mode: u8) -> i32;
     fn guard_call_harness(harness: Harness, input: *const u8, size: usize, result: *mut i32) -> i32;
+    fn guard_call_series(call: Call, inputs: *const u64, results: *mut u64, n: usize, cell: *mut u8) -> usize;
     fn guard_forget();
     fn guard_install(timeout_ns: u64, tick_ns: u64, memory: u64) -> i32;
 }
@@ -193,4 +194,16 @@ pub unsafe fn call_rounded(call: Call, input: *const u8, output: *mut u8, mode: 
 pub unsafe fn call_harness(harness: Harness, input: *const u8, size: usize, result: &mut i32) -> bool {
     // SAFETY: as above.
     unsafe { guard_call_harness(harness, input, size, result) == 0 }
+}
+
+/// Calls a thunk whose input is one word, for each of `inputs`, and writes the first word of its output into `results`. Returns how many calls
+/// returned before one did not. The calls share a floating-point environment, which is the default one before and after them.
+///
+/// # Safety
+/// As [`call`]; `output` is the output area.
+#[inline]
+pub unsafe fn call_series(call: Call, inputs: &[u64], results: &mut [u64], output: *mut u8) -> usize {
+    let n = inputs.len().min(results.len());
+    // SAFETY: as above, and both hold `n` words.
+    unsafe { guard_call_series(call, inputs.as_ptr(), results.as_mut_ptr(), n, output) }
 }

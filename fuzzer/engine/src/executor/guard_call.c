@@ -3,6 +3,7 @@
 #include "guard.h"
 
 #include <stddef.h>
+#include <string.h>
 
 volatile sig_atomic_t guard_in_target;
 volatile uint64_t guard_evaluations;
@@ -170,4 +171,32 @@ int guard_call_harness(int (*harness)(const uint8_t *, size_t), const uint8_t *i
   int ended = guard_call(call_harness, in, (uint8_t *)&c);
   *result = c.result;
   return ended;
+}
+
+/* Calls of one thunk, dressed as a single one. */
+struct series {
+  void (*call)(const uint8_t *, uint8_t *);
+  const uint64_t *in;
+  uint64_t *results;
+  size_t n;
+  uint8_t *cell;
+  size_t done;
+};
+
+static void call_each(const uint8_t *in, uint8_t *out) {
+  struct series *s = (struct series *)(void *)out;
+  (void)in;
+  for (; s->done < s->n; s->done++) {
+    s->call((const uint8_t *)&s->in[s->done], s->cell);
+    memcpy(&s->results[s->done], s->cell, sizeof *s->results);
+  }
+}
+
+/* Calls a thunk with one word of input for each of `n` words, and keeps the first word of the output area `cell` after each. Returns how many
+ * calls returned: the one after them did not, if there are fewer than n. They share the environment, which is the default one at the
+ * start. */
+size_t guard_call_series(void (*call)(const uint8_t *, uint8_t *), const uint64_t *in, uint64_t *results, size_t n, uint8_t *cell) {
+  struct series s = {call, in, results, n, cell, 0};
+  guard_call_rounded(call_each, NULL, (uint8_t *)&s, 0);
+  return s.done;
 }
