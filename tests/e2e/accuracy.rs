@@ -153,6 +153,17 @@ fn an_error_on_few_doubles_behind_a_branch_is_found() {
 }
 
 #[test]
+fn a_function_that_remembers_its_calls_is_as_wrong_as_after_loading() {
+    let dir = Dir::new();
+    let reference = own("same");
+    let args = ["--reference", &reference, "--arg", "x: 1..1000", "--max-evals", "500000", "--json"];
+    let answer = json(&accuracy(&dir, "remembers", &args, 0));
+    assert!(answer["worst"]["ulp"].as_f64().unwrap_or(0.0) == 0.0, "each call is the first: {}", answer["worst"]);
+    let parts = answer["parts"].as_array().expect("parts");
+    assert!(parts.iter().all(|p| p["ulp"] == 0.0), "no part has an error: {parts:?}");
+}
+
+#[test]
 fn wrong_nan_infinity_and_zero_are_listed_first() {
     let dir = Dir::new();
     let reference = own("same");
