@@ -272,7 +272,6 @@ impl Swarms {
 }
 
 /// What new windows are placed by.
-#[derive(Clone, Copy)]
 struct Places<'a> {
     cells: &'a [Cell],
     ends: &'a [(u64, u64)],

@@ -305,15 +305,9 @@ impl Evaluator {
     /// The function at the point that `input` holds. Only what every evaluation needs is inline here.
     #[inline]
     fn run_thunk(&mut self, call: Call) -> RunStatus {
-        self.shared.restore();
-        // SAFETY: the state is the target's own and nothing else borrows it; `output` has a block per parameter and a cell for the result.
-        let returned = unsafe {
-            *self.count = (*self.count).wrapping_add(1);
-            (*self.state).r = self.r0;
-            (*self.state).fuel = self.fuel_cap;
-            (*self.state).path_at = 0;
-            guard::call(call, self.input, self.output.as_mut_ptr().cast())
-        };
+        self.begin(1);
+        // SAFETY: `output` has a block per parameter and a cell for the result.
+        let returned = unsafe { guard::call(call, self.input, self.output.as_mut_ptr().cast()) };
         self.last_end = None;
         if !returned || self.n_improved() > 0 {
             return self.look_at_end(returned);
@@ -321,53 +315,17 @@ impl Evaluator {
         RunStatus::Returned
     }
 
-    #[cold]
-    #[inline(never)]
-    fn look_at_end(&mut self, returned: bool) -> RunStatus {
-        self.last_end = (!returned).then(guard::last_end);
-        if self.last_end.is_some_and(|end| end.is_anywhere()) {
-            self.shared.lose_heap();
+    /// What so many calls in one go need before them.
+    #[inline]
+    fn begin(&mut self, calls: u64) {
+        self.shared.restore();
+        // SAFETY: the state is the target's own and nothing else borrows it.
+        unsafe {
+            *self.count = (*self.count).wrapping_add(calls);
+            (*self.state).r = self.r0;
+            (*self.state).fuel = self.fuel_cap.saturating_mul(calls as i64);
+            (*self.state).path_at = 0;
         }
-        if self.n_improved() > 0 {
-            self.remember_closest();
-        }
-        if self.is_beside_inferred() {
-            return self.forget_run();
-        }
-        if self.has_stopped(abi::stop::REJECTED) {
-            return self.reject_run();
-        }
-        if self.is_cut_short() {
-            return self.go_on();
-        }
-        if self.has_stopped(abi::stop::STRAYED) {
-            self.last_end = None;
-        }
-        if self.last_end.is_some_and(|end| !ending::is_normal(&end)) { RunStatus::Faulted } else { RunStatus::Returned }
-    }
-
-    fn is_cut_short(&self) -> bool {
-        self.fuel_cap < self.fuel && self.has_stopped(abi::stop::FUEL)
-    }
-
-    /// Was the last run stopped for this reason, one of [`abi::stop`]?
-    fn has_stopped(&self, reason: u32) -> bool {
-        self.last_end.as_ref().is_some_and(|end| end.stop == reason)
-    }
-
-    /// What used up its fuel cap is run again with all the fuel if it took a new branch; else it only was too long to look at.
-    fn go_on(&mut self) -> RunStatus {
-        if !self.has_hits() {
-            self.last_end = None;
-            return RunStatus::Returned;
-        }
-        let fuel_cap = self.fuel_cap;
-        self.set_fuel_cap(self.fuel);
-        // SAFETY: `input` holds `input_size` bytes.
-        let x = unsafe { core::slice::from_raw_parts(self.input, self.input_size) }.to_vec();
-        let ran = self.run(&x);
-        self.set_fuel_cap(fuel_cap);
-        ran
     }
 
     /// Lets each run have only this much fuel, at least 1 and at most all, unless it takes a new branch. Long evaluations keep
@@ -415,21 +373,13 @@ impl Evaluator {
             match self.entry {
                 Entry::Thunk(call) => return self.run_thunk(call),
                 Entry::Rounded(call) | Entry::Unflagged(call) => {
-                    self.shared.restore();
-                    *self.count = (*self.count).wrapping_add(1);
-                    (*self.state).r = self.r0;
-                    (*self.state).fuel = self.fuel_cap;
-                    (*self.state).path_at = 0;
+                    self.begin(1);
                     let mode = self.mode();
                     returned = guard::call_rounded(call, self.input, self.output.as_mut_ptr().cast(), mode);
                 }
                 Entry::Frame(call) => returned = self.run_frame(call),
                 Entry::Harness(harness) => {
-                    self.shared.restore();
-                    *self.count = (*self.count).wrapping_add(1);
-                    (*self.state).r = self.r0;
-                    (*self.state).fuel = self.fuel_cap;
-                    (*self.state).path_at = 0;
+                    self.begin(1);
                     let mut result = 0;
                     returned = guard::call_harness(harness, self.input, n, &mut result);
                     self.output.as_mut_ptr().write(u128::from(result as u32));

@@ -16,6 +16,60 @@ pub(super) const fn is_normal(end: &End) -> bool {
 }
 
 impl Evaluator {
+    /// Keeps how a call ended that did not return.
+    pub(super) fn note_end(&mut self, returned: bool) {
+        self.last_end = (!returned).then(guard::last_end);
+        if self.last_end.is_some_and(|end| end.is_anywhere()) {
+            self.shared.lose_heap();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(super) fn look_at_end(&mut self, returned: bool) -> RunStatus {
+        self.note_end(returned);
+        if self.n_improved() > 0 {
+            self.remember_closest();
+        }
+        if self.is_beside_inferred() {
+            return self.forget_run();
+        }
+        if self.has_stopped(abi::stop::REJECTED) {
+            return self.reject_run();
+        }
+        if self.is_cut_short() {
+            return self.go_on();
+        }
+        if self.has_stopped(abi::stop::STRAYED) {
+            self.last_end = None;
+        }
+        if self.last_end.is_some_and(|end| !is_normal(&end)) { RunStatus::Faulted } else { RunStatus::Returned }
+    }
+
+    fn is_cut_short(&self) -> bool {
+        self.fuel_cap < self.fuel && self.has_stopped(abi::stop::FUEL)
+    }
+
+    /// Was the last run stopped for this reason, one of [`abi::stop`]?
+    pub(super) fn has_stopped(&self, reason: u32) -> bool {
+        self.last_end.as_ref().is_some_and(|end| end.stop == reason)
+    }
+
+    /// What used up its fuel cap is run again with all the fuel if it took a new branch; else it only was too long to look at.
+    fn go_on(&mut self) -> RunStatus {
+        if !self.has_hits() {
+            self.last_end = None;
+            return RunStatus::Returned;
+        }
+        let fuel_cap = self.fuel_cap;
+        self.set_fuel_cap(self.fuel);
+        // SAFETY: `input` holds `input_size` bytes.
+        let x = unsafe { core::slice::from_raw_parts(self.input, self.input_size) }.to_vec();
+        let ran = self.run(&x);
+        self.set_fuel_cap(fuel_cap);
+        ran
+    }
+
     /// What the last run threw, when a C++ exception left the function: the name of its type as `std::type_info::name` gives it, and
     /// empty for one of another language. Such a run has no result.
     #[must_use]

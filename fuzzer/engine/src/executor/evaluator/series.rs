@@ -26,16 +26,10 @@ impl Evaluator {
     pub fn run_series(&mut self, inputs: &[u64], results: &mut [u64]) -> usize {
         assert!(self.can_run_series() && inputs.len() == results.len());
         let (Entry::Thunk(call) | Entry::Rounded(call) | Entry::Unflagged(call)) = self.entry else { return 0 };
-        let n = inputs.len() as u64;
-        self.shared.restore();
-        self.last_end = None;
-        // SAFETY: the state is the target's own and nothing else borrows it; each input is a whole one.
-        unsafe {
-            *self.count = (*self.count).wrapping_add(n);
-            (*self.state).r = self.r0;
-            (*self.state).fuel = self.fuel_cap.saturating_mul(n as i64);
-            (*self.state).path_at = 0;
-            guard::call_series(call, inputs, results, self.output.as_mut_ptr().cast())
-        }
+        self.begin(inputs.len() as u64);
+        // SAFETY: each input is a whole one, and `output` has a cell for the result.
+        let returned = unsafe { guard::call_series(call, inputs, results, self.output.as_mut_ptr().cast()) };
+        self.note_end(returned == inputs.len());
+        returned
     }
 }
