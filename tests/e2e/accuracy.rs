@@ -174,6 +174,48 @@ fn wrong_nan_infinity_and_zero_are_listed_first() {
 }
 
 #[test]
+fn a_wrong_errno_is_a_class() {
+    let dir = Dir::new();
+    let errnos = |run: &Run| {
+        let all = json(run)["wrong"].as_array().expect("a list").clone();
+        let of = |item: Value| {
+            let at = f64::from_bits(bits(&item["args"][0]));
+            let text = |key: &str| item["errno"][key].as_str().unwrap_or_default().to_owned();
+            (at, item["class"] == "errno", text("left"), text("expected"))
+        };
+        all.into_iter().map(of).collect::<Vec<_>>()
+    };
+    let reference = own("root_with_errno");
+    let options = ["--reference", &reference, "--max-evals", "50000", "--json"];
+    let silent = accuracy(&dir, "root_without_errno", &options, 0);
+    silent.expect(errnos(&silent).is_empty(), "without --errno nothing is said of it");
+    let options = [&options[..], &["--errno"]].concat();
+    let run = accuracy(&dir, "root_without_errno", &options, 0);
+    let found = errnos(&run);
+    let is_right = |(at, is_errno, left, expected): &(f64, bool, String, String)| {
+        *is_errno && *at < 0.0 && left == "0" && expected == "EDOM"
+    };
+    run.expect(!found.is_empty() && found.iter().all(is_right), &format!("at negative numbers alone: {found:?}"));
+    let same = accuracy(&dir, "root_with_errno", &options, 0);
+    same.expect(errnos(&same).is_empty(), "the same errno is right");
+    let first = format!("{}:root_without_errno", fixture("accuracy.c").display());
+    let run = dir.penfuzz("differ").arg(first).arg(&reference).args("--errno --exact --max-evals 50000").exits(3);
+    run.expect(run.stdout.contains("wrong errno") && run.stdout.contains("errno 0, not EDOM"), "in words");
+}
+
+#[cfg(feature = "mpfr")]
+#[test]
+fn errno_is_that_of_the_standard() {
+    let dir = Dir::new();
+    let options = ["--reference", "mpfr:sqrt", "--errno", "--max-evals", "50000", "--json"];
+    let run = accuracy(&dir, "root_with_errno", &options, 0);
+    run.expect(json(&run)["wrong"].as_array().is_some_and(Vec::is_empty), "EDOM below 0, and nowhere else");
+    let run = accuracy(&dir, "root_without_errno", &options, 0);
+    let wrong = &json(&run)["wrong"][0];
+    run.expect(wrong["errno"]["left"] == "0" && wrong["errno"]["expected"] == "EDOM", "EDOM below 0");
+}
+
+#[test]
 fn cancellation_is_found_where_it_is() {
     let dir = Dir::new();
     let reference = own("cancelling_wide");
@@ -230,6 +272,11 @@ fn a_function_of_a_shared_library_is_a_black_box() {
     found.expect(answer["worst"]["ulp"] == 16.0, "2^-50 is 16 ulps of 0.25");
     let x = f64::from_bits(bits(&answer["worst"]["args"][0]));
     found.expect((0.25..=0.250_001).contains(&x), "in the interval");
+    let as_lib = dir.penfuzz("accuracy").arg("--lib").arg(&library).args("-f sin --reference").arg(&one);
+    let as_lib = as_lib.args("--arg x:0.1..1 --max-evals 400000 --json").exits(0);
+    as_lib.expect(json(&as_lib)["worst"]["ulp"] == 16.0, "the library in the place of a target");
+    let words = "name the file or what the loader finds";
+    dir.penfuzz("accuracy").args("--lib -lm -f sin").exits(1).says(words);
     let found = run("half", &["--signature", "double(double, int)", "--reference", &two, "--max-evals", "100000"], 0);
     found.expect(json(&found)["worst"]["ulp"].as_f64().is_some_and(|e| e > 1e15), "half of the value");
     for (function, arguments, words) in [

@@ -83,6 +83,10 @@ pub(super) struct SearchArgs {
     #[arg(long)]
     exhaust: bool,
 
+    /// Compare errno, too: with what the C standard says (EDOM, ERANGE), or with what a reference in C leaves there.
+    #[arg(long)]
+    errno: bool,
+
     /// Type of the function, as 'double(double, int)', when TARGET is a shared library that pen-cc did not link. Functions of
     /// <math.h> need none.
     #[arg(long, value_name = "TYPE")]
@@ -129,6 +133,7 @@ impl SearchArgs {
             max_cpu: self.max_cpu.unwrap_or(Duration::MAX),
             max_evals: self.max_evals.unwrap_or(u64::MAX),
             exact,
+            errno: self.errno,
             exhaust: self.exhaust,
             control: self.search.control(),
         }
@@ -141,6 +146,17 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     compare(&args.target, &args.reference, names, &args.search, false).map(|_| Outcome::Fine)
 }
 
+/// A library without a target is the target.
+fn of_library(target: &TargetArgs) -> Result<TargetArgs, Error> {
+    match (&target.target, target.libs.as_slice()) {
+        (None, [lib]) if lib.starts_with("-l") => Err(Error::new(format!(
+            "--lib {lib}: without a TARGET, name the file or what the loader finds, as libm.so.6"
+        ))),
+        (None, [lib]) => Ok(TargetArgs { target: Some(lib.into()), libs: Vec::new(), ..target.clone() }),
+        _ => Ok(target.clone()),
+    }
+}
+
 /// Compares the function of a target with a reference, and prints the report. Returns whether there are wrong results that have no
 /// size; where every difference counts, whether there is one.
 pub(super) fn compare(
@@ -150,6 +166,7 @@ pub(super) fn compare(
     search: &SearchArgs,
     exact: bool,
 ) -> Result<bool, Error> {
+    let target = &of_library(target)?;
     let name = target.path()?;
     let core = fpcore::is_fpcore(name).then(|| fpcore::read(name, target.function.as_deref())).transpose()?;
     let target = &match &core {

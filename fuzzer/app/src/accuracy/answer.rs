@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::{Answer, Bound, Class, Compared, Found, comparator, pair::Pair};
+use super::{Answer, Bound, Class, Compared, Found, comparator, errno, pair::Pair};
 use crate::{
     campaign::outcome::arguments,
     report::{Arg, literal},
@@ -55,6 +55,9 @@ struct Item {
     times_estimate: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     class: Option<Class>,
+    /// What is left in `errno`, and what should be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    errno: Option<JsonErrno>,
     #[serde(skip_serializing_if = "Option::is_none")]
     absolute: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,6 +70,13 @@ struct Item {
     reference: Option<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     branches: Vec<String>,
+}
+
+/// `EDOM`, `ERANGE`, or a number.
+#[derive(Debug, Serialize)]
+struct JsonErrno {
+    left: String,
+    expected: String,
 }
 
 /// The value of the reference.
@@ -160,6 +170,7 @@ fn item(pair: &Pair, found: &Found) -> Item {
         estimate: found.estimate,
         times_estimate: found.estimate.and_then(|_| ulps(found)),
         class: if let Compared::Wrong(class) = found.compared { Some(class) } else { None },
+        errno: found.errno.map(|e| JsonErrno { left: errno::text(e.left), expected: errno::text(e.expected) }),
         absolute: found.exact.as_ref().and_then(|e| e.absolute),
         relative: found.exact.as_ref().and_then(|e| e.relative),
         args: arguments(function, &found.bytes),
@@ -293,5 +304,9 @@ fn call(pair: &Pair, found: &Found) -> String {
     let of = |bits| literal::decimal(pair.result(), bits);
     let exact = found.exact.as_ref().map_or_else(String::new, |e| format!(", not {}", of(e.rounded)));
     let exact = if of(found.result) == exact.trim_start_matches(", not ") { String::new() } else { exact };
-    format!("{}({}) = {}{exact}", function.name, args.join(", "), of(found.result))
+    let errno = found
+        .errno
+        .filter(|_| found.compared == Compared::Wrong(Class::Errno))
+        .map_or_else(String::new, |e| format!(", errno {}, not {}", errno::text(e.left), errno::text(e.expected)));
+    format!("{}({}) = {}{exact}{errno}", function.name, args.join(", "), of(found.result))
 }

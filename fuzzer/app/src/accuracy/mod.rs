@@ -7,6 +7,7 @@
 //! | what comes near the largest error is computed by MPFR, so that no reported error depends on the cheap reference | `precise` |
 //! | cores of `FPBench` as functions and as references | [`fpcore`] |
 //! | functions of shared libraries as black boxes | [`library`] |
+//! | what is left in `errno` | [`errno`] |
 //! | the number that is compared, and the function's own estimate of its error | [`value`] |
 //! | function and reference, loaded | [`pair`] |
 //! | one evaluation of both | [`objective`] |
@@ -21,6 +22,7 @@
 pub mod answer;
 pub mod comparator;
 pub mod controls;
+pub mod errno;
 pub mod exhaustive;
 pub mod fpcore;
 pub mod libm;
@@ -47,7 +49,7 @@ use penfuzz_mutators::{
 };
 use serde::{Deserialize, Serialize};
 
-use self::{controls::Control, objective::Objective, pair::Pair, reference::Reference};
+use self::{controls::Control, errno::Errno, objective::Objective, pair::Pair, reference::Reference};
 use crate::{
     process::{
         child::{self, Ending, Limit},
@@ -79,10 +81,12 @@ pub enum Class {
     Zero,
     /// Other bits than the reference, where any difference counts.
     Different,
+    /// Another `errno` than the standard or the reference has.
+    Errno,
 }
 
 impl Class {
-    const ALL: [Self; 4] = [Self::Nan, Self::Infinity, Self::Zero, Self::Different];
+    const ALL: [Self; 5] = [Self::Nan, Self::Infinity, Self::Zero, Self::Different, Self::Errno];
 
     /// The number that the comparing function returns.
     #[must_use]
@@ -92,6 +96,7 @@ impl Class {
             Self::Infinity => -2,
             Self::Zero => -3,
             Self::Different => -4,
+            Self::Errno => -5,
         }
     }
 
@@ -107,6 +112,7 @@ impl Class {
             Self::Infinity => "wrong infinity",
             Self::Zero => "wrong sign of zero",
             Self::Different => "other bits",
+            Self::Errno => "wrong errno",
         }
     }
 }
@@ -148,6 +154,8 @@ pub struct Options {
     pub max_evals: u64,
     /// Every difference of bits is one that is wanted, and the search ends with the first.
     pub exact: bool,
+    /// `errno` is compared, too.
+    pub errno: bool,
     /// Every input of the box is tried, in place of a search.
     pub exhaust: bool,
     /// A simpler search in place of the default one.
@@ -164,6 +172,9 @@ pub struct Found {
     /// What the function says that its error is at most.
     #[serde(default)]
     pub estimate: Option<f64>,
+    /// What it left in `errno`, if that is compared.
+    #[serde(default)]
+    pub errno: Option<Errno>,
     /// The error by the comparing function, or MPFR where the reference is that; as a multiple of the estimate if there is one.
     pub compared: Compared,
     /// By MPFR.
@@ -300,7 +311,8 @@ pub fn run(pair: &mut Pair, options: &Options) -> Result<Answer, Error> {
 /// Nothing that was compared is no accuracy.
 fn judge(pair: &Pair, answer: &Answer) -> Result<(), Error> {
     let reference = pair.reference().text();
-    if answer.compared > 0 || !answer.found.is_empty() {
+    let is_other = |f: &Found| matches!(f.compared, Compared::Wrong(Class::Different | Class::Errno));
+    if answer.compared > 0 || !answer.found.is_empty() || answer.wrong.iter().any(is_other) {
         return Ok(());
     }
     let n = answer.evaluations;
@@ -334,25 +346,20 @@ fn search(mut objective: Objective, options: &Options, seed: u64) {
         peaks
     } else {
         let ends = objective.with_branches(|branches| starts::boundaries(&starts, BOUNDARIES, branches));
-        starts.extend(ends);
-        match options.control {
-            Some(control) => vec![controls::run(control, &mut objective, &layout, &mut rng, &starts)],
-            None => extremes(&mut objective, &layout, regions, &mut rng, &starts),
+        starts.extend_from_slice(&ends);
+        if let Some(control) = options.control {
+            vec![controls::run(control, &mut objective, &layout, &mut rng, &starts)]
+        } else {
+            let mut hints = starts::near_one(&box_of(&layout), &layout, &mut rng);
+            hints.extend(starts::beside(&ends, &box_of(&layout), &layout, &mut rng));
+            extremes(&mut objective, Extremes::new(regions).with_hints(hints), &mut rng, &starts)
         }
     };
     report(&mut objective, &layout, &peaks);
 }
 
-fn extremes(
-    objective: &mut Objective,
-    layout: &Layout,
-    regions: Vec<Vec<(u64, u64)>>,
-    rng: &mut StdRand,
-    starts: &[Vec<u64>],
-) -> Vec<Peak> {
-    let hints = starts::near_one(&box_of(layout), layout, rng);
-    let mut search = Extremes::new(regions).with_hints(hints);
-    let kinds: Vec<Kind> = layout.slots().iter().map(|slot| slot.kind).collect();
+fn extremes(objective: &mut Objective, mut search: Extremes, rng: &mut StdRand, starts: &[Vec<u64>]) -> Vec<Peak> {
+    let kinds: Vec<Kind> = objective.pair().layout().slots().iter().map(|slot| slot.kind).collect();
     if kinds.iter().all(|kind| kind.is_float()) {
         search = search.with_kinds(kinds);
     }

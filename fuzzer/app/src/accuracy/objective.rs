@@ -16,11 +16,13 @@ use penfuzz_mutators::{
 
 use super::{
     Class, Compared, Found, Message, Options, comparator,
+    errno::Errno,
     local::{Local, Sum},
     pair::{Pair, sum_by_mpfr},
+    reference::Reference,
     value::{self, Seen},
 };
-use crate::process::interrupts;
+use crate::process::{errno, interrupts};
 
 /// Evaluations between two looks at the clock.
 const TICK: u64 = 256;
@@ -57,6 +59,8 @@ pub struct Objective<'a> {
     both: Vec<u8>,
     best: f64,
     exact: bool,
+    /// Is `errno` compared?
+    errno: bool,
     known: HashSet<(Class, Vec<u64>)>,
     evaluations: u64,
     until: Instant,
@@ -105,6 +109,7 @@ impl<'a> Objective<'a> {
             send,
             best: if let Some(Compared::Ulps(ulps)) = worst { ulps } else { 0.0 },
             exact: options.exact,
+            errno: options.errno,
             known: HashSet::new(),
             evaluations,
             until,
@@ -176,17 +181,47 @@ impl<'a> Objective<'a> {
 
     /// The result, and its error by the comparing function; `None` when one of both faults, or there is no result.
     fn compare(&mut self) -> Option<(Seen, Compared)> {
+        if !self.errno {
+            let seen = self.call()?;
+            return Some((seen, self.measure(seen)?));
+        }
+        let (seen, left) = errno::left_by(|| self.call());
+        let mut seen = seen?;
+        let (compared, of_reference) = errno::left_by(|| self.measure(seen));
+        seen.errno = Some(if let Reference::Source { .. } = self.pair.reference() {
+            Errno { left, expected: of_reference }
+        } else {
+            let r = self.rounded_reference()?;
+            self.pair.errno_of_math(&self.x, r, left)
+        });
+        Some((seen, compared?))
+    }
+
+    fn call(&mut self) -> Option<Seen> {
         if self.pair.session.evaluator.run(&self.x) == RunStatus::Faulted {
             self.faults += 1;
             return None;
         }
-        let seen = self.pair.value.read(&self.pair.session.evaluator)?;
+        self.pair.value.read(&self.pair.session.evaluator)
+    }
+
+    fn measure(&mut self, seen: Seen) -> Option<Compared> {
         if self.pair.comparator.is_none() {
             let exact = self.pair.exact(&self.x, seen.result)?;
-            return Some((seen, value::measured(&exact, seen.estimate)));
+            return Some(value::measured(&exact, seen.estimate));
         }
         let code = self.ask(seen, u8::from(self.exact))?;
-        Some((seen, Class::of_code(code).map_or(Compared::Ulps(code.min(f64::MAX)), Compared::Wrong)))
+        Some(Class::of_code(code).map_or(Compared::Ulps(code.min(f64::MAX)), Compared::Wrong))
+    }
+
+    /// The value of the reference at `x`, rounded to the type of the result.
+    fn rounded_reference(&mut self) -> Option<f64> {
+        let kind = self.pair.result();
+        if self.pair.comparator.is_none() {
+            return Some(kind.to_real(self.pair.exact(&self.x, 0)?.rounded));
+        }
+        let r = self.ask(Seen::zero(), comparator::DIFFERENCE)?;
+        Some(kind.to_real(kind.from_real(r)))
     }
 
     /// What the comparing function says of a result at `x`; `None` when it faults.
@@ -215,7 +250,7 @@ impl<'a> Objective<'a> {
         if self.pair.comparator.is_none() {
             return sum_by_mpfr(self.pair.reference(), x);
         }
-        let mut above = |y: f64| self.ask(Seen { result: y.to_bits(), estimate: None }, comparator::DIFFERENCE);
+        let mut above = |y: f64| self.ask(Seen { result: y.to_bits(), ..Seen::zero() }, comparator::DIFFERENCE);
         let high = above(0.0)?;
         Some((high, above(high)?)).filter(|sum| sum.0.is_finite())
     }
@@ -269,11 +304,23 @@ impl<'a> Objective<'a> {
 
     fn found(&self, seen: Seen, compared: Compared) -> Found {
         let exact = self.pair.exact(&self.x, seen.result);
+        let errno = seen.errno.map(|errno| match &exact {
+            Some(exact) => self.pair.errno_of_math(&self.x, self.pair.result().to_real(exact.rounded), errno.left),
+            None => errno,
+        });
         Found {
             bytes: self.x.clone(),
             result: seen.result,
             estimate: seen.estimate,
+            errno,
             compared: match &exact {
+                _ if compared == Compared::Wrong(Class::Errno) => {
+                    if errno.is_some_and(Errno::is_right) {
+                        Compared::Ulps(0.0)
+                    } else {
+                        compared
+                    }
+                }
                 Some(exact) => value::measured(exact, seen.estimate),
                 // Not settled, or outside of what the reference is defined for.
                 None if self.pair.is_exact() => Compared::Ulps(0.0),
@@ -351,6 +398,12 @@ impl Height for Objective<'_> {
             return Ok(ulps);
         }
         let Some((seen, compared)) = self.compare() else { return Ok(0.0) };
+        if seen.errno.is_some_and(|errno| !errno.is_right()) {
+            self.wrong(at, seen, Class::Errno);
+            if self.exact {
+                return Err(Stop::Found);
+            }
+        }
         let is_nan = self.pair.result().to_real(seen.result).is_nan();
         match compared {
             Compared::Ulps(ulps) => {

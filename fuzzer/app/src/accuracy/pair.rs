@@ -10,6 +10,7 @@ use penfuzz_mutators::view::{Kind, Layout};
 
 use super::{
     Exact, Reference, comparator,
+    errno::{self, Errno},
     local::Sum,
     value::{Names, Value},
 };
@@ -116,6 +117,17 @@ impl Pair {
     /// The error by MPFR, if it computes the reference.
     pub(super) fn exact(&self, x: &[u8], y: u64) -> Option<Exact> {
         by_mpfr(&self.reference, &self.layout.reals(x), self.result(), y)
+    }
+
+    /// `errno` behind a call that left `left` in it, beside what the standard says; the value at `x` is rounded to `r`.
+    pub(super) fn errno_of_math(&self, x: &[u8], r: f64, left: i32) -> Errno {
+        let name = if let Reference::Mpfr(name) = &self.reference { name } else { "" };
+        let is_signalling = |kind: Kind, raw| kind.to_real(raw).is_nan() && raw >> (kind.fraction_bits() - 1) & 1 == 0;
+        if self.layout.slots().iter().any(|slot| is_signalling(slot.kind, slot.get(x))) {
+            // What becomes of a signalling NaN, the standard does not say (C17 F.2.1).
+            return Errno { left, expected: left };
+        }
+        errno::of_math(name, &self.layout.reals(x), r, self.result(), left)
     }
 
     /// Does [`Pair::exact`] decide?

@@ -10,7 +10,7 @@ use penfuzz_mutators::{
 const COMBINATIONS: usize = 20_000;
 /// With their negatives, the values whose combinations are all tried in functions of two arguments.
 const EXTREME: [f64; 7] = [0.0, 1.0, f64::INFINITY, f64::NAN, f64::MAX, f64::MIN_POSITIVE, 5e-324];
-/// Points near 1.
+/// Points near 1, and as many beside the ends of branches.
 const HINTS: usize = 4096;
 /// Multiples of π/4 for each power of two.
 const MULTIPLES: u64 = 4;
@@ -61,6 +61,26 @@ pub fn near_one<R: Rand>(ends: &[(u64, u64)], layout: &Layout, rng: &mut R) -> V
         line::position(kind, kind.from_real(x)).clamp(least, greatest)
     };
     (0..HINTS).map(|_| layout.slots().iter().zip(ends).map(|(slot, ends)| one(rng, slot, *ends)).collect()).collect()
+}
+
+/// Points beside the ends of branches, at all distances up to a binade: a part of the domain that code treats on its own may be narrow, and
+/// lies between two of them.
+pub fn beside<R: Rand>(branch_ends: &[Vec<u64>], ends: &[(u64, u64)], layout: &Layout, rng: &mut R) -> Vec<Vec<u64>> {
+    if branch_ends.is_empty() {
+        return Vec::new();
+    }
+    let one = |rng: &mut R| {
+        let mut at = branch_ends[rng.below_or_zero(branch_ends.len())].clone();
+        for ((x, slot), (least, greatest)) in at.iter_mut().zip(layout.slots()).zip(ends) {
+            let k = rng.below_or_zero(slot.kind.fraction_bits() as usize + 1);
+            let distance = (1 << k) + (rng.next() & ((1 << k) - 1));
+            let is_up = rng.below_or_zero(2) == 0;
+            let moved = if is_up { x.saturating_add(distance) } else { x.saturating_sub(distance) };
+            *x = moved.clamp(*least, *greatest);
+        }
+        at
+    };
+    (0..HINTS).map(|_| one(rng)).collect()
 }
 
 /// The ends of branches: neighbours that take different branches, found by bisection between `starts` that differ in one argument.

@@ -4,7 +4,7 @@
 use penfuzz_engine::{error::Error, executor::Evaluator, program::Function};
 use penfuzz_mutators::view::Kind;
 
-use super::{Compared, Exact};
+use super::{Compared, Exact, errno::Errno};
 
 /// Names that the user has given.
 #[derive(Debug, Clone, Copy, Default)]
@@ -48,6 +48,15 @@ pub(super) struct Seen {
     pub result: u64,
     /// What the function says that its error is at most.
     pub estimate: Option<f64>,
+    /// `errno`, if that is compared.
+    pub errno: Option<Errno>,
+}
+
+impl Seen {
+    /// A result of 0, and nothing else.
+    pub(super) const fn zero() -> Self {
+        Self { result: 0, estimate: None, errno: None }
+    }
 }
 
 impl Value {
@@ -120,7 +129,7 @@ impl Value {
         }
         let result = self.member.as_ref().map_or(returned & self.kind.mask(), |m| m.read(evaluator));
         let estimate = self.estimate.as_ref().map(|m| m.kind.to_real(m.read(evaluator)));
-        Some(Seen { result, estimate })
+        Some(Seen { result, estimate, errno: None })
     }
 }
 

@@ -12,7 +12,10 @@ use penfuzz_engine::{
 use serde::{Deserialize, Serialize};
 
 use super::{memory, outcome::arguments};
-use crate::report::{Arg, End, Test, literal};
+use crate::{
+    process::errno,
+    report::{Arg, End, Test, literal},
+};
 
 /// Numbers that may be addresses of a program or of its libraries and stack on 64-bit Linux: they differ at every start.
 const ADDRESSES: core::ops::Range<u64> = 0x5500_0000_0000..0x8000_0000_0000;
@@ -127,11 +130,7 @@ pub fn run_by<T>(
     bytes: &[u8],
     work: impl FnOnce(&mut Evaluator) -> (RunStatus, T),
 ) -> (Did, T) {
-    // SAFETY: the address of this thread's errno is always good.
-    unsafe { libc::__errno_location().write(0) };
-    let (ran, more) = work(evaluator);
-    // SAFETY: as above.
-    let errno = unsafe { libc::__errno_location().read() };
+    let ((ran, more), errno) = errno::left_by(|| work(evaluator));
     (did(evaluator, bytes, ran, errno), more)
 }
 
@@ -155,11 +154,8 @@ pub fn call_unless(evaluator: &mut Evaluator, bytes: &[u8], before: Option<&Left
 
 /// Runs the function once; the armed branches that it takes, and `errno`.
 fn run(evaluator: &mut Evaluator, bytes: &[u8]) -> (RunStatus, Vec<u32>, i32) {
-    // SAFETY: the address of this thread's errno is always good.
-    unsafe { libc::__errno_location().write(0) };
-    let (ran, covers) = evaluator.run_once(bytes);
-    // SAFETY: as above.
-    (ran, covers, unsafe { libc::__errno_location().read() })
+    let ((ran, covers), errno) = errno::left_by(|| evaluator.run_once(bytes));
+    (ran, covers, errno)
 }
 
 /// What the last run did.

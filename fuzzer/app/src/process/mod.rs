@@ -4,6 +4,7 @@
 
 pub mod build;
 pub mod child;
+pub mod errno;
 pub mod fork;
 pub mod interrupts;
 pub mod service;
