@@ -171,6 +171,21 @@ mod tests {
     }
 
     #[test]
+    fn points_lie_beside_the_ends_of_branches() {
+        let layout = Layout::packed(&[Kind::F64, Kind::I32]);
+        let (one, box_ends) = (line::position(Kind::F64, 1f64.to_bits()), [(0, u64::MAX), (0, 100)]);
+        assert!(beside(&[], &box_ends, &layout, &mut StdRand::with_seed(1)).is_empty());
+        let all = beside(&[vec![one, 7], vec![one + 1, 7]], &box_ends, &layout, &mut StdRand::with_seed(1));
+        let distances: Vec<u64> = all.iter().map(|at| at[0].abs_diff(one)).collect();
+        let binade = 1u64 << 53;
+        for bits in (0..50).step_by(10) {
+            let near = distances.iter().filter(|d| (1 << bits..1 << (bits + 10)).contains(*d)).count();
+            assert!((500..1100).contains(&near), "{near} of {HINTS} at 2^{bits} and more");
+        }
+        assert!(distances.iter().all(|d| *d <= binade) && all.iter().all(|at| [6, 8].contains(&at[1])));
+    }
+
+    #[test]
     fn two_arguments_are_zeros_of_both_signs_and_equal() {
         let layout = Layout::packed(&[Kind::F64, Kind::F64]);
         let all = starts(&layout, &mut StdRand::with_seed(1));
