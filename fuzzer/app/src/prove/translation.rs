@@ -6,17 +6,18 @@ use std::{
     collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Command,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use penfuzz_cc::Compile;
 use penfuzz_engine::error::{Error, failed};
 
-use super::{slice::Translation, world::World};
+use super::{run, slice::Translation, world::World};
 use crate::{files::foreign, process::interrupts};
 
 /// The environment that the pass reads.
@@ -28,6 +29,9 @@ const ROUNDS: &str = "PEN_PROOFS_ROUNDS";
 const MUTANTS: &str = "PEN_PROOFS_MUTANTS";
 const PATHS: &str = "PEN_PROOFS_PATHS";
 const LOOPS: &str = "PEN_PROOFS_LOOPS";
+
+/// Processor time of one compiler: what takes longer is not translated.
+pub const LONGEST: Duration = Duration::from_mins(1);
 
 /// More sources than these are not linked into one another if what they call is not noted: it takes as long as compiling all of them.
 const MOST_LINKED: usize = 150;
@@ -113,11 +117,11 @@ impl Wanted {
 }
 
 /// The translations of the functions. A source that does not compile any more has none. With `calls`, each source gets those linked in
-/// that define what it calls; in a closed world always those that define its variables.
+/// that define what it calls; in a closed world always those that define its variables. A source on which a compiler needs more than `limit` has none.
 ///
 /// # Errors
 /// When there is no room for the files.
-pub fn translate(wanted: &Wanted, calls: bool) -> Result<Vec<Translation>, Error> {
+pub fn translate(wanted: &Wanted, calls: bool, limit: Duration) -> Result<Vec<Translation>, Error> {
     let temporary = tempfile::tempdir().map_err(|e| failed(&std::env::temp_dir(), "cannot be written", e))?;
     let own = |unit: &&Unit| fs::canonicalize(&unit.source).is_ok_and(|path| wanted.files.contains(&path));
     let mut first: Vec<&Unit> = wanted.units.iter().filter(own).collect();
@@ -135,10 +139,10 @@ pub fn translate(wanted: &Wanted, calls: bool) -> Result<Vec<Translation>, Error
         let is_other = |source: &Path| needed.iter().any(|n| n.source == source);
         let others: Vec<_> = bitcode.iter().filter(|(u, _)| is_other(&u.source)).map(|(u, f)| (*u, f)).collect();
         let to = temporary.path().join(format!("linked{number}"));
-        let mut found = one(unit, &others, wanted, &to)?;
+        let mut found = one(unit, &others, (wanted, limit), &to)?;
         if found.is_empty() && !others.is_empty() {
             // Two of the sources may define the same name.
-            found = one(unit, &[], wanted, &temporary.path().join(format!("alone{number}")))?;
+            found = one(unit, &[], (wanted, limit), &temporary.path().join(format!("alone{number}")))?;
         }
         all.extend(found);
     }
@@ -146,7 +150,12 @@ pub fn translate(wanted: &Wanted, calls: bool) -> Result<Vec<Translation>, Error
 }
 
 /// The translations of one source.
-fn one(unit: &Unit, others: &[(&Unit, &PathBuf)], wanted: &Wanted, to: &Path) -> Result<Vec<Translation>, Error> {
+fn one(
+    unit: &Unit,
+    others: &[(&Unit, &PathBuf)],
+    (wanted, limit): (&Wanted, Duration),
+    to: &Path,
+) -> Result<Vec<Translation>, Error> {
     fs::create_dir(to).map_err(|e| failed(to, "cannot be made", e))?;
     let with = |(_, file): &(&Unit, &PathBuf)| {
         ["-Xclang", "-mlink-bitcode-file", "-Xclang", &file.to_string_lossy()].map(str::to_owned)
@@ -179,7 +188,7 @@ fn one(unit: &Unit, others: &[(&Unit, &PathBuf)], wanted: &Wanted, to: &Path) ->
         let sources = others.iter().map(|(other, _)| other.source.as_path()).chain([unit.source.as_path()]);
         command.env(UNWRITTEN, world.unwritten(sources).into_iter().collect::<Vec<_>>().join("\n"));
     }
-    if !succeeds(&mut command) {
+    if !run::compiles(command, limit) {
         return Ok(Vec::new());
     }
     let names = foreign::names(to).map_err(|e| failed(to, "cannot be read", e))?;
@@ -197,7 +206,7 @@ fn bitcode<'a>(units: &[&'a Unit], dir: &Path) -> Vec<(&'a Unit, PathBuf)> {
             let Some(unit) = units.get(number).filter(|_| !interrupts::requested()) else { break };
             let file = dir.join(format!("{number}.bc"));
             let command = unit.command(&file, ["-emit-llvm", "-Xclang", "-disable-llvm-passes"].map(str::to_owned));
-            if command.is_some_and(|mut command| succeeds(&mut command)) {
+            if command.is_some_and(|command| run::compiles(command, LONGEST)) {
                 done.lock().unwrap_or_else(PoisonError::into_inner).push((number, file));
             }
         }
@@ -212,10 +221,4 @@ fn bitcode<'a>(units: &[&'a Unit], dir: &Path) -> Vec<(&'a Unit, PathBuf)> {
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     done.sort_unstable();
     done.into_iter().map(|(number, file)| (units[number], file)).collect()
-}
-
-/// Runs a compiler without its messages: the target compiled before.
-fn succeeds(command: &mut Command) -> bool {
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().is_ok_and(|status| status.success())
 }
