@@ -146,6 +146,11 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     compare(&args.target, &args.reference, names, &args.search, false).map(|_| Outcome::Fine)
 }
 
+/// The target may be left out where a library is named.
+pub(super) fn without_target(command: clap::Command) -> clap::Command {
+    command.mut_arg("target", |target| target.required(false).required_unless_present("libs"))
+}
+
 /// A library without a target is the target.
 fn of_library(target: &TargetArgs) -> Result<TargetArgs, Error> {
     match (&target.target, target.libs.as_slice()) {

@@ -27,7 +27,7 @@ mod values;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use penfuzz_app::{
     console, errln,
     output::{destination::Unusable, trust::Untrusted},
@@ -108,7 +108,9 @@ enum Command {
 /// Parses the arguments, runs the command, and turns errors into a message and an exit status.
 #[must_use]
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    // Here a library may stand in the place of the target.
+    let command = Cli::command().mut_subcommand("accuracy", accuracy::without_target);
+    let cli = match command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(e) => return print_usage(&e),
     };

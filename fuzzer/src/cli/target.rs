@@ -29,7 +29,7 @@ use super::{choices, values};
 #[derive(Debug, Clone, clap::Args)]
 pub struct TargetArgs {
     /// C or C++ source file, LLVM bitcode, or a file linked by pen-cc.
-    #[arg(value_name = "TARGET", required_unless_present = "libs")]
+    #[arg(value_name = "TARGET", required = true)]
     pub target: Option<PathBuf>,
 
     /// Function under test; may be omitted when the target has only one.

@@ -141,7 +141,7 @@ pub fn translate(wanted: &Wanted, calls: bool, limit: Duration) -> Result<Vec<Tr
         let to = temporary.path().join(format!("linked{number}"));
         let mut found = one(unit, &others, (wanted, limit), &to)?;
         if found.is_empty() && !others.is_empty() {
-            // Two of the sources may define the same name.
+            // Two of the sources may define the same name, or all together may take too long.
             found = one(unit, &[], (wanted, limit), &temporary.path().join(format!("alone{number}")))?;
         }
         all.extend(found);
