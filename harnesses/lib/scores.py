@@ -13,21 +13,16 @@ environment: PENFUZZ  the program; by default the release build, else from PATH
 
 import csv
 import json
-import os
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
+from linked import program
+
 CAMPAIGNS = {"branch": [], "boundary": ["--criterion", "boundary"], "mcdc": ["--criterion", "mcdc"]}
 FUZZERS = ["afl++", "libfuzzer"]
-
-
-def program():
-    released = HERE / "../../target/release/penfuzz"
-    return os.environ.get("PENFUZZ") or (str(released) if released.exists() else shutil.which("penfuzz") or "penfuzz")
 
 
 def run(command):

@@ -108,7 +108,7 @@ enum Command {
 /// Parses the arguments, runs the command, and turns errors into a message and an exit status.
 #[must_use]
 pub fn main() -> ExitCode {
-    // Here a library may stand in the place of the target.
+    // Of this command alone, a library may be the target.
     let command = Cli::command().mut_subcommand("accuracy", accuracy::without_target);
     let cli = match command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,

@@ -361,6 +361,17 @@ fn any_cell<R: Rand>(rng: &mut R, region: &Region) -> Option<u32> {
     region.cells.get(i).copied()
 }
 
+/// A position at a distance of `2^k` to `2^(k+1)` from `x`, on either side, within the ends.
+///
+/// # Panics
+/// If `k` is 64 or more.
+#[must_use]
+pub fn away<R: Rand>(rng: &mut R, x: u64, k: u32, (least, greatest): (u64, u64)) -> u64 {
+    let distance = (1 << k) + (rng.next() & ((1 << k) - 1));
+    let is_up = rng.below_or_zero(2) == 0;
+    if is_up { x.saturating_add(distance) } else { x.saturating_sub(distance) }.clamp(least, greatest)
+}
+
 /// A number from `least` to `greatest`, both within.
 #[must_use]
 pub fn between<R: Rand>(rng: &mut R, least: u64, greatest: u64) -> u64 {

@@ -2,7 +2,7 @@
 
 use libafl_bolts::rands::Rand;
 
-use super::{Extremes, Height, cell::Cell};
+use super::{Extremes, Height, away, cell::Cell};
 use crate::evaluate::Stop;
 
 /// Climbers at the start of a race.
@@ -91,11 +91,8 @@ impl Extremes {
         for d in (0..n).filter(|d| chosen >= n || chosen == *d) {
             let (least, greatest) = self.ends[d];
             let bits = u64::BITS - (greatest - least).leading_zeros();
-            let k = rng.below_or_zero(bits.max(1) as usize);
-            let step = (1 << k) + (rng.next() & ((1 << k) - 1));
-            let up = rng.below_or_zero(2) == 0;
-            let moved = if up { self.x[d].saturating_add(step) } else { self.x[d].saturating_sub(step) };
-            self.x[d] = moved.clamp(least, greatest);
+            let k = rng.below_or_zero(bits.max(1) as usize) as u32;
+            self.x[d] = away(rng, self.x[d], k, (least, greatest));
         }
         let value = f.height(&self.x)?;
         let climber = &mut self.race.climbers[climber];

@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 
 use libafl_bolts::rands::Rand;
 
-use super::{Extremes, Ground, Height, between, cell::Cell};
+use super::{Extremes, Ground, Height, away, between, cell::Cell};
 use crate::{evaluate::Stop, line, view::Kind};
 
 /// Points of a swarm in its first stage; half as many more in each other.
@@ -285,9 +285,7 @@ fn beside<R: Rand>(rng: &mut R, place: &[u64], width: u32, ends: &[(u64, u64)]) 
         let bits = (u64::BITS - (greatest - least).leading_zeros()).min(FARTHEST);
         let least_k = width.min(bits);
         let k = least_k + rng.below_or_zero((bits - least_k).max(1) as usize) as u32;
-        let step = (1u64 << k) + (rng.next() & ((1 << k) - 1));
-        let is_up = rng.below_or_zero(2) == 0;
-        if is_up { x.saturating_add(step) } else { x.saturating_sub(step) }.clamp(*least, *greatest)
+        away(rng, *x, k, (*least, *greatest))
     };
     place.iter().zip(ends).map(moved).collect()
 }

@@ -152,6 +152,18 @@ fn negative_values_count_as_their_absolute_values() {
 }
 
 #[test]
+fn a_position_away_is_at_its_distance_or_at_an_end() {
+    let (x, ends, mut rng) = (1000, (400, 100_000), StdRand::with_seed(1));
+    let all: Vec<u64> = (0..100).map(|_| away(&mut rng, x, 9, ends)).collect();
+    let is_away = |p: &u64| (512..1024).contains(&p.abs_diff(x)) || *p == ends.0;
+    assert!(all.iter().all(is_away), "{all:?}");
+    assert!(
+        all.contains(&ends.0) && all.iter().any(|p| *p > x) && all.iter().any(|p| *p < x && *p > ends.0),
+        "{all:?}"
+    );
+}
+
+#[test]
 #[should_panic(expected = "is_within")]
 fn a_hint_outside_of_the_box_is_refused() {
     let _ = Extremes::new(vec![vec![(5, 9)]]).with_hints(vec![vec![10]]);

@@ -350,8 +350,9 @@ fn search(mut objective: Objective, options: &Options, seed: u64) {
         if let Some(control) = options.control {
             vec![controls::run(control, &mut objective, &layout, &mut rng, &starts)]
         } else {
-            let mut hints = starts::near_one(&box_of(&layout), &layout, &mut rng);
-            hints.extend(starts::beside(&ends, &box_of(&layout), &layout, &mut rng));
+            let whole = box_of(&layout);
+            let mut hints = starts::near_one(&whole, &layout, &mut rng);
+            hints.extend(starts::beside(&ends, &whole, &layout, &mut rng));
             extremes(&mut objective, Extremes::new(regions).with_hints(hints), &mut rng, &starts)
         }
     };

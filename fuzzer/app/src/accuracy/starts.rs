@@ -2,6 +2,7 @@
 
 use libafl_bolts::rands::Rand;
 use penfuzz_mutators::{
+    extremes::away,
     line,
     view::{Kind, Layout, Slot},
 };
@@ -71,12 +72,9 @@ pub fn beside<R: Rand>(branch_ends: &[Vec<u64>], ends: &[(u64, u64)], layout: &L
     }
     let one = |rng: &mut R| {
         let mut at = branch_ends[rng.below_or_zero(branch_ends.len())].clone();
-        for ((x, slot), (least, greatest)) in at.iter_mut().zip(layout.slots()).zip(ends) {
-            let k = rng.below_or_zero(slot.kind.fraction_bits() as usize + 1);
-            let distance = (1 << k) + (rng.next() & ((1 << k) - 1));
-            let is_up = rng.below_or_zero(2) == 0;
-            let moved = if is_up { x.saturating_add(distance) } else { x.saturating_sub(distance) };
-            *x = moved.clamp(*least, *greatest);
+        for ((x, slot), ends) in at.iter_mut().zip(layout.slots()).zip(ends) {
+            let k = rng.below_or_zero(slot.kind.fraction_bits() as usize + 1) as u32;
+            *x = away(rng, *x, k, *ends);
         }
         at
     };

@@ -40,7 +40,7 @@ pub(super) fn ask(
         Survivor { symbol, number: *number, is_infected: mutant.status == Status::Survived, mutant }
     };
     let survivors: Vec<Survivor> = open.iter().map(survivor).collect();
-    let answers = mutants::examine(dir, campaign.manifest(), report, &flag, &survivors, limits)?;
+    let answers = mutants::examine(dir, campaign.manifest(), report, flag, &survivors, limits)?;
     if answers.without_solver {
         errln!(
             "penfuzz: no solver (z3, cvc5, bitwuzla) was found, so no mutant is proved equivalent; ./setup installs them"

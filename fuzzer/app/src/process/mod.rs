@@ -1,4 +1,4 @@
-//! Processes: forking, waiting with a deadline, children that send messages, process trees, interrupts, shared memory.
+//! Processes: forking, waiting with a deadline, children that send messages, process trees, interrupts, shared memory, `errno`.
 //!
 //! Every fork of this program is made by [`fork::fork`], and every wait for a child by [`wait`].
 

@@ -8,7 +8,6 @@ use std::{
     collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
-    time::Instant,
 };
 
 use penfuzz_engine::error::{Error, failed};
@@ -23,7 +22,7 @@ use super::{
     remove_queries,
     slice::{Slice, Translation},
     solver::{self, Solver},
-    translation::{self, LONGEST, Mutants, Wanted},
+    translation::{self, Mutants, Wanted},
     world::World,
     write,
 };
@@ -37,8 +36,6 @@ use crate::{
     },
 };
 
-/// Mutants that are translated in one go: of all those of a large function a script has no end.
-const TRANSLATED: usize = 256;
 /// A part of the names of files about mutants.
 pub const IN_NAME: &str = ".mutant-";
 
@@ -106,7 +103,7 @@ pub fn examine(
     dir: &Path,
     manifest: &Manifest,
     report: &Report,
-    flag: &str,
+    flag: String,
     survivors: &[Survivor],
     limits: Limits,
 ) -> Result<Answers, Error> {
@@ -118,30 +115,21 @@ pub fn examine(
         let without_solver = solvers.is_empty();
         return Ok(Answers { proofs: vec![None; survivors.len()], without_solver, ..Answers::default() });
     }
+    let wanted = wanted(manifest, report, flag, survivors);
+    let translations = translation::translate(&wanted, wanted.units.len() > 1)?;
+    let flags = wanted.units.first().map_or_else(Vec::new, |unit| unit.flags.clone());
     let budget = Budget::new(limits);
-    let mut translating = LONGEST;
+    let examiner =
+        Examiner { solvers: &solvers, translations: &translations, flags: &flags, proofs, report, budget: &budget };
     let mut answers = Answers::default();
-    for part in survivors.chunks(TRANSLATED) {
-        if budget.is_over() || translating.is_zero() {
-            break;
-        }
-        let wanted = wanted(manifest, report, flag, part);
-        let began = Instant::now();
-        let translations = translation::translate(&wanted, wanted.units.len() > 1, translating)?;
-        translating = translating.saturating_sub(began.elapsed());
-        let flags = wanted.units.first().map_or_else(Vec::new, |unit| unit.flags.clone());
-        let (solvers, translations, proofs) = (&solvers, &translations, proofs.clone());
-        let examiner = Examiner { solvers, translations, flags: &flags, proofs, report, budget: &budget };
-        for survivor in part {
-            let proof = examiner.examine(survivor, &mut answers.inputs)?;
-            answers.proofs.push(proof);
-        }
+    for survivor in survivors {
+        let proof = examiner.examine(survivor, &mut answers.inputs)?;
+        answers.proofs.push(proof);
     }
-    answers.proofs.resize_with(survivors.len(), || None);
     Ok(answers)
 }
 
-fn wanted(manifest: &Manifest, report: &Report, flag: &str, survivors: &[Survivor]) -> Wanted {
+fn wanted(manifest: &Manifest, report: &Report, flag: String, survivors: &[Survivor]) -> Wanted {
     let units = units_of(manifest);
     let line = |s: &Survivor| format!("{} {} {}\n", s.symbol, s.number.0, s.number.1);
     let files = survivors.iter().map(|s| s.mutant.file.as_str()).chain([report.signature.file.as_str()]);
@@ -150,7 +138,7 @@ fn wanted(manifest: &Manifest, report: &Report, flag: &str, survivors: &[Survivo
         symbols: survivors.iter().map(|s| s.symbol.to_owned()).collect::<BTreeSet<_>>(),
         paths: None,
         loops: false,
-        mutants: Some(Mutants { flag: flag.to_owned(), lines: survivors.iter().map(line).collect() }),
+        mutants: Some(Mutants { flag, lines: survivors.iter().map(line).collect() }),
         has_global_inputs: !report.signature.globals.is_empty(),
         is_closed: false,
         rounds: None,

@@ -17,7 +17,7 @@ use super::{
     plain, recorded,
     slice::{Slice, Translation},
     solver::Solver,
-    translation::{self, LONGEST, Unit, Wanted},
+    translation::{self, Unit, Wanted},
     world::World,
     write,
 };
@@ -101,7 +101,7 @@ impl Prover {
             rounds: None,
             world,
         };
-        let translations = translation::translate(&wanted, false, LONGEST)?;
+        let translations = translation::translate(&wanted, false)?;
         let flags = wanted.units.first().map_or_else(Vec::new, |unit| unit.flags.clone());
         let invariants = HashMap::new();
         Ok(Self {
@@ -159,7 +159,7 @@ impl Prover {
     fn examine_few_rounds(&mut self, report: &Report, place: (usize, usize)) -> Result<Option<Proof>, Error> {
         if self.few_rounds.is_none() {
             self.wanted.rounds = Some(ROUNDS);
-            let found = translation::translate(&self.wanted, self.linked, LONGEST);
+            let found = translation::translate(&self.wanted, self.linked);
             self.wanted.rounds = None;
             self.few_rounds = Some(found?);
         }
@@ -206,7 +206,7 @@ impl Prover {
         if self.is_linked() {
             return Ok(());
         }
-        self.translations = translation::translate(&self.wanted, true, LONGEST)?;
+        self.translations = translation::translate(&self.wanted, true)?;
         self.linked = true;
         self.few_rounds = None;
         self.invariants.clear();

@@ -30,8 +30,8 @@ const MUTANTS: &str = "PEN_PROOFS_MUTANTS";
 const PATHS: &str = "PEN_PROOFS_PATHS";
 const LOOPS: &str = "PEN_PROOFS_LOOPS";
 
-/// Processor time of one compiler: what takes longer is not translated.
-pub const LONGEST: Duration = Duration::from_mins(1);
+/// Time of one compiler, without that in which it waits for a processor: what takes longer is not translated.
+const LONGEST: Duration = Duration::from_mins(1);
 
 /// More sources than these are not linked into one another if what they call is not noted: it takes as long as compiling all of them.
 const MOST_LINKED: usize = 150;
@@ -117,11 +117,11 @@ impl Wanted {
 }
 
 /// The translations of the functions. A source that does not compile any more has none. With `calls`, each source gets those linked in
-/// that define what it calls; in a closed world always those that define its variables. A source on which a compiler needs more than `limit` has none.
+/// that define what it calls; in a closed world always those that define its variables. A source on which a compiler needs more than [`LONGEST`] has none.
 ///
 /// # Errors
 /// When there is no room for the files.
-pub fn translate(wanted: &Wanted, calls: bool, limit: Duration) -> Result<Vec<Translation>, Error> {
+pub fn translate(wanted: &Wanted, calls: bool) -> Result<Vec<Translation>, Error> {
     let temporary = tempfile::tempdir().map_err(|e| failed(&std::env::temp_dir(), "cannot be written", e))?;
     let own = |unit: &&Unit| fs::canonicalize(&unit.source).is_ok_and(|path| wanted.files.contains(&path));
     let mut first: Vec<&Unit> = wanted.units.iter().filter(own).collect();
@@ -139,10 +139,10 @@ pub fn translate(wanted: &Wanted, calls: bool, limit: Duration) -> Result<Vec<Tr
         let is_other = |source: &Path| needed.iter().any(|n| n.source == source);
         let others: Vec<_> = bitcode.iter().filter(|(u, _)| is_other(&u.source)).map(|(u, f)| (*u, f)).collect();
         let to = temporary.path().join(format!("linked{number}"));
-        let mut found = one(unit, &others, (wanted, limit), &to)?;
+        let mut found = one(unit, &others, wanted, &to)?;
         if found.is_empty() && !others.is_empty() {
             // Two of the sources may define the same name, or all together may take too long.
-            found = one(unit, &[], (wanted, limit), &temporary.path().join(format!("alone{number}")))?;
+            found = one(unit, &[], wanted, &temporary.path().join(format!("alone{number}")))?;
         }
         all.extend(found);
     }
@@ -150,12 +150,7 @@ pub fn translate(wanted: &Wanted, calls: bool, limit: Duration) -> Result<Vec<Tr
 }
 
 /// The translations of one source.
-fn one(
-    unit: &Unit,
-    others: &[(&Unit, &PathBuf)],
-    (wanted, limit): (&Wanted, Duration),
-    to: &Path,
-) -> Result<Vec<Translation>, Error> {
+fn one(unit: &Unit, others: &[(&Unit, &PathBuf)], wanted: &Wanted, to: &Path) -> Result<Vec<Translation>, Error> {
     fs::create_dir(to).map_err(|e| failed(to, "cannot be made", e))?;
     let with = |(_, file): &(&Unit, &PathBuf)| {
         ["-Xclang", "-mlink-bitcode-file", "-Xclang", &file.to_string_lossy()].map(str::to_owned)
@@ -188,7 +183,7 @@ fn one(
         let sources = others.iter().map(|(other, _)| other.source.as_path()).chain([unit.source.as_path()]);
         command.env(UNWRITTEN, world.unwritten(sources).into_iter().collect::<Vec<_>>().join("\n"));
     }
-    if !run::compiles(command, limit) {
+    if !run::compiles(command, LONGEST) {
         return Ok(Vec::new());
     }
     let names = foreign::names(to).map_err(|e| failed(to, "cannot be read", e))?;
