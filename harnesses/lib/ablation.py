@@ -16,12 +16,13 @@ environment: PENFUZZ  the program; by default the release build, else from PATH
 import csv
 import json
 import os
-import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from linked import program
 
 HERE = Path(__file__).resolve().parent
 TAKEN = ("covered", "saturated", "covered_by_crash")
@@ -31,11 +32,6 @@ SEARCHES = {
     "structured": ["--search=structured"],
     "random": ["--search=random"],
 }
-
-
-def program():
-    released = HERE / "../../target/release/penfuzz"
-    return os.environ.get("PENFUZZ") or (str(released) if released.exists() else shutil.which("penfuzz") or "penfuzz")
 
 
 def functions(file):

@@ -9,8 +9,10 @@ The figures to reach are errors in ulps of published inputs, evaluated again wit
 One line per function: the figure, then for 1 s, 10 s, ... of CPU time up to --cpu the median over the seeds of the share of it
 that was found, the smallest share, and the worst error found of all seeds with its input.
 """
-import argparse, json, os, re, shutil, statistics, subprocess, sys, tomllib
+import argparse, json, re, statistics, subprocess, sys, tomllib
 from pathlib import Path
+
+from linked import program
 
 HERE = Path(__file__).resolve().parent.parent
 # Function: musl 1.2.3, newlib 3.3.0.
@@ -23,12 +25,6 @@ KNOWN = {
     "log10": (0.813, 2.076), "erf": (1.020, 1.020), "erfc": (3.718, 4.077), "tgamma": (15.9, 2263),
     "pow": (None, 635.3),
 }
-
-
-def program():
-    named = os.environ.get("PENFUZZ")
-    built = HERE.parent / "target/release/penfuzz"
-    return named or (str(built) if built.exists() else shutil.which("penfuzz") or sys.exit("there is no penfuzz"))
 
 
 def library(name):

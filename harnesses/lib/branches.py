@@ -30,25 +30,14 @@ environment: PENFUZZ  the program; by default the release build, else from PATH
 
 import argparse
 import json
-import os
 import random
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-
-
-def program():
-    released = HERE / "../../target/release/penfuzz"
-    return os.environ.get("PENFUZZ") or (str(released) if released.exists() else shutil.which("penfuzz") or "penfuzz")
-
-
-def compiler():
-    return os.environ.get("PEN_CC") or str(Path(program()).with_name("pen-cc"))
+from linked import compiler, program
 
 
 # The compiler does not know that bit 0 of the result is set.

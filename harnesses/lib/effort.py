@@ -17,20 +17,15 @@ environment: PENFUZZ  the program; by default the release build, else from PATH
 
 import json
 import os
-import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
+from linked import program
+
 TAKEN = ("covered", "saturated")
-
-
-def program():
-    released = HERE / "../../target/release/penfuzz"
-    return os.environ.get("PENFUZZ") or (str(released) if released.exists() else shutil.which("penfuzz") or "penfuzz")
 
 
 def branches(report):

@@ -16,19 +16,12 @@ environment: PENFUZZ  the program; by default the release build, else from PATH
 """
 
 import json
-import os
-import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-
-
-def program():
-    released = HERE / "../../target/release/penfuzz"
-    return os.environ.get("PENFUZZ") or (str(released) if released.exists() else shutil.which("penfuzz") or "penfuzz")
+from linked import program
 
 
 def share(part, total):

@@ -22,7 +22,6 @@ environment: PENFUZZ  the program; by default the release build, else from PATH
 
 import json
 import os
-import shutil
 import statistics
 import subprocess
 import sys
@@ -31,12 +30,7 @@ import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-
-
-def program():
-    released = HERE / "../../target/release/penfuzz"
-    return os.environ.get("PENFUZZ") or (str(released) if released.exists() else shutil.which("penfuzz") or "penfuzz")
+from linked import program
 
 
 def targets(path):

@@ -11,21 +11,15 @@ environment: PENFUZZ  the program; by default the release build, else from PATH
 """
 
 import json
-import os
-import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
+from linked import program
+
 TAKEN = ("covered", "saturated", "covered_by_crash")
-
-
-def program():
-    released = HERE / "../../target/release/penfuzz"
-    return os.environ.get("PENFUZZ") or (str(released) if released.exists() else shutil.which("penfuzz") or "penfuzz")
 
 
 def run(suite, evaluations, seed, options):

@@ -52,34 +52,47 @@ std::optional<Val> Frame::inlined(const CallBase &I, Function &Callee) {
                  Callee.getReturnType() == I.getType() && !Callee.callsFunctionThatReturnsTwice() &&
                  !Callee.getName().starts_with("__pen_");
   X.IsRecursive |= is_contained(X.Active, &Callee);
-  if (!IsKnown || Depth >= MostDepth || X.S.size() - X.LinesBefore > MostLines || is_contained(X.Active, &Callee)) return std::nullopt;
+  if (!IsKnown || Depth >= MostDepth || is_contained(X.Active, &Callee)) return std::nullopt;
+  std::optional<bool> Before = X.Pair ? X.Pair->wasInlined(Context, &I) : std::nullopt;
+  if (!Before.value_or(X.S.size() - X.LinesBefore <= MostLines)) return std::nullopt;
   std::vector<Val> Passed;
   for (unsigned K = 0; K < I.arg_size(); K++) {
     if (Callee.getArg(K)->getType() != I.getArgOperand(K)->getType() || I.isByValArgument(K)) return std::nullopt;
     Passed.push_back(valueOf(I.getArgOperand(K)));
   }
-  X.Active.push_back(&Callee);
   X.Inlined.insert(&Callee);
-  unsigned FirstOwn = X.Objects.size();
-  unsigned Inside = X.Pair ? X.Pair->contextOf(Context, &I) : 0;
-  Outcome Done = Frame(X, Callee, Passed, endOf(I.getParent()), Now, Depth + 1, Inside).run();
-  X.Active.pop_back();
+  Outcome Done;
+  if (X.Pair) {
+    Done = compared(I, Callee, std::move(Passed));
+  } else {
+    Frame Inner(X, Callee, std::move(Passed), endOf(I.getParent()), Now, Depth + 1);
+    Done = Inner.runInside();
+  }
   at(&I);
   if (!Done.Returns) {
     unknownCall(I);
     return unknown(I, "call that does not return, of " + Callee.getName().str());
   }
   Now = std::move(Done.After);
-  forgetObjectsFrom(FirstOwn);
   if (Done.CanFail) ReturnedIn[I.getParent()] = Done.When, CanFail = true;
   return Done.Result;
 }
 
-// The local variables of a function that has returned.
-void Frame::forgetObjectsFrom(unsigned First) {
-  for (auto It = Now.Cells.begin(); It != Now.Cells.end();) {
-    bool IsGone = It->first.first >= First && X.Objects[It->first.first].K == Object::Stack;
-    It = IsGone ? Now.Cells.erase(It) : std::next(It);
+// In place of run(), where another function calls this one.
+Outcome Frame::runInside() {
+  X.Active.push_back(&F);
+  Outcome Done = run();
+  X.Active.pop_back();
+  forgetLocals(Done.After);
+  return Done;
+}
+
+// The function has returned: its local variables are gone.
+void Frame::forgetLocals(Memory &After) const {
+  for (unsigned O : Locals) {
+    After.Cells.erase(After.Cells.lower_bound({O, INT64_MIN}), After.Cells.lower_bound({O + 1, INT64_MIN}));
+    After.Clean.erase(O);
+    After.Own.erase(O);
   }
 }
 
@@ -244,7 +257,8 @@ bool Frame::memoryIntrinsic(const IntrinsicInst &I) {
     Val V = valueOf(I.getArgOperand(I.arg_size() - 1));
     V.K == Val::Pointer ? X.forgetObject(Now, V.Base) : X.forgetAll(Now);
     // Its bytes are uninitialised then.
-    if (I.getIntrinsicID() == Intrinsic::lifetime_start) Now.Touched.erase(V.Base);
+    bool IsLocal = V.K == Val::Pointer && X.Objects[V.Base].K == Object::Stack;
+    if (IsLocal && I.getIntrinsicID() == Intrinsic::lifetime_start) Now.Clean.insert(V.Base);
     return true;
   }
   auto *Change = dyn_cast<MemIntrinsic>(&I);

@@ -79,7 +79,7 @@ std::vector<Val> Frame::boundsOf(const Cut &C) {
         auto *Defined = dyn_cast<Instruction>(Other);
         if (!IsOwn(I.getOperand(K)) || (Defined && Loops[C.Phi->getParent()].contains(Defined->getParent()))) continue;
         Val Bound = valueOf(Other);
-        bool IsKnown = any_of(Bounds, [&](const Val &V) { return X.same(V, Bound); });
+        bool IsKnown = any_of(Bounds, [&](const Val &V) { return same(V, Bound); });
         bool IsZero = Bound.Text == zeroOf(C.Changed.S).Text;
         if (Bound.K == Val::Scalar && Bound.S == C.Changed.S && Bound.Poison == "false" && !IsKnown && !IsZero && Bounds.size() < MostBounds)
           Bounds.push_back(Bound);

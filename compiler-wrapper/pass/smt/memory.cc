@@ -151,7 +151,7 @@ Val Translator::load(Memory &M, const Val &Address, Type *T, const std::string &
   for (auto &[Place, Stored] : M.Cells)
     IsPartlyStored |= Place.first == Address.Base && Place.second < Offset + Size && Offset < Place.second + Stored.Size;
   if (IsPartlyStored) return fresh(T, Why);
-  if (Objects[Address.Base].K == Object::Stack && !M.Touched.count(Address.Base)) return undefined(T);
+  if (Objects[Address.Base].K == Object::Stack && M.Clean.count(Address.Base)) return undefined(T);
   return fromBits(T, contents(M, Address.Base, Offset, Size, Why), "false");
 }
 
@@ -181,7 +181,7 @@ Memory Translator::merge(ArrayRef<std::pair<Term, Memory *>> Ways) {
   std::set<unsigned> Own;
   bool IsOneEpoch = true;
   for (auto &[When, From] : Ways) {
-    M.Touched.insert(From->Touched.begin(), From->Touched.end());
+    removeIf(M.Clean, [&, From = From](unsigned Object) { return !From->Clean.count(Object); });
     IsOneEpoch &= From->Epoch == M.Epoch;
     for (auto &[Object, Epoch] : From->Own) Own.insert(Object);
     for (auto &[Place, Stored] : From->Cells)
@@ -197,7 +197,7 @@ Memory Translator::merge(ArrayRef<std::pair<Term, Memory *>> Ways) {
   M.Cells.clear();
   for (auto &[Place, Size] : Places) {
     if (Differing.count(Place)) {
-      touch(M, Place.first);
+      M.Clean.erase(Place.first);
       M.Own[Place.first] = newEpoch();
       continue;
     }
@@ -208,7 +208,7 @@ Memory Translator::merge(ArrayRef<std::pair<Term, Memory *>> Ways) {
       Merged = Merged ? chooseBytes(When, Here, *Merged, Size) : Here;
     }
     if (Merged && Merged->K != Val::Unknown) M.Cells[Place] = {Size, *Merged};
-    else touch(M, Place.first), M.Own[Place.first] = newEpoch();
+    else M.Clean.erase(Place.first), M.Own[Place.first] = newEpoch();
   }
   return M;
 }

@@ -214,6 +214,7 @@ private:
     }
     Pair.begin(std::move(OriginalOf));
     X.LinesBefore = X.S.size();
+    unsigned FirstOwn = X.Objects.size();
     Outcome After = Frame(X, *Copy, Args, "true", Start, 0).run();
     Copy->eraseFromParent();
     bool AnyNaN = areBlindToNaN(functions());
@@ -222,11 +223,14 @@ private:
       Any = either(Any, X.S.defineBool(both(Before.When, X.differ(Before.Result, After.Result, true))));
     Any = X.S.defineBool(Any);
     for (auto &[Where, E] : Pair.Original) {
+      if (Pair.isRepeated(Where)) continue;
       auto Found = Pair.Mutant.find(Where);
       Any = X.S.defineBool(either(Any, Found == Pair.Mutant.end() ? onlyIn(E) : unequal(E, Found->second, AnyNaN)));
     }
     for (auto &[Where, E] : Pair.Mutant)
       if (!Pair.Original.count(Where)) Any = X.S.defineBool(either(Any, onlyIn(E)));
+    for (auto &[One, Other, Acts] : Pair.Shifted) Any = X.S.defineBool(either(Any, both(exclusive(One, Other), Acts)));
+    X.removeObjectsFrom(FirstOwn);
     return Any;
   }
 

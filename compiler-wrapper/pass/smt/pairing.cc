@@ -14,6 +14,8 @@ void Pairing::begin(std::map<const Value *, const Value *> Known) {
   IsOriginal = false;
   OriginalOf = std::move(Known);
   Mutant.clear();
+  Repeated.clear();
+  Shifted.clear();
   Added = 0;
   nowhere();
 }
@@ -30,6 +32,38 @@ unsigned Pairing::contextOf(unsigned Outer, const Value *Call) {
   auto [Found, IsNew] = Contexts.try_emplace({Outer, inOriginal(Call)}, OnlyInMutant);
   if (IsNew && IsOriginal) Found->second = Contexts.size();
   return Found->second;
+}
+
+std::optional<bool> Pairing::wasInlined(unsigned Outer, const Value *Call) {
+  Context = Outer;
+  const Value *Before = Outer == OnlyInMutant ? nullptr : inOriginal(Call);
+  if (IsOriginal || !Before) return std::nullopt;
+  auto Found = Contexts.find({Outer, Before});
+  return Found != Contexts.end() && Found->second != OnlyInMutant;
+}
+
+static bool same(const Memory &A, const Memory &B) {
+  auto AreSame = [](auto &One, auto &Other) {
+    return One.first == Other.first && One.second.Size == Other.second.Size && smt::same(One.second.Value, Other.second.Value);
+  };
+  return A.Epoch == B.Epoch && A.Own == B.Own && A.Clean == B.Clean && A.Cells.size() == B.Cells.size() &&
+         std::equal(A.Cells.begin(), A.Cells.end(), B.Cells.begin(), AreSame);
+}
+
+void Pairing::record(unsigned Inside, Start From, const Outcome &Done) {
+  if (IsOriginal) Calls.insert_or_assign(Inside, Call{std::move(From), Done, unsigned(Contexts.size())});
+}
+
+const Outcome *Pairing::repeat(unsigned Inside, const Start &From) {
+  auto Found = IsOriginal || Inside == OnlyInMutant ? Calls.end() : Calls.find(Inside);
+  if (Found == Calls.end()) return nullptr;
+  const Start &Known = Found->second.From;
+  auto AreSame = [](const Val &A, const Val &B) { return smt::same(A, B); };
+  if (!std::equal(Known.Args.begin(), Known.Args.end(), From.Args.begin(), From.Args.end(), AreSame) || !same(Known.Before, From.Before))
+    return nullptr;
+  for (unsigned Each = Inside; Each <= Found->second.Last; Each++) Repeated.insert(Each);
+  if (Known.When != From.When) Shifted.push_back({Known.When, From.When, Found->second.Done.Acts});
+  return &Found->second.Done;
 }
 
 void Pairing::at(unsigned NewContext, const Value *V, const Value *Before) {
@@ -61,6 +95,10 @@ unsigned Pairing::foreignAt(const Term &Address, const std::function<unsigned()>
   return Found->second;
 }
 
+void Pairing::removeObjectsFrom(unsigned First) {
+  removeIf(Foreign, [&](auto &Each) { return Each.second >= First; });
+}
+
 void Pairing::note(Event E) {
   Events &All = IsOriginal ? Original : Mutant;
   Key Here{At ? Context : OnlyInMutant, At, From, At ? 0 : ++Added, ""};
@@ -71,15 +109,41 @@ void Frame::at(const Value *V) const {
   if (X.Pair) X.Pair->at(Context, V);
 }
 
+// A call that is translated in place. What it does is translated as if control came to it in any case: so it is the same where only the
+// conditions are different.
+Outcome Frame::compared(const CallBase &I, Function &Callee, std::vector<Val> Passed) {
+  Term Here = endOf(I.getParent());
+  Pairing::Start From{X.S.defineBool(both(Outside, Here)), std::move(Passed), Now};
+  unsigned Inside = X.Pair->contextOf(Context, &I);
+  Outcome Done;
+  if (const Outcome *Known = X.Pair->repeat(Inside, From)) {
+    Done = *Known;
+  } else {
+    Frame Inner(X, Callee, From.Args, "true", Now, Depth + 1, Inside);
+    Inner.Outside = From.When;
+    Done = Inner.runInside();
+    Done.Acts = Inner.Acts;
+    X.Pair->record(Inside, std::move(From), Done);
+  }
+  Acts = X.S.defineBool(either(Acts, X.S.defineBool(both(Here, Done.Acts))));
+  Done.When = X.S.defineBool(both(Here, Done.When));
+  return Done;
+}
+
+void Frame::note(const Term &When, bool IsEffect, std::vector<Val> Operands) {
+  if (IsEffect) Acts = X.S.defineBool(either(Acts, When));
+  X.Pair->note({X.S.defineBool(both(Outside, When)), IsEffect, std::move(Operands)});
+}
+
 void Frame::noteEvent(const Instruction &I, bool IsEffect) {
   if (!X.Pair) return;
-  Pairing::Event E{reachOf(I.getParent()), IsEffect, {}};
+  std::vector<Val> Operands;
   for (const Use &U : I.operands()) {
     Type *T = U->getType();
     if (T->isMetadataTy() || T->isLabelTy() || T->isTokenTy() || isa<InlineAsm>(U)) continue;
-    E.Operands.push_back(valueOf(U));
+    Operands.push_back(valueOf(U));
   }
-  X.Pair->note(std::move(E));
+  note(reachOf(I.getParent()), IsEffect, std::move(Operands));
 }
 
 // With which values each loop begins, and closes a round.
@@ -90,10 +154,10 @@ void Frame::noteRounds() {
     for (const BasicBlock *From : predecessors(Header)) {
       Term When = reachOf(From, Header);
       if (!Seen.insert(From).second || When == "false") continue;
-      Pairing::Event E{When, true, {}};
-      for (const PHINode &Phi : Header->phis()) E.Operands.push_back(valueOf(Phi.getIncomingValueForBlock(From)));
+      std::vector<Val> Operands;
+      for (const PHINode &Phi : Header->phis()) Operands.push_back(valueOf(Phi.getIncomingValueForBlock(From)));
       X.Pair->at(Context, Header, From);
-      X.Pair->note(std::move(E));
+      note(When, true, std::move(Operands));
     }
   }
 }

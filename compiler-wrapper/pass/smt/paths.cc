@@ -83,13 +83,13 @@ Frame::Walk Frame::walkInto(const CallInst &Call, Way &Ahead, const Term &Taken)
     if (Call.isByValArgument(K)) return {};
     Passed.push_back(valueOf(Call.getArgOperand(K)));
   }
-  unsigned FirstOwn = X.Objects.size();
-  Walk Inner = Frame(X, F, Passed, Taken, Now, Depth + 1).walk(Ahead);
-  if (Inner.End != Walk::Returned) return Inner;
-  Now = std::move(Inner.After);
-  forgetObjectsFrom(FirstOwn);
-  if (!Call.getType()->isVoidTy()) Values[&Call] = Inner.Result;
-  return Inner;
+  Frame Inner(X, F, Passed, Taken, Now, Depth + 1);
+  Walk Walked = Inner.walk(Ahead);
+  if (Walked.End != Walk::Returned) return Walked;
+  Now = std::move(Walked.After);
+  Inner.forgetLocals(Now);
+  if (!Call.getType()->isVoidTy()) Values[&Call] = Walked.Result;
+  return Walked;
 }
 
 Frame::Walk Frame::walk(Way &Ahead) {

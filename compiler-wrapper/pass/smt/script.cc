@@ -75,7 +75,7 @@ static bool isAtom(const Term &T) {
 
 Term Script::define(Sort S, const Term &Body) {
   if (isAtom(Body)) return Body;
-  Term &Name = Known[{S.text(), Body}];
+  Term &Name = Known[S.text() + Body];
   if (Name.empty()) {
     Name = "v" + std::to_string(++Names);
     Lines.push_back("(define-fun " + Name + " () " + S.text() + " " + Body + ")");

@@ -3,9 +3,9 @@
 
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/APInt.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -56,7 +56,7 @@ public:
 
 private:
   std::vector<std::string> Lines;
-  std::map<std::pair<std::string, Term>, Term> Known;
+  llvm::StringMap<Term> Known; // by sort and expression
   unsigned Names = 0;
 };
 

@@ -6,6 +6,7 @@
 #include "script.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/IR/DataLayout.h"
@@ -17,6 +18,7 @@
 
 #include <array>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -72,7 +74,7 @@ struct Cell {
 // The memory at a point: cells by object and offset. What is not there has a value that is fixed for an epoch of the object.
 struct Memory {
   std::map<std::pair<unsigned, int64_t>, Cell> Cells;
-  std::set<unsigned> Touched; // local variables that something unknown may have written
+  std::set<unsigned> Clean;         // local variables that nothing unknown has written
   unsigned Epoch = 0;               // of all objects but these
   std::map<unsigned, unsigned> Own; // objects of which other places were not written since
 
@@ -81,6 +83,21 @@ struct Memory {
     return Found == Own.end() ? Epoch : Found->second;
   }
 };
+
+// What one activation of a function leaves to its caller.
+struct Outcome {
+  bool Returns = false;
+  Term When = "false";
+  bool CanFail = false; // it may throw or end the program
+  Term Acts = "false"; // an event with an effect happens (of translations that are compared)
+  Val Result;
+  Memory After;
+};
+
+// Removes elements of a set or a map.
+template <class Set, class Condition> void removeIf(Set &All, Condition Is) {
+  for (auto It = All.begin(); It != All.end();) It = Is(*It) ? All.erase(It) : std::next(It);
+}
 
 class Translator;
 
@@ -97,11 +114,28 @@ public:
   };
   using Key = std::tuple<unsigned, const llvm::Value *, const llvm::Value *, unsigned, std::string>;
   using Events = std::map<Key, Event>;
+  // What a call begins with, and the condition that there is one.
+  struct Start {
+    Term When;
+    std::vector<Val> Args;
+    Memory Before;
+  };
+  // A call that does the same in both translations, at other times.
+  struct Moved {
+    Term Original, Mutant, Acts;
+  };
 
   // From now on the translation is that of a mutant, in a copy of the function: what its instructions and blocks are in the original.
   void begin(std::map<const llvm::Value *, const llvm::Value *> OriginalOf);
   // The number of the calls that lead to a frame.
   unsigned contextOf(unsigned Outer, const llvm::Value *Call);
+  // Whether the original has translated a call in place; nothing if it has no such call, or is what is being translated.
+  std::optional<bool> wasInlined(unsigned Outer, const llvm::Value *Call);
+  // What a call of the original, in whose context this is, does whenever control comes to it.
+  void record(unsigned Inside, Start From, const Outcome &Done);
+  // The same of a call of the mutant, if it begins with the same. Its events are those of the original: `isRepeated`, but for `Shifted`.
+  const Outcome *repeat(unsigned Inside, const Start &From);
+  bool isRepeated(const Key &Event) const { return Repeated.count(std::get<0>(Event)); }
   // What is translated next.
   void at(unsigned Context, const llvm::Value *V, const llvm::Value *From = nullptr);
   // What comes next has no counterpart.
@@ -111,9 +145,11 @@ public:
   unsigned epoch(unsigned New);
   // An object for a pointer to an address: the same for the same address.
   unsigned foreignAt(const Term &Address, const std::function<unsigned()> &Make);
+  void removeObjectsFrom(unsigned First);
   void note(Event E);
 
   Events Original, Mutant; // the latter since begin()
+  std::vector<Moved> Shifted; // since begin()
 
 private:
   bool IsOriginal = true;
@@ -124,6 +160,13 @@ private:
   std::map<Key, Val> Values;
   std::map<Key, unsigned> Epochs;
   std::map<Term, unsigned> Foreign;
+  struct Call {
+    Start From;
+    Outcome Done;
+    unsigned Last; // of the contexts in it, which come after its own
+  };
+  std::map<unsigned, Call> Calls; // by their contexts
+  llvm::DenseSet<unsigned> Repeated; // contexts that the mutant has not translated again
 
   const llvm::Value *inOriginal(const llvm::Value *V) const;
   Key next(const std::string &Extra) { return {Context, At, From, Ordinal++, Extra}; }
@@ -131,14 +174,7 @@ private:
 
 bool isOnlyRead(const llvm::Value &Address);
 
-// What one activation of a function leaves to its caller.
-struct Outcome {
-  bool Returns = false;
-  Term When = "false";
-  bool CanFail = false; // it may throw or end the program
-  Val Result;
-  Memory After;
-};
+bool same(const Val &A, const Val &B); // terms.cc
 
 // A branch that a path takes: the number of its site in the function, and its own there.
 struct Step {
@@ -210,6 +246,7 @@ private:
     Memory After;
   };
   std::vector<Return> Returns;
+  std::vector<unsigned> Locals; // the objects of local variables
   // A value that a loop changes, which is fresh at the header.
   struct Cut {
     const llvm::PHINode *Phi;
@@ -250,7 +287,11 @@ private:
   bool beginRound(const llvm::BasicBlock &Header, const llvm::SmallPtrSetImpl<const llvm::BasicBlock *> &Loop);
 
   // pairing.cc
+  Term Outside = "true"; // the condition that control comes to the function, where `Entry` does not have it
+  Term Acts = "false";   // what happens here has an effect
   void at(const llvm::Value *V) const;
+  Outcome compared(const llvm::CallBase &I, llvm::Function &Callee, std::vector<Val> Passed);
+  void note(const Term &When, bool IsEffect, std::vector<Val> Operands);
   void noteEvent(const llvm::Instruction &I, bool IsEffect = true);
   void noteRounds();
 
@@ -294,7 +335,8 @@ private:
   std::optional<Val> classOf(const llvm::IntrinsicInst &I);
   std::optional<Val> fused(const llvm::CallBase &I, bool Always, const Term &Mode);
   std::optional<Val> inlined(const llvm::CallBase &I, llvm::Function &Callee);
-  void forgetObjectsFrom(unsigned First);
+  Outcome runInside();
+  void forgetLocals(Memory &After) const;
   std::optional<llvm::StringRef> libraryName(const llvm::CallBase &I) const;
   void unknownCall(const llvm::CallBase &I);
   bool memoryIntrinsic(const llvm::IntrinsicInst &I);
@@ -369,7 +411,6 @@ public:
   Term truthOf(const Term &Bit);
   Val fromBits(llvm::Type *T, const Term &Bits, const Term &Poison);
   Val choose(const Term &If, const Val &Then, const Val &Else);
-  bool same(const Val &A, const Val &B) const;
   Term mode(const std::string &Where);
   // The same as in the translation that this one is compared with, or what `Make` makes.
   Val shared(const std::function<Val()> &Make, const std::string &Extra = "") { return Pair ? Pair->value(Make, Extra) : Make(); }
@@ -420,7 +461,7 @@ private:
   void storeSomewhere(Memory &M, const Val &Address, const Val &V, unsigned Size);
   std::map<int64_t, Cell> placesOf(const Memory &M, unsigned Object);
   void cut(Memory &M, unsigned Object, int64_t From, int64_t To);
-  void touch(Memory &M, unsigned Object);
+  void forgetEach(Memory &M, llvm::function_ref<bool(unsigned)> IsWritten, std::optional<unsigned> Kept = std::nullopt);
   Term addressOf(const llvm::GlobalValue &G);
 };
 

@@ -32,42 +32,33 @@ void Translator::cut(Memory &M, unsigned Object, int64_t From, int64_t To) {
   for (auto &[At, C] : Left) M.Cells[{Object, At}] = C;
 }
 
-// Something unknown may have written there.
-void Translator::touch(Memory &M, unsigned Number) {
-  if (Objects[Number].K == Object::Stack) M.Touched.insert(Number);
+// Something unknown may have written to these objects. Of one of them the cells are kept.
+void Translator::forgetEach(Memory &M, function_ref<bool(unsigned)> IsWritten, std::optional<unsigned> Kept) {
+  removeIf(M.Cells, [&](auto &Each) { return Each.first.first != Kept && IsWritten(Each.first.first); });
+  removeIf(M.Own, [&](auto &Each) { return IsWritten(Each.first); });
+  removeIf(M.Clean, IsWritten);
+  M.Epoch = newEpoch();
 }
 
 void Translator::forgetObject(Memory &M, unsigned Object) {
-  cut(M, Object, INT64_MIN, INT64_MAX);
-  touch(M, Object);
-  M.Own.erase(Object);
-  M.Epoch = newEpoch();
+  forgetEach(M, [&](unsigned O) { return O == Object; });
 }
 
 static bool isEscaped(const Object &O) { return O.K != Object::Stack || O.Captured; }
 
 void Translator::forgetEscaped(Memory &M) {
-  for (unsigned O = 0; O < Objects.size(); O++)
-    if (isEscaped(Objects[O])) cut(M, O, INT64_MIN, INT64_MAX), touch(M, O), M.Own.erase(O);
-  M.Epoch = newEpoch();
+  forgetEach(M, [&](unsigned O) { return isEscaped(Objects[O]); });
 }
 
 void Translator::forgetAll(Memory &M) {
-  M.Cells.clear(), M.Own.clear();
-  for (unsigned O = 0; O < Objects.size(); O++) touch(M, O);
-  M.Epoch = newEpoch();
+  forgetEach(M, [](unsigned) { return true; });
 }
 
 void Translator::forget(Memory &M, const Val &Address, std::optional<uint64_t> Size) {
   if (Address.K != Val::Pointer || Address.Poison != "false") return forgetAll(M);
-  for (unsigned O = 0; O < Objects.size(); O++) {
-    if (!mayAlias(Address.Base, O)) continue;
-    if (O == Address.Base && Address.Offset && Size) cut(M, O, *Address.Offset, *Address.Offset + *Size);
-    else cut(M, O, INT64_MIN, INT64_MAX);
-    touch(M, O);
-    M.Own.erase(O);
-  }
-  M.Epoch = newEpoch();
+  bool IsPart = Address.Offset && Size;
+  if (IsPart) cut(M, Address.Base, *Address.Offset, *Address.Offset + *Size);
+  forgetEach(M, [&](unsigned O) { return mayAlias(Address.Base, O); }, IsPart ? std::optional(Address.Base) : std::nullopt);
 }
 
 // What the object has at places that are not constant is not known. Each other place keeps its value unless what is stored overlaps it.
@@ -129,9 +120,9 @@ void Translator::store(Memory &M, const Val &Address, const Val &V, unsigned Siz
 
 void Translator::removeObjectsFrom(unsigned First) {
   Objects.resize(First);
-  for (auto It = Globals.begin(); It != Globals.end();) It = It->second >= First ? Globals.erase(It) : std::next(It);
-  for (auto It = Contents.begin(); It != Contents.end();)
-    It = std::get<1>(It->first) >= First ? Contents.erase(It) : std::next(It);
+  removeIf(Globals, [&](auto &Each) { return Each.second >= First; });
+  removeIf(Contents, [&](auto &Each) { return std::get<1>(Each.first) >= First; });
+  if (Pair) Pair->removeObjectsFrom(First);
 }
 
 } // namespace pen::smt

@@ -223,7 +223,7 @@ Term Translator::bitsOf(const Val &V) {
   return Known = S.define(Sort::bits(V.S.Width), apply("concat", {bitsBetween(78, 63, Known), apply("concat", {Leading, bitsBetween(62, 0, Known)})}));
 }
 
-bool Translator::same(const Val &A, const Val &B) const {
+bool same(const Val &A, const Val &B) {
   if (A.Undefined || B.Undefined) return false;
   if (A.K != B.K || A.Text != B.Text || A.Bits != B.Bits || A.Poison != B.Poison) return false;
   if (A.K == Val::Pointer) return A.Base == B.Base && A.Offset == B.Offset && A.OffsetText == B.OffsetText;

@@ -81,12 +81,15 @@ Val Frame::compute(const Instruction &I) {
     return X.load(Now, valueOf(Load->getPointerOperand()), I.getType(), "memory" + place(I));
   }
   if (isa<AllocaInst>(I)) {
-    return X.shared([&] {
+    Val V = X.shared([&] {
       unsigned Object = X.newObject({Object::Stack, isCaptured(I), nullptr});
       Term Address = X.S.fresh(Sort::bits(64), "address of a local variable");
       X.S.require(Address, apply("not", {apply("=", {Address, literal(APInt(64, 0))})}));
       return X.pointerTo(Object, Address);
     });
+    Locals.push_back(V.Base);
+    Now.Clean.insert(V.Base);
+    return V;
   }
   if (I.getOpcode() == Instruction::FNeg) return signChanged(valueOf(I.getOperand(0)), "fp.neg", "bvxor", true);
   if (auto *Sel = dyn_cast<SelectInst>(&I)) {
