@@ -64,8 +64,8 @@ const REGIONS: usize = 4096;
 const PEAKS: usize = 512;
 /// Processes that function or reference may end before the search is given up.
 const DEATHS: u64 = 100;
-/// Ends of branches that a search begins with, and pairs of points between which they are looked for.
-const BOUNDARIES: usize = 20_000;
+/// The share of the time in which ends of branches are looked for, and that for ends of binades, at most: one by this.
+const ENDS: u32 = 8;
 /// Paths in a report.
 const PATHS: usize = 64;
 
@@ -345,14 +345,18 @@ fn search(mut objective: Objective, options: &Options, seed: u64) {
         }
         peaks
     } else {
-        let ends = objective.with_branches(|branches| starts::boundaries(&starts, BOUNDARIES, branches));
+        let short = || Instant::now() + options.max_time / ENDS;
+        let ends = objective.with_branches(|branches| starts::boundaries(&starts, &layout, short(), branches));
         starts.extend_from_slice(&ends);
         if let Some(control) = options.control {
             vec![controls::run(control, &mut objective, &layout, &mut rng, &starts)]
         } else {
             let whole = box_of(&layout);
             let mut hints = starts::near_one(&whole, &layout, &mut rng);
+            let binades = starts::boundaries(&starts, &layout, short(), |at| objective.binade(at));
+            let nearest = starts::nearest(binades, &hints);
             hints.extend(starts::beside(&ends, &whole, &layout, &mut rng));
+            hints.extend(starts::beside(&nearest, &whole, &layout, &mut rng));
             extremes(&mut objective, Extremes::new(regions).with_hints(hints), &mut rng, &starts)
         }
     };

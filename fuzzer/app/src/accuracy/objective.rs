@@ -155,6 +155,15 @@ impl<'a> Objective<'a> {
         result
     }
 
+    /// The binade of the result at a point.
+    pub(super) fn binade(&mut self, at: &[u64]) -> u32 {
+        self.place(at);
+        let evaluator = &mut self.pair.session.evaluator;
+        let returned = evaluator.run(&self.x) != RunStatus::Faulted;
+        let result = returned.then(|| self.pair.value.read(evaluator)).flatten();
+        result.map_or(u32::MAX, |seen| (self.pair.result().to_real(seen.result).abs().to_bits() >> 52) as u32)
+    }
+
     fn place(&mut self, at: &[u64]) {
         for (slot, position) in self.pair.layout.slots().iter().zip(at) {
             slot.set_position(&mut self.x, *position);

@@ -1,5 +1,7 @@
 //! Points at which errors of numeric functions are often large, or special: where a search begins.
 
+use std::time::Instant;
+
 use libafl_bolts::rands::Rand;
 use penfuzz_mutators::{
     extremes::away,
@@ -13,6 +15,9 @@ const COMBINATIONS: usize = 20_000;
 const EXTREME: [f64; 7] = [0.0, 1.0, f64::INFINITY, f64::NAN, f64::MAX, f64::MIN_POSITIVE, 5e-324];
 /// Points near 1, and as many beside the ends of branches.
 const HINTS: usize = 4096;
+/// How often a point is looked at in the search for ends, and the most ends between two starts.
+const ASKED: usize = 1 << 16;
+const ENDS: usize = 16;
 /// Multiples of π/4 for each power of two.
 const MULTIPLES: u64 = 4;
 
@@ -81,28 +86,59 @@ pub fn beside<R: Rand>(branch_ends: &[Vec<u64>], ends: &[(u64, u64)], layout: &L
     (0..HINTS).map(|_| one(rng)).collect()
 }
 
-/// The ends of branches: neighbours that take different branches, found by bisection between `starts` that differ in one argument.
-/// `branches` are those that a point takes.
-pub fn boundaries(starts: &[Vec<u64>], limit: usize, mut branches: impl FnMut(&[u64]) -> Vec<u32>) -> Vec<Vec<u64>> {
-    let mut found = Vec::new();
-    for (i, pair) in starts.windows(2).enumerate() {
-        if found.len() >= limit || i >= limit {
+/// For each point the one of `ends` that is nearest in the first argument.
+pub fn nearest(mut ends: Vec<Vec<u64>>, points: &[Vec<u64>]) -> Vec<Vec<u64>> {
+    ends.sort_unstable();
+    let of = |p: &Vec<u64>| {
+        let above = ends.partition_point(|end| end[0] < p[0]);
+        let around = ends[above.saturating_sub(1)..ends.len().min(above + 1)].iter();
+        around.min_by_key(|end| end[0].abs_diff(p[0])).cloned()
+    };
+    points.iter().filter_map(of).collect()
+}
+
+/// Neighbours that differ in what `of` says of them, as in the branches that they take, found by bisection between `starts` that differ in one argument:
+/// those near 1 come first. `of` is asked about [`ASKED`] times at most; of the ends between two starts [`ENDS`] are looked for.
+pub fn boundaries<T: PartialEq + Clone>(
+    starts: &[Vec<u64>],
+    layout: &Layout,
+    until: Instant,
+    mut of: impl FnMut(&[u64]) -> T,
+) -> Vec<Vec<u64>> {
+    let kind = layout.slots()[0].kind;
+    let ones = [1.0, -1.0].map(|x| line::position(kind, kind.from_real(x)));
+    let mut pairs: Vec<usize> = (1..starts.len()).collect();
+    let from_one = |i: &usize| ones.iter().map(|one| starts[*i][0].abs_diff(*one)).min();
+    pairs.sort_by_key(from_one);
+    let (mut found, mut asked) = (Vec::new(), 0);
+    for i in pairs {
+        if asked >= ASKED || Instant::now() >= until {
             break;
         }
-        let d = i % pair[0].len();
-        let (mut a, mut b) = (pair[0].clone(), pair[0].clone());
-        b[d] = pair[1][d];
-        let at_a = branches(&a);
-        if at_a == branches(&b) {
-            continue;
+        let d = (i - 1) % layout.slots().len();
+        let mut at = starts[i - 1].clone();
+        let mut ask = |x: u64| {
+            asked += 1;
+            at[d] = x;
+            (x, of(&at))
+        };
+        let mut parts = vec![(ask(starts[i - 1][d]), ask(starts[i][d]))];
+        let mut ends = Vec::new();
+        while let Some((a, b)) = parts.pop().filter(|_| ends.len() < ENDS) {
+            if a.1 == b.1 {
+                continue;
+            }
+            if a.0.abs_diff(b.0) <= 1 {
+                ends.push([a.0, b.0]);
+                continue;
+            }
+            let middle = ask(a.0.midpoint(b.0));
+            parts.extend([(a, middle.clone()), (middle, b)]);
         }
-        while a[d].abs_diff(b[d]) > 1 {
-            let middle = a[d].midpoint(b[d]);
-            let mut m = a.clone();
-            m[d] = middle;
-            if branches(&m) == at_a { a = m } else { b = m }
-        }
-        found.extend([a, b]);
+        found.extend(ends.into_iter().flatten().map(|x| {
+            at[d] = x;
+            at.clone()
+        }));
     }
     found
 }
@@ -160,12 +196,49 @@ mod tests {
     use super::*;
     use libafl_bolts::rands::StdRand;
     use penfuzz_mutators::domain::Domain;
+    use std::time::Duration;
+
+    fn later() -> Instant {
+        Instant::now() + Duration::from_mins(10)
+    }
 
     #[test]
     fn ends_of_branches_are_found_by_bisection() {
         let branches = |at: &[u64]| vec![u32::from(at[0] >= 1000), u32::from(at[1] >= 77)];
-        let found = boundaries(&[vec![0, 0], vec![u64::MAX, 5], vec![3, 4], vec![1, 5000]], 100, branches);
+        let layout = Layout::packed(&[Kind::F64, Kind::F64]);
+        let found = boundaries(&[vec![0, 0], vec![u64::MAX, 5], vec![3, 4], vec![1, 5000]], &layout, later(), branches);
         assert!(found.contains(&vec![999, 0]) && found.contains(&vec![1000, 0]), "{found:?}");
+    }
+
+    #[test]
+    fn all_ends_near_one_are_found() {
+        let layout = Layout::packed(&[Kind::F64]);
+        let starts = starts(&layout, &mut StdRand::with_seed(1));
+        let number = |p: u64| f64::from_bits(line::raw(Kind::F64, p));
+        // Binades of a result: a power of two at each of these places.
+        let thresholds = [1.001, 1.002, 1.003, 1.25, 3.7, 900.5];
+        let found =
+            boundaries(&starts, &layout, later(), |at| thresholds.iter().filter(|t| number(at[0]) >= **t).count());
+        for t in thresholds {
+            assert!(found.contains(&vec![line::position(Kind::F64, t.to_bits())]), "{t}");
+        }
+        let near = nearest(found, &[vec![line::position(Kind::F64, 1.24f64.to_bits())], vec![0]]);
+        let near: Vec<f64> = near.iter().map(|at| number(at[0])).collect();
+        assert_eq!(near, [1.25f64.next_down(), 1.001f64.next_down()]);
+        assert!(nearest(Vec::new(), &[vec![0]]).is_empty());
+    }
+
+    #[test]
+    fn a_function_with_ends_everywhere_is_looked_at_a_limited_number_of_times() {
+        let layout = Layout::packed(&[Kind::F64]);
+        let starts = starts(&layout, &mut StdRand::with_seed(1));
+        let mut asked = 0;
+        let found = boundaries(&starts, &layout, later(), |at| {
+            asked += 1;
+            at[0]
+        });
+        assert!((ASKED..ASKED + 2000).contains(&asked) && found.len() > 1000, "{asked}, {}", found.len());
+        assert!(boundaries(&starts, &layout, Instant::now(), |at| at[0]).is_empty(), "there is no time");
     }
 
     #[test]
