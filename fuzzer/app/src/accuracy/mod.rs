@@ -354,9 +354,9 @@ fn search(mut objective: Objective, options: &Options, seed: u64) {
             let whole = box_of(&layout);
             let mut hints = starts::near_one(&whole, &layout, &mut rng);
             let binades = starts::boundaries(&starts, &layout, short(), |at| objective.binade(at));
-            let nearest = starts::nearest(binades, &hints);
+            let near_one = starts::first_ones(&binades, &mut rng);
             hints.extend(starts::beside(&ends, &whole, &layout, &mut rng));
-            hints.extend(starts::beside(&nearest, &whole, &layout, &mut rng));
+            hints.extend(starts::beside(&near_one, &whole, &layout, &mut rng));
             extremes(&mut objective, Extremes::new(regions).with_hints(hints), &mut rng, &starts)
         }
     };

@@ -86,15 +86,11 @@ pub fn beside<R: Rand>(branch_ends: &[Vec<u64>], ends: &[(u64, u64)], layout: &L
     (0..HINTS).map(|_| one(rng)).collect()
 }
 
-/// For each point the one of `ends` that is nearest in the first argument.
-pub fn nearest(mut ends: Vec<Vec<u64>>, points: &[Vec<u64>]) -> Vec<Vec<u64>> {
-    ends.sort_unstable();
-    let of = |p: &Vec<u64>| {
-        let above = ends.partition_point(|end| end[0] < p[0]);
-        let around = ends[above.saturating_sub(1)..ends.len().min(above + 1)].iter();
-        around.min_by_key(|end| end[0].abs_diff(p[0])).cloned()
-    };
-    points.iter().filter_map(of).collect()
+/// Draws from a list: evenly by the logarithm of the rank, so that the first ones are drawn most.
+pub fn first_ones<R: Rand>(all: &[Vec<u64>], rng: &mut R) -> Vec<Vec<u64>> {
+    let rank = |rng: &mut R| (all.len() as f64).powf(rng.next_float()) as usize - 1;
+    let n = if all.is_empty() { 0 } else { HINTS };
+    (0..n).map(|_| all[rank(rng).min(all.len() - 1)].clone()).collect()
 }
 
 /// Neighbours that differ in what `of` says of them, as in the branches that they take, found by bisection between `starts` that differ in one argument:
@@ -222,10 +218,10 @@ mod tests {
         for t in thresholds {
             assert!(found.contains(&vec![line::position(Kind::F64, t.to_bits())]), "{t}");
         }
-        let near = nearest(found, &[vec![line::position(Kind::F64, 1.24f64.to_bits())], vec![0]]);
-        let near: Vec<f64> = near.iter().map(|at| number(at[0])).collect();
-        assert_eq!(near, [1.25f64.next_down(), 1.001f64.next_down()]);
-        assert!(nearest(Vec::new(), &[vec![0]]).is_empty());
+        let (drawn, all) = (first_ones(&found, &mut StdRand::with_seed(1)), found.len());
+        let share = |n: usize| drawn.iter().filter(|at| found[..n].contains(at)).count();
+        assert!(all > 8 && share(all) == HINTS && (HINTS / 2..HINTS).contains(&share(4)), "{} of {all}", share(4));
+        assert!(first_ones(&[], &mut StdRand::with_seed(1)).is_empty());
     }
 
     #[test]

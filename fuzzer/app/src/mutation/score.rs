@@ -94,13 +94,14 @@ pub fn expect(evaluator: &mut Evaluator, bytes: &[u8]) -> Option<Expected> {
     (seen.is_normal() && oracle::difference(&test, &seen, 0).is_none()).then_some(Expected { test, left, fuel })
 }
 
-/// Runs each of these mutants with the tests that infect it.
+/// Runs each of these mutants with the tests that infect it, those that take the least first: one that does not end uses many times as much.
 pub fn score(session: &mut ReplaySession, mutants: &[usize], tests: &Tests, ulp: u64) -> Vec<Verdict> {
     let infects = |test: usize, mutant: usize| tests.infected[test].binary_search(&(mutant as u32)).is_ok();
-    let jobs: Vec<Vec<usize>> = mutants
-        .iter()
-        .map(|m| (0..tests.inputs.len()).filter(|t| tests.expected[*t].is_some() && infects(*t, *m)).collect())
-        .collect();
+    let fuel = |t: usize| Some((tests.expected[t].as_ref()?.fuel, t));
+    let mut order: Vec<(u64, usize)> = (0..tests.inputs.len()).filter_map(fuel).collect();
+    order.sort_unstable();
+    let jobs: Vec<Vec<usize>> =
+        mutants.iter().map(|m| order.iter().map(|(_, t)| *t).filter(|t| infects(*t, *m)).collect()).collect();
     let verdicts =
         each(session, mutants.len(), |evaluator, i, fresh| try_all(evaluator, mutants[i], &jobs[i], tests, ulp, fresh));
     let died = |test: Option<&usize>| {
