@@ -65,7 +65,7 @@ const PEAKS: usize = 512;
 /// Processes that function or reference may end before the search is given up.
 const DEATHS: u64 = 100;
 /// The share of the time in which ends of branches are looked for, and that for ends of binades, at most: one by this.
-const ENDS: u32 = 8;
+const SHORT: u32 = 8;
 /// Paths in a report.
 const PATHS: usize = 64;
 
@@ -345,7 +345,7 @@ fn search(mut objective: Objective, options: &Options, seed: u64) {
         }
         peaks
     } else {
-        let short = || Instant::now() + options.max_time / ENDS;
+        let short = || Instant::now() + options.max_time / SHORT;
         let ends = objective.with_branches(|branches| starts::boundaries(&starts, &layout, short(), branches));
         starts.extend_from_slice(&ends);
         if let Some(control) = options.control {

@@ -13,7 +13,7 @@ use penfuzz_mutators::{
 const COMBINATIONS: usize = 20_000;
 /// With their negatives, the values whose combinations are all tried in functions of two arguments.
 const EXTREME: [f64; 7] = [0.0, 1.0, f64::INFINITY, f64::NAN, f64::MAX, f64::MIN_POSITIVE, 5e-324];
-/// Points near 1, and as many beside the ends of branches.
+/// Points near 1, as many beside the ends of branches, and as many beside those of the result's binades.
 const HINTS: usize = 4096;
 /// How often a point is looked at in the search for ends, and the most ends between two starts.
 const ASKED: usize = 1 << 16;
