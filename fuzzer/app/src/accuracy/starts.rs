@@ -15,9 +15,13 @@ const COMBINATIONS: usize = 20_000;
 const EXTREME: [f64; 7] = [0.0, 1.0, f64::INFINITY, f64::NAN, f64::MAX, f64::MIN_POSITIVE, 5e-324];
 /// Points near 1, as many beside the ends of branches, and as many beside those of the result's binades.
 const HINTS: usize = 4096;
-/// How often a point is looked at in the search for ends, and the most ends between two starts.
+/// How often a point is looked at in the search for ends, and the most ends between two starts, in functions of one argument.
 const ASKED: usize = 1 << 16;
 const ENDS: usize = 16;
+/// The same in functions of several: there are ends in each argument for each value of the others, so many pairs of starts count more than
+/// many ends between two.
+const ASKED_OF_SEVERAL: usize = 1 << 20;
+const ENDS_OF_SEVERAL: usize = 4;
 /// Multiples of π/4 for each power of two.
 const MULTIPLES: u64 = 4;
 
@@ -32,20 +36,22 @@ pub fn starts<R: Rand>(layout: &Layout, rng: &mut R) -> Vec<Vec<u64>> {
     }
 }
 
-/// Special values of several arguments: half of them the most special ones alone (both zeros, infinities, NaN and the like), or one value in all arguments.
+/// Special values of several arguments: in a quarter the most special ones alone (both zeros, infinities, NaN and the like), in a quarter one of
+/// these in one argument, and in a quarter one value in all arguments.
 fn combination<R: Rand>(layout: &Layout, lists: &[Vec<u64>], rng: &mut R) -> Vec<u64> {
     let any = |list: &[u64], rng: &mut R| list[rng.below_or_zero(list.len())];
     let mut at: Vec<u64> = lists.iter().map(|list| any(list, rng)).collect();
-    let way = rng.below_or_zero(4);
+    let (way, one) = (rng.below_or_zero(4), rng.below_or_zero(lists.len()));
     for (d, slot) in layout.slots().iter().enumerate() {
         let kind = slot.kind;
-        let chosen = match way {
-            0 if kind.is_float() => {
-                let x = EXTREME[rng.below_or_zero(EXTREME.len())];
-                line::position(kind, kind.from_real(if rng.below_or_zero(2) == 0 { x } else { -x }))
-            }
-            1 if kind == layout.slots()[0].kind => at[0],
-            _ => continue,
+        let is_special = way == 0 || way == 1 && d == one;
+        let chosen = if is_special && kind.is_float() {
+            let x = EXTREME[rng.below_or_zero(EXTREME.len())];
+            line::position(kind, kind.from_real(if rng.below_or_zero(2) == 0 { x } else { -x }))
+        } else if way == 2 && kind == layout.slots()[0].kind {
+            at[0]
+        } else {
+            continue;
         };
         let domain = layout.domains().find(|(s, _)| *s == *slot).map(|(_, domain)| domain);
         if domain.is_none_or(|domain| domain.contains(kind, line::raw(kind, chosen))) {
@@ -94,21 +100,25 @@ pub fn first_ones<R: Rand>(all: &[Vec<u64>], rng: &mut R) -> Vec<Vec<u64>> {
 }
 
 /// Neighbours that differ in what `of` says of them, as in the branches that they take, found by bisection between `starts` that differ in one argument:
-/// those near 1 come first. `of` is asked about [`ASKED`] times at most; of the ends between two starts [`ENDS`] are looked for.
+/// in functions of one argument those near 1 come first. `of` is asked about [`ASKED`] times at most, or [`ASKED_OF_SEVERAL`]; of the ends between
+/// two starts [`ENDS`] are looked for, or [`ENDS_OF_SEVERAL`].
 pub fn boundaries<T: PartialEq + Clone>(
     starts: &[Vec<u64>],
     layout: &Layout,
     until: Instant,
     mut of: impl FnMut(&[u64]) -> T,
 ) -> Vec<Vec<u64>> {
-    let kind = layout.slots()[0].kind;
-    let ones = [1.0, -1.0].map(|x| line::position(kind, kind.from_real(x)));
     let mut pairs: Vec<usize> = (1..starts.len()).collect();
-    let from_one = |i: &usize| ones.iter().map(|one| starts[*i][0].abs_diff(*one)).min();
-    pairs.sort_by_key(from_one);
+    let (most, most_ends) = if let [slot] = layout.slots() {
+        let ones = [1.0, -1.0].map(|x| line::position(slot.kind, slot.kind.from_real(x)));
+        pairs.sort_by_key(|i| ones.iter().map(|one| starts[*i][0].abs_diff(*one)).min());
+        (ASKED, ENDS)
+    } else {
+        (ASKED_OF_SEVERAL, ENDS_OF_SEVERAL)
+    };
     let (mut found, mut asked) = (Vec::new(), 0);
     for i in pairs {
-        if asked >= ASKED || Instant::now() >= until {
+        if asked >= most || Instant::now() >= until {
             break;
         }
         let d = (i - 1) % layout.slots().len();
@@ -120,7 +130,7 @@ pub fn boundaries<T: PartialEq + Clone>(
         };
         let mut parts = vec![(ask(starts[i - 1][d]), ask(starts[i][d]))];
         let mut ends = Vec::new();
-        while let Some((a, b)) = parts.pop().filter(|_| ends.len() < ENDS) {
+        while let Some((a, b)) = parts.pop().filter(|_| ends.len() < most_ends) {
             if a.1 == b.1 {
                 continue;
             }
@@ -222,6 +232,26 @@ mod tests {
         let share = |n: usize| drawn.iter().filter(|at| found[..n].contains(at)).count();
         assert!(all > 8 && share(all) == HINTS && (HINTS / 2..HINTS).contains(&share(4)), "{} of {all}", share(4));
         assert!(first_ones(&[], &mut StdRand::with_seed(1)).is_empty());
+    }
+
+    /// As `pow` has one: where it overflows near 1, in a part of the domain of its own. 1 itself is a case of its own, too.
+    #[test]
+    fn an_end_is_found_where_one_argument_is_near_1_and_the_other_one_large() {
+        let layout = Layout::packed(&[Kind::F64, Kind::F64]);
+        let number = |p: u64| f64::from_bits(line::raw(Kind::F64, p));
+        let log = |at: &[u64]| number(at[1]) * (number(at[0]) - 1.0);
+        let part = |at: &[u64]| match (number(at[0]), number(at[1]).abs() > 2f64.powi(31)) {
+            (1.0, _) => 0,
+            (_, false) => 1,
+            (x, _) if !((x - 1.0).abs() < 1e-6) => 2,
+            _ => 3 + i32::from(log(at) > 709.0) + 2 * i32::from(log(at) < -709.0),
+        };
+        for seed in 1..=5 {
+            let starts = starts(&layout, &mut StdRand::with_seed(seed));
+            let found = boundaries(&starts, &layout, later(), part);
+            let n = found.iter().filter(|at| part(at) == 3 && log(at).abs() > 708.9).count();
+            assert!(n > 4, "seed {seed}: {n} of {}", found.len());
+        }
     }
 
     #[test]

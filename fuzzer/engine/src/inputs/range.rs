@@ -1,4 +1,4 @@
-//! Ranges of numbers as the user writes them: `-90..90`, `0..`, `..0.5`, `finite`.
+//! Ranges of numbers as the user writes them: `-90..90`, `0..`, `..0.5`, `0x1.8p-1..1`, `finite`.
 
 use penfuzz_mutators::{domain::Domain, view::Kind};
 
@@ -25,12 +25,16 @@ impl End {
         if text.is_empty() {
             return Ok(None);
         }
-        let integer = match text.strip_prefix("0x") {
-            Some(digits) => i128::from_str_radix(digits, 16).ok(),
+        let (sign, size) = text.strip_prefix('-').map_or((1, text), |size| (-1, size));
+        let integer = match size.strip_prefix("0x") {
+            Some(digits) => u64::from_str_radix(digits, 16).ok().map(|size| sign * i128::from(size)),
             None => text.parse().ok(),
         };
-        let real = integer.map(|i| i as f64).or_else(|| text.parse().ok()).filter(|real: &f64| !real.is_nan());
-        let real = real.ok_or_else(|| format!("`{text}` is no end of a range; write for example -90..90 or 0..0.5"))?;
+        let written = || text.parse().ok().or_else(|| hexf_parse::parse_hexf64(text, false).ok());
+        let real = integer.map(|i| i as f64).or_else(written).filter(|real| !real.is_nan());
+        let real = real.ok_or_else(|| {
+            format!("`{text}` is no end of a range; write for example -90..90, 0..0.5 or 0x1.8p-1..1")
+        })?;
         Ok(Some(Self { real, integer }))
     }
 }
@@ -128,6 +132,16 @@ mod tests {
         assert!(!has("-90..90", Kind::F64, 90.000_001) && !has("-90..90", Kind::F64, f64::NAN));
         assert!(has("1..8", Kind::I32, 8.0) && !has("1..8", Kind::I32, 9.0) && !has("1..8", Kind::I32, 0.0));
         assert!(has("0x10..0x20", Kind::U8, 32.0) && !has("0x10..0x20", Kind::U8, 15.0));
+    }
+
+    #[test]
+    fn ends_are_written_as_reports_print_them() {
+        let text = "-0x1.8p-1..0x1.0000000000001p+4";
+        for (end, beyond) in [(-0.75, (-0.75f64).next_down()), (16.0f64.next_up(), 16.0f64.next_up().next_up())] {
+            assert!(has(text, Kind::F64, end) && !has(text, Kind::F64, beyond), "{end}");
+        }
+        assert!(has("-0x10..0x1p3", Kind::F64, -16.0));
+        assert!(range("0x1.8p+1..0x1p3").domain(Kind::I32).is_err_and(|why| why.contains("3 is none")));
     }
 
     #[test]

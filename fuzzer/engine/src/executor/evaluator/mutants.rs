@@ -52,24 +52,10 @@ impl Evaluator {
     /// fit into its capacity, in order; of the mutant's own point there are none. Returns how the run has ended, and whether all
     /// values are there.
     pub fn trace_values(&mut self, mutant: Option<usize>, bytes: &[u8], trace: &mut Vec<Traced>) -> (RunStatus, bool) {
-        trace.clear();
-        let room = u32::try_from(trace.capacity()).unwrap_or(u32::MAX);
         self.switch_to(mutant);
-        // SAFETY: as in `run`; `trace` has the room, and is not touched while the target runs.
-        unsafe {
-            let state = &mut *self.state;
-            (state.trace, state.trace_room, state.n_trace) = (trace.as_mut_ptr(), room, 0);
-        }
-        let ran = self.run(bytes);
-        // SAFETY: as above; so many entries were written.
-        let n = unsafe {
-            let state = &mut *self.state;
-            (state.trace, state.trace_room) = (core::ptr::null_mut(), 0);
-            trace.set_len(state.n_trace.min(room) as usize);
-            state.n_trace
-        };
+        let ran = self.run_traced(bytes, trace);
         self.switch_to(None);
-        (ran, n <= room)
+        ran
     }
 
     /// The branch whose action byte is at `actions`, an entry of a trace.

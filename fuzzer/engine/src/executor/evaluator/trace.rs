@@ -8,19 +8,45 @@ impl Evaluator {
     /// Runs one input and returns its floating-point operations in order, those of functions out of scope too. `None`
     /// when it does not return or there are more than `room`. All sites are at rest afterwards.
     pub fn trace(&mut self, bytes: &[u8], room: usize) -> Option<Vec<Traced>> {
-        let nothing = Traced { actions: core::ptr::null(), operands: [0; 3], result: 0, what: 0, unused: 0 };
-        let mut traced = vec![nothing; room];
+        let mut traced = Vec::with_capacity(room);
+        self.arm_for_operations();
+        let is_whole = self.operations(bytes, &mut traced);
+        self.arm_operations(0);
+        is_whole.then_some(traced)
+    }
+
+    /// Arms the operations of the target for [`Evaluator::operations`], and nothing else.
+    pub fn arm_for_operations(&mut self) {
         self.set_metric(metric::ULP, u64::MAX);
         self.arm(|_| 0);
         self.arm_operations(action::ARMED);
-        self.note_operations(traced.as_mut_ptr(), room);
+    }
+
+    /// Runs one input and writes its floating-point operations to `traced`, as many as fit into its capacity. Returns whether these are all,
+    /// and the function returned.
+    pub fn operations(&mut self, bytes: &[u8], traced: &mut Vec<Traced>) -> bool {
+        self.run_traced(bytes, traced) == (RunStatus::Returned, true)
+    }
+
+    /// Runs one input and writes what is armed to `traced`, in order, as much as fits into its capacity. Returns how the run has ended, and
+    /// whether all is there.
+    pub(super) fn run_traced(&mut self, bytes: &[u8], traced: &mut Vec<Traced>) -> (RunStatus, bool) {
+        traced.clear();
+        let room = u32::try_from(traced.capacity()).unwrap_or(u32::MAX);
+        // SAFETY: as in `run`; `traced` has the room, and is not touched while the target runs.
+        unsafe {
+            let state = &mut *self.state;
+            (state.trace, state.trace_room, state.n_trace) = (traced.as_mut_ptr(), room, 0);
+        }
         let ran = self.run(bytes);
-        // SAFETY: as in `run`.
-        let n = unsafe { (*self.state).n_trace } as usize;
-        self.note_operations(core::ptr::null_mut(), 0);
-        self.arm_operations(0);
-        traced.truncate(n);
-        (ran == RunStatus::Returned && n <= room).then_some(traced)
+        // SAFETY: as above; so many entries were written.
+        let n = unsafe {
+            let state = &mut *self.state;
+            (state.trace, state.trace_room) = (core::ptr::null_mut(), 0);
+            traced.set_len(state.n_trace.min(room) as usize);
+            state.n_trace
+        };
+        (ran, n <= room)
     }
 
     /// The first byte of every operation of the target: at rest, or armed without a goal.
@@ -29,16 +55,6 @@ impl Evaluator {
         for site in self.target.sites.iter().filter(|s| s.kind == site_kind::OPERATION) {
             // SAFETY: there are `n_branches` action bytes, read only while the target runs.
             unsafe { actions.add(site.first_branch).write(byte) };
-        }
-    }
-
-    fn note_operations(&mut self, to: *mut Traced, room: usize) {
-        // SAFETY: as in `run`; `to` has room for as many operations, or is null.
-        unsafe {
-            let state = &mut *self.state;
-            state.trace = to;
-            state.trace_room = room as u32;
-            state.n_trace = 0;
         }
     }
 }
