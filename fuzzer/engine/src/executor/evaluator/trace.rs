@@ -9,23 +9,12 @@ impl Evaluator {
     /// when it does not return or there are more than `room`. All sites are at rest afterwards.
     pub fn trace(&mut self, bytes: &[u8], room: usize) -> Option<Vec<Traced>> {
         let mut traced = Vec::with_capacity(room);
-        self.arm_for_operations();
-        let is_whole = self.operations(bytes, &mut traced);
-        self.arm_operations(0);
-        is_whole.then_some(traced)
-    }
-
-    /// Arms the operations of the target for [`Evaluator::operations`], and nothing else.
-    pub fn arm_for_operations(&mut self) {
         self.set_metric(metric::ULP, u64::MAX);
         self.arm(|_| 0);
         self.arm_operations(action::ARMED);
-    }
-
-    /// Runs one input and writes its floating-point operations to `traced`, as many as fit into its capacity. Returns whether these are all,
-    /// and the function returned.
-    pub fn operations(&mut self, bytes: &[u8], traced: &mut Vec<Traced>) -> bool {
-        self.run_traced(bytes, traced) == (RunStatus::Returned, true)
+        let ended = self.run_traced(bytes, &mut traced);
+        self.arm_operations(0);
+        (ended == (RunStatus::Returned, true)).then_some(traced)
     }
 
     /// Runs one input and writes what is armed to `traced`, in order, as much as fits into its capacity. Returns how the run has ended, and
