@@ -27,7 +27,9 @@ impl End {
         }
         let (sign, size) = text.strip_prefix('-').map_or((1, text), |size| (-1, size));
         let integer = match size.strip_prefix("0x") {
-            Some(digits) => u64::from_str_radix(digits, 16).ok().map(|size| sign * i128::from(size)),
+            Some(digits) => {
+                u128::from_str_radix(digits, 16).ok().and_then(|size| i128::try_from(size).ok()).map(|size| sign * size)
+            }
             None => text.parse().ok(),
         };
         let written = || text.parse().ok().or_else(|| hexf_parse::parse_hexf64(text, false).ok());
@@ -140,7 +142,7 @@ mod tests {
         for (end, beyond) in [(-0.75, (-0.75f64).next_down()), (16.0f64.next_up(), 16.0f64.next_up().next_up())] {
             assert!(has(text, Kind::F64, end) && !has(text, Kind::F64, beyond), "{end}");
         }
-        assert!(has("-0x10..0x1p3", Kind::F64, -16.0));
+        assert!(has("-0x10..0x1p3", Kind::F64, -16.0) && has("0..0x10000000000000000", Kind::U64, 5.0));
         assert!(range("0x1.8p+1..0x1p3").domain(Kind::I32).is_err_and(|why| why.contains("3 is none")));
     }
 
