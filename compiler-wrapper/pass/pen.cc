@@ -33,6 +33,7 @@
 #include "mutants/text.cc"
 #include "mutants/operators.cc"
 #include "mutants/calls.cc"
+#include "mutants/decisions.cc"
 #include "mutants/equivalence.cc"
 #include "mutants/schemata.cc"
 #include "operation.cc"

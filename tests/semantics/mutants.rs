@@ -2,9 +2,9 @@
 
 use std::{fs, path::Path};
 
-use libafl_bolts::rands::StdRand;
+use libafl_bolts::rands::{Rand, StdRand};
 use penfuzz_cc::abi::{action, metric, site_kind};
-use penfuzz_engine::executor::Evaluator;
+use penfuzz_engine::executor::{Evaluator, evaluator::RunStatus};
 use penfuzz_mutators::{dictionary::Dictionary, structured};
 
 use crate::twin::{Arming, Recipe, Twin, on_target_thread};
@@ -176,6 +176,47 @@ fn a_mutant_of_a_condition_is_the_nearer_the_sooner_the_condition_differs() {
         assert!(operand(0x8000_0005_u32 as i32) > 0 && operand(50000) > 0 && operand(7) > 0, "both are on one side");
         let used = |x| distance(&twin, "both", "a & 65535 → a", x);
         assert_eq!(used(0x8000_0005_u32 as i32), 0, "the value is used besides");
+    });
+}
+
+#[test]
+fn a_mutant_that_no_comparison_sees_does_not_infect() {
+    // With variables, with other values made of the one that changes, and with values that are computed later.
+    const TEXT: &str = "int chain(int a) { int m = a & 0xff, n = a >> 8; if (m * 3 + 1 > n) return 1; return 0; }
+        int later(int a) { int m = a & 0xff; int n = (a >> 8) & 0xff; if (m > n) return 1; return 0; }
+        int loop(int a) { int i, m = 0; for (i = 0; i < (a & 7); i++) { int k = m & 3; if (k + 1 < i) m += 2; m ^= i; } return m; }
+        double root(int a) { double x = a; if (__builtin_sqrt(x * x + 1.0) > x + 0.125) return 1; return 0; }";
+    on_target_thread(|| {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let twin = build(directory.path(), "seen.c", TEXT, "-O2");
+        let chain = |x| distance(&twin, "chain", "a & 255 → a", x);
+        assert_eq!(chain(0x1005), 0, "3 * 5 + 1 is not above 16, and 3 * 0x1005 + 1 is");
+        assert!(chain(0x0105) > chain(0x0f05) && chain(0x0f05) > 0, "both are above 15, and still more above 1");
+        assert_eq!(distance(&twin, "later", "a & 255 → a", 0x0605), 0, "5 is below 6, and 0x605 is above");
+        assert!(distance(&twin, "later", "a & 255 → a", 0x0506) > 0, "6 and 0x506 are above 5");
+        for function in ["chain", "later", "loop", "root"] {
+            let mut evaluator = twin.evaluator(twin.index_of(function));
+            let (mut rng, mut differences) = (StdRand::with_seed(5), 0);
+            for (branch, change) in &mutants(&evaluator) {
+                let mut requested = vec![false; evaluator.target().n_branches];
+                requested[*branch] = true;
+                for _ in 0..500 {
+                    let x = (rng.next() as i32 >> rng.below_or_zero(32)).to_le_bytes();
+                    evaluator.set_mutant(None);
+                    let (_, infected) = evaluator.record(&requested, &x);
+                    let original = evaluator.output()[0];
+                    evaluator.set_mutant(Some(*branch));
+                    let status = evaluator.run(&x);
+                    let differs = status != RunStatus::Returned || evaluator.output()[0] != original;
+                    differences += usize::from(differs);
+                    assert!(
+                        !differs || !infected.is_empty(),
+                        "{function}: {change} differs at {x:02x?} and infects nothing"
+                    );
+                }
+            }
+            assert!(differences > 100, "{function}: {differences}");
+        }
     });
 }
 

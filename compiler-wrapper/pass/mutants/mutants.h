@@ -9,6 +9,9 @@
 
 #include "../pen.h"
 
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/Transforms/Utils/ValueMapper.h"
 
 #include <functional>
@@ -30,19 +33,19 @@ struct Mutant {
   unsigned SameAs = 0;
 };
 
-// A comparison of the value of a point with a constant.
-struct Decision {
-  llvm::CmpInst::Predicate Predicate;
-  llvm::Constant *With;
-  bool IsSecond; // the value is the second operand
+// All that uses the value of a point, if these are comparisons alone: of the value, or of what pure instructions make of it. The other
+// operands are known at the point, or can be computed there.
+struct Decisions {
+  llvm::SmallSetVector<const llvm::CmpInst *, 4> Comparisons; // empty if there are other uses
+  llvm::SmallPtrSet<const llvm::Instruction *, 8> Again;     // instructions that a comparison needs, and whose values are not known at the point
 };
 
 struct Point {
   llvm::Instruction *At = nullptr;
   unsigned ConstantOperand = ~0u; // the point is this operand of `At`, and not `At`
   std::vector<Mutant> All;
-  // If nothing but these uses the value: a mutant that changes none of them changes nothing. Else empty.
-  std::vector<Decision> Decides;
+  // A mutant that changes none of these comparisons changes nothing.
+  Decisions Decides;
 };
 
 // text.cc: the variables of a function as the debug information describes them: which value they have where.
@@ -70,6 +73,11 @@ std::vector<Mutant> mutantsOf(llvm::Instruction &I, Variables &Names, bool Decid
 void addCallMutants(std::vector<Mutant> &All, llvm::CallInst &Call, Variables &Names);
 // The mutants of a constant operand.
 std::vector<Mutant> mutantsOfConstant(llvm::Instruction &I, unsigned Operand, Variables &Names);
+
+// decisions.cc: the comparisons that decide whether a mutant of a value changes anything.
+Decisions decisionsOf(const llvm::Instruction &At, const llvm::DominatorTree &Tree);
+// The comparison for another value of the point; `Point` is what stands for that value now.
+llvm::Value *decide(llvm::IRBuilder<> &B, const Decisions &All, const llvm::CmpInst &Cmp, llvm::Value *Point, llvm::Value *Of);
 
 // schemata.cc: the mutation points of a function, in the order of their sites.
 std::vector<Point> pointsOf(llvm::Function &F, const FunctionPlan &Plan);

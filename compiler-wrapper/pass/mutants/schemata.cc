@@ -96,31 +96,17 @@ static void findConstants(MutationPoints &Points, Instruction &I, Variables &Nam
       if (auto All = mutantsOfConstant(I, N, Names); !All.empty()) Points.All.push_back({&I, N, std::move(All), {}});
 }
 
-// Comparisons that a distance is computed for at one point.
-constexpr unsigned MostDecisions = 4;
-
-static std::vector<Decision> decisionsOf(const Instruction &I) {
-  std::vector<Decision> All;
-  if (I.getType()->isVectorTy() || isa<CmpInst>(I)) return {};
-  for (const Use &U : I.uses()) {
-    auto *Cmp = dyn_cast<CmpInst>(U.getUser());
-    auto *With = Cmp ? dyn_cast<Constant>(Cmp->getOperand(1 - U.getOperandNo())) : nullptr;
-    if (!With || isa<ConstantExpr>(With) || All.size() == MostDecisions) return {};
-    All.push_back({Cmp->getPredicate(), With, U.getOperandNo() == 1});
-  }
-  return All;
-}
-
 std::vector<Point> pointsOf(Function &F, const FunctionPlan &Plan) {
   MutationPoints Points;
   Variables Names(F);
+  DominatorTree Tree(F);
   SmallPtrSet<BasicBlock *, 16> Live = liveBlocks(F);
   for (Instruction &I : instructions(F)) {
     if (!Live.contains(I.getParent()) || (!isa<PHINode>(I) && !isOfSource(I))) continue;
     findConstants(Points, I, Names);
     if (isa<PHINode>(I)) continue;
     if (auto All = mutantsOf(I, Names, decidesLoop(I, Plan)); !All.empty())
-      Points.All.push_back({&I, ~0u, std::move(All), decisionsOf(I)});
+      Points.All.push_back({&I, ~0u, std::move(All), decisionsOf(I, Tree)});
   }
   for (Instruction &I : instructions(F)) I.setMetadata(OfSource, nullptr);
   return std::move(Points.All);
@@ -279,7 +265,7 @@ private:
       } else {
         if (!Same) Same = B.Insert(At->clone());
         if (isa<CmpInst>(At)) compareConditions(B, K, {{Same, M.Emit(B)}});
-        else if (!P.Decides.empty()) compareConditions(B, K, conditionsOf(B, Same, M.Emit(B)));
+        else if (!P.Decides.Comparisons.empty()) compareConditions(B, K, conditionsOf(B, Same, M.Emit(B)));
         else compare(B, K, Same, M.Emit(B));
       }
     }
@@ -297,14 +283,8 @@ private:
   using Conditions = SmallVector<std::pair<Value *, Value *>, 4>;
   Conditions conditionsOf(IRBuilder<> &B, Value *Original, Value *Mutated) {
     Conditions All;
-    for (const Decision &D : P.Decides) {
-      auto With = [&](Value *V) {
-        Value *L = D.IsSecond ? D.With : V, *R = D.IsSecond ? V : D.With;
-        auto Opcode = CmpInst::isFPPredicate(D.Predicate) ? Instruction::FCmp : Instruction::ICmp;
-        return static_cast<Value *>(B.Insert(CmpInst::Create(Opcode, D.Predicate, L, R)));
-      };
-      All.push_back({With(Original), With(Mutated)});
-    }
+    auto With = [&](const CmpInst &Cmp, Value *V) { return decide(B, P.Decides, Cmp, Result, V); };
+    for (const CmpInst *Cmp : P.Decides.Comparisons) All.push_back({With(*Cmp, Original), With(*Cmp, Mutated)});
     return All;
   }
 

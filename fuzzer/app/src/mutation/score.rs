@@ -5,6 +5,7 @@
 //! Everything runs in child processes, because mutants crash and write where they should not.
 
 use std::{
+    collections::BTreeSet,
     mem,
     time::{Duration, Instant},
 };
@@ -20,6 +21,9 @@ use crate::{
     report::Test,
 };
 
+/// Mutants of a batch, and the time after which no further one of it begins.
+const BATCH: usize = 32;
+const BATCH_TIME: Duration = Duration::from_millis(500);
 /// A mutant may use so many times the fuel of the original, and [`MORE_FUEL`] besides, before it counts as one that does not end.
 const FUEL_FACTOR: u64 = 16;
 const MORE_FUEL: u64 = 4096;
@@ -102,13 +106,13 @@ pub fn score(session: &mut ReplaySession, mutants: &[usize], tests: &Tests, ulp:
     order.sort_unstable();
     let jobs: Vec<Vec<usize>> =
         mutants.iter().map(|m| order.iter().map(|(_, t)| *t).filter(|t| infects(*t, *m)).collect()).collect();
-    let verdicts =
-        each(session, mutants.len(), |evaluator, i, fresh| try_all(evaluator, mutants[i], &jobs[i], tests, ulp, fresh));
-    let died = |test: Option<&usize>| {
-        let kill = Kill { hangs: false, how: "it ends its process".to_owned() };
-        Verdict { killed: test.map(|t| (*t, kill)), runs: 1 }
-    };
-    verdicts.into_iter().zip(&jobs).map(|(v, job)| v.unwrap_or_else(|| died(job.first()))).collect()
+    let work = Work { mutants, jobs, tests, ulp };
+    let mut verdicts = work.in_batches(session);
+    let left: Vec<usize> = (0..mutants.len()).filter(|i| verdicts[*i].is_none()).collect();
+    for (i, verdict) in left.iter().zip(work.one_by_one(session, &left)) {
+        verdicts[*i] = Some(verdict);
+    }
+    verdicts.into_iter().flatten().collect()
 }
 
 /// Seconds that one run of the tests takes without mutants, in a process of its own as mutants have.
@@ -139,25 +143,74 @@ pub fn kills(session: &mut ReplaySession, mutants: &[usize], tests: &Tests, ulp:
     each(session, tests.inputs.len(), work).into_iter().map(Option::unwrap_or_default).collect()
 }
 
-/// `None` when this process must end: the mutant has changed what the original does, and the process is not `fresh`.
-fn try_all(
-    evaluator: &mut Evaluator,
-    mutant: usize,
-    job: &[usize],
-    tests: &Tests,
+/// Mutants, and for each the tests that it runs with.
+struct Work<'a> {
+    mutants: &'a [usize],
+    jobs: Vec<Vec<usize>>,
+    tests: &'a Tests,
     ulp: u64,
-    is_fresh: bool,
-) -> Option<Verdict> {
-    let mut runs = 0;
-    for t in job {
-        let Some(expected) = &tests.expected[*t] else { continue };
-        runs += 1;
-        if let Some(kill) = try_one(evaluator, mutant, &tests.inputs[*t], expected, ulp) {
-            let is_intact = is_intact(evaluator, &tests.inputs[*t], expected);
-            return (is_intact || is_fresh).then_some(Verdict { killed: Some((*t, kill)), runs });
+}
+
+impl Work<'_> {
+    /// Runs mutants one after the other in one process, and looks only then whether the original still does what the tests expect. `None` for
+    /// those of a batch with one that has changed it, or that has ended its process, or that takes long.
+    fn in_batches(&self, session: &mut ReplaySession) -> Vec<Option<Verdict>> {
+        let n = self.mutants.len();
+        let of_batch = |batch: usize| batch * BATCH..n.min((batch + 1) * BATCH);
+        let mut is_changed = false;
+        let work = |evaluator: &mut Evaluator, batch, _| {
+            if is_changed {
+                return None; // A new process goes on.
+            }
+            let start = Instant::now();
+            let in_time = of_batch(batch).take_while(|_| start.elapsed() < BATCH_TIME);
+            let verdicts: Vec<Verdict> = in_time.map(|i| self.run(evaluator, i)).collect();
+            let killers: BTreeSet<usize> = verdicts.iter().filter_map(|v| Some(v.killed.as_ref()?.0)).collect();
+            is_changed = !killers.iter().all(|t| self.is_intact(evaluator, *t));
+            Some(if is_changed { Vec::new() } else { verdicts })
+        };
+        let mut all = vec![None; n];
+        for (batch, verdicts) in each(session, n.div_ceil(BATCH), work).into_iter().enumerate() {
+            let verdicts = verdicts.unwrap_or_default().into_iter().map(Some);
+            all[of_batch(batch)].iter_mut().zip(verdicts).for_each(|(at, verdict)| *at = verdict);
         }
+        all
     }
-    Some(Verdict { killed: None, runs })
+
+    /// Runs these mutants, and looks after each whether the original still does what the test expects that has killed it. If not, a new process
+    /// repeats it.
+    fn one_by_one(&self, session: &mut ReplaySession, these: &[usize]) -> Vec<Verdict> {
+        let work = |evaluator: &mut Evaluator, i: usize, is_fresh| {
+            let verdict = self.run(evaluator, these[i]);
+            let is_intact = verdict.killed.as_ref().is_none_or(|(t, _)| self.is_intact(evaluator, *t));
+            (is_intact || is_fresh).then_some(verdict)
+        };
+        let died = |i: usize| {
+            let kill = Kill { hangs: false, how: "it ends its process".to_owned() };
+            Verdict { killed: self.jobs[i].first().map(|t| (*t, kill)), runs: 1 }
+        };
+        let verdicts = each(session, these.len(), work);
+        verdicts.into_iter().zip(these).map(|(verdict, i)| verdict.unwrap_or_else(|| died(*i))).collect()
+    }
+
+    /// Runs a mutant with its tests, until one kills it.
+    fn run(&self, evaluator: &mut Evaluator, i: usize) -> Verdict {
+        let mut runs = 0;
+        for t in &self.jobs[i] {
+            let Some(expected) = &self.tests.expected[*t] else { continue };
+            runs += 1;
+            if let Some(kill) = try_one(evaluator, self.mutants[i], &self.tests.inputs[*t], expected, self.ulp) {
+                return Verdict { killed: Some((*t, kill)), runs };
+            }
+        }
+        Verdict { killed: None, runs }
+    }
+
+    /// Does the original still do what a test expects?
+    fn is_intact(&self, evaluator: &mut Evaluator, test: usize) -> bool {
+        let expected = self.tests.expected[test].as_ref();
+        expected.is_none_or(|expected| is_intact(evaluator, &self.tests.inputs[test], expected))
+    }
 }
 
 /// Does the original, which is on, still do what the test expects?
