@@ -10,14 +10,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use penfuzz_engine::{error::Error, executor::Evaluator};
+use penfuzz_engine::executor::{Evaluator, evaluator::RunStatus};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::oracle;
 use crate::{
     campaign::results::{self, Left},
     process::child::{self, Limit},
-    replay::session::{ReplaySession, Run, silence},
+    replay::session::{ReplaySession, silence},
     report::Test,
 };
 
@@ -75,17 +75,17 @@ pub struct Kill {
 }
 
 /// Which mutants the inputs infect, and what the original does for them.
-///
-/// # Errors
-/// When the system has no process to spare.
-pub fn observe(session: &mut ReplaySession, inputs: Vec<Vec<u8>>) -> Result<Tests, Error> {
+pub fn observe(session: &mut ReplaySession, inputs: Vec<Vec<u8>>) -> Tests {
+    // Here, so that no process after this one has to change many bytes.
     session.evaluator.set_mutant(None);
-    let runs = session.evaluate(&inputs.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
-    let expected = each(session, inputs.len(), |evaluator, i, _| Some(expect(evaluator, &inputs[i])));
-    let is_test =
-        |(e, run): (Option<Option<Expected>>, &Run)| e.flatten().filter(|_| run.fault.is_none() && run.long.is_none());
-    let expected: Vec<_> = expected.into_iter().zip(&runs).map(is_test).collect();
-    Ok(Tests { inputs, expected, infected: runs.into_iter().map(|run| run.covers).collect() })
+    let requested = session.scope.requested.clone();
+    let work = |evaluator: &mut Evaluator, i: usize, _| {
+        let (ran, infected) = evaluator.record(&requested, &inputs[i]);
+        Some((infected, (ran != RunStatus::Faulted).then(|| expect(evaluator, &inputs[i])).flatten()))
+    };
+    let all: Vec<Option<(Vec<u32>, Option<Expected>)>> = each(session, inputs.len(), work);
+    let (infected, expected) = all.into_iter().map(Option::unwrap_or_default).unzip();
+    Tests { inputs, expected, infected }
 }
 
 /// What the original does for an input, which is on afterwards; `None` when it does not end normally.
