@@ -56,6 +56,32 @@ type Scope = Vec<(String, Interval)>;
 /// # Errors
 /// When it has no value, or no enclosure is known.
 pub fn enclose(expr: &Expr, scope: &mut Scope, bits: u32) -> Enclosed {
+    by(expr, scope, bits, operation)
+}
+
+/// An enclosure of the values that an expression has at points at which it has one: the operand of a root, a logarithm, an arcsine or an arccosine is cut
+/// to where these have a value.
+///
+/// # Errors
+/// As [`enclose`].
+pub fn enclose_where_defined(expr: &Expr, scope: &mut Scope, bits: u32) -> Enclosed {
+    by(expr, scope, bits, |op, args, bits| {
+        let (least, greatest) = match op {
+            "sqrt" | "log" => (0.0, f64::INFINITY),
+            "asin" | "acos" => (-1.0, 1.0),
+            _ => return operation(op, args, bits),
+        };
+        let [a] = args else { return operation(op, args, bits) };
+        if a.low > greatest || a.high < least {
+            return Err(Lost::Undefined);
+        }
+        let (low, high) = (Float::with_val(bits, least), Float::with_val(bits, greatest));
+        operation(op, &[Interval { low: a.low.clone().max(&low), high: a.high.clone().min(&high) }], bits)
+    })
+}
+
+/// An enclosure, by enclosures of its operations.
+fn by(expr: &Expr, scope: &mut Scope, bits: u32, apply: fn(&str, &[Interval], u32) -> Enclosed) -> Enclosed {
     match expr {
         Expr::Number(text) => number(text, bits),
         Expr::Constant(name) => constant(name, bits),
@@ -66,25 +92,25 @@ pub fn enclose(expr: &Expr, scope: &mut Scope, bits: u32) -> Enclosed {
             let before = scope.len();
             let mut new = Vec::new();
             for (name, value) in bindings {
-                let value = enclose(value, scope, bits)?;
+                let value = by(value, scope, bits, apply)?;
                 if *one_by_one { scope.push((name.clone(), value)) } else { new.push((name.clone(), value)) }
             }
             scope.extend(new);
-            let value = enclose(body, scope, bits);
+            let value = by(body, scope, bits, apply);
             scope.truncate(before);
             value
         }
         Expr::Apply(op, args) if args.len() == 2 && args[0] == args[1] => {
-            let x = enclose(&args[0], scope, bits)?;
+            let x = by(&args[0], scope, bits, apply)?;
             match op.as_str() {
                 "*" => power(&x, &exactly(2.0, bits), bits),
                 "-" => Ok(exactly(0.0, bits)),
-                _ => operation(op, &[x.clone(), x], bits),
+                _ => apply(op, &[x.clone(), x], bits),
             }
         }
         Expr::Apply(op, args) => {
-            let args = args.iter().map(|a| enclose(a, scope, bits)).collect::<Result<Vec<_>, _>>()?;
-            operation(op, &args, bits)
+            let args = args.iter().map(|a| by(a, scope, bits, apply)).collect::<Result<Vec<_>, _>>()?;
+            apply(op, &args, bits)
         }
         _ => Err(Lost::Unknown),
     }

@@ -16,6 +16,9 @@ pub struct Pair {
     pub changed: Interval,
     /// By what it is greater, at the same point.
     pub difference: Interval,
+    /// By what the value is to be multiplied to be the changed one, at the same point, if that is known: a sum of numbers of one sign changes by
+    /// no larger a factor than these, also where it is small.
+    pub factor: Option<Interval>,
     /// The changed value is the opposite one.
     pub is_opposite: bool,
 }
@@ -26,7 +29,13 @@ impl Pair {
     /// Nothing has changed.
     #[must_use]
     pub fn same(value: Interval) -> Self {
-        Self { changed: value.clone(), original: value, difference: interval::exactly(0.0, BITS), is_opposite: false }
+        Self {
+            changed: value.clone(),
+            original: value,
+            difference: interval::exactly(0.0, BITS),
+            factor: Some(interval::exactly(1.0, BITS)),
+            is_opposite: false,
+        }
     }
 
     /// Has nothing changed?
@@ -42,16 +51,30 @@ impl Pair {
     pub fn of(original: Interval, changed: Interval, known: Option<Interval>) -> Paired {
         let apart = sum(&changed, &negative(&original), BITS)?;
         let difference = known.map_or(apart.clone(), |known| intersection(&known, &apart));
-        Ok(Self { original, changed, difference, is_opposite: false })
+        Ok(Self { original, changed, difference, factor: None, is_opposite: false })
+    }
+
+    /// With a factor that is known, and the one that the difference amounts to if the value is not zero.
+    #[must_use]
+    pub fn with_factor(mut self, known: Option<Interval>) -> Self {
+        let share = quotient(&self.difference, &self.original, BITS);
+        let other = share.and_then(|share| sum(&interval::exactly(1.0, BITS), &share, BITS)).ok();
+        self.factor = match (known, other) {
+            (Some(a), Some(b)) => Some(intersection(&a, &b)),
+            (a, b) => a.or(b),
+        };
+        self
     }
 
     /// All that both are.
     fn hull(&self) -> Interval {
-        Interval {
-            low: self.original.low.clone().min(&self.changed.low),
-            high: self.original.high.clone().max(&self.changed.high),
-        }
+        hull(&self.original, &self.changed)
     }
+}
+
+/// All between numbers of both.
+fn hull(a: &Interval, b: &Interval) -> Interval {
+    Interval { low: a.low.clone().min(&b.low), high: a.high.clone().max(&b.high) }
 }
 
 /// Both enclose the same value.
@@ -78,7 +101,37 @@ pub fn applied(op: &str, pairs: &[Pair]) -> Paired {
     }
     // Where no rule is known, or its terms have no bounds, the intervals are all that is known.
     let known = difference(op, pairs, &original).ok();
-    Pair::of(original, changed, known)
+    let pair = Pair::of(original, changed, known)?;
+    // Where no operand has one, it is not worth the time.
+    let has_factor = op == "exp" || pairs.iter().all(|p| p.factor.is_some());
+    Ok(if has_factor { pair.with_factor(factor(op, pairs)) } else { pair })
+}
+
+/// By what the result of an operation is to be multiplied, if a rule is known.
+fn factor(op: &str, pairs: &[Pair]) -> Option<Interval> {
+    let is_positive = |p: &Pair| p.original.low > 0.0;
+    match (op, pairs) {
+        ("-", [a]) => a.factor.clone(),
+        ("fabs" | "sqrt" | "cbrt", [a]) if a.factor.as_ref()?.low > 0.0 => {
+            operation(op, std::slice::from_ref(a.factor.as_ref()?), BITS).ok()
+        }
+        ("exp", [a]) => operation("exp", std::slice::from_ref(&a.difference), BITS).ok(),
+        ("*", [a, b]) => product(a.factor.as_ref()?, b.factor.as_ref()?, BITS).ok(),
+        ("/", [a, b]) => quotient(a.factor.as_ref()?, b.factor.as_ref()?, BITS).ok(),
+        ("pow", [a, b]) if is_positive(a) && b.is_same() && a.factor.as_ref()?.low > 0.0 => {
+            operation("pow", &[a.factor.clone()?, b.original.clone()], BITS).ok()
+        }
+        ("+", [a, b]) if one_sign(&a.original, &b.original) => Some(hull(a.factor.as_ref()?, b.factor.as_ref()?)),
+        ("-", [a, b]) if one_sign(&a.original, &negative(&b.original)) => {
+            Some(hull(a.factor.as_ref()?, b.factor.as_ref()?))
+        }
+        _ => None,
+    }
+}
+
+/// Are all numbers of both at least 0, or at most 0?
+fn one_sign(a: &Interval, b: &Interval) -> bool {
+    (a.low >= 0.0 && b.low >= 0.0) || (a.high <= 0.0 && b.high <= 0.0)
 }
 
 /// 1 if the result is the same although operands have opposite values, -1 if it is opposite, too; `None` if neither is known.
@@ -113,10 +166,7 @@ fn difference(op: &str, pairs: &[Pair], original: &Interval) -> Result<Interval,
             let most = a.difference.low.clone().abs().max(&a.difference.high.clone().abs());
             Ok(Interval { low: -most.clone(), high: most })
         }
-        ("fmin" | "fmax", [a, b]) => Ok(Interval {
-            low: a.difference.low.clone().min(&b.difference.low),
-            high: a.difference.high.clone().max(&b.difference.high),
-        }),
+        ("fmin" | "fmax", [a, b]) => Ok(hull(&a.difference, &b.difference)),
         ("pow", [a, b]) if b.is_same() && b.original.low == b.original.high => {
             let less = sum(&b.original, &interval::exactly(-1.0, BITS), BITS)?;
             let slope = times(&b.original, &operation("pow", &[a.hull(), less], BITS)?)?;
