@@ -118,7 +118,7 @@ fn factor(op: &str, pairs: &[Pair]) -> Option<Interval> {
         ("exp", [a]) => operation("exp", std::slice::from_ref(&a.difference), BITS).ok(),
         ("*", [a, b]) => product(a.factor.as_ref()?, b.factor.as_ref()?, BITS).ok(),
         ("/", [a, b]) => quotient(a.factor.as_ref()?, b.factor.as_ref()?, BITS).ok(),
-        ("pow", [a, b]) if is_positive(a) && b.is_same() && a.factor.as_ref()?.low > 0.0 => {
+        ("pow", [a, b]) if b.is_same() && (is_whole(&b.original) || is_positive(a) && a.factor.as_ref()?.low > 0.0) => {
             operation("pow", &[a.factor.clone()?, b.original.clone()], BITS).ok()
         }
         ("+", [a, b]) if one_sign(&a.original, &b.original) => Some(hull(a.factor.as_ref()?, b.factor.as_ref()?)),
@@ -127,6 +127,10 @@ fn factor(op: &str, pairs: &[Pair]) -> Option<Interval> {
         }
         _ => None,
     }
+}
+
+fn is_whole(a: &Interval) -> bool {
+    a.low == a.high && a.low.is_integer()
 }
 
 /// Are all numbers of both at least 0, or at most 0?

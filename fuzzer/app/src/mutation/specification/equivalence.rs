@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Parts of the box that are examined for one mutant.
-const PARTS: usize = 1000;
+const PARTS: usize = 4000;
 
 /// Can no point kill the mutant? `false` if that is not known.
 pub fn is_equivalent(specification: &Specification, mutant: &Mutant) -> bool {
@@ -142,6 +142,13 @@ fn pair_of(original: &Expr, mutant: &Expr, scope: &mut Scope) -> Paired {
             scope.truncate(before);
             pair
         }
+        // A square is not negative.
+        (Expr::Apply(op, args), Expr::Apply(other, others))
+            if op == "*" && other == op && is_twice_the_same(args) && is_twice_the_same(others) =>
+        {
+            let two = Pair::same(interval::exactly(2.0, BITS));
+            pair::applied("pow", &[pair_of(&args[0], &others[0], scope)?, two])
+        }
         (Expr::Apply(op, args), Expr::Apply(other, others)) if op == other && args.len() == others.len() => {
             let pairs = args.iter().zip(others).map(|(a, b)| pair_of(a, b, scope)).collect::<Result<Vec<_>, _>>()?;
             pair::applied(op, &pairs)
@@ -154,6 +161,10 @@ fn pair_of(original: &Expr, mutant: &Expr, scope: &mut Scope) -> Paired {
         }
         _ => changed(original, mutant, scope),
     }
+}
+
+fn is_twice_the_same(args: &[Expr]) -> bool {
+    matches!(args, [a, b] if a == b)
 }
 
 /// The pair of a node and what stands in its place.
@@ -176,10 +187,15 @@ fn changed(original: &Expr, mutant: &Expr, scope: &mut Scope) -> Paired {
         ("fmin" | "fmax", [x, y]) if x == original && y == original => zero(),
         ("fmin" | "fmax", [x, y]) => {
             let (x, y) = (value(x, scope)?, value(y, scope)?);
-            let is_first = if op == "fmax" { x.low >= y.high } else { x.high <= y.low };
+            let is_above = |x: &Interval, y: &Interval| if op == "fmax" { x.low >= y.high } else { x.high <= y.low };
+            let one = interval::exactly(1.0, BITS);
             match original {
-                Expr::Apply(was, of) if is_first && of == args && was == "-" => Some(y),
-                Expr::Apply(was, of) if is_first && of == args && was == "+" => Some(negative(&y)),
+                Expr::Apply(was, of) if of == args => match was.as_str() {
+                    "-" if is_above(&x, &y) => Some(y),
+                    "+" if is_above(&x, &y) => Some(negative(&y)),
+                    "*" if (y == one && is_above(&x, &y)) || (x == one && is_above(&y, &x)) => zero(),
+                    _ => None,
+                },
                 _ => None,
             }
         }
@@ -243,6 +259,25 @@ mod tests {
         let opposite =
             "(FPCore (x y) :pre (and (<= 0 x 1) (<= 0 y 200)) (- (exp (- (* x 1e-3) y)) (exp (- (* x x) y))))";
         assert_eq!(proved(opposite, "1e-3 → "), (0, 2), "they cancel");
+    }
+
+    #[test]
+    fn one_times_what_is_at_most_one_is_the_smaller_of_both() {
+        let core = "(FPCore (x) :pre (<= -1 x 1) (* 1 (exp (- (* (- x 0.3) (- x 0.3))))))";
+        assert_eq!(
+            proved(core, "(* 1 (exp (- (* (- x 0.3) (- x 0.3))))) → (fmin "),
+            (1, 1),
+            "minus a square is not positive"
+        );
+        assert_eq!(proved(core, "(* 1 (exp (- (* (- x 0.3) (- x 0.3))))) → (fmax "), (0, 1));
+    }
+
+    #[test]
+    fn accuracy_counts_where_the_root_has_a_value() {
+        let core = "(FPCore (x) :pre (<= -1 x 4) (sqrt x))";
+        assert_eq!(proved(core, "accuracy times 1e"), (2, 8), "2e-10 · 999 is above 1e-7");
+        let large = "(FPCore (x) :pre (<= -1 x 1e6) (sqrt x))";
+        assert_eq!(proved(large, "accuracy times 1e"), (0, 8));
     }
 
     #[test]
