@@ -184,6 +184,10 @@ fn changed(original: &Expr, mutant: &Expr, scope: &mut Scope) -> Paired {
             let twice = product(&value(y, scope)?, &interval::exactly(2.0, BITS), BITS)?;
             Some(if op == "+" { twice } else { negative(&twice) })
         }
+        // Times one in place of divided by it, or the other way round.
+        ("*" | "/", [_, y]) if matches!(original, Expr::Apply(was, of) if of == args && (was == "*" || was == "/")) => {
+            (value(y, scope)? == interval::exactly(1.0, BITS)).then(zero).flatten()
+        }
         ("fmin" | "fmax", [x, y]) if x == original && y == original => zero(),
         ("fmin" | "fmax", [x, y]) => {
             let (x, y) = (value(x, scope)?, value(y, scope)?);
@@ -270,6 +274,13 @@ mod tests {
             "minus a square is not positive"
         );
         assert_eq!(proved(core, "(* 1 (exp (- (* (- x 0.3) (- x 0.3))))) → (fmax "), (0, 1));
+    }
+
+    #[test]
+    fn a_product_with_one_is_the_quotient() {
+        let core = "(FPCore (x y) :pre (and (<= -1 x 1) (<= 1 y 2)) (+ (* x 1) (/ x y)))";
+        assert_eq!(proved(core, "(* x 1) → (/ x 1)"), (1, 1));
+        assert_eq!(proved(core, "(/ x y) → (* x y)"), (0, 1));
     }
 
     #[test]
