@@ -102,7 +102,7 @@ pub fn applied(op: &str, pairs: &[Pair]) -> Paired {
     // Where no rule is known, or its terms have no bounds, the intervals are all that is known.
     let known = difference(op, pairs, &original).ok();
     let pair = Pair::of(original, changed, known)?;
-    // Where no operand has one, it is not worth the time.
+    // Where an operand has none, there is mostly none of use, and looking for it takes time.
     let has_factor = op == "exp" || pairs.iter().all(|p| p.factor.is_some());
     Ok(if has_factor { pair.with_factor(factor(op, pairs)) } else { pair })
 }
