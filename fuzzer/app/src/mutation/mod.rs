@@ -104,7 +104,7 @@ pub fn complete(dir: &Path, campaign: &Trusted, report: &mut Report, how: &How) 
     let (mut all, duplicates) = mutants(session.evaluator.target(), &session.scope.sites);
     let mut watch = Watch::start();
     let inputs = how.inputs.clone().unwrap_or_else(|| inputs_of(dir, &session, report));
-    let tests = score::observe(&mut session, inputs);
+    let tests = score::observe(&mut session, inputs)?;
     let branches = live(&all);
     let verdicts = score::score(&mut session, &branches, &tests, how.ulp);
     note(&mut all, &branches, &verdicts, &tests, 0);
@@ -116,7 +116,7 @@ pub fn complete(dir: &Path, campaign: &Trusted, report: &mut Report, how: &How) 
     let n_tests = tests.inputs.len();
     let mut added = Vec::new();
     if let Some(time) = how.search {
-        added = find(dir, campaign, &mut session, &mut all, tests, (how, time));
+        added = find(dir, campaign, &mut session, &mut all, tests, (how, time))?;
         mutation.search_seconds = watch.lap();
     }
     if let Some(limits) = how.proofs {
@@ -124,7 +124,7 @@ pub fn complete(dir: &Path, campaign: &Trusted, report: &mut Report, how: &How) 
         mutation.proof_seconds = watch.lap();
         if let Some(time) = how.search.filter(|_| !models.is_empty()) {
             let first = n_tests + added.len();
-            added.extend(proofs::try_models(&mut session, &mut all, models, (how, time), first));
+            added.extend(proofs::try_models(&mut session, &mut all, models, (how, time), first)?);
             mutation.search_seconds += watch.lap();
         }
     }
@@ -262,10 +262,10 @@ fn find(
     all: &mut [Known],
     tests: Tests,
     (how, time): (&How, Duration),
-) -> Vec<Vec<u8>> {
+) -> Result<Vec<Vec<u8>>, Error> {
     let n_tests = tests.inputs.len();
     if live(all).is_empty() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let until = Instant::now() + time;
     let mut inputs = tests.inputs;
@@ -277,7 +277,7 @@ fn find(
     }
     inputs.sort_unstable();
     inputs.dedup();
-    let begin = score::observe(session, inputs);
+    let begin = score::observe(session, inputs)?;
     // What infects may kill already.
     let branches = live(all);
     let verdicts = score::score(session, &branches, &begin, how.ulp);
@@ -300,10 +300,10 @@ fn choose(
     open: &mut Vec<usize>,
     mut candidates: Vec<Vec<u8>>,
     (first, ulp): (usize, u64),
-) -> Vec<Vec<u8>> {
+) -> Result<Vec<Vec<u8>>, Error> {
     candidates.sort_unstable();
     candidates.dedup();
-    let tests = score::observe(session, candidates);
+    let tests = score::observe(session, candidates)?;
     let kills = score::kills(session, open, &tests, ulp);
     let mut chosen: Vec<usize> = Vec::new();
     while let Some(best) = (0..kills.len()).max_by_key(|t| (open_kills(&kills[*t], open).len(), usize::MAX - t)) {
@@ -318,7 +318,7 @@ fn choose(
         open.retain(|m| !killed.contains(m));
         chosen.push(best);
     }
-    chosen.into_iter().map(|t| tests.inputs[t].clone()).collect()
+    Ok(chosen.into_iter().map(|t| tests.inputs[t].clone()).collect())
 }
 
 fn open_kills(kills: &[(usize, score::Kill)], open: &[usize]) -> Vec<usize> {

@@ -76,12 +76,12 @@ pub(super) fn try_models(
     mut inputs: Vec<Vec<u8>>,
     (how, time): (&How, Duration),
     first: usize,
-) -> Vec<Vec<u8>> {
+) -> Result<Vec<Vec<u8>>, Error> {
     inputs.sort_unstable();
     inputs.dedup();
     let is_new = |known: &Known| known.mutant.status == Status::NotInfected;
     let not_infected: Vec<usize> = all.iter().filter(|k| is_new(k)).map(|k| k.branch).collect();
-    let tests = score::observe(session, inputs);
+    let tests = score::observe(session, inputs)?;
     let proved: Vec<usize> = all.iter().filter(|k| is_proved(k)).map(|k| k.branch).collect();
     let mut open = live(all);
     open.extend(proved.iter().filter(|b| !open.contains(b)).collect::<Vec<_>>());

@@ -10,7 +10,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use penfuzz_engine::executor::{Evaluator, evaluator::RunStatus};
+use penfuzz_engine::{
+    error::Error,
+    executor::{Evaluator, evaluator::RunStatus},
+};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::oracle;
@@ -75,7 +78,10 @@ pub struct Kill {
 }
 
 /// Which mutants the inputs infect, and what the original does for them.
-pub fn observe(session: &mut ReplaySession, inputs: Vec<Vec<u8>>) -> Tests {
+///
+/// # Errors
+/// When the system has no process to spare.
+pub fn observe(session: &mut ReplaySession, inputs: Vec<Vec<u8>>) -> Result<Tests, Error> {
     // Here, so that no process after this one has to change many bytes.
     session.evaluator.set_mutant(None);
     let requested = session.scope.requested.clone();
@@ -84,8 +90,17 @@ pub fn observe(session: &mut ReplaySession, inputs: Vec<Vec<u8>>) -> Tests {
         Some((infected, (ran != RunStatus::Faulted).then(|| expect(evaluator, &inputs[i])).flatten()))
     };
     let all: Vec<Option<(Vec<u32>, Option<Expected>)>> = each(session, inputs.len(), work);
-    let (infected, expected) = all.into_iter().map(Option::unwrap_or_default).unzip();
-    Tests { inputs, expected, infected }
+    let (mut infected, mut expected) = (Vec::new(), Vec::new());
+    for (answer, input) in all.into_iter().zip(&inputs) {
+        let (by, what) = match answer {
+            Some(answer) => answer,
+            // It has ended its process, or there was none.
+            None => (session.evaluate(&[input])?.remove(0).covers, None),
+        };
+        infected.push(by);
+        expected.push(what);
+    }
+    Ok(Tests { inputs, expected, infected })
 }
 
 /// What the original does for an input, which is on afterwards; `None` when it does not end normally.
