@@ -192,19 +192,20 @@ pub(super) fn compare(
         None => target.clone(),
     };
     let linked = target.link(Goals::Branches)?;
-    let subject = Subject {
+    let calls = target.calls.calls();
+    let subject = |goals| Subject {
         name,
         function: target.function.as_deref(),
         rounding: target.rounding,
         args: &target.args,
-        calls: &target.calls.calls(),
+        calls: &calls,
         sizes: None,
         only_numbers: true,
-        goals: Goals::Branches,
+        goals,
         scope: Some(ScopeKind::Function),
         limits: search.limits.limits(),
     };
-    let session = ReplaySession::load(&linked.file, subject)?;
+    let session = ReplaySession::load(&linked.file, subject(Goals::Branches))?;
     let bounded = core.clone().filter(|_| reference == "auto");
     let reference = match core {
         Some(core) if reference == "auto" => Reference::Core { file: name.clone(), core: Box::new(core) },
@@ -212,6 +213,12 @@ pub(super) fn compare(
     };
     let libs = if linked.sources.is_empty() { &linked.libs } else { &target.libs };
     let mut pair = Pair::new(session, reference, names, (&target.flags(), libs))?;
+    // The operations of a library that is not instrumented are not known.
+    let is_source = !linked.sources.is_empty() && !library::is_library(name);
+    if is_source && pair.takes_twin() && !exact && !search.exhaust && search.search == Search::Extremes {
+        let twin = target.link(Goals::Exceptions)?;
+        pair.set_twin(ReplaySession::load(&twin.file, subject(Goals::Exceptions))?);
+    }
     if search.plot.is_some() {
         plot::check(&pair)?;
     }

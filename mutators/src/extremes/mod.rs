@@ -16,11 +16,17 @@
 //!    in each round the better half goes on with twice as many steps (successive halving: Karnin, Koren and Somekh, *Almost
 //!    Optimal Exploration in Multi-Armed Bandits*, ICML 2013).
 //! 5. *Swarms* take most steps: sets of points in small windows that move by each other's differences (`swarm.rs`).
+//! 6. *Aims*: where the roundings of a run are known ([`Height::roundings`]), the best arguments of a window are computed (`aim.rs`).
 //!
 //! Deterministic for a generator, as long as the function is.
 
+mod aim;
 mod cell;
+mod corner;
+mod lattice;
+mod phases;
 mod race;
+mod roundings;
 mod swarm;
 #[cfg(test)]
 mod tests;
@@ -28,6 +34,7 @@ mod tests;
 use libafl_bolts::rands::Rand;
 
 use self::{
+    aim::Aims,
     cell::{Cell, KEPT, halves},
     race::Race,
     swarm::Swarms,
@@ -35,6 +42,7 @@ use self::{
 use crate::{evaluate::Stop, view::Kind};
 
 pub use cell::cut;
+pub use roundings::{MOST, Rounding, Roundings};
 
 /// Samples after which a cell may be halved.
 const HALVED_AFTER: f64 = 1024.0;
@@ -82,6 +90,11 @@ pub trait Height {
     fn enter(&mut self, _window: &[(u64, u64)]) -> Ground {
         Ground::Usual
     }
+
+    /// The roundings of a run at this point of one argument, where they are known.
+    fn roundings(&mut self, _at: u64) -> Option<Roundings> {
+        None
+    }
 }
 
 /// [`Height::heights`] by [`Height::height`].
@@ -122,6 +135,7 @@ pub struct Extremes {
     peaks: Vec<Peak>,
     race: Race,
     swarms: Swarms,
+    aims: Aims,
     hints: Vec<Vec<u64>>,
     kinds: Vec<Kind>,
     best: f64,
@@ -155,6 +169,7 @@ impl Extremes {
             cells: regions.into_iter().enumerate().map(|(i, ends)| Cell::new(ends, i)).collect(),
             race: Race::default(),
             swarms: Swarms::default(),
+            aims: Aims::default(),
             hints: Vec::new(),
             kinds: Vec::new(),
             best: 0.0,
@@ -221,8 +236,11 @@ impl Extremes {
                 self.sample_regions(f, rng)?;
             }
             self.climb(f, rng)?;
-            for _ in 0..SWARM_TURNS {
+            for turn in 0..SWARM_TURNS {
                 self.swarm(f, rng)?;
+                if turn == 0 || self.aims.leads(self.best) {
+                    self.aim(f, rng)?;
+                }
             }
         }
     }

@@ -242,8 +242,8 @@ impl Swarms {
         (0..from.ends.len()).map(sum).collect()
     }
 
-    /// A swarm in a new window.
-    fn new_swarm<R: Rand>(&self, rng: &mut R, from: &Places) -> Option<Swarm> {
+    /// Where a new window lies, and the exponent of half its width.
+    fn place<R: Rand>(&self, rng: &mut R, from: &Places) -> Option<(Vec<u64>, u32)> {
         let (least, greatest) = WIDTHS;
         let mut width = least + rng.below_or_zero((greatest - least + 1) as usize) as u32;
         let begun = self.stages.iter().take_while(|s| !s.places.is_empty()).count();
@@ -262,6 +262,12 @@ impl Swarms {
         } else {
             large(rng, from.cells)?
         };
+        Some((at, width))
+    }
+
+    /// A swarm in a new window.
+    fn new_swarm<R: Rand>(&self, rng: &mut R, from: &Places) -> Option<Swarm> {
+        let (at, width) = self.place(rng, from)?;
         let half = 1u64 << width;
         let window = |(x, (least, greatest)): (&u64, &(u64, u64))| {
             (x.saturating_sub(half).max(*least), x.saturating_add(half).min(*greatest))
@@ -300,6 +306,12 @@ fn large<R: Rand>(rng: &mut R, cells: &[Cell]) -> Option<Vec<u64>> {
 }
 
 impl Extremes {
+    /// Where a new window of one argument may lie.
+    pub(super) fn place<R: Rand>(&self, rng: &mut R) -> Option<u64> {
+        let from = Places { cells: &self.cells, ends: &self.ends, hints: &self.hints, kinds: &self.kinds };
+        self.swarms.place(rng, &from).map(|(at, _)| at[0])
+    }
+
     /// A turn of the swarms.
     pub(super) fn swarm<F: Height, R: Rand>(&mut self, f: &mut F, rng: &mut R) -> Result<(), Stop> {
         let mut left = STEPS * CHEAP;

@@ -34,6 +34,7 @@ pub mod plot;
 #[cfg(feature = "mpfr")]
 pub mod precise;
 pub mod reference;
+mod roundings;
 mod starts;
 pub mod value;
 

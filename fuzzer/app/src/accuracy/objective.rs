@@ -1,5 +1,6 @@
 //! One evaluation of function and reference, within the limits of a search.
 
+mod traced;
 mod window;
 
 use std::{
@@ -7,11 +8,11 @@ use std::{
     time::Instant,
 };
 
-use penfuzz_cc::abi::action;
+use penfuzz_cc::abi::{Traced, action};
 use penfuzz_engine::executor::evaluator::RunStatus;
 use penfuzz_mutators::{
     evaluate::Stop,
-    extremes::{self, Ground, Height},
+    extremes::{self, Ground, Height, Roundings},
     view::Kind,
 };
 
@@ -22,6 +23,7 @@ use super::{
     local::Local,
     pair::Pair,
     reference::Reference,
+    roundings,
     value::{self, Seen},
 };
 use crate::process::{errno, interrupts};
@@ -37,6 +39,9 @@ const fn cheap_error(result: Kind) -> f64 {
 
 /// Wrong results of one class that are sent.
 const WRONG: usize = 16;
+
+/// Operations of a run whose roundings are known, at most.
+const OPERATIONS: usize = 512;
 
 /// Points whose error by MPFR is remembered.
 const SETTLED: usize = 4096;
@@ -70,6 +75,9 @@ pub struct Objective<'a> {
     series: Option<Series>,
     /// Errors by MPFR at points that may have been the worst: a swarm comes back to them.
     settled: HashMap<Vec<u64>, f64>,
+    /// The operations of a run, and what computes roundings from them.
+    traced: Vec<Traced>,
+    roundings: roundings::Roundings,
 }
 
 impl<'a> Objective<'a> {
@@ -87,6 +95,8 @@ impl<'a> Objective<'a> {
             both: vec![0; size + pair.result().size() + size_of::<f64>() + size_of::<i32>()],
             series: (pair.session.evaluator.can_run_series() && pair.value.is_returned()).then(Series::default),
             settled: HashMap::new(),
+            traced: Vec::with_capacity(OPERATIONS),
+            roundings: roundings::Roundings::default(),
             pair,
             send,
             best: if let Some(Compared::Ulps(ulps)) = worst { ulps } else { 0.0 },
@@ -384,6 +394,10 @@ impl Height for Objective<'_> {
             self.local = Local::fit(window[0], self.best, |x| self.reference(x));
         }
         if self.local.is_some() { Ground::Cheap } else { Ground::Rough }
+    }
+
+    fn roundings(&mut self, at: u64) -> Option<Roundings> {
+        self.roundings_at(at)
     }
 }
 

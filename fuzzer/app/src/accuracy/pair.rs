@@ -23,6 +23,8 @@ pub const REFERENCES: &str = "references";
 pub struct Pair {
     pub(super) session: ReplaySession,
     pub(super) comparator: Option<ReplaySession>,
+    /// The function once more, with its operations as sites: how its results are rounded.
+    pub(super) twin: Option<ReplaySession>,
     reference: Reference,
     pub(super) value: Value,
     pub(super) layout: Layout,
@@ -54,7 +56,22 @@ impl Pair {
             Some(text) => Some(load(&text, &reference, function, flags, libs)?),
             None => None,
         };
-        Ok(Self { session, comparator, reference, value, layout })
+        Ok(Self { session, comparator, twin: None, reference, value, layout })
+    }
+
+    /// Can its operations help? Only those of a function of one double.
+    #[must_use]
+    pub fn takes_twin(&self) -> bool {
+        let is_double = |slot: &penfuzz_mutators::view::Slot| slot.kind == Kind::F64;
+        self.value.is_returned()
+            && !self.value.has_estimate()
+            && self.result() == Kind::F64
+            && matches!(self.layout.slots(), [slot] if is_double(slot))
+    }
+
+    /// The function once more, with its operations as sites.
+    pub fn set_twin(&mut self, twin: ReplaySession) {
+        self.twin = Some(twin);
     }
 
     /// The function under test.
@@ -110,6 +127,10 @@ impl Pair {
         if let Some(comparator) = &mut self.comparator {
             comparator.evaluator.on_its_own(timeout)?;
             comparator.evaluator.arm(|_| 0);
+        }
+        if let Some(twin) = &mut self.twin {
+            twin.evaluator.on_its_own(timeout)?;
+            twin.evaluator.watch_operations();
         }
         Ok(())
     }

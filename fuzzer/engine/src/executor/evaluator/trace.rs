@@ -17,6 +17,19 @@ impl Evaluator {
         (ended == (RunStatus::Returned, true)).then_some(traced)
     }
 
+    /// All operations are recorded from now on, by [`Evaluator::trace_again`] alone; other sites are at rest.
+    pub fn watch_operations(&mut self) {
+        self.set_metric(metric::ULP, u64::MAX);
+        self.arm(|_| 0);
+        self.arm_operations(action::ARMED);
+    }
+
+    /// Runs one input and writes its operations to `traced`, in order, as many as fit into its capacity. False when it does not return, or there are more.
+    /// After [`Evaluator::watch_operations`].
+    pub fn trace_again(&mut self, bytes: &[u8], traced: &mut Vec<Traced>) -> bool {
+        self.run_traced(bytes, traced) == (RunStatus::Returned, true)
+    }
+
     /// Runs one input and writes what is armed to `traced`, in order, as much as fits into its capacity. Returns how the run has ended, and
     /// whether all is there.
     pub(super) fn run_traced(&mut self, bytes: &[u8], traced: &mut Vec<Traced>) -> (RunStatus, bool) {

@@ -1,0 +1,145 @@
+//! From the recorded operations of one run: by how much each was rounded, how much the result depends on that, and how both move with
+//! the argument.
+//!
+//! Of operations, operands and results are recorded, not where these came from. An operand that is what an earlier operation gave, but for its sign
+//! and a power of two, is taken for that. Any other counts as a constant, as a table's entry is, or a number whose last bits are cut off: it stays
+//! the same over a window of neighbours. Where that is wrong, errors are not those that are to be expected from it, and the search finds that out.
+
+mod step;
+#[cfg(test)]
+mod tests;
+
+use penfuzz_cc::abi::Traced;
+use penfuzz_mutators::extremes::{MOST, Rounding};
+
+use self::step::Steps;
+
+/// Units of the result for one of a rounding, as a share of the largest, from which on it is looked at.
+const LIGHT: f64 = 0.004;
+/// Roundings that are looked at for this.
+const HEAVY: usize = 12;
+/// Units of another rounding for one of a rounding, from which on it is looked at for that.
+const DECIDES: f64 = 0.05;
+
+/// Computes roundings; keeps its memory.
+#[derive(Debug, Default)]
+pub struct Roundings {
+    steps: Steps,
+    heavy: Vec<usize>,
+    influence: Vec<f64>,
+    gradients: Vec<[f64; MOST + 1]>,
+}
+
+impl Roundings {
+    /// Those that the result depends on most, in order of time. `x` is the argument and `ulp` one position of it; `y` is the result and `scale` one by
+    /// the unit of its last place. `None` where no operation gave the result, or one is not known.
+    pub fn of(&mut self, trace: &[Traced], (x, ulp): (f64, f64), (y, scale): (f64, f64)) -> Option<Vec<Rounding>> {
+        self.steps.read(trace, x, ulp)?;
+        let (last, times) = self.steps.find(y)?;
+        self.steps.all[last].adjoint = scale * times;
+        self.backwards();
+        self.choose();
+        Some(self.forwards(ulp))
+    }
+
+    /// Derivatives of the result by each step.
+    fn backwards(&mut self) {
+        for i in (1..self.steps.all.len()).rev() {
+            let step = self.steps.all[i];
+            for (derivative, linked) in step.operands {
+                if let Some((from, times)) = linked {
+                    self.steps.all[from].adjoint += step.adjoint * derivative * times;
+                }
+            }
+        }
+    }
+
+    /// The steps whose roundings count most, and those that decide how these are rounded; in order.
+    fn choose(&mut self) {
+        let weight = |i: usize| (self.steps.all[i].adjoint * self.steps.all[i].unit).abs();
+        let mut all: Vec<usize> =
+            (1..self.steps.all.len()).filter(|i| weight(*i) > 0.0 && self.steps.all[*i].first != 0.0).collect();
+        all.sort_by(|a, b| weight(*b).total_cmp(&weight(*a)).then(a.cmp(b)));
+        let least = all.first().map_or(0.0, |i| LIGHT * weight(*i));
+        all.truncate(HEAVY);
+        all.retain(|i| weight(*i) >= least);
+        let mut looked_at = 0;
+        while looked_at < all.len() && all.len() < MOST {
+            match self.deciding(all[looked_at], &all) {
+                Some(step) => all.push(step),
+                None => looked_at += 1,
+            }
+        }
+        all.sort_unstable();
+        self.heavy = all;
+    }
+
+    /// The step, not among `known`, whose rounding moves what is rounded at step `i` most, if that is much.
+    fn deciding(&mut self, i: usize, known: &[usize]) -> Option<usize> {
+        self.influence.clear();
+        self.influence.resize(i + 1, 0.0);
+        self.influence[i] = 1.0 / self.steps.all[i].unit;
+        let mut most = (DECIDES, None);
+        for at in (1..=i).rev() {
+            let influence = self.influence[at];
+            if influence == 0.0 || at != i && known.contains(&at) {
+                continue;
+            }
+            let step = &self.steps.all[at];
+            let moved = (influence * step.unit).abs();
+            if at != i && moved > most.0 && step.first != 0.0 {
+                most = (moved, Some(at));
+            }
+            for (derivative, linked) in step.operands {
+                if let Some((from, times)) = linked {
+                    self.influence[from] += influence * derivative * times;
+                }
+            }
+        }
+        most.1
+    }
+
+    /// How they move.
+    fn forwards(&mut self, ulp: f64) -> Vec<Rounding> {
+        let mut all: Vec<Rounding> = Vec::with_capacity(self.heavy.len());
+        self.gradients.clear();
+        self.gradients.resize(self.steps.all.len(), [0.0; MOST + 1]);
+        self.gradients[0][MOST] = ulp;
+        for i in 1..self.steps.all.len() {
+            let step = self.steps.all[i];
+            let mut gradient = [0.0; MOST + 1];
+            for (derivative, linked) in step.operands {
+                let Some((from, times)) = linked else { continue };
+                let times_all = derivative * times;
+                for (g, of) in gradient.iter_mut().zip(&self.gradients[from]) {
+                    *g += times_all * of;
+                }
+            }
+            if self.heavy.get(all.len()) == Some(&i) {
+                all.push(self.rounding(i, &gradient, all.len()));
+                gradient = [0.0; MOST + 1];
+                gradient[all.len() - 1] = step.unit;
+            }
+            self.gradients[i] = gradient;
+        }
+        all
+    }
+
+    fn rounding(&self, i: usize, gradient: &[f64; MOST + 1], before: usize) -> Rounding {
+        let step = &self.steps.all[i];
+        let mut rounding = Rounding {
+            error: step.error,
+            is_odd: step.is_odd,
+            weight: step.adjoint * step.unit,
+            slope: gradient[MOST] / step.unit,
+            bend: step.second / step.unit,
+            on: [0.0; MOST],
+        };
+        for ((on, g), earlier) in rounding.on[..before].iter_mut().zip(gradient).zip(&self.heavy) {
+            let earlier = &self.steps.all[*earlier];
+            *on = g / step.unit;
+            rounding.bend -= *on * earlier.second / earlier.unit;
+        }
+        rounding
+    }
+}

@@ -1,0 +1,281 @@
+//! The steps of a run: its operations, each with the earlier ones that gave its operands.
+
+use std::collections::HashMap;
+
+use penfuzz_cc::abi::{Traced, operation as op, operation_flag};
+
+/// Bits of a double.
+const FRACTION: u64 = (1 << 52) - 1;
+const SIGN: u64 = 1 << 63;
+/// A fraction with more zeros at its end than this may be equal to another by chance.
+const ZEROS: u32 = 36;
+/// A constant of at least this size rounds to a whole number, or a fraction, what is added to it, if that is so many times smaller.
+const SHIFT: f64 = 1_099_511_627_776.0;
+const SHIFTED: f64 = 1_048_576.0;
+
+/// One operation that was carried out.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Step {
+    /// Its result.
+    pub value: f64,
+    /// The rounded value less the exact one, and the unit of its last place; 0 if it is never rounded.
+    pub error: f64,
+    pub unit: f64,
+    /// It is always a multiple of this power of two.
+    pub grid: f64,
+    /// Is the last bit of the result set?
+    pub is_odd: bool,
+    /// Derivatives by the operands, and which earlier steps these are, times what.
+    pub operands: [(f64, Option<(usize, f64)>); 3],
+    /// Second derivatives by the operands, halved: of squares, and of products of two.
+    square: [f64; 2],
+    product: f64,
+    /// Derivative of the result by this.
+    pub adjoint: f64,
+    /// The first two coefficients of its value as a polynomial of the argument's position.
+    pub first: f64,
+    pub second: f64,
+}
+
+/// What an operation is for the roundings of a run.
+enum Read {
+    /// One of its steps.
+    Step(Step),
+    /// Its result is that of a step before it, or moves with nothing.
+    Nothing,
+    /// How its result moves is not known.
+    Unknown,
+}
+
+impl Step {
+    /// Its result has the last place of a `float`, or of a `double`.
+    fn round_to(&mut self, single: bool) {
+        let bits = self.value.to_bits();
+        let exponent = bits >> 52 & 0x7ff;
+        let (places, last) = if single { (23, 29) } else { (52, 0) };
+        self.unit = if exponent <= places { 0.0 } else { f64::from_bits((exponent - places) << 52) };
+        self.is_odd = bits >> last & 1 == 1;
+    }
+
+    /// Its error, and the derivatives by the operands; `None` where they are not known.
+    fn derive(&mut self, operation: u32, [a, b, c]: [f64; 3]) -> Option<[f64; 3]> {
+        let value = self.value;
+        Some(match operation {
+            op::ADD => {
+                self.error = -two_sum(a, b, value);
+                [1.0, 1.0, 0.0]
+            }
+            op::SUBTRACT => {
+                self.error = -two_sum(a, -b, value);
+                [1.0, -1.0, 0.0]
+            }
+            op::MULTIPLY => {
+                self.error = -a.mul_add(b, -value);
+                self.product = 1.0;
+                [b, a, 0.0]
+            }
+            op::DIVIDE => {
+                self.error = value.mul_add(b, -a) / b;
+                self.product = -1.0 / (b * b);
+                self.square[1] = value / (b * b);
+                [1.0 / b, -value / b, 0.0]
+            }
+            op::FMA => {
+                let product = a * b;
+                let low = a.mul_add(b, -product);
+                let sum = product + c;
+                self.error = (value - sum) - (two_sum(product, c, sum) + low);
+                self.product = 1.0;
+                [b, a, 1.0]
+            }
+            op::SQRT if value > 0.0 => {
+                self.error = value.mul_add(value, -a) / (2.0 * value);
+                self.square[0] = -1.0 / (8.0 * value * value * value);
+                [0.5 / value, 0.0, 0.0]
+            }
+            op::NARROW => {
+                self.error = value - a;
+                [1.0, 0.0, 0.0]
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// All steps, the argument first; keeps its memory.
+#[derive(Debug, Default)]
+pub(super) struct Steps {
+    pub all: Vec<Step>,
+    /// By site and operand: how many steps before it what it takes was given.
+    distances: HashMap<(*const u8, usize), usize>,
+}
+
+impl Steps {
+    /// Those of a run with the argument `x`, where `ulp` is one position of it. `None` where one is not known.
+    pub fn read(&mut self, trace: &[Traced], x: f64, ulp: f64) -> Option<()> {
+        self.all.clear();
+        self.all.push(Step { value: x, first: ulp, grid: ulp, ..Step::default() });
+        for traced in trace {
+            match self.step(traced) {
+                Read::Step(step) => self.all.push(step),
+                Read::Nothing => {}
+                Read::Unknown => return None,
+            }
+        }
+        Some(())
+    }
+
+    fn step(&mut self, traced: &Traced) -> Read {
+        let value = f64::from_bits(traced.result);
+        let operands = traced.operands.map(f64::from_bits);
+        let operation = traced.what & 0xff;
+        match operation {
+            // Integers, and what is known but for its sign or a power of two.
+            op::TO_SIGNED
+            | op::TO_UNSIGNED
+            | op::FROM_SIGNED
+            | op::FROM_UNSIGNED
+            | op::NEGATE
+            | op::ABS
+            | op::LDEXP
+            | op::SCALBN
+            | op::SCALBLN => return Read::Nothing,
+            op::FLOOR | op::CEIL | op::ROUND | op::RINT | op::ROUND_TO_ZERO => {
+                return Read::Step(Step { value, ..Step::default() });
+            }
+            _ => {}
+        }
+        let mut step = Step { value, ..Step::default() };
+        step.round_to(traced.what & operation_flag::SINGLE != 0 || operation == op::NARROW);
+        let Some(derivatives) = step.derive(operation, operands).filter(|_| value.is_finite()) else {
+            // A function with operations of its own, which are in the trace before it.
+            return if self.find(value).is_some() { Read::Nothing } else { Read::Unknown };
+        };
+        let is_fixed = |i: usize| traced.what & operation_flag::CONSTANT << i != 0;
+        for (i, (operand, derivative)) in step.operands.iter_mut().zip(derivatives).enumerate() {
+            let linked = if derivative == 0.0 || is_fixed(i) { None } else { self.link(traced, i) };
+            *operand = (derivative, linked);
+        }
+        if matches!(operation, op::ADD | op::SUBTRACT) && is_shift(&step, operands) {
+            return Read::Step(Step { value, ..Step::default() });
+        }
+        if self.is_exact(operation, &step, operands) {
+            step.unit = 0.0;
+        } else if step.unit > 0.0 {
+            step.error /= step.unit;
+        }
+        self.move_with_operands(&mut step);
+        Read::Step(step)
+    }
+
+    /// Is nothing rounded, whatever the last bits of the operands are?
+    fn is_exact(&self, operation: u32, step: &Step, [a, b, _]: [f64; 3]) -> bool {
+        let is_power = |x: f64| x.to_bits() & FRACTION == 0;
+        match operation {
+            op::MULTIPLY => is_power(a) || is_power(b),
+            op::DIVIDE => is_power(b),
+            op::ADD | op::SUBTRACT => {
+                let grid = |i: usize, x: f64| match step.operands[i].1 {
+                    Some((from, times)) => self.all[from].grid * times.abs(),
+                    None => lowest_bit(x),
+                };
+                grid(0, a).min(grid(1, b)) >= step.unit
+            }
+            _ => false,
+        }
+    }
+
+    /// How its value moves with the argument, and what it is a multiple of.
+    fn move_with_operands(&self, step: &mut Step) {
+        let mut first = [0.0; 3];
+        let mut grid = f64::INFINITY;
+        for (operand, (derivative, linked)) in step.operands.into_iter().enumerate() {
+            let Some((from, times)) = linked else { continue };
+            let of = &self.all[from];
+            first[operand] = times * of.first;
+            step.first += derivative * times * of.first;
+            step.second += derivative * times * of.second;
+            grid = grid.min((derivative * times).abs() * of.grid);
+        }
+        step.second += step.square[0] * first[0] * first[0]
+            + step.square[1] * first[1] * first[1]
+            + step.product * first[0] * first[1];
+        step.grid = if step.unit > 0.0 { step.unit } else { grid.min(lowest_bit(step.value)) };
+    }
+
+    /// The step that gave an operand. Of several with this value it is the one that it was when there was no other, else the last.
+    pub(super) fn link(&mut self, traced: &Traced, operand: usize) -> Option<(usize, f64)> {
+        let value = f64::from_bits(traced.operands[operand]);
+        let Some(found) = self.find(value) else { return self.link_root(value) };
+        let key = (traced.actions, operand);
+        let before = self.all.len();
+        let is_equal = |step: &Step| (step.value.to_bits() ^ value.to_bits()) & !SIGN == 0;
+        if !self.all[..found.0].iter().any(is_equal) {
+            self.distances.insert(key, before - found.0);
+            return Some(found);
+        }
+        let known = self.distances.get(&key).and_then(|d| before.checked_sub(*d));
+        let at = known.filter(|at| self.all.get(*at).is_some_and(is_equal)).unwrap_or(found.0);
+        Some((at, 1f64.copysign(self.all[at].value) * 1f64.copysign(value)))
+    }
+
+    /// The root of what an earlier step gave: libraries compute it from the bits, without operations. Becomes a step.
+    fn link_root(&mut self, value: f64) -> Option<(usize, f64)> {
+        if value.is_nan() || value <= 0.0 || value.to_bits().trailing_zeros() > ZEROS {
+            return None;
+        }
+        let from = self.all.iter().rposition(|s| s.value.sqrt().to_bits() == value.to_bits())?;
+        let mut step = Step { value, ..Step::default() };
+        step.round_to(false);
+        let [derivative, ..] = step.derive(op::SQRT, [self.all[from].value, 0.0, 0.0])?;
+        step.operands[0] = (derivative, Some((from, 1.0)));
+        step.error /= step.unit;
+        self.move_with_operands(&mut step);
+        self.all.push(step);
+        Some((self.all.len() - 1, 1.0))
+    }
+
+    /// The last step that gave this value, but for a factor: a power of two and a sign.
+    pub(super) fn find(&self, value: f64) -> Option<(usize, f64)> {
+        let bits = value.to_bits() & !SIGN;
+        let sign = |step: &Step| 1f64.copysign(step.value) * 1f64.copysign(value);
+        if let Some(i) = self.all.iter().rposition(|s| s.value.to_bits() & !SIGN == bits) {
+            return Some((i, sign(&self.all[i])));
+        }
+        let fraction = bits & FRACTION;
+        if fraction.trailing_zeros() > ZEROS {
+            return None;
+        }
+        let i = self.all.iter().rposition(|s| s.value.to_bits() & FRACTION == fraction)?;
+        let times = value / self.all[i].value;
+        (times.is_normal() && times.to_bits() & FRACTION == 0).then_some((i, times))
+    }
+}
+
+/// What `sum`, the rounded sum of both, lacks.
+fn two_sum(a: f64, b: f64, sum: f64) -> f64 {
+    let of_b = sum - a;
+    (a - (sum - of_b)) + (b - of_b)
+}
+
+/// Is one operand of a sum a constant that rounds the other to a whole number, or a fraction of one?
+fn is_shift(step: &Step, [a, b, _]: [f64; 3]) -> bool {
+    let shifts = |i: usize, x: f64, other: f64| {
+        step.operands[i].1.is_none()
+            && x.abs() >= SHIFT
+            && other.abs() * SHIFTED <= x.abs()
+            && lowest_bit(x) * 4.0 > x.abs()
+    };
+    shifts(0, a, b) || shifts(1, b, a)
+}
+
+/// The power of two of the last bit that is set; infinity for 0.
+fn lowest_bit(x: f64) -> f64 {
+    let bits = x.to_bits();
+    let exponent = (bits >> 52 & 0x7ff) as i32;
+    if x == 0.0 {
+        return f64::INFINITY;
+    }
+    let fraction = bits & FRACTION | if exponent == 0 { 0 } else { FRACTION + 1 };
+    f64::from(exponent.max(1) - 1075 + fraction.trailing_zeros() as i32).exp2()
+}

@@ -1,0 +1,118 @@
+//! How near to the largest error the best of many arguments comes.
+
+use super::phases::Phases;
+
+/// Between which a tilt is, and how often that is halved.
+const TILTS: (f64, f64) = (1e-3, 1e9);
+const BISECTIONS: usize = 30;
+/// Below this tilt a distribution is even, but for a linear term.
+const EVEN: f64 = 0.01;
+
+/// A corner of the box of all errors: the part in which their weighted distances from their ends, each of which is evenly distributed, add up to little.
+///
+/// The share of the box is that of an exponentially tilted distribution (Cramer; Daniels, *Saddlepoint Approximations in Statistics*, 1954).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Corner {
+    tilt: f64,
+    /// The sum of weighted distances.
+    pub missing: f64,
+    /// The part of the box.
+    pub share: f64,
+}
+
+impl Corner {
+    fn tilted(phases: &Phases, tilt: f64) -> Self {
+        let (mut missing, mut log, mut variance) = (0.0, 0.0, 0.0);
+        for r in &phases.fine {
+            let weight = r.weight.abs();
+            let (mean, deviation) = tilted(tilt * weight);
+            missing += weight * mean;
+            variance += (weight * deviation).powi(2);
+            log += if tilt * weight < 1e-6 { 0.0 } else { (-(-tilt * weight).exp_m1() / (tilt * weight)).ln() };
+        }
+        let width = (core::f64::consts::TAU * variance).sqrt() * tilt;
+        Self { tilt, missing, share: (tilt * missing + log).exp() / width.max(1.0) }
+    }
+
+    /// The one in which one of so many points is to be expected.
+    pub fn with_points(phases: &Phases, points: f64) -> Self {
+        Self::search(phases, |corner| corner.share * points > 1.0)
+    }
+
+    /// The one in which so much is missing.
+    pub fn missing(phases: &Phases, missing: f64) -> Self {
+        Self::search(phases, |corner| corner.missing > missing)
+    }
+
+    /// The largest that is not `too_large`.
+    fn search(phases: &Phases, too_large: impl Fn(&Self) -> bool) -> Self {
+        let (mut least, mut greatest) = TILTS;
+        let mut corner = Self::tilted(phases, greatest);
+        for _ in 0..BISECTIONS {
+            let middle = (least * greatest).sqrt();
+            let tried = Self::tilted(phases, middle);
+            if too_large(&tried) {
+                least = middle;
+            } else {
+                (greatest, corner) = (middle, tried);
+            }
+        }
+        corner
+    }
+
+    /// Of the distance of one error from its end: mean and standard deviation.
+    pub fn coordinate(&self, weight: f64) -> (f64, f64) {
+        tilted(self.tilt * weight)
+    }
+}
+
+/// Mean and standard deviation of a number between 0 and 1 with a density like `exp(-x * tilt)`.
+fn tilted(tilt: f64) -> (f64, f64) {
+    if tilt < EVEN {
+        return (0.5 - tilt / 12.0, (1.0f64 / 12.0).sqrt());
+    }
+    let e = (-tilt).exp();
+    let ratio = e / (1.0 - e);
+    (1.0 / tilt - ratio, (1.0 / (tilt * tilt) - ratio / (1.0 - e)).sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::extremes::{Rounding, Roundings};
+
+    /// Roundings of these weights that are independent of each other.
+    fn phases(weights: &[f64]) -> Phases {
+        let rounding = |w: &f64| Rounding { weight: *w, slope: w.sqrt(), ..Rounding::default() };
+        Phases::new(&Roundings { error: 0.0, all: weights.iter().map(rounding).collect() }, 1e6)
+    }
+
+    #[test]
+    fn of_one_rounding_the_corner_is_its_end() {
+        let corner = Corner::missing(&phases(&[0.3]), 0.003);
+        assert!((0.5..2.0).contains(&(corner.share / 0.01)), "a hundredth of the errors: {corner:?}");
+    }
+
+    /// The volume of a simplex: `d^3 / (3! w1 w2 w3)`.
+    #[test]
+    fn of_three_roundings_it_is_a_simplex() {
+        let corner = Corner::with_points(&phases(&[0.3, 0.5, 0.7]), 1e6);
+        let expected = (6.0 * 0.3 * 0.5 * 0.7 / 1e6f64).cbrt();
+        assert!((corner.missing / expected - 1.0).abs() < 0.2, "{corner:?}, {expected}");
+    }
+
+    #[test]
+    fn a_small_weight_costs_half_of_it_at_most() {
+        let [without, with] =
+            [&[0.5, 0.6][..], &[0.5, 0.6, 1e-4]].map(|w| Corner::with_points(&phases(w), 1e4).missing);
+        assert!(with > without && with < without + 6e-5, "{without} and {with}");
+    }
+
+    #[test]
+    fn a_tilted_distribution_goes_over_into_an_even_and_an_exponential_one() {
+        for (tilt, mean, deviation) in [(1e-9, 0.5, 0.288_675), (0.02, 0.498_33, 0.288_675), (1e4, 1e-4, 1e-4)] {
+            let (m, d) = tilted(tilt);
+            assert!((m / mean - 1.0).abs() < 1e-3 && (d / deviation - 1.0).abs() < 1e-3, "{tilt}: {m}, {d}");
+        }
+    }
+}

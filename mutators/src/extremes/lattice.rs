@@ -1,0 +1,190 @@
+//! Points of a lattice near a target: reduction (Lenstra, Lenstra and Lovasz, *Factoring Polynomials with Rational Coefficients*, 1982)
+//! and enumeration (Schnorr and Euchner, *Lattice Basis Reduction*, 1994), for a few dimensions, in doubles.
+
+use super::roundings::MOST;
+
+/// Dimensions at most.
+pub const DIMENSIONS: usize = MOST + 1;
+/// Of the condition of Lovasz.
+const DELTA: f64 = 0.99;
+/// Exchanges of a reduction, at most.
+const EXCHANGES: usize = 2000;
+
+/// A vector.
+pub type Vector = [f64; DIMENSIONS];
+
+/// As many linearly independent vectors as there are dimensions in use.
+#[derive(Debug, Clone)]
+pub struct Basis {
+    n: usize,
+    vectors: [Vector; DIMENSIONS],
+    /// Of the Gram-Schmidt process: coefficients, orthogonal vectors, and their squared lengths.
+    mu: [Vector; DIMENSIONS],
+    orthogonal: [Vector; DIMENSIONS],
+    squares: Vector,
+}
+
+fn subtract(from: &mut Vector, times: f64, vector: &Vector) {
+    from.iter_mut().zip(vector).for_each(|(f, v)| *f -= times * v);
+}
+
+fn dot(a: &Vector, b: &Vector, n: usize) -> f64 {
+    a[..n].iter().zip(&b[..n]).map(|(a, b)| a * b).sum()
+}
+
+impl Basis {
+    /// Reduces a basis. `None` if that does not end, or the vectors are not independent.
+    pub fn reduced(vectors: &[Vector]) -> Option<Self> {
+        let n = vectors.len();
+        let zero = [[0.0; DIMENSIONS]; DIMENSIONS];
+        let mut me = Self { n, vectors: zero, mu: zero, orthogonal: zero, squares: [0.0; DIMENSIONS] };
+        me.vectors[..n].copy_from_slice(vectors);
+        me.orthogonalize(0);
+        let (mut i, mut left) = (1, EXCHANGES);
+        while i < n {
+            me.orthogonalize(i);
+            me.shorten(i);
+            let wanted = (DELTA - me.mu[i][i - 1] * me.mu[i][i - 1]) * me.squares[i - 1];
+            if me.squares[i] >= wanted {
+                i += 1;
+                continue;
+            }
+            left = left.checked_sub(1)?;
+            me.vectors.swap(i, i - 1);
+            me.orthogonalize(i - 1);
+            i = (i - 1).max(1);
+        }
+        me.squares[..n].iter().all(|s| s.is_normal()).then_some(me)
+    }
+
+    fn orthogonalize(&mut self, i: usize) {
+        let n = self.n;
+        let mut rest = self.vectors[i];
+        for j in 0..i {
+            let mu = dot(&self.vectors[i], &self.orthogonal[j], n) / self.squares[j];
+            self.mu[i][j] = mu;
+            subtract(&mut rest, mu, &self.orthogonal[j]);
+        }
+        self.orthogonal[i] = rest;
+        self.squares[i] = dot(&rest, &rest, n);
+    }
+
+    /// Makes the vector as short as those before it can.
+    fn shorten(&mut self, i: usize) {
+        for j in (0..i).rev() {
+            let times = self.mu[i][j].round();
+            if times == 0.0 {
+                continue;
+            }
+            let (before, after) = self.vectors.split_at_mut(i);
+            subtract(&mut after[0], times, &before[j]);
+            let (before, after) = self.mu.split_at_mut(i);
+            subtract(&mut after[0], times, &before[j]);
+            self.mu[i][j] -= times;
+        }
+    }
+
+    /// Hands out the lattice points near the target, as how many times each vector, until `found` returns false or `nodes` were looked at. The square of the distance in the last `i` dimensions of the
+    /// Gram-Schmidt basis is at most `limits[i]` (pruning: Schnorr and Hoerner, *Attacking the Chor-Rivest Cryptosystem by Improved Lattice Reduction*, 1995).
+    pub fn near(
+        &self,
+        target: &Vector,
+        limits: &[f64; DIMENSIONS + 1],
+        nodes: usize,
+        mut found: impl FnMut(&Vector) -> bool,
+    ) {
+        let mut centres = [0.0; DIMENSIONS];
+        for (i, centre) in centres.iter_mut().enumerate().take(self.n) {
+            *centre = dot(target, &self.orthogonal[i], self.n) / self.squares[i];
+        }
+        let mut walk = Walk { basis: self, limits, centres, times: [0.0; DIMENSIONS], left: nodes };
+        walk.level(self.n, 0.0, &mut found);
+    }
+
+    /// Coordinate `d` of the sum of so many times each vector.
+    pub fn coordinate(&self, d: usize, times: &Vector) -> f64 {
+        self.vectors[..self.n].iter().zip(times).map(|(v, t)| v[d] * t).sum()
+    }
+}
+
+/// The enumeration.
+struct Walk<'a> {
+    basis: &'a Basis,
+    limits: &'a [f64; DIMENSIONS + 1],
+    /// The target in terms of the orthogonal vectors.
+    centres: Vector,
+    /// The point so far: how many times each vector.
+    times: Vector,
+    left: usize,
+}
+
+impl Walk<'_> {
+    /// The dimensions from `level` on have cost `square`. False to stop.
+    fn level(&mut self, level: usize, square: f64, found: &mut impl FnMut(&Vector) -> bool) -> bool {
+        let Some(i) = level.checked_sub(1) else { return found(&self.times) };
+        let basis = self.basis;
+        let n = basis.n;
+        let centre = (level..n).fold(self.centres[i], |c, j| c - self.times[j] * basis.mu[j][i]);
+        let (mut times, mut step) = (centre.round(), if centre >= centre.round() { 1.0 } else { -1.0 });
+        loop {
+            let off = times - centre;
+            let square = (off * off).mul_add(basis.squares[i], square);
+            if square > self.limits[n - i] {
+                return true;
+            }
+            let Some(left) = self.left.checked_sub(1) else { return false };
+            self.left = left;
+            self.times[i] = times;
+            if !self.level(i, square, found) {
+                return false;
+            }
+            // Zigzag: the next nearest.
+            times += step;
+            step = -step - step.signum();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vector(x: &[f64]) -> Vector {
+        let mut v = [0.0; DIMENSIONS];
+        v[..x.len()].copy_from_slice(x);
+        v
+    }
+
+    #[test]
+    fn a_basis_is_reduced() {
+        let basis = Basis::reduced(&[vector(&[1.0, 1.0, 1.0]), vector(&[-1.0, 0.0, 2.0]), vector(&[3.0, 5.0, 6.0])]);
+        let basis = basis.expect("independent vectors");
+        let mut squares: Vec<f64> = basis.vectors[..3].iter().map(|v| dot(v, v, 3)).collect();
+        squares.sort_by(f64::total_cmp);
+        assert!(squares[0] <= 1.0 && squares[2] <= 5.0, "{basis:?}");
+        assert!(Basis::reduced(&[vector(&[1.0, 2.0]), vector(&[2.0, 4.0])]).is_none(), "dependent vectors");
+    }
+
+    #[test]
+    fn all_points_near_a_target_are_found() {
+        let vectors = [vector(&[1.0, 0.25, 0.3]), vector(&[0.0, 1.0, -0.4]), vector(&[0.0, 0.0, 1.0])];
+        let target = vector(&[7.3, -2.4, 5.1]);
+        let is_near = |p: &Vector| (0..3).map(|d| (p[d] - target[d]).powi(2)).sum::<f64>() <= 4.0;
+        let mut expected = 0;
+        for (a, b, c) in (-20..20).flat_map(|a| (-20..20).flat_map(move |b| (-20..20).map(move |c| (a, b, c)))) {
+            let times = [a, b, c].map(f64::from);
+            let p: Vec<f64> = (0..3).map(|d| (0..3).map(|i| times[i] * vectors[i][d]).sum()).collect();
+            expected += usize::from(is_near(&vector(&p)));
+        }
+        let mut found = Vec::new();
+        let basis = Basis::reduced(&vectors).expect("independent vectors");
+        basis.near(&target, &[4.0; DIMENSIONS + 1], 1_000_000, |times| {
+            let p: Vec<f64> = (0..3).map(|d| basis.coordinate(d, times)).collect();
+            assert!(is_near(&vector(&p)));
+            found.push(p[0] as i64);
+            true
+        });
+        assert_eq!(found.len(), expected);
+        assert!(expected > 20, "{expected} points");
+    }
+}

@@ -1,0 +1,233 @@
+//! What the errors of all roundings can be in a window.
+//!
+//! A rounding is *coarse* where the value before it is a multiple of some 1/2^n of a unit: a sum of numbers that are, a product with a power of two. Its error is
+//! one of few, and known from the last bits of what it depends on. Errors of other roundings, the *fine* ones, are evenly distributed.
+
+use super::roundings::{MOST, Roundings};
+
+/// The position of the argument, and the rounded values of fine roundings.
+pub(super) const VARIABLES: usize = MOST + 1;
+
+/// The largest denominator of what a coarse rounding depends on.
+const DENOMINATOR: f64 = 64.0;
+/// What a coefficient may be away from a whole number over all of a window, and count as one.
+const WHOLE: f64 = 0.02;
+/// Units by which a rounded value may move in a window.
+const VALUES: f64 = 1e6;
+/// The share of the largest weight from which on last bits are chosen for a rounding.
+const COARSE: f64 = 0.2;
+/// Sets of last bits that are tried, at most.
+const SETS: u32 = 256;
+
+/// A linear form of the variables.
+pub(super) type Form = [f64; VARIABLES];
+
+/// A fine rounding.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fine {
+    pub weight: f64,
+    /// At the middle.
+    pub error: f64,
+    /// By how many units the exact value moves for one of each variable.
+    pub moves: Form,
+    /// And by how many more for the last bits that were chosen, for errors of both signs.
+    pub offset: [f64; 2],
+}
+
+/// A coarse rounding.
+#[derive(Debug, Clone, Copy)]
+struct Coarse {
+    place: usize,
+    moves: Form,
+}
+
+/// The roundings of a window.
+#[derive(Debug)]
+pub(super) struct Phases {
+    pub fine: Vec<Fine>,
+    /// Of each variable a power of two, of which what is left is chosen.
+    pub modulus: [u32; VARIABLES],
+    /// For errors of both signs: what is left of the variables.
+    pub chosen: [[u32; VARIABLES]; 2],
+    /// The error that is not of fine roundings, for these.
+    pub rest: [f64; 2],
+    /// By how much all errors together may be off at one position from the middle, for its square.
+    pub bend: f64,
+}
+
+impl Phases {
+    /// In a window of `half` positions on each side of the middle.
+    pub fn new(roundings: &Roundings, half: f64) -> Self {
+        let all = &roundings.all;
+        let mut me = Self {
+            fine: Vec::with_capacity(all.len()),
+            modulus: [1; VARIABLES],
+            chosen: [[0; VARIABLES]; 2],
+            rest: [f64::NEG_INFINITY; 2],
+            bend: all.iter().map(|r| (r.weight * r.bend).abs()).sum(),
+        };
+        let heaviest = all.iter().fold(0.0, |m: f64, r| m.max(r.weight.abs()));
+        let mut coarse: Vec<Coarse> = Vec::with_capacity(all.len());
+        // Of each rounded value: by how much it moves for one of each variable.
+        let mut forms = [[0.0; VARIABLES]; MOST];
+        let mut places = [0; MOST];
+        for (i, r) in all.iter().enumerate() {
+            let mut moves = [0.0; VARIABLES];
+            moves[0] = r.slope;
+            for (on, form) in r.on[..i].iter().zip(&forms) {
+                moves.iter_mut().zip(form).for_each(|(m, f)| *m += on * f);
+            }
+            let is_light = r.weight.abs() < COARSE * heaviest;
+            if r.bend.abs() * half * half <= WHOLE && me.take_moduli(&mut moves, r.error, half, is_light) {
+                forms[i] = moves;
+                coarse.push(Coarse { place: i, moves });
+            } else {
+                places[me.fine.len()] = i;
+                me.fine.push(Fine { weight: r.weight, error: r.error, moves, offset: [0.0; 2] });
+                forms[i][me.fine.len()] = 1.0;
+            }
+        }
+        me.choose(roundings, &coarse, &places);
+        me
+    }
+
+    /// True, and moduli that are large enough, if a rounding whose value moves so is coarse; then `moves` are exact. If it `is_light`, only if
+    /// they are large enough already.
+    fn take_moduli(&mut self, moves: &mut Form, error: f64, half: f64, is_light: bool) -> bool {
+        let mut exact = *moves;
+        let mut grid = 1.0;
+        for (i, x) in exact.iter_mut().enumerate() {
+            let whole = x.round();
+            if (*x - whole).abs() * if i == 0 { half } else { VALUES } <= WHOLE {
+                *x = whole;
+            }
+            while grid >= 1.0 / DENOMINATOR && (*x / grid).fract() != 0.0 {
+                grid /= 2.0;
+            }
+        }
+        if grid < 1.0 / DENOMINATOR {
+            return false;
+        }
+        // A value between two goes to the even one; for other values it does not matter what is even.
+        let unit = if ((error - 0.5) / grid).fract() == 0.0 { 2.0 } else { 1.0 };
+        let mut modulus = self.modulus;
+        for (m, x) in modulus.iter_mut().zip(&exact) {
+            while (x * f64::from(*m)).rem_euclid(unit) != 0.0 {
+                *m *= 2;
+            }
+        }
+        let sets: u64 = modulus.iter().map(|m| u64::from(*m)).product();
+        if is_light && modulus != self.modulus || sets > u64::from(SETS) {
+            return false;
+        }
+        (self.modulus, *moves) = (modulus, exact);
+        true
+    }
+
+    /// Finds the last bits for which coarse roundings add most to an error of each sign.
+    fn choose(&mut self, roundings: &Roundings, coarse: &[Coarse], places: &[usize; MOST]) {
+        let all = &roundings.all;
+        let smooth = roundings.error - all.iter().map(|r| r.weight * r.error).sum::<f64>();
+        let sets: u32 = self.modulus.iter().product();
+        let mut offsets = [[0.0; MOST]; 2];
+        for set in 0..sets {
+            let mut bits = [0; VARIABLES];
+            let mut left = set;
+            for (b, m) in bits.iter_mut().zip(&self.modulus) {
+                (*b, left) = (left % m, left / m);
+            }
+            // What is added to the linear forms of coarse values.
+            let mut constants = [0.0; MOST];
+            let mut rest = smooth;
+            for c in coarse {
+                let r = &all[c.place];
+                let linear: f64 = c.moves.iter().zip(&bits).map(|(m, b)| m * f64::from(*b)).sum();
+                let further: f64 = r.on[..c.place].iter().zip(&constants).map(|(on, x)| on * x).sum();
+                let exact = linear + further - r.error;
+                let moved = to_even(exact, r.is_odd);
+                constants[c.place] = moved - linear;
+                rest += r.weight * (moved - exact);
+            }
+            for (i, sign) in [1.0, -1.0].into_iter().enumerate() {
+                if sign * rest > self.rest[i] {
+                    (self.rest[i], self.chosen[i], offsets[i]) = (sign * rest, bits, constants);
+                }
+            }
+        }
+        for (fine, place) in self.fine.iter_mut().zip(places) {
+            let on = &all[*place].on[..*place];
+            let offset = |constants: &[f64; MOST]| on.iter().zip(constants).map(|(on, x)| on * x).sum();
+            fine.offset = [offset(&offsets[0]), offset(&offsets[1])];
+        }
+    }
+
+    /// The largest error of this sign that there can be.
+    pub fn potential(&self, sign: usize) -> f64 {
+        self.rest[sign] + self.fine.iter().map(|r| 0.5 * r.weight.abs()).sum::<f64>()
+    }
+
+    /// The share of all positions that have the last bits that were chosen.
+    pub fn share(&self) -> f64 {
+        1.0 / f64::from(self.modulus.iter().product::<u32>())
+    }
+}
+
+/// The nearest whole number; of two that are, one that is odd if `odd` is set, as the sum with an odd number is even then.
+fn to_even(x: f64, odd: bool) -> f64 {
+    let shift = f64::from(u8::from(odd));
+    (x - shift).round_ties_even() + shift
+}
+
+impl Roundings {
+    /// The error of the result at `k` positions from the middle.
+    pub(super) fn error_at(&self, k: f64) -> f64 {
+        let mut moved = [0.0; MOST];
+        let mut error = self.error;
+        for (i, r) in self.all.iter().enumerate() {
+            let exact = r.bend.mul_add(k, r.slope).mul_add(k, -r.error);
+            let exact = r.on[..i].iter().zip(&moved).fold(exact, |sum, (on, m)| on.mul_add(*m, sum));
+            moved[i] = to_even(exact, r.is_odd);
+            error += r.weight * ((moved[i] - exact) - r.error);
+        }
+        error
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::extremes::Rounding;
+
+    /// The second rounding is of a half of the first rounded value, and the third of a quarter of the second.
+    fn halved(is_odd: bool) -> Roundings {
+        let first = Rounding { error: 0.3, weight: 0.1, slope: 0.618_034, ..Rounding::default() };
+        let mut second = Rounding { error: if is_odd { 0.5 } else { 0.0 }, weight: 1.0, ..Rounding::default() };
+        second.on[0] = 0.5;
+        let mut third = Rounding { error: 0.25, weight: -0.8, is_odd: true, ..Rounding::default() };
+        third.on[1] = 0.25;
+        Roundings { error: 0.03 + second.error - 0.2, all: vec![first, second, third] }
+    }
+
+    #[test]
+    fn the_potential_of_coarse_roundings_is_what_they_reach() {
+        for is_odd in [false, true] {
+            let roundings = halved(is_odd);
+            let phases = Phases::new(&roundings, 1e6);
+            assert_eq!((phases.fine.len(), phases.modulus[1]), (1, 16));
+            for (i, sign) in [1.0, -1.0].into_iter().enumerate() {
+                let best = (-100_000..100_000).map(|k| sign * roundings.error_at(f64::from(k))).fold(0.0, f64::max);
+                assert!((phases.potential(i) - best).abs() < 1e-3, "{} and {best}", phases.potential(i));
+            }
+        }
+    }
+
+    #[test]
+    fn an_error_that_stays_is_no_gain() {
+        let mut still = Rounding { error: -0.2, weight: 0.4, slope: 3.0, ..Rounding::default() };
+        let error = still.error * still.weight;
+        let potential = |r: Rounding| Phases::new(&Roundings { error, all: vec![r] }, 1e6).potential(0);
+        assert!((potential(still) - error).abs() < 1e-12, "whole steps");
+        still.slope = 3.1;
+        assert!((potential(still) - 0.2).abs() < 1e-12, "all errors");
+    }
+}
