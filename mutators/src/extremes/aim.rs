@@ -262,24 +262,25 @@ impl Extremes {
         Ok(())
     }
 
-    /// The value at `x` is the largest of all. Cells and swarms do not hear of it: what they can reach would look small beside it.
+    /// The value at `x` is the largest of all. Cells do not get it: it says nothing about their samples.
     fn note_aimed(&mut self, value: f64) {
         self.aims.best = value;
-        let has = |peak: &&mut Peak| peak.ends[0].0 <= self.x[0] && self.x[0] <= peak.ends[0].1;
-        if let Some(peak) = self.peaks.iter_mut().find(has).filter(|p| p.value < value) {
-            peak.value = value;
-            peak.at.copy_from_slice(&self.x);
+        let has = |p: &Peak| p.ends[0].0 <= self.x[0] && self.x[0] <= p.ends[0].1;
+        if let Some(region) = self.peaks.iter().position(has) {
+            let x = core::mem::take(&mut self.x);
+            self.note_peak(region, value, &x);
+            self.x = x;
         }
     }
 
     /// Evaluates the best arguments of a window.
     fn shoot<F: Height>(&mut self, f: &mut F, aim: &Aim, (least, greatest): (u64, u64)) -> Result<(), Stop> {
         let mut found = core::mem::take(&mut self.aims.found);
-        aim.best(self.best.max(self.aims.best), &mut found);
+        aim.best(self.best, &mut found);
         for (_, k) in &found {
             self.x[0] = aim.middle.saturating_add_signed(*k).clamp(least, greatest);
             let value = f.height(&self.x)?;
-            if value > self.best.max(self.aims.best) {
+            if value > self.best {
                 self.note_aimed(value);
             }
         }
