@@ -116,7 +116,6 @@ impl Aim {
                     found.push((error, k as i64));
                 }
             }
-            true
         });
         found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         found.truncate(EVALUATED);

@@ -84,15 +84,9 @@ impl Basis {
         }
     }
 
-    /// Hands out the lattice points near the target, as how many times each vector, until `found` returns false or `nodes` were looked at. The square of the distance in the last `i` dimensions of the
+    /// Hands out the lattice points near the target, as how many times each vector, until `nodes` were looked at. The square of the distance in the last `i` dimensions of the
     /// Gram-Schmidt basis is at most `limits[i]` (pruning: Schnorr and Hoerner, *Attacking the Chor-Rivest Cryptosystem by Improved Lattice Reduction*, 1995).
-    pub fn near(
-        &self,
-        target: &Vector,
-        limits: &[f64; DIMENSIONS + 1],
-        nodes: usize,
-        mut found: impl FnMut(&Vector) -> bool,
-    ) {
+    pub fn near(&self, target: &Vector, limits: &[f64; DIMENSIONS + 1], nodes: usize, mut found: impl FnMut(&Vector)) {
         let mut centres = [0.0; DIMENSIONS];
         for (i, centre) in centres.iter_mut().enumerate().take(self.n) {
             *centre = dot(target, &self.orthogonal[i], self.n) / self.squares[i];
@@ -119,9 +113,12 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// The dimensions from `level` on have cost `square`. False to stop.
-    fn level(&mut self, level: usize, square: f64, found: &mut impl FnMut(&Vector) -> bool) -> bool {
-        let Some(i) = level.checked_sub(1) else { return found(&self.times) };
+    /// The dimensions from `level` on have cost `square`. False where no node is left.
+    fn level(&mut self, level: usize, square: f64, found: &mut impl FnMut(&Vector)) -> bool {
+        let Some(i) = level.checked_sub(1) else {
+            found(&self.times);
+            return true;
+        };
         let basis = self.basis;
         let n = basis.n;
         let centre = (level..n).fold(self.centres[i], |c, j| c - self.times[j] * basis.mu[j][i]);
@@ -182,7 +179,6 @@ mod tests {
             let p: Vec<f64> = (0..3).map(|d| basis.coordinate(d, times)).collect();
             assert!(is_near(&vector(&p)));
             found.push(p[0] as i64);
-            true
         });
         assert_eq!(found.len(), expected);
         assert!(expected > 20, "{expected} points");

@@ -9,12 +9,10 @@ impl Evaluator {
     /// when it does not return or there are more than `room`. All sites are at rest afterwards.
     pub fn trace(&mut self, bytes: &[u8], room: usize) -> Option<Vec<Traced>> {
         let mut traced = Vec::with_capacity(room);
-        self.set_metric(metric::ULP, u64::MAX);
-        self.arm(|_| 0);
-        self.arm_operations(action::ARMED);
-        let ended = self.run_traced(bytes, &mut traced);
+        self.watch_operations();
+        let is_whole = self.trace_again(bytes, &mut traced);
         self.arm_operations(0);
-        (ended == (RunStatus::Returned, true)).then_some(traced)
+        is_whole.then_some(traced)
     }
 
     /// All operations are recorded from now on, by [`Evaluator::trace_again`] alone; other sites are at rest.
