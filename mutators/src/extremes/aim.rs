@@ -12,14 +12,14 @@ use super::{
     Extremes, Height, Peak, away,
     corner::Corner,
     lattice::{Basis, DIMENSIONS, Vector},
-    phases::Phases,
+    phases::{Bits, Phases},
     roundings::Roundings,
 };
 use crate::evaluate::Stop;
 
-/// Windows that are looked at in one turn, and those whose best arguments are computed.
+/// Windows that are looked at in one turn, and those that waited and whose best arguments are computed.
 const PROPOSED: usize = 256;
-const TAKEN: usize = 128;
+const TAKEN: usize = 64;
 /// Windows that wait.
 const WAITING: usize = 256;
 /// Places beside which new windows lie, and the bits of a neighbourhood, of which the best is kept.
@@ -82,8 +82,6 @@ impl Aim {
     /// Positions at which the error is to be expected nearest to its potential, relative to the middle, and this error.
     fn best(&self, beyond: f64, found: &mut Vec<(f64, i64)>) {
         found.clear();
-        let fine = &self.phases.fine;
-        let n = fine.len();
         let points = 2.0 * self.half * self.phases.share();
         let room = self.phases.potential(self.sign) - beyond;
         if room <= 0.0 {
@@ -99,24 +97,28 @@ impl Aim {
         let mut scales = [0.0; DIMENSIONS];
         scales[0] = 3f64.sqrt() / self.half;
         let mut target = [0.0; DIMENSIONS];
-        for (i, r) in fine.iter().enumerate() {
+        for (i, r) in self.phases.fine.iter().enumerate() {
             let (mean, deviation) = corner.coordinate(r.weight.abs());
             scales[i + 1] = (sign * r.weight).signum() / deviation;
             target[i + 1] = (0.5 - mean) / deviation;
         }
+        let n = self.phases.fine.len();
         let Some(basis) = Basis::reduced(&self.vectors(&scales)[..=n]) else { return };
-        let begin = self.begin(&scales);
-        target.iter_mut().zip(&begin).for_each(|(t, b)| *t -= b);
         let limits = core::array::from_fn(|i| SLACK.mul_add((2.0 * i as f64).sqrt(), i as f64));
-        basis.near(&target, &limits, NODES, |times| {
-            let k = ((basis.coordinate(0, times) + begin[0]) / scales[0]).round();
-            if k.abs() <= self.half {
-                let error = sign * self.roundings.error_at(k);
-                if error > beyond {
-                    found.push((error, k as i64));
+        let mut nodes = NODES;
+        for bits in self.phases.sets(&self.roundings, self.sign, beyond) {
+            let begin = self.begin(&scales, &bits);
+            let aimed = core::array::from_fn(|i| target[i] - begin[i]);
+            nodes = basis.near(&aimed, &limits, nodes, |times| {
+                let k = ((basis.coordinate(0, times) + begin[0]) / scales[0]).round();
+                if k.abs() <= self.half {
+                    let error = sign * self.roundings.error_at(k);
+                    if error > beyond {
+                        found.push((error, k as i64));
+                    }
                 }
-            }
-        });
+            });
+        }
         found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         found.truncate(EVALUATED);
     }
@@ -139,17 +141,16 @@ impl Aim {
         Ok(false)
     }
 
-    /// A point of the lattice: with the last bits that were chosen.
-    fn begin(&self, scales: &Vector) -> Vector {
+    /// A point of the lattice: with these last bits.
+    fn begin(&self, scales: &Vector, bits: &Bits) -> Vector {
         let phases = &self.phases;
-        let chosen = &phases.chosen[self.sign];
         let mut values = [0.0; DIMENSIONS];
-        values[0] = f64::from(chosen[0]);
+        values[0] = f64::from(bits.left[0]);
         let mut begin = [0.0; DIMENSIONS];
         begin[0] = scales[0] * values[0];
         for (i, r) in phases.fine.iter().enumerate() {
-            let exact = self.moved(i, &values) + r.offset[self.sign] - r.error;
-            values[i + 1] = self.nearest(i, exact, f64::from(chosen[i + 1]));
+            let exact = self.moved(i, &values) + phases.offset(&self.roundings, bits, r) - r.error;
+            values[i + 1] = self.nearest(i, exact, f64::from(bits.left[i + 1]));
             begin[i + 1] = scales[i + 1] * (values[i + 1] - exact);
         }
         begin
@@ -206,7 +207,7 @@ impl Aims {
 
     fn propose<R: Rand>(&self, rng: &mut R, ends: (u64, u64)) -> Option<u64> {
         let n = self.places.len();
-        if n == 0 || rng.below_or_zero(4) == 0 {
+        if n == 0 || rng.below_or_zero(2) == 0 {
             return None;
         }
         let (_, place) = self.places[rng.below_or_zero(n).min(rng.below_or_zero(n))];
@@ -216,7 +217,8 @@ impl Aims {
         Some(away(rng, place, k, ends))
     }
 
-    fn insert(&mut self, aim: Aim) {
+    /// Its place, if it is the best of its neighbourhood.
+    fn remember(&mut self, aim: &Aim) {
         let is_near = |other: &(f64, u64)| other.1 >> NEAR == aim.middle >> NEAR;
         let known = self.places.iter().position(is_near);
         if known.is_none_or(|i| self.places[i].0 < aim.expected) {
@@ -227,6 +229,9 @@ impl Aims {
             self.places.insert(rank, (aim.expected, aim.middle));
             self.places.truncate(PLACES);
         }
+    }
+
+    fn wait(&mut self, aim: Aim) {
         if self.waiting.iter().any(|w| w.middle == aim.middle) {
             return;
         }
@@ -251,7 +256,13 @@ impl Extremes {
                 && aim.is_right(f, rng, ends)?
             {
                 self.aims.fruitless = 0;
-                self.aims.insert(aim);
+                self.aims.remember(&aim);
+                // Where swarms have found much an aim need not compare well: others may expect too much.
+                if near.is_none() {
+                    self.shoot(f, &aim, ends)?;
+                } else {
+                    self.aims.wait(aim);
+                }
             }
         }
         for _ in 0..TAKEN.min(self.aims.waiting.len()) {
@@ -331,6 +342,46 @@ mod tests {
         // The third and tenth best are good, too: the enumeration is pruned.
         assert!(shares.iter().all(|s| *s > 0.93), "{shares:?}");
         assert!(shares[..3].iter().all(|s| *s > 0.995), "{shares:?}");
+    }
+
+    /// A run as it is in `x + x / (1 - x)` and halves of that: its roundings depend on last bits.
+    fn halves(rng: &mut StdRand) -> Roundings {
+        let mut error = || ((rng.next() >> 11) as f64 / (1u64 << 53) as f64) - 0.5;
+        let of = |error, weight, slope, on: &[(usize, f64)]| {
+            let mut rounding = Rounding { error, weight, slope, ..Rounding::default() };
+            for (i, x) in on {
+                rounding.on[*i] = *x;
+            }
+            rounding
+        };
+        let all = vec![
+            of(0.0, -0.54, -0.5, &[]),
+            of(error(), 0.34, 0.921_043, &[]),
+            of(error(), 0.37, 0.0, &[(0, -1.457_414), (1, 0.926_821)]),
+            of(0.0, 0.74, 0.5, &[(2, 0.5)]),
+            of(0.0, 0.6, 0.0, &[(3, 0.5)]),
+            of(error(), 0.1, 0.0, &[(4, 5.658_298)]),
+            of(0.0, 0.06, 0.0, &[(4, -4.0), (5, 0.25)]),
+            of(0.0, 0.5, 0.0, &[(4, -1.0), (6, 0.125)]),
+        ];
+        Roundings { error: all.iter().map(|r| r.weight * r.error).sum(), all }
+    }
+
+    #[test]
+    fn not_only_the_best_last_bits_are_tried() {
+        let mut rng = StdRand::with_seed(3);
+        let mut times = 0;
+        for _ in 0..20 {
+            let mut aim = Aim::new(1 << 40, halves(&mut rng)).expect("a window");
+            aim.half = HALF_TESTED as f64;
+            let sign = if aim.sign == 0 { 1.0 } else { -1.0 };
+            let best =
+                (-HALF_TESTED..=HALF_TESTED).map(|k| sign * aim.roundings.error_at(k as f64)).fold(0.0, f64::max);
+            let mut found = Vec::new();
+            aim.best(0.9 * best, &mut found);
+            times += u32::from(found.first().is_some_and(|f| f.0 >= best));
+        }
+        assert!(times >= 14, "the best argument of a window was found {times} times");
     }
 
     #[test]

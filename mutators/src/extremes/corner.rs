@@ -4,7 +4,7 @@ use super::phases::Phases;
 
 /// Between which a tilt is, and how often that is halved.
 const TILTS: (f64, f64) = (1e-3, 1e9);
-const BISECTIONS: usize = 30;
+const BISECTIONS: usize = 13;
 /// Below this tilt a distribution is even, but for a linear term.
 const EVEN: f64 = 0.01;
 
@@ -22,16 +22,16 @@ pub(super) struct Corner {
 
 impl Corner {
     fn tilted(phases: &Phases, tilt: f64) -> Self {
-        let (mut missing, mut log, mut variance) = (0.0, 0.0, 0.0);
+        let (mut missing, mut volume, mut variance) = (0.0, 1.0, 0.0);
         for r in &phases.fine {
             let weight = r.weight.abs();
-            let (mean, deviation) = tilted(tilt * weight);
-            missing += weight * mean;
-            variance += (weight * deviation).powi(2);
-            log += if tilt * weight < 1e-6 { 0.0 } else { (-(-tilt * weight).exp_m1() / (tilt * weight)).ln() };
+            let one = Tilted::new(tilt * weight);
+            missing += weight * one.mean;
+            variance += weight * weight * one.variance;
+            volume *= one.volume;
         }
         let width = (core::f64::consts::TAU * variance).sqrt() * tilt;
-        Self { tilt, missing, share: (tilt * missing + log).exp() / width.max(1.0) }
+        Self { tilt, missing, share: (tilt * missing).exp() * volume / width.max(1.0) }
     }
 
     /// The one in which one of so many points is to be expected.
@@ -62,18 +62,29 @@ impl Corner {
 
     /// Of the distance of one error from its end: mean and standard deviation.
     pub fn coordinate(&self, weight: f64) -> (f64, f64) {
-        tilted(self.tilt * weight)
+        let one = Tilted::new(self.tilt * weight);
+        (one.mean, one.variance.sqrt())
     }
 }
 
-/// Mean and standard deviation of a number between 0 and 1 with a density like `exp(-x * tilt)`.
-fn tilted(tilt: f64) -> (f64, f64) {
-    if tilt < EVEN {
-        return (0.5 - tilt / 12.0, (1.0f64 / 12.0).sqrt());
+/// A number between 0 and 1 with a density like `exp(-x * tilt)`.
+struct Tilted {
+    mean: f64,
+    variance: f64,
+    /// The integral of `exp(-x * tilt)`.
+    volume: f64,
+}
+
+impl Tilted {
+    fn new(tilt: f64) -> Self {
+        if tilt < EVEN {
+            return Self { mean: 0.5 - tilt / 12.0, variance: 1.0 / 12.0, volume: 1.0 - tilt * (0.5 - tilt / 6.0) };
+        }
+        let e = (-tilt).exp();
+        let ratio = e / (1.0 - e);
+        let inverse = 1.0 / tilt;
+        Self { mean: inverse - ratio, variance: inverse * inverse - ratio / (1.0 - e), volume: (1.0 - e) * inverse }
     }
-    let e = (-tilt).exp();
-    let ratio = e / (1.0 - e);
-    (1.0 / tilt - ratio, (1.0 / (tilt * tilt) - ratio / (1.0 - e)).sqrt())
 }
 
 #[cfg(test)]
@@ -111,7 +122,7 @@ mod tests {
     #[test]
     fn a_tilted_distribution_goes_over_into_an_even_and_an_exponential_one() {
         for (tilt, mean, deviation) in [(1e-9, 0.5, 0.288_675), (0.02, 0.498_33, 0.288_675), (1e4, 1e-4, 1e-4)] {
-            let (m, d) = tilted(tilt);
+            let (m, d) = (Tilted::new(tilt).mean, Tilted::new(tilt).variance.sqrt());
             assert!((m / mean - 1.0).abs() < 1e-3 && (d / deviation - 1.0).abs() < 1e-3, "{tilt}: {m}, {d}");
         }
     }

@@ -10,6 +10,10 @@ const DELTA: f64 = 0.99;
 /// Exchanges of a reduction, at most.
 const EXCHANGES: usize = 2000;
 
+/// An orthogonal vector with a square above this leaves one candidate, the same for all points. How far off this is, up to a square of `FAR`, counts as 1.
+const WIDE: f64 = 9.0;
+const FAR: f64 = 4.0;
+
 /// A vector.
 pub type Vector = [f64; DIMENSIONS];
 
@@ -86,13 +90,21 @@ impl Basis {
 
     /// Hands out the lattice points near the target, as how many times each vector, until `nodes` were looked at. The square of the distance in the last `i` dimensions of the
     /// Gram-Schmidt basis is at most `limits[i]` (pruning: Schnorr and Hoerner, *Attacking the Chor-Rivest Cryptosystem by Improved Lattice Reduction*, 1995).
-    pub fn near(&self, target: &Vector, limits: &[f64; DIMENSIONS + 1], nodes: usize, mut found: impl FnMut(&Vector)) {
+    /// Returns the nodes that are left.
+    pub fn near(
+        &self,
+        target: &Vector,
+        limits: &[f64; DIMENSIONS + 1],
+        nodes: usize,
+        mut found: impl FnMut(&Vector),
+    ) -> usize {
         let mut centres = [0.0; DIMENSIONS];
         for (i, centre) in centres.iter_mut().enumerate().take(self.n) {
             *centre = dot(target, &self.orthogonal[i], self.n) / self.squares[i];
         }
         let mut walk = Walk { basis: self, limits, centres, times: [0.0; DIMENSIONS], left: nodes };
         walk.level(self.n, 0.0, &mut found);
+        walk.left
     }
 
     /// Coordinate `d` of the sum of so many times each vector.
@@ -125,7 +137,9 @@ impl Walk<'_> {
         let (mut times, mut step) = (centre.round(), if centre >= centre.round() { 1.0 } else { -1.0 });
         loop {
             let off = times - centre;
-            let square = (off * off).mul_add(basis.squares[i], square);
+            let own = off * off * basis.squares[i];
+            let own = if basis.squares[i] > WIDE && own < FAR { own.min(1.0) } else { own };
+            let square = own + square;
             if square > self.limits[n - i] {
                 return true;
             }

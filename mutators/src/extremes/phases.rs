@@ -16,8 +16,9 @@ const WHOLE: f64 = 0.02;
 const VALUES: f64 = 1e6;
 /// The share of the largest weight from which on last bits are chosen for a rounding.
 const COARSE: f64 = 0.2;
-/// Sets of last bits that are tried, at most.
+/// Sets of last bits, at most, and those that are remembered for errors of each sign.
 const SETS: u32 = 256;
+const REMEMBERED: usize = 32;
 
 /// A linear form of the variables.
 pub(super) type Form = [f64; VARIABLES];
@@ -30,8 +31,18 @@ pub(super) struct Fine {
     pub error: f64,
     /// By how many units the exact value moves for one of each variable.
     pub moves: Form,
-    /// And by how many more for the last bits that were chosen, for errors of both signs.
-    pub offset: [f64; 2],
+    place: usize,
+}
+
+/// Last bits of all variables, and what they do.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bits {
+    /// What is left of the variables.
+    pub left: [u32; VARIABLES],
+    /// The error that is not of fine roundings.
+    rest: f64,
+    /// What is added to the linear forms of coarse values.
+    constants: [f64; MOST],
 }
 
 /// A coarse rounding.
@@ -45,12 +56,15 @@ struct Coarse {
 #[derive(Debug)]
 pub(super) struct Phases {
     pub fine: Vec<Fine>,
+    coarse: Vec<Coarse>,
     /// Of each variable a power of two, of which what is left is chosen.
     pub modulus: [u32; VARIABLES],
-    /// For errors of both signs: what is left of the variables.
-    pub chosen: [[u32; VARIABLES]; 2],
-    /// The error that is not of fine roundings, for these.
-    pub rest: [f64; 2],
+    /// For errors of both signs the sets of last bits for which coarse roundings add most to it, and what they add; descending.
+    sets: [Vec<(f64, u32)>; 2],
+    /// The variables of which something is left.
+    open: Vec<usize>,
+    /// The error that is of no rounding.
+    smooth: f64,
     /// By how much all errors together may be off at one position from the middle, for its square.
     pub bend: f64,
 }
@@ -61,16 +75,16 @@ impl Phases {
         let all = &roundings.all;
         let mut me = Self {
             fine: Vec::with_capacity(all.len()),
+            coarse: Vec::with_capacity(all.len()),
             modulus: [1; VARIABLES],
-            chosen: [[0; VARIABLES]; 2],
-            rest: [f64::NEG_INFINITY; 2],
+            sets: [Vec::new(), Vec::new()],
+            open: Vec::new(),
+            smooth: roundings.error - all.iter().map(|r| r.weight * r.error).sum::<f64>(),
             bend: all.iter().map(|r| (r.weight * r.bend).abs()).sum(),
         };
         let heaviest = all.iter().fold(0.0, |m: f64, r| m.max(r.weight.abs()));
-        let mut coarse: Vec<Coarse> = Vec::with_capacity(all.len());
         // Of each rounded value: by how much it moves for one of each variable.
         let mut forms = [[0.0; VARIABLES]; MOST];
-        let mut places = [0; MOST];
         for (i, r) in all.iter().enumerate() {
             let mut moves = [0.0; VARIABLES];
             moves[0] = r.slope;
@@ -80,14 +94,14 @@ impl Phases {
             let is_light = r.weight.abs() < COARSE * heaviest;
             if r.bend.abs() * half * half <= WHOLE && me.take_moduli(&mut moves, r.error, half, is_light) {
                 forms[i] = moves;
-                coarse.push(Coarse { place: i, moves });
+                me.coarse.push(Coarse { place: i, moves });
             } else {
-                places[me.fine.len()] = i;
-                me.fine.push(Fine { weight: r.weight, error: r.error, moves, offset: [0.0; 2] });
+                me.fine.push(Fine { weight: r.weight, error: r.error, moves, place: i });
                 forms[i][me.fine.len()] = 1.0;
             }
         }
-        me.choose(roundings, &coarse, &places);
+        me.open = (0..VARIABLES).filter(|v| me.modulus[*v] > 1).collect();
+        me.choose(roundings);
         me
     }
 
@@ -125,45 +139,59 @@ impl Phases {
     }
 
     /// Finds the last bits for which coarse roundings add most to an error of each sign.
-    fn choose(&mut self, roundings: &Roundings, coarse: &[Coarse], places: &[usize; MOST]) {
-        let all = &roundings.all;
-        let smooth = roundings.error - all.iter().map(|r| r.weight * r.error).sum::<f64>();
+    fn choose(&mut self, roundings: &Roundings) {
         let sets: u32 = self.modulus.iter().product();
-        let mut offsets = [[0.0; MOST]; 2];
-        for set in 0..sets {
-            let mut bits = [0; VARIABLES];
-            let mut left = set;
-            for (b, m) in bits.iter_mut().zip(&self.modulus) {
-                (*b, left) = (left % m, left / m);
-            }
-            // What is added to the linear forms of coarse values.
-            let mut constants = [0.0; MOST];
-            let mut rest = smooth;
-            for c in coarse {
-                let r = &all[c.place];
-                let linear: f64 = c.moves.iter().zip(&bits).map(|(m, b)| m * f64::from(*b)).sum();
-                let further: f64 = r.on[..c.place].iter().zip(&constants).map(|(on, x)| on * x).sum();
-                let exact = linear + further - r.error;
-                let moved = to_even(exact, r.is_odd);
-                constants[c.place] = moved - linear;
-                rest += r.weight * (moved - exact);
-            }
-            for (i, sign) in [1.0, -1.0].into_iter().enumerate() {
-                if sign * rest > self.rest[i] {
-                    (self.rest[i], self.chosen[i], offsets[i]) = (sign * rest, bits, constants);
-                }
-            }
+        let rests: Vec<f64> = (0..sets).map(|set| self.bits(roundings, set).rest).collect();
+        for (chosen, sign) in self.sets.iter_mut().zip([1.0, -1.0]) {
+            chosen.extend(rests.iter().zip(0..).map(|(rest, set)| (sign * rest, set)));
+            chosen.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+            chosen.truncate(REMEMBERED);
         }
-        for (fine, place) in self.fine.iter_mut().zip(places) {
-            let on = &all[*place].on[..*place];
-            let offset = |constants: &[f64; MOST]| on.iter().zip(constants).map(|(on, x)| on * x).sum();
-            fine.offset = [offset(&offsets[0]), offset(&offsets[1])];
+    }
+
+    /// The set of last bits with this number.
+    fn bits(&self, roundings: &Roundings, set: u32) -> Bits {
+        let all = &roundings.all;
+        let mut bits = Bits { left: [0; VARIABLES], rest: self.smooth, constants: [0.0; MOST] };
+        let mut set = set;
+        for (left, m) in bits.left.iter_mut().zip(&self.modulus) {
+            (*left, set) = (set % m, set / m);
         }
+        for (i, c) in self.coarse.iter().enumerate() {
+            let r = &all[c.place];
+            let linear: f64 = self.open.iter().map(|v| c.moves[*v] * f64::from(bits.left[*v])).sum();
+            let exact = linear + self.added(roundings, &bits, i, c.place) - r.error;
+            let moved = to_even(exact, r.is_odd);
+            bits.constants[c.place] = moved - linear;
+            bits.rest += r.weight * (moved - exact);
+        }
+        bits
+    }
+
+    /// What the first `n` coarse roundings add to the linear form of the rounding at this place.
+    fn added(&self, roundings: &Roundings, bits: &Bits, n: usize, place: usize) -> f64 {
+        self.coarse[..n].iter().map(|c| roundings.all[place].on[c.place] * bits.constants[c.place]).sum()
+    }
+
+    /// The sets of last bits for which the largest error of this sign is above `beyond`, the best first. Some may exclude each other: then no argument has them.
+    pub fn sets(&self, roundings: &Roundings, sign: usize, beyond: f64) -> impl Iterator<Item = Bits> {
+        let room = beyond - self.fine_potential();
+        let is_above = move |(rest, _): &&(f64, u32)| *rest > room;
+        self.sets[sign].iter().take_while(is_above).map(|(_, set)| self.bits(roundings, *set))
+    }
+
+    /// By how many units the exact value before a fine rounding is beside its linear form, for these last bits.
+    pub fn offset(&self, roundings: &Roundings, bits: &Bits, fine: &Fine) -> f64 {
+        self.added(roundings, bits, self.coarse.partition_point(|c| c.place < fine.place), fine.place)
+    }
+
+    fn fine_potential(&self) -> f64 {
+        self.fine.iter().map(|r| 0.5 * r.weight.abs()).sum()
     }
 
     /// The largest error of this sign that there can be.
     pub fn potential(&self, sign: usize) -> f64 {
-        self.rest[sign] + self.fine.iter().map(|r| 0.5 * r.weight.abs()).sum::<f64>()
+        self.sets[sign][0].0 + self.fine_potential()
     }
 
     /// The share of all positions that have the last bits that were chosen.

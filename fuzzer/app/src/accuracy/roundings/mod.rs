@@ -58,7 +58,7 @@ impl Roundings {
     fn choose(&mut self) {
         let weight = |i: usize| (self.steps.all[i].adjoint * self.steps.all[i].unit).abs();
         let mut all: Vec<usize> =
-            (1..self.steps.all.len()).filter(|i| weight(*i) > 0.0 && self.steps.all[*i].first != 0.0).collect();
+            (1..self.steps.all.len()).filter(|i| weight(*i) > 0.0 && self.steps.all[*i].moves).collect();
         all.sort_by(|a, b| weight(*b).total_cmp(&weight(*a)).then(a.cmp(b)));
         let least = all.first().map_or(0.0, |i| LIGHT * weight(*i));
         all.truncate(HEAVY);
@@ -87,7 +87,7 @@ impl Roundings {
             }
             let step = &self.steps.all[at];
             let moved = (influence * step.unit).abs();
-            if at != i && moved > most.0 && step.first != 0.0 {
+            if at != i && moved > most.0 && step.moves {
                 most = (moved, Some(at));
             }
             for (derivative, linked) in step.operands {

@@ -21,6 +21,8 @@ pub(super) struct Step {
     /// The rounded value less the exact one, and the unit of its last place; 0 if it is never rounded.
     pub error: f64,
     pub unit: f64,
+    /// Is it another one at other arguments?
+    pub moves: bool,
     /// It is always a multiple of this power of two.
     pub grid: f64,
     /// Is the last bit of the result set?
@@ -48,6 +50,11 @@ enum Read {
 }
 
 impl Step {
+    /// Its result is the same at all arguments of a window.
+    fn still(value: f64) -> Self {
+        Self { value, grid: lowest_bit(value), ..Self::default() }
+    }
+
     /// Its result has the last place of a `float`, or of a `double`.
     fn round_to(&mut self, single: bool) {
         let bits = self.value.to_bits();
@@ -114,7 +121,7 @@ impl Steps {
     /// Those of a run with the argument `x`, where `ulp` is one position of it. `None` where one is not known.
     pub fn read(&mut self, trace: &[Traced], x: f64, ulp: f64) -> Option<()> {
         self.all.clear();
-        self.all.push(Step { value: x, first: ulp, grid: ulp, ..Step::default() });
+        self.all.push(Step { value: x, moves: true, first: ulp, grid: ulp, ..Step::default() });
         for traced in trace {
             match self.step(traced) {
                 Read::Step(step) => self.all.push(step),
@@ -131,17 +138,12 @@ impl Steps {
         let operation = traced.what & 0xff;
         match operation {
             // Integers, and what is known but for its sign or a power of two.
-            op::TO_SIGNED
-            | op::TO_UNSIGNED
-            | op::FROM_SIGNED
-            | op::FROM_UNSIGNED
-            | op::NEGATE
-            | op::ABS
-            | op::LDEXP
-            | op::SCALBN
-            | op::SCALBLN => return Read::Nothing,
-            op::FLOOR | op::CEIL | op::ROUND | op::RINT | op::ROUND_TO_ZERO => {
-                return Read::Step(Step { value, ..Step::default() });
+            op::TO_SIGNED | op::TO_UNSIGNED | op::NEGATE | op::ABS | op::LDEXP | op::SCALBN | op::SCALBLN => {
+                return Read::Nothing;
+            }
+            // They stay. As steps, so that none that happens to be equal is taken for them.
+            op::FROM_SIGNED | op::FROM_UNSIGNED | op::FLOOR | op::CEIL | op::ROUND | op::RINT | op::ROUND_TO_ZERO => {
+                return Read::Step(Step::still(value));
             }
             _ => {}
         }
@@ -157,7 +159,11 @@ impl Steps {
             *operand = (derivative, linked);
         }
         if matches!(operation, op::ADD | op::SUBTRACT) && is_shift(&step, operands) {
-            return Read::Step(Step { value, ..Step::default() });
+            return Read::Step(Step::still(value));
+        }
+        step.moves = step.operands.iter().any(|(_, linked)| linked.is_some_and(|(from, _)| self.all[from].moves));
+        if !step.moves {
+            return Read::Step(Step::still(value));
         }
         if self.is_exact(operation, &step, operands) {
             step.unit = 0.0;
@@ -225,7 +231,7 @@ impl Steps {
             return None;
         }
         let from = self.all.iter().rposition(|s| s.value.sqrt().to_bits() == value.to_bits())?;
-        let mut step = Step { value, ..Step::default() };
+        let mut step = Step { value, moves: self.all[from].moves, ..Step::default() };
         step.round_to(false);
         let [derivative, ..] = step.derive(op::SQRT, [self.all[from].value, 0.0, 0.0])?;
         step.operands[0] = (derivative, Some((from, 1.0)));

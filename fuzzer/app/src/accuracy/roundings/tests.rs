@@ -139,3 +139,26 @@ fn a_function_without_a_trace_of_its_own_is_not_known() {
     run.note(op::EXP, 0.7, 0.0, inner);
     assert!(Roundings::default().of(&run.0[1..], (0.7, 1e-16), (inner, 1e16)).is_some(), "the product is the result");
 }
+
+/// As `log1p` is computed: a correction term that is 0 where nothing was rounded, and a number from an integer that is equal to an earlier one.
+fn corrected(run: &mut Run, x: f64) -> f64 {
+    let u = run.add(1.0, x);
+    let one = run.subtract(u, x);
+    let c = run.subtract(1.0, one);
+    let c = run.by(c, u);
+    let k = run.note(op::FROM_SIGNED, f64::from_bits(1), 0.0, 1.0);
+    let high = run.times(k, 0.693_147_180_369_123_8);
+    let low = run.times(k, 1.908_214_929_270_587_7e-10);
+    let low = run.add(low, c);
+    let sum = run.add(u, low);
+    run.add(high, sum)
+}
+
+#[test]
+fn a_number_from_an_integer_is_no_earlier_one() {
+    // Nothing is rounded in `1 + x` at the first.
+    for x in [1.718_174_504_315_973_2f64, 1.718_174_504_315_973_5] {
+        let all = roundings(corrected, x);
+        assert!(all.iter().all(|r| r.weight.abs() < 1.01), "what is corrected has no weight: {all:?}");
+    }
+}
