@@ -93,15 +93,7 @@ impl Aim {
             return;
         }
         let sign = if self.sign == 0 { 1.0 } else { -1.0 };
-        // The deviation of each coordinate from the target is 1.
-        let mut scales = [0.0; DIMENSIONS];
-        scales[0] = 3f64.sqrt() / self.half;
-        let mut target = [0.0; DIMENSIONS];
-        for (i, r) in self.phases.fine.iter().enumerate() {
-            let (mean, deviation) = corner.coordinate(r.weight.abs());
-            scales[i + 1] = (sign * r.weight).signum() / deviation;
-            target[i + 1] = (0.5 - mean) / deviation;
-        }
+        let (scales, target) = self.towards(&corner, sign);
         let n = self.phases.fine.len();
         let Some(basis) = Basis::reduced(&self.vectors(&scales)[..=n]) else { return };
         let limits = core::array::from_fn(|i| SLACK.mul_add((2.0 * i as f64).sqrt(), i as f64));
@@ -121,6 +113,18 @@ impl Aim {
         }
         found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         found.truncate(EVALUATED);
+    }
+
+    /// By what each coordinate is multiplied, so that its deviation from the target is 1, and the target: in the corner of errors of this sign.
+    fn towards(&self, corner: &Corner, sign: f64) -> (Vector, Vector) {
+        let (mut scales, mut target) = ([0.0; DIMENSIONS], [0.0; DIMENSIONS]);
+        scales[0] = 3f64.sqrt() / self.half;
+        for (i, r) in self.phases.fine.iter().enumerate() {
+            let (mean, deviation) = corner.coordinate(r.weight.abs());
+            scales[i + 1] = (sign * r.weight).signum() / deviation;
+            target[i + 1] = (0.5 - mean) / deviation;
+        }
+        (scales, target)
     }
 
     /// Does it have the error that is to be expected at one of a few other arguments?

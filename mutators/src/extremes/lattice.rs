@@ -10,7 +10,8 @@ const DELTA: f64 = 0.99;
 /// Exchanges of a reduction, at most.
 const EXCHANGES: usize = 2000;
 
-/// An orthogonal vector with a square above this leaves one candidate, the same for all points. How far off this is, up to a square of `FAR`, counts as 1.
+/// An orthogonal vector with a square above this leaves one candidate, or two, which most points share. How far off that is, up to a square of `FAR`,
+/// counts as 1 at most.
 const WIDE: f64 = 9.0;
 const FAR: f64 = 4.0;
 

@@ -78,15 +78,20 @@ fn errors_at_other_arguments_follow_from_one_run() {
     let x = 0.41f64;
     let middle = roundings(rational, x);
     assert!(middle.len() >= 8, "{middle:?}");
-    let differs = |k: &u64| {
-        let there: f64 = roundings(rational, f64::from_bits(x.to_bits() + k)).iter().map(|r| r.weight * r.error).sum();
-        let expected: f64 = expected(&middle, *k as f64).iter().zip(&middle).map(|(e, r)| r.weight * e).sum();
-        (there - expected).abs() > 0.1
-    };
-    // Light roundings that are left out may turn one that is near an end.
-    let others: Vec<u64> = (1..100).chain([1000, 30_000, 300_000, 1_000_000]).collect();
-    let n = others.iter().filter(|k| differs(k)).count();
-    assert!(n * 10 < others.len(), "{n} of {}", others.len());
+    let (mut right, mut all, mut other) = (0, 0, Vec::new());
+    for k in (1..100).chain([1000, 30_000, 300_000, 1_000_000]) {
+        let there = roundings(rational, f64::from_bits(x.to_bits() + k));
+        let expected = expected(&middle, k as f64);
+        right += there.iter().zip(&expected).filter(|(r, e)| (r.error - **e).abs() < 0.1).count();
+        all += there.len();
+        let error: f64 = there.iter().map(|r| r.weight * r.error).sum();
+        let expected: f64 = expected.iter().zip(&middle).map(|(e, r)| r.weight * e).sum();
+        other.push((error - expected).abs() > 0.1);
+    }
+    // Of random ones a fifth would be right. Light roundings that are left out may turn one that is near an end.
+    assert!(right * 10 > all * 9, "{right} of {all} roundings");
+    let n = other.iter().filter(|o| **o).count();
+    assert!(n * 10 < other.len(), "{n} of {} results", other.len());
 }
 
 #[test]
