@@ -9,27 +9,17 @@
 use libafl_bolts::rands::Rand;
 
 use super::{
-    Extremes, Height, Peak, away,
+    Height,
     corner::Corner,
+    frame::Frame,
     lattice::{Basis, DIMENSIONS, Vector},
     phases::{Bits, Phases},
-    roundings::Roundings,
+    roundings::{Roundings, Steps},
 };
 use crate::evaluate::Stop;
 
-/// Windows that are looked at in one turn, and those that waited and whose best arguments are computed.
-const PROPOSED: usize = 256;
-const TAKEN: usize = 64;
-/// Windows that wait.
-const WAITING: usize = 256;
-/// Places beside which new windows lie, and the bits of a neighbourhood, of which the best is kept.
-const PLACES: usize = 32;
-const NEAR: u32 = 40;
-/// Exponents of the distance to such a place.
-const DISTANCES: (u32, u32) = (24, 52);
-/// Half the width of a window, at most and at least, in positions.
-const HALF: f64 = 16_777_216.0;
-const NARROWEST: f64 = 1024.0;
+/// The points of a window, at least.
+const FEWEST: f64 = 2048.0;
 /// The share of what is missing that bends may be.
 const BENT: f64 = 0.25;
 /// Arguments of a window that are to be expected in an enumeration, at most and at least, and that are evaluated at most.
@@ -43,46 +33,45 @@ const TRIED: usize = 2;
 const NODES: usize = 20_000;
 /// Standard deviations by which the square of a distance may be above its mean.
 const SLACK: f64 = 0.3;
-/// Windows in a row whose roundings are not known, or not right, after which none are tried.
-const FRUITLESS: usize = 512;
 
 /// A window.
 #[derive(Debug)]
-struct Aim {
-    middle: u64,
-    half: f64,
+pub(super) struct Aim {
+    pub middle: u64,
+    pub frame: Frame,
     /// The index of the sign of the errors.
     sign: usize,
     /// What is to be expected as the largest error.
-    expected: f64,
+    pub expected: f64,
     phases: Phases,
     roundings: Roundings,
 }
 
 impl Aim {
-    fn new(middle: u64, roundings: Roundings) -> Option<Self> {
-        let phases = Phases::new(&roundings, HALF);
+    /// Around a point. `None` where all errors are the same, or too few points have errors that are known.
+    pub fn new(middle: u64, frame: Frame, roundings: Roundings) -> Option<Self> {
+        let phases = Phases::new(&roundings, &frame);
         if phases.fine.is_empty() {
             return None;
         }
-        let mut half = HALF;
-        if phases.bend > 0.0 {
-            let missing = Corner::with_points(&phases, 2.0 * half * phases.share()).missing;
-            half = (BENT * missing / phases.bend).sqrt().min(HALF);
+        let mut frame = frame;
+        let missing = |frame: &Frame| Corner::with_points(&phases, frame.points() * phases.share()).missing;
+        let bent = phases.bend * frame.farthest() * frame.farthest();
+        if bent > 0.0 {
+            frame.narrow((BENT * missing(&frame) / bent).sqrt().min(1.0));
         }
-        if half < NARROWEST {
+        if frame.points() < FEWEST {
             return None;
         }
-        let missing = Corner::with_points(&phases, 2.0 * half * phases.share()).missing;
         let sign = usize::from(phases.potential(0) < phases.potential(1));
-        let expected = phases.potential(sign) - missing;
-        expected.is_finite().then_some(Self { middle, half, sign, expected, phases, roundings })
+        let expected = phases.potential(sign) - missing(&frame);
+        expected.is_finite().then_some(Self { middle, frame, sign, expected, phases, roundings })
     }
 
-    /// Positions at which the error is to be expected nearest to its potential, relative to the middle, and this error.
-    fn best(&self, beyond: f64, found: &mut Vec<(f64, i64)>) {
+    /// Points at which the error is to be expected nearest to its potential, and this error.
+    pub fn best(&self, beyond: f64, found: &mut Vec<(f64, Steps)>) {
         found.clear();
-        let points = 2.0 * self.half * self.phases.share();
+        let points = self.frame.points() * self.phases.share();
         let room = self.phases.potential(self.sign) - beyond;
         if room <= 0.0 {
             return;
@@ -94,51 +83,60 @@ impl Aim {
         }
         let sign = if self.sign == 0 { 1.0 } else { -1.0 };
         let (scales, target) = self.towards(&corner, sign);
-        let n = self.phases.fine.len();
-        let Some(basis) = Basis::reduced(&self.vectors(&scales)[..=n]) else { return };
+        let n = self.phases.first + self.phases.fine.len();
+        let Some(basis) = Basis::reduced(&self.vectors(&scales)[..n]) else { return };
         let limits = core::array::from_fn(|i| SLACK.mul_add((2.0 * i as f64).sqrt(), i as f64));
         let mut nodes = NODES;
         for bits in self.phases.sets(&self.roundings, self.sign, beyond) {
             let begin = self.begin(&scales, &bits);
             let aimed = core::array::from_fn(|i| target[i] - begin[i]);
             nodes = basis.near(&aimed, &limits, nodes, |times| {
-                let k = ((basis.coordinate(0, times) + begin[0]) / scales[0]).round();
-                if k.abs() <= self.half {
-                    let error = sign * self.roundings.error_at(k);
+                let form = |c: usize| (basis.coordinate(c, times) + begin[c]) / scales[c];
+                let k = self.frame.nearest([form(0), if self.phases.first > 1 { form(1) } else { 0.0 }]);
+                if self.frame.contains(k) {
+                    let error = sign * self.roundings.error_at(&self.frame, k);
                     if error > beyond {
-                        found.push((error, k as i64));
+                        found.push((error, k));
                     }
                 }
             });
         }
-        found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let steps = |k: &Steps| k.map(|k| k as i64);
+        found.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| steps(&a.1).cmp(&steps(&b.1))));
         found.truncate(EVALUATED);
     }
 
     /// By what each coordinate is multiplied, so that its deviation from the target is 1, and the target: in the corner of errors of this sign.
     fn towards(&self, corner: &Corner, sign: f64) -> (Vector, Vector) {
         let (mut scales, mut target) = ([0.0; DIMENSIONS], [0.0; DIMENSIONS]);
-        scales[0] = 3f64.sqrt() / self.half;
+        let first = self.phases.first;
+        // The standard deviation of what is evenly distributed between -1 and 1.
+        scales[..first].fill(3f64.sqrt());
+        for (target, centre) in target[..first].iter_mut().zip(self.frame.centre()) {
+            *target = 3f64.sqrt() * centre;
+        }
         for (i, r) in self.phases.fine.iter().enumerate() {
             let (mean, deviation) = corner.coordinate(r.weight.abs());
-            scales[i + 1] = (sign * r.weight).signum() / deviation;
-            target[i + 1] = (0.5 - mean) / deviation;
+            scales[first + i] = (sign * r.weight).signum() / deviation;
+            target[first + i] = (0.5 - mean) / deviation;
         }
         (scales, target)
     }
 
     /// Does it have the error that is to be expected at one of a few other arguments?
-    fn is_right<F: Height, R: Rand>(
+    pub fn is_right<F: Height, R: Rand>(
         &self,
         f: &mut F,
         rng: &mut R,
         (least, greatest): (u64, u64),
     ) -> Result<bool, Stop> {
         for _ in 0..TRIED {
-            let at = away(rng, self.middle, self.half.log2() as u32 - 1, (least, greatest));
-            let k = if at >= self.middle { (at - self.middle) as f64 } else { -((self.middle - at) as f64) };
+            let k = self.frame.nearest(self.frame.centre().map(|c| c + 2.0 * rng.next_float() - 1.0));
+            let Some(at) = self.frame.position(self.middle, k).filter(|at| (least..=greatest).contains(at)) else {
+                continue;
+            };
             let value = f.height(&[at])?;
-            if (self.roundings.error_at(k).abs() - value).abs() <= TOLERANCE * value.max(1.0) {
+            if (self.roundings.error_at(&self.frame, k).abs() - value).abs() <= TOLERANCE * value.max(1.0) {
                 return Ok(true);
             }
         }
@@ -149,13 +147,16 @@ impl Aim {
     fn begin(&self, scales: &Vector, bits: &Bits) -> Vector {
         let phases = &self.phases;
         let mut values = [0.0; DIMENSIONS];
-        values[0] = f64::from(bits.left[0]);
         let mut begin = [0.0; DIMENSIONS];
-        begin[0] = scales[0] * values[0];
+        for (value, left) in values.iter_mut().zip(bits.left).take(phases.first) {
+            *value = f64::from(left);
+        }
+        self.place(&mut begin, scales, &values);
         for (i, r) in phases.fine.iter().enumerate() {
             let exact = self.moved(i, &values) + phases.offset(&self.roundings, bits, r) - r.error;
-            values[i + 1] = self.nearest(i, exact, f64::from(bits.left[i + 1]));
-            begin[i + 1] = scales[i + 1] * (values[i + 1] - exact);
+            let at = phases.first + i;
+            values[at] = self.nearest(i, exact, f64::from(bits.left[at]));
+            begin[at] = scales[at] * (values[at] - exact);
         }
         begin
     }
@@ -164,142 +165,41 @@ impl Aim {
     fn vectors(&self, scales: &Vector) -> [Vector; DIMENSIONS] {
         let phases = &self.phases;
         let mut vectors = [[0.0; DIMENSIONS]; DIMENSIONS];
-        for (from, vector) in vectors.iter_mut().enumerate().take(phases.fine.len() + 1) {
+        for (from, vector) in vectors.iter_mut().enumerate().take(phases.first + phases.fine.len()) {
             let step = f64::from(phases.modulus[from]);
             let mut values = [0.0; DIMENSIONS];
             values[from] = step;
-            vector[from] = scales[from] * step;
-            for i in from..phases.fine.len() {
+            self.place(vector, scales, &values);
+            if from >= phases.first {
+                vector[from] = scales[from] * step;
+            }
+            for i in (from + 1).saturating_sub(phases.first)..phases.fine.len() {
+                let at = phases.first + i;
                 let exact = self.moved(i, &values);
-                values[i + 1] = self.nearest(i, exact, 0.0);
-                vector[i + 1] = scales[i + 1] * (values[i + 1] - exact);
+                values[at] = self.nearest(i, exact, 0.0);
+                vector[at] = scales[at] * (values[at] - exact);
             }
         }
         vectors
     }
 
+    /// The part of a vector that tells where in the window it is.
+    fn place(&self, vector: &mut Vector, scales: &Vector, values: &Vector) {
+        let forms = self.frame.forms([values[0], if self.phases.first > 1 { values[1] } else { 0.0 }]);
+        for ((x, scale), form) in vector.iter_mut().zip(scales).zip(forms).take(self.phases.first) {
+            *x = scale * form;
+        }
+    }
+
     /// By how much the exact value before a fine rounding moves with the variables before it.
     fn moved(&self, i: usize, values: &Vector) -> f64 {
-        self.phases.fine[i].moves[..=i].iter().zip(values).map(|(m, v)| m * v).sum()
+        self.phases.fine[i].moves[..self.phases.first + i].iter().zip(values).map(|(m, v)| m * v).sum()
     }
 
     /// The value nearest to `exact` that a rounding can have, which is `left` beside multiples of its modulus.
     fn nearest(&self, i: usize, exact: f64, left: f64) -> f64 {
-        let modulus = f64::from(self.phases.modulus[i + 1]);
+        let modulus = f64::from(self.phases.modulus[self.phases.first + i]);
         ((exact - left) / modulus).round().mul_add(modulus, left)
-    }
-}
-
-/// The windows of a search.
-#[derive(Debug, Default)]
-pub(super) struct Aims {
-    /// Descending.
-    waiting: Vec<Aim>,
-    /// Descending.
-    places: Vec<(f64, u64)>,
-    fruitless: usize,
-    /// The best value that was found here.
-    best: f64,
-    found: Vec<(f64, i64)>,
-}
-
-impl Aims {
-    /// Is this value of theirs?
-    pub(super) fn leads(&self, best: f64) -> bool {
-        self.best >= best
-    }
-
-    fn propose<R: Rand>(&self, rng: &mut R, ends: (u64, u64)) -> Option<u64> {
-        let n = self.places.len();
-        if n == 0 || rng.below_or_zero(2) == 0 {
-            return None;
-        }
-        let (_, place) = self.places[rng.below_or_zero(n).min(rng.below_or_zero(n))];
-        let bits = (u64::BITS - (ends.1 - ends.0).leading_zeros()).min(DISTANCES.1);
-        let k = DISTANCES.0.min(bits);
-        let k = k + rng.below_or_zero((bits - k).max(1) as usize) as u32;
-        Some(away(rng, place, k, ends))
-    }
-
-    /// Its place, if it is the best of its neighbourhood.
-    fn remember(&mut self, aim: &Aim) {
-        let is_near = |other: &(f64, u64)| other.1 >> NEAR == aim.middle >> NEAR;
-        let known = self.places.iter().position(is_near);
-        if known.is_none_or(|i| self.places[i].0 < aim.expected) {
-            if let Some(i) = known {
-                self.places.remove(i);
-            }
-            let rank = self.places.partition_point(|p| p.0 >= aim.expected);
-            self.places.insert(rank, (aim.expected, aim.middle));
-            self.places.truncate(PLACES);
-        }
-    }
-
-    fn wait(&mut self, aim: Aim) {
-        if self.waiting.iter().any(|w| w.middle == aim.middle) {
-            return;
-        }
-        let rank = self.waiting.partition_point(|w| w.expected >= aim.expected);
-        self.waiting.insert(rank, aim);
-        self.waiting.truncate(WAITING);
-    }
-}
-
-impl Extremes {
-    /// A turn of the aims.
-    pub(super) fn aim<F: Height, R: Rand>(&mut self, f: &mut F, rng: &mut R) -> Result<(), Stop> {
-        let [ends] = self.ends[..] else { return Ok(()) };
-        for _ in 0..PROPOSED {
-            if self.aims.fruitless >= FRUITLESS {
-                return Ok(());
-            }
-            let near = self.aims.propose(rng, ends);
-            let Some(middle) = near.or_else(|| self.place(rng)) else { continue };
-            self.aims.fruitless += 1;
-            if let Some(aim) = f.roundings(middle).and_then(|r| Aim::new(middle, r))
-                && aim.is_right(f, rng, ends)?
-            {
-                self.aims.fruitless = 0;
-                self.aims.remember(&aim);
-                // Where swarms have found much an aim need not compare well: others may expect too much.
-                if near.is_none() {
-                    self.shoot(f, &aim, ends)?;
-                } else {
-                    self.aims.wait(aim);
-                }
-            }
-        }
-        for _ in 0..TAKEN.min(self.aims.waiting.len()) {
-            let aim = self.aims.waiting.remove(0);
-            self.shoot(f, &aim, ends)?;
-        }
-        Ok(())
-    }
-
-    /// The value at `x` is the largest of all. Cells do not get it: it says nothing about their samples.
-    fn note_aimed(&mut self, value: f64) {
-        self.aims.best = value;
-        let has = |p: &Peak| p.ends[0].0 <= self.x[0] && self.x[0] <= p.ends[0].1;
-        if let Some(region) = self.peaks.iter().position(has) {
-            let x = core::mem::take(&mut self.x);
-            self.note_peak(region, value, &x);
-            self.x = x;
-        }
-    }
-
-    /// Evaluates the best arguments of a window.
-    fn shoot<F: Height>(&mut self, f: &mut F, aim: &Aim, (least, greatest): (u64, u64)) -> Result<(), Stop> {
-        let mut found = core::mem::take(&mut self.aims.found);
-        aim.best(self.best, &mut found);
-        for (_, k) in &found {
-            self.x[0] = aim.middle.saturating_add_signed(*k).clamp(least, greatest);
-            let value = f.height(&self.x)?;
-            if value > self.best {
-                self.note_aimed(value);
-            }
-        }
-        self.aims.found = found;
-        Ok(())
     }
 }
 
@@ -312,6 +212,14 @@ mod tests {
 
     const HALF_TESTED: i64 = 1 << 16;
 
+    fn window() -> Frame {
+        Frame::neighbours(16_777_216.0)
+    }
+
+    fn tested() -> Frame {
+        Frame::neighbours(HALF_TESTED as f64)
+    }
+
     /// A run with so many roundings, each of which depends on the one before it.
     fn random(n: usize, rng: &mut StdRand) -> Roundings {
         let mut unit = || (rng.next() >> 11) as f64 / (1u64 << 53) as f64;
@@ -322,7 +230,7 @@ mod tests {
                 on[i - 1] = 0.5 + unit();
             }
             let (error, weight, slope) = (unit() - 0.5, 0.1 + 0.2 * unit(), 3.0 * unit());
-            all.push(Rounding { error, weight, slope, on, ..Rounding::default() });
+            all.push(Rounding { error, weight, slope: [slope, 0.0], on, ..Rounding::default() });
         }
         Roundings { error: all.iter().map(|r| r.weight * r.error).sum(), all }
     }
@@ -333,14 +241,18 @@ mod tests {
         let mut rng = StdRand::with_seed(1);
         let mut shares = Vec::new();
         for n in [2, 4, 8, 12, 16, 20] {
-            let mut aim = Aim::new(1 << 40, random(n, &mut rng)).expect("a window");
-            aim.half = HALF_TESTED as f64;
+            let mut aim = Aim::new(1 << 40, window(), random(n, &mut rng)).expect("a window");
+            aim.frame = tested();
             let sign = if aim.sign == 0 { 1.0 } else { -1.0 };
-            let error = |k: i64| sign * aim.roundings.error_at(k as f64);
+            let error = |k: i64| sign * aim.roundings.error_at(&aim.frame, [k as f64, 0.0]);
             let best = (-HALF_TESTED..=HALF_TESTED).map(error).fold(0.0, f64::max);
             let mut found = Vec::new();
             aim.best(0.0, &mut found);
-            assert!(found.iter().all(|(e, k)| error(*k).to_bits() == e.to_bits() && k.abs() <= HALF_TESTED));
+            assert!(
+                found
+                    .iter()
+                    .all(|(e, k)| error(k[0] as i64).to_bits() == e.to_bits() && k[0].abs() <= HALF_TESTED as f64)
+            );
             shares.push(found.first().map_or(0.0, |f| f.0) / best);
         }
         // The third and tenth best are good, too: the enumeration is pruned.
@@ -352,7 +264,7 @@ mod tests {
     fn halves(rng: &mut StdRand) -> Roundings {
         let mut error = || ((rng.next() >> 11) as f64 / (1u64 << 53) as f64) - 0.5;
         let of = |error, weight, slope, on: &[(usize, f64)]| {
-            let mut rounding = Rounding { error, weight, slope, ..Rounding::default() };
+            let mut rounding = Rounding { error, weight, slope: [slope, 0.0], ..Rounding::default() };
             for (i, x) in on {
                 rounding.on[*i] = *x;
             }
@@ -376,11 +288,12 @@ mod tests {
         let mut rng = StdRand::with_seed(3);
         let mut times = 0;
         for _ in 0..20 {
-            let mut aim = Aim::new(1 << 40, halves(&mut rng)).expect("a window");
-            aim.half = HALF_TESTED as f64;
+            let mut aim = Aim::new(1 << 40, window(), halves(&mut rng)).expect("a window");
+            aim.frame = tested();
             let sign = if aim.sign == 0 { 1.0 } else { -1.0 };
-            let best =
-                (-HALF_TESTED..=HALF_TESTED).map(|k| sign * aim.roundings.error_at(k as f64)).fold(0.0, f64::max);
+            let best = (-HALF_TESTED..=HALF_TESTED)
+                .map(|k| sign * aim.roundings.error_at(&aim.frame, [k as f64, 0.0]))
+                .fold(0.0, f64::max);
             let mut found = Vec::new();
             aim.best(0.9 * best, &mut found);
             times += u32::from(found.first().is_some_and(|f| f.0 >= best));
@@ -390,8 +303,8 @@ mod tests {
 
     #[test]
     fn nothing_is_searched_where_no_error_is_large_enough() {
-        let aim = Aim::new(1 << 40, random(6, &mut StdRand::with_seed(2))).expect("a window");
-        let mut found = vec![(0.0, 1)];
+        let aim = Aim::new(1 << 40, window(), random(6, &mut StdRand::with_seed(2))).expect("a window");
+        let mut found = vec![(0.0, [1.0, 0.0])];
         aim.best(aim.phases.potential(aim.sign), &mut found);
         assert!(found.is_empty());
     }

@@ -90,12 +90,12 @@ impl Tilted {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::extremes::{Rounding, Roundings};
+    use crate::extremes::{Rounding, Roundings, frame::Frame};
 
     /// Roundings of these weights that are independent of each other.
     fn phases(weights: &[f64]) -> Phases {
-        let rounding = |w: &f64| Rounding { weight: *w, slope: w.sqrt(), ..Rounding::default() };
-        Phases::new(&Roundings { error: 0.0, all: weights.iter().map(rounding).collect() }, 1e6)
+        let rounding = |w: &f64| Rounding { weight: *w, slope: [w.sqrt(), 0.0], ..Rounding::default() };
+        Phases::new(&Roundings { error: 0.0, all: weights.iter().map(rounding).collect() }, &Frame::neighbours(1e6))
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! Points of a lattice near a target: reduction (Lenstra, Lenstra and Lovasz, *Factoring Polynomials with Rational Coefficients*, 1982)
 //! and enumeration (Schnorr and Euchner, *Lattice Basis Reduction*, 1994), for a few dimensions, in doubles.
 
-use super::roundings::MOST;
+use super::phases::VARIABLES;
 
 /// Dimensions at most.
-pub const DIMENSIONS: usize = MOST + 1;
+pub const DIMENSIONS: usize = VARIABLES;
 /// Of the condition of Lovasz.
 const DELTA: f64 = 0.99;
 /// Exchanges of a reduction, at most.

@@ -16,14 +16,18 @@
 //!    in each round the better half goes on with twice as many steps (successive halving: Karnin, Koren and Somekh, *Almost
 //!    Optimal Exploration in Multi-Armed Bandits*, ICML 2013).
 //! 5. *Swarms* take most steps: sets of points in small windows that move by each other's differences (`swarm.rs`).
-//! 6. *Aims*: where the roundings of a run are known ([`Height::roundings`]), the best arguments of a window are computed (`aim.rs`).
+//! 6. *Aims*: where the roundings of a run are known ([`Height::roundings`]), the best arguments of a window are computed (`aim.rs`, `aims.rs`). Its points
+//!    are neighbours, or large arguments of which a period leaves nearly the same (`period.rs`).
 //!
 //! Deterministic for a generator, as long as the function is.
 
 mod aim;
+mod aims;
 mod cell;
 mod corner;
+mod frame;
 mod lattice;
+mod period;
 mod phases;
 mod race;
 mod roundings;
@@ -34,7 +38,7 @@ mod tests;
 use libafl_bolts::rands::Rand;
 
 use self::{
-    aim::Aims,
+    aims::Aims,
     cell::{Cell, KEPT, halves},
     race::Race,
     swarm::Swarms,
@@ -42,7 +46,7 @@ use self::{
 use crate::{evaluate::Stop, view::Kind};
 
 pub use cell::cut;
-pub use roundings::{MOST, Rounding, Roundings};
+pub use roundings::{COORDINATES, MOST, Rounding, Roundings, Steps};
 
 /// Samples after which a cell may be halved.
 const HALVED_AFTER: f64 = 1024.0;
@@ -91,8 +95,9 @@ pub trait Height {
         Ground::Usual
     }
 
-    /// The roundings of a run at this point of one argument, where they are known.
-    fn roundings(&mut self, _at: u64) -> Option<Roundings> {
+    /// The roundings of a run at this point of one argument, where they are known, in a window of points to which these jumps lead, in positions. (Of
+    /// neighbours there is one of 1, and another of 0.)
+    fn roundings(&mut self, _at: u64, _jumps: [i64; COORDINATES]) -> Option<Roundings> {
         None
     }
 }

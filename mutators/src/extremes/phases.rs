@@ -3,10 +3,13 @@
 //! A rounding is *coarse* where the value before it is a multiple of some 1/2^n of a unit: a sum of numbers that are, a product with a power of two. Its error is
 //! one of few, and known from the last bits of what it depends on. Errors of other roundings, the *fine* ones, are evenly distributed.
 
-use super::roundings::{MOST, Roundings};
+use super::{
+    frame::Frame,
+    roundings::{COORDINATES, MOST, Roundings, Steps},
+};
 
-/// The position of the argument, and the rounded values of fine roundings.
-pub(super) const VARIABLES: usize = MOST + 1;
+/// The coordinates of the argument, and the rounded values of fine roundings.
+pub(super) const VARIABLES: usize = COORDINATES + MOST;
 
 /// The largest denominator of what a coarse rounding depends on.
 const DENOMINATOR: f64 = 64.0;
@@ -65,14 +68,17 @@ pub(super) struct Phases {
     open: Vec<usize>,
     /// The error that is of no rounding.
     smooth: f64,
-    /// By how much all errors together may be off at one position from the middle, for its square.
+    /// By how much all errors together may be off at one step from the middle, for its square.
     pub bend: f64,
+    /// The number of the variable that is the first fine rounding: those before it are coordinates.
+    pub first: usize,
 }
 
 impl Phases {
-    /// In a window of `half` positions on each side of the middle.
-    pub fn new(roundings: &Roundings, half: f64) -> Self {
+    /// In a window.
+    pub fn new(roundings: &Roundings, frame: &Frame) -> Self {
         let all = &roundings.all;
+        let farthest = frame.farthest();
         let mut me = Self {
             fine: Vec::with_capacity(all.len()),
             coarse: Vec::with_capacity(all.len()),
@@ -81,23 +87,25 @@ impl Phases {
             open: Vec::new(),
             smooth: roundings.error - all.iter().map(|r| r.weight * r.error).sum::<f64>(),
             bend: all.iter().map(|r| (r.weight * r.bend).abs()).sum(),
+            first: frame.coordinates(),
         };
         let heaviest = all.iter().fold(0.0, |m: f64, r| m.max(r.weight.abs()));
         // Of each rounded value: by how much it moves for one of each variable.
         let mut forms = [[0.0; VARIABLES]; MOST];
         for (i, r) in all.iter().enumerate() {
             let mut moves = [0.0; VARIABLES];
-            moves[0] = r.slope;
+            moves[..COORDINATES].copy_from_slice(&r.slope);
             for (on, form) in r.on[..i].iter().zip(&forms) {
                 moves.iter_mut().zip(form).for_each(|(m, f)| *m += on * f);
             }
             let is_light = r.weight.abs() < COARSE * heaviest;
-            if r.bend.abs() * half * half <= WHOLE && me.take_moduli(&mut moves, r.error, half, is_light) {
+            let is_straight = r.bend.abs() * farthest * farthest <= WHOLE;
+            if is_straight && me.take_moduli(&mut moves, r.error, frame.reach(), is_light) {
                 forms[i] = moves;
                 me.coarse.push(Coarse { place: i, moves });
             } else {
+                forms[i][me.first + me.fine.len()] = 1.0;
                 me.fine.push(Fine { weight: r.weight, error: r.error, moves, place: i });
-                forms[i][me.fine.len()] = 1.0;
             }
         }
         me.open = (0..VARIABLES).filter(|v| me.modulus[*v] > 1).collect();
@@ -107,12 +115,13 @@ impl Phases {
 
     /// True, and moduli that are large enough, if a rounding whose value moves so is coarse; then `moves` are exact. If it `is_light`, only if
     /// they are large enough already.
-    fn take_moduli(&mut self, moves: &mut Form, error: f64, half: f64, is_light: bool) -> bool {
+    fn take_moduli(&mut self, moves: &mut Form, error: f64, reach: Steps, is_light: bool) -> bool {
         let mut exact = *moves;
         let mut grid = 1.0;
         for (i, x) in exact.iter_mut().enumerate() {
             let whole = x.round();
-            if (*x - whole).abs() * if i == 0 { half } else { VALUES } <= WHOLE {
+            let most = if i < self.first { reach[i] } else { VALUES };
+            if (*x - whole).abs() * most <= WHOLE {
                 *x = whole;
             }
             while grid >= 1.0 / DENOMINATOR && (*x / grid).fract() != 0.0 {
@@ -207,12 +216,14 @@ fn to_even(x: f64, odd: bool) -> f64 {
 }
 
 impl Roundings {
-    /// The error of the result at `k` positions from the middle.
-    pub(super) fn error_at(&self, k: f64) -> f64 {
+    /// The error of the result at so many steps from the middle of a window.
+    pub(super) fn error_at(&self, frame: &Frame, k: Steps) -> f64 {
+        let distance = frame.distance(k);
         let mut moved = [0.0; MOST];
         let mut error = self.error;
         for (i, r) in self.all.iter().enumerate() {
-            let exact = r.bend.mul_add(k, r.slope).mul_add(k, -r.error);
+            let exact =
+                (r.bend * distance).mul_add(distance, r.slope[1].mul_add(k[1], r.slope[0].mul_add(k[0], -r.error)));
             let exact = r.on[..i].iter().zip(&moved).fold(exact, |sum, (on, m)| on.mul_add(*m, sum));
             moved[i] = to_even(exact, r.is_odd);
             error += r.weight * ((moved[i] - exact) - r.error);
@@ -228,7 +239,7 @@ mod tests {
 
     /// The second rounding is of a half of the first rounded value, and the third of a quarter of the second.
     fn halved(is_odd: bool) -> Roundings {
-        let first = Rounding { error: 0.3, weight: 0.1, slope: 0.618_034, ..Rounding::default() };
+        let first = Rounding { error: 0.3, weight: 0.1, slope: [0.618_034, 0.0], ..Rounding::default() };
         let mut second = Rounding { error: if is_odd { 0.5 } else { 0.0 }, weight: 1.0, ..Rounding::default() };
         second.on[0] = 0.5;
         let mut third = Rounding { error: 0.25, weight: -0.8, is_odd: true, ..Rounding::default() };
@@ -240,10 +251,13 @@ mod tests {
     fn the_potential_of_coarse_roundings_is_what_they_reach() {
         for is_odd in [false, true] {
             let roundings = halved(is_odd);
-            let phases = Phases::new(&roundings, 1e6);
+            let frame = Frame::neighbours(1e6);
+            let phases = Phases::new(&roundings, &frame);
             assert_eq!((phases.fine.len(), phases.modulus[1]), (1, 16));
             for (i, sign) in [1.0, -1.0].into_iter().enumerate() {
-                let best = (-100_000..100_000).map(|k| sign * roundings.error_at(f64::from(k))).fold(0.0, f64::max);
+                let best = (-100_000..100_000)
+                    .map(|k| sign * roundings.error_at(&frame, [f64::from(k), 0.0]))
+                    .fold(0.0, f64::max);
                 assert!((phases.potential(i) - best).abs() < 1e-3, "{} and {best}", phases.potential(i));
             }
         }
@@ -251,11 +265,12 @@ mod tests {
 
     #[test]
     fn an_error_that_stays_is_no_gain() {
-        let mut still = Rounding { error: -0.2, weight: 0.4, slope: 3.0, ..Rounding::default() };
+        let mut still = Rounding { error: -0.2, weight: 0.4, slope: [3.0, 0.0], ..Rounding::default() };
         let error = still.error * still.weight;
-        let potential = |r: Rounding| Phases::new(&Roundings { error, all: vec![r] }, 1e6).potential(0);
+        let potential =
+            |r: Rounding| Phases::new(&Roundings { error, all: vec![r] }, &Frame::neighbours(1e6)).potential(0);
         assert!((potential(still) - error).abs() < 1e-12, "whole steps");
-        still.slope = 3.1;
+        still.slope[0] = 3.1;
         assert!((potential(still) - 0.2).abs() < 1e-12, "all errors");
     }
 }

@@ -10,9 +10,18 @@
 //! ```
 //!
 //! and of all `m` one leaves all errors between -1/2 and 1/2. (Two where a value lies between two: of these the even one is taken.)
+//!
+//! Where a window has two *coordinates* (`frame.rs`), `k` is a pair of whole numbers, `slope_i k` a sum of two products, and for `k^2` stands the
+//! square of the distance in steps of the first of them.
 
 /// Roundings of one run that are looked at, at most: those that the result depends on most.
 pub const MOST: usize = 24;
+
+/// Coordinates of a window, at most. In a window of neighbours the first is the number of positions, and there is no other.
+pub const COORDINATES: usize = 2;
+
+/// How many of each coordinate a point is away from the middle.
+pub type Steps = [f64; COORDINATES];
 
 /// One rounding.
 #[derive(Debug, Clone, Copy, Default)]
@@ -23,9 +32,9 @@ pub struct Rounding {
     pub weight: f64,
     /// Is the last bit of the rounded value set?
     pub is_odd: bool,
-    /// Units by which the exact value moves for one position of the argument, while earlier rounded values stay.
-    pub slope: f64,
-    /// The same for the square of the number of positions.
+    /// Units by which the exact value moves for one of each coordinate of the window, while earlier rounded values stay.
+    pub slope: [f64; COORDINATES],
+    /// The same for the square of the number of steps.
     pub bend: f64,
     /// Units by which the exact value moves for one unit of each earlier rounded value.
     pub on: [f64; MOST],

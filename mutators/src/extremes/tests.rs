@@ -3,6 +3,7 @@
 use libafl_bolts::rands::StdRand;
 
 use super::*;
+use crate::line;
 
 struct Noise<F> {
     of: F,
@@ -167,4 +168,89 @@ fn a_position_away_is_at_its_distance_or_at_an_end() {
 #[should_panic(expected = "is_within")]
 fn a_hint_outside_of_the_box_is_refused() {
     let _ = Extremes::new(vec![vec![(5, 9)]]).with_hints(vec![vec![10]]);
+}
+
+/// The sum of some roundings, of which each is of a multiple of what 2 pi leaves of the argument, and of its sine.
+struct Periodic {
+    left: u64,
+    best: f64,
+    /// Units by which what is rounded moves for one of what is left but for the sine, and weights.
+    roundings: [(f64, f64); 6],
+}
+
+/// A unit of what is left, and how many the sine is.
+const UNIT: f64 = 1.0 / 68_719_476_736.0;
+const SINE: f64 = 4_398_046_511_104.0;
+
+/// What 2 pi leaves of so many positions of `2^21`, between -pi and pi.
+fn left(positions: i128) -> f64 {
+    let mut rest = positions;
+    for _ in 0..period::BITS - (52 - 21) {
+        rest = 2 * rest % period::TURN;
+    }
+    let rest = if 2 * rest.abs() > period::TURN { rest - period::TURN * rest.signum() } else { rest };
+    rest as f64 / (1i128 << period::BITS) as f64
+}
+
+impl Periodic {
+    fn new(evaluations: u64) -> Self {
+        let roundings =
+            [(1.618, 0.1), (0.377_123, 0.2), (2.871_3, 0.05), (0.541_196, 0.1), (1.137_11, 0.25), (0.251_41, 0.3)];
+        Self { left: evaluations, best: 0.0, roundings }
+    }
+
+    fn left(at: u64) -> f64 {
+        left((f64::from_bits(line::raw(Kind::F64, at)) * f64::exp2(52.0 - 21.0)) as i128)
+    }
+
+    fn errors(&self, at: u64) -> impl Iterator<Item = f64> {
+        let left = Self::left(at);
+        self.roundings.into_iter().map(move |(slope, _)| {
+            let exact = slope * left / UNIT + SINE * left.sin();
+            exact.round_ties_even() - exact
+        })
+    }
+}
+
+impl Height for Periodic {
+    fn height(&mut self, at: &[u64]) -> Result<f64, Stop> {
+        self.left = self.left.checked_sub(1).ok_or(Stop::End)?;
+        let value =
+            self.errors(at[0]).zip(self.roundings).map(|(error, (_, weight))| error * weight).sum::<f64>().abs();
+        self.best = self.best.max(value);
+        Ok(value)
+    }
+
+    fn roundings(&mut self, at: u64, jumps: [i64; COORDINATES]) -> Option<Roundings> {
+        let steps = jumps.map(|jump| left(jump.into()));
+        let (sine, cosine) = Self::left(at).sin_cos();
+        let bend = -0.5 * SINE * sine * steps[0] * steps[0];
+        let all: Vec<Rounding> = self
+            .errors(at)
+            .zip(self.roundings)
+            .map(|(error, (slope, weight))| {
+                let slope = steps.map(|step| (slope / UNIT + SINE * cosine) * step);
+                Rounding { error, weight, slope, bend, ..Rounding::default() }
+            })
+            .collect();
+        Some(Roundings { error: all.iter().map(|r| r.error * r.weight).sum(), all })
+    }
+}
+
+/// All arguments are between `2^21` and `2^22`, where a position is millions of units.
+#[test]
+fn the_largest_error_of_what_a_period_leaves_is_found() {
+    let position = |x: f64| line::position(Kind::F64, x.to_bits());
+    let ends = (position(2_097_152.0), position(4_194_304.0) - 1);
+    let found = |kinds: Option<Kind>| {
+        let mut f = Periodic::new(100_000);
+        let mut search = Extremes::new(vec![vec![ends]]);
+        if let Some(kind) = kinds {
+            search = search.with_kinds(vec![kind]);
+        }
+        search.run(&mut f, &mut StdRand::with_seed(1), &[]);
+        f.best
+    };
+    let (with, without) = (found(Some(Kind::F64)), found(None));
+    assert!(with > 0.475 && without < 0.46, "of 0.5: {with}, and {without} with neighbours alone");
 }

@@ -12,7 +12,7 @@ use penfuzz_cc::abi::{Traced, action};
 use penfuzz_engine::executor::evaluator::RunStatus;
 use penfuzz_mutators::{
     evaluate::Stop,
-    extremes::{self, Ground, Height, Roundings},
+    extremes::{self, COORDINATES, Ground, Height, Roundings},
     view::Kind,
 };
 
@@ -75,8 +75,8 @@ pub struct Objective<'a> {
     series: Option<Series>,
     /// Errors by MPFR at points that may have been the worst: a swarm comes back to them.
     settled: HashMap<Vec<u64>, f64>,
-    /// The operations of a run, and what computes roundings from them.
-    traced: Vec<Traced>,
+    /// The operations of a run, and of one after a step of each coordinate, and what computes roundings from them.
+    traced: [Vec<Traced>; 1 + COORDINATES],
     roundings: roundings::Roundings,
 }
 
@@ -95,7 +95,7 @@ impl<'a> Objective<'a> {
             both: vec![0; size + pair.result().size() + size_of::<f64>() + size_of::<i32>()],
             series: (pair.session.evaluator.can_run_series() && pair.value.is_returned()).then(Series::default),
             settled: HashMap::new(),
-            traced: Vec::with_capacity(OPERATIONS),
+            traced: core::array::from_fn(|_| Vec::with_capacity(OPERATIONS)),
             roundings: roundings::Roundings::default(),
             pair,
             send,
@@ -396,8 +396,8 @@ impl Height for Objective<'_> {
         if self.local.is_some() { Ground::Cheap } else { Ground::Rough }
     }
 
-    fn roundings(&mut self, at: u64) -> Option<Roundings> {
-        self.roundings_at(at)
+    fn roundings(&mut self, at: u64, jumps: [i64; COORDINATES]) -> Option<Roundings> {
+        self.roundings_at(at, jumps)
     }
 }
 

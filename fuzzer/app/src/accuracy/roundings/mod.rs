@@ -5,14 +5,15 @@
 //! and a power of two, is taken for that. Any other counts as a constant, as a table's entry is, or a number whose last bits are cut off: it stays
 //! the same over a window of neighbours. Where that is wrong, errors are not those that are to be expected from it, and the search finds that out.
 
+mod double;
 mod step;
 #[cfg(test)]
 mod tests;
 
-use penfuzz_cc::abi::Traced;
-use penfuzz_mutators::extremes::{MOST, Rounding};
+use penfuzz_mutators::extremes::{COORDINATES, MOST, Rounding};
 
-use self::step::Steps;
+pub use self::step::Runs;
+use self::{double::Double, step::Steps};
 
 /// Units of the result for one of a rounding, as a share of the largest, from which on it is looked at.
 const LIGHT: f64 = 0.004;
@@ -27,19 +28,27 @@ pub struct Roundings {
     steps: Steps,
     heavy: Vec<usize>,
     influence: Vec<f64>,
-    gradients: Vec<[f64; MOST + 1]>,
+    gradients: Vec<Gradient>,
+}
+
+/// Derivatives of a step by roundings before it, and by the coordinates.
+#[derive(Debug, Clone, Copy)]
+struct Gradient {
+    on: [f64; MOST],
+    along: [Double; COORDINATES],
 }
 
 impl Roundings {
-    /// Those that the result depends on most, in order of time. `x` is the argument and `ulp` one position of it; `y` is the result and `scale` one by
+    /// Those that the result depends on most, in order of time. `y` is the result and `scale` one by
     /// the unit of its last place. `None` where no operation gave the result, or one is not known.
-    pub fn of(&mut self, trace: &[Traced], (x, ulp): (f64, f64), (y, scale): (f64, f64)) -> Option<Vec<Rounding>> {
-        self.steps.read(trace, x, ulp)?;
+    pub fn of(&mut self, runs: &Runs, (y, scale): (f64, f64)) -> Option<Vec<Rounding>> {
+        self.steps.read(runs)?;
         let (last, times) = self.steps.find(y)?;
         self.steps.all[last].adjoint = scale * times;
         self.backwards();
         self.choose();
-        Some(self.forwards(ulp))
+        let all = self.forwards();
+        all.iter().all(|r| r.slope.iter().all(|s| s.is_finite())).then_some(all)
     }
 
     /// Derivatives of the result by each step.
@@ -100,42 +109,39 @@ impl Roundings {
     }
 
     /// How they move.
-    fn forwards(&mut self, ulp: f64) -> Vec<Rounding> {
+    fn forwards(&mut self) -> Vec<Rounding> {
         let mut all: Vec<Rounding> = Vec::with_capacity(self.heavy.len());
         self.gradients.clear();
-        self.gradients.resize(self.steps.all.len(), [0.0; MOST + 1]);
-        self.gradients[0][MOST] = ulp;
-        for i in 1..self.steps.all.len() {
-            let step = self.steps.all[i];
-            let mut gradient = [0.0; MOST + 1];
+        for (i, step) in self.steps.all.iter().enumerate() {
+            let mut gradient = Gradient { on: [0.0; MOST], along: step.given.map(Double::from) };
             for (derivative, linked) in step.operands {
                 let Some((from, times)) = linked else { continue };
                 let times_all = derivative * times;
-                for (g, of) in gradient.iter_mut().zip(&self.gradients[from]) {
-                    *g += times_all * of;
-                }
+                let of = &self.gradients[from];
+                gradient.on.iter_mut().zip(&of.on).for_each(|(g, of)| *g += times_all * of);
+                gradient.along.iter_mut().zip(of.along).for_each(|(g, of)| g.add(times_all, of));
             }
             if self.heavy.get(all.len()) == Some(&i) {
                 all.push(self.rounding(i, &gradient, all.len()));
-                gradient = [0.0; MOST + 1];
-                gradient[all.len() - 1] = step.unit;
+                gradient = Gradient { on: [0.0; MOST], along: [Double::default(); COORDINATES] };
+                gradient.on[all.len() - 1] = step.unit;
             }
-            self.gradients[i] = gradient;
+            self.gradients.push(gradient);
         }
         all
     }
 
-    fn rounding(&self, i: usize, gradient: &[f64; MOST + 1], before: usize) -> Rounding {
+    fn rounding(&self, i: usize, gradient: &Gradient, before: usize) -> Rounding {
         let step = &self.steps.all[i];
         let mut rounding = Rounding {
             error: step.error,
             is_odd: step.is_odd,
             weight: step.adjoint * step.unit,
-            slope: gradient[MOST] / step.unit,
+            slope: gradient.along.map(|g| g.value() / step.unit),
             bend: step.second / step.unit,
             on: [0.0; MOST],
         };
-        for ((on, g), earlier) in rounding.on[..before].iter_mut().zip(gradient).zip(&self.heavy) {
+        for ((on, g), earlier) in rounding.on[..before].iter_mut().zip(gradient.on).zip(&self.heavy) {
             let earlier = &self.steps.all[*earlier];
             *on = g / step.unit;
             rounding.bend -= *on * earlier.second / earlier.unit;

@@ -3,15 +3,22 @@
 use std::collections::HashMap;
 
 use penfuzz_cc::abi::{Traced, operation as op, operation_flag};
+use penfuzz_mutators::extremes::{COORDINATES, Steps as Moves};
+
+use super::double::{Double, two_sum};
 
 /// Bits of a double.
 const FRACTION: u64 = (1 << 52) - 1;
 const SIGN: u64 = 1 << 63;
+/// All doubles are multiples of this.
+const LEAST: f64 = f64::from_bits(1);
 /// A fraction with more zeros at its end than this may be equal to another by chance.
 const ZEROS: u32 = 36;
 /// A constant of at least this size rounds to a whole number, or a fraction, what is added to it, if that is so many times smaller.
 const SHIFT: f64 = 1_099_511_627_776.0;
 const SHIFTED: f64 = 1_048_576.0;
+/// Operations in a row that one of two runs may have, and not the other.
+const SKIPPED: usize = 8;
 
 /// One operation that was carried out.
 #[derive(Debug, Clone, Copy, Default)]
@@ -34,25 +41,32 @@ pub(super) struct Step {
     product: f64,
     /// Derivative of the result by this.
     pub adjoint: f64,
-    /// The first two coefficients of its value as a polynomial of the argument's position.
-    pub first: f64,
+    /// By how much it moves for one step of each coordinate, if it is a number that is not computed from others.
+    pub given: Moves,
+    /// The first two coefficients of its value as a polynomial of the steps of the first coordinate.
+    first: Double,
     pub second: f64,
 }
 
-/// What an operation is for the roundings of a run.
-enum Read {
-    /// One of its steps.
-    Step(Step),
-    /// Its result is that of a step before it, or moves with nothing.
-    Nothing,
-    /// How its result moves is not known.
-    Unknown,
+/// A run, and those to which one step of each coordinate leads.
+#[derive(Debug, Clone, Copy)]
+pub struct Runs<'a> {
+    /// Its operations.
+    pub trace: &'a [Traced],
+    /// The argument, and one position of it.
+    pub x: (f64, f64),
+    /// By how much one step of each coordinate moves the argument.
+    pub steps: Moves,
+    /// The operations after such a step, times 1, or after a step back, times -1. None in a window of neighbours: there integers stay.
+    pub others: Option<[(&'a [Traced], f64); COORDINATES]>,
 }
 
 impl Step {
-    /// Its result is the same at all arguments of a window.
-    fn still(value: f64) -> Self {
-        Self { value, grid: lowest_bit(value), ..Self::default() }
+    /// Its result moves so, and is never rounded; in a window of neighbours it is the same at all arguments.
+    fn given(value: f64, given: Moves) -> Self {
+        let moves = given.iter().any(|g| *g != 0.0);
+        let grid = given.iter().fold(lowest_bit(value), |grid, x| grid.min(lowest_bit(*x)));
+        Self { value, moves, grid, given, first: Double::from(given[0]), ..Self::default() }
     }
 
     /// Its result has the last place of a `float`, or of a `double`.
@@ -115,35 +129,83 @@ pub(super) struct Steps {
     pub all: Vec<Step>,
     /// By site and operand: how many steps before it what it takes was given.
     distances: HashMap<(*const u8, usize), usize>,
+    /// Which operation of the other runs each is, where it is one.
+    pairs: [Vec<Option<usize>>; COORDINATES],
+}
+
+/// For each operation of a run the same one of another: next after the last one, but where some are left out.
+fn pair(run: &[Traced], other: &[Traced], pairs: &mut Vec<Option<usize>>) {
+    let is_same = |i: usize, j: usize| match (run.get(i), other.get(j)) {
+        (Some(a), Some(b)) => (a.actions, a.what) == (b.actions, b.what),
+        _ => false,
+    };
+    let mut next = 0;
+    while pairs.len() < run.len() {
+        let i = pairs.len();
+        let skipped = (0..=SKIPPED).find(|n| is_same(i, next + n) || is_same(i + n, next));
+        match skipped {
+            Some(n) if is_same(i, next + n) => {
+                pairs.push(Some(next + n));
+                next += n + 1;
+            }
+            Some(n) => pairs.resize(i + n, None),
+            None => {
+                pairs.push(None);
+                next += 1;
+            }
+        }
+    }
 }
 
 impl Steps {
-    /// Those of a run with the argument `x`, where `ulp` is one position of it. `None` where one is not known.
-    pub fn read(&mut self, trace: &[Traced], x: f64, ulp: f64) -> Option<()> {
-        self.all.clear();
-        self.all.push(Step { value: x, moves: true, first: ulp, grid: ulp, ..Step::default() });
-        for traced in trace {
-            match self.step(traced) {
-                Read::Step(step) => self.all.push(step),
-                Read::Nothing => {}
-                Read::Unknown => return None,
+    /// Those of a run. `None` where one is not known, or how it moves.
+    pub fn read(&mut self, runs: &Runs) -> Option<()> {
+        for (i, pairs) in self.pairs.iter_mut().enumerate() {
+            pairs.clear();
+            if let Some(others) = runs.others {
+                pair(runs.trace, others[i].0, pairs);
             }
         }
-        Some(())
+        self.all.clear();
+        let (value, grid) = runs.x;
+        self.all.push(Step { grid, ..Step::given(value, runs.steps) });
+        (0..runs.trace.len()).try_for_each(|at| self.step(runs, at))
     }
 
-    fn step(&mut self, traced: &Traced) -> Read {
+    /// By how much the result of an operation moves; NaN where that is not known.
+    fn moves(&self, runs: &Runs, at: usize) -> Moves {
+        let value = f64::from_bits(runs.trace[at].result);
+        let Some(others) = runs.others else { return [0.0; COORDINATES] };
+        core::array::from_fn(|i| {
+            let (other, times) = others[i];
+            self.pairs[i][at].map_or(f64::NAN, |j| times * (f64::from_bits(other[j].result) - value))
+        })
+    }
+
+    /// Is an operand the same in all runs?
+    fn is_constant(&self, runs: &Runs, at: usize, operand: usize) -> bool {
+        let value = runs.trace[at].operands[operand];
+        let is_equal = |(pairs, (other, _)): (&Vec<Option<usize>>, (&[Traced], f64))| {
+            pairs[at].is_none_or(|j| other[j].operands[operand] == value)
+        };
+        runs.others.is_none_or(|others| self.pairs.iter().zip(others).all(is_equal))
+    }
+
+    /// One operation, which is a step, or another name of one. `None` where how its result moves is not known.
+    fn step(&mut self, runs: &Runs, at: usize) -> Option<()> {
+        let traced = &runs.trace[at];
         let value = f64::from_bits(traced.result);
         let operands = traced.operands.map(f64::from_bits);
         let operation = traced.what & 0xff;
         match operation {
             // Integers, and what is known but for its sign or a power of two.
             op::TO_SIGNED | op::TO_UNSIGNED | op::NEGATE | op::ABS | op::LDEXP | op::SCALBN | op::SCALBLN => {
-                return Read::Nothing;
+                return Some(());
             }
-            // They stay. As steps, so that none that happens to be equal is taken for them.
+            // They stay among neighbours. As steps, so that none that happens to be equal is taken for them.
             op::FROM_SIGNED | op::FROM_UNSIGNED | op::FLOOR | op::CEIL | op::ROUND | op::RINT | op::ROUND_TO_ZERO => {
-                return Read::Step(Step::still(value));
+                self.all.push(Step::given(value, self.moves(runs, at)));
+                return Some(());
             }
             _ => {}
         }
@@ -151,62 +213,67 @@ impl Steps {
         step.round_to(traced.what & operation_flag::SINGLE != 0 || operation == op::NARROW);
         let Some(derivatives) = step.derive(operation, operands).filter(|_| value.is_finite()) else {
             // A function with operations of its own, which are in the trace before it.
-            return if self.find(value).is_some() { Read::Nothing } else { Read::Unknown };
+            return self.find(value).map(|_| ());
         };
         let is_fixed = |i: usize| traced.what & operation_flag::CONSTANT << i != 0;
         for (i, (operand, derivative)) in step.operands.iter_mut().zip(derivatives).enumerate() {
             let linked = if derivative == 0.0 || is_fixed(i) { None } else { self.link(traced, i) };
+            if linked.is_none() && derivative != 0.0 && !self.is_constant(runs, at, i) {
+                return None;
+            }
             *operand = (derivative, linked);
         }
         if matches!(operation, op::ADD | op::SUBTRACT) && is_shift(&step, operands) {
-            return Read::Step(Step::still(value));
+            self.all.push(Step::given(value, self.moves(runs, at)));
+            return Some(());
         }
         step.moves = step.operands.iter().any(|(_, linked)| linked.is_some_and(|(from, _)| self.all[from].moves));
         if !step.moves {
-            return Read::Step(Step::still(value));
+            self.all.push(Step::given(value, [0.0; COORDINATES]));
+            return Some(());
         }
-        if self.is_exact(operation, &step, operands) {
+        let exact = self.exact(operation, &step, operands);
+        step.grid = exact.unwrap_or(step.unit).max(LEAST).min(lowest_bit(value));
+        if exact.is_some() {
             step.unit = 0.0;
         } else if step.unit > 0.0 {
             step.error /= step.unit;
         }
         self.move_with_operands(&mut step);
-        Read::Step(step)
+        self.all.push(step);
+        Some(())
     }
 
-    /// Is nothing rounded, whatever the last bits of the operands are?
-    fn is_exact(&self, operation: u32, step: &Step, [a, b, _]: [f64; 3]) -> bool {
+    /// What its result is a multiple of, if nothing is rounded, whatever the last bits of the operands are.
+    fn exact(&self, operation: u32, step: &Step, [a, b, _]: [f64; 3]) -> Option<f64> {
         let is_power = |x: f64| x.to_bits() & FRACTION == 0;
-        match operation {
-            op::MULTIPLY => is_power(a) || is_power(b),
-            op::DIVIDE => is_power(b),
-            op::ADD | op::SUBTRACT => {
-                let grid = |i: usize, x: f64| match step.operands[i].1 {
-                    Some((from, times)) => self.all[from].grid * times.abs(),
-                    None => lowest_bit(x),
-                };
-                grid(0, a).min(grid(1, b)) >= step.unit
-            }
-            _ => false,
-        }
+        let grid = |i: usize, x: f64| match step.operands[i].1 {
+            Some((from, times)) => self.all[from].grid * times.abs(),
+            None => lowest_bit(x),
+        };
+        let (of_a, of_b) = (grid(0, a), grid(1, b));
+        let (grid, is_exact) = match operation {
+            op::MULTIPLY => (of_a * of_b, is_power(a) || is_power(b)),
+            op::DIVIDE => (of_a / b.abs(), is_power(b)),
+            op::ADD | op::SUBTRACT => (of_a.min(of_b), false),
+            _ => return None,
+        };
+        (is_exact || operation != op::DIVIDE && grid >= step.unit).then_some(grid)
     }
 
-    /// How its value moves with the argument, and what it is a multiple of.
+    /// How its value moves with the argument.
     fn move_with_operands(&self, step: &mut Step) {
         let mut first = [0.0; 3];
-        let mut grid = f64::INFINITY;
         for (operand, (derivative, linked)) in step.operands.into_iter().enumerate() {
             let Some((from, times)) = linked else { continue };
             let of = &self.all[from];
-            first[operand] = times * of.first;
-            step.first += derivative * times * of.first;
+            first[operand] = times * of.first.value();
+            step.first.add(derivative * times, of.first);
             step.second += derivative * times * of.second;
-            grid = grid.min((derivative * times).abs() * of.grid);
         }
         step.second += step.square[0] * first[0] * first[0]
             + step.square[1] * first[1] * first[1]
             + step.product * first[0] * first[1];
-        step.grid = if step.unit > 0.0 { step.unit } else { grid.min(lowest_bit(step.value)) };
     }
 
     /// The step that gave an operand. Of several with this value it is the one that it was when there was no other, else the last.
@@ -236,6 +303,7 @@ impl Steps {
         let [derivative, ..] = step.derive(op::SQRT, [self.all[from].value, 0.0, 0.0])?;
         step.operands[0] = (derivative, Some((from, 1.0)));
         step.error /= step.unit;
+        step.grid = step.unit;
         self.move_with_operands(&mut step);
         self.all.push(step);
         Some((self.all.len() - 1, 1.0))
@@ -258,12 +326,6 @@ impl Steps {
     }
 }
 
-/// What `sum`, the rounded sum of both, lacks.
-fn two_sum(a: f64, b: f64, sum: f64) -> f64 {
-    let of_b = sum - a;
-    (a - (sum - of_b)) + (b - of_b)
-}
-
 /// Is one operand of a sum a constant that rounds the other to a whole number, or a fraction of one?
 fn is_shift(step: &Step, [a, b, _]: [f64; 3]) -> bool {
     let shifts = |i: usize, x: f64, other: f64| {
@@ -284,4 +346,32 @@ fn lowest_bit(x: f64) -> f64 {
     }
     let fraction = bits & FRACTION | if exponent == 0 { 0 } else { FRACTION + 1 };
     f64::from(exponent.max(1) - 1075 + fraction.trailing_zeros() as i32).exp2()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An operation at a site.
+    fn at(site: usize) -> Traced {
+        let actions = core::ptr::without_provenance(site);
+        Traced { actions, operands: [0; 3], result: 0, what: op::ADD, unused: 0 }
+    }
+
+    fn paired(run: &[usize], other: &[usize]) -> Vec<Option<usize>> {
+        let trace = |sites: &[usize]| sites.iter().map(|s| at(*s)).collect::<Vec<_>>();
+        let mut pairs = Vec::new();
+        pair(&trace(run), &trace(other), &mut pairs);
+        pairs
+    }
+
+    #[test]
+    fn operations_that_one_run_has_alone_are_left_out() {
+        assert_eq!(paired(&[1, 2, 3], &[1, 2, 3]), [Some(0), Some(1), Some(2)]);
+        assert_eq!(paired(&[1, 2, 9, 3, 3], &[1, 2, 3, 3]), [Some(0), Some(1), None, Some(2), Some(3)]);
+        assert_eq!(paired(&[1, 2, 3], &[1, 8, 9, 2, 3]), [Some(0), Some(3), Some(4)]);
+        assert_eq!(paired(&[1, 7, 3], &[1, 8, 3]), [Some(0), None, Some(2)]);
+        assert_eq!(paired(&[1, 2], &[]), [None, None]);
+        assert_eq!(paired(&[], &[1]), []);
+    }
 }

@@ -1,6 +1,8 @@
 //! Runs of a function that is written down operation by operation.
 
-use penfuzz_cc::abi::operation as op;
+use penfuzz_cc::abi::{Traced, operation as op};
+
+use penfuzz_mutators::extremes::Steps as Moves;
 
 use super::*;
 
@@ -52,20 +54,32 @@ fn rational(run: &mut Run, x: f64) -> f64 {
     run.by(p, q)
 }
 
+/// A run in a window of neighbours.
+fn alone(trace: &[Traced], x: f64) -> Runs<'_> {
+    let ulp = x.abs().next_up() - x.abs();
+    Runs { trace, x: (x, ulp), steps: [ulp, 0.0], others: None }
+}
+
 fn roundings(f: fn(&mut Run, f64) -> f64, x: f64) -> Vec<Rounding> {
     let mut run = Run::default();
     let y = f(&mut run, x);
     let ulp = |x: f64| x.abs().next_up() - x.abs();
-    Roundings::default().of(&run.0, (x, ulp(x)), (y, 1.0 / ulp(y))).expect("all operations are known")
+    Roundings::default().of(&alone(&run.0, x), (y, 1.0 / ulp(y))).expect("all operations are known")
 }
 
 /// The errors at `k` positions from the middle, as `Rounding` says.
 fn expected(middle: &[Rounding], k: f64) -> Vec<f64> {
+    expected_after(middle, [k, 0.0], k)
+}
+
+/// The same after so many steps of each coordinate, which lead so far.
+fn expected_after(middle: &[Rounding], steps: Moves, distance: f64) -> Vec<f64> {
     let mut moved = Vec::new();
     let mut errors = Vec::new();
     for r in middle {
         let on: f64 = r.on.iter().zip(&moved).map(|(on, m)| on * m).sum();
-        let exact = r.slope * k + r.bend * k * k + on - r.error;
+        let slopes: f64 = r.slope.iter().zip(steps).map(|(slope, k)| slope * k).sum();
+        let exact = slopes + r.bend * distance * distance + on - r.error;
         let odd = f64::from(u8::from(r.is_odd));
         moved.push((exact - odd).round_ties_even() + odd);
         errors.push(moved[moved.len() - 1] - exact);
@@ -106,7 +120,7 @@ fn weights_are_derivatives_of_the_result() {
     );
     let weights: Vec<f64> = all.iter().map(|r| r.weight).collect();
     assert_eq!(weights, [1.5, 1.0]);
-    assert_eq!((all[0].slope, all[1].on[0]), (0.5, 1.5));
+    assert_eq!((all[0].slope[0], all[1].on[0]), (0.5, 1.5));
 }
 
 /// `x - (x - h)` with the first half `h` of the bits of `x`: nothing of it is rounded.
@@ -139,10 +153,10 @@ fn a_shift_rounds_to_a_whole_number_that_stays() {
 fn a_function_without_a_trace_of_its_own_is_not_known() {
     let mut run = Run::default();
     let y = run.note(op::EXP, 0.7, 0.0, 0.7f64.exp());
-    assert!(Roundings::default().of(&run.0, (0.7, 1e-16), (y, 1e16)).is_none());
+    assert!(Roundings::default().of(&alone(&run.0, 0.7), (y, 1e16)).is_none());
     let inner = run.times(0.7, 1.3);
     run.note(op::EXP, 0.7, 0.0, inner);
-    assert!(Roundings::default().of(&run.0[1..], (0.7, 1e-16), (inner, 1e16)).is_some(), "the product is the result");
+    assert!(Roundings::default().of(&alone(&run.0[1..], 0.7), (inner, 1e16)).is_some(), "the product is the result");
 }
 
 /// As `log1p` is computed: a correction term that is 0 where nothing was rounded, and a number from an integer that is equal to an earlier one.
@@ -166,4 +180,60 @@ fn a_number_from_an_integer_is_no_earlier_one() {
         let all = roundings(corrected, x);
         assert!(all.iter().all(|r| r.weight.abs() < 1.01), "what is corrected has no weight: {all:?}");
     }
+}
+
+/// The cosine of a large number: it is reduced by half of pi in two parts, and what is left has two parts.
+fn cosine(run: &mut Run, x: f64) -> f64 {
+    let shift = 6_755_399_441_055_744.0;
+    let turns = run.times(x, core::f64::consts::FRAC_2_PI);
+    let turns = run.add(turns, shift);
+    let turns = run.subtract(turns, shift);
+    let first = run.times(turns, 1.570_796_326_734_125_6);
+    let rest = run.subtract(x, first);
+    let low = run.times(turns, 6.077_100_506_506_192e-11);
+    let y = run.subtract(rest, low);
+    let tail = run.subtract(rest, y);
+    let tail = run.subtract(tail, low);
+    let z = run.times(y, y);
+    let half = run.times(z, 0.5);
+    let p = run.times(z, -0.001_388_888_888_888_889);
+    let p = run.add(p, 0.041_666_666_666_666_664);
+    let zz = run.times(z, z);
+    let p = run.times(p, zz);
+    let tail = run.times(y, tail);
+    let p = run.subtract(p, tail);
+    let rest = run.subtract(half, p);
+    run.subtract(1.0, rest)
+}
+
+/// Jumps of `2^16`: less than 2e-12 is left of them by 2 pi.
+#[test]
+fn errors_at_congruent_arguments_follow_from_three_runs() {
+    let jumps = [-1_295_331_619_634i64, -3_022_440_445_813];
+    let left = [1.656_299_362e-12, -9.859_398_972e-13];
+    let x = 99_997.64f64;
+    let ulp = x.next_up() - x;
+    let run = |x: f64| {
+        let mut run = Run::default();
+        let y = cosine(&mut run, x);
+        (run, y)
+    };
+    let to = |steps: Moves| x + steps.iter().zip(jumps).map(|(k, jump)| k * jump as f64 * ulp).sum::<f64>();
+    let of = |x: f64| {
+        let ((here, y), first, second) = (run(x), run(x + jumps[0] as f64 * ulp), run(x + jumps[1] as f64 * ulp));
+        let others = Some([(&first.0.0[..], 1.0), (&second.0.0[..], 1.0)]);
+        let runs = Runs { trace: &here.0, x: (x, ulp), steps: jumps.map(|jump| jump as f64 * ulp), others };
+        Roundings::default().of(&runs, (y, 1.0 / (y.next_up() - y))).expect("all operations are known")
+    };
+    let middle = of(x);
+    assert!(middle.len() >= 5, "{middle:?}");
+    let (mut right, mut all) = (0, 0);
+    for steps in (-40..40).flat_map(|a| (-10..10).map(move |b| [f64::from(a), 4.0 * f64::from(b)])) {
+        let distance = steps[0] + steps[1] * left[1] / left[0];
+        let expected = expected_after(&middle, steps, distance);
+        let there = of(to(steps));
+        right += there.iter().zip(&expected).filter(|(r, e)| (r.error - **e).abs() < 0.1).count();
+        all += there.len();
+    }
+    assert!(right * 10 > all * 9, "{right} of {all} roundings");
 }
