@@ -23,6 +23,8 @@ const SKIPPED: usize = 8;
 /// One operation that was carried out.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Step {
+    /// Address of the action bytes of its site; 0 of the argument.
+    site: usize,
     /// Its result.
     pub value: f64,
     /// The rounded value less the exact one, and the unit of its last place; 0 if it is never rounded.
@@ -127,8 +129,8 @@ impl Step {
 #[derive(Debug, Default)]
 pub(super) struct Steps {
     pub all: Vec<Step>,
-    /// By site and operand: how many steps before it what it takes was given.
-    distances: HashMap<(*const u8, usize), usize>,
+    /// By site and operand: the sites that gave what it takes, as far as there was no doubt.
+    givers: HashMap<(usize, usize), Vec<usize>>,
     /// Which operation of the other runs each is, where it is one.
     pairs: [Vec<Option<usize>>; COORDINATES],
 }
@@ -169,7 +171,12 @@ impl Steps {
         self.all.clear();
         let (value, grid) = runs.x;
         self.all.push(Step { grid, ..Step::given(value, runs.steps) });
-        (0..runs.trace.len()).try_for_each(|at| self.step(runs, at))
+        for (at, traced) in runs.trace.iter().enumerate() {
+            let before = self.all.len();
+            self.step(runs, at)?;
+            self.all[before..].iter_mut().for_each(|step| step.site = traced.actions.addr());
+        }
+        Some(())
     }
 
     /// By how much the result of an operation moves; NaN where that is not known.
@@ -276,19 +283,21 @@ impl Steps {
             + step.product * first[0] * first[1];
     }
 
-    /// The step that gave an operand. Of several with this value it is the one that it was when there was no other, else the last.
+    /// The step that gave an operand. Of several with this value it is one of a site that gave it when there was no other, and of these the last.
     pub(super) fn link(&mut self, traced: &Traced, operand: usize) -> Option<(usize, f64)> {
         let value = f64::from_bits(traced.operands[operand]);
         let Some(found) = self.find(value) else { return self.link_root(value) };
-        let key = (traced.actions, operand);
-        let before = self.all.len();
+        let givers = self.givers.entry((traced.actions.addr(), operand)).or_default();
         let is_equal = |step: &Step| (step.value.to_bits() ^ value.to_bits()) & !SIGN == 0;
         if !self.all[..found.0].iter().any(is_equal) {
-            self.distances.insert(key, before - found.0);
+            let site = self.all[found.0].site;
+            if !givers.contains(&site) {
+                givers.push(site);
+            }
             return Some(found);
         }
-        let known = self.distances.get(&key).and_then(|d| before.checked_sub(*d));
-        let at = known.filter(|at| self.all.get(*at).is_some_and(is_equal)).unwrap_or(found.0);
+        let is_giver = |step: &Step| is_equal(step) && givers.contains(&step.site);
+        let at = self.all.iter().rposition(is_giver).unwrap_or(found.0);
         Some((at, 1f64.copysign(self.all[at].value) * 1f64.copysign(value)))
     }
 
@@ -373,5 +382,32 @@ mod tests {
         assert_eq!(paired(&[1, 7, 3], &[1, 8, 3]), [Some(0), None, Some(2)]);
         assert_eq!(paired(&[1, 2], &[]), [None, None]);
         assert_eq!(paired(&[], &[1]), []);
+    }
+
+    fn operation(site: usize, what: u32, a: f64, b: f64, result: f64) -> Traced {
+        Traced { what, operands: [a.to_bits(), b.to_bits(), 0], result: result.to_bits(), ..at(site) }
+    }
+
+    /// What a product at site 30 takes is given at site 20: at first two steps before it, and then one step before, where the sum before that is equal.
+    #[test]
+    fn of_equal_steps_that_of_a_known_site_is_taken() {
+        let x = 0.7;
+        let first = [
+            operation(20, op::ADD, x, 0.4, 1.1),
+            operation(50, op::MULTIPLY, x, x, x * x),
+            operation(30, op::MULTIPLY, 1.1, 3.1, 3.41),
+        ];
+        let second = [
+            operation(40, op::MULTIPLY, x, 1.1, x * 1.1),
+            operation(20, op::ADD, x * 1.1, 1e-30, x * 1.1 + 1e-30),
+            operation(30, op::MULTIPLY, x * 1.1, 3.1, x * 1.1 * 3.1),
+        ];
+        let mut steps = Steps::default();
+        for trace in [&first, &second] {
+            let runs = Runs { trace, x: (x, 1e-16), steps: [1e-16, 0.0], others: None };
+            steps.read(&runs).expect("all operations are known");
+        }
+        let [(_, linked), ..] = steps.all[3].operands;
+        assert_eq!(linked, Some((2, 1.0)));
     }
 }
