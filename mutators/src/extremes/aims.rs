@@ -57,15 +57,15 @@ impl Points {
     }
 }
 
-/// What is known of the windows of one kind.
+/// What is known of windows of one kind.
 #[derive(Debug, Default)]
-struct Kinds {
+struct Known {
     /// The best of each neighbourhood, and what is to be expected there; descending.
     places: Vec<(f64, u64)>,
     fruitless: usize,
 }
 
-impl Kinds {
+impl Known {
     /// Its place, if it is the best of its neighbourhood.
     fn remember(&mut self, points: Points, aim: &Aim) {
         let here = points.neighbourhood(aim.middle);
@@ -103,7 +103,7 @@ pub(super) struct Aims {
     /// Descending.
     waiting: Vec<Aim>,
     /// As [`Points::ALL`].
-    kinds: [Kinds; 2],
+    known: [Known; 2],
     /// The best value that was found here.
     best: f64,
     found: Vec<(f64, Steps)>,
@@ -143,7 +143,7 @@ impl Extremes {
     }
 
     fn is_fruitful(&self, points: Points) -> bool {
-        self.aims.kinds[points as usize].fruitless < FRUITLESS
+        self.aims.known[points as usize].fruitless < FRUITLESS
             && (points == Points::Neighbours || self.kinds == [Kind::F64])
     }
 
@@ -155,9 +155,9 @@ impl Extremes {
         points: Points,
         ends: (u64, u64),
     ) -> Result<(), Stop> {
-        let kind = &mut self.aims.kinds[points as usize];
-        kind.fruitless += 1;
-        let near = kind.propose(rng, points, ends);
+        let known = &mut self.aims.known[points as usize];
+        known.fruitless += 1;
+        let near = known.propose(rng, points, ends);
         let Some(middle) = near.or_else(|| self.place(rng)) else { return Ok(()) };
         let middle = if points == Points::Congruent && near.is_none() {
             period::larger(rng, middle).clamp(ends.0, ends.1)
@@ -170,9 +170,9 @@ impl Extremes {
         if let Some(aim) = aim
             && aim.is_right(f, rng, ends)?
         {
-            let kind = &mut self.aims.kinds[points as usize];
-            kind.fruitless = 0;
-            kind.remember(points, &aim);
+            let known = &mut self.aims.known[points as usize];
+            known.fruitless = 0;
+            known.remember(points, &aim);
             // Where swarms have found much an aim need not compare well: others may expect too much.
             if near.is_none() && points == Points::Neighbours {
                 self.shoot(f, &aim, ends)?;
