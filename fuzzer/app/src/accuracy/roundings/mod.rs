@@ -6,13 +6,14 @@
 //! the same over a window of neighbours. Where that is wrong, errors are not those that are to be expected from it, and the search finds that out.
 
 mod double;
+mod runs;
 mod step;
 #[cfg(test)]
 mod tests;
 
 use penfuzz_mutators::extremes::{COORDINATES, MOST, Rounding};
 
-pub use self::step::Runs;
+pub use self::runs::Runs;
 use self::{double::Double, step::Steps};
 
 /// Units of the result for one of a rounding, as a share of the largest, from which on it is looked at.

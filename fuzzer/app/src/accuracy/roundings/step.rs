@@ -5,7 +5,10 @@ use std::collections::HashMap;
 use penfuzz_cc::abi::{Traced, operation as op, operation_flag};
 use penfuzz_mutators::extremes::{COORDINATES, Steps as Moves};
 
-use super::double::{Double, two_sum};
+use super::{
+    double::{Double, two_sum},
+    runs::{Pairs, Runs},
+};
 
 /// Bits of a double.
 const FRACTION: u64 = (1 << 52) - 1;
@@ -17,8 +20,6 @@ const ZEROS: u32 = 36;
 /// A constant of at least this size rounds to a whole number, or a fraction, what is added to it, if that is so many times smaller.
 const SHIFT: f64 = 1_099_511_627_776.0;
 const SHIFTED: f64 = 1_048_576.0;
-/// Operations in a row that one of two runs may have, and not the other.
-const SKIPPED: usize = 8;
 
 /// One operation that was carried out.
 #[derive(Debug, Clone, Copy, Default)]
@@ -48,19 +49,6 @@ pub(super) struct Step {
     /// The first two coefficients of its value as a polynomial of the steps of the first coordinate.
     first: Double,
     pub second: f64,
-}
-
-/// A run, and those to which one step of each coordinate leads.
-#[derive(Debug, Clone, Copy)]
-pub struct Runs<'a> {
-    /// Its operations.
-    pub trace: &'a [Traced],
-    /// The argument, and one position of it.
-    pub x: (f64, f64),
-    /// By how much one step of each coordinate moves the argument.
-    pub steps: Moves,
-    /// The operations after such a step, times 1, or after a step back, times -1. None in a window of neighbours: there integers stay.
-    pub others: Option<[(&'a [Traced], f64); COORDINATES]>,
 }
 
 impl Step {
@@ -131,43 +119,13 @@ pub(super) struct Steps {
     pub all: Vec<Step>,
     /// By site and operand: the sites that gave what it takes, as far as there was no doubt.
     givers: HashMap<(usize, usize), Vec<usize>>,
-    /// Which operation of the other runs each is, where it is one.
-    pairs: [Vec<Option<usize>>; COORDINATES],
-}
-
-/// For each operation of a run the same one of another: next after the last one, but where some are left out.
-fn pair(run: &[Traced], other: &[Traced], pairs: &mut Vec<Option<usize>>) {
-    let is_same = |i: usize, j: usize| match (run.get(i), other.get(j)) {
-        (Some(a), Some(b)) => (a.actions, a.what) == (b.actions, b.what),
-        _ => false,
-    };
-    let mut next = 0;
-    while pairs.len() < run.len() {
-        let i = pairs.len();
-        let skipped = (0..=SKIPPED).find(|n| is_same(i, next + n) || is_same(i + n, next));
-        match skipped {
-            Some(n) if is_same(i, next + n) => {
-                pairs.push(Some(next + n));
-                next += n + 1;
-            }
-            Some(n) => pairs.resize(i + n, None),
-            None => {
-                pairs.push(None);
-                next += 1;
-            }
-        }
-    }
+    pairs: Pairs,
 }
 
 impl Steps {
     /// Those of a run. `None` where one is not known, or how it moves.
     pub fn read(&mut self, runs: &Runs) -> Option<()> {
-        for (i, pairs) in self.pairs.iter_mut().enumerate() {
-            pairs.clear();
-            if let Some(others) = runs.others {
-                pair(runs.trace, others[i].0, pairs);
-            }
-        }
+        self.pairs.find(runs);
         self.all.clear();
         let (value, grid) = runs.x;
         self.all.push(Step { grid, ..Step::given(value, runs.steps) });
@@ -177,25 +135,6 @@ impl Steps {
             self.all[before..].iter_mut().for_each(|step| step.site = traced.actions.addr());
         }
         Some(())
-    }
-
-    /// By how much the result of an operation moves; NaN where that is not known.
-    fn moves(&self, runs: &Runs, at: usize) -> Moves {
-        let value = f64::from_bits(runs.trace[at].result);
-        let Some(others) = runs.others else { return [0.0; COORDINATES] };
-        core::array::from_fn(|i| {
-            let (other, times) = others[i];
-            self.pairs[i][at].map_or(f64::NAN, |j| times * (f64::from_bits(other[j].result) - value))
-        })
-    }
-
-    /// Is an operand the same in all runs?
-    fn is_constant(&self, runs: &Runs, at: usize, operand: usize) -> bool {
-        let value = runs.trace[at].operands[operand];
-        let is_equal = |(pairs, (other, _)): (&Vec<Option<usize>>, (&[Traced], f64))| {
-            pairs[at].is_none_or(|j| other[j].operands[operand] == value)
-        };
-        runs.others.is_none_or(|others| self.pairs.iter().zip(others).all(is_equal))
     }
 
     /// One operation, which is a step, or another name of one. `None` where how its result moves is not known.
@@ -211,7 +150,7 @@ impl Steps {
             }
             // They stay among neighbours. As steps, so that none that happens to be equal is taken for them.
             op::FROM_SIGNED | op::FROM_UNSIGNED | op::FLOOR | op::CEIL | op::ROUND | op::RINT | op::ROUND_TO_ZERO => {
-                self.all.push(Step::given(value, self.moves(runs, at)));
+                self.all.push(Step::given(value, self.pairs.moves(runs, at)));
                 return Some(());
             }
             _ => {}
@@ -225,13 +164,13 @@ impl Steps {
         let is_fixed = |i: usize| traced.what & operation_flag::CONSTANT << i != 0;
         for (i, (operand, derivative)) in step.operands.iter_mut().zip(derivatives).enumerate() {
             let linked = if derivative == 0.0 || is_fixed(i) { None } else { self.link(traced, i) };
-            if linked.is_none() && derivative != 0.0 && !self.is_constant(runs, at, i) {
+            if linked.is_none() && derivative != 0.0 && !self.pairs.is_constant(runs, at, i) {
                 return None;
             }
             *operand = (derivative, linked);
         }
         if matches!(operation, op::ADD | op::SUBTRACT) && is_shift(&step, operands) {
-            self.all.push(Step::given(value, self.moves(runs, at)));
+            self.all.push(Step::given(value, self.pairs.moves(runs, at)));
             return Some(());
         }
         step.moves = step.operands.iter().any(|(_, linked)| linked.is_some_and(|(from, _)| self.all[from].moves));
@@ -361,31 +300,9 @@ fn lowest_bit(x: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// An operation at a site.
-    fn at(site: usize) -> Traced {
-        let actions = core::ptr::without_provenance(site);
-        Traced { actions, operands: [0; 3], result: 0, what: op::ADD, unused: 0 }
-    }
-
-    fn paired(run: &[usize], other: &[usize]) -> Vec<Option<usize>> {
-        let trace = |sites: &[usize]| sites.iter().map(|s| at(*s)).collect::<Vec<_>>();
-        let mut pairs = Vec::new();
-        pair(&trace(run), &trace(other), &mut pairs);
-        pairs
-    }
-
-    #[test]
-    fn operations_that_one_run_has_alone_are_left_out() {
-        assert_eq!(paired(&[1, 2, 3], &[1, 2, 3]), [Some(0), Some(1), Some(2)]);
-        assert_eq!(paired(&[1, 2, 9, 3, 3], &[1, 2, 3, 3]), [Some(0), Some(1), None, Some(2), Some(3)]);
-        assert_eq!(paired(&[1, 2, 3], &[1, 8, 9, 2, 3]), [Some(0), Some(3), Some(4)]);
-        assert_eq!(paired(&[1, 7, 3], &[1, 8, 3]), [Some(0), None, Some(2)]);
-        assert_eq!(paired(&[1, 2], &[]), [None, None]);
-        assert_eq!(paired(&[], &[1]), []);
-    }
-
     fn operation(site: usize, what: u32, a: f64, b: f64, result: f64) -> Traced {
-        Traced { what, operands: [a.to_bits(), b.to_bits(), 0], result: result.to_bits(), ..at(site) }
+        let actions = core::ptr::without_provenance(site);
+        Traced { actions, operands: [a.to_bits(), b.to_bits(), 0], result: result.to_bits(), what, unused: 0 }
     }
 
     /// What a product at site 30 takes is given at site 20: at first two steps before it, and then one step before, where the sum before that is equal.
