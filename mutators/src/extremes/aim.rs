@@ -92,7 +92,7 @@ impl Aim {
             let aimed = core::array::from_fn(|i| target[i] - begin[i]);
             nodes = basis.near(&aimed, &limits, nodes, |times| {
                 let form = |c: usize| (basis.coordinate(c, times) + begin[c]) / scales[c];
-                let k = self.frame.nearest([form(0), if self.phases.first > 1 { form(1) } else { 0.0 }]);
+                let k = self.frame.nearest([form(0), form(1)]);
                 if self.frame.contains(k) {
                     let error = sign * self.roundings.error_at(&self.frame, k);
                     if error > beyond {
@@ -185,7 +185,7 @@ impl Aim {
 
     /// The part of a vector that tells where in the window it is.
     fn place(&self, vector: &mut Vector, scales: &Vector, values: &Vector) {
-        let forms = self.frame.forms([values[0], if self.phases.first > 1 { values[1] } else { 0.0 }]);
+        let forms = self.frame.forms([values[0], values[1]]);
         for ((x, scale), form) in vector.iter_mut().zip(scales).zip(forms).take(self.phases.first) {
             *x = scale * form;
         }

@@ -10,7 +10,7 @@ use super::{
 pub(super) struct Frame {
     /// Positions of one step of each coordinate; of one that is not in use 0.
     pub jumps: [i64; COORDINATES],
-    /// Linear forms of the numbers of steps, which are at most 1 away from the centre in the window.
+    /// Linear forms of the numbers of steps, which are at most 1 away from the centre in the window. 0 for a coordinate that is not in use.
     rows: [Steps; COORDINATES],
     centre: [f64; COORDINATES],
     inverse: [Steps; COORDINATES],
