@@ -11,6 +11,8 @@ mod conditions;
 mod environment;
 #[path = "semantics/fdlibm.rs"]
 mod fdlibm;
+#[path = "semantics/moves.rs"]
+mod moves;
 #[path = "semantics/mutants.rs"]
 mod mutants;
 #[path = "semantics/operands.rs"]

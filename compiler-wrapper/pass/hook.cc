@@ -194,6 +194,7 @@ static void burnFuel(Context &X, Instruction *At) {
 }
 
 void instrument(Context &X, FunctionPlan &Plan, GlobalVariable *Actions) {
+  SmallVector<Value *, 0> Floats = floatsOf(*Plan.F);
   for (unsigned I = 0; I < Plan.Sites.size(); I++) {
     Site &S = Plan.Sites[I];
     Value *At = S.At;
@@ -206,6 +207,7 @@ void instrument(Context &X, FunctionPlan &Plan, GlobalVariable *Actions) {
     else if (auto *Sel = dyn_cast<SelectInst>(At)) hookTwoWay(X, Plan, S, Plan.Sites[I + 1], Sel, Sel->getCondition(), Actions);
     else if (auto *Sw = dyn_cast<SwitchInst>(At)) hookSwitch(X, S, Sw, Actions);
   }
+  hookMoves(X, *Plan.F, Floats);
   for (BasicBlock *BB : Plan.LoopHeaders)
     if (!BB->isEHPad()) burnFuel(X, &*BB->getFirstInsertionPt());
   if (Plan.BurnsFuelAtEntry) burnFuel(X, &*Plan.F->getEntryBlock().getFirstNonPHIOrDbgOrAlloca());

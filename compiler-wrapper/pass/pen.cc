@@ -37,6 +37,7 @@
 #include "mutants/equivalence.cc"
 #include "mutants/schemata.cc"
 #include "operation.cc"
+#include "moves.cc"
 #include "plan.cc"
 #include "reads.cc"
 #include "references.cc"

@@ -283,6 +283,11 @@ void hookOperation(Context &X, const Site &S, llvm::Instruction *At, llvm::Globa
 llvm::Instruction *whenArmed(Context &X, llvm::Instruction *At, llvm::Constant *Action);
 llvm::Constant *actionsOf(Context &X, const Site &S, llvm::GlobalVariable *Actions);
 
+// moves.cc: the floats of F itself, if these are to be traced: parameters, instructions, and stores; and the hooks behind them, which must be
+// put in after those of operations, so that they run before.
+llvm::SmallVector<llvm::Value *, 0> floatsOf(llvm::Function &F);
+void hookMoves(Context &X, llvm::Function &F, llvm::ArrayRef<llvm::Value *> Floats);
+
 // hook.cc: puts the hooks and the fuel counters of the plan into its function.
 void instrument(Context &X, FunctionPlan &Plan, llvm::GlobalVariable *Actions);
 

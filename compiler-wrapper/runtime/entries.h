@@ -59,6 +59,10 @@ KEEPS_REGISTERS void __pen_sides80(const uint8_t *sides, uint32_t taken, uint64_
 KEEPS_REGISTERS void __pen_on_operation(const uint8_t *actions, uint32_t what, uint64_t a, uint64_t b, uint64_t c,
                                         uint64_t result);
 
+/* A move (enum pen_move) of a float with these bits; and the names of operands and result of the next operation. */
+KEEPS_REGISTERS void __pen_on_move(const void *address, const void *name, uint32_t what, uint64_t bits);
+KEEPS_REGISTERS void __pen_on_operands(const void *a, const void *b, const void *c, const void *result);
+
 /* An armed mutation point: leaves the number of the mutant that is on, or if it is none of these, `n`; or n + 1 while values are
  * written to the trace, in `result->to_true`. For `n`, a mutant of it with its distance to another value; and one with the bits of both
  * values. `floats` is 64 or 32 if these are floats of so many bits, else 0: then NaN is NaN. For n + 1, and of a mutant

@@ -23,9 +23,5 @@ KEEPS_REGISTERS void __pen_on_mutated(const uint8_t *action, uint64_t original, 
 
 KEEPS_REGISTERS void __pen_on_value(const uint8_t *actions, uint64_t value, uint32_t floats) {
   if (!__pen_state.trace) return;
-  uint32_t n = __pen_state.n_trace;
-  /* Counted beyond the room, too, so that the fuzzer sees that some are missing. */
-  if (n < UINT32_MAX) __pen_state.n_trace = n + 1;
-  if (n >= __pen_state.trace_room) return;
-  __pen_state.trace[n] = (struct pen_traced){.actions = actions, .result = value, .what = floats};
+  write_trace(&(struct pen_traced){.actions = actions, .result = value, .what = floats});
 }

@@ -279,16 +279,9 @@ static uint64_t reported_result(const struct operation *op) {
 }
 
 static void trace(const uint8_t *actions, const struct operation *op) {
-  uint32_t n = __pen_state.n_trace;
-  /* Counted beyond the room, too, so that the fuzzer sees how many are missing. */
-  if (n < UINT32_MAX) __pen_state.n_trace = n + 1;
-  if (n >= __pen_state.trace_room) return;
-  struct pen_traced *entry = &__pen_state.trace[n];
-  entry->actions = actions;
-  for (int i = 0; i < 3; i++) entry->operands[i] = reported_operand(op, i);
-  entry->result = reported_result(op);
-  entry->what = op->what;
-  entry->unused = 0;
+  struct pen_traced entry = {.actions = actions, .result = reported_result(op), .what = op->what};
+  for (int i = 0; i < 3; i++) entry.operands[i] = reported_operand(op, i);
+  write_trace(&entry);
 }
 
 static void watch(uint32_t branch, const struct operation *op) {

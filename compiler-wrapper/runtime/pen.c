@@ -222,6 +222,8 @@ static uint64_t distance_in_metric(uint64_t d) {
 
 #include "bytes.c"
 
+#include "trace.c"
+
 #include "operation.c"
 
 #include "mutant.c"

@@ -212,6 +212,15 @@ enum pen_operation {
   PEN_OPERATIONS = 57
 };
 
+/* What else is written to the trace, in the place of enum pen_operation. Only with -fpen-moves. The values of a function have names:
+ * each parameter and each instruction that gives a float an address of its own. */
+enum pen_move {
+  PEN_OPERANDS = 252, /* of the next operation: `operands` and `result` are names, 0 of constants */
+  PEN_VALUE = 253,    /* of a name: `operands[1]` */
+  PEN_LOAD = 254,     /* from the address `operands[0]`; it gets the name `operands[1]` */
+  PEN_STORE = 255     /* of the value with the name `operands[1]`, to the address `operands[0]` */
+};
+
 /* The hook passes the operands of an operation and one word that describes it: from the lowest bit on 8 bits of enum
  * pen_operation, these flags, 8 bits for the width of the integer that is converted to or from (0 if there is none), and the
  * site's `possible`. */
@@ -464,10 +473,10 @@ struct pen_site {
   const struct pen_decision *decision; /* of a decision; else null */
 };
 
-/* One executed floating-point operation. The fuzzer repeats the computation in higher precision. */
+/* One executed floating-point operation, or one move. The fuzzer repeats the computation in higher precision. */
 struct pen_traced {
-  const uint8_t *actions; /* of its site */
-  uint64_t operands[3];   /* of double and float the bits of a double; of an integer its value */
+  const uint8_t *actions; /* of its site; null of a move */
+  uint64_t operands[3];   /* of double and float the bits of a double; of an integer its value; of a move see there */
   uint64_t result;        /* likewise */
   uint32_t what;          /* enum pen_operation and enum pen_operation_flag */
   uint32_t unused;

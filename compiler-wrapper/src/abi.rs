@@ -264,17 +264,30 @@ pub struct Site {
     pub decision: *const Decision,
 }
 
-/// One executed floating-point operation. The fuzzer repeats the computation in higher precision.
+/// What else than an [`operation`] is in a trace, in the lowest 8 bits of [`Traced::what`]. Only with `-fpen-moves`. The values of a function have
+/// names: each parameter and each instruction that gives a float an address of its own.
+pub mod movement {
+    /// Of the next operation: `operands` and `result` are names, 0 of constants.
+    pub const OPERANDS: u32 = 252;
+    /// Of a name, `operands[1]`.
+    pub const VALUE: u32 = 253;
+    /// From the address `operands[0]`; it gets the name `operands[1]`.
+    pub const LOAD: u32 = 254;
+    /// Of the value with the name `operands[1]`, to the address `operands[0]`.
+    pub const STORE: u32 = 255;
+}
+
+/// One executed floating-point operation, or one [`movement`]. The fuzzer repeats the computation in higher precision.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Traced {
-    /// Action bytes of its site.
+    /// Action bytes of its site; null of a movement.
     pub actions: *const u8,
-    /// Of `double` and `float` the bits of a double; of an integer its value.
+    /// Of `double` and `float` the bits of a double; of an integer its value; of a movement see there.
     pub operands: [u64; 3],
     /// Likewise.
     pub result: u64,
-    /// One of [`operation`] in the lowest 8 bits, and bits of [`operation_flag`].
+    /// One of [`operation`] or [`movement`] in the lowest 8 bits, and bits of [`operation_flag`].
     pub what: u32,
     /// Padding.
     pub unused: u32,

@@ -45,6 +45,8 @@ pub(crate) struct Arguments {
     pub(crate) drops_sections: bool,
     /// Floating-point operations become sites, too ([`EXCEPTIONS`]).
     pub(crate) exceptions: bool,
+    /// Where operands come from is traced, too ([`MOVES`]).
+    pub(crate) moves: bool,
     /// Decisions become sites, too ([`DECISIONS`]).
     pub(crate) decisions: bool,
     /// The function whose mutants are made ([`MUTANTS`]), by its symbol; `*` for all.
@@ -122,6 +124,8 @@ const WITH_VALUE: &[&str] = &[
 
 /// pen-cc's own option: makes every floating-point operation a site, with a branch for each exception.
 pub const EXCEPTIONS: &str = "-fpen-exceptions";
+/// pen-cc's own option: writes to traces of operations where operands come from.
+pub const MOVES: &str = "-fpen-moves";
 
 /// pen-cc's own option: makes every decision of several conditions a site, with a branch for each way through it.
 pub const DECISIONS: &str = "-fpen-decisions";
@@ -307,6 +311,7 @@ impl Arguments {
             entry: false,
             drops_sections: false,
             exceptions: false,
+            moves: false,
             decisions: false,
             mutants: None,
             assumptions: Vec::new(),
@@ -324,6 +329,10 @@ impl Arguments {
             "-nostdlib" | "--no-standard-libraries" => (self.no_start_files, self.no_libc) = (true, true),
             EXCEPTIONS => {
                 self.exceptions = true;
+                return Ok(());
+            }
+            MOVES => {
+                self.moves = true;
                 return Ok(());
             }
             DECISIONS => {
@@ -451,8 +460,8 @@ mod tests {
 
     #[test]
     fn pen_ccs_own_option_does_not_reach_clang() {
-        let line = read("-fpen-exceptions -c x.c");
-        assert!(line.exceptions && line.args == ["-c", "x.c"], "{line:?}");
+        let line = read("-fpen-exceptions -fpen-moves -c x.c");
+        assert!(line.exceptions && line.moves && line.args == ["-c", "x.c"], "{line:?}");
         assert!(!read("-c x.c").exceptions);
         let mutants = |line: &str| read(line).mutants;
         assert_eq!(mutants("-fpen-mutants -c x.c").as_deref(), Some("*"));

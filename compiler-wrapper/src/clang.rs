@@ -79,6 +79,9 @@ fn compile_args(line: &Arguments, san_cov: bool) -> Result<Vec<String>, Error> {
     if line.exceptions {
         options.extend(["-mllvm", "-pen-exceptions"]);
     }
+    if line.moves {
+        options.extend(["-mllvm", "-pen-moves"]);
+    }
     if line.decisions {
         // `pass/decision.cc` distinguishes operands of `&&` and `||` from nested conditionals by the names of blocks.
         args.push("-fno-discard-value-names".to_owned());

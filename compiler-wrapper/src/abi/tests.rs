@@ -231,6 +231,10 @@ fn predicates(layout: &mut Layout) {
 
 fn operations(layout: &mut Layout) {
     for (c, rust) in [
+        ("PEN_OPERANDS", movement::OPERANDS),
+        ("PEN_VALUE", movement::VALUE),
+        ("PEN_LOAD", movement::LOAD),
+        ("PEN_STORE", movement::STORE),
         ("PEN_NO_OPERATION", operation::NO_OPERATION),
         ("PEN_ADD", operation::ADD),
         ("PEN_SUBTRACT", operation::SUBTRACT),

@@ -162,6 +162,12 @@ fn of_library(target: &TargetArgs) -> Result<TargetArgs, Error> {
     }
 }
 
+/// A target whose operations are recorded together with where their operands come from.
+fn recorded(target: &TargetArgs) -> TargetArgs {
+    let cflags = target.cflags.iter().cloned().chain([penfuzz_cc::MOVES_FLAG.to_owned()]).collect();
+    TargetArgs { cflags, ..target.clone() }
+}
+
 /// Compares the function of a target with a reference, and prints the report. Returns whether there are wrong results that have no
 /// size; where every difference counts, whether there is one.
 pub(super) fn compare(
@@ -216,7 +222,7 @@ pub(super) fn compare(
     // The operations of a library that is not instrumented are not known.
     let is_source = !linked.sources.is_empty() && !library::is_library(name);
     if is_source && pair.takes_twin() && !exact && !search.exhaust && search.search == Search::Extremes {
-        let twin = target.link(Goals::Exceptions)?;
+        let twin = recorded(target).link(Goals::Exceptions)?;
         pair.set_twin(ReplaySession::load(&twin.file, subject(Goals::Exceptions))?);
     }
     if search.plot.is_some() {

@@ -40,8 +40,8 @@ const fn cheap_error(result: Kind) -> f64 {
 /// Wrong results of one class that are sent.
 const WRONG: usize = 16;
 
-/// Operations of a run whose roundings are known, at most.
-const OPERATIONS: usize = 512;
+/// Operations and movements of a run whose roundings are known, at most.
+const OPERATIONS: usize = 2048;
 
 /// Points whose error by MPFR is remembered.
 const SETTLED: usize = 4096;

@@ -9,7 +9,7 @@ const SKIPPED: usize = 8;
 /// A run, and those to which one step of each coordinate leads.
 #[derive(Debug, Clone, Copy)]
 pub struct Runs<'a> {
-    /// Its operations.
+    /// Its operations and movements.
     pub trace: &'a [Traced],
     /// The argument, and one position of it.
     pub x: (f64, f64),
@@ -26,7 +26,6 @@ pub(super) struct Pairs([Vec<Option<usize>>; COORDINATES]);
 impl Pairs {
     pub fn find(&mut self, runs: &Runs) {
         for (i, pairs) in self.0.iter_mut().enumerate() {
-            pairs.clear();
             if let Some(others) = runs.others {
                 pair(runs.trace, others[i].0, pairs);
             }
@@ -55,26 +54,29 @@ impl Pairs {
 
 /// For each operation of a run the same one of another: next after the last one, but where some are left out.
 fn pair(run: &[Traced], other: &[Traced], pairs: &mut Vec<Option<usize>>) {
-    let is_same = |i: usize, j: usize| match (run.get(i), other.get(j)) {
-        (Some(a), Some(b)) => (a.actions, a.what) == (b.actions, b.what),
+    let (ours, theirs) = (operations(run), operations(other));
+    let is_same = |i: usize, j: usize| match (ours.get(i), theirs.get(j)) {
+        (Some(i), Some(j)) => (run[*i].actions, run[*i].what) == (other[*j].actions, other[*j].what),
         _ => false,
     };
-    let mut next = 0;
-    while pairs.len() < run.len() {
-        let i = pairs.len();
-        let skipped = (0..=SKIPPED).find(|n| is_same(i, next + n) || is_same(i + n, next));
-        match skipped {
+    pairs.clear();
+    pairs.resize(run.len(), None);
+    let (mut i, mut next) = (0, 0);
+    while i < ours.len() {
+        match (0..=SKIPPED).find(|n| is_same(i, next + n) || is_same(i + n, next)) {
             Some(n) if is_same(i, next + n) => {
-                pairs.push(Some(next + n));
-                next += n + 1;
+                pairs[ours[i]] = Some(theirs[next + n]);
+                (i, next) = (i + 1, next + n + 1);
             }
-            Some(n) => pairs.resize(i + n, None),
-            None => {
-                pairs.push(None);
-                next += 1;
-            }
+            Some(n) => i += n,
+            None => (i, next) = (i + 1, next + 1),
         }
     }
+}
+
+/// Where in a trace they are.
+fn operations(trace: &[Traced]) -> Vec<usize> {
+    (0..trace.len()).filter(|i| !trace[*i].actions.is_null()).collect()
 }
 
 #[cfg(test)]

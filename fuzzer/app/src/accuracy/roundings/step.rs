@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use penfuzz_cc::abi::{Traced, operation as op, operation_flag};
+use penfuzz_cc::abi::{Traced, movement, operation as op, operation_flag};
 use penfuzz_mutators::extremes::{COORDINATES, Steps as Moves};
 
 use super::{
@@ -24,8 +24,6 @@ const SHIFTED: f64 = 1_048_576.0;
 /// One operation that was carried out.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Step {
-    /// Address of the action bytes of its site; 0 of the argument.
-    site: usize,
     /// Its result.
     pub value: f64,
     /// The rounded value less the exact one, and the unit of its last place; 0 if it is never rounded.
@@ -113,12 +111,30 @@ impl Step {
     }
 }
 
+/// A value that an operation gave, or that was loaded from where such a value had been stored.
+#[derive(Debug, Clone, Copy)]
+struct Given {
+    value: f64,
+    /// The step, and by what it is multiplied.
+    by: (usize, f64),
+}
+
+impl Given {
+    fn as_operand(&self, times: f64) -> (usize, f64) {
+        (self.by.0, self.by.1 * times)
+    }
+}
+
 /// All steps, the argument first; keeps its memory.
 #[derive(Debug, Default)]
 pub(super) struct Steps {
     pub all: Vec<Step>,
-    /// By site and operand: the sites that gave what it takes, as far as there was no doubt.
-    givers: HashMap<(usize, usize), Vec<usize>>,
+    /// In order of time.
+    given: Vec<Given>,
+    /// By address, and by name.
+    stored: HashMap<u64, Given>,
+    /// Of the operands and the result of the next operation.
+    names: [u64; 4],
     pairs: Pairs,
 }
 
@@ -127,17 +143,64 @@ impl Steps {
     pub fn read(&mut self, runs: &Runs) -> Option<()> {
         self.pairs.find(runs);
         self.all.clear();
+        self.given.clear();
+        self.stored.clear();
         let (value, grid) = runs.x;
-        self.all.push(Step { grid, ..Step::given(value, runs.steps) });
-        for (at, traced) in runs.trace.iter().enumerate() {
-            let before = self.all.len();
-            self.step(runs, at)?;
-            self.all[before..].iter_mut().for_each(|step| step.site = traced.actions.addr());
+        self.push(Step { grid, ..Step::given(value, runs.steps) });
+        (0..runs.trace.len()).try_for_each(|at| self.entry(runs, at))
+    }
+
+    fn push(&mut self, step: Step) {
+        self.given.push(Given { value: step.value, by: (self.all.len(), 1.0) });
+        self.all.push(step);
+    }
+
+    fn store(&mut self, at: u64, value: f64, by: Option<(usize, f64)>) {
+        match by {
+            Some(by) => self.stored.insert(at, Given { value, by }),
+            None => self.stored.remove(&at),
+        };
+    }
+
+    /// The step that gave what is stored there, unless something else has been written over it; or the last that gave this value.
+    fn stored(&self, at: u64, value: f64) -> Option<(usize, f64)> {
+        let stored = self.stored.get(&at).filter(|given| given.value.to_bits() == value.to_bits());
+        stored.map(|given| given.by).or_else(|| self.find(value))
+    }
+
+    /// A movement.
+    fn moved(&mut self, traced: &Traced) {
+        let value = f64::from_bits(traced.result);
+        let [address, name, last] = traced.operands;
+        match traced.what & 0xff {
+            movement::OPERANDS => self.names = [address, name, last, traced.result],
+            movement::VALUE => self.store(name, value, self.find(value)),
+            movement::LOAD => {
+                let by = self.stored(address, value);
+                self.store(name, value, by);
+                self.given.extend(by.map(|by| Given { value, by }));
+            }
+            _ => self.store(address, value, self.stored(name, value)),
+        }
+    }
+
+    /// One operation, or a movement. `None` where how its result moves is not known.
+    fn entry(&mut self, runs: &Runs, at: usize) -> Option<()> {
+        let traced = &runs.trace[at];
+        if traced.actions.is_null() {
+            self.moved(traced);
+            return Some(());
+        }
+        self.step(runs, at)?;
+        let value = f64::from_bits(traced.result);
+        let [.., name] = core::mem::take(&mut self.names);
+        if name != 0 {
+            self.store(name, value, self.find(value));
         }
         Some(())
     }
 
-    /// One operation, which is a step, or another name of one. `None` where how its result moves is not known.
+    /// One operation, which is a step, or another form of one.
     fn step(&mut self, runs: &Runs, at: usize) -> Option<()> {
         let traced = &runs.trace[at];
         let value = f64::from_bits(traced.result);
@@ -150,7 +213,7 @@ impl Steps {
             }
             // They stay among neighbours. As steps, so that none that happens to be equal is taken for them.
             op::FROM_SIGNED | op::FROM_UNSIGNED | op::FLOOR | op::CEIL | op::ROUND | op::RINT | op::ROUND_TO_ZERO => {
-                self.all.push(Step::given(value, self.pairs.moves(runs, at)));
+                self.push(Step::given(value, self.pairs.moves(runs, at)));
                 return Some(());
             }
             _ => {}
@@ -163,19 +226,19 @@ impl Steps {
         };
         let is_fixed = |i: usize| traced.what & operation_flag::CONSTANT << i != 0;
         for (i, (operand, derivative)) in step.operands.iter_mut().zip(derivatives).enumerate() {
-            let linked = if derivative == 0.0 || is_fixed(i) { None } else { self.link(traced, i) };
+            let linked = if derivative == 0.0 || is_fixed(i) { None } else { self.link(i, operands[i]) };
             if linked.is_none() && derivative != 0.0 && !self.pairs.is_constant(runs, at, i) {
                 return None;
             }
             *operand = (derivative, linked);
         }
         if matches!(operation, op::ADD | op::SUBTRACT) && is_shift(&step, operands) {
-            self.all.push(Step::given(value, self.pairs.moves(runs, at)));
+            self.push(Step::given(value, self.pairs.moves(runs, at)));
             return Some(());
         }
         step.moves = step.operands.iter().any(|(_, linked)| linked.is_some_and(|(from, _)| self.all[from].moves));
         if !step.moves {
-            self.all.push(Step::given(value, [0.0; COORDINATES]));
+            self.push(Step::given(value, [0.0; COORDINATES]));
             return Some(());
         }
         let exact = self.exact(operation, &step, operands);
@@ -186,7 +249,7 @@ impl Steps {
             step.error /= step.unit;
         }
         self.move_with_operands(&mut step);
-        self.all.push(step);
+        self.push(step);
         Some(())
     }
 
@@ -222,22 +285,9 @@ impl Steps {
             + step.product * first[0] * first[1];
     }
 
-    /// The step that gave an operand. Of several with this value it is one of a site that gave it when there was no other, and of these the last.
-    pub(super) fn link(&mut self, traced: &Traced, operand: usize) -> Option<(usize, f64)> {
-        let value = f64::from_bits(traced.operands[operand]);
-        let Some(found) = self.find(value) else { return self.link_root(value) };
-        let givers = self.givers.entry((traced.actions.addr(), operand)).or_default();
-        let is_equal = |step: &Step| (step.value.to_bits() ^ value.to_bits()) & !SIGN == 0;
-        if !self.all[..found.0].iter().any(is_equal) {
-            let site = self.all[found.0].site;
-            if !givers.contains(&site) {
-                givers.push(site);
-            }
-            return Some(found);
-        }
-        let is_giver = |step: &Step| is_equal(step) && givers.contains(&step.site);
-        let at = self.all.iter().rposition(is_giver).unwrap_or(found.0);
-        Some((at, 1f64.copysign(self.all[at].value) * 1f64.copysign(value)))
+    /// The step that gave an operand, and times what.
+    fn link(&mut self, operand: usize, value: f64) -> Option<(usize, f64)> {
+        self.stored(self.names[operand], value).or_else(|| self.link_root(value))
     }
 
     /// The root of what an earlier step gave: libraries compute it from the bits, without operations. Becomes a step.
@@ -253,24 +303,23 @@ impl Steps {
         step.error /= step.unit;
         step.grid = step.unit;
         self.move_with_operands(&mut step);
-        self.all.push(step);
+        self.push(step);
         Some((self.all.len() - 1, 1.0))
     }
 
     /// The last step that gave this value, but for a factor: a power of two and a sign.
     pub(super) fn find(&self, value: f64) -> Option<(usize, f64)> {
         let bits = value.to_bits() & !SIGN;
-        let sign = |step: &Step| 1f64.copysign(step.value) * 1f64.copysign(value);
-        if let Some(i) = self.all.iter().rposition(|s| s.value.to_bits() & !SIGN == bits) {
-            return Some((i, sign(&self.all[i])));
+        if let Some(given) = self.given.iter().rfind(|g| g.value.to_bits() & !SIGN == bits) {
+            return Some(given.as_operand(1f64.copysign(given.value) * 1f64.copysign(value)));
         }
         let fraction = bits & FRACTION;
         if fraction.trailing_zeros() > ZEROS {
             return None;
         }
-        let i = self.all.iter().rposition(|s| s.value.to_bits() & FRACTION == fraction)?;
-        let times = value / self.all[i].value;
-        (times.is_normal() && times.to_bits() & FRACTION == 0).then_some((i, times))
+        let given = self.given.iter().rfind(|g| g.value.to_bits() & FRACTION == fraction)?;
+        let times = value / given.value;
+        (times.is_normal() && times.to_bits() & FRACTION == 0).then(|| given.as_operand(times))
     }
 }
 
@@ -294,37 +343,4 @@ fn lowest_bit(x: f64) -> f64 {
     }
     let fraction = bits & FRACTION | if exponent == 0 { 0 } else { FRACTION + 1 };
     f64::from(exponent.max(1) - 1075 + fraction.trailing_zeros() as i32).exp2()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn operation(site: usize, what: u32, a: f64, b: f64, result: f64) -> Traced {
-        let actions = core::ptr::without_provenance(site);
-        Traced { actions, operands: [a.to_bits(), b.to_bits(), 0], result: result.to_bits(), what, unused: 0 }
-    }
-
-    /// What a product at site 30 takes is given at site 20: at first two steps before it, and then one step before, where the sum before that is equal.
-    #[test]
-    fn of_equal_steps_that_of_a_known_site_is_taken() {
-        let x = 0.7;
-        let first = [
-            operation(20, op::ADD, x, 0.4, 1.1),
-            operation(50, op::MULTIPLY, x, x, x * x),
-            operation(30, op::MULTIPLY, 1.1, 3.1, 3.41),
-        ];
-        let second = [
-            operation(40, op::MULTIPLY, x, 1.1, x * 1.1),
-            operation(20, op::ADD, x * 1.1, 1e-30, x * 1.1 + 1e-30),
-            operation(30, op::MULTIPLY, x * 1.1, 3.1, x * 1.1 * 3.1),
-        ];
-        let mut steps = Steps::default();
-        for trace in [&first, &second] {
-            let runs = Runs { trace, x: (x, 1e-16), steps: [1e-16, 0.0], others: None };
-            steps.read(&runs).expect("all operations are known");
-        }
-        let [(_, linked), ..] = steps.all[3].operands;
-        assert_eq!(linked, Some((2, 1.0)));
-    }
 }

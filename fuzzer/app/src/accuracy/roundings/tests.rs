@@ -1,6 +1,6 @@
 //! Runs of a function that is written down operation by operation.
 
-use penfuzz_cc::abi::{Traced, operation as op};
+use penfuzz_cc::abi::{Traced, movement, operation as op};
 
 use penfuzz_mutators::extremes::Steps as Moves;
 
@@ -16,6 +16,11 @@ impl Run {
         let operands = [a.to_bits(), b.to_bits(), 0];
         self.0.push(Traced { actions, operands, result: result.to_bits(), what, unused: 0 });
         result
+    }
+
+    /// Operands are an address and a name, or names.
+    fn moves(&mut self, what: u32, operands: [u64; 3], result: u64) {
+        self.0.push(Traced { actions: core::ptr::null(), operands, result, what, unused: 0 });
     }
 
     fn add(&mut self, a: f64, b: f64) -> f64 {
@@ -186,6 +191,69 @@ fn a_number_from_an_integer_is_no_earlier_one() {
         let all = roundings(corrected, x);
         assert!(all.iter().all(|r| r.weight.abs() < 1.01), "what is corrected has no weight: {all:?}");
     }
+}
+
+/// Does the sum in `(x * 1.5 + 4) - 4` count, if these movements come after the product and after the difference, which are equal?
+fn sum_counts(movements: [fn(&mut Run, u64); 2]) -> bool {
+    let x = 0.375;
+    let mut run = Run::default();
+    run.moves(movement::OPERANDS, [0; 3], PRODUCT);
+    let product = run.times(x, 1.5);
+    movements[0](&mut run, product.to_bits());
+    let beside = run.add(product, 4.0);
+    let equal = run.subtract(beside, 4.0);
+    assert!(product.to_bits() == equal.to_bits(), "as at this argument");
+    movements[1](&mut run, equal.to_bits());
+    let y = run.times(equal, 0.7);
+    let all = Roundings::default().of(&alone(&run.0, x), (y, 1.0 / (y.next_up() - y))).expect("all are known");
+    all.len() == 3
+}
+
+const ADDRESS: u64 = 8;
+const NAME: u64 = 1000;
+const PRODUCT: u64 = 2000;
+
+fn store(run: &mut Run, value: u64) {
+    run.moves(movement::STORE, [ADDRESS, 0, 0], value);
+}
+
+fn load(run: &mut Run, value: u64) {
+    run.moves(movement::LOAD, [ADDRESS, NAME, 0], value);
+}
+
+fn name(run: &mut Run, value: u64) {
+    run.moves(movement::VALUE, [0, NAME, 0], value);
+}
+
+#[test]
+fn of_equal_values_the_one_that_was_stored_there_is_taken() {
+    assert!(sum_counts([|_, _| (), |_, _| ()]), "the last is taken");
+    assert!(!sum_counts([store, load]), "the product was stored, and loaded");
+    let both = |run: &mut Run, value| {
+        store(run, value);
+        load(run, value);
+    };
+    assert!(sum_counts([store, both]), "the difference was stored, and loaded");
+    let other = |run: &mut Run, _| load(run, 7f64.to_bits());
+    assert!(sum_counts([store, other]), "what was loaded is no longer what was stored");
+}
+
+#[test]
+fn of_equal_values_the_one_with_this_name_is_taken() {
+    let taken = |run: &mut Run, _| run.moves(movement::OPERANDS, [NAME, 0, 0], 1);
+    assert!(!sum_counts([name, taken]), "the name is that of the product");
+    let renamed = |run: &mut Run, value| {
+        name(run, value);
+        run.moves(movement::OPERANDS, [NAME, 0, 0], 1);
+    };
+    assert!(sum_counts([name, renamed]), "the name is that of the difference");
+    let product = |run: &mut Run, _| run.moves(movement::OPERANDS, [PRODUCT, 0, 0], 1);
+    assert!(!sum_counts([|_, _| (), product]), "the product had its name from the start");
+    let kept = |run: &mut Run, value| {
+        run.moves(movement::STORE, [ADDRESS, PRODUCT, 0], value);
+        load(run, value);
+    };
+    assert!(!sum_counts([|_, _| (), kept]), "it is stored by its name");
 }
 
 /// What half of pi leaves of a large number, in two parts.
