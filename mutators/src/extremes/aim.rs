@@ -26,9 +26,11 @@ const BENT: f64 = 0.25;
 const EXPECTED: f64 = 8.0;
 const HOPELESS: f64 = 1e-6;
 const EVALUATED: usize = 48;
-/// The share of the largest error by which an error may differ from what was expected, and at how many points it may differ by more.
+/// The share of the largest error by which an error may differ from what was expected.
 const TOLERANCE: f64 = 0.02;
-const TRIED: usize = 2;
+/// Points that are tried before a window counts, and those that must be right.
+const TRIED: usize = 4;
+const RIGHT: usize = 2;
 /// Nodes of an enumeration.
 const NODES: usize = 20_000;
 /// Standard deviations by which the square of a distance may be above its mean.
@@ -54,18 +56,23 @@ impl Aim {
         if phases.fine.is_empty() {
             return None;
         }
-        let mut frame = frame;
-        let missing = |frame: &Frame| Corner::with_points(&phases, frame.points() * phases.share()).missing;
-        let bent = phases.bend * frame.farthest() * frame.farthest();
-        if bent > 0.0 {
-            frame.narrow((BENT * missing(&frame) / bent).sqrt().min(1.0));
-        }
-        if frame.points() < FEWEST {
-            return None;
-        }
-        let sign = usize::from(phases.potential(0) < phases.potential(1));
-        let expected = phases.potential(sign) - missing(&frame);
-        expected.is_finite().then_some(Self { middle, frame, sign, expected, phases, roundings })
+        let mut me = Self { middle, frame, sign: 0, expected: 0.0, phases, roundings };
+        me.sign = usize::from(me.phases.potential(0) < me.phases.potential(1));
+        let bent = me.phases.bend * frame.farthest() * frame.farthest();
+        let share = if bent > 0.0 { (BENT * me.missing() / bent).sqrt().min(1.0) } else { 1.0 };
+        me.narrow(share).then_some(me)
+    }
+
+    /// What is to be expected to be missing at its best point.
+    fn missing(&self) -> f64 {
+        Corner::with_points(&self.phases, self.frame.points() * self.phases.share()).missing
+    }
+
+    /// Leaves this share of it. False where that is too little.
+    fn narrow(&mut self, share: f64) -> bool {
+        self.frame.narrow(share);
+        self.expected = self.phases.potential(self.sign) - self.missing();
+        self.frame.points() >= FEWEST && self.expected.is_finite()
     }
 
     /// Points at which the error is to be expected nearest to its potential, and this error.
@@ -123,24 +130,36 @@ impl Aim {
         (scales, target)
     }
 
-    /// Does it have the error that is to be expected at one of a few other arguments?
-    pub fn is_right<F: Height, R: Rand>(
-        &self,
+    /// Does it have the errors that are to be expected, at enough points? Leaves the part of it that is nearer to its middle than those at which it has not, if
+    /// all others are there: beyond it operations are others.
+    pub fn confirm<F: Height, R: Rand>(
+        &mut self,
         f: &mut F,
         rng: &mut R,
         (least, greatest): (u64, u64),
     ) -> Result<bool, Stop> {
+        let (mut right, mut farthest_right, mut nearest_wrong) = (0, 0.0, f64::INFINITY);
         for _ in 0..TRIED {
             let k = self.frame.nearest(self.frame.centre().map(|c| c + 2.0 * rng.next_float() - 1.0));
             let Some(at) = self.frame.position(self.middle, k).filter(|at| (least..=greatest).contains(at)) else {
                 continue;
             };
             let value = f.height(&[at])?;
-            if (self.roundings.error_at(&self.frame, k).abs() - value).abs() <= TOLERANCE * value.max(1.0) {
-                return Ok(true);
+            let share = self.frame.share_to(k);
+            if self.expects(k, value) {
+                right += 1;
+                farthest_right = share.max(farthest_right);
+            } else {
+                nearest_wrong = share.min(nearest_wrong);
             }
         }
-        Ok(false)
+        let is_inside = farthest_right < nearest_wrong && nearest_wrong < 1.0;
+        Ok(right >= RIGHT && (!is_inside || self.narrow(nearest_wrong)))
+    }
+
+    /// Is this the error, or nearly, that is to be expected after so many steps?
+    fn expects(&self, k: Steps, value: f64) -> bool {
+        (self.roundings.error_at(&self.frame, k).abs() - value).abs() <= TOLERANCE * value.max(1.0)
     }
 
     /// A point of the lattice: with these last bits.
@@ -299,6 +318,49 @@ mod tests {
             times += u32::from(found.first().is_some_and(|f| f.0 >= best));
         }
         assert!(times >= 14, "the best argument of a window was found {times} times");
+    }
+
+    /// Errors are as a run in the middle tells up to so many positions from it, and every other one if that is wanted.
+    struct Known<'a> {
+        aim: &'a Aim,
+        up_to: i64,
+        is_alternating: bool,
+    }
+
+    impl Height for Known<'_> {
+        fn height(&mut self, at: &[u64]) -> Result<f64, Stop> {
+            let k = at[0].wrapping_sub(self.aim.middle) as i64;
+            let is_known = k.abs() <= self.up_to && !(self.is_alternating && k % 2 == 0);
+            let error = self.aim.roundings.error_at(&self.aim.frame, [k as f64, 0.0]).abs();
+            Ok(if is_known { error } else { error + 1.0 })
+        }
+    }
+
+    #[test]
+    fn a_window_ends_where_errors_are_no_longer_known() {
+        let mut rng = StdRand::with_seed(4);
+        let aims = || Aim::new(1 << 40, window(), random(6, &mut StdRand::with_seed(5))).expect("a window");
+        let whole = aims();
+        let mut confirmed = |up_to, is_alternating| {
+            let mut known = Known { aim: &whole, up_to, is_alternating };
+            let tried = (0..40).map(|_| {
+                let mut aim = aims();
+                let is_right = aim.confirm(&mut known, &mut rng, (0, u64::MAX)).expect("nothing ends the search");
+                is_right.then_some((aim.frame.points(), aim.expected))
+            });
+            tried.flatten().collect::<Vec<_>>()
+        };
+        let all = confirmed(i64::MAX, false);
+        assert!(all.len() == 40 && all.iter().all(|a| a.0 >= whole.frame.points()), "{all:?}");
+        let half = confirmed(8_000_000, false);
+        let narrower = half
+            .iter()
+            .filter(|(points, expected)| (16e6..whole.frame.points()).contains(points) && *expected <= whole.expected);
+        assert!(half.len() > 20 && narrower.count() > half.len() * 3 / 4, "{half:?}");
+        assert!(confirmed(1000, false).is_empty(), "too little of it is known");
+        let mixed = confirmed(i64::MAX, true);
+        let is_whole = |a: &&(f64, f64)| a.0 >= whole.frame.points();
+        assert!(mixed.len() > 15 && mixed.iter().filter(is_whole).count() > mixed.len() / 2, "{mixed:?}");
     }
 
     #[test]

@@ -164,11 +164,11 @@ impl Extremes {
         } else {
             middle
         };
-        let aim = points
+        let mut aim = points
             .frame(middle, ends)
             .and_then(|frame| f.roundings(middle, frame.jumps).and_then(|r| Aim::new(middle, frame, r)));
-        if let Some(aim) = aim
-            && aim.is_right(f, rng, ends)?
+        if aim.as_mut().map_or(Ok(false), |aim| aim.confirm(f, rng, ends))?
+            && let Some(aim) = aim
         {
             let known = &mut self.aims.known[points as usize];
             known.fruitless = 0;

@@ -73,6 +73,11 @@ impl Frame {
         self.farthest
     }
 
+    /// The distance of a point as a share of the largest.
+    pub fn share_to(&self, k: Steps) -> f64 {
+        self.forms(k)[self.coordinates() - 1].abs().min(1.0)
+    }
+
     /// Points at smaller distances only.
     pub fn narrow(&mut self, share: f64) {
         let row = self.coordinates() - 1;

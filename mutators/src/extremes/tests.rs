@@ -237,20 +237,25 @@ impl Height for Periodic {
     }
 }
 
-/// All arguments are between `2^21` and `2^22`, where a position is millions of units.
+/// All arguments are between `2^21` and `2^22`, where a position is millions of units. Medians of seven seeds.
 #[test]
 fn the_largest_error_of_what_a_period_leaves_is_found() {
     let position = |x: f64| line::position(Kind::F64, x.to_bits());
     let ends = (position(2_097_152.0), position(4_194_304.0) - 1);
     let found = |kinds: Option<Kind>| {
-        let mut f = Periodic::new(100_000);
-        let mut search = Extremes::new(vec![vec![ends]]);
-        if let Some(kind) = kinds {
-            search = search.with_kinds(vec![kind]);
-        }
-        search.run(&mut f, &mut StdRand::with_seed(1), &[]);
-        f.best
+        let best = |seed| {
+            let mut f = Periodic::new(100_000);
+            let mut search = Extremes::new(vec![vec![ends]]);
+            if let Some(kind) = kinds {
+                search = search.with_kinds(vec![kind]);
+            }
+            search.run(&mut f, &mut StdRand::with_seed(seed), &[]);
+            f.best
+        };
+        let mut all = [1, 2, 3, 4, 5, 6, 7].map(best);
+        all.sort_by(f64::total_cmp);
+        all[3]
     };
     let (with, without) = (found(Some(Kind::F64)), found(None));
-    assert!(with > 0.475 && without < 0.46, "of 0.5: {with}, and {without} with neighbours alone");
+    assert!(with > 0.475 && with > without + 0.01, "of 0.5: {with}, and {without} with neighbours alone");
 }
