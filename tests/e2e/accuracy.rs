@@ -229,6 +229,36 @@ fn cancellation_is_found_where_it_is() {
 }
 
 #[test]
+fn operations_that_make_the_worst_error_are_named() {
+    let dir = Dir::new();
+    let reference = own("cancelling_wide");
+    let args = ["--reference", &reference, "--arg", "x: 1e-6..1", "--max-evals", "100000"];
+    let run = accuracy(&dir, "cancelling", &[&args[..], &["--json"]].concat(), 0);
+    let answer = json(&run);
+    let number = |of: &Value| of.as_f64().expect("a number");
+    let (worst, error) = (number(&answer["worst"]["ulp"]), number(&answer["sources"]["error"]));
+    run.expect((error.abs() - worst).abs() <= 1e-3 * worst, "the parts are those of the worst error");
+    let operations = answer["sources"]["operations"].as_array().expect("there are operations");
+    let mut sum = number(&answer["sources"]["rest"]);
+    run.expect(sum.abs() < 0.01 * worst, "all of it is from roundings");
+    for operation in operations {
+        sum += number(&operation["ulp"]);
+        run.expect(operation["line"] == 25, "in the only line");
+        run.expect(operation["file"].as_str().is_some_and(|f| f.ends_with("accuracy.c")), "of the source");
+    }
+    run.expect((sum - error).abs() <= 1e-9 * worst, "they add up to the error");
+    let names: Vec<_> = operations.iter().take(2).map(|o| o["operation"].as_str().unwrap_or("")).collect();
+    run.expect(names.contains(&"+"), "what is added to x * x is far below an ulp of it");
+    let text = accuracy(&dir, "cancelling", &args, 0);
+    text.expect(
+        text.stdout.contains("by the rounding of") && text.stdout.contains("accuracy.c:25:"),
+        "in the text, too",
+    );
+    let of_two = accuracy(&dir, "sum", &["--reference", &own("sum_swapped"), "--max-evals", "1000", "--json"], 0);
+    of_two.expect(json(&of_two)["sources"].is_null(), "of functions of several arguments it is not known");
+}
+
+#[test]
 fn a_seed_and_a_number_of_evaluations_give_the_same_report() {
     let dir = Dir::new();
     let reference = own("cubic_wide");

@@ -4,14 +4,15 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::{Answer, Bound, Class, Compared, Found, comparator, errno, pair::Pair};
+use super::{Answer, Bound, Class, Compared, Found, comparator, errno, pair::Pair, sources::Source};
 use crate::{
     campaign::outcome::arguments,
     report::{Arg, literal},
 };
 
-/// Regions in the text; JSON has all.
+/// Regions in the text, and operations, if they add this share of the error at least; JSON has all.
 const SHOWN: usize = 12;
+const ADDS: f64 = 1e-3;
 
 /// `--json`.
 #[derive(Debug, Serialize)]
@@ -25,6 +26,9 @@ struct Json<'a> {
     seconds: f64,
     cpu_seconds: f64,
     worst: Option<Item>,
+    /// Where the worst error comes from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sources: Option<JsonSources>,
     wrong: Vec<Item>,
     regions: Vec<Item>,
     parts: Vec<JsonPart>,
@@ -88,6 +92,26 @@ struct Value {
     rounded: Arg,
 }
 
+/// The parts of an error.
+#[derive(Debug, Serialize)]
+struct JsonSources {
+    /// The result less the exact value, in ulps.
+    error: f64,
+    operations: Vec<JsonSource>,
+    /// What is of no operation.
+    rest: f64,
+}
+
+/// What the roundings of one operation add.
+#[derive(Debug, Serialize)]
+struct JsonSource {
+    ulp: f64,
+    operation: String,
+    file: String,
+    line: u32,
+    column: u32,
+}
+
 #[derive(Debug, Serialize)]
 struct JsonPart {
     from: String,
@@ -117,6 +141,11 @@ pub fn json(pair: &Pair, answer: &Answer, target: &str, seed: u64) -> String {
         seconds: answer.seconds,
         cpu_seconds: answer.cpu,
         worst: answer.found.last().map(|f| item(pair, f)),
+        sources: answer.sources.as_ref().map(|sources| JsonSources {
+            error: sources.error,
+            operations: sources.operations.iter().filter_map(|source| operation(pair, source)).collect(),
+            rest: sources.rest,
+        }),
         wrong: sorted(&answer.wrong).into_iter().map(|f| item(pair, f)).collect(),
         regions: answer.regions.iter().map(|f| item(pair, f)).collect(),
         parts: parts(pair, answer),
@@ -129,6 +158,13 @@ pub fn json(pair: &Pair, answer: &Answer, target: &str, seed: u64) -> String {
         no_bound: answer.bound.as_ref().and_then(|bound| bound.as_ref().err().map(String::as_str)),
     };
     serde_json::to_string_pretty(&json).unwrap_or_default()
+}
+
+fn operation(pair: &Pair, source: &Source) -> Option<JsonSource> {
+    let target = pair.twin.as_ref()?.evaluator.target();
+    let site = &target.sites[target.site_of(source.branch)];
+    let (operation, file) = (site.name.clone(), site.file.clone());
+    Some(JsonSource { ulp: source.ulp, operation, file, line: site.line, column: site.column })
 }
 
 /// The classes one after the other.
@@ -232,6 +268,7 @@ pub fn text(pair: &Pair, answer: &Answer) -> String {
         None if answer.wrong.is_empty() => out.push_str("  no difference was found\n"),
         None => {}
     }
+    out.push_str(&parts_of_error(pair, answer));
     if let Some(n) = answer.exhausted {
         let _ = writeln!(out, "  no error is larger: each of {n} inputs was tried");
     }
@@ -258,6 +295,30 @@ pub fn text(pair: &Pair, answer: &Answer) -> String {
             let _ = writeln!(out, "  {n} {what}");
         }
     }
+    out
+}
+
+/// What the roundings of operations add to the worst error.
+fn parts_of_error(pair: &Pair, answer: &Answer) -> String {
+    let mut out = String::new();
+    let Some(sources) = &answer.sources else { return out };
+    let _ = writeln!(out, "  result - exact = {:+.4} ulp, of it by the rounding of", sources.error);
+    let all: Vec<JsonSource> = sources.operations.iter().filter_map(|source| operation(pair, source)).collect();
+    let heavy = all.iter().take(SHOWN).take_while(|source| source.ulp.abs() >= ADDS * sources.error.abs()).count();
+    let (shown, others) = all.split_at(heavy);
+    for source in shown {
+        let file = source.file.rsplit('/').next().unwrap_or(&source.file);
+        let _ = writeln!(
+            out,
+            "    {:>+12.4}  {:<6}  {file}:{}:{}",
+            source.ulp, source.operation, source.line, source.column
+        );
+    }
+    if !others.is_empty() {
+        let sum: f64 = others.iter().map(|source| source.ulp).sum();
+        let _ = writeln!(out, "    {sum:>+12.4}  {} other operations", others.len());
+    }
+    let _ = writeln!(out, "    {:>+12.4}  none: approximation, constants, functions that are not known", sources.rest);
     out
 }
 

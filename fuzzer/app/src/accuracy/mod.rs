@@ -14,6 +14,7 @@
 //! | every input, where there are few | [`exhaustive`] |
 //! | the search for the largest error, and for the largest in each region | [`penfuzz_mutators::extremes`] |
 //! | what that search is compared with | [`controls`] |
+//! | what the rounding of each operation adds to the worst error | [`sources`] |
 //! | the report | [`answer`], [`plot`] |
 //!
 //! Function and reference may do anything, so all of it happens in child processes. When one of them ends its process, the search
@@ -35,6 +36,7 @@ pub mod plot;
 pub mod precise;
 pub mod reference;
 mod roundings;
+pub mod sources;
 mod starts;
 pub mod value;
 
@@ -50,7 +52,7 @@ use penfuzz_mutators::{
 };
 use serde::{Deserialize, Serialize};
 
-use self::{controls::Control, errno::Errno, objective::Objective, pair::Pair, reference::Reference};
+use self::{controls::Control, errno::Errno, objective::Objective, pair::Pair, reference::Reference, sources::Sources};
 use crate::{
     process::{
         child::{self, Ending, Limit},
@@ -226,6 +228,8 @@ pub struct Answer {
     pub exhausted: Option<u64>,
     /// Of a core: bounds of the error over the box of `:pre`, or why there are none.
     pub bound: Option<Result<Bound, String>>,
+    /// Where the worst error comes from, if that is known.
+    pub sources: Option<Sources>,
 }
 
 /// Upper bounds of the error over the box that is given.
@@ -247,6 +251,7 @@ enum Message {
     Tried(u64),
     /// All were.
     Exhausted(u64),
+    Sources(Sources),
     End {
         evaluations: u64,
         cpu: f64,
@@ -288,6 +293,7 @@ pub fn run(pair: &mut Pair, options: &Options) -> Result<Answer, Error> {
             Message::Part(part) => answer.parts.push(part),
             Message::Tried(n) => bar.iter().for_each(|bar| bar.set_position(n)),
             Message::Exhausted(n) => answer.exhausted = Some(n),
+            Message::Sources(sources) => answer.sources = Some(sources),
             Message::End { evaluations, cpu, faults, reference_faults, compared } => {
                 (answer.evaluations, answer.cpu) = (evaluations, cpu);
                 (answer.faults, answer.reference_faults, answer.compared) = (faults, reference_faults, compared);
@@ -306,6 +312,7 @@ pub fn run(pair: &mut Pair, options: &Options) -> Result<Answer, Error> {
     bar.iter().for_each(indicatif::ProgressBar::finish_and_clear);
     answer.seconds = begun.elapsed().as_secs_f64();
     judge(pair, &answer)?;
+    answer.sources = answer.found.last().and_then(|worst| sources::find(pair, options, worst));
     Ok(answer)
 }
 

@@ -1,4 +1,4 @@
-//! The roundings of the run at a point.
+//! The roundings of the run at a point, and what they add to its error.
 
 use penfuzz_mutators::{
     extremes::{COORDINATES, Roundings},
@@ -6,18 +6,21 @@ use penfuzz_mutators::{
     view::Kind,
 };
 
-use super::{super::roundings::Runs, Objective};
+use super::{
+    super::{
+        Message,
+        roundings::Runs,
+        sources::{Source, Sources},
+    },
+    Objective,
+};
 
 impl Objective<'_> {
     /// `None` where they are not known.
     pub(super) fn roundings_at(&mut self, position: u64, jumps: [i64; COORDINATES]) -> Option<Roundings> {
-        let number = |position: u64| f64::from_bits(line::raw(Kind::F64, position));
         let x = number(position);
         let ulp = number(position.checked_add(1)?) - x;
-        if !self.trace(position, 0) {
-            return None;
-        }
-        let y = f64::from_bits(self.pair.twin.as_ref()?.evaluator.result());
+        let y = self.record(position)?;
         let mut times = [1.0; COORDINATES];
         let is_congruent = jumps[1] != 0;
         if is_congruent {
@@ -33,11 +36,7 @@ impl Objective<'_> {
                 }
             }
         }
-        let (high, low) = self.reference(x)?;
-        if !high.is_normal() {
-            return None;
-        }
-        let unit = f64::from_bits((high.to_bits() >> 52 & 0x7ff).checked_sub(52).filter(|e| *e > 0)? << 52);
+        let (error, unit) = self.error_at(x, y)?;
         let [trace, first, second] = &self.traced;
         let runs = Runs {
             trace,
@@ -46,7 +45,46 @@ impl Objective<'_> {
             others: is_congruent.then_some([(&first[..], times[0]), (&second[..], times[1])]),
         };
         let all = self.roundings.of(&runs, (y, 1.0 / unit))?;
-        Some(Roundings { error: ((y - high) - low) / unit, all })
+        Some(Roundings { error, all })
+    }
+
+    /// Sends what the roundings of each operation add to the error at an input, if that is known.
+    pub(in crate::accuracy) fn send_sources(&mut self, bytes: &[u8]) {
+        let Some(slot) = self.pair.layout.slots().first() else { return };
+        let position = line::position(slot.kind, slot.get(bytes));
+        if let Some(sources) = self.sources_at(position) {
+            self.send(&Message::Sources(sources));
+        }
+    }
+
+    fn sources_at(&mut self, position: u64) -> Option<Sources> {
+        let y = self.record(position)?;
+        let x = number(position);
+        let (error, unit) = self.error_at(x, y)?;
+        let trace = &self.traced[0];
+        let runs = Runs { trace, x: (x, 0.0), steps: [0.0; COORDINATES], others: None };
+        let all = self.roundings.contributions(&runs, (y, 1.0 / unit))?;
+        let evaluator = &self.pair.twin.as_ref()?.evaluator;
+        let source = |(at, ulp): (usize, f64)| Source { branch: evaluator.branch_at(trace[at].actions), ulp };
+        Some(Sources::of(error, all.into_iter().map(source)))
+    }
+
+    /// Records the operations of a run. Returns its result.
+    fn record(&mut self, position: u64) -> Option<f64> {
+        if !self.trace(position, 0) {
+            return None;
+        }
+        Some(f64::from_bits(self.pair.twin.as_ref()?.evaluator.result()))
+    }
+
+    /// The error of a result in units of the last place of the exact value, and this unit.
+    fn error_at(&mut self, x: f64, y: f64) -> Option<(f64, f64)> {
+        let (high, low) = self.reference(x)?;
+        if !high.is_normal() {
+            return None;
+        }
+        let unit = f64::from_bits((high.to_bits() >> 52 & 0x7ff).checked_sub(52).filter(|e| *e > 0)? << 52);
+        Some((((y - high) - low) / unit, unit))
     }
 
     /// Records the operations of a run.
@@ -55,6 +93,10 @@ impl Objective<'_> {
         let Some(twin) = self.pair.twin.as_mut() else { return false };
         twin.evaluator.trace_again(&self.x, &mut self.traced[to])
     }
+}
+
+fn number(position: u64) -> f64 {
+    f64::from_bits(line::raw(Kind::F64, position))
 }
 
 /// Are numbers of one sign and exponent?

@@ -15,7 +15,10 @@ mod tests;
 use penfuzz_mutators::extremes::{COORDINATES, MOST, Rounding};
 
 pub use self::runs::Runs;
-use self::{double::Double, step::Steps};
+use self::{
+    double::Double,
+    step::{Step, Steps},
+};
 
 /// Units of the result for one of a rounding, as a share of the largest, from which on it is looked at.
 const LIGHT: f64 = 0.004;
@@ -44,13 +47,26 @@ impl Roundings {
     /// Those that the result depends on most, in order of time. `y` is the result and `scale` one by
     /// the unit of its last place. `None` where no operation gave the result, or one is not known.
     pub fn of(&mut self, runs: &Runs, (y, scale): (f64, f64)) -> Option<Vec<Rounding>> {
+        self.differentiate(runs, (y, scale))?;
+        self.choose();
+        let all = self.forwards();
+        all.iter().all(|r| r.slope.iter().all(|s| s.is_finite())).then_some(all)
+    }
+
+    /// What the roundings of operations add to the error of the result, to first order: their places in the trace, and units of the result. The arguments and the
+    /// conditions are those of [`Roundings::of`].
+    pub fn contributions(&mut self, runs: &Runs, (y, scale): (f64, f64)) -> Option<Vec<(usize, f64)>> {
+        self.differentiate(runs, (y, scale))?;
+        let of = |step: &Step| step.at.map(|at| (at, step.adjoint * step.rounded));
+        Some(self.steps.all.iter().filter_map(of).filter(|(_, error)| *error != 0.0).collect())
+    }
+
+    fn differentiate(&mut self, runs: &Runs, (y, scale): (f64, f64)) -> Option<()> {
         self.steps.read(runs)?;
         let (last, times) = self.steps.find(y)?;
         self.steps.all[last].adjoint = scale * times;
         self.backwards();
-        self.choose();
-        let all = self.forwards();
-        all.iter().all(|r| r.slope.iter().all(|s| s.is_finite())).then_some(all)
+        Some(())
     }
 
     /// Derivatives of the result by each step.

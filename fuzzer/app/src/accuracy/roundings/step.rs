@@ -24,11 +24,15 @@ const SHIFTED: f64 = 1_048_576.0;
 /// One operation that was carried out.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Step {
+    /// Where in the trace it is; none of the argument.
+    pub at: Option<usize>,
     /// Its result.
     pub value: f64,
     /// The rounded value less the exact one, and the unit of its last place; 0 if it is never rounded.
     pub error: f64,
     pub unit: f64,
+    /// The rounded value less the exact one, also where it does not move.
+    pub rounded: f64,
     /// Is it another one at other arguments?
     pub moves: bool,
     /// It is always a multiple of this power of two.
@@ -191,7 +195,9 @@ impl Steps {
             self.moved(traced);
             return Some(());
         }
+        let before = self.all.len();
         self.step(runs, at)?;
+        self.all[before..].iter_mut().for_each(|step| step.at = Some(at));
         let value = f64::from_bits(traced.result);
         let [.., name] = core::mem::take(&mut self.names);
         if name != 0 {
@@ -224,6 +230,7 @@ impl Steps {
             // A function with operations of its own, which are in the trace before it.
             return self.find(value).map(|_| ());
         };
+        step.rounded = step.error;
         let is_fixed = |i: usize| traced.what & operation_flag::CONSTANT << i != 0;
         for (i, (operand, derivative)) in step.operands.iter_mut().zip(derivatives).enumerate() {
             let linked = if derivative == 0.0 || is_fixed(i) { None } else { self.link(i, operands[i]) };
@@ -238,7 +245,8 @@ impl Steps {
         }
         step.moves = step.operands.iter().any(|(_, linked)| linked.is_some_and(|(from, _)| self.all[from].moves));
         if !step.moves {
-            self.push(Step::given(value, [0.0; COORDINATES]));
+            let given = Step::given(value, [0.0; COORDINATES]);
+            self.push(Step { rounded: step.rounded, operands: step.operands, ..given });
             return Some(());
         }
         let exact = self.exact(operation, &step, operands);
@@ -299,6 +307,7 @@ impl Steps {
         let mut step = Step { value, moves: self.all[from].moves, ..Step::default() };
         step.round_to(false);
         let [derivative, ..] = step.derive(op::SQRT, [self.all[from].value, 0.0, 0.0])?;
+        step.rounded = step.error;
         step.operands[0] = (derivative, Some((from, 1.0)));
         step.error /= step.unit;
         step.grid = step.unit;

@@ -134,6 +134,39 @@ fn weights_are_derivatives_of_the_result() {
     assert_eq!((all[0].slope[0], all[1].on[0]), (0.5, 1.5));
 }
 
+/// `(x + 1) * 3` by whole numbers: the result less the exact one in units of the result.
+#[test]
+fn contributions_add_up_to_the_error() {
+    let whole = |x: f64| (x * f64::exp2(52.0)) as i128;
+    let mut rounded = [0, 0];
+    for x in (0..8).map(|k| f64::from_bits(1.3f64.to_bits() + k)) {
+        let mut run = Run::default();
+        let sum = run.add(x, 1.0);
+        let y = run.times(sum, 3.0);
+        let ulp = y.next_up() - y;
+        let all = Roundings::default().contributions(&alone(&run.0, x), (y, 1.0 / ulp)).expect("both are known");
+        for (at, _) in &all {
+            rounded[*at] += 1;
+        }
+        let error = (whole(y) - 3 * (whole(x) + (1 << 52))) as f64 / (ulp * f64::exp2(52.0));
+        let found: f64 = all.iter().map(|(_, error)| error).sum();
+        assert!((found - error).abs() < 1e-15, "{x}: {error}, {all:?}");
+    }
+    assert!(rounded.iter().all(|n| *n > 0), "both are rounded now and then: {rounded:?}");
+}
+
+#[test]
+fn what_does_not_move_adds_to_the_error_too() {
+    let x = 1.3;
+    let mut run = Run::default();
+    let k = run.note(op::FROM_SIGNED, f64::from_bits(3), 0.0, 3.0);
+    let turns = run.times(k, 0.1);
+    let y = run.subtract(x, turns);
+    let all = Roundings::default().contributions(&alone(&run.0, x), (y, 1.0)).expect("all are known");
+    let error = 0.1f64.mul_add(-3.0, turns);
+    assert!(all.iter().any(|(at, e)| *at == 1 && (e + error).abs() < 1e-20), "{error}: {all:?}");
+}
+
 /// `x - (x - h)` with the first half `h` of the bits of `x`: nothing of it is rounded.
 #[test]
 fn what_is_exact_is_no_rounding() {
