@@ -44,6 +44,7 @@ SmallVector<Value *, 0> floatsOf(Function &F) {
     if (isScalar(A.getType())) Floats.push_back(&A);
   for (Instruction &I : instructions(F)) {
     auto *Store = dyn_cast<StoreInst>(&I);
+    if (auto *Call = dyn_cast<CallInst>(&I); Call && Call->isMustTailCall()) continue; // nothing may come after it
     if (!I.isTerminator() && isScalar(Store ? Store->getValueOperand()->getType() : I.getType())) Floats.push_back(&I);
   }
   return Floats;
