@@ -8,6 +8,7 @@
 mod compared;
 mod decision;
 pub mod heap;
+pub mod movement;
 pub mod operation;
 pub mod predicate;
 pub mod site_kind;
@@ -262,19 +263,6 @@ pub struct Site {
     pub assumption: u32,
     /// Of a decision; else null.
     pub decision: *const Decision,
-}
-
-/// What else than an [`operation`] is in a trace, in the lowest 8 bits of [`Traced::what`]. Only with `-fpen-moves`. The values of a function have
-/// names: each parameter and each instruction that gives a float an address of its own.
-pub mod movement {
-    /// Of the next operation: `operands` and `result` are names, 0 of constants.
-    pub const OPERANDS: u32 = 252;
-    /// Of a name, `operands[1]`.
-    pub const VALUE: u32 = 253;
-    /// From the address `operands[0]`; it gets the name `operands[1]`.
-    pub const LOAD: u32 = 254;
-    /// Of the value with the name `operands[1]`, to the address `operands[0]`.
-    pub const STORE: u32 = 255;
 }
 
 /// One executed floating-point operation, or one [`movement`]. The fuzzer repeats the computation in higher precision.
