@@ -9,8 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-// One unit of the last place of a float with this value.
+// One unit of the last place of a float with this value. Of 0 it is the smallest subnormal number.
 static double ulp(double exact) {
+    if (exact == 0.0) return 0x1p-149;
     int exponent;
     frexp(exact, &exponent);
     exponent -= 24;

@@ -24,8 +24,8 @@ from pathlib import Path
 
 from linked import link, program
 
-# Errors that differ by a smaller share than this are the same: the functions of every_float.c have errors of their own.
-SAME = 1e-7
+# Errors that differ by a smaller share than this are the same: by --exhaust, and by every_float.c, whose functions of double have errors of their own.
+SAME, SAME_OUTSIDE = 1e-9, 1e-7
 
 
 def accuracy(target, function, *options):
@@ -58,8 +58,9 @@ def main():
         target = Path(os.environ.get("TARGET") or temporary + "/target")
         if not target.exists():
             link(suite, target)
+        library = os.environ.get("OUTSIDE")
+        same = SAME_OUTSIDE if library else SAME
         for function in sys.argv[4:]:
-            library = os.environ.get("OUTSIDE")
             all_inputs = outside(library, function, Path(temporary)) if library else accuracy(target, function, "--exhaust")
             if not all_inputs.get("exhausted"):
                 print(f"{function:<16} not all inputs were tried", flush=True)
@@ -70,7 +71,7 @@ def main():
             at = statistics.median(f["progress"][-1]["evaluations"] for f in found)
             wrong = ", ".join(sorted({w["class"] for w in all_inputs["wrong"]})) or "-"
             print(f"{function:<16}{worst:>12.6f}{all_inputs['seconds']:>9.0f}{min(shares):>9.4f}{statistics.median(shares):>9.4f}"
-                  f"{sum(s > 1 - SAME for s in shares):>7} of {len(shares)}{at:>11.0f}  {wrong}", flush=True)
+                  f"{sum(s > 1 - same for s in shares):>7} of {len(shares)}{at:>11.0f}  {wrong}", flush=True)
 
 
 if __name__ == "__main__":
