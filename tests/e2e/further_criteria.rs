@@ -48,17 +48,15 @@ fn boundary_values_are_in_the_tests_of_a_campaign_on_branches() {
     assert_eq!(csv.lines().count(), 4, "{csv}");
 }
 
-/// A campaign on `never_next.c` that proves what its tests do not have. The goals of the criterion are those that a test has, and those that
-/// are proved infeasible, in the line with this text, or in all lines.
+/// `penfuzz prove` on `never_next.c`, as a campaign has too little time for all on a busy machine. The goals of the criterion are those that a
+/// test has, and those that are proved infeasible, in the line with this text, or in all lines.
 fn never(criterion: &str, function: &str, mutate: u32, text: &str, solvers: &std::ffi::OsStr) -> [Vec<String>; 2] {
     let dir = Dir::new();
     let target = fixture("never_next.c");
-    dir.fuzz(
-        &target,
-        &format!("-f {function} --criterion branch,{criterion} --max-evals 20000 --cflag -DMUTATE={mutate}"),
-    )
-    .env("PENFUZZ_SOLVERS", solvers)
-    .exits(0);
+    let run = dir.penfuzz("prove").arg(&target).args(&format!(
+        "-f {function} -o out --criterion branch,{criterion} --max-evals 20000 --cflag -DMUTATE={mutate}"
+    ));
+    run.env("PENFUZZ_SOLVERS", solvers).exits(0);
     let report = dir.report("out");
     let proved = || report.criterion_goals.iter().filter(|g| g.proved_infeasible);
     for goal in proved() {
@@ -122,6 +120,31 @@ fn exceptions_that_no_execution_raises_are_proved_infeasible() {
     ];
     for (function, mutate, raised, proved) in cases {
         assert_eq!(never("exceptions", function, mutate, "", &solvers), [raised, &proved], "{function} {mutate}");
+    }
+}
+
+#[test]
+fn goals_that_a_campaign_leaves_are_proved_later() {
+    let Some(solvers) = solvers() else { return };
+    let dir = Dir::new();
+    let options = "-f order --criterion branch,boundary,path:1 --max-evals 20000 --no-prove";
+    dir.fuzz(fixture("never_next.c"), options).exits(0);
+    let before = dir.report("out");
+    assert_eq!(figures(&before, "boundary").2, 0);
+    for _ in 0..2 {
+        let run = dir.penfuzz("prove out").env("PENFUZZ_SOLVERS", &solvers).exits(0);
+        let report = dir.report("out");
+        let (total, met, proved) = figures(&report, "boundary");
+        assert!(met > 0 && met + proved == total, "{:?}", report.criterion_goals);
+        run.expect(
+            run.stdout.contains(&format!("boundary: {met} of {total} boundary values met, {proved} proved")),
+            "it",
+        );
+        assert_eq!(figures(&report, "path").0, figures(&before, "path").0, "paths stay");
+        for goal in report.criterion_goals.iter().filter(|g| g.proved_infeasible) {
+            let query = goal.proof.as_ref().expect("each proof has its query");
+            assert!(dir.path("out").join(query).is_file(), "{query}");
+        }
     }
 }
 

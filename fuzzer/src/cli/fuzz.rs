@@ -103,7 +103,7 @@ pub struct Args {
 
     /// Coverage criteria that the tests fulfil; may be repeated, or a list [default: branch].
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = choices::criterion())]
-    criterion: Vec<Criterion>,
+    pub(super) criterion: Vec<Criterion>,
 
     /// File with tags, one a line: the tests are traced to the lines whose comments have them (// REQ-12).
     #[arg(long, value_name = "FILE")]

@@ -3,20 +3,20 @@
 use std::{fmt::Write, path::Path, time::Duration};
 
 use penfuzz_app::{
-    campaign::models,
+    campaign::{Options, Proofs, criteria::Criterion, models},
     console, errln, outln,
     output::{manifest, trust::Trusted},
     paths,
     prove::{self, Limits, solver},
     report::{
-        Branch, Report, Site, exclusions,
+        Branch, Report, Site, decisions, exclusions,
         format::count,
         json,
         proof::{Proof, Verdict},
         summary,
     },
 };
-use penfuzz_engine::{error::Error, saturation::Goals};
+use penfuzz_engine::error::Error;
 
 use super::{
     Outcome, fuzz,
@@ -85,19 +85,21 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     if args.check {
         return check(target, args.trust.trust, limits.each);
     }
-    let (mut report, dir) = if target.join(manifest::FILE).is_file() {
+    let is_campaign = target.join(manifest::FILE).is_file();
+    let (mut report, dir) = if is_campaign {
         (of_campaign(target, args.trust.trust, limits, args.exclusions.is_some())?, target.clone())
     } else {
         let mut fuzz = args.fuzz.clone();
         fuzz.proofs.limits = Some(limits);
-        let done = fuzz::campaign(&fuzz, Goals::Branches)?;
+        let done = fuzz::campaign(&fuzz, Criterion::goals(&fuzz.criterion))?;
         if !args.fuzz.json && args.exclusions.is_none() {
             console::out(&summary::text(&done.report, &done.dir));
         }
         (done.report, done.dir)
     };
-    if !args.no_exhaust {
-        exhaust(&dir, args, &mut report)?;
+    let has_gone_on = !args.no_exhaust && exhaust(&dir, args, &mut report)?;
+    if (is_campaign && args.exclusions.is_none()) || has_gone_on {
+        prove_beside(&dir, args.trust.trust, limits, &mut report)?;
     }
     if let Some(tool) = args.exclusions {
         exclude(&report, &dir, tool);
@@ -112,16 +114,25 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
 /// Inputs that all inputs of a function are searched for, one after the other.
 const MOST_FOUND: usize = 64;
 
-/// Evaluates all inputs, if they are few. One that takes an open branch is run in the campaign, and the rest is looked at again.
-fn exhaust(dir: &Path, args: &Args, report: &mut Report) -> Result<(), Error> {
+/// Evaluates all inputs, if they are few. One that takes an open branch is run in the campaign, and the rest is looked at again. Was there
+/// one?
+fn exhaust(dir: &Path, args: &Args, report: &mut Report) -> Result<bool, Error> {
     let campaign = Trusted::read(dir, args.trust.trust)?;
-    for _ in 0..MOST_FOUND {
+    for round in 0..MOST_FOUND {
         if !prove::exhaustion::complete(dir, &campaign, report, args.exhaust_time)? {
-            break;
+            return Ok(round > 0);
         }
         try_models(dir, &campaign, report)?;
     }
-    Ok(())
+    Ok(true)
+}
+
+/// Asks about the goals of the campaign's criteria that no test has. A campaign that has gone on with models has lost its paths.
+fn prove_beside(dir: &Path, trust: bool, limits: Limits, report: &mut Report) -> Result<(), Error> {
+    let how = Options { proofs: Proofs::Within(limits), ..Trusted::read(dir, trust)?.manifest().options() };
+    let is_lost = |c: &Criterion| c.is_of_sequences() && !report.criteria.contains_key(c.name());
+    let ask = if how.criteria.iter().any(is_lost) { paths::complete } else { paths::prove };
+    ask(dir, report, &how)
 }
 
 fn try_models(dir: &Path, campaign: &Trusted, report: &mut Report) -> Result<(), Error> {
@@ -157,7 +168,7 @@ fn of_campaign(dir: &Path, trust: bool, limits: Limits, keep: bool) -> Result<Re
     }
     let done = prove::complete(dir, campaign.manifest(), &mut report, limits)?;
     try_models(dir, &campaign, &mut report)?;
-    if done.asked == 0 {
+    if done.asked == 0 && report.criteria.values().all(|c| c.covered == c.total) {
         errln!("penfuzz: every branch is taken by an input: nothing is left to prove");
     }
     Ok(report)
@@ -202,6 +213,7 @@ fn text(report: &Report) -> String {
         b.proved_unreachable,
         if left == 0 { String::new() } else { format!(", {} undecided", count(left as u64)) }
     );
+    decisions::list(report, &mut out);
     out
 }
 

@@ -89,33 +89,42 @@ struct Goal {
 /// # Errors
 /// When the target cannot be compiled or loaded any more, or the reports not be written.
 pub fn complete(dir: &Path, report: &mut Report, how: &CampaignOptions) -> Result<(), Error> {
-    let is_proved = |criterion| how.criteria.contains(&criterion) && how.proofs != Proofs::Off;
-    let are_sequences = how.criteria.iter().any(|c| c.is_of_sequences());
-    let are_beside = [Criterion::Boundary, Criterion::Exceptions, Criterion::Loop].into_iter().any(is_proved);
-    if !are_sequences && !is_proved(Criterion::Mcdc) && !are_beside {
+    if how.criteria.iter().any(|c| c.is_of_sequences()) {
+        // This process has just run it.
+        let campaign = Trusted::read(dir, true)?;
+        search(dir, &campaign, &mut ReplaySession::of(&campaign)?, report, how)?;
+        write_all(dir, report).map_err(Error::from_source)?;
+    }
+    prove(dir, report, how)
+}
+
+/// Only asks solvers about the goals of criteria that no test has, but for prefixes of paths.
+///
+/// # Errors
+/// As [`complete`].
+pub fn prove(dir: &Path, report: &mut Report, how: &CampaignOptions) -> Result<(), Error> {
+    let is_asked = |criterion| how.criteria.contains(&criterion) && how.proofs != Proofs::Off;
+    let are_beside = [Criterion::Boundary, Criterion::Exceptions, Criterion::Loop].into_iter().any(is_asked);
+    if !is_asked(Criterion::Mcdc) && !are_beside {
         return Ok(());
     }
-    // This process has just run it.
     let campaign = Trusted::read(dir, true)?;
-    if are_sequences || is_proved(Criterion::Mcdc) {
-        let mut session = ReplaySession::of(&campaign)?;
-        if are_sequences {
-            search(dir, &campaign, &mut session, report, how)?;
-        }
-        if is_proved(Criterion::Mcdc) {
-            let target = Rc::clone(session.evaluator.target());
-            let places = join::places(&target, report);
-            together::vectors((dir, campaign.manifest()), report, &target, &places, limits(report))?;
-        }
+    if is_asked(Criterion::Mcdc) {
+        let target = Rc::clone(ReplaySession::of(&campaign)?.evaluator.target());
+        let places = join::places(&target, report);
+        together::vectors((dir, campaign.manifest()), report, &target, &places, limits(how, report))?;
     }
     if are_beside {
-        prove::beside::examine(dir, campaign.manifest(), report, limits(report))?;
+        prove::beside::examine(dir, campaign.manifest(), report, limits(how, report))?;
     }
     write_all(dir, report).map_err(Error::from_source)
 }
 
-/// Limits of proofs: as much time as the campaign took, from 10 s to a minute.
-fn limits(report: &Report) -> prove::Limits {
+/// Limits of proofs: those that were asked for, or as much time as the campaign took, from 10 s to a minute.
+fn limits(how: &CampaignOptions, report: &Report) -> prove::Limits {
+    if let Proofs::Within(limits) = how.proofs {
+        return limits;
+    }
     let all = Duration::from_secs_f64(report.seconds.clamp(10.0, 60.0));
     prove::Limits { each: all / 4, all, closed_world: false }
 }
@@ -180,7 +189,7 @@ fn search(
             dir,
             manifest: campaign.manifest(),
             report,
-            limits: limits(report),
+            limits: limits(how, report),
         });
         let all = explore(evaluator, &query, &options, (rounds, &bounds), asked)?;
         report.paths = Some(Paths { rounds, complete: all.is_complete });

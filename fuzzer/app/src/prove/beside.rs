@@ -25,6 +25,11 @@ pub fn examine(dir: &Path, manifest: &Manifest, report: &mut Report, limits: Lim
     if open.is_empty() || solvers.is_empty() {
         return Ok(());
     }
+    for (goal, _) in &open {
+        // What an earlier call proved is asked again: its query may be gone.
+        let goal = &mut report.criterion_goals[*goal];
+        (goal.proved_infeasible, goal.proof) = (false, None);
+    }
     let mut prover = Prover::new((dir, manifest), &goals, &open, None, solvers, limits)?;
     if open.iter().any(|(goal, _)| report.criterion_goals[*goal].criterion == "loop") {
         // Functions of other sources may call the function again, and then its record has rounds of several activations.

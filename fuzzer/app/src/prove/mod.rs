@@ -80,7 +80,10 @@ pub struct Summary {
 pub fn complete(dir: &Path, manifest: &Manifest, report: &mut Report, limits: Limits) -> Result<Summary, Error> {
     let proofs = dir.join(PROOFS);
     if proofs.is_dir() {
-        remove_queries(&proofs, false)?;
+        // Those of paths stay: no other call asks about them.
+        let of_paths = report.criterion_goals.iter().filter(|goal| goal.code.is_none());
+        let kept: Vec<_> = of_paths.filter_map(|goal| Some(dir.join(goal.proof.as_ref()?))).collect();
+        remove_queries(&proofs, |path| !is_of_mutant(path) && !kept.iter().any(|kept| kept == path))?;
     }
     let goals = open_branches(report);
     ask_about(dir, manifest, report, &goals, limits)
@@ -160,13 +163,16 @@ fn note(report: &mut Report, goals: &[(usize, usize)], proofs: Vec<Proof>) -> Su
     summary
 }
 
+fn is_of_mutant(query: &Path) -> bool {
+    query.to_string_lossy().contains(mutants::IN_NAME)
+}
+
 /// The queries of an earlier call may be about other branches, or other mutants.
-fn remove_queries(dir: &Path, of_mutants: bool) -> Result<(), Error> {
+fn remove_queries(dir: &Path, is_old: impl Fn(&Path) -> bool) -> Result<(), Error> {
     for entry in fs::read_dir(dir).map_err(|e| failed(dir, "cannot be read", e))?.flatten() {
         let path = entry.path();
-        let is_of_mutant = path.to_string_lossy().contains(mutants::IN_NAME);
         let is_ours = path.extension().is_some_and(|e| e == "smt2" || e == "txt" || e == "json");
-        if is_of_mutant == of_mutants && is_ours {
+        if is_ours && is_old(&path) {
             fs::remove_file(&path).map_err(|e| failed(&path, "cannot be removed", e))?;
         }
     }

@@ -17,7 +17,7 @@ use super::{
     ask::Panel,
     budget::Budget,
     evidence::{self, About, Query},
-    models, plain,
+    is_of_mutant, models, plain,
     prover::units_of,
     remove_queries,
     slice::{Slice, Translation},
@@ -109,7 +109,7 @@ pub fn examine(
 ) -> Result<Answers, Error> {
     let proofs = dir.join(PROOFS);
     own::make_directory(&proofs).map_err(|e| failed(&proofs, "cannot be made", e))?;
-    remove_queries(&proofs, true)?;
+    remove_queries(&proofs, is_of_mutant)?;
     let solvers = solver::find();
     if solvers.is_empty() || survivors.is_empty() || limits.all.is_zero() {
         let without_solver = solvers.is_empty();

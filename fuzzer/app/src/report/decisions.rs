@@ -206,7 +206,7 @@ pub fn facts(report: &Report) -> Vec<String> {
 }
 
 /// The figures of the criteria, one line each, and the conditions that are not shown.
-pub(super) fn list(report: &Report, out: &mut String) {
+pub fn list(report: &Report, out: &mut String) {
     for (name, c) in report.criteria.iter().filter(|(name, _)| *name != "branch") {
         if c.total == 0 {
             let _ = writeln!(out, "{name}: this function has no such goal");
