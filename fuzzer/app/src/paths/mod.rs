@@ -108,6 +108,7 @@ pub fn prove(dir: &Path, report: &mut Report, how: &CampaignOptions) -> Result<(
     if !is_asked(Criterion::Mcdc) && !are_beside {
         return Ok(());
     }
+    // The caller has run the campaign, or checked that it may be loaded.
     let campaign = Trusted::read(dir, true)?;
     if is_asked(Criterion::Mcdc) {
         let target = Rc::clone(ReplaySession::of(&campaign)?.evaluator.target());
@@ -120,7 +121,8 @@ pub fn prove(dir: &Path, report: &mut Report, how: &CampaignOptions) -> Result<(
     write_all(dir, report).map_err(Error::from_source)
 }
 
-/// Limits of proofs: those that were asked for, or as much time as the campaign took, from 10 s to a minute.
+/// The time for solvers. `penfuzz prove` has its own limits. A campaign gives the duration of its search, at least 10 s and at most 60 s, and a
+/// quarter of that to each query.
 fn limits(how: &CampaignOptions, report: &Report) -> prove::Limits {
     if let Proofs::Within(limits) = how.proofs {
         return limits;
