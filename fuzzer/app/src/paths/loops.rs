@@ -10,9 +10,9 @@ use penfuzz_engine::{error::Error, executor::Evaluator, goals::path::Step, progr
 
 use super::Run;
 use crate::reach::{
-    Options, Query,
+    Options, Query, ROOM,
     enumerate::{Bounds, Loops, hash},
-    run,
+    record_all, run,
 };
 
 /// Branches of the longest prefix that is searched for.
@@ -59,6 +59,28 @@ impl Rounds {
 
 /// A goal: the head of a loop (a site), and its rounds.
 pub type Goal = (usize, Rounds);
+
+/// The beginning of a path that may lead to a goal.
+#[derive(Debug)]
+struct Prefix {
+    goal: Goal,
+    branches: Vec<u32>,
+    /// Only where the loop can be left is a step of the path: what else happens in its rounds is free. An input with another number of rounds
+    /// often cannot take the same branches inside of them.
+    only_exits: bool,
+}
+
+impl Prefix {
+    /// The same for the same steps.
+    fn key(&self) -> (Option<usize>, u64) {
+        (self.only_exits.then_some(self.goal.0), hash(&self.branches))
+    }
+
+    /// Short ones first, and free ones first among them.
+    fn order(&self) -> (usize, bool) {
+        (self.branches.len(), !self.only_exits)
+    }
+}
 
 /// One time that a loop is entered: the places of its head in the path, and the place behind its last conditional.
 #[derive(Debug, PartialEq, Eq)]
@@ -145,8 +167,34 @@ impl<'a> Goals<'a> {
         shown
     }
 
-    /// Prefixes of this path with another branch at the end, which may lead to the goal.
-    fn prefixes(&self, passes: &[u32], goal: Goal) -> Vec<Vec<u32>> {
+    /// The conditionals at which this loop can be left.
+    fn exit_sites(&self, head: usize) -> BTreeSet<usize> {
+        self.exits[&head].iter().map(|b| self.target.site_of(*b as usize)).collect()
+    }
+
+    /// For every branch of the target: is it one of such a conditional?
+    fn exits_alone(&self, head: usize) -> Vec<bool> {
+        let mut flags = vec![false; self.target.n_branches];
+        for site in self.exit_sites(head) {
+            flags[self.target.sites[site].branches()].fill(true);
+        }
+        flags
+    }
+
+    /// Prefixes of this path with another branch at the end, which may lead to the goal; and the same with only the exits of its loop.
+    fn prefixes(&self, passes: &[u32], goal: Goal) -> Vec<Prefix> {
+        let sites = self.exit_sites(goal.0);
+        let is_at_exit = |b: &u32| sites.contains(&self.target.site_of(*b as usize));
+        let both = |branches: Vec<u32>| {
+            let of_exits: Vec<u32> = branches.iter().copied().filter(is_at_exit).collect();
+            let (is_free, leads) = (of_exits.len() < branches.len(), of_exits.last() == branches.last());
+            let exits = leads.then_some(Prefix { goal, branches: of_exits, only_exits: true });
+            exits.into_iter().chain(is_free.then_some(Prefix { goal, branches, only_exits: false }))
+        };
+        self.exact_prefixes(passes, goal).into_iter().flat_map(both).collect()
+    }
+
+    fn exact_prefixes(&self, passes: &[u32], goal: Goal) -> Vec<Vec<u32>> {
         let mut all = Vec::new();
         let exits = &self.exits[&goal.0];
         let beside = |i: usize, leaves: bool| {
@@ -192,46 +240,46 @@ pub fn search(
         open.retain(|goal| !goals.shown(passes).contains(goal));
     }
     for share in SHARES {
-        let (mut tried, mut counts) = (HashSet::new(), BTreeMap::new());
-        while let Some((goal, prefix, near)) = next(goals, paths, &open, &mut tried, &counts) {
+        let (mut tried, mut searches) = (HashSet::new(), BTreeMap::new());
+        while let Some((prefix, near)) = next(goals, paths, &open, &mut tried, &searches) {
             let own = Options { max_evals: (options.max_evals >> share).max(1), ..options.clone() };
             let Some(own) = bounds.rest(spent, &own) else { return Ok(spent) };
-            *counts.entry(goal).or_insert(0) += 1;
-            let steps = prefix.iter().map(|b| Step::Branch(*b as usize)).collect();
-            let query = Query { paths: vec![steps], parts: Vec::new(), ..query.clone() };
-            let answer = run(evaluator, &query, &Options { seeds: vec![near], simplify: false, ..own })?;
+            *searches.entry(prefix.goal).or_insert(0) += 1;
+            let steps = prefix.branches.iter().map(|b| Step::Branch(*b as usize)).collect();
+            let counts = if prefix.only_exits { goals.exits_alone(prefix.goal.0) } else { query.counts.clone() };
+            let query_of = Query { paths: vec![steps], parts: Vec::new(), counts, ..query.clone() };
+            let answer = run(evaluator, &query_of, &Options { seeds: vec![near], simplify: false, ..own })?;
             spent += answer.evaluations;
-            if let Some((bytes, confirmed)) = answer.bytes.zip(answer.confirmed).filter(|_| answer.r == 0)
-                && confirmed.fault.is_none()
-            {
-                let shown = goals.shown(&confirmed.passes);
+            let found: Vec<Vec<u8>> = answer.bytes.into_iter().filter(|_| answer.r == 0).collect();
+            for (bytes, passes) in record_all(evaluator, &query.counts, &found, ROOM, options.timeout) {
+                let shown = goals.shown(&passes);
                 open.retain(|goal| !shown.contains(goal));
-                paths.push((bytes, confirmed.passes));
+                paths.push((bytes, passes));
             }
         }
     }
     Ok(spent)
 }
 
-/// The shortest prefix that was not tried for an open goal.
+/// The shortest prefix that was not tried for an open goal, and an input that takes all of it but its end.
 fn next(
     goals: &Goals,
     paths: &[Run],
     open: &BTreeSet<Goal>,
-    tried: &mut HashSet<u64>,
-    counts: &BTreeMap<Goal, usize>,
-) -> Option<(Goal, Vec<u32>, Vec<u8>)> {
-    let mut best: Option<(Goal, Vec<u32>, Vec<u8>)> = None;
-    for goal in open.iter().filter(|goal| counts.get(goal).is_none_or(|n| *n < PREFIXES)) {
+    tried: &mut HashSet<(Option<usize>, u64)>,
+    searches: &BTreeMap<Goal, usize>,
+) -> Option<(Prefix, Vec<u8>)> {
+    let mut best: Option<(Prefix, &Vec<u8>)> = None;
+    for goal in open.iter().filter(|goal| searches.get(goal).is_none_or(|n| *n < PREFIXES)) {
         for (bytes, passes) in paths {
             for prefix in goals.prefixes(passes, *goal) {
-                let is_shorter = best.as_ref().is_none_or(|(_, other, _)| prefix.len() < other.len());
-                if is_shorter && !tried.contains(&hash(&prefix)) {
-                    best = Some((*goal, prefix, bytes.clone()));
+                let is_shorter = best.as_ref().is_none_or(|(other, _)| prefix.order() < other.order());
+                if is_shorter && !tried.contains(&prefix.key()) {
+                    best = Some((prefix, bytes));
                 }
             }
         }
     }
-    tried.extend(best.iter().map(|(_, prefix, _)| hash(prefix)));
-    best
+    tried.extend(best.iter().map(|(prefix, _)| prefix.key()));
+    best.map(|(prefix, near)| (prefix, near.clone()))
 }

@@ -165,9 +165,7 @@ fn search(
     let names = Names::new(&target, &scope);
     let query = Query { scope: scope.clone(), counts: names.branches(), paths: Vec::new(), parts: Vec::new() };
     let begun = Instant::now();
-    let left = how.max_evals.map_or(u64::MAX, |most| most.saturating_sub(report.evaluations));
-    let seconds = |time: Duration| time.saturating_sub(Duration::from_secs_f64(report.seconds.max(0.0)));
-    let mut bounds = Bounds { evaluations: left, until: how.max_time.map(|time| begun + seconds(time)) };
+    let mut bounds = left_of(how, report, begun);
     let inputs = inputs(dir, &tests_of(session, report));
     let options = Options {
         search: SearchKind::Targeted,
@@ -222,6 +220,15 @@ fn search(
         report.criteria.insert(name.to_owned(), criterion_goals::figures(report, name));
     }
     Ok(())
+}
+
+/// Half of the limits, or more if the campaign has used less than its half. It may have used more: it goes on for a short time from the models
+/// of solvers.
+fn left_of(how: &CampaignOptions, report: &Report, begun: Instant) -> Bounds {
+    let evaluations = how.max_evals.map_or(u64::MAX, |most| most.saturating_sub(report.evaluations).max(most / 2));
+    let used = Duration::from_secs_f64(report.seconds.max(0.0));
+    let until = how.max_time.map(|time| begun + time.saturating_sub(used).max(time / 2));
+    Bounds { evaluations, until }
 }
 
 /// A path may have a branch that the campaign has not found: its inputs go on from there.
