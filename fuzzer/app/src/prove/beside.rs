@@ -2,7 +2,7 @@
 //! (the criteria `boundary`, `exceptions`, and `loop`). They are sites of the translation as branches are, and asked about in the same way
 //! (`pass/smt/sides.cc`, `exceptions.cc`, `loops.cc`).
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use penfuzz_engine::error::Error;
 
@@ -18,9 +18,7 @@ use crate::{
 /// When files cannot be written.
 pub fn examine(dir: &Path, manifest: &Manifest, report: &mut Report, limits: Limits) -> Result<(), Error> {
     let goals = as_sites(report);
-    let is_open = |goal: &CriterionGoal| goal.code.is_some() && goal.tests.is_empty();
-    let open = report.criterion_goals.iter().enumerate().filter(|(_, goal)| is_open(goal));
-    let open: Vec<_> = open.map(|(number, _)| (number, 0)).collect();
+    let open: Vec<_> = open_in_turn(&report.criterion_goals).into_iter().map(|goal| (goal, 0)).collect();
     let solvers = solver::find();
     if open.is_empty() || solvers.is_empty() {
         return Ok(());
@@ -46,6 +44,19 @@ pub fn examine(dir: &Path, manifest: &Manifest, report: &mut Report, limits: Lim
     }
     decisions::note_proofs(report);
     Ok(())
+}
+
+/// The goals without a test that can be asked about: one of each criterion in turn, so that none uses up the time of the others.
+fn open_in_turn(goals: &[CriterionGoal]) -> Vec<usize> {
+    let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut open = Vec::new();
+    for (i, goal) in goals.iter().enumerate().filter(|(_, goal)| goal.code.is_some() && goal.tests.is_empty()) {
+        let number = numbers.entry(&goal.criterion).or_default();
+        *number += 1;
+        open.push((*number, i));
+    }
+    open.sort_unstable();
+    open.into_iter().map(|(_, i)| i).collect()
 }
 
 /// A report whose sites are the goals of another one, in their order and with one branch each. Its tests cover those that have a place in the
@@ -91,5 +102,25 @@ fn site_of(goal: &CriterionGoal) -> Site {
         waits_for: None,
         code: goal.code.clone(),
         branches: vec![branch],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::proof::Code;
+
+    #[test]
+    fn criteria_have_their_turns() {
+        let goal = |criterion: &str| CriterionGoal {
+            criterion: criterion.to_owned(),
+            code: Some(Code { symbol: "f".to_owned(), number: 0, branches: vec![0] }),
+            ..CriterionGoal::default()
+        };
+        let has_test = CriterionGoal { tests: vec![1], ..goal("boundary") };
+        let has_no_code = CriterionGoal { code: None, ..goal("boundary") };
+        let of_boundary = [goal("boundary"), has_test, goal("boundary"), has_no_code, goal("boundary")];
+        let goals: Vec<_> = of_boundary.into_iter().chain([goal("loop"), goal("loop")]).collect();
+        assert_eq!(open_in_turn(&goals), [0, 5, 2, 6, 4]);
     }
 }
