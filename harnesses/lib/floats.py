@@ -9,8 +9,9 @@ median evaluations up to the largest error found.
 
 environment: PENFUZZ  the program, with MPFR; by default the release build, else from PATH
              TARGET   a file linked from the suite; made if it is not there
-             OUTSIDE  a shared object of the library: the worst error there is comes from every_float.c, which nothing of penfuzz
-                      takes part in, and not from --exhaust (functions with a namesake in this system's libm)
+             OUTSIDE  a shared object of the library, or the recipe.toml by which cc makes one: the worst error there is comes from
+                      every_float.c, which nothing of penfuzz takes part in, and not from --exhaust (functions with a namesake in
+                      this system's libm)
 """
 
 import json
@@ -22,7 +23,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from linked import link, program
+from linked import link, program, share
 
 # Errors that differ by a smaller share than this are the same: by --exhaust, and by every_float.c, whose functions of double have errors of their own.
 SAME, SAME_OUTSIDE = 1e-9, 1e-7
@@ -59,6 +60,8 @@ def main():
         if not target.exists():
             link(suite, target)
         library = os.environ.get("OUTSIDE")
+        if library and library.endswith(".toml"):
+            library = share(library, Path(temporary) / "library.so")
         same = SAME_OUTSIDE if library else SAME
         for function in sys.argv[4:]:
             all_inputs = outside(library, function, Path(temporary)) if library else accuracy(target, function, "--exhaust")

@@ -51,3 +51,18 @@ def link(suite, to, *more):
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         sys.exit(done.stderr)
+
+
+def share(recipe, to):
+    """Makes a shared object of a library by its recipe, with the system's compiler; fetches missing sources. Returns its path."""
+    recipe = Path(recipe).resolve()
+    table = tomllib.loads(recipe.read_text())
+    sources, build = recipe.parent / table["sources"], table["build"]
+    if not sources.exists():
+        subprocess.run([str(recipe.parent / table["fetch"])], check=True)
+    flags = [f.replace("{sources}", str(sources)) for f in build["flags"]]
+    command = ["cc", "-O2", "-shared", "-fPIC", *flags, *files(sources, build["support"]), "-o", str(to), *build.get("libs", [])]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(done.stderr)
+    return to

@@ -44,10 +44,9 @@ impl Basis {
         let zero = [[0.0; DIMENSIONS]; DIMENSIONS];
         let mut me = Self { n, vectors: zero, mu: zero, orthogonal: zero, squares: [0.0; DIMENSIONS] };
         me.vectors[..n].copy_from_slice(vectors);
-        me.orthogonalize(0);
+        me.orthogonalize();
         let (mut i, mut left) = (1, EXCHANGES);
         while i < n {
-            me.orthogonalize(i);
             me.shorten(i);
             let wanted = (DELTA - me.mu[i][i - 1] * me.mu[i][i - 1]) * me.squares[i - 1];
             if me.squares[i] >= wanted {
@@ -55,23 +54,44 @@ impl Basis {
                 continue;
             }
             left = left.checked_sub(1)?;
-            me.vectors.swap(i, i - 1);
-            me.orthogonalize(i - 1);
+            me.exchange(i);
             i = (i - 1).max(1);
         }
+        me.orthogonalize();
         me.squares[..n].iter().all(|s| s.is_normal()).then_some(me)
     }
 
-    fn orthogonalize(&mut self, i: usize) {
+    fn orthogonalize(&mut self) {
         let n = self.n;
-        let mut rest = self.vectors[i];
-        for j in 0..i {
-            let mu = dot(&self.vectors[i], &self.orthogonal[j], n) / self.squares[j];
-            self.mu[i][j] = mu;
-            subtract(&mut rest, mu, &self.orthogonal[j]);
+        for i in 0..n {
+            let mut rest = self.vectors[i];
+            for j in 0..i {
+                let mu = dot(&self.vectors[i], &self.orthogonal[j], n) / self.squares[j];
+                self.mu[i][j] = mu;
+                subtract(&mut rest, mu, &self.orthogonal[j]);
+            }
+            self.orthogonal[i] = rest;
+            self.squares[i] = dot(&rest, &rest, n);
         }
-        self.orthogonal[i] = rest;
-        self.squares[i] = dot(&rest, &rest, n);
+    }
+
+    /// Exchanges vector `i` with the one before it. Coefficients and squares are those of the new order then; orthogonal vectors are not. (H. Cohen, *A Course in
+    /// Computational Algebraic Number Theory*, 1993, algorithm 2.6.3.)
+    fn exchange(&mut self, i: usize) {
+        self.vectors.swap(i, i - 1);
+        let mu = self.mu[i][i - 1];
+        let square = mu * mu * self.squares[i - 1] + self.squares[i];
+        let back = mu * self.squares[i - 1] / square;
+        self.squares[i] *= self.squares[i - 1] / square;
+        self.squares[i - 1] = square;
+        let (before, after) = self.mu.split_at_mut(i);
+        before[i - 1][..i - 1].swap_with_slice(&mut after[0][..i - 1]);
+        after[0][i - 1] = back;
+        for later in &mut after[1..self.n - i] {
+            let second = later[i];
+            later[i] = later[i - 1] - mu * second;
+            later[i - 1] = second + back * later[i];
+        }
     }
 
     /// Makes the vector as short as those before it can.
@@ -159,6 +179,8 @@ impl Walk<'_> {
 
 #[cfg(test)]
 mod tests {
+    use libafl_bolts::rands::{Rand, StdRand};
+
     use super::*;
 
     fn vector(x: &[f64]) -> Vector {
@@ -175,6 +197,23 @@ mod tests {
         squares.sort_by(f64::total_cmp);
         assert!(squares[0] <= 1.0 && squares[2] <= 5.0, "{basis:?}");
         assert!(Basis::reduced(&[vector(&[1.0, 2.0]), vector(&[2.0, 4.0])]).is_none(), "dependent vectors");
+    }
+
+    #[test]
+    fn an_exchange_keeps_coefficients_and_squares() {
+        let mut rng = StdRand::with_seed(1);
+        let mut unit = || (rng.next() >> 11) as f64 / (1u64 << 53) as f64;
+        let vectors: Vec<Vector> = (0..6).map(|_| vector(&[0; 6].map(|_| unit() - 0.5))).collect();
+        let mut basis = Basis::reduced(&vectors).expect("independent vectors");
+        for i in 1..6 {
+            basis.exchange(i);
+            let mut fresh = basis.clone();
+            fresh.orthogonalize();
+            let both = (0..6).map(|j| (basis.squares[j], fresh.squares[j]));
+            let both = both
+                .chain((0..6).flat_map(|j| (0..j).map(move |k| (j, k))).map(|(j, k)| (basis.mu[j][k], fresh.mu[j][k])));
+            assert!(both.into_iter().all(|(a, b)| (a - b).abs() < 1e-9), "{i}: {basis:?}, {fresh:?}");
+        }
     }
 
     #[test]

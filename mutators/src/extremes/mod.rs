@@ -59,6 +59,8 @@ const REGIONAL: usize = 24;
 /// Turns of the cells and of the swarms for each turn of the climbers.
 const CELL_TURNS: usize = 2;
 const SWARM_TURNS: usize = 3;
+/// Turns of the aims for each of the swarms, while the largest value is theirs.
+const AIM_TURNS: usize = 3;
 /// Samples of each region at the beginning.
 const FIRST: u64 = 32;
 
@@ -243,7 +245,8 @@ impl Extremes {
             self.climb(f, rng)?;
             for turn in 0..SWARM_TURNS {
                 self.swarm(f, rng)?;
-                if turn == 0 || self.aims.leads(self.best) {
+                let turns = if self.aims.leads(self.best) { AIM_TURNS } else { usize::from(turn == 0) };
+                for _ in 0..turns {
                     self.aim(f, rng)?;
                 }
             }

@@ -222,9 +222,8 @@ impl Roundings {
         let mut moved = [0.0; MOST];
         let mut error = self.error;
         for (i, r) in self.all.iter().enumerate() {
-            let exact =
-                (r.bend * distance).mul_add(distance, r.slope[1].mul_add(k[1], r.slope[0].mul_add(k[0], -r.error)));
-            let exact = r.on[..i].iter().zip(&moved).fold(exact, |sum, (on, m)| on.mul_add(*m, sum));
+            let exact = r.bend * distance * distance + r.slope[1] * k[1] + r.slope[0] * k[0] - r.error;
+            let exact = r.on[..i].iter().zip(&moved).fold(exact, |sum, (on, m)| sum + on * m);
             moved[i] = to_even(exact, r.is_odd);
             error += r.weight * ((moved[i] - exact) - r.error);
         }
