@@ -33,6 +33,8 @@ const TRIED: usize = 4;
 const RIGHT: usize = 2;
 /// Nodes of an enumeration.
 const NODES: usize = 20_000;
+/// Standard deviations of what is fixed in a window, in the best of some thousand windows.
+const BEST_FIXED: f64 = 3.0;
 /// Standard deviations by which the square of a distance may be above its mean.
 const SLACK: f64 = 0.3;
 
@@ -45,6 +47,8 @@ pub(super) struct Aim {
     sign: usize,
     /// What is to be expected as the largest error.
     pub expected: f64,
+    /// The same in windows beside it, where what is fixed in each is at its best.
+    pub reach: f64,
     phases: Phases,
     roundings: Roundings,
 }
@@ -56,7 +60,7 @@ impl Aim {
         if phases.fine.is_empty() {
             return None;
         }
-        let mut me = Self { middle, frame, sign: 0, expected: 0.0, phases, roundings };
+        let mut me = Self { middle, frame, sign: 0, expected: 0.0, reach: 0.0, phases, roundings };
         me.sign = usize::from(me.phases.potential(0) < me.phases.potential(1));
         let bent = me.phases.bend * frame.farthest() * frame.farthest();
         let share = if bent > 0.0 { (BENT * me.missing() / bent).sqrt().min(1.0) } else { 1.0 };
@@ -72,6 +76,9 @@ impl Aim {
     fn narrow(&mut self, share: f64) -> bool {
         self.frame.narrow(share);
         self.expected = self.phases.potential(self.sign) - self.missing();
+        let fixed = self.roundings.fixed;
+        let its_error = if self.sign == 0 { fixed.error } else { -fixed.error };
+        self.reach = self.expected + BEST_FIXED * fixed.deviation - its_error;
         self.frame.points() >= FEWEST && self.expected.is_finite()
     }
 
@@ -251,7 +258,7 @@ mod tests {
             let (error, weight, slope) = (unit() - 0.5, 0.1 + 0.2 * unit(), 3.0 * unit());
             all.push(Rounding { error, weight, slope: [slope, 0.0], on, ..Rounding::default() });
         }
-        Roundings { error: all.iter().map(|r| r.weight * r.error).sum(), all }
+        Roundings { error: all.iter().map(|r| r.weight * r.error).sum(), all, ..Roundings::default() }
     }
 
     /// All arguments of the window are tried beside.
@@ -299,7 +306,7 @@ mod tests {
             of(0.0, 0.06, 0.0, &[(4, -4.0), (5, 0.25)]),
             of(0.0, 0.5, 0.0, &[(4, -1.0), (6, 0.125)]),
         ];
-        Roundings { error: all.iter().map(|r| r.weight * r.error).sum(), all }
+        Roundings { error: all.iter().map(|r| r.weight * r.error).sum(), all, ..Roundings::default() }
     }
 
     #[test]

@@ -12,11 +12,11 @@ use super::{
 };
 use crate::{evaluate::Stop, view::Kind};
 
-/// Windows that are looked at in one turn, and those that waited and whose best arguments are computed.
+/// Windows that are looked at in one turn, and those of each kind that waited and whose best arguments are computed.
 const PROPOSED: usize = 256;
-const TAKEN: usize = 64;
-/// Windows that wait.
-const WAITING: usize = 256;
+const TAKEN: usize = 48;
+/// Windows of each kind that wait.
+const WAITING: usize = 128;
 /// Places beside which new windows lie, and the bits of a neighbourhood, of which the best is kept.
 const PLACES: usize = 32;
 const NEAR: u32 = 40;
@@ -57,42 +57,73 @@ impl Points {
     }
 }
 
+/// The best place of each neighbourhood, after its value; descending.
+#[derive(Debug, Default)]
+struct Places(Vec<(f64, u64)>);
+
+impl Places {
+    fn remember(&mut self, points: Points, value: f64, place: u64) {
+        let here = points.neighbourhood(place);
+        let known = self.0.iter().position(|p| points.neighbourhood(p.1) == here);
+        if known.is_none_or(|i| self.0[i].0 < value) {
+            if let Some(i) = known {
+                self.0.remove(i);
+            }
+            let rank = self.0.partition_point(|p| p.0 >= value);
+            self.0.insert(rank, (value, place));
+            self.0.truncate(PLACES);
+        }
+    }
+
+    /// One of them, of the first more often.
+    fn any<R: Rand>(&self, rng: &mut R) -> Option<u64> {
+        let n = self.0.len().max(1);
+        self.0.get(rng.below_or_zero(n).min(rng.below_or_zero(n))).map(|p| p.1)
+    }
+}
+
 /// What is known of windows of one kind.
 #[derive(Debug, Default)]
 struct Known {
-    /// The best of each neighbourhood, and what is to be expected there; descending.
-    places: Vec<(f64, u64)>,
+    /// Descending.
+    waiting: Vec<Aim>,
+    best: Places,
+    /// Beside these there may be better ones.
+    reach: Places,
     fruitless: usize,
 }
 
 impl Known {
-    /// Its place, if it is the best of its neighbourhood.
     fn remember(&mut self, points: Points, aim: &Aim) {
-        let here = points.neighbourhood(aim.middle);
-        let known = self.places.iter().position(|p| points.neighbourhood(p.1) == here);
-        if known.is_none_or(|i| self.places[i].0 < aim.expected) {
-            if let Some(i) = known {
-                self.places.remove(i);
-            }
-            let rank = self.places.partition_point(|p| p.0 >= aim.expected);
-            self.places.insert(rank, (aim.expected, aim.middle));
-            self.places.truncate(PLACES);
+        self.best.remember(points, aim.expected, aim.middle);
+        self.reach.remember(points, aim.reach, aim.middle);
+    }
+
+    fn wait(&mut self, aim: Aim) {
+        if self.waiting.iter().any(|w| w.middle == aim.middle) {
+            return;
         }
+        let rank = self.waiting.partition_point(|w| w.expected >= aim.expected);
+        self.waiting.insert(rank, aim);
+        self.waiting.truncate(WAITING);
     }
 
     /// Beside such a place.
     fn propose<R: Rand>(&self, rng: &mut R, points: Points, ends: (u64, u64)) -> Option<u64> {
-        let n = self.places.len();
-        if n == 0 || rng.below_or_zero(2) == 0 {
-            return None;
-        }
-        let (_, place) = self.places[rng.below_or_zero(n).min(rng.below_or_zero(n))];
+        // A third of the windows of neighbours lie anywhere, and half of the others: what is congruent is not near.
+        let anywhere = if points == Points::Congruent { 3 } else { 2 };
+        let places = match rng.below_or_zero(6).checked_sub(anywhere)? {
+            0 | 1 => &self.best,
+            _ => &self.reach,
+        };
+        let place = places.any(rng)?;
         if points == Points::Congruent {
             return Some(period::beside(rng, place).clamp(ends.0, ends.1));
         }
         let bits = (u64::BITS - (ends.1 - ends.0).leading_zeros()).min(DISTANCES.1);
         let k = DISTANCES.0.min(bits);
-        let k = k + rng.below_or_zero((bits - k).max(1) as usize) as u32;
+        let wider = (bits - k).max(1) as usize;
+        let k = k + rng.below_or_zero(wider).min(rng.below_or_zero(wider)) as u32;
         Some(away(rng, place, k, ends))
     }
 }
@@ -100,8 +131,6 @@ impl Known {
 /// The windows of a search.
 #[derive(Debug, Default)]
 pub(super) struct Aims {
-    /// Descending.
-    waiting: Vec<Aim>,
     /// As [`Points::ALL`].
     known: [Known; 2],
     /// The best value that was found here.
@@ -113,15 +142,6 @@ impl Aims {
     /// Is this value of theirs?
     pub(super) fn leads(&self, best: f64) -> bool {
         self.best >= best
-    }
-
-    fn wait(&mut self, aim: Aim) {
-        if self.waiting.iter().any(|w| w.middle == aim.middle) {
-            return;
-        }
-        let rank = self.waiting.partition_point(|w| w.expected >= aim.expected);
-        self.waiting.insert(rank, aim);
-        self.waiting.truncate(WAITING);
     }
 }
 
@@ -135,9 +155,12 @@ impl Extremes {
             let points = second.filter(|_| turn % 2 == 1).unwrap_or(first);
             self.propose(f, rng, points, ends)?;
         }
-        for _ in 0..TAKEN.min(self.aims.waiting.len()) {
-            let aim = self.aims.waiting.remove(0);
-            self.shoot(f, &aim, ends)?;
+        for points in Points::ALL {
+            let waiting = &mut self.aims.known[points as usize].waiting;
+            let taken: Vec<Aim> = waiting.drain(..TAKEN.min(waiting.len())).collect();
+            for aim in taken {
+                self.shoot(f, &aim, ends)?;
+            }
         }
         Ok(())
     }
@@ -177,7 +200,7 @@ impl Extremes {
             if near.is_none() && points == Points::Neighbours {
                 self.shoot(f, &aim, ends)?;
             } else {
-                self.aims.wait(aim);
+                known.wait(aim);
             }
         }
         Ok(())
@@ -210,5 +233,31 @@ impl Extremes {
         }
         self.aims.found = found;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::extremes::{Fixed, Rounding, Roundings};
+
+    /// A window around a middle, with a rounding of this weight.
+    fn window(middle: u64, weight: f64, fixed: Fixed) -> Aim {
+        let rounding = Rounding { weight, slope: [0.618_034, 0.0], ..Rounding::default() };
+        let roundings = Roundings { error: fixed.error, all: vec![rounding], fixed };
+        Aim::new(middle, Frame::neighbours(HALF), roundings).expect("a window")
+    }
+
+    #[test]
+    fn the_best_window_need_not_be_where_the_best_ones_are() {
+        let (lucky, hilly) = (1 << 50, 1 << 51);
+        let mut known = Known::default();
+        for sign in [1.0, -1.0] {
+            known.remember(Points::Neighbours, &window(lucky, 0.3, Fixed { error: sign * 0.28, deviation: 0.1 }));
+            known.remember(Points::Neighbours, &window(hilly, 0.5, Fixed { error: sign * 0.02, deviation: 0.2 }));
+        }
+        let first = |places: &Places| places.0[0].1;
+        assert_eq!((first(&known.best), first(&known.reach)), (lucky, hilly), "{known:?}");
+        assert!((known.reach.0[0].0 - 0.85).abs() < 0.01, "half of the weight, and three deviations: {known:?}");
     }
 }

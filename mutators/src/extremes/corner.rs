@@ -95,7 +95,10 @@ mod tests {
     /// Roundings of these weights that are independent of each other.
     fn phases(weights: &[f64]) -> Phases {
         let rounding = |w: &f64| Rounding { weight: *w, slope: [w.sqrt(), 0.0], ..Rounding::default() };
-        Phases::new(&Roundings { error: 0.0, all: weights.iter().map(rounding).collect() }, &Frame::neighbours(1e6))
+        Phases::new(
+            &Roundings { error: 0.0, all: weights.iter().map(rounding).collect(), ..Roundings::default() },
+            &Frame::neighbours(1e6),
+        )
     }
 
     #[test]

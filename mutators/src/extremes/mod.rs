@@ -46,7 +46,7 @@ use self::{
 use crate::{evaluate::Stop, view::Kind};
 
 pub use cell::cut;
-pub use roundings::{COORDINATES, MOST, Rounding, Roundings, Steps};
+pub use roundings::{COORDINATES, Fixed, MOST, Rounding, Roundings, Steps};
 
 /// Samples after which a cell may be halved.
 const HALVED_AFTER: f64 = 1024.0;

@@ -243,7 +243,7 @@ mod tests {
         second.on[0] = 0.5;
         let mut third = Rounding { error: 0.25, weight: -0.8, is_odd: true, ..Rounding::default() };
         third.on[1] = 0.25;
-        Roundings { error: 0.03 + second.error - 0.2, all: vec![first, second, third] }
+        Roundings { error: 0.03 + second.error - 0.2, all: vec![first, second, third], ..Roundings::default() }
     }
 
     #[test]
@@ -266,8 +266,10 @@ mod tests {
     fn an_error_that_stays_is_no_gain() {
         let mut still = Rounding { error: -0.2, weight: 0.4, slope: [3.0, 0.0], ..Rounding::default() };
         let error = still.error * still.weight;
-        let potential =
-            |r: Rounding| Phases::new(&Roundings { error, all: vec![r] }, &Frame::neighbours(1e6)).potential(0);
+        let potential = |r: Rounding| {
+            Phases::new(&Roundings { error, all: vec![r], ..Roundings::default() }, &Frame::neighbours(1e6))
+                .potential(0)
+        };
         assert!((potential(still) - error).abs() < 1e-12, "whole steps");
         still.slope[0] = 3.1;
         assert!((potential(still) - 0.2).abs() < 1e-12, "all errors");

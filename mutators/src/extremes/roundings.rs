@@ -40,6 +40,15 @@ pub struct Rounding {
     pub on: [f64; MOST],
 }
 
+/// What operations add to the error whose operands are the same in all of a window of neighbours, and differ from window to window.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Fixed {
+    /// In units of the last place of the result.
+    pub error: f64,
+    /// Its standard deviation, if their roundings were evenly distributed.
+    pub deviation: f64,
+}
+
 /// The roundings of a run, in order, and its error.
 #[derive(Debug, Clone, Default)]
 pub struct Roundings {
@@ -47,4 +56,6 @@ pub struct Roundings {
     pub error: f64,
     /// In order of time; at most [`MOST`].
     pub all: Vec<Rounding>,
+    /// A part of the error.
+    pub fixed: Fixed,
 }

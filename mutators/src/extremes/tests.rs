@@ -233,7 +233,7 @@ impl Height for Periodic {
                 Rounding { error, weight, slope, bend, ..Rounding::default() }
             })
             .collect();
-        Some(Roundings { error: all.iter().map(|r| r.error * r.weight).sum(), all })
+        Some(Roundings { error: all.iter().map(|r| r.error * r.weight).sum(), all, ..Roundings::default() })
     }
 }
 

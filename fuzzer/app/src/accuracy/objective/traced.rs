@@ -45,7 +45,7 @@ impl Objective<'_> {
             others: is_congruent.then_some([(&first[..], times[0]), (&second[..], times[1])]),
         };
         let all = self.roundings.of(&runs, (y, 1.0 / unit))?;
-        Some(Roundings { error, all })
+        Some(Roundings { error, all, fixed: self.roundings.fixed() })
     }
 
     /// Sends what the roundings of each operation add to the error at an input, if that is known.

@@ -12,7 +12,7 @@ mod step;
 #[cfg(test)]
 mod tests;
 
-use penfuzz_mutators::extremes::{COORDINATES, MOST, Rounding};
+use penfuzz_mutators::extremes::{COORDINATES, Fixed, MOST, Rounding};
 
 pub use self::runs::Runs;
 use self::{
@@ -59,6 +59,17 @@ impl Roundings {
         self.differentiate(runs, (y, scale))?;
         let of = |step: &Step| step.at.map(|at| (at, step.adjoint * step.rounded));
         Some(self.steps.all.iter().filter_map(of).filter(|(_, error)| *error != 0.0).collect())
+    }
+
+    /// What operations add whose operands do not move, in the run of the last [`Roundings::of`] or [`Roundings::contributions`]. Those that were exact count as exact in
+    /// all windows.
+    pub fn fixed(&self) -> Fixed {
+        let (mut error, mut variance) = (0.0, 0.0);
+        for step in self.steps.all.iter().filter(|step| !step.moves && step.rounded != 0.0) {
+            error += step.adjoint * step.rounded;
+            variance += (step.adjoint * step.unit).powi(2) / 12.0;
+        }
+        Fixed { error, deviation: variance.sqrt() }
     }
 
     fn differentiate(&mut self, runs: &Runs, (y, scale): (f64, f64)) -> Option<()> {

@@ -246,7 +246,7 @@ impl Steps {
         step.moves = step.operands.iter().any(|(_, linked)| linked.is_some_and(|(from, _)| self.all[from].moves));
         if !step.moves {
             let given = Step::given(value, [0.0; COORDINATES]);
-            self.push(Step { rounded: step.rounded, operands: step.operands, ..given });
+            self.push(Step { rounded: step.rounded, unit: step.unit, operands: step.operands, ..given });
             return Some(());
         }
         let exact = self.exact(operation, &step, operands);

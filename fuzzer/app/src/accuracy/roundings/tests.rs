@@ -162,9 +162,13 @@ fn what_does_not_move_adds_to_the_error_too() {
     let k = run.note(op::FROM_SIGNED, f64::from_bits(3), 0.0, 3.0);
     let turns = run.times(k, 0.1);
     let y = run.subtract(x, turns);
-    let all = Roundings::default().contributions(&alone(&run.0, x), (y, 1.0)).expect("all are known");
+    let mut roundings = Roundings::default();
+    let all = roundings.contributions(&alone(&run.0, x), (y, 1.0)).expect("all are known");
     let error = 0.1f64.mul_add(-3.0, turns);
     assert!(all.iter().any(|(at, e)| *at == 1 && (e + error).abs() < 1e-20), "{error}: {all:?}");
+    let fixed = roundings.fixed();
+    assert!((fixed.error + error).abs() < 1e-20, "{error}: {fixed:?}");
+    assert!((fixed.deviation / (turns.next_up() - turns) - 12f64.sqrt().recip()).abs() < 1e-9, "{fixed:?}");
 }
 
 /// `x - (x - h)` with the first half `h` of the bits of `x`: nothing of it is rounded.
