@@ -65,7 +65,7 @@ impl Places {
     fn remember(&mut self, points: Points, value: f64, place: u64) {
         let here = points.neighbourhood(place);
         let known = self.0.iter().position(|p| points.neighbourhood(p.1) == here);
-        if known.is_none_or(|i| self.0[i].0 < value) {
+        if value.is_finite() && known.is_none_or(|i| self.0[i].0 < value) {
             if let Some(i) = known {
                 self.0.remove(i);
             }
@@ -258,6 +258,8 @@ mod tests {
         }
         let first = |places: &Places| places.0[0].1;
         assert_eq!((first(&known.best), first(&known.reach)), (lucky, hilly), "{known:?}");
+        known.remember(Points::Neighbours, &window(1 << 52, 0.5, Fixed { error: 0.0, deviation: f64::INFINITY }));
+        assert_eq!(first(&known.reach), hilly, "what is not known is no place: {known:?}");
         assert!((known.reach.0[0].0 - 0.85).abs() < 0.01, "half of the weight, and three deviations: {known:?}");
     }
 }
