@@ -35,34 +35,37 @@ def files(directory, patterns):
     return list(chosen)
 
 
+def read(suite):
+    """A suite or a recipe, its directory of sources, which are fetched if they are missing, and the flags of its compiler."""
+    table = tomllib.loads(suite.read_text())
+    sources = suite.parent / table["sources"]
+    if not sources.exists():
+        subprocess.run([str(suite.parent / table["fetch"])], check=True)
+    return table, sources, [f.replace("{sources}", str(sources)) for f in table["build"]["flags"]]
+
+
+def run(command):
+    """Runs a compiler; its messages end the program if it fails."""
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(done.stderr)
+
+
 def link(suite, to, *more):
     """Links the support sources, what `setup` names and the targets of a suite into one target file; fetches missing sources.
     `more` are flags of pen-cc.
     """
     suite = Path(suite).resolve()
-    table = tomllib.loads(suite.read_text())
-    sources, build = suite.parent / table["sources"], table["build"]
-    if not sources.exists():
-        subprocess.run([str(suite.parent / table["fetch"])], check=True)
+    table, sources, flags = read(suite)
+    build = table["build"]
     chosen = files(sources, build.get("support", [])) + files(suite.parent, build.get("setup", []))
     chosen += [str(sources / t["file"]) for t in table["target"]]
-    flags = [f.replace("{sources}", str(sources)) for f in build["flags"]]
-    command = [compiler(), "-O2", "-g", *more, *flags, *dict.fromkeys(chosen), "-o", str(to), *build.get("libs", [])]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(done.stderr)
+    run([compiler(), "-O2", "-g", *more, *flags, *dict.fromkeys(chosen), "-o", str(to), *build.get("libs", [])])
 
 
 def share(recipe, to):
     """Makes a shared object of a library by its recipe, with the system's compiler; fetches missing sources. Returns its path."""
-    recipe = Path(recipe).resolve()
-    table = tomllib.loads(recipe.read_text())
-    sources, build = recipe.parent / table["sources"], table["build"]
-    if not sources.exists():
-        subprocess.run([str(recipe.parent / table["fetch"])], check=True)
-    flags = [f.replace("{sources}", str(sources)) for f in build["flags"]]
-    command = ["cc", "-O2", "-shared", "-fPIC", *flags, *files(sources, build["support"]), "-o", str(to), *build.get("libs", [])]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(done.stderr)
+    table, sources, flags = read(Path(recipe).resolve())
+    build = table["build"]
+    run(["cc", "-O2", "-shared", "-fPIC", *flags, *files(sources, build["support"]), "-o", str(to), *build.get("libs", [])])
     return to

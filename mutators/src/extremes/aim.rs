@@ -47,8 +47,6 @@ pub(super) struct Aim {
     sign: usize,
     /// What is to be expected as the largest error.
     pub expected: f64,
-    /// The same in windows beside it, where what is fixed in each is at its best.
-    pub reach: f64,
     phases: Phases,
     roundings: Roundings,
 }
@@ -60,7 +58,7 @@ impl Aim {
         if phases.fine.is_empty() {
             return None;
         }
-        let mut me = Self { middle, frame, sign: 0, expected: 0.0, reach: 0.0, phases, roundings };
+        let mut me = Self { middle, frame, sign: 0, expected: 0.0, phases, roundings };
         me.sign = usize::from(me.phases.potential(0) < me.phases.potential(1));
         let bent = me.phases.bend * frame.farthest() * frame.farthest();
         let share = if bent > 0.0 { (BENT * me.missing() / bent).sqrt().min(1.0) } else { 1.0 };
@@ -76,10 +74,14 @@ impl Aim {
     fn narrow(&mut self, share: f64) -> bool {
         self.frame.narrow(share);
         self.expected = self.phases.potential(self.sign) - self.missing();
+        self.frame.points() >= FEWEST && self.expected.is_finite()
+    }
+
+    /// What is to be expected in windows beside it, where what is fixed in each is at its best.
+    pub fn reach(&self) -> f64 {
         let fixed = self.roundings.fixed;
         let its_error = if self.sign == 0 { fixed.error } else { -fixed.error };
-        self.reach = self.expected + BEST_FIXED * fixed.deviation - its_error;
-        self.frame.points() >= FEWEST && self.expected.is_finite()
+        self.expected + BEST_FIXED * fixed.deviation - its_error
     }
 
     /// Points at which the error is to be expected nearest to its potential, and this error.

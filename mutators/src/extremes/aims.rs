@@ -96,7 +96,7 @@ struct Known {
 impl Known {
     fn remember(&mut self, points: Points, aim: &Aim) {
         self.best.remember(points, aim.expected, aim.middle);
-        self.reach.remember(points, aim.reach, aim.middle);
+        self.reach.remember(points, aim.reach(), aim.middle);
     }
 
     fn wait(&mut self, aim: Aim) {
@@ -110,6 +110,9 @@ impl Known {
 
     /// Beside such a place.
     fn propose<R: Rand>(&self, rng: &mut R, points: Points, ends: (u64, u64)) -> Option<u64> {
+        if self.best.0.is_empty() {
+            return None;
+        }
         // A third of the windows of neighbours lie anywhere, and half of the others: what is congruent is not near.
         let anywhere = if points == Points::Congruent { 3 } else { 2 };
         let places = match rng.below_or_zero(6).checked_sub(anywhere)? {
