@@ -2,7 +2,12 @@
 
 use serde_json::Value;
 
-use crate::support::{Dir, Penfuzz, Run, fixture};
+use crate::support::{Dir, Run, fixture};
+
+#[path = "accuracy/cores.rs"]
+mod cores;
+#[path = "accuracy/mathematics.rs"]
+mod mathematics;
 
 fn accuracy<'a>(dir: &'a Dir, function: &str, arguments: &[&str], status: i32) -> Run<'a> {
     let mut run = dir.penfuzz("accuracy").arg(fixture("accuracy.c")).arg("-f").arg(function);
@@ -203,18 +208,6 @@ fn a_wrong_errno_is_a_class() {
     run.expect(run.stdout.contains("wrong errno") && run.stdout.contains("errno 0, not EDOM"), "in words");
 }
 
-#[cfg(feature = "mpfr")]
-#[test]
-fn errno_is_that_of_the_standard() {
-    let dir = Dir::new();
-    let options = ["--reference", "mpfr:sqrt", "--errno", "--max-evals", "50000", "--json"];
-    let run = accuracy(&dir, "root_with_errno", &options, 0);
-    run.expect(json(&run)["wrong"].as_array().is_some_and(Vec::is_empty), "EDOM below 0, and nowhere else");
-    let run = accuracy(&dir, "root_without_errno", &options, 0);
-    let wrong = &json(&run)["wrong"][0];
-    run.expect(wrong["errno"]["left"] == "0" && wrong["errno"]["expected"] == "EDOM", "EDOM below 0");
-}
-
 #[test]
 fn cancellation_is_found_where_it_is() {
     let dir = Dir::new();
@@ -384,34 +377,6 @@ fn zeros_of_other_signs_and_equal_arguments_are_tried() {
     run.expect(run.stdout.contains("-0"), "only zeros of both signs differ");
 }
 
-#[cfg(not(feature = "mpfr"))]
-#[test]
-fn without_mpfr_a_sentence_says_how_to_get_it() {
-    let dir = Dir::new();
-    let run = accuracy(&dir, "my_sin", &["--reference", "auto"], 1);
-    run.expect(run.stderr.contains("build it with `cargo build --release --features mpfr`"), "how to get MPFR");
-    run.expect(run.stderr.lines().count() == 1, "in one sentence");
-}
-
-#[cfg(feature = "mpfr")]
-#[test]
-fn errors_are_those_of_mpfr() {
-    let dir = Dir::new();
-    let args = ["--reference", "auto", "--arg", "x: -0.5..0.5", "--max-evals", "300000", "--json"];
-    let run = accuracy(&dir, "my_sin", &args, 0);
-    let answer = json(&run);
-    run.expect(answer["reference"] == "mpfr:sin", "found out by the name");
-    let worst = &answer["worst"];
-    let x = f64::from_bits(bits(&worst["args"][0]));
-    run.expect(x.abs() > 0.49, "the first term left out, x^11/11!, is largest at the ends");
-    // It is 1.22e-11 at 0.5, and ulps of a sine from 0.25 to 0.5 are 2^-54.
-    let ulp = worst["ulp"].as_f64().expect("there is a worst");
-    run.expect((2.1e5..2.3e5).contains(&ulp), "1.22e-11 / 2^-54");
-    let exact: f64 = worst["reference"]["exact"].as_str().and_then(|t| t.parse().ok()).expect("a decimal");
-    run.expect((exact - x.sin()).abs() < 1e-15, "the exact value is the sine");
-    run.expect(worst["result"] != worst["reference"]["rounded"], "which is not what the function returned");
-}
-
 #[test]
 fn a_plot_has_a_bar_for_each_part_of_the_domain() {
     let dir = Dir::new();
@@ -425,74 +390,15 @@ fn a_plot_has_a_bar_for_each_part_of_the_domain() {
     run.expect(picture.starts_with("<svg") && picture.ends_with("</svg>\n"), "a whole picture");
     let worst = parts.iter().filter_map(|p| p["ulp"].as_f64()).fold(0.0, f64::max);
     run.expect(picture.contains(&format!(": {worst:.4} ulp</title>")), "the largest error");
-    let directory = ["--reference", &reference, "--max-evals", "1000", "--plot", "."];
-    accuracy(&dir, "cubic", &directory, 1).says("cannot be written");
 }
 
 #[test]
-fn a_plot_of_two_arguments_is_refused() {
+fn a_plot_that_cannot_be_written_is_refused_before_the_search() {
     let dir = Dir::new();
-    let run = core(&dir, &["-f", "2", "--plot", "error.svg"], 1);
-    run.says("--plot needs a function of one argument; this one has 2");
-    assert!(!dir.path("error.svg").exists());
-}
-
-fn core<'a>(dir: &'a Dir, arguments: &[&str], status: i32) -> Run<'a> {
-    let run = dir.penfuzz("accuracy").arg(fixture("accuracy.fpcore"));
-    arguments.iter().fold(run, Penfuzz::arg).exits(status)
-}
-
-#[test]
-fn a_core_is_compared_with_its_value_over_the_reals() {
-    let dir = Dir::new();
-    let run = core(&dir, &["-f", "difference of square roots", "--max-evals", "200000", "--json"], 0);
-    let answer = json(&run);
-    let x = f64::from_bits(bits(&answer["worst"]["args"][0]));
-    run.expect((1e8..=1e9).contains(&x), "roots of large numbers cancel most");
-    // sqrt(1e9) has an ulp of 2^-38; the difference, 1.58e-5, one of 2^-68.
-    let ulp = answer["worst"]["ulp"].as_f64().expect("there is a worst");
-    run.expect((2e8..1.2e9).contains(&ulp), "2^30 ulps of the result are an ulp of the root");
-    if cfg!(feature = "mpfr") {
-        let most = answer["bound"]["absolute"].as_f64().expect("there is a bound");
-        let found = answer["worst"]["absolute"].as_f64().expect("the error");
-        run.expect(
-            (found..4.0 * found).contains(&most),
-            "two roots that are wrong by half an ulp, and their arguments",
-        );
-        let text = core(&dir, &["-f", "1", "--max-evals", "200000"], 0);
-        text.expect(text.stdout.contains("no error is above"), "the bound");
-    } else {
-        run.expect(answer["no_bound"].to_string().contains("--features mpfr"), "what a bound needs");
+    let reference = own("cubic_wide");
+    for file in [".", "missing/error.svg"] {
+        let run = accuracy(&dir, "cubic", &["--reference", &reference, "--max-evals", "1000", "--plot", file], 2);
+        run.says("give another file");
+        run.expect(!run.stdout.contains("worst"), "nothing was searched");
     }
-}
-
-#[test]
-fn branches_and_loops_of_a_core_are_those_of_its_c_code() {
-    let dir = Dir::new();
-    let run = core(&dir, &["-f", "2", "--max-evals", "200000", "--json"], 0);
-    let answer = json(&run);
-    let both = answer["regions"].as_array().is_some_and(|r| r.len() >= 2);
-    run.expect(both, "each side of the branch has a worst input");
-    let of = |i: usize| f32::from_bits(bits(&answer["worst"]["args"][i]) as u32);
-    run.expect(of(0) < of(1), "the precondition holds");
-    let run = core(&dir, &["-f", "a loop", "--max-evals", "100000", "--json"], 0);
-    let ulp = json(&run)["worst"]["ulp"].as_f64().expect("there is a worst");
-    run.expect((1.0..12.0).contains(&ulp), "ten roundings of sums and of a quotient");
-    run.expect(json(&run)["bound"].is_null(), "a loop has no bound");
-}
-
-#[test]
-fn cores_that_cannot_be_compared_are_refused() {
-    let dir = Dir::new();
-    for (arguments, words) in [
-        (&["-f", "a tensor"][..], "tensors"),
-        (&["-f", "no such core"], "has no core `no such core`"),
-        (&[], "has several cores; give one of them"),
-    ] {
-        let run = core(&dir, arguments, 1);
-        run.expect(run.stderr.contains(words), words);
-    }
-    let broken = dir.file("broken.fpcore", "(FPCore (x) (+ x 1)");
-    let run = dir.penfuzz("accuracy").arg(broken).exits(1);
-    run.expect(run.stderr.contains("ends within a list"), "where the file is broken");
 }

@@ -225,9 +225,7 @@ pub(super) fn compare(
         let twin = recorded(target).link(Goals::Exceptions)?;
         pair.set_twin(ReplaySession::load(&twin.file, subject(Goals::Exceptions))?);
     }
-    if search.plot.is_some() {
-        plot::check(&pair)?;
-    }
+    let picture = search.plot.as_ref().map(|file| plot::check(file, &pair)).transpose()?;
     let mut answer = accuracy::run(&mut pair, &search.options(exact))?;
     answer.bound = bounded.as_ref().map(fpcore::bound);
     if search.json {
@@ -235,7 +233,7 @@ pub(super) fn compare(
     } else {
         console::out(&answer::text(&pair, &answer));
     }
-    if let Some(file) = &search.plot {
+    if let Some(file) = &picture {
         plot::write(file, &pair, &answer)?;
     }
     Ok(!answer.wrong.is_empty())

@@ -3,7 +3,7 @@
 use penfuzz_mutators::view::Kind;
 
 /// The functions of `<math.h>` that MPFR has, with the number of their arguments.
-pub const FUNCTIONS: [(&str, usize); 42] = [
+pub const FUNCTIONS: [(&str, usize); 43] = [
     ("acos", 1),
     ("acosh", 1),
     ("asin", 1),
@@ -24,6 +24,7 @@ pub const FUNCTIONS: [(&str, usize); 42] = [
     ("fabs", 1),
     ("fdim", 2),
     ("floor", 1),
+    ("fma", 3),
     ("fmod", 2),
     ("hypot", 2),
     ("j0", 1),
@@ -48,6 +49,22 @@ pub const FUNCTIONS: [(&str, usize); 42] = [
     ("y1", 1),
 ];
 
+/// Functions that C has since C23 (7.12.4 to 7.12.7) and most libraries do not.
+pub const OF_C23: [(&str, usize); 12] = [
+    ("acospi", 1),
+    ("asinpi", 1),
+    ("atan2pi", 2),
+    ("atanpi", 1),
+    ("cospi", 1),
+    ("exp10m1", 1),
+    ("exp2m1", 1),
+    ("log10p1", 1),
+    ("log2p1", 1),
+    ("rsqrt", 1),
+    ("sinpi", 1),
+    ("tanpi", 1),
+];
+
 /// Functions that only MPFR has: the Airy function, digamma, the exponential integral, the dilogarithm, and zeta of Riemann.
 pub const FURTHER: [(&str, usize); 5] = [("ai", 1), ("digamma", 1), ("eint", 1), ("li2", 1), ("zeta", 1)];
 
@@ -61,10 +78,18 @@ const ALIASES: [(&str, &str); 6] = [
     ("nearbyint", "rint"),
 ];
 
+/// A part of a name that tells how a variant of a function was compiled (`sin_fma`), not which function it is.
+const VARIANT: &str = "fma";
+
+/// All functions that MPFR has here, with the number of their arguments.
+pub fn all() -> impl Iterator<Item = (&'static str, usize)> {
+    FUNCTIONS.into_iter().chain(OF_C23).chain(FURTHER)
+}
+
 /// The number of arguments of a function.
 #[must_use]
 pub fn arity(name: &str) -> Option<usize> {
-    FUNCTIONS.iter().chain(&FURTHER).find(|(known, _)| *known == name).map(|(_, n)| *n)
+    all().find(|(known, _)| *known == name).map(|(_, n)| n)
 }
 
 /// The function that another one computes, by its name: `sinf`, `__ieee754_log`, `my_sin` and `crlibm_sin_rn` are found out.
@@ -73,11 +98,11 @@ pub fn named(name: &str) -> Option<&'static str> {
     let lower = name.to_lowercase();
     let known = |word: &str| {
         let word = ALIASES.iter().find(|(alias, _)| *alias == word).map_or(word, |(_, name)| *name);
-        FUNCTIONS.iter().find(|(known, _)| *known == word).map(|(known, _)| *known)
+        FUNCTIONS.iter().chain(&OF_C23).find(|(known, _)| *known == word).map(|(known, _)| *known)
     };
     let of = |word: &str| known(word).or_else(|| word.strip_suffix('f').and_then(known));
     of(&lower).or_else(|| {
-        let mut found = lower.split('_').filter_map(of);
+        let mut found = lower.split('_').filter(|word| *word != VARIANT).filter_map(of);
         let first = found.next();
         first.filter(|_| found.next().is_none())
     })
@@ -112,6 +137,10 @@ mod tests {
             ("erf", "erf"),
             ("__sin", "sin"),
             ("my_atan2f", "atan2"),
+            ("fmaf", "fma"),
+            ("__sin_fma", "sin"),
+            ("cr_sinpif", "sinpi"),
+            ("q_rsqrt", "rsqrt"),
         ] {
             assert_eq!(named(name), Some(expected), "{name}");
         }
@@ -122,6 +151,6 @@ mod tests {
 
     #[test]
     fn names_are_in_order_and_once() {
-        assert!(FUNCTIONS.is_sorted_by(|a, b| a.0 < b.0));
+        assert!(FUNCTIONS.is_sorted_by(|a, b| a.0 < b.0) && OF_C23.is_sorted_by(|a, b| a.0 < b.0));
     }
 }

@@ -2,12 +2,12 @@
 
 use std::{fmt::Write, path::Path};
 
-use penfuzz_engine::error::{Error, at};
+use penfuzz_engine::error::Error;
 use penfuzz_mutators::{line, view::Kind};
 
 use super::{Answer, Part, pair::Pair};
 use crate::{
-    output::atomic,
+    output::destination::Destination,
     report::{
         literal,
         svg::{self, Scale},
@@ -31,13 +31,13 @@ const STYLE: &str = "<style>svg{font:13px sans-serif;background:#fff}text{fill:#
     .grid{stroke:#ddd}.axis{stroke:#666}rect{fill:#2a6fb0}rect:hover{fill:#d1495b}\
     @media(prefers-color-scheme:dark){svg{background:#1b1b1b}text{fill:#ccc}.grid{stroke:#333}.axis{stroke:#999}}</style>\n";
 
-/// Can there be a picture?
+/// Can there be a picture in this file?
 ///
 /// # Errors
-/// When the function has several arguments.
-pub fn check(pair: &Pair) -> Result<(), Error> {
+/// When the function has several arguments, or the file cannot be written.
+pub fn check(path: &Path, pair: &Pair) -> Result<Destination, Error> {
     match pair.layout().slots() {
-        [_] => Ok(()),
+        [_] => Destination::check("--plot", path, None),
         slots => Err(Error::new(format!("--plot needs a function of one argument; this one has {}", slots.len()))),
     }
 }
@@ -46,8 +46,8 @@ pub fn check(pair: &Pair) -> Result<(), Error> {
 ///
 /// # Errors
 /// When the file cannot be written.
-pub fn write(path: &Path, pair: &Pair, answer: &Answer) -> Result<(), Error> {
-    atomic::write(path, draw(pair, &answer.parts).as_bytes()).map_err(|e| at(path, format!("cannot be written: {e}")))
+pub fn write(file: &Destination, pair: &Pair, answer: &Answer) -> Result<(), Error> {
+    file.write(&draw(pair, &answer.parts))
 }
 
 fn draw(pair: &Pair, parts: &[Part]) -> String {

@@ -93,9 +93,10 @@ pub fn value(name: &str, args: &[f64], precision: u32) -> Option<Float> {
 #[must_use]
 pub fn apply(name: &str, args: Vec<Float>) -> Option<Float> {
     let mut args = args.into_iter();
-    match (args.next(), args.next(), args.next()) {
-        (Some(x), None, None) => Some(one(name)?(x)),
-        (Some(x), Some(y), None) => Some(two(name)?(x, y)),
+    match (args.next(), args.next(), args.next(), args.next()) {
+        (Some(x), None, None, None) => Some(one(name)?(x)),
+        (Some(x), Some(y), None, None) => Some(two(name)?(x, y)),
+        (Some(x), Some(y), Some(z), None) if name == "fma" => Some(x.mul_add(&y, &z)),
         _ => None,
     }
 }
@@ -144,6 +145,19 @@ fn one(name: &str) -> Option<One> {
         "trunc" => Float::trunc,
         "y0" => Float::y0,
         "y1" => Float::y1,
+        // Of C23.
+        "acospi" => Float::acos_pi,
+        "asinpi" => Float::asin_pi,
+        "atanpi" => Float::atan_pi,
+        "cospi" => Float::cos_pi,
+        "exp10m1" => Float::exp10_m1,
+        "exp2m1" => Float::exp2_m1,
+        "log10p1" => Float::log10_1p,
+        "log2p1" => Float::log2_1p,
+        // At -0 MPFR returns +infinity, C the infinity with the sign of the zero (F.10.4.9).
+        "rsqrt" => |x| if x.is_zero() { x.recip() } else { x.recip_sqrt() },
+        "sinpi" => Float::sin_pi,
+        "tanpi" => Float::tan_pi,
         // Of MPFR alone.
         "ai" => Float::ai,
         "digamma" => Float::digamma,
@@ -157,6 +171,7 @@ fn one(name: &str) -> Option<One> {
 fn two(name: &str) -> Option<Two> {
     Some(match name {
         "atan2" => |y, x| y.atan2(&x),
+        "atan2pi" => |y, x| y.atan2_pi(&x),
         "fdim" => |x, y| {
             if x.is_nan() || y.is_nan() { Float::with_val(x.prec(), Special::Nan) } else { x.positive_diff(&y) }
         },
@@ -170,10 +185,7 @@ fn two(name: &str) -> Option<Two> {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        super::libm::{FUNCTIONS, FURTHER},
-        *,
-    };
+    use super::{super::libm, *};
 
     fn ulps(name: &str, x: f64, y: f64) -> Compared {
         compare(name, &[x], Kind::F64, y.to_bits()).expect("there is such a function").compared
@@ -181,9 +193,51 @@ mod tests {
 
     #[test]
     fn every_function_has_a_value() {
-        for (name, arity) in FUNCTIONS.into_iter().chain(FURTHER) {
+        for (name, arity) in libm::all() {
             assert!(value(name, &vec![0.5; arity], 64).is_some(), "{name}");
         }
+    }
+
+    #[test]
+    fn special_values_of_c23_are_those_of_its_annex_f() {
+        let infinity = f64::INFINITY;
+        for (name, x, y) in [
+            ("sinpi", 2.0, 0.0),
+            ("sinpi", -2.0, -0.0),
+            ("cospi", 0.5, 0.0),
+            ("cospi", -1.5, 0.0),
+            ("tanpi", 2.0, 0.0),
+            ("tanpi", 3.0, -0.0),
+            ("tanpi", -3.0, 0.0),
+            ("tanpi", -2.0, -0.0),
+            ("tanpi", 0.5, infinity),
+            ("tanpi", 1.5, -infinity),
+            ("acospi", 1.0, 0.0),
+            ("acospi", -1.0, 1.0),
+            ("asinpi", -0.0, -0.0),
+            ("atanpi", -infinity, -0.5),
+            ("exp2m1", -infinity, -1.0),
+            ("exp10m1", -0.0, -0.0),
+            ("log2p1", -1.0, -infinity),
+            ("log10p1", 9.0, 1.0),
+            ("rsqrt", -0.0, -infinity),
+            ("rsqrt", 0.25, 2.0),
+            ("rsqrt", infinity, 0.0),
+        ] {
+            assert_eq!(ulps(name, x, y), Compared::Ulps(0.0), "{name}({x})");
+        }
+        let of = |args: &[f64], y: f64| compare("atan2pi", args, Kind::F64, y.to_bits()).expect("it is known").compared;
+        assert_eq!(of(&[-0.0, -1.0], -1.0), Compared::Ulps(0.0));
+        assert_eq!(of(&[1.0, -1.0], 0.75), Compared::Ulps(0.0));
+    }
+
+    #[test]
+    fn a_product_and_a_sum_are_rounded_once() {
+        let x = 1.0 + 2f64.powi(-30);
+        let y = -1.0 - 2f64.powi(-29);
+        let of = |value: f64| compare("fma", &[x, x, y], Kind::F64, value.to_bits()).expect("it is known").compared;
+        assert_eq!(of(x.mul_add(x, y)), Compared::Ulps(0.0), "the square is 1 + 2^-29 + 2^-60");
+        assert_eq!(of(0.0), Compared::Ulps(2f64.powi(52)), "what is left of a rounded square");
     }
 
     #[test]

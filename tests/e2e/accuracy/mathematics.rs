@@ -1,0 +1,62 @@
+//! Functions of `<math.h>` against MPFR.
+
+use super::accuracy;
+#[cfg(feature = "mpfr")]
+use super::{bits, json};
+use crate::support::Dir;
+
+#[cfg(not(feature = "mpfr"))]
+#[test]
+fn without_mpfr_a_sentence_says_how_to_get_it() {
+    let dir = Dir::new();
+    let run = accuracy(&dir, "my_sin", &["--reference", "auto"], 1);
+    run.expect(run.stderr.contains("build it with `cargo build --release --features mpfr`"), "how to get MPFR");
+    run.expect(run.stderr.lines().count() == 1, "in one sentence");
+}
+
+#[cfg(feature = "mpfr")]
+#[test]
+fn errors_are_those_of_mpfr() {
+    let dir = Dir::new();
+    let args = ["--reference", "auto", "--arg", "x: -0.5..0.5", "--max-evals", "300000", "--json"];
+    let run = accuracy(&dir, "my_sin", &args, 0);
+    let answer = json(&run);
+    run.expect(answer["reference"] == "mpfr:sin", "found out by the name");
+    let worst = &answer["worst"];
+    let x = f64::from_bits(bits(&worst["args"][0]));
+    run.expect(x.abs() > 0.49, "the first term left out, x^11/11!, is largest at the ends");
+    // It is 1.22e-11 at 0.5, and ulps of a sine from 0.25 to 0.5 are 2^-54.
+    let ulp = worst["ulp"].as_f64().expect("there is a worst");
+    run.expect((2.1e5..2.3e5).contains(&ulp), "1.22e-11 / 2^-54");
+    let exact: f64 = worst["reference"]["exact"].as_str().and_then(|t| t.parse().ok()).expect("a decimal");
+    run.expect((exact - x.sin()).abs() < 1e-15, "the exact value is the sine");
+    run.expect(worst["result"] != worst["reference"]["rounded"], "which is not what the function returned");
+}
+
+#[cfg(feature = "mpfr")]
+#[test]
+fn errno_is_that_of_the_standard() {
+    let dir = Dir::new();
+    let options = ["--reference", "mpfr:sqrt", "--errno", "--max-evals", "50000", "--json"];
+    let run = accuracy(&dir, "root_with_errno", &options, 0);
+    run.expect(json(&run)["wrong"].as_array().is_some_and(Vec::is_empty), "EDOM below 0, and nowhere else");
+    let run = accuracy(&dir, "root_without_errno", &options, 0);
+    let wrong = &json(&run)["wrong"][0];
+    run.expect(wrong["errno"]["left"] == "0" && wrong["errno"]["expected"] == "EDOM", "EDOM below 0");
+}
+
+/// A function of C23 that the system's library may not have, and one of three arguments.
+#[cfg(feature = "mpfr")]
+#[test]
+fn functions_of_later_standards_and_of_three_arguments_are_known() {
+    let dir = Dir::new();
+    let args = ["--reference", "auto", "--arg", "x: 0.25..1", "--max-evals", "20000", "--json"];
+    let run = accuracy(&dir, "my_sinpi", &args, 0);
+    let answer = json(&run);
+    run.expect(answer["reference"] == "mpfr:sinpi", "found out by the name");
+    run.expect(bits(&answer["worst"]["args"][0]) == 1f64.to_bits(), "where the sine is 0");
+    let args = ["--reference", "mpfr:fma", "--max-evals", "100000", "--json"];
+    let run = accuracy(&dir, "product_and_sum", &args, 0);
+    let ulp = json(&run)["worst"]["ulp"].as_f64().expect("there is a worst");
+    run.expect(ulp > 1e6, "a sum that cancels leaves the rounding of the product");
+}
