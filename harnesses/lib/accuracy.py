@@ -6,6 +6,7 @@ LIBRARY is musl or newlib: its sources must have been fetched (harnesses/musl/fe
 PENFUZZ names the program (built with --features mpfr); by default the release build, else that of PATH.
 
 The figures to reach are errors in ulps of published inputs, evaluated again with 400 bits; the inputs themselves are not here.
+Near zeros of lgamma, j0, j1, y0 and y1 errors have no bound: for these it prints ulps.
 One line per function: the figure, then for 1 s, 10 s, ... of CPU time up to --cpu the median over the seeds of the share of it
 that was found, the smallest share, and the worst error found of all seeds with its input.
 """
@@ -25,6 +26,8 @@ KNOWN = {
     "log10": (0.813, 2.076), "erf": (1.020, 1.020), "erfc": (3.718, 4.077), "tgamma": (15.9, 2263),
     "pow": (None, 635.3),
 }
+# Near zeros of these nothing limits the error: what is printed for them are ulps and no shares.
+UNBOUNDED = ("lgamma", "j0", "j1", "y0", "y1")
 
 
 def library(name):
@@ -61,14 +64,14 @@ def main():
     parser.add_argument("library", choices=["musl", "newlib"])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--cpu", type=float, default=10)
-    parser.add_argument("--functions", default=",".join(KNOWN))
+    parser.add_argument("--functions", default=",".join([*KNOWN, *UNBOUNDED]))
     parser.add_argument("--search", default="extremes")
     args = parser.parse_args()
     files, options = library(args.library)
     times = [t for t in (1, 10, 60) if t <= args.cpu] or [args.cpu]
     print("function", "known", *[f"{t}s" for t in times], "least", "worst", "at", sep="\t")
     for function in args.functions.split(","):
-        known = KNOWN[function][args.library == "newlib"]
+        known = 1 if function in UNBOUNDED else KNOWN[function][args.library == "newlib"]
         file = defining(files, function)
         if known is None or file is None:
             continue
@@ -81,7 +84,8 @@ def main():
         best = max(answers, key=lambda a: a["worst"]["ulp"])["worst"]
         medians = [f"{statistics.median(shares[t]):.4f}" for t in times]
         at = ", ".join(a["hex"] for a in best["args"])
-        print(function, known, *medians, f"{min(shares[times[-1]]):.4f}", f"{best['ulp']:.4f}", at, sep="\t", flush=True)
+        figure = "-" if function in UNBOUNDED else known
+        print(function, figure, *medians, f"{min(shares[times[-1]]):.4f}", f"{best['ulp']:.4f}", at, sep="\t", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-//! Cores of FPBench: against their values over the real numbers, with bounds.
+//! Cores of benchmarks against their values over the real numbers, with bounds.
 
 use super::{bits, json};
 use crate::support::{Dir, Penfuzz, Run, fixture};
