@@ -20,6 +20,7 @@ from linked import HERE, share
 
 mpmath.mp.dps = 120
 EXACT = {
+    "cbrt": lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)),
     "exp2": lambda x: mpf(2) ** x,
     "exp10": lambda x: mpf(10) ** x,
     "log2": lambda x: mpmath.log(x, 2),

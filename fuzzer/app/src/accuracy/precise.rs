@@ -2,10 +2,16 @@
 //!
 //! MPFR rounds correctly, so with `p` bits the reference is wrong by a relative `2^-p` at most, and the error in ulps of a double by
 //! about `2^(53-p)`. With [`PRECISION`] bits nothing that is printed depends on it. The reference is a power of two, where the
-//! ulp changes, only if the exact value rounds to one; then the precision rises, and what stays one is exact.
+//! ulp changes, only if the exact value is one or rounds to one; if MPFR says that it was rounded, the precision rises, and what stays one is exact.
+
+use std::cmp::Ordering;
 
 use penfuzz_mutators::view::Kind;
-use rug::{Float, float::Special, ops::Pow};
+use rug::{
+    Float,
+    float::{Round, Special},
+    ops::{AssignRound, PowAssignRound, RemAssignRound},
+};
 
 use super::{Class, Compared, Exact, comparator::format};
 
@@ -17,13 +23,18 @@ const LONGEST: u32 = 4096;
 /// Compares the result `y` with the function of this name at `args`; `None` if there is no such function of as many arguments.
 #[must_use]
 pub fn compare(name: &str, args: &[f64], result: Kind, y: u64) -> Option<Exact> {
+    error(&settled(name, args)?, result, y)
+}
+
+/// The value of a function with enough bits to tell in which binade it is.
+fn settled(name: &str, args: &[f64]) -> Option<Float> {
     let mut precision = PRECISION;
-    let mut r = value(name, args, precision)?;
-    while is_power_of_two(&r) && precision < LONGEST {
+    let (mut r, mut order) = rounded(name, args, precision)?;
+    while order != Ordering::Equal && is_power_of_two(&r) && precision < LONGEST {
         precision *= 4;
-        r = value(name, args, precision)?;
+        (r, order) = rounded(name, args, precision)?;
     }
-    error(&r, result, y)
+    Some(r)
 }
 
 /// The value of a function as the sum of a double and a smaller one.
@@ -86,99 +97,114 @@ pub fn error(r: &Float, result: Kind, y: u64) -> Option<Exact> {
 /// The value of a function, rounded to this many bits; `None` if there is no such function of as many arguments.
 #[must_use]
 pub fn value(name: &str, args: &[f64], precision: u32) -> Option<Float> {
+    rounded(name, args, precision).map(|(r, _)| r)
+}
+
+/// [`value`], and how it lies to the exact value: it is the exact value if they are equal.
+fn rounded(name: &str, args: &[f64], precision: u32) -> Option<(Float, Ordering)> {
     apply(name, args.iter().map(|x| Float::with_val(precision.max(64), *x)).collect())
 }
 
-/// A function of `<math.h>`, rounded to the precision of the first argument; `None` if there is none of this name.
+/// A function of `<math.h>`, rounded to the precision of the first argument, and how that lies to the exact value; `None` if there is none of
+/// this name.
 #[must_use]
-pub fn apply(name: &str, args: Vec<Float>) -> Option<Float> {
+pub fn apply(name: &str, args: Vec<Float>) -> Option<(Float, Ordering)> {
     let mut args = args.into_iter();
-    match (args.next(), args.next(), args.next(), args.next()) {
-        (Some(x), None, None, None) => Some(one(name)?(x)),
-        (Some(x), Some(y), None, None) => Some(two(name)?(x, y)),
-        (Some(x), Some(y), Some(z), None) if name == "fma" => Some(x.mul_add(&y, &z)),
-        _ => None,
-    }
+    let mut x = args.next()?;
+    let order = match (args.next(), args.next(), args.next()) {
+        (None, None, None) => one(name)?(&mut x, Round::Nearest),
+        (Some(y), None, None) => two(name)?(&mut x, &y, Round::Nearest),
+        (Some(y), Some(z), None) if name == "fma" => x.mul_add_round(&y, &z, Round::Nearest),
+        _ => return None,
+    };
+    Some((x, order))
 }
 
-type One = fn(Float) -> Float;
-type Two = fn(Float, Float) -> Float;
+/// Replaces the first argument by the value, rounded.
+type One = fn(&mut Float, Round) -> Ordering;
+type Two = fn(&mut Float, &Float, Round) -> Ordering;
+
+/// A function whose values need no more bits than its arguments.
+fn exactly(x: &mut Float, function: fn(&mut Float)) -> Ordering {
+    function(x);
+    Ordering::Equal
+}
 
 fn one(name: &str) -> Option<One> {
     Some(match name {
-        "acos" => Float::acos,
-        "acosh" => Float::acosh,
-        "asin" => Float::asin,
-        "asinh" => Float::asinh,
-        "atan" => Float::atan,
-        "atanh" => Float::atanh,
-        "cbrt" => Float::cbrt,
-        "ceil" => Float::ceil,
-        "cos" => Float::cos,
-        "cosh" => Float::cosh,
-        "erf" => Float::erf,
-        "erfc" => Float::erfc,
-        "exp" => Float::exp,
-        "exp10" => Float::exp10,
-        "exp2" => Float::exp2,
-        "expm1" => Float::exp_m1,
-        "fabs" => Float::abs,
-        "floor" => Float::floor,
-        "j0" => Float::j0,
-        "j1" => Float::j1,
-        "lgamma" => |x| {
+        "acos" => Float::acos_round,
+        "acosh" => Float::acosh_round,
+        "asin" => Float::asin_round,
+        "asinh" => Float::asinh_round,
+        "atan" => Float::atan_round,
+        "atanh" => Float::atanh_round,
+        "cbrt" => Float::cbrt_round,
+        "ceil" => |x, _| exactly(x, Float::ceil_mut),
+        "cos" => Float::cos_round,
+        "cosh" => Float::cosh_round,
+        "erf" => Float::erf_round,
+        "erfc" => Float::erfc_round,
+        "exp" => Float::exp_round,
+        "exp10" => Float::exp10_round,
+        "exp2" => Float::exp2_round,
+        "expm1" => Float::exp_m1_round,
+        "fabs" => |x, _| exactly(x, Float::abs_mut),
+        "floor" => |x, _| exactly(x, Float::floor_mut),
+        "j0" => Float::j0_round,
+        "j1" => Float::j1_round,
+        "lgamma" => |x, round| {
             // At its poles MPFR returns NaN for the sign, C an infinity.
-            if x.is_infinite() { x.abs() } else { x.ln_abs_gamma().0 }
+            if x.is_infinite() { exactly(x, Float::abs_mut) } else { x.ln_abs_gamma_round(round).1 }
         },
-        "log" => Float::ln,
-        "log10" => Float::log10,
-        "log1p" => Float::ln_1p,
-        "log2" => Float::log2,
-        "rint" => Float::round_even,
-        "round" => Float::round,
-        "sin" => Float::sin,
-        "sinh" => Float::sinh,
-        "sqrt" => Float::sqrt,
-        "tan" => Float::tan,
-        "tanh" => Float::tanh,
-        "tgamma" => Float::gamma,
-        "trunc" => Float::trunc,
-        "y0" => Float::y0,
-        "y1" => Float::y1,
+        "log" => Float::ln_round,
+        "log10" => Float::log10_round,
+        "log1p" => Float::ln_1p_round,
+        "log2" => Float::log2_round,
+        "rint" => |x, _| exactly(x, Float::round_even_mut),
+        "round" => |x, _| exactly(x, Float::round_mut),
+        "sin" => Float::sin_round,
+        "sinh" => Float::sinh_round,
+        "sqrt" => Float::sqrt_round,
+        "tan" => Float::tan_round,
+        "tanh" => Float::tanh_round,
+        "tgamma" => Float::gamma_round,
+        "trunc" => |x, _| exactly(x, Float::trunc_mut),
+        "y0" => Float::y0_round,
+        "y1" => Float::y1_round,
         // Of C23.
-        "acospi" => Float::acos_pi,
-        "asinpi" => Float::asin_pi,
-        "atanpi" => Float::atan_pi,
-        "cospi" => Float::cos_pi,
-        "exp10m1" => Float::exp10_m1,
-        "exp2m1" => Float::exp2_m1,
-        "log10p1" => Float::log10_1p,
-        "log2p1" => Float::log2_1p,
+        "acospi" => Float::acos_pi_round,
+        "asinpi" => Float::asin_pi_round,
+        "atanpi" => Float::atan_pi_round,
+        "cospi" => Float::cos_pi_round,
+        "exp10m1" => Float::exp10_m1_round,
+        "exp2m1" => Float::exp2_m1_round,
+        "log10p1" => Float::log10_1p_round,
+        "log2p1" => Float::log2_1p_round,
         // At -0 MPFR returns +infinity, C the infinity with the sign of the zero (F.10.4.9).
-        "rsqrt" => |x| if x.is_zero() { x.recip() } else { x.recip_sqrt() },
-        "sinpi" => Float::sin_pi,
-        "tanpi" => Float::tan_pi,
+        "rsqrt" => |x, round| if x.is_zero() { x.recip_round(round) } else { x.recip_sqrt_round(round) },
+        "sinpi" => Float::sin_pi_round,
+        "tanpi" => Float::tan_pi_round,
         // Of MPFR alone.
-        "ai" => Float::ai,
-        "digamma" => Float::digamma,
-        "eint" => Float::eint,
-        "li2" => Float::li2,
-        "zeta" => Float::zeta,
+        "ai" => Float::ai_round,
+        "digamma" => Float::digamma_round,
+        "eint" => Float::eint_round,
+        "li2" => Float::li2_round,
+        "zeta" => Float::zeta_round,
         _ => return None,
     })
 }
 
 fn two(name: &str) -> Option<Two> {
     Some(match name {
-        "atan2" => |y, x| y.atan2(&x),
-        "atan2pi" => |y, x| y.atan2_pi(&x),
-        "fdim" => |x, y| {
-            if x.is_nan() || y.is_nan() { Float::with_val(x.prec(), Special::Nan) } else { x.positive_diff(&y) }
+        "atan2" => Float::atan2_round,
+        "atan2pi" => Float::atan2_pi_round,
+        "fdim" => |x, y, round| {
+            if x.is_nan() || y.is_nan() { x.assign_round(Special::Nan, round) } else { x.positive_diff_round(y, round) }
         },
-        "fmod" => |x, y| x % y,
-        "hypot" => |x, y| x.hypot(&y),
-        "pow" => |x, y| x.pow(y),
-        "remainder" => |x, y| x.remainder(&y),
+        "fmod" => |x, y, round| x.rem_assign_round(y, round),
+        "hypot" => Float::hypot_round,
+        "pow" => |x, y, round| x.pow_assign_round(y, round),
+        "remainder" => Float::remainder_round,
         _ => return None,
     })
 }
@@ -256,6 +282,15 @@ mod tests {
         // exp(-1e-20) lies below 1, where ulps are half as large.
         let Compared::Ulps(e) = ulps("exp", -1e-20, 1.0) else { panic!("a number") };
         assert!((e - 1e-20 * 2f64.powi(53)).abs() < 1e-9, "{e}");
+    }
+
+    #[test]
+    fn more_bits_are_taken_only_where_a_power_of_two_is_not_exact() {
+        let bits = |name, x| settled(name, &[x]).expect("it is known").prec();
+        for (name, x) in [("sinpi", 0.5), ("exp2", 3.0), ("exp", 1.0), ("sqrt", 4.0)] {
+            assert_eq!(bits(name, x), PRECISION, "{name}({x})");
+        }
+        assert!(bits("exp", -1e-200) > 600, "1 - 1e-200 has 665 bits");
     }
 
     #[test]

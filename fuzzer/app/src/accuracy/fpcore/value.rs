@@ -225,6 +225,6 @@ fn operation(op: &str, mut args: Vec<Float>) -> Option<Float> {
         "fmin" => args.into_iter().reduce(|a, b| a.min(&b)),
         "copysign" => args.into_iter().reduce(|a, b| a.copysign(&b)),
         "nearbyint" => args.pop().map(Float::round_even),
-        _ => precise::apply(op, args),
+        _ => precise::apply(op, args).map(|(r, _)| r),
     }
 }
