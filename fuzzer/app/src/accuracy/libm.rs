@@ -3,7 +3,7 @@
 use penfuzz_mutators::view::Kind;
 
 /// The functions of `<math.h>` that MPFR has, with the number of their arguments.
-pub const FUNCTIONS: [(&str, usize); 43] = [
+const FUNCTIONS: [(&str, usize); 43] = [
     ("acos", 1),
     ("acosh", 1),
     ("asin", 1),
@@ -50,7 +50,7 @@ pub const FUNCTIONS: [(&str, usize); 43] = [
 ];
 
 /// Functions that C has since C23 (7.12.4 to 7.12.7) and most libraries do not.
-pub const OF_C23: [(&str, usize); 12] = [
+const OF_C23: [(&str, usize); 12] = [
     ("acospi", 1),
     ("asinpi", 1),
     ("atan2pi", 2),
@@ -66,7 +66,7 @@ pub const OF_C23: [(&str, usize); 12] = [
 ];
 
 /// Functions that only MPFR has: the Airy function, digamma, the exponential integral, the dilogarithm, and zeta of Riemann.
-pub const FURTHER: [(&str, usize); 5] = [("ai", 1), ("digamma", 1), ("eint", 1), ("li2", 1), ("zeta", 1)];
+const FURTHER: [(&str, usize); 5] = [("ai", 1), ("digamma", 1), ("eint", 1), ("li2", 1), ("zeta", 1)];
 
 /// Other names of them in libraries.
 const ALIASES: [(&str, &str); 6] = [
@@ -78,7 +78,7 @@ const ALIASES: [(&str, &str); 6] = [
     ("nearbyint", "rint"),
 ];
 
-/// A part of a name that tells how a variant of a function was compiled (`sin_fma`), not which function it is.
+/// In the name of another function it tells how that was compiled (`sin_fma`).
 const VARIANT: &str = "fma";
 
 /// All functions that MPFR has here, with the number of their arguments.
@@ -102,9 +102,10 @@ pub fn named(name: &str) -> Option<&'static str> {
     };
     let of = |word: &str| known(word).or_else(|| word.strip_suffix('f').and_then(known));
     of(&lower).or_else(|| {
-        let mut found = lower.split('_').filter(|word| *word != VARIANT).filter_map(of);
-        let first = found.next();
-        first.filter(|_| found.next().is_none())
+        let names = || lower.split('_').filter_map(of);
+        let mut others = names().filter(|name| *name != VARIANT);
+        let first = others.next().or_else(|| names().next());
+        first.filter(|_| others.next().is_none())
     })
 }
 
@@ -138,7 +139,9 @@ mod tests {
             ("__sin", "sin"),
             ("my_atan2f", "atan2"),
             ("fmaf", "fma"),
+            ("my_fma", "fma"),
             ("__sin_fma", "sin"),
+            ("__sinf_fma", "sin"),
             ("cr_sinpif", "sinpi"),
             ("q_rsqrt", "rsqrt"),
         ] {
