@@ -6,6 +6,10 @@ use crate::support::{Dir, Run, fixture};
 
 #[path = "accuracy/cores.rs"]
 mod cores;
+#[path = "accuracy/directory.rs"]
+mod directory;
+#[path = "accuracy/emitted.rs"]
+mod emitted;
 #[path = "accuracy/mathematics.rs"]
 mod mathematics;
 

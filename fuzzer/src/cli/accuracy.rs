@@ -1,29 +1,42 @@
 //! `penfuzz accuracy TARGET`: the inputs on which a numeric function is most wrong.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use penfuzz_app::{
     accuracy::{
-        self, Options, answer,
+        self, Answer, Options, answer,
         controls::Control,
-        fpcore, library,
+        emitted::{self, Style},
+        fpcore::{self, Core},
+        library,
         pair::{self, Pair},
         plot,
         reference::Reference,
+        store::{About, Store},
         value::Names,
     },
+    campaign::single::Made,
     console,
     replay::{
         generated,
         session::{ReplaySession, Subject},
     },
+    report::unit_test::formats::TestFormat,
 };
 use penfuzz_engine::{
     error::Error,
     saturation::{Goals, ScopeKind},
 };
 
-use super::{Outcome, replay::LimitArgs, target::TargetArgs, values};
+use super::{
+    Outcome, choices,
+    replay::LimitArgs,
+    target::{Linked, TargetArgs},
+    values,
+};
 
 /// Time of a search, if the user says nothing else.
 const SEARCH: Duration = Duration::from_secs(10);
@@ -96,6 +109,19 @@ pub(super) struct SearchArgs {
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 
+    /// Output directory: keeps what is found, the report, a page with the plot, and tests. The next run goes on from there; runs with other seeds
+    /// may work in it at the same time.
+    #[arg(long, short = 'o', value_name = "DIR")]
+    output: Option<PathBuf>,
+
+    /// Floats that a result of the emitted tests (-o) may be away from that of the reference [default: what the worst error comes to; of differ, 0].
+    #[arg(long, value_name = "N", requires = "output")]
+    ulp: Option<u64>,
+
+    /// Format of the emitted tests.
+    #[arg(long, value_name = "FORMAT", value_parser = choices::test_format(), default_value = "plain", requires = "output")]
+    test_format: TestFormat,
+
     #[command(flatten)]
     limits: LimitArgs,
 
@@ -136,6 +162,7 @@ impl SearchArgs {
             errno: self.errno,
             exhaust: self.exhaust,
             control: self.search.control(),
+            kept: None,
         }
     }
 }
@@ -143,7 +170,8 @@ impl SearchArgs {
 /// Searches and prints the report.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let names = Names { result: args.result.as_deref(), estimate: args.estimate.as_deref() };
-    compare(&args.target, &args.reference, names, &args.search, false).map(|_| Outcome::Fine)
+    let question = Question { reference: &args.reference, names, exact: false, is_difference: false };
+    compare(&args.target, &question, &args.search).map(|_| Outcome::Fine)
 }
 
 /// The target may be left out where a library is named.
@@ -168,73 +196,133 @@ fn recorded(target: &TargetArgs) -> TargetArgs {
     TargetArgs { cflags, ..target.clone() }
 }
 
+/// What the function of a target is compared with.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Question<'a> {
+    pub reference: &'a str,
+    pub names: Names<'a>,
+    /// Does every difference count?
+    pub exact: bool,
+    /// Are both implementations of the user, of which neither is right?
+    pub is_difference: bool,
+}
+
+/// A target that is compiled, and what it was before.
+struct Subjects {
+    /// As the user named it.
+    name: PathBuf,
+    target: TargetArgs,
+    linked: Linked,
+    /// The core that the target is.
+    core: Option<Core>,
+    /// Is it a library that is not instrumented?
+    is_library: bool,
+}
+
+impl Subjects {
+    fn of(target: &TargetArgs, search: &SearchArgs) -> Result<Self, Error> {
+        let given = of_library(target)?;
+        let name = given.path()?.clone();
+        let core = fpcore::is_fpcore(&name).then(|| fpcore::read(&name, given.function.as_deref())).transpose()?;
+        let is_library = core.is_none() && library::is_library(&name);
+        let target = match &core {
+            None if is_library => TargetArgs {
+                target: Some(library::source(&name, given.function.as_deref(), search.signature.as_deref())?),
+                cflags: ["-fno-builtin", "-w"].map(str::to_owned).to_vec(),
+                libs: given.libs.iter().cloned().chain(["-ldl".to_owned()]).collect(),
+                ..given
+            },
+            Some(core) => TargetArgs {
+                target: Some(generated::source(pair::REFERENCES, &fpcore::source(core))?),
+                function: Some(fpcore::FUNCTION.to_owned()),
+                cflags: given.cflags.iter().cloned().chain(["-ffp-contract=off".to_owned()]).collect(),
+                libs: given.libs.iter().cloned().chain(["-lm".to_owned()]).collect(),
+                args: fpcore::domains(core, &given.args),
+                ..given
+            },
+            None => given,
+        };
+        let linked = target.link(Goals::Branches)?;
+        Ok(Self { name, target, linked, core, is_library })
+    }
+
+    fn session(&self, file: &Path, goals: Goals, search: &SearchArgs) -> Result<ReplaySession, Error> {
+        let subject = Subject {
+            name: &self.name,
+            function: self.target.function.as_deref(),
+            rounding: self.target.rounding,
+            args: &self.target.args,
+            calls: &self.target.calls.calls(),
+            sizes: None,
+            only_numbers: true,
+            goals,
+            scope: Some(ScopeKind::Function),
+            limits: search.limits.limits(),
+        };
+        ReplaySession::load(file, subject)
+    }
+
+    fn pair(&self, question: &Question, search: &SearchArgs) -> Result<Pair, Error> {
+        let session = self.session(&self.linked.file, Goals::Branches, search)?;
+        let reference = match &self.core {
+            Some(core) if question.reference == "auto" => {
+                Reference::Core { file: self.name.clone(), core: Box::new(core.clone()) }
+            }
+            _ => Reference::parse(question.reference, session.evaluator.function())?,
+        };
+        let libs = if self.linked.sources.is_empty() { &self.linked.libs } else { &self.target.libs };
+        let mut pair = Pair::new(session, reference, question.names, (&self.target.flags(), libs))?;
+        // The operations of a library that is not instrumented are not known.
+        let is_source = !self.linked.sources.is_empty() && !self.is_library;
+        let is_search = !question.exact && !search.exhaust && search.search == Search::Extremes;
+        if is_source && is_search && pair.takes_twin() {
+            let twin = recorded(&self.target).link(Goals::Exceptions)?;
+            pair.set_twin(self.session(&twin.file, Goals::Exceptions, search)?);
+        }
+        Ok(pair)
+    }
+
+    /// Writes tests, if the function is one that a program can call.
+    fn write_tests(&self, dir: &Path, pair: &Pair, answer: &Answer, style: Style) -> Result<(), Error> {
+        if self.core.is_some() || self.is_library {
+            return Ok(());
+        }
+        let made = Made {
+            target: &self.name,
+            sources: &self.linked.sources,
+            flags: &self.target.flags(),
+            compilations: &self.linked.compilations,
+            libs: &[&self.target.libs[..], &self.linked.libs].concat(),
+            rounding: self.target.rounding,
+        };
+        emitted::write(dir, pair, answer, &made, style)
+    }
+}
+
 /// Compares the function of a target with a reference, and prints the report. Returns whether there are wrong results that have no
 /// size; where every difference counts, whether there is one.
-pub(super) fn compare(
-    target: &TargetArgs,
-    reference: &str,
-    names: Names,
-    search: &SearchArgs,
-    exact: bool,
-) -> Result<bool, Error> {
-    let target = &of_library(target)?;
-    let name = target.path()?;
-    let core = fpcore::is_fpcore(name).then(|| fpcore::read(name, target.function.as_deref())).transpose()?;
-    let target = &match &core {
-        None if library::is_library(name) => TargetArgs {
-            target: Some(library::source(name, target.function.as_deref(), search.signature.as_deref())?),
-            cflags: ["-fno-builtin", "-w"].map(str::to_owned).to_vec(),
-            libs: target.libs.iter().cloned().chain(["-ldl".to_owned()]).collect(),
-            ..target.clone()
-        },
-        Some(core) => TargetArgs {
-            target: Some(generated::source(pair::REFERENCES, &fpcore::source(core))?),
-            function: Some(fpcore::FUNCTION.to_owned()),
-            cflags: target.cflags.iter().cloned().chain(["-ffp-contract=off".to_owned()]).collect(),
-            libs: target.libs.iter().cloned().chain(["-lm".to_owned()]).collect(),
-            args: fpcore::domains(core, &target.args),
-            ..target.clone()
-        },
-        None => target.clone(),
-    };
-    let linked = target.link(Goals::Branches)?;
-    let calls = target.calls.calls();
-    let subject = |goals| Subject {
-        name,
-        function: target.function.as_deref(),
-        rounding: target.rounding,
-        args: &target.args,
-        calls: &calls,
-        sizes: None,
-        only_numbers: true,
-        goals,
-        scope: Some(ScopeKind::Function),
-        limits: search.limits.limits(),
-    };
-    let session = ReplaySession::load(&linked.file, subject(Goals::Branches))?;
-    let bounded = core.clone().filter(|_| reference == "auto");
-    let reference = match core {
-        Some(core) if reference == "auto" => Reference::Core { file: name.clone(), core: Box::new(core) },
-        _ => Reference::parse(reference, session.evaluator.function())?,
-    };
-    let libs = if linked.sources.is_empty() { &linked.libs } else { &target.libs };
-    let mut pair = Pair::new(session, reference, names, (&target.flags(), libs))?;
-    // The operations of a library that is not instrumented are not known.
-    let is_source = !linked.sources.is_empty() && !library::is_library(name);
-    if is_source && pair.takes_twin() && !exact && !search.exhaust && search.search == Search::Extremes {
-        let twin = recorded(target).link(Goals::Exceptions)?;
-        pair.set_twin(ReplaySession::load(&twin.file, subject(Goals::Exceptions))?);
-    }
-    let picture = search.plot.as_ref().map(|file| plot::check(file, &pair)).transpose()?;
-    let mut answer = accuracy::run(&mut pair, &search.options(exact))?;
-    answer.bound = bounded.as_ref().map(fpcore::bound);
+pub(super) fn compare(target: &TargetArgs, question: &Question, search: &SearchArgs) -> Result<bool, Error> {
+    let subjects = Subjects::of(target, search)?;
+    let mut pair = subjects.pair(question, search)?;
+    let picture = search.plot.as_ref().map(|file| plot::check(file, search.output.as_deref(), &pair)).transpose()?;
+    let options = search.options(question.exact);
+    let about = About::of(&pair, &subjects.name, &subjects.target.args, &options);
+    let mut store = search.output.as_ref().map(|dir| Store::open(dir, &about, search.seed)).transpose()?;
+    let mut answer = accuracy::run(&mut pair, &options, store.as_mut())?;
+    answer.bound = subjects.core.as_ref().filter(|_| question.reference == "auto").map(fpcore::bound);
     if search.json {
-        console::out_json(&answer::json(&pair, &answer, &name.display().to_string(), search.seed));
+        console::out_json(&answer::json(&pair, &answer, &subjects.name.display().to_string(), search.seed));
     } else {
         console::out(&answer::text(&pair, &answer));
     }
     if let Some(file) = &picture {
         plot::write(file, &pair, &answer)?;
+    }
+    if let Some(store) = store {
+        store.publish(&pair, &answer)?;
+        let style = Style { format: search.test_format, ulp: search.ulp.or(question.is_difference.then_some(0)) };
+        subjects.write_tests(store.dir(), &pair, &answer, style)?;
+        store.close()?;
     }
     Ok(!answer.wrong.is_empty())
 }

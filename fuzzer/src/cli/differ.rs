@@ -7,7 +7,7 @@ use penfuzz_engine::{error::Error, program::Rounding};
 
 use super::{
     Outcome,
-    accuracy::{self, SearchArgs},
+    accuracy::{self, Question, SearchArgs},
     target::{CallArgs, TargetArgs},
     values,
 };
@@ -61,6 +61,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         assumptions: Vec::new(),
         calls: CallArgs::default(),
     };
-    let differs = accuracy::compare(&target, &args.second, Names::default(), &args.search, args.exact)?;
+    let question =
+        Question { reference: &args.second, names: Names::default(), exact: args.exact, is_difference: true };
+    let differs = accuracy::compare(&target, &question, &args.search)?;
     Ok(if args.exact && differs { Outcome::Found } else { Outcome::Fine })
 }

@@ -102,6 +102,9 @@ pub trait Height {
     fn roundings(&mut self, _at: u64, _jumps: [i64; COORDINATES]) -> Option<Roundings> {
         None
     }
+
+    /// The largest values of all regions, now and then. The search does not depend on what is done with them.
+    fn checkpoint(&mut self, _peaks: &[Peak]) {}
 }
 
 /// [`Height::heights`] by [`Height::height`].
@@ -250,6 +253,7 @@ impl Extremes {
                     self.aim(f, rng)?;
                 }
             }
+            f.checkpoint(&self.peaks);
         }
     }
 

@@ -4,7 +4,9 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::{Answer, Bound, Class, Compared, Found, comparator, errno, pair::Pair, sources::Source};
+use penfuzz_mutators::line;
+
+use super::{Answer, Bound, Class, Compared, Found, comparator, errno, kept::Summit, pair::Pair, sources::Source};
 use crate::{
     campaign::outcome::arguments,
     report::{Arg, literal},
@@ -36,6 +38,9 @@ struct Json<'a> {
     faults: u64,
     reference_faults: u64,
     deaths: u64,
+    /// Of an output directory: the seeds whose runs this is about.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    seeds: Vec<u64>,
     /// All inputs of the box, if each was tried: no error is larger.
     #[serde(skip_serializing_if = "Option::is_none")]
     exhausted: Option<u64>,
@@ -86,8 +91,9 @@ struct JsonErrno {
 /// The value of the reference.
 #[derive(Debug, Serialize)]
 struct Value {
-    /// With more digits than the type has.
-    exact: String,
+    /// With more digits than the type has, where MPFR has computed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exact: Option<String>,
     /// Rounded to the type of the result.
     rounded: Arg,
 }
@@ -153,6 +159,7 @@ pub fn json(pair: &Pair, answer: &Answer, target: &str, seed: u64) -> String {
         faults: answer.faults,
         reference_faults: answer.reference_faults,
         deaths: answer.deaths,
+        seeds: answer.seeds.clone(),
         exhausted: answer.exhausted,
         bound: answer.bound.as_ref().and_then(|bound| bound.as_ref().ok().copied()),
         no_bound: answer.bound.as_ref().and_then(|bound| bound.as_ref().err().map(String::as_str)),
@@ -168,24 +175,21 @@ fn operation(pair: &Pair, source: &Source) -> Option<JsonSource> {
 }
 
 /// The classes one after the other.
-fn sorted(found: &[Found]) -> Vec<&Found> {
+pub(super) fn sorted(found: &[Found]) -> Vec<&Found> {
     let mut all: Vec<&Found> = found.iter().collect();
     all.sort_by_key(|f| if let Compared::Wrong(class) = f.compared { Some(class) } else { None });
     all
 }
 
 fn parts(pair: &Pair, answer: &Answer) -> Vec<JsonPart> {
-    let Some(slot) = pair.layout().slots().first() else { return Vec::new() };
-    let of = |bits| literal::decimal(slot.kind, bits);
-    answer.parts.iter().map(|p| JsonPart { from: of(p.ends.0), to: of(p.ends.1), ulp: p.ulp }).collect()
+    let [slot] = pair.layout().slots() else { return Vec::new() };
+    let of = |position| literal::decimal(slot.kind, line::raw(slot.kind, position));
+    let part = |p: &Summit| JsonPart { from: of(p.ends[0].0), to: of(p.ends[0].1), ulp: p.value };
+    answer.peaks.iter().map(part).collect()
 }
 
 fn step(found: &Found) -> Step {
-    Step { evaluations: found.evaluations, cpu_seconds: found.cpu, ulp: ulps(found).unwrap_or(0.0) }
-}
-
-fn ulps(found: &Found) -> Option<f64> {
-    size_of(found.compared)
+    Step { evaluations: found.evaluations, cpu_seconds: found.cpu, ulp: found.size().unwrap_or(0.0) }
 }
 
 fn size_of(compared: Compared) -> Option<f64> {
@@ -200,11 +204,11 @@ fn item(pair: &Pair, found: &Found) -> Item {
     let type_name = comparator::c_type(pair.result());
     let value = |name: &str, bits| literal::arg(name, type_name, pair.result(), bits);
     let of_exact = found.exact.as_ref().map(|e| e.compared);
-    let in_ulps = if found.estimate.is_some() { of_exact.and_then(size_of) } else { ulps(found) };
+    let in_ulps = if found.estimate.is_some() { of_exact.and_then(size_of) } else { found.size() };
     Item {
         ulp: in_ulps,
         estimate: found.estimate,
-        times_estimate: found.estimate.and_then(|_| ulps(found)),
+        times_estimate: found.estimate.and_then(|_| found.size()),
         class: if let Compared::Wrong(class) = found.compared { Some(class) } else { None },
         errno: found.errno.map(|e| JsonErrno { left: errno::text(e.left), expected: errno::text(e.expected) }),
         absolute: found.exact.as_ref().and_then(|e| e.absolute),
@@ -212,16 +216,16 @@ fn item(pair: &Pair, found: &Found) -> Item {
         args: arguments(function, &found.bytes),
         input: literal::hex(&found.bytes),
         result: value(pair.value().name(), found.result),
-        reference: found
-            .exact
-            .as_ref()
-            .map(|e| Value { exact: e.text.clone(), rounded: value("reference", e.rounded) }),
+        reference: found.expected().map(|bits| Value {
+            exact: found.exact.as_ref().map(|exact| exact.text.clone()),
+            rounded: value("reference", bits),
+        }),
         branches: found.covers.iter().map(|b| branch(pair, *b)).collect(),
     }
 }
 
 /// `FILE:LINE:OUTCOME`, as `penfuzz reach` takes it.
-fn branch(pair: &Pair, branch: u32) -> String {
+pub(super) fn branch(pair: &Pair, branch: u32) -> String {
     let target = pair.session().evaluator.target();
     let site = &target.sites[target.site_of(branch as usize)];
     let outcome = match (site.n_branches, branch as usize - site.first_branch) {
@@ -250,19 +254,8 @@ pub fn text(pair: &Pair, answer: &Answer) -> String {
     match answer.found.last() {
         Some(worst) => {
             let _ = writeln!(out, "  worst {:<11}  {}", size(pair, worst), call(pair, worst));
-            for arg in arguments(pair.function(), &worst.bytes) {
-                let _ = writeln!(out, "    {:<8} = {}   ({})", arg.name, arg.hex, arg.decimal);
-            }
-            let returned = |bits| {
-                let kind = pair.result();
-                format!("{}   ({})", literal::c_literal(kind, bits), literal::decimal(kind, bits))
-            };
-            let _ = writeln!(out, "    {:<8} = {}", pair.value().name(), returned(worst.result));
-            if let Some(estimate) = worst.estimate {
-                let _ = writeln!(out, "    estimate = {estimate:e}{}", of_error(worst));
-            }
-            if let Some(exact) = &worst.exact {
-                let _ = writeln!(out, "    exact    = {}   (rounded {})", exact.text, returned(exact.rounded));
+            for (name, value) in details(pair, worst) {
+                let _ = writeln!(out, "    {name:<8} = {value}");
             }
         }
         None if answer.wrong.is_empty() => out.push_str("  no difference was found\n"),
@@ -286,6 +279,10 @@ pub fn text(pair: &Pair, answer: &Answer) -> String {
         "  {} evaluations, {:.1} s ({:.1} s of CPU time)",
         answer.evaluations, answer.seconds, answer.cpu
     );
+    if answer.seeds.len() > 1 {
+        let seeds: Vec<String> = answer.seeds.iter().map(u64::to_string).collect();
+        let _ = writeln!(out, "  of the runs with {} seeds: {}", seeds.len(), seeds.join(", "));
+    }
     for (n, what) in [
         (answer.faults, "evaluations in which the function faulted"),
         (answer.reference_faults, "evaluations in which the reference faulted"),
@@ -298,37 +295,65 @@ pub fn text(pair: &Pair, answer: &Answer) -> String {
     out
 }
 
+/// What is known of the worst input: names and values.
+pub(super) fn details(pair: &Pair, worst: &Found) -> Vec<(String, String)> {
+    let returned = |bits| {
+        let kind = pair.result();
+        format!("{}   ({})", literal::c_literal(kind, bits), literal::decimal(kind, bits))
+    };
+    let args = arguments(pair.function(), &worst.bytes).into_iter();
+    let mut all: Vec<_> = args.map(|arg| (arg.name, format!("{}   ({})", arg.hex, arg.decimal))).collect();
+    all.push((pair.value().name().to_owned(), returned(worst.result)));
+    if let Some(estimate) = worst.estimate {
+        all.push(("estimate".to_owned(), format!("{estimate:e}{}", of_error(worst))));
+    }
+    if let Some(exact) = &worst.exact {
+        all.push(("exact".to_owned(), format!("{}   (rounded {})", exact.text, returned(exact.rounded))));
+    } else if let Some(bits) = worst.of_reference {
+        all.push(("expected".to_owned(), returned(bits)));
+    }
+    all
+}
+
 /// What the roundings of operations add to the worst error.
 fn parts_of_error(pair: &Pair, answer: &Answer) -> String {
     let mut out = String::new();
     let Some(sources) = &answer.sources else { return out };
     let _ = writeln!(out, "  result - exact = {:+.4} ulp, of it by the rounding of", sources.error);
-    let all: Vec<JsonSource> = sources.operations.iter().filter_map(|source| operation(pair, source)).collect();
-    let heavy = all.iter().take(SHOWN).take_while(|source| source.ulp.abs() >= ADDS * sources.error.abs()).count();
-    let (shown, others) = all.split_at(heavy);
-    for source in shown {
-        let file = source.file.rsplit('/').next().unwrap_or(&source.file);
-        let _ = writeln!(
-            out,
-            "    {:>+12.4}  {:<6}  {file}:{}:{}",
-            source.ulp, source.operation, source.line, source.column
-        );
+    for (ulp, what) in source_lines(pair, answer) {
+        let _ = writeln!(out, "    {ulp:>12}  {what}");
     }
-    if !others.is_empty() {
-        let sum: f64 = others.iter().map(|source| source.ulp).sum();
-        let _ = writeln!(out, "    {sum:>+12.4}  {} other operations", others.len());
-    }
-    let _ = writeln!(out, "    {:>+12.4}  none: approximation, constants, functions that are not known", sources.rest);
     out
 }
 
+/// The parts of the worst error, in ulps, and what they come from; none where that is not known.
+pub(super) fn source_lines(pair: &Pair, answer: &Answer) -> Vec<(String, String)> {
+    let Some(sources) = &answer.sources else { return Vec::new() };
+    let all: Vec<JsonSource> = sources.operations.iter().filter_map(|source| operation(pair, source)).collect();
+    let heavy = all.iter().take(SHOWN).take_while(|source| source.ulp.abs() >= ADDS * sources.error.abs()).count();
+    let (shown, others) = all.split_at(heavy);
+    let ulp = |ulp: f64| format!("{ulp:+.4}");
+    let line = |source: &JsonSource| {
+        let file = source.file.rsplit('/').next().unwrap_or(&source.file);
+        (ulp(source.ulp), format!("{:<6}  {file}:{}:{}", source.operation, source.line, source.column))
+    };
+    let mut lines: Vec<_> = shown.iter().map(line).collect();
+    if !others.is_empty() {
+        let sum = others.iter().map(|source| source.ulp).sum();
+        lines.push((ulp(sum), format!("{} other operations", others.len())));
+    }
+    let rest = "none: approximation, constants, functions that are not known";
+    lines.push((ulp(sources.rest), rest.to_owned()));
+    lines
+}
+
 /// Both ends of what the worst error can be.
-fn bounded(bound: &Result<Bound, String>, answer: &Answer) -> String {
+pub(super) fn bounded(bound: &Result<Bound, String>, answer: &Answer) -> String {
     let bound = match bound {
         Ok(bound) => bound,
         Err(why) => return format!("no upper bound: {why}"),
     };
-    let found = answer.found.last().and_then(ulps);
+    let found = answer.found.last().and_then(Found::size);
     let ulp = bound.ulp.map_or_else(
         || "none in ulps".to_owned(),
         |ulp| match found {
@@ -343,7 +368,7 @@ fn in_ulps(ulps: f64) -> String {
     if ulps >= 1e6 { format!("{ulps:.3e} ulp") } else { format!("{ulps:.4} ulp") }
 }
 
-fn size(pair: &Pair, found: &Found) -> String {
+pub(super) fn size(pair: &Pair, found: &Found) -> String {
     match found.compared {
         Compared::Ulps(times) if pair.value().has_estimate() => format!("{times:.4} {}", pair.value().unit()),
         Compared::Ulps(ulps) => in_ulps(ulps),
@@ -359,11 +384,11 @@ fn of_error(found: &Found) -> String {
 }
 
 /// The call and what it returns.
-fn call(pair: &Pair, found: &Found) -> String {
+pub(super) fn call(pair: &Pair, found: &Found) -> String {
     let function = pair.function();
     let args: Vec<String> = arguments(function, &found.bytes).into_iter().map(|a| a.hex).collect();
     let of = |bits| literal::decimal(pair.result(), bits);
-    let exact = found.exact.as_ref().map_or_else(String::new, |e| format!(", not {}", of(e.rounded)));
+    let exact = found.expected().map_or_else(String::new, |bits| format!(", not {}", of(bits)));
     let exact = if of(found.result) == exact.trim_start_matches(", not ") { String::new() } else { exact };
     let errno = found
         .errno

@@ -22,6 +22,18 @@ pub enum Control {
     Uniform,
 }
 
+impl Control {
+    /// On the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Moves => "moves",
+            Self::Structured => "structured",
+            Self::Uniform => "uniform",
+        }
+    }
+}
+
 /// Positions from which [`Control::Moves`] begins again.
 const RESTART: usize = 4096;
 

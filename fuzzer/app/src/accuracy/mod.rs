@@ -15,62 +15,68 @@
 //! | the search for the largest error, and for the largest in each region | [`penfuzz_mutators::extremes`] |
 //! | what that search is compared with | [`controls`] |
 //! | what the rounding of each operation adds to the worst error | [`sources`] |
-//! | the report | [`answer`], [`plot`] |
+//! | the processes of a search, and what they send | [`run`] |
+//! | what is kept of a search, in an output directory | [`kept`], [`store`] |
+//! | the report | [`answer`], [`page`], [`plot`] |
+//! | tests that expect the values of the reference | [`emitted`] |
 //!
 //! Function and reference may do anything, so all of it happens in child processes. When one of them ends its process, the search
 //! goes on in another one with other random numbers.
 
 pub mod answer;
+mod aside;
 pub mod comparator;
 pub mod controls;
+pub mod emitted;
 pub mod errno;
 pub mod exhaustive;
 pub mod fpcore;
+pub mod kept;
 pub mod libm;
 pub mod library;
 mod local;
 pub mod objective;
+pub mod page;
 pub mod pair;
 pub mod plot;
 #[cfg(feature = "mpfr")]
 pub mod precise;
+mod publish;
 pub mod reference;
 mod roundings;
 pub mod sources;
 mod starts;
+pub mod store;
+mod supervisor;
 pub mod value;
 
 use std::time::{Duration, Instant};
 
 use libafl_bolts::rands::StdRand;
-use penfuzz_engine::error::Error;
 use penfuzz_mutators::{
     domain::Domain,
     extremes::{self, Extremes, Peak},
-    line,
     view::{Kind, Layout, Slot},
 };
 use serde::{Deserialize, Serialize};
 
-use self::{controls::Control, errno::Errno, objective::Objective, pair::Pair, reference::Reference, sources::Sources};
-use crate::{
-    process::{
-        child::{self, Ending, Limit},
-        interrupts,
-    },
-    replay::{exhaust, session::silence},
+pub use self::supervisor::run;
+use self::{
+    controls::Control,
+    errno::Errno,
+    kept::{PATHS, Summit, WRONG},
+    objective::Objective,
+    reference::Reference,
+    sources::Sources,
 };
 
 /// Regions of a search, about.
 const REGIONS: usize = 4096;
-/// Peaks that are looked at for the report.
+/// Peaks whose branches are looked at for the report, also of a slow function, and the time for the others.
 const PEAKS: usize = 512;
-/// Processes that function or reference may end before the search is given up.
-const DEATHS: u64 = 100;
+const LOOKING: Duration = Duration::from_secs(1);
 /// The share of the time in which ends of branches are looked for, and that for ends of binades, at most: one by this.
 const SHORT: u32 = 8;
-/// Paths in a report.
-const PATHS: usize = 64;
 
 /// A difference that no number of ulps measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -163,6 +169,8 @@ pub struct Options {
     pub exhaust: bool,
     /// A simpler search in place of the default one.
     pub control: Option<Control>,
+    /// If what is found is kept: points that an earlier run has found, with which the search begins.
+    pub kept: Option<Vec<Vec<u64>>>,
 }
 
 /// One input and its error.
@@ -182,6 +190,9 @@ pub struct Found {
     pub compared: Compared,
     /// By MPFR.
     pub exact: Option<Exact>,
+    /// The result of a reference in C, rounded to the type of the result; raw bits.
+    #[serde(default)]
+    pub of_reference: Option<u64>,
     /// Evaluations up to there.
     pub evaluations: u64,
     /// CPU time up to there, in seconds.
@@ -190,17 +201,8 @@ pub struct Found {
     pub covers: Vec<u32>,
 }
 
-/// The largest error in a part of the domain of one argument.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Part {
-    /// Its ends, raw bits.
-    pub ends: (u64, u64),
-    /// The largest error there, in ulps.
-    pub ulp: f64,
-}
-
 /// What came of the search.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Answer {
     /// Each larger than the one before; the last is the worst.
     pub found: Vec<Found>,
@@ -208,8 +210,8 @@ pub struct Answer {
     pub wrong: Vec<Found>,
     /// The worst of each set of branches, the largest first.
     pub regions: Vec<Found>,
-    /// Of a function of one argument: the largest error in each part of its domain in which it was above 0.
-    pub parts: Vec<Part>,
+    /// The largest error of each region in which it was above 0, in the order of their ends.
+    pub peaks: Vec<Summit>,
     /// Evaluations.
     pub evaluations: u64,
     /// Evaluations in which the reference faulted.
@@ -225,11 +227,17 @@ pub struct Answer {
     /// How often a process was ended.
     pub deaths: u64,
     /// All inputs of the box, if each was tried.
+    #[serde(skip)]
     pub exhausted: Option<u64>,
     /// Of a core: bounds of the error over the box of `:pre`, or why there are none.
+    #[serde(skip)]
     pub bound: Option<Result<Bound, String>>,
     /// Where the worst error comes from, if that is known.
+    #[serde(skip)]
     pub sources: Option<Sources>,
+    /// Of an output directory: the seeds whose runs this is about.
+    #[serde(skip)]
+    pub seeds: Vec<u64>,
 }
 
 /// Upper bounds of the error over the box that is given.
@@ -246,7 +254,8 @@ enum Message {
     Better(Found),
     Wrong(Found),
     Region(Found),
-    Part(Part),
+    /// The largest errors of all regions so far.
+    Peaks(Vec<Summit>),
     /// So many inputs of all were tried.
     Tried(u64),
     /// All were.
@@ -261,91 +270,15 @@ enum Message {
     },
 }
 
-/// Searches.
-///
-/// # Errors
-/// When the box has no value, or nothing can be compared: the reference faults or is NaN everywhere.
-pub fn run(pair: &mut Pair, options: &Options) -> Result<Answer, Error> {
-    let _watch = interrupts::Watch::begin();
-    let begun = Instant::now();
-    let until = begun + options.max_time;
-    let mut answer = Answer::default();
-    let bar = if options.exhaust { exhaust::progress(exhaustive::inputs(pair.layout())?) } else { None };
-    let patience = pair.timeout() * 2 + Duration::from_secs(2);
-    loop {
-        let mut has_ended = false;
-        let (before, cpu, deaths) = (answer.evaluations, answer.cpu, answer.deaths);
-        let worst = answer.found.last().map(|f| f.compared);
-        let work = |send: &mut dyn FnMut(&Message)| {
-            silence();
-            if pair.on_its_own().is_ok() {
-                let seed = options.seed.wrapping_add(deaths << 32);
-                search(Objective::new(pair, options, (until, before, cpu), worst, send), options, seed);
-            }
-        };
-        let receive = |message| match message {
-            Message::Better(found) => {
-                (answer.evaluations, answer.cpu) = (found.evaluations, found.cpu);
-                answer.found.push(found);
-            }
-            Message::Wrong(found) => answer.wrong.push(found),
-            Message::Region(found) => answer.regions.push(found),
-            Message::Part(part) => answer.parts.push(part),
-            Message::Tried(n) => bar.iter().for_each(|bar| bar.set_position(n)),
-            Message::Exhausted(n) => answer.exhausted = Some(n),
-            Message::Sources(sources) => answer.sources = Some(sources),
-            Message::End { evaluations, cpu, faults, reference_faults, compared } => {
-                (answer.evaluations, answer.cpu) = (evaluations, cpu);
-                (answer.faults, answer.reference_faults, answer.compared) = (faults, reference_faults, compared);
-                has_ended = true;
-            }
-        };
-        let ending = child::run(work, receive, Limit::Interruptible(until + patience));
-        let is_over = interrupts::requested() || Instant::now() >= until || answer.evaluations >= options.max_evals;
-        let is_done = has_ended && ending == Ending::Done;
-        answer.deaths += u64::from(!is_done && !is_over);
-        // Another process would begin again with the first input.
-        if is_done || is_over || options.exhaust || answer.deaths > DEATHS {
-            break;
-        }
-    }
-    bar.iter().for_each(indicatif::ProgressBar::finish_and_clear);
-    answer.seconds = begun.elapsed().as_secs_f64();
-    judge(pair, &answer)?;
-    answer.sources = answer.found.last().and_then(|worst| sources::find(pair, options, worst));
-    Ok(answer)
-}
-
-/// Nothing that was compared is no accuracy.
-fn judge(pair: &Pair, answer: &Answer) -> Result<(), Error> {
-    let reference = pair.reference().text();
-    let is_other = |f: &Found| matches!(f.compared, Compared::Wrong(Class::Different | Class::Errno));
-    if answer.compared > 0 || !answer.found.is_empty() || answer.wrong.iter().any(is_other) {
-        return Ok(());
-    }
-    let n = answer.evaluations;
-    Err(Error::new(if answer.reference_faults > 0 {
-        format!(
-            "the reference {reference} does not return: it faulted in {} of {n} evaluations",
-            answer.reference_faults
-        )
-    } else if answer.faults > 0 {
-        format!("the function does not return: it faulted in {} of {n} evaluations", answer.faults)
-    } else if answer.deaths > 0 {
-        format!("the function or the reference {reference} ends its process, {} times", answer.deaths)
-    } else {
-        format!("the reference {reference} is NaN in all of {n} evaluations; restrict the arguments with --arg")
-    }))
-}
-
 /// In the child.
 fn search(mut objective: Objective, options: &Options, seed: u64) {
     let layout = objective.pair().layout().clone();
     let mut rng = StdRand::with_seed(seed);
     let regions = regions(&layout);
     let mut starts = starts::starts(&layout, &mut rng);
+    let with_kept = |starts: &[Vec<u64>]| [options.kept.as_deref().unwrap_or_default(), starts].concat();
     let peaks = if options.exhaust {
-        let (peaks, is_whole) = exhaustive::all(&mut objective, regions, &starts);
+        let (peaks, is_whole) = exhaustive::all(&mut objective, regions, &with_kept(&starts));
         if let Ok(n) = exhaustive::inputs(&layout)
             && is_whole
         {
@@ -357,7 +290,7 @@ fn search(mut objective: Objective, options: &Options, seed: u64) {
         let ends = objective.with_branches(|branches| starts::boundaries(&starts, &layout, short(), branches));
         starts.extend_from_slice(&ends);
         if let Some(control) = options.control {
-            vec![controls::run(control, &mut objective, &layout, &mut rng, &starts)]
+            vec![controls::run(control, &mut objective, &layout, &mut rng, &with_kept(&starts))]
         } else {
             let whole = box_of(&layout);
             let mut hints = starts::near_one(&whole, &layout, &mut rng);
@@ -365,10 +298,10 @@ fn search(mut objective: Objective, options: &Options, seed: u64) {
             let near_one = starts::first_ones(&binades, &mut rng);
             hints.extend(starts::beside(&ends, &whole, &layout, &mut rng));
             hints.extend(starts::beside(&near_one, &whole, &layout, &mut rng));
-            extremes(&mut objective, Extremes::new(regions).with_hints(hints), &mut rng, &starts)
+            extremes(&mut objective, Extremes::new(regions).with_hints(hints), &mut rng, &with_kept(&starts))
         }
     };
-    report(&mut objective, &layout, &peaks);
+    report(&mut objective, &peaks);
 }
 
 fn extremes(objective: &mut Objective, mut search: Extremes, rng: &mut StdRand, starts: &[Vec<u64>]) -> Vec<Peak> {
@@ -380,30 +313,39 @@ fn extremes(objective: &mut Objective, mut search: Extremes, rng: &mut StdRand, 
     search.peaks().to_vec()
 }
 
-/// Sends the largest error of each part, and the worst of each set of branches.
-fn report(objective: &mut Objective, layout: &Layout, peaks: &[Peak]) {
+/// Sends the largest error of each region, and the worst of each set of branches.
+fn report(objective: &mut Objective, peaks: &[Peak]) {
+    objective.send_peaks(peaks);
+    let worst = objective.worst_point();
+    let mut points: Vec<&Vec<u64>> = worst.iter().collect();
     let mut peaks: Vec<&Peak> = peaks.iter().filter(|p| p.value > 0.0).collect();
-    if let [slot] = layout.slots() {
-        for peak in &peaks {
-            let (least, greatest) = peak.ends[0];
-            let ends = (line::raw(slot.kind, least), line::raw(slot.kind, greatest));
-            objective.send(&Message::Part(Part { ends, ulp: peak.value }));
-        }
-    }
     peaks.sort_by(|a, b| b.value.total_cmp(&a.value));
-    peaks.truncate(PEAKS);
-    let mut paths = std::collections::HashSet::new();
-    for peak in peaks {
-        if paths.len() == PATHS {
-            break;
-        }
-        if let Some(found) = objective.examine(&peak.at)
-            && paths.insert(found.covers.clone())
+    points.extend(peaks.into_iter().map(|peak| &peak.at));
+    let mut n = 0;
+    for point in first_of_paths(objective, &points) {
+        if n < PATHS
+            && let Some(found) = objective.examine(&point)
         {
+            n += 1;
             objective.send(&Message::Region(found));
         }
     }
     objective.end();
+}
+
+/// The first point of each set of branches. Of slow functions not all points are looked at.
+fn first_of_paths(objective: &mut Objective, points: &[&Vec<u64>]) -> Vec<Vec<u64>> {
+    let until = Instant::now() + LOOKING;
+    let mut paths = std::collections::HashSet::new();
+    objective.with_branches(|branches| {
+        let mut is_first = |(i, at): (usize, &&Vec<u64>)| {
+            let mut taken = if i < PEAKS || Instant::now() < until { branches(at) } else { return None };
+            taken.sort_unstable();
+            taken.dedup();
+            paths.insert(taken).then(|| (*at).clone())
+        };
+        points.iter().enumerate().filter_map(&mut is_first).collect()
+    })
 }
 
 /// The ends of each argument on its line: its domain, or all finite values.
@@ -443,6 +385,8 @@ fn binades(kind: Kind, (least, greatest): (u64, u64)) -> Vec<(u64, u64)> {
 
 #[cfg(test)]
 mod tests {
+    use penfuzz_mutators::line;
+
     use super::*;
 
     #[test]

@@ -5,20 +5,21 @@ mod window;
 
 use std::{
     collections::{HashMap, HashSet},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use penfuzz_cc::abi::{Traced, action};
 use penfuzz_engine::executor::evaluator::RunStatus;
 use penfuzz_mutators::{
     evaluate::Stop,
-    extremes::{self, COORDINATES, Ground, Height, Roundings},
+    extremes::{self, COORDINATES, Ground, Height, Peak, Roundings},
+    line,
     view::Kind,
 };
 
 use self::window::Series;
 use super::{
-    Class, Compared, Found, Message, Options, comparator,
+    Class, Compared, Found, Message, Options, Summit, WRONG, comparator,
     errno::Errno,
     local::Local,
     pair::Pair,
@@ -37,14 +38,14 @@ const fn cheap_error(result: Kind) -> f64 {
     if matches!(result, Kind::F32) { 1e-6 } else { 0.002 }
 }
 
-/// Wrong results of one class that are sent.
-const WRONG: usize = 16;
-
 /// Operations and movements of a run whose roundings are known, at most.
 const OPERATIONS: usize = 2048;
 
 /// Points whose error by MPFR is remembered.
 const SETTLED: usize = 4096;
+
+/// Time between two messages with the largest errors of all regions, where they are kept.
+const CHECKPOINT: Duration = Duration::from_secs(10);
 
 /// Errors of the function as heights, within the limits of a search.
 pub struct Objective<'a> {
@@ -53,9 +54,13 @@ pub struct Objective<'a> {
     x: Vec<u8>,
     both: Vec<u8>,
     best: f64,
+    /// Where this search has found it.
+    worst: Option<Vec<u64>>,
     exact: bool,
     /// Is `errno` compared?
     errno: bool,
+    /// When the largest errors of all regions were sent last, if they are kept.
+    checkpoint: Option<Instant>,
     known: HashSet<(Class, Vec<u64>)>,
     evaluations: u64,
     until: Instant,
@@ -100,8 +105,10 @@ impl<'a> Objective<'a> {
             pair,
             send,
             best: if let Some(Compared::Ulps(ulps)) = worst { ulps } else { 0.0 },
+            worst: None,
             exact: options.exact,
             errno: options.errno,
+            checkpoint: options.kept.is_some().then(Instant::now),
             known: HashSet::new(),
             evaluations,
             until,
@@ -119,6 +126,11 @@ impl<'a> Objective<'a> {
         }
     }
 
+    /// Where the largest error is, if this search has found it.
+    pub(super) fn worst_point(&self) -> Option<Vec<u64>> {
+        self.worst.clone()
+    }
+
     /// Function and reference.
     pub(super) fn pair(&self) -> &Pair {
         self.pair
@@ -134,6 +146,19 @@ impl<'a> Objective<'a> {
         let (evaluations, cpu) = (self.evaluations, self.cpu);
         let (faults, reference_faults, compared) = (self.faults, self.reference_faults, self.compared);
         self.send(&Message::End { evaluations, cpu, faults, reference_faults, compared });
+    }
+
+    /// Sends the largest error of each region in which there is one.
+    pub(super) fn send_peaks(&mut self, peaks: &[Peak]) {
+        let summit = |p: &Peak| Summit { ends: p.ends.clone(), at: p.at.clone(), value: p.value };
+        self.send(&Message::Peaks(peaks.iter().filter(|p| p.value > 0.0).map(summit).collect()));
+    }
+
+    /// An input once more, by its bytes.
+    pub(super) fn examine_bytes(&mut self, bytes: &[u8]) -> Option<Found> {
+        let slots = self.pair.layout.slots();
+        let at: Vec<u64> = slots.iter().map(|slot| line::position(slot.kind, slot.get(bytes))).collect();
+        self.examine(&at)
     }
 
     /// An input once more, with the branches that it takes.
@@ -249,8 +274,11 @@ impl<'a> Objective<'a> {
         ulps > self.best - cheap_error(self.pair.result()) * self.best.max(1.0)
     }
 
-    fn found(&self, seen: Seen, compared: Compared) -> Found {
+    fn found(&mut self, seen: Seen, compared: Compared) -> Found {
         let exact = self.pair.exact(&self.x, seen.result);
+        let is_source = matches!(self.pair.reference(), Reference::Source { .. });
+        let of_reference = if is_source { self.rounded_reference() } else { None };
+        let kind = self.pair.result();
         let errno = seen.errno.map(|errno| match &exact {
             Some(exact) => self.pair.errno_of_math(&self.x, self.pair.result().to_real(exact.rounded), errno.left),
             None => errno,
@@ -274,6 +302,7 @@ impl<'a> Objective<'a> {
                 None => compared,
             },
             exact,
+            of_reference: of_reference.map(|r| kind.from_real(r)),
             evaluations: self.evaluations,
             cpu: self.cpu,
             covers: Vec::new(),
@@ -295,6 +324,7 @@ impl<'a> Objective<'a> {
         self.settled.insert(at.to_vec(), ulps);
         if ulps > self.best {
             self.best = ulps;
+            self.worst = Some(at.to_vec());
             self.send(&Message::Better(found));
         }
         ulps
@@ -398,6 +428,13 @@ impl Height for Objective<'_> {
 
     fn roundings(&mut self, at: u64, jumps: [i64; COORDINATES]) -> Option<Roundings> {
         self.roundings_at(at, jumps)
+    }
+
+    fn checkpoint(&mut self, peaks: &[Peak]) {
+        if self.checkpoint.is_some_and(|last| last.elapsed() >= CHECKPOINT) {
+            self.checkpoint = Some(Instant::now());
+            self.send_peaks(peaks);
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::{fmt::Write, path::Path};
 use penfuzz_engine::error::Error;
 use penfuzz_mutators::{line, view::Kind};
 
-use super::{Answer, Part, pair::Pair};
+use super::{Answer, kept::Summit, pair::Pair};
 use crate::{
     output::destination::Destination,
     report::{
@@ -26,18 +26,18 @@ const LINEAR: f64 = 20.0;
 const LABELS: usize = 8;
 /// Labels of errors.
 const TICKS: usize = 6;
-/// The picture stands alone, so it has its own colours.
+/// The colours of a picture that stands alone; in a page it has those of the page.
 const STYLE: &str = "<style>svg{font:13px sans-serif;background:#fff}text{fill:#333}.e{text-anchor:end}.m{text-anchor:middle}\
-    .grid{stroke:#ddd}.axis{stroke:#666}rect{fill:#2a6fb0}rect:hover{fill:#d1495b}\
+    .grid{stroke:#ddd}.axis{stroke:#666}rect{fill:#0072b2}rect:hover{fill:#d1495b}\
     @media(prefers-color-scheme:dark){svg{background:#1b1b1b}text{fill:#ccc}.grid{stroke:#333}.axis{stroke:#999}}</style>\n";
 
 /// Can there be a picture in this file?
 ///
 /// # Errors
 /// When the function has several arguments, or the file cannot be written.
-pub fn check(path: &Path, pair: &Pair) -> Result<Destination, Error> {
+pub fn check(path: &Path, output: Option<&Path>, pair: &Pair) -> Result<Destination, Error> {
     match pair.layout().slots() {
-        [_] => Destination::check("--plot", path, None),
+        [_] => Destination::check("--plot", path, output),
         slots => Err(Error::new(format!("--plot needs a function of one argument; this one has {}", slots.len()))),
     }
 }
@@ -47,20 +47,21 @@ pub fn check(path: &Path, pair: &Pair) -> Result<Destination, Error> {
 /// # Errors
 /// When the file cannot be written.
 pub fn write(file: &Destination, pair: &Pair, answer: &Answer) -> Result<(), Error> {
-    file.write(&draw(pair, &answer.parts))
+    file.write(&draw(pair, &answer.peaks, STYLE))
 }
 
-fn draw(pair: &Pair, parts: &[Part]) -> String {
-    let kind = pair.layout().slots()[0].kind;
-    let mut parts: Vec<&Part> = parts.iter().collect();
-    parts.sort_by_key(|p| line::position(kind, p.ends.0));
-    let most = parts.iter().map(|p| p.ulp).fold(1.0, f64::max);
+/// The picture; empty for a function of several arguments.
+#[must_use]
+pub fn draw(pair: &Pair, parts: &[Summit], style: &str) -> String {
+    let [slot] = pair.layout().slots() else { return String::new() };
+    let kind = slot.kind;
+    let most = parts.iter().map(|p| p.value).fold(1.0, f64::max);
     let y =
         if most <= LINEAR { Scale::linear((0.0, most), (BOTTOM, TOP)) } else { Scale::log((0.1, most), (BOTTOM, TOP)) };
     let x = Scale::linear((0.0, parts.len().max(1) as f64), (LEFT, RIGHT));
     let unit = pair.value().unit();
     let title = format!("{}: largest errors found, {unit}", pair.function().name);
-    let mut out = svg::open("plot", WIDTH, HEIGHT, &title) + STYLE;
+    let mut out = svg::open("plot", WIDTH, HEIGHT, &title) + style;
     out.push_str(&svg::text(LEFT, 18.0, "s", &title));
     let ticks = y.ticks(TICKS);
     for tick in ticks.iter().step_by(ticks.len() / TICKS + 1) {
@@ -69,13 +70,13 @@ fn draw(pair: &Pair, parts: &[Part]) -> String {
         out.push_str(&svg::text(LEFT - 8.0, y.at(*tick) + 4.0, "e", &label));
     }
     for (n, part) in parts.iter().enumerate() {
-        bar(&mut out, (kind, unit), part, (x.at(n as f64), x.at(n as f64 + 1.0)), y.at(part.ulp));
+        bar(&mut out, (kind, unit), part, (x.at(n as f64), x.at(n as f64 + 1.0)), y.at(part.value));
     }
     out.push_str(&svg::line((LEFT, BOTTOM), (RIGHT, BOTTOM), "axis"));
     for n in (0..parts.len()).step_by(parts.len() / LABELS + 1) {
         let at = x.at(n as f64);
         out.push_str(&svg::line((at, BOTTOM), (at, BOTTOM + 5.0), "axis"));
-        out.push_str(&svg::text(at, BOTTOM + 20.0, "m", &short(kind, parts[n].ends.0)));
+        out.push_str(&svg::text(at, BOTTOM + 20.0, "m", &short(kind, line::raw(kind, parts[n].ends[0].0))));
     }
     out + "</svg>\n"
 }
@@ -91,16 +92,16 @@ fn short(kind: Kind, bits: u64) -> String {
 }
 
 /// One part, whose ends and error are shown where the pointer is.
-fn bar(out: &mut String, (kind, unit): (Kind, &str), part: &Part, (from, to): (f64, f64), top: f64) {
+fn bar(out: &mut String, (kind, unit): (Kind, &str), part: &Summit, (from, to): (f64, f64), top: f64) {
     let (from, to, top) = (from.min(to), from.max(to), top.clamp(TOP, BOTTOM));
-    let decimal = |bits| literal::decimal(kind, bits);
+    let decimal = |position| literal::decimal(kind, line::raw(kind, position));
     let _ = writeln!(
         out,
-        "<rect x=\"{from:.2}\" y=\"{top:.1}\" width=\"{:.2}\" height=\"{:.1}\"><title>{} to {}: {:.4} {unit}</title></rect>",
+        "<rect class=\"t0\" x=\"{from:.2}\" y=\"{top:.1}\" width=\"{:.2}\" height=\"{:.1}\"><title>{} to {}: {:.4} {unit}</title></rect>",
         (to - from - 0.3).max(0.5),
         BOTTOM - top,
-        decimal(part.ends.0),
-        decimal(part.ends.1),
-        part.ulp
+        decimal(part.ends[0].0),
+        decimal(part.ends[0].1),
+        part.value
     );
 }

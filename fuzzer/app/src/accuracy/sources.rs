@@ -1,14 +1,8 @@
 //! Where the worst error comes from: what the rounding of each operation adds to it.
 
-use std::time::Instant;
-
 use serde::{Deserialize, Serialize};
 
-use super::{Found, Message, Objective, Options, pair::Pair};
-use crate::{
-    process::child::{self, Limit},
-    replay::session::silence,
-};
+use super::{Found, Message, Options, aside::aside, pair::Pair};
 
 /// What the roundings of one operation add to an error.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -49,20 +43,17 @@ impl Sources {
 /// Those of an input's error. `None` where the operations of the function are not known, or how its result depends on them.
 pub(super) fn find(pair: &mut Pair, options: &Options, found: &Found) -> Option<Sources> {
     pair.twin.as_ref()?;
-    let deadline = Instant::now() + pair.timeout() * 2;
     let mut sources = None;
-    let work = |send: &mut dyn FnMut(&Message)| {
-        silence();
-        if pair.on_its_own().is_ok() {
-            Objective::new(pair, options, (deadline, 0, 0.0), None, send).send_sources(&found.bytes);
-        }
-    };
-    let receive = |message| {
-        if let Message::Sources(found) = message {
-            sources = Some(found);
-        }
-    };
-    let _ = child::run(work, receive, Limit::At(deadline));
+    aside(
+        pair,
+        options,
+        |objective| objective.send_sources(&found.bytes),
+        |message| {
+            if let Message::Sources(found) = message {
+                sources = Some(found);
+            }
+        },
+    );
     sources
 }
 

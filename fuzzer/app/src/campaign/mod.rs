@@ -20,6 +20,7 @@ pub mod prototypes;
 mod requirements;
 pub mod results;
 pub mod saved_state;
+pub mod single;
 pub mod supervisor;
 mod waits;
 pub mod worker;

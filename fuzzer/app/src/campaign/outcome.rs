@@ -132,6 +132,7 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
         rounding: from.options.rounding,
         goals: from.options.goals,
         ulp: from.options.ulp,
+        expects: None,
         test_format: from.options.test_format,
         header: None,
         branches: Branches {

@@ -117,6 +117,14 @@ fn system() -> String {
 /// # Errors
 /// When it cannot be created or another campaign runs in it.
 pub fn lock(dir: &Path, campaign: u32) -> Result<File, Error> {
+    lock_or(dir, campaign, "give another -o")
+}
+
+/// [`lock`], with what else the user can do when it is in use.
+///
+/// # Errors
+/// As for [`lock`].
+pub fn lock_or(dir: &Path, campaign: u32, advice: &str) -> Result<File, Error> {
     fs::create_dir_all(dir).map_err(|e| failed(dir, "cannot be created as output directory", e))?;
     let path = dir.join(LOCK);
     let deadline = Instant::now() + PATIENCE;
@@ -138,11 +146,11 @@ pub fn lock(dir: &Path, campaign: u32) -> Result<File, Error> {
                         return Ok(file);
                     }
                 } else if Instant::now() > deadline || is_first_alive(&text) {
-                    return Err(in_use(dir, &text));
+                    return Err(in_use(dir, &text, advice));
                 }
                 sleep(Duration::from_millis(5));
             }
-            Err(TryLockError::Error(e)) => return without_locks(dir, file, &e, &owner(), campaign),
+            Err(TryLockError::Error(e)) => return without_locks((dir, advice), file, &e, &owner(), campaign),
         }
     }
 }
@@ -177,9 +185,9 @@ fn is_first_alive(text: &str) -> bool {
     Owner::parse(text).is_none_or(|o| o.system != system() || o.processes.first().is_some_and(Process::lives))
 }
 
-fn in_use(dir: &Path, owner: &str) -> Error {
+fn in_use(dir: &Path, owner: &str, advice: &str) -> Error {
     let pid = owner.split_whitespace().next().unwrap_or("unknown");
-    at(dir, format!("is in use by another campaign (process {pid}); wait for it or give another -o"))
+    at(dir, format!("is in use by another campaign (process {pid}); wait for it or {advice}"))
 }
 
 /// Replaces a lock file whose owners are dead by another one that this process has locked, if its text still is `seen`. Of
@@ -207,9 +215,15 @@ fn take_over(dir: &Path, path: &Path, seen: &str, campaign: u32) -> Result<Optio
 }
 
 /// For network file systems without locks: only the text of the file decides.
-fn without_locks(dir: &Path, file: File, e: &io::Error, owner: &str, campaign: u32) -> Result<File, Error> {
+fn without_locks(
+    (dir, advice): (&Path, &str),
+    file: File,
+    e: &io::Error,
+    owner: &str,
+    campaign: u32,
+) -> Result<File, Error> {
     if Owner::parse(owner).is_some_and(|o| !o.is_dead() && !o.is_ours(campaign)) {
-        return Err(in_use(dir, owner));
+        return Err(in_use(dir, owner, advice));
     }
     crate::errln!(
         "penfuzz: {} is on a file system without locks ({e}); make sure that no other campaign uses it",
@@ -274,7 +288,9 @@ mod tests {
         let path = dir.path().join(LOCK);
         let e = io::Error::from(io::ErrorKind::Unsupported);
         let owner = Owner { processes: vec![Process::of(1).unwrap()], system: system() }.text();
-        assert!(without_locks(dir.path(), own::open(&path).unwrap(), &e, &owner, PARENT).is_err());
-        assert!(without_locks(dir.path(), own::open(&path).unwrap(), &e, &dead(dir.path()).text(), PARENT).is_ok());
+        assert!(without_locks((dir.path(), ""), own::open(&path).unwrap(), &e, &owner, PARENT).is_err());
+        assert!(
+            without_locks((dir.path(), ""), own::open(&path).unwrap(), &e, &dead(dir.path()).text(), PARENT).is_ok()
+        );
     }
 }

@@ -47,6 +47,7 @@ pub fn report() -> Report {
         rounding: penfuzz_engine::program::Rounding::Nearest,
         goals: penfuzz_engine::saturation::Goals::Branches,
         ulp: 0,
+        expects: None,
         test_format: super::unit_test::formats::TestFormat::default(),
         header: None,
         without_source: false,

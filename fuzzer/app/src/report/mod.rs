@@ -65,6 +65,7 @@ pub use arg::{
     STANDARD_INPUT_FILE, Set, calls_of,
 };
 pub use exceptions::{Exception, Exceptions, Find, Shown};
+pub use files::TESTS;
 pub use layout::Layout;
 pub use model::*;
 pub use sources::source_hashes;
@@ -75,7 +76,7 @@ pub use sources::source_hashes;
 /// # Errors
 /// Those of the file system, with the path and what was tried.
 pub fn write_all(dir: &Path, report: &Report) -> io::Result<()> {
-    let tests = dir.join(files::TESTS);
+    let tests = dir.join(TESTS);
     fs::create_dir_all(dir)
         .and_then(|()| own::make_directory(&tests))
         .map_err(|e| io::Error::new(e.kind(), format!("cannot create {}: {e}", tests.display())))?;
@@ -100,7 +101,10 @@ pub fn write_all(dir: &Path, report: &Report) -> io::Result<()> {
 }
 
 /// Writes the test program, in the directory `tests`, and removes what belongs to it in another format only.
-fn write_tests(tests: &Path, report: &Report) -> io::Result<()> {
+///
+/// # Errors
+/// Those of the file system.
+pub fn write_tests(tests: &Path, report: &Report) -> io::Result<()> {
     let files = unit_test::files(report);
     for (name, text) in &files {
         atomic::write(&tests.join(name), text.as_bytes())?;

@@ -57,6 +57,9 @@ pub struct Report {
     /// How far a float may be from the one that a test expects, in floats between them (`--ulp`).
     #[serde(default, skip_serializing_if = "is_zero_u64")]
     pub ulp: u64,
+    /// The reference whose values the tests expect, if it is not the function itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expects: Option<String>,
     /// The format of the test program (`--test-format`).
     #[serde(default, skip_serializing_if = "TestFormat::is_plain")]
     pub test_format: TestFormat,

@@ -97,6 +97,9 @@ pub fn coverage_options(report: &Report) -> &'static [&'static str] {
 
 /// The comment at the head of the program.
 fn head(report: &Report) -> String {
+    if let Some(reference) = &report.expects {
+        return head_of_reference(report, reference);
+    }
     let (b, words) = (&report.branches, Words::of(report.goals));
     let crash_only = match b.covered_by_crash_only {
         0 => String::new(),
@@ -119,6 +122,22 @@ fn head(report: &Report) -> String {
         b.total,
         words.goals,
         comment(&command::command_line(report)),
+    )
+}
+
+/// The comment, where the tests expect the values of a reference.
+fn head_of_reference(report: &Report, reference: &str) -> String {
+    let within = match report.ulp {
+        0 => String::new(),
+        n => format!(", within {n} floats of each"),
+    };
+    format!(
+        "/* Tests of {} ({}:{}), emitted by penfuzz.\n * They expect the values of {}{within}. Build and run:\n *\n *   {}\n */\n",
+        comment(&report.function),
+        comment(&report.signature.file),
+        report.signature.line,
+        comment(reference),
+        comment(&command::plain_line(report)),
     )
 }
 

@@ -4,27 +4,18 @@ use std::path::Path;
 
 use penfuzz_app::{
     campaign::{
-        limits::{is_there, shared_state},
         outcome::arguments,
-        prototypes::signature,
+        single::{self, Made},
     },
     console, outln,
     output::atomic,
     reach::{Answer, Query, spec::Names},
     replay::session::ReplaySession,
-    report::{
-        Arg, Branches, End, Report, SCHEMA, Test, c_text,
-        linked::Recorded,
-        literal,
-        needed::Needed,
-        unit_test::{self, formats::TestFormat},
-    },
+    report::{Arg, Branches, End, Report, Test, c_text, literal, unit_test},
 };
 use penfuzz_engine::{
     error::{Error, failed},
     goals::Path as Goal,
-    program::{environment, state},
-    saturation::Goals,
 };
 use penfuzz_mutators::view::Kind;
 use serde::Serialize;
@@ -223,54 +214,25 @@ fn report(args: &Args, linked: &Linked, session: &ReplaySession, answer: &Answer
         throws: answer.confirmed.as_ref().and_then(|c| c.throws.clone()),
         ..Test::default()
     });
-    let needed = Needed::by(&session.evaluator);
     let libs = [args.target.libs.clone(), linked.libs.clone()].concat();
-    let made_of = Recorded { compilations: linked.compilations.clone(), libs }.for_tests(&linked.file, &linked.sources);
-    let signature = signature(function);
+    let made = Made {
+        target: args.target.path()?,
+        sources: &linked.sources,
+        flags: &args.target.flags(),
+        compilations: &linked.compilations,
+        libs: &libs,
+        rounding: args.target.rounding,
+    };
     Ok(Report {
-        schema: SCHEMA,
-        target: args.target.path()?.display().to_string(),
-        sources: needed.sources(&linked.sources),
-        compilations: needed.compilations(&made_of.compilations),
-        flags: penfuzz_cc::for_other_compilers(&args.target.flags()),
-        libs: made_of.libs,
-        function: function.name.clone(),
-        without_source: !is_there(signature.source()),
-        signature,
         seed: args.seed,
         search: args.search.name().to_owned(),
-        rounding: args.target.rounding,
-        goals: Goals::Branches,
-        ulp: 0,
-        test_format: TestFormat::default(),
-        header: None,
         branches: Branches { total: session.n_goals(), covered: taken.len(), ..Branches::default() },
-        source_hashes: std::collections::BTreeMap::new(),
-        exceptions: None,
-        criteria: std::collections::BTreeMap::new(),
-        uncovered_lines: Vec::new(),
-        requirements: Vec::new(),
-        decisions: Vec::new(),
-        criterion_goals: Vec::new(),
-        paths: None,
-        mutation: None,
-        shared_state: shared_state(&session.evaluator),
-        tests_apart: false,
-        reads_environment: function.uses_environment,
         evaluations: answer.evaluations,
         seconds: (answer.seconds * 1e6).round() / 1e6,
         evaluations_per_second: (answer.evaluations as f64 / answer.seconds.max(1e-6)).round(),
         stop_reason: if answer.r == 0 { "reached" } else { "max-time" }.to_owned(),
-        sites: Vec::new(),
-        test_program: None,
         tests: test.into_iter().collect(),
-        crashes: Vec::new(),
-        hangs: Vec::new(),
-        long: Vec::new(),
-        unmet_assumption: None,
-        not_followed: Vec::new(),
-        undefined: state::undefined(session.evaluator.target(), function),
-        provided: environment::provided(session.evaluator.target()).into_iter().collect(),
+        ..single::report(session, &made)
     })
 }
 

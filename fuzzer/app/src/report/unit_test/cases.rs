@@ -224,7 +224,8 @@ pub(super) fn all(report: &Report) -> Vec<Case> {
     let tests = report.tests.iter().map(|test| {
         let ending = test.ends.map_or(Ending::Return, |End::Exit(status)| Ending::Exit(status));
         let words = Words::of(report.goals);
-        let title = format!("{}, {} {}: {}", comment(&test.file), words.goals, words.done, test.covers.len());
+        let covered = format!(", {} {}: {}", words.goals, words.done, test.covers.len());
+        let title = comment(&test.file) + if report.expects.is_some() { "" } else { &covered };
         case(report, title, test, ending, &mut names)
     });
     let mut cases: Vec<_> = tests.collect();

@@ -35,6 +35,13 @@ pub(super) fn command_line(report: &Report) -> String {
     format!("{} && {run}", Build { directory: String::new(), out, coverage: true }.command(report))
 }
 
+/// `gcc … && ./test_f`, for the directory of the program.
+pub(super) fn plain_line(report: &Report) -> String {
+    let out = stem(report);
+    let build = Build { directory: String::new(), out: out.clone(), coverage: false };
+    format!("{} && ./{out}", build.command(report))
+}
+
 /// The commands for the output directory.
 #[must_use]
 pub fn commands(report: &Report) -> TestProgram {

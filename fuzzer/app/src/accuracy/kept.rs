@@ -1,0 +1,176 @@
+//! What is kept of a search, and how the answers of several runs become one.
+
+use std::collections::HashSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Answer, Class, Compared, Found};
+
+/// Wrong results of one class that are kept of a run.
+pub const WRONG: usize = 16;
+/// Sets of branches in a report.
+pub const PATHS: usize = 64;
+
+/// The largest error in one region: a part of the domain of one argument, or a box of several.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Summit {
+    /// The ends of each argument, both within, as positions on its ULP line.
+    pub ends: Vec<(u64, u64)>,
+    /// Where the error is, as positions.
+    pub at: Vec<u64>,
+    /// The error.
+    pub value: f64,
+}
+
+impl Found {
+    /// The error; none of a class.
+    #[must_use]
+    pub fn size(&self) -> Option<f64> {
+        match self.compared {
+            Compared::Ulps(size) => Some(size),
+            Compared::Wrong(_) => None,
+        }
+    }
+
+    /// The value of the reference, rounded to the type of the result, raw bits; none where the reference does not return.
+    #[must_use]
+    pub fn expected(&self) -> Option<u64> {
+        self.exact.as_ref().map(|exact| exact.rounded).or(self.of_reference)
+    }
+
+    fn class(&self) -> Option<Class> {
+        match self.compared {
+            Compared::Ulps(_) => None,
+            Compared::Wrong(class) => Some(class),
+        }
+    }
+}
+
+impl Answer {
+    /// The largest error; 0 if none was found.
+    #[must_use]
+    pub fn worst(&self) -> f64 {
+        self.found.last().and_then(Found::size).unwrap_or(0.0)
+    }
+
+    /// Keeps a wrong result, unless it is known or there are many of its class.
+    pub(super) fn add_wrong(&mut self, found: Found) {
+        let alike = self.wrong.iter().filter(|known| known.class() == found.class()).count();
+        if alike < WRONG && self.wrong.iter().all(|known| known.bytes != found.bytes || known.class() != found.class())
+        {
+            self.wrong.push(found);
+        }
+    }
+
+    /// Keeps the worst of a set of branches.
+    pub(super) fn add_region(&mut self, found: Found) {
+        match self.regions.iter_mut().find(|known| known.covers == found.covers) {
+            Some(known) if known.size() < found.size() => *known = found,
+            Some(_) => {}
+            None => self.regions.push(found),
+        }
+    }
+
+    /// The largest first, and no more than a report has.
+    pub(super) fn sort_regions(&mut self) {
+        self.regions.sort_by(|a, b| b.size().unwrap_or(0.0).total_cmp(&a.size().unwrap_or(0.0)));
+        self.regions.truncate(PATHS);
+    }
+
+    /// Keeps the largest error of a region.
+    pub(super) fn add_peak(&mut self, peak: Summit) {
+        match self.peaks.binary_search_by(|known| known.ends.cmp(&peak.ends)) {
+            Ok(i) if self.peaks[i].value < peak.value => self.peaks[i] = peak,
+            Ok(_) => {}
+            Err(i) => self.peaks.insert(i, peak),
+        }
+    }
+
+    /// The answer of several runs: what each has found, and how the best of them came to its worst error.
+    #[must_use]
+    pub(super) fn of_all(runs: Vec<Self>) -> Self {
+        let mut all = Self::default();
+        for mut run in runs {
+            if run.worst() > all.worst() || all.found.is_empty() {
+                core::mem::swap(&mut all.found, &mut run.found);
+            }
+            run.wrong.into_iter().for_each(|found| all.add_wrong(found));
+            run.regions.into_iter().for_each(|found| all.add_region(found));
+            run.peaks.into_iter().for_each(|peak| all.add_peak(peak));
+            all.evaluations += run.evaluations;
+            all.faults += run.faults;
+            all.reference_faults += run.reference_faults;
+            all.compared += run.compared;
+            all.deaths += run.deaths;
+            all.cpu += run.cpu;
+            all.seconds += run.seconds;
+            all.exhausted = all.exhausted.max(run.exhausted);
+        }
+        all.sort_regions();
+        all
+    }
+
+    /// The inputs of which something is said, the worst first: of the largest error, of wrong results, and of each set of branches.
+    #[must_use]
+    pub fn inputs(&self) -> Vec<&Found> {
+        let mut seen = HashSet::new();
+        let all = self.found.last().into_iter().chain(&self.wrong).chain(&self.regions);
+        all.filter(|found| seen.insert(&found.bytes)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(size: f64, byte: u8, covers: &[u32]) -> Found {
+        Found {
+            bytes: vec![byte],
+            result: 0,
+            estimate: None,
+            errno: None,
+            compared: Compared::Ulps(size),
+            exact: None,
+            of_reference: None,
+            evaluations: 0,
+            cpu: 0.0,
+            covers: covers.to_vec(),
+        }
+    }
+
+    #[test]
+    fn the_best_run_tells_how_it_came_to_the_worst_error() {
+        let run = |sizes: &[f64], n| Answer {
+            found: sizes.iter().map(|size| found(*size, 0, &[])).collect(),
+            evaluations: n,
+            ..Answer::default()
+        };
+        let all = Answer::of_all(vec![run(&[0.5, 0.75], 10), run(&[0.9], 5), run(&[], 1)]);
+        assert_eq!((all.worst(), all.found.len(), all.evaluations), (0.9, 1, 16));
+    }
+
+    #[test]
+    fn of_each_region_the_largest_error_is_kept() {
+        let mut answer = Answer::default();
+        for (least, value) in [(8, 0.5), (1, 0.25), (8, 0.75), (8, 0.6)] {
+            answer.add_peak(Summit { ends: vec![(least, least + 1)], at: vec![least], value });
+        }
+        let all: Vec<_> = answer.peaks.iter().map(|peak| (peak.ends[0].0, peak.value)).collect();
+        assert_eq!(all, [(1, 0.25), (8, 0.75)]);
+        for (size, byte, covers) in [(0.5, 0, [1]), (0.75, 1, [2]), (0.6, 2, [1])] {
+            answer.add_region(found(size, byte, &covers));
+        }
+        answer.sort_regions();
+        assert_eq!(answer.regions.iter().map(|f| f.bytes[0]).collect::<Vec<_>>(), [1, 2]);
+    }
+
+    #[test]
+    fn a_wrong_result_is_kept_once_and_not_too_many_of_a_class() {
+        let mut answer = Answer::default();
+        for byte in (0..40).chain(0..40) {
+            answer.add_wrong(Found { compared: Compared::Wrong(Class::Nan), ..found(0.0, byte, &[]) });
+        }
+        answer.add_wrong(Found { compared: Compared::Wrong(Class::Zero), ..found(0.0, 0, &[]) });
+        assert_eq!(answer.wrong.len(), WRONG + 1);
+    }
+}

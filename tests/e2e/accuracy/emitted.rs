@@ -1,0 +1,54 @@
+//! The emitted tests expect the values of the reference, and are built by gcc without penfuzz.
+
+use std::process::Command;
+
+use super::{json, own};
+use crate::support::{Dir, fixture};
+
+/// Builds and runs the tests; what they print, and whether all passed.
+fn check(dir: &Dir) -> (bool, String) {
+    let made = Command::new("make").args(["-C", "out/tests", "check"]).current_dir(dir.path("")).output();
+    let made = made.expect("make runs");
+    (made.status.success(), String::from_utf8_lossy(&made.stdout).into_owned())
+}
+
+const OLD: &str = "double f(double x) { return x < 1 ? x : x > 1e10 ? 2 * x : 3 * x; }\n";
+const NEW: &str = "double f(double x) { return x < 1 ? x : x > 1e10 ? x + x + 0x1p-13 * x : 3 * x; }\n";
+
+#[test]
+fn tests_fail_where_two_implementations_differ_and_pass_without_the_difference() {
+    let dir = Dir::new();
+    dir.file("old.c", OLD);
+    dir.file("new.c", NEW);
+    for options in ["--exact", "--arg x:-1e20..1e20"] {
+        let status = if options == "--exact" { 3 } else { 0 };
+        let run = dir.penfuzz("differ new.c:f old.c:f --max-evals 100000 --json -o out").args(options).exits(status);
+        let (passed, text) = check(&dir);
+        run.expect(!passed && text.contains("FAILED: result is not"), &format!("the values of old.c: {text}"));
+        dir.file("new.c", OLD);
+        let (passed, text) = check(&dir);
+        run.expect(passed && text.contains("result = "), &format!("nothing differs now: {text}"));
+        dir.file("new.c", NEW);
+        std::fs::remove_dir_all(dir.path("out")).expect("it is there");
+    }
+}
+
+#[test]
+fn tests_fail_where_a_function_becomes_more_wrong() {
+    let dir = Dir::new();
+    let reference = own("cubic_wide");
+    let target = fixture("accuracy.c");
+    let search = |options: &str| {
+        let run = dir.penfuzz("accuracy").arg(&target).args("-f cubic --max-evals 100000 --json -o out --reference");
+        run.arg(&reference).args(options).exits(0)
+    };
+    let run = search("--arg x:1.5..1.51");
+    let expected = &json(&run)["worst"]["reference"]["rounded"]["bits"];
+    run.expect(expected.is_string(), "the value of a reference in C is in the report");
+    let (passed, text) = check(&dir);
+    run.expect(passed, &format!("no more wrong than now: {text}"));
+    let run = search("--arg x:1.5..1.51 --ulp 0");
+    let (passed, text) = check(&dir);
+    run.expect(!passed, &format!("wrong by a float at least: {text}"));
+    dir.penfuzz("accuracy").arg(&target).args("-f cubic --ulp 0 --reference").arg(&reference).exits(2).says("--output");
+}
