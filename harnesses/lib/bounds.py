@@ -3,9 +3,9 @@
 
 usage: bounds.py SECONDS FILE.fpcore...
 
-Runs `penfuzz accuracy` for SECONDS (search) on each core that has bounds of all its arguments. Prints the error that the search has
-found and the upper bound, in ulps and absolute (of the input that is worst in ulps), and the share that is found of what is possible. A found
-error above its bound is a contradiction: it is marked, and the exit status is 1.
+Runs `penfuzz accuracy` on each core, for SECONDS (search) with errors in ulps and for SECONDS with absolute errors. Prints the largest error of each
+that the search has found, the upper bounds, and the share that is found of what is possible. A found error above its bound is a contradiction:
+it is marked, and the exit status is 1.
 
 environment: PENFUZZ  the program, built with --features mpfr; by default the release build, else from PATH
              JOBS     cores at the same time (one per processor)
@@ -30,9 +30,15 @@ def names(file):
 
 
 def measured(file, number, seconds):
-    command = [program(), "accuracy", file, "-f", number, "--max-time", f"{seconds}s", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    return json.loads(done.stdout) if done.returncode == 0 else (done.stderr.strip().splitlines() or ["no message"])[-1]
+    reports = {}
+    for unit in ("ulp", "absolute"):
+        command = [program(), "accuracy", file, "-f", number, "--max-time", f"{seconds}s", "--error", unit, "--json"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            return (done.stderr.strip().splitlines() or ["no message"])[-1]
+        reports[unit] = json.loads(done.stdout)
+    worst = {unit: (report["worst"] or {unit: 0.0}).get(unit) for unit, report in reports.items()}
+    return {**reports["ulp"], "worst": worst}
 
 
 def shown(value):
@@ -44,7 +50,7 @@ def row(name, report):
     if isinstance(report, str):
         print(f"{name:<26}  {report[:100]}", flush=True)
         return "refused"
-    worst = report["worst"] or {"ulp": 0.0, "absolute": 0.0}
+    worst = report["worst"]
     bound = report.get("bound")
     if not bound:
         print(f"{name:<26}{shown(worst['ulp'])}{'':>12}{shown(worst.get('absolute'))}  no bound: {report.get('no_bound')}", flush=True)

@@ -12,6 +12,8 @@ mod directory;
 mod emitted;
 #[path = "accuracy/mathematics.rs"]
 mod mathematics;
+#[path = "accuracy/measures.rs"]
+mod measures;
 
 fn accuracy<'a>(dir: &'a Dir, function: &str, arguments: &[&str], status: i32) -> Run<'a> {
     let mut run = dir.penfuzz("accuracy").arg(fixture("accuracy.c")).arg("-f").arg(function);

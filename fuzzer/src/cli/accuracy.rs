@@ -16,7 +16,7 @@ use penfuzz_app::{
         plot,
         reference::Reference,
         store::{About, Store},
-        value::Names,
+        value::{Measure, Names},
     },
     campaign::single::Made,
     console,
@@ -68,9 +68,34 @@ pub struct Args {
     search: SearchArgs,
 }
 
+/// What errors are measured in, by its names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum ErrorUnit {
+    /// Units in the last place of the exact value.
+    Ulp,
+    /// The difference itself.
+    Absolute,
+    /// The difference divided by the exact value.
+    Relative,
+}
+
+impl ErrorUnit {
+    const fn measure(self) -> Measure {
+        match self {
+            Self::Ulp => Measure::Ulp,
+            Self::Absolute => Measure::Absolute,
+            Self::Relative => Measure::Relative,
+        }
+    }
+}
+
 /// How to search; shared with `penfuzz differ`.
 #[derive(Debug, clap::Args)]
 pub(super) struct SearchArgs {
+    /// What errors are measured in; the largest of these are searched for.
+    #[arg(long, value_name = "UNIT", value_enum, default_value_t = ErrorUnit::Ulp)]
+    error: ErrorUnit,
+
     /// Seed of the pseudo-random generator.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -152,6 +177,11 @@ impl Search {
 }
 
 impl SearchArgs {
+    /// The measure, without names.
+    pub(super) fn names(&self) -> Names<'static> {
+        Names { measure: self.error.measure(), ..Names::default() }
+    }
+
     fn options(&self, exact: bool) -> Options {
         Options {
             seed: self.seed,
@@ -169,7 +199,10 @@ impl SearchArgs {
 
 /// Searches and prints the report.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
-    let names = Names { result: args.result.as_deref(), estimate: args.estimate.as_deref() };
+    if args.estimate.is_some() && args.search.error != ErrorUnit::Ulp {
+        return Err(Error::new("--estimate measures errors as multiples of an estimate; leave --error out"));
+    }
+    let names = Names { result: args.result.as_deref(), estimate: args.estimate.as_deref(), ..args.search.names() };
     let question = Question { reference: &args.reference, names, exact: false, is_difference: false };
     compare(&args.target, &question, &args.search).map(|_| Outcome::Fine)
 }

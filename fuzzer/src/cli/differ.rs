@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use penfuzz_app::accuracy::value::Names;
 use penfuzz_engine::{error::Error, program::Rounding};
 
 use super::{
@@ -62,7 +61,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         calls: CallArgs::default(),
     };
     let question =
-        Question { reference: &args.second, names: Names::default(), exact: args.exact, is_difference: true };
+        Question { reference: &args.second, names: args.search.names(), exact: args.exact, is_difference: true };
     let differs = accuracy::compare(&target, &question, &args.search)?;
     Ok(if args.exact && differs { Outcome::Found } else { Outcome::Fine })
 }

@@ -47,6 +47,22 @@ fn branches_and_loops_of_a_core_are_those_of_its_c_code() {
     run.expect(json(&run)["bound"].is_null(), "a loop has no bound");
 }
 
+/// What is left out of a series is an error of the core, and none of its roundings.
+#[test]
+fn a_core_with_a_specification_is_compared_with_that() {
+    let dir = Dir::new();
+    let text = "(FPCore (x) :name \"series\" :pre (<= 0 x 1/2) :spec (exp x) (+ 1 (+ x (/ (* x x) 2))))";
+    let file = dir.file("series.fpcore", text);
+    for (unit, worst) in [("absolute", 0.5f64.exp() - 1.625), ("relative", 1.0 - 1.625 / 0.5f64.exp())] {
+        let run = dir.penfuzz("accuracy").arg(&file).args("--max-evals 100000 --json --error").arg(unit).exits(0);
+        let answer = json(&run);
+        let found = answer["worst"][unit].as_f64().expect("there is a worst");
+        run.expect((found - worst).abs() < 1e-12, &format!("{unit}: at 1/2 it is {worst}, found is {found}"));
+        run.expect(answer["bound"].is_null(), "no bound of roundings holds");
+        run.expect(answer["reference"].to_string().contains(":spec of"), "the report says so");
+    }
+}
+
 #[test]
 fn cores_that_cannot_be_compared_are_refused() {
     let dir = Dir::new();

@@ -6,7 +6,9 @@ use serde::Serialize;
 
 use penfuzz_mutators::line;
 
-use super::{Answer, Bound, Class, Compared, Found, comparator, errno, kept::Summit, pair::Pair, sources::Source};
+use super::{
+    Answer, Bound, Class, Compared, Found, comparator, errno, kept::Summit, pair::Pair, sources::Source, value::Measure,
+};
 use crate::{
     campaign::outcome::arguments,
     report::{Arg, literal},
@@ -192,27 +194,22 @@ fn step(found: &Found) -> Step {
     Step { evaluations: found.evaluations, cpu_seconds: found.cpu, ulp: found.size().unwrap_or(0.0) }
 }
 
-fn size_of(compared: Compared) -> Option<f64> {
-    match compared {
-        Compared::Ulps(ulps) => Some(ulps),
-        Compared::Wrong(_) => None,
-    }
-}
-
 fn item(pair: &Pair, found: &Found) -> Item {
     let function = pair.function();
     let type_name = comparator::c_type(pair.result());
     let value = |name: &str, bits| literal::arg(name, type_name, pair.result(), bits);
     let of_exact = found.exact.as_ref().map(|e| e.compared);
-    let in_ulps = if found.estimate.is_some() { of_exact.and_then(size_of) } else { found.size() };
+    let measure = pair.value().measure();
+    let itself = |wanted| found.size().filter(|_| measure == wanted);
+    let in_ulps = if pair.value().is_in_ulps() { found.size() } else { of_exact.and_then(Compared::size) };
     Item {
         ulp: in_ulps,
         estimate: found.estimate,
         times_estimate: found.estimate.and_then(|_| found.size()),
         class: if let Compared::Wrong(class) = found.compared { Some(class) } else { None },
         errno: found.errno.map(|e| JsonErrno { left: errno::text(e.left), expected: errno::text(e.expected) }),
-        absolute: found.exact.as_ref().and_then(|e| e.absolute),
-        relative: found.exact.as_ref().and_then(|e| e.relative),
+        absolute: found.exact.as_ref().and_then(|e| e.absolute).or(itself(Measure::Absolute)),
+        relative: found.exact.as_ref().and_then(|e| e.relative).or(itself(Measure::Relative)),
         args: arguments(function, &found.bytes),
         input: literal::hex(&found.bytes),
         result: value(pair.value().name(), found.result),
@@ -266,7 +263,7 @@ pub fn text(pair: &Pair, answer: &Answer) -> String {
         let _ = writeln!(out, "  no error is larger: each of {n} inputs was tried");
     }
     if let Some(bound) = &answer.bound {
-        let _ = writeln!(out, "  {}", bounded(bound, answer));
+        let _ = writeln!(out, "  {}", bounded(pair, bound, answer));
     }
     if answer.regions.len() > 1 {
         let _ = writeln!(out, "  worst of each set of branches, of {}:", answer.regions.len());
@@ -348,20 +345,19 @@ pub(super) fn source_lines(pair: &Pair, answer: &Answer) -> Vec<(String, String)
 }
 
 /// Both ends of what the worst error can be.
-pub(super) fn bounded(bound: &Result<Bound, String>, answer: &Answer) -> String {
+pub(super) fn bounded(pair: &Pair, bound: &Result<Bound, String>, answer: &Answer) -> String {
     let bound = match bound {
         Ok(bound) => bound,
         Err(why) => return format!("no upper bound: {why}"),
     };
     let found = answer.found.last().and_then(Found::size);
-    let ulp = bound.ulp.map_or_else(
-        || "none in ulps".to_owned(),
-        |ulp| match found {
-            Some(found) if ulp > 0.0 => format!("{} (found: {:.1} % of it)", in_ulps(ulp), 100.0 * found / ulp),
-            _ => in_ulps(ulp),
-        },
-    );
-    format!("no error is above      {ulp}, {:.3e} absolute", bound.absolute)
+    let share = |measure, bound: f64| match found.filter(|_| pair.value().measure() == measure && bound > 0.0) {
+        Some(found) => format!(" (found: {:.1} % of it)", 100.0 * found / bound),
+        None => String::new(),
+    };
+    let ulp = bound.ulp.map_or_else(|| "none in ulps".to_owned(), |ulp| in_ulps(ulp) + &share(Measure::Ulp, ulp));
+    let of_absolute = share(Measure::Absolute, bound.absolute);
+    format!("no error is above      {ulp}, {:.3e} absolute{of_absolute}", bound.absolute)
 }
 
 fn in_ulps(ulps: f64) -> String {
@@ -371,6 +367,8 @@ fn in_ulps(ulps: f64) -> String {
 pub(super) fn size(pair: &Pair, found: &Found) -> String {
     match found.compared {
         Compared::Ulps(times) if pair.value().has_estimate() => format!("{times:.4} {}", pair.value().unit()),
+        Compared::Ulps(f64::MAX) if !pair.value().is_in_ulps() => format!("infinite {}", pair.value().unit()),
+        Compared::Ulps(error) if !pair.value().is_in_ulps() => format!("{error:.6e} {}", pair.value().unit()),
         Compared::Ulps(ulps) => in_ulps(ulps),
         Compared::Wrong(class) => class.text().to_owned(),
     }
@@ -379,7 +377,7 @@ pub(super) fn size(pair: &Pair, found: &Found) -> String {
 /// What the error is that was estimated.
 fn of_error(found: &Found) -> String {
     let Some(exact) = &found.exact else { return String::new() };
-    let ulps = size_of(exact.compared).map_or_else(String::new, |ulps| format!(", {}", in_ulps(ulps)));
+    let ulps = exact.compared.size().map_or_else(String::new, |ulps| format!(", {}", in_ulps(ulps)));
     exact.absolute.map_or_else(String::new, |error| format!("   (the error is {error:.6e}{ulps})"))
 }
 

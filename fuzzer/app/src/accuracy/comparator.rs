@@ -10,7 +10,11 @@ use std::fmt::Write;
 use penfuzz_engine::program::Function;
 use penfuzz_mutators::view::Kind;
 
-use super::{Class, fpcore, libm, reference::Reference, value::Value};
+use super::{
+    Class, fpcore, libm,
+    reference::Reference,
+    value::{Measure, Value},
+};
 
 /// The name of the comparing function.
 pub const FUNCTION: &str = "penfuzz_compare";
@@ -38,6 +42,15 @@ static inline long double penfuzz_power(int e) { return __builtin_ldexpl(1.0L, e
 const IN_CLAIMS: &str = "    ulps *= 2;
     double claims = penfuzz_claim > 0 ? (double)((error < 0 ? -error : error) / penfuzz_claim) : ulps;
     if (claims < ulps) return claims;
+";
+
+/// The error itself.
+const IN_ITSELF: &str = "    return (double)(error < 0 ? -error : error);
+";
+
+/// The error divided by the exact value; an infinity where that is 0.
+const IN_REFERENCES: &str = "    if (error == 0) return 0;
+    return (double)((error < 0 ? -error : error) / size);
 ";
 
 /// The name of a core in `long double`.
@@ -75,8 +88,8 @@ pub const fn c_type(kind: Kind) -> &'static str {
     }
 }
 
-/// The text: a function of the arguments, the result, and the estimate of its error if there is one. It returns the error in ulps, or as a multiple
-/// of the estimate; the negative number of a [`Class`]; or another negative number where the reference is not defined. `None` when the reference is computed by MPFR alone.
+/// The text: a function of the arguments, the result, and the estimate of its error if there is one. It returns the error in what it is measured
+/// in; the negative number of a [`Class`]; or another negative number where the reference is not defined. `None` when the reference is computed by MPFR alone.
 #[must_use]
 pub fn text(function: &Function, value: &Value, reference: &Reference) -> Option<String> {
     let result = value.kind();
@@ -106,7 +119,12 @@ pub fn text(function: &Function, value: &Value, reference: &Reference) -> Option
     let (wrong_nan, wrong_infinity, wrong_zero) = (Class::Nan.code(), Class::Infinity.code(), Class::Zero.code());
     let y = c_type(result);
     let exact = Class::Different.code();
-    let (claim, measure) = if value.has_estimate() { (", double penfuzz_claim", IN_CLAIMS) } else { ("", "") };
+    let (claim, measure) = match value.measure() {
+        _ if value.has_estimate() => (", double penfuzz_claim", IN_CLAIMS),
+        Measure::Ulp => ("", ""),
+        Measure::Absolute => ("", IN_ITSELF),
+        Measure::Relative => ("", IN_REFERENCES),
+    };
     let outside = match reference {
         Reference::Core { .. } => format!("if (!{CORE}_pre({names})) return {OUTSIDE};\n    "),
         _ => String::new(),

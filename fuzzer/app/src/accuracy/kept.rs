@@ -22,14 +22,31 @@ pub struct Summit {
     pub value: f64,
 }
 
+impl Compared {
+    /// The error; none of a class.
+    #[must_use]
+    pub fn size(self) -> Option<f64> {
+        match self {
+            Self::Ulps(size) => Some(size),
+            Self::Wrong(_) => None,
+        }
+    }
+
+    /// The class of what has no size.
+    #[must_use]
+    pub fn class(self) -> Option<Class> {
+        match self {
+            Self::Ulps(_) => None,
+            Self::Wrong(class) => Some(class),
+        }
+    }
+}
+
 impl Found {
     /// The error; none of a class.
     #[must_use]
     pub fn size(&self) -> Option<f64> {
-        match self.compared {
-            Compared::Ulps(size) => Some(size),
-            Compared::Wrong(_) => None,
-        }
+        self.compared.size()
     }
 
     /// The value of the reference, rounded to the type of the result, raw bits; none where the reference does not return.
@@ -39,10 +56,7 @@ impl Found {
     }
 
     fn class(&self) -> Option<Class> {
-        match self.compared {
-            Compared::Ulps(_) => None,
-            Compared::Wrong(class) => Some(class),
-        }
+        self.compared.class()
     }
 }
 

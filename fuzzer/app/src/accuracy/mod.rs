@@ -129,7 +129,8 @@ impl Class {
 /// What a comparison with the reference gives.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Compared {
-    /// The error in units of the last place of the exact value; of a function with an estimate, as a multiple of that.
+    /// The error in units of the last place of the exact value, or in what else it is measured in: itself, divided by the exact value, or as a
+    /// multiple of the function's estimate.
     Ulps(f64),
     /// None that has a size.
     Wrong(Class),

@@ -25,7 +25,7 @@ use super::{
     pair::Pair,
     reference::Reference,
     roundings,
-    value::{self, Seen},
+    value::{self, Measure, Seen},
 };
 use crate::process::{errno, interrupts};
 
@@ -37,6 +37,9 @@ const fn cheap_error(result: Kind) -> f64 {
     // The functions of the next wider type are compared with.
     if matches!(result, Kind::F32) { 1e-6 } else { 0.002 }
 }
+
+/// The same as a share of absolute and relative errors: as many times as an ulp of the largest error that still counts, a fifth of an ulp.
+const MARGIN: f64 = 5.0;
 
 /// Operations and movements of a run whose roundings are known, at most.
 const OPERATIONS: usize = 2048;
@@ -234,7 +237,7 @@ impl<'a> Objective<'a> {
     fn measure(&mut self, seen: Seen) -> Option<Compared> {
         if self.pair.comparator.is_none() {
             let exact = self.pair.exact(&self.x, seen.result)?;
-            return Some(value::measured(&exact, seen.estimate));
+            return Some(value::measured(&self.pair.value, &exact, seen.estimate));
         }
         let code = self.ask(seen, u8::from(self.exact))?;
         Some(Class::of_code(code).map_or(Compared::Ulps(code.min(f64::MAX)), Compared::Wrong))
@@ -271,7 +274,14 @@ impl<'a> Objective<'a> {
     }
 
     fn may_be_largest(&self, ulps: f64) -> bool {
-        ulps > self.best - cheap_error(self.pair.result()) * self.best.max(1.0)
+        let wrong_by = cheap_error(self.pair.result());
+        // Absolute and relative errors of half an ulp and more are wrong by twice that share; smaller ones are rarely the largest.
+        ulps > self.best
+            - if self.pair.value.measure() == Measure::Ulp {
+                wrong_by * self.best.max(1.0)
+            } else {
+                MARGIN * wrong_by * self.best
+            }
     }
 
     fn found(&mut self, seen: Seen, compared: Compared) -> Found {
@@ -296,7 +306,7 @@ impl<'a> Objective<'a> {
                         compared
                     }
                 }
-                Some(exact) => value::measured(exact, seen.estimate),
+                Some(exact) => value::measured(&self.pair.value, exact, seen.estimate),
                 // Not settled, or outside of what the reference is defined for.
                 None if self.pair.is_exact() => Compared::Ulps(0.0),
                 None => compared,
@@ -416,7 +426,7 @@ impl Height for Objective<'_> {
 
     fn enter(&mut self, window: &[(u64, u64)]) -> Ground {
         let kinds = (self.pair.layout.slots().first().map(|slot| slot.kind), self.pair.result());
-        if window.len() != 1 || kinds != (Some(Kind::F64), Kind::F64) || self.exact || self.pair.value.has_estimate() {
+        if window.len() != 1 || kinds != (Some(Kind::F64), Kind::F64) || self.exact || !self.pair.value.is_in_ulps() {
             return Ground::Usual;
         }
         if self.window != window[0] {

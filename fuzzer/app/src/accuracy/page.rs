@@ -61,7 +61,7 @@ pub fn page(pair: &Pair, answer: &Answer) -> String {
         reference: pair.reference().text(),
         worst: worst.map_or_else(|| "0".to_owned(), |found| size(pair, found)),
         worst_call: worst.map_or_else(String::new, |found| call(pair, found)),
-        facts: facts(answer),
+        facts: facts(pair, answer),
         wrong: super::answer::sorted(&answer.wrong).iter().map(row).collect(),
         details: worst.into_iter().flat_map(|found| details(pair, found)).map(|(a, b)| Row::new(a, b)).collect(),
         sources: source_lines(pair, answer).into_iter().map(|(ulp, what)| Row::new(ulp, what)).collect(),
@@ -71,14 +71,14 @@ pub fn page(pair: &Pair, answer: &Answer) -> String {
     page.render().expect("memory takes every page")
 }
 
-fn facts(answer: &Answer) -> Vec<String> {
+fn facts(pair: &Pair, answer: &Answer) -> Vec<String> {
     let mut facts = vec![
         format!("{} evaluations", count(answer.evaluations)),
         format!("{} of CPU time", seconds(answer.cpu)),
         plural(answer.seeds.len(), "seed"),
     ];
     facts.extend(answer.exhausted.map(|n| format!("each of {n} inputs was tried")));
-    facts.extend(answer.bound.as_ref().map(|bound| bounded(bound, answer)));
+    facts.extend(answer.bound.as_ref().map(|bound| bounded(pair, bound, answer)));
     facts.extend((answer.faults > 0).then(|| format!("{} faults of the function", count(answer.faults))));
     facts
 }

@@ -64,7 +64,7 @@ impl Pair {
     pub fn takes_twin(&self) -> bool {
         let is_double = |slot: &penfuzz_mutators::view::Slot| slot.kind == Kind::F64;
         self.value.is_returned()
-            && !self.value.has_estimate()
+            && self.value.is_in_ulps()
             && self.result() == Kind::F64
             && matches!(self.layout.slots(), [slot] if is_double(slot))
     }

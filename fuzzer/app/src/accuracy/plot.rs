@@ -5,7 +5,7 @@ use std::{fmt::Write, path::Path};
 use penfuzz_engine::error::Error;
 use penfuzz_mutators::{line, view::Kind};
 
-use super::{Answer, kept::Summit, pair::Pair};
+use super::{Answer, kept::Summit, pair::Pair, value::Measure};
 use crate::{
     output::destination::Destination,
     report::{
@@ -55,9 +55,7 @@ pub fn write(file: &Destination, pair: &Pair, answer: &Answer) -> Result<(), Err
 pub fn draw(pair: &Pair, parts: &[Summit], style: &str) -> String {
     let [slot] = pair.layout().slots() else { return String::new() };
     let kind = slot.kind;
-    let most = parts.iter().map(|p| p.value).fold(1.0, f64::max);
-    let y =
-        if most <= LINEAR { Scale::linear((0.0, most), (BOTTOM, TOP)) } else { Scale::log((0.1, most), (BOTTOM, TOP)) };
+    let y = scale(pair, parts);
     let x = Scale::linear((0.0, parts.len().max(1) as f64), (LEFT, RIGHT));
     let unit = pair.value().unit();
     let title = format!("{}: largest errors found, {unit}", pair.function().name);
@@ -66,7 +64,7 @@ pub fn draw(pair: &Pair, parts: &[Summit], style: &str) -> String {
     let ticks = y.ticks(TICKS);
     for tick in ticks.iter().step_by(ticks.len() / TICKS + 1) {
         out.push_str(&svg::line((LEFT, y.at(*tick)), (RIGHT, y.at(*tick)), "grid"));
-        let label = if *tick < 1e5 { svg::label(*tick) } else { format!("{tick:.0e}") };
+        let label = if *tick == 0.0 || (1e-3..1e5).contains(tick) { svg::label(*tick) } else { format!("{tick:.0e}") };
         out.push_str(&svg::text(LEFT - 8.0, y.at(*tick) + 4.0, "e", &label));
     }
     for (n, part) in parts.iter().enumerate() {
@@ -79,6 +77,18 @@ pub fn draw(pair: &Pair, parts: &[Summit], style: &str) -> String {
         out.push_str(&svg::text(at, BOTTOM + 20.0, "m", &short(kind, line::raw(kind, parts[n].ends[0].0))));
     }
     out + "</svg>\n"
+}
+
+/// The axis of errors: linear for a few ulps, else logarithmic.
+fn scale(pair: &Pair, parts: &[Summit]) -> Scale {
+    let most = parts.iter().map(|p| p.value).fold(0.0, f64::max);
+    let least = parts.iter().map(|p| p.value).fold(most, f64::min);
+    let to = (BOTTOM, TOP);
+    match pair.value().measure() {
+        Measure::Ulp if most <= LINEAR => Scale::linear((0.0, most.max(1.0)), to),
+        Measure::Ulp => Scale::log((0.1, most), to),
+        Measure::Absolute | Measure::Relative => Scale::log((least.max(most * 1e-20), most), to),
+    }
 }
 
 /// Three digits of a value.
@@ -97,11 +107,11 @@ fn bar(out: &mut String, (kind, unit): (Kind, &str), part: &Summit, (from, to): 
     let decimal = |position| literal::decimal(kind, line::raw(kind, position));
     let _ = writeln!(
         out,
-        "<rect class=\"t0\" x=\"{from:.2}\" y=\"{top:.1}\" width=\"{:.2}\" height=\"{:.1}\"><title>{} to {}: {:.4} {unit}</title></rect>",
+        "<rect class=\"t0\" x=\"{from:.2}\" y=\"{top:.1}\" width=\"{:.2}\" height=\"{:.1}\"><title>{} to {}: {} {unit}</title></rect>",
         (to - from - 0.3).max(0.5),
         BOTTOM - top,
         decimal(part.ends[0].0),
         decimal(part.ends[0].1),
-        part.value
+        if part.value >= 1e-3 { format!("{:.4}", part.value) } else { format!("{:.4e}", part.value) }
     );
 }

@@ -110,7 +110,8 @@ impl Reference {
             Self::Source { file, name } => format!("{}:{name}", file.display()),
             Self::Core { file, core } => {
                 let how = if cfg!(feature = "mpfr") { "over the real numbers" } else { "in long double" };
-                format!("{}: \"{}\" {how}", file.display(), core.name)
+                let what = if core.spec.is_some() { ":spec of " } else { "" };
+                format!("{}: {what}\"{}\" {how}", file.display(), core.name)
             }
         }
     }

@@ -6,9 +6,23 @@ use penfuzz_mutators::view::Kind;
 
 use super::{Compared, Exact, errno::Errno};
 
-/// Names that the user has given.
+/// What errors are measured in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Measure {
+    /// Units in the last place of the exact value.
+    #[default]
+    Ulp,
+    /// The difference itself.
+    Absolute,
+    /// The difference, divided by the exact value.
+    Relative,
+}
+
+/// Names that the user has given, and the measure.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Names<'a> {
+    /// What errors are measured in; not with an estimate.
+    pub measure: Measure,
     /// The member that is the result.
     pub result: Option<&'a str>,
     /// The member that is an estimate of its error.
@@ -39,6 +53,7 @@ pub struct Value {
     estimate: Option<Member>,
     /// The function returns an integer besides: 0 if the result is one.
     has_status: bool,
+    measure: Measure,
 }
 
 /// What a call has left.
@@ -82,7 +97,7 @@ impl Value {
         match kind {
             Some(kind @ (Kind::F32 | Kind::F64)) if has_numbers => {
                 let has_status = member.is_some() && function.result_kind.is_some_and(|k| !k.is_float());
-                Ok(Self { kind, member, estimate, has_status })
+                Ok(Self { kind, member, estimate, has_status, measure: names.measure })
             }
             _ => Err(Error::new(format!(
                 "`{}` cannot be compared: accuracy is for functions of numbers, passed by value, that return float or double or fill in a structure with one",
@@ -118,7 +133,24 @@ impl Value {
     /// What errors are measured in.
     #[must_use]
     pub fn unit(&self) -> &'static str {
-        if self.has_estimate() { "times its estimate" } else { "ulp" }
+        match self.measure {
+            _ if self.has_estimate() => "times its estimate",
+            Measure::Ulp => "ulp",
+            Measure::Absolute => "absolute",
+            Measure::Relative => "relative",
+        }
+    }
+
+    /// How errors are measured where the function has no estimate of them.
+    #[must_use]
+    pub fn measure(&self) -> Measure {
+        self.measure
+    }
+
+    /// Are errors in units in the last place?
+    #[must_use]
+    pub fn is_in_ulps(&self) -> bool {
+        self.measure == Measure::Ulp && !self.has_estimate()
     }
 
     /// What the last call has left; `None` where its status says that there is no result.
@@ -133,8 +165,21 @@ impl Value {
     }
 }
 
+/// The error in what it is measured in.
+pub(super) fn measured(value: &Value, exact: &Exact, estimate: Option<f64>) -> Compared {
+    let size = match value.measure {
+        _ if exact.compared.class().is_some() => return exact.compared,
+        Measure::Ulp => return of_estimate(exact, estimate),
+        Measure::Absolute => exact.absolute,
+        Measure::Relative => exact.relative,
+    };
+    // An error of 0 has no relative size where the exact value is 0, and others are beyond all numbers.
+    let is_none = exact.compared == Compared::Ulps(0.0);
+    Compared::Ulps(if is_none { 0.0 } else { size.unwrap_or(f64::MAX) })
+}
+
 /// The error as a multiple of its estimate, which cannot be kept below half a unit in the last place: then that counts.
-pub(super) fn measured(exact: &Exact, estimate: Option<f64>) -> Compared {
+fn of_estimate(exact: &Exact, estimate: Option<f64>) -> Compared {
     let (Compared::Ulps(ulps), Some(estimate)) = (exact.compared, estimate) else { return exact.compared };
     let halves = 2.0 * ulps;
     Compared::Ulps(exact.absolute.filter(|_| estimate > 0.0).map_or(halves, |error| halves.min(error / estimate)))

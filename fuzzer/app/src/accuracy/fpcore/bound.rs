@@ -33,6 +33,9 @@ const ROUGHLY: f64 = 4.0;
 /// # Errors
 /// The reason why there are none.
 pub fn bound(core: &Core) -> Result<Bound, String> {
+    if core.ideal() != &core.body {
+        return Err("it has a :spec, whose distance from the core is not bounded".to_owned());
+    }
     let body = operators::normal(&core.body).ok_or("it has conditions or loops")?;
     if is_mixed(&core.body, core.precision) || core.arguments.iter().any(|(_, p)| *p != core.precision) {
         return Err("it has several precisions".to_owned());

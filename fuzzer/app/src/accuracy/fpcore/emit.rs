@@ -41,7 +41,7 @@ pub fn reference(core: &Core, name: &str) -> String {
     let holds = Expr::Constant("TRUE".to_owned());
     format!(
         "#include <math.h>\n{}{}",
-        function(&format!("long double {name}"), &core.body),
+        function(&format!("long double {name}"), core.ideal()),
         function(&format!("int {name}_pre"), core.pre.as_ref().unwrap_or(&holds))
     )
 }

@@ -2,8 +2,9 @@
 //! reference, which is their value over the real numbers.
 //!
 //! Supported: numbers, constants, the functions of `<math.h>`, `let`, `let*`, `if`, `while`, `while*`, `!` and `cast` with the precisions binary64
-//! and binary32, `:pre`, `:name`. Refused with a sentence: tensors (`array`, `dim`, `for`, …), other precisions, calls of other cores. `:spec` is
-//! left out: the reference is the core itself.
+//! and binary32, `:pre`, `:name`, `:spec`. Refused with a sentence: tensors (`array`, `dim`, `for`, …), other precisions, calls of other cores.
+//!
+//! What the core is compared with is its `:spec` over the real numbers, or without one the core itself.
 
 #[cfg(feature = "mpfr")]
 mod bound;
@@ -36,8 +37,18 @@ pub struct Core {
     pub precision: Precision,
     /// `:pre`.
     pub pre: Option<Expr>,
+    /// `:spec`: what the body should compute.
+    pub spec: Option<Expr>,
     /// The expression.
     pub body: Expr,
+}
+
+impl Core {
+    /// What it should compute, over the real numbers.
+    #[must_use]
+    pub fn ideal(&self) -> &Expr {
+        self.spec.as_ref().unwrap_or(&self.body)
+    }
 }
 
 /// A format of floats.

@@ -106,8 +106,10 @@ pub fn core(item: &Item) -> Parsed<Core> {
     }
     let mut scope: Vec<String> = arguments.iter().map(|a| a.0.clone()).collect();
     let pre = property(properties, ":pre").map(|p| expr(p, &mut scope)).transpose()?;
+    let spec = property(properties, ":spec").map(|p| expr(p, &mut scope)).transpose();
+    let spec = spec.map_err(|why| format!("{why} (in :spec)"))?;
     let body = expr(body, &mut scope)?;
-    Ok(Core { name: name(item).to_owned(), arguments, precision: own, pre, body })
+    Ok(Core { name: name(item).to_owned(), arguments, precision: own, pre, spec, body })
 }
 
 fn precision(item: &Item) -> Parsed<Precision> {

@@ -13,6 +13,7 @@ fn what_is_not_supported_is_named() {
         ("(FPCore (x) (frobnicate x))", "`frobnicate`"),
         ("(FPCore (x) (+ x y))", "`y`"),
         ("(FPCore (x) (sin x x))", "`sin` with 2 arguments"),
+        ("(FPCore (x) :spec (frobnicate x) x)", "(in :spec)"),
         ("(FPCore () 1)", "without arguments"),
         ("(FPCore (x) (+ x 1)", "ends within a list"),
         ("(+ 1 2)", "no file of (FPCore"),
@@ -49,5 +50,6 @@ fn values_are_those_over_the_reals() {
     assert_eq!(of("(FPCore (x) (while* (< i 3) ((i 0 (+ i 1)) (s x (+ s i))) s))", &[0.5]), Some(6.5));
     assert_eq!(of("(FPCore (x) :pre (< 0 x) x)", &[-1.0]), None, "outside of the precondition");
     assert_eq!(of("(FPCore (x) (if (and (< 0 x 2) (!= x 1)) (fma x x 1) (- x)))", &[1.5]), Some(3.25));
+    assert_eq!(of("(FPCore (x) :spec (* 2 x) (+ x 1))", &[5.0]), Some(10.0), "the specification, not the body");
     assert_eq!(of("(FPCore (x) (* 1/10 x))", &[10.0]), Some(1.0), "a quotient is not rounded");
 }

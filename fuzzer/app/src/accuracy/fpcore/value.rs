@@ -51,7 +51,7 @@ fn at(core: &Core, args: &[f64], precision: u32) -> Option<Float> {
     {
         return None;
     }
-    machine.real(&core.body, &mut scope)
+    machine.real(core.ideal(), &mut scope)
 }
 
 type Scope = Vec<(String, Float)>;
