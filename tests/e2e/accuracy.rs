@@ -4,6 +4,8 @@ use serde_json::Value;
 
 use crate::support::{Dir, Run, fixture};
 
+#[path = "accuracy/cancellation.rs"]
+mod cancellation;
 #[path = "accuracy/cores.rs"]
 mod cores;
 #[path = "accuracy/directory.rs"]

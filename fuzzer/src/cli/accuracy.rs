@@ -19,7 +19,7 @@ use penfuzz_app::{
         value::{Measure, Names},
     },
     campaign::single::Made,
-    console,
+    console, errln,
     replay::{
         generated,
         session::{ReplaySession, Subject},
@@ -307,10 +307,12 @@ impl Subjects {
         let mut pair = Pair::new(session, reference, question.names, (&self.target.flags(), libs))?;
         // The operations of a library that is not instrumented are not known.
         let is_source = !self.linked.sources.is_empty() && !self.is_library;
-        let is_search = !question.exact && !search.exhaust && search.search == Search::Extremes;
-        if is_source && is_search && pair.takes_twin() {
-            let twin = recorded(&self.target).link(Goals::Exceptions)?;
-            pair.set_twin(self.session(&twin.file, Goals::Exceptions, search)?);
+        if is_source && !question.exact && !search.exhaust {
+            let twin = recorded(&self.target).link(Goals::Exceptions);
+            match twin.and_then(|twin| self.session(&twin.file, Goals::Exceptions, search)) {
+                Ok(twin) => pair.set_twin(twin),
+                Err(e) => errln!("penfuzz: the operations of `{}` are not looked at: {e}", pair.function().name),
+            }
         }
         Ok(pair)
     }

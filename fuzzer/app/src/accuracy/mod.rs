@@ -75,6 +75,8 @@ const REGIONS: usize = 4096;
 /// Peaks whose branches are looked at for the report, also of a slow function, and the time for the others.
 const PEAKS: usize = 512;
 const LOOKING: Duration = Duration::from_secs(1);
+/// So many times as long as a call takes one whose operations are recorded, about.
+const RECORDED: usize = 8;
 /// The share of the time in which ends of branches are looked for, and that for ends of binades, at most: one by this.
 const SHORT: u32 = 8;
 
@@ -288,14 +290,15 @@ fn search(mut objective: Objective, options: &Options, seed: u64) {
         peaks
     } else {
         let short = || Instant::now() + options.max_time / SHORT;
-        let ends = objective.with_branches(|branches| starts::boundaries(&starts, &layout, short(), branches));
+        let ends = objective.with_branches(|branches| starts::boundaries(&starts, &layout, (short(), 1), branches));
         starts.extend_from_slice(&ends);
+        starts.extend(cancelled(&mut objective, &starts, &layout, Instant::now() + options.max_time / (2 * SHORT)));
         if let Some(control) = options.control {
             vec![controls::run(control, &mut objective, &layout, &mut rng, &with_kept(&starts))]
         } else {
             let whole = box_of(&layout);
             let mut hints = starts::near_one(&whole, &layout, &mut rng);
-            let binades = starts::boundaries(&starts, &layout, short(), |at| objective.binade(at));
+            let binades = starts::boundaries(&starts, &layout, (short(), 1), |at| objective.binade(at));
             let near_one = starts::first_ones(&binades, &mut rng);
             hints.extend(starts::beside(&ends, &whole, &layout, &mut rng));
             hints.extend(starts::beside(&near_one, &whole, &layout, &mut rng));
@@ -303,6 +306,16 @@ fn search(mut objective: Objective, options: &Options, seed: u64) {
         }
     };
     report(&mut objective, &peaks);
+}
+
+/// Points at which sums or differences inside of the function cancel: neighbours between which one of them has changed its sign.
+fn cancelled(objective: &mut Objective, starts: &[Vec<u64>], layout: &Layout, until: Instant) -> Vec<Vec<u64>> {
+    if !objective.has_operations() {
+        return Vec::new();
+    }
+    let mut all = starts::boundaries(starts, layout, (until, RECORDED), |at| objective.signs_of_sums(at));
+    all.retain(|at| objective.cancels(at));
+    all
 }
 
 fn extremes(objective: &mut Objective, mut search: Extremes, rng: &mut StdRand, starts: &[Vec<u64>]) -> Vec<Peak> {

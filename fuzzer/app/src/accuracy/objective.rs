@@ -1,5 +1,6 @@
 //! One evaluation of function and reference, within the limits of a search.
 
+mod cancelled;
 mod traced;
 mod window;
 

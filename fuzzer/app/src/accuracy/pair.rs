@@ -59,9 +59,9 @@ impl Pair {
         Ok(Self { session, comparator, twin: None, reference, value, layout })
     }
 
-    /// Can its operations help? Only those of a function of one double.
+    /// Can the roundings of its operations be followed? Only those of a function of one double.
     #[must_use]
-    pub fn takes_twin(&self) -> bool {
+    pub fn has_roundings(&self) -> bool {
         let is_double = |slot: &penfuzz_mutators::view::Slot| slot.kind == Kind::F64;
         self.value.is_returned()
             && self.value.is_in_ulps()

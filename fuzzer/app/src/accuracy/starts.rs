@@ -100,12 +100,12 @@ pub fn first_ones<R: Rand>(all: &[Vec<u64>], rng: &mut R) -> Vec<Vec<u64>> {
 }
 
 /// Neighbours that differ in what `of` says of them, as in the branches that they take, found by bisection between `starts` that differ in one argument:
-/// in functions of one argument those near 1 come first. `of` is asked about [`ASKED`] times at most, or [`ASKED_OF_SEVERAL`]; of the ends between
-/// two starts [`ENDS`] are looked for, or [`ENDS_OF_SEVERAL`].
+/// in functions of one argument those near 1 come first. `of` is asked about [`ASKED`] times at most, or [`ASKED_OF_SEVERAL`], divided by
+/// `costs`; of the ends between two starts [`ENDS`] are looked for, or [`ENDS_OF_SEVERAL`].
 pub fn boundaries<T: PartialEq + Clone>(
     starts: &[Vec<u64>],
     layout: &Layout,
-    until: Instant,
+    (until, costs): (Instant, usize),
     mut of: impl FnMut(&[u64]) -> T,
 ) -> Vec<Vec<u64>> {
     let mut pairs: Vec<usize> = (1..starts.len()).collect();
@@ -118,7 +118,7 @@ pub fn boundaries<T: PartialEq + Clone>(
     };
     let (mut found, mut asked) = (Vec::new(), 0);
     for i in pairs {
-        if asked >= most || Instant::now() >= until {
+        if asked >= most / costs || Instant::now() >= until {
             break;
         }
         let d = (i - 1) % layout.slots().len();
@@ -212,7 +212,8 @@ mod tests {
     fn ends_of_branches_are_found_by_bisection() {
         let branches = |at: &[u64]| vec![u32::from(at[0] >= 1000), u32::from(at[1] >= 77)];
         let layout = Layout::packed(&[Kind::F64, Kind::F64]);
-        let found = boundaries(&[vec![0, 0], vec![u64::MAX, 5], vec![3, 4], vec![1, 5000]], &layout, later(), branches);
+        let found =
+            boundaries(&[vec![0, 0], vec![u64::MAX, 5], vec![3, 4], vec![1, 5000]], &layout, (later(), 1), branches);
         assert!(found.contains(&vec![999, 0]) && found.contains(&vec![1000, 0]), "{found:?}");
     }
 
@@ -224,7 +225,7 @@ mod tests {
         // Binades of a result: a power of two at each of these places.
         let thresholds = [1.001, 1.002, 1.003, 1.25, 3.7, 900.5];
         let found =
-            boundaries(&starts, &layout, later(), |at| thresholds.iter().filter(|t| number(at[0]) >= **t).count());
+            boundaries(&starts, &layout, (later(), 1), |at| thresholds.iter().filter(|t| number(at[0]) >= **t).count());
         for t in thresholds {
             assert!(found.contains(&vec![line::position(Kind::F64, t.to_bits())]), "{t}");
         }
@@ -248,7 +249,7 @@ mod tests {
         };
         for seed in 1..=5 {
             let starts = starts(&layout, &mut StdRand::with_seed(seed));
-            let found = boundaries(&starts, &layout, later(), part);
+            let found = boundaries(&starts, &layout, (later(), 1), part);
             let n = found.iter().filter(|at| part(at) == 2 && log(at).abs() > 708.9).count();
             assert!(n > 4, "seed {seed}: {n} of {}", found.len());
         }
@@ -259,12 +260,18 @@ mod tests {
         let layout = Layout::packed(&[Kind::F64]);
         let starts = starts(&layout, &mut StdRand::with_seed(1));
         let mut asked = 0;
-        let found = boundaries(&starts, &layout, later(), |at| {
+        let found = boundaries(&starts, &layout, (later(), 1), |at| {
             asked += 1;
             at[0]
         });
         assert!((ASKED..ASKED + 2000).contains(&asked) && found.len() > 1000, "{asked}, {}", found.len());
-        assert!(boundaries(&starts, &layout, Instant::now(), |at| at[0]).is_empty(), "there is no time");
+        assert!(boundaries(&starts, &layout, (Instant::now(), 1), |at| at[0]).is_empty(), "there is no time");
+        asked = 0;
+        let _ = boundaries(&starts, &layout, (later(), 8), |at| {
+            asked += 1;
+            at[0]
+        });
+        assert!((ASKED / 8..ASKED / 8 + 2000).contains(&asked), "{asked}, where it costs eight times as much");
     }
 
     #[test]

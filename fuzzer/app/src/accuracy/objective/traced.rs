@@ -18,6 +18,9 @@ use super::{
 impl Objective<'_> {
     /// `None` where they are not known.
     pub(super) fn roundings_at(&mut self, position: u64, jumps: [i64; COORDINATES]) -> Option<Roundings> {
+        if !self.pair.has_roundings() {
+            return None;
+        }
         let x = number(position);
         let ulp = number(position.checked_add(1)?) - x;
         let y = self.record(position)?;
@@ -50,7 +53,7 @@ impl Objective<'_> {
 
     /// Sends what the roundings of each operation add to the error at an input, if that is known.
     pub(in crate::accuracy) fn send_sources(&mut self, bytes: &[u8]) {
-        let Some(slot) = self.pair.layout.slots().first() else { return };
+        let Some(slot) = self.pair.layout.slots().first().filter(|_| self.pair.has_roundings()) else { return };
         let position = line::position(slot.kind, slot.get(bytes));
         if let Some(sources) = self.sources_at(position) {
             self.send(&Message::Sources(sources));
