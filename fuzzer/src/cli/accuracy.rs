@@ -342,7 +342,8 @@ pub(super) fn compare(target: &TargetArgs, question: &Question, search: &SearchA
     let picture = search.plot.as_ref().map(|file| plot::check(file, search.output.as_deref(), &pair)).transpose()?;
     let options = search.options(question.exact);
     let about = About::of(&pair, &subjects.name, &subjects.target.args, &options);
-    let mut store = search.output.as_ref().map(|dir| Store::open(dir, &about, search.seed)).transpose()?;
+    let mut store =
+        search.output.as_ref().map(|dir| Store::open(dir, &about, (&subjects.name, search.seed))).transpose()?;
     let mut answer = accuracy::run(&mut pair, &options, store.as_mut())?;
     answer.bound = subjects.core.as_ref().filter(|_| question.reference == "auto").map(fpcore::bound);
     if search.json {

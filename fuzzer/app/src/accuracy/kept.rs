@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
+use penfuzz_mutators::view::Layout;
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Class, Compared, Found};
+use super::{Answer, Class, Compared, Found, box_of};
 
 /// Wrong results of one class that are kept of a run.
 pub const WRONG: usize = 16;
@@ -65,6 +66,16 @@ impl Answer {
     #[must_use]
     pub fn worst(&self) -> f64 {
         self.found.last().and_then(Found::size).unwrap_or(0.0)
+    }
+
+    /// Is it about such arguments? What is read from a file may be about others.
+    #[must_use]
+    pub(super) fn fits(&self, layout: &Layout) -> bool {
+        let ends = box_of(layout);
+        let is_within = |at: &[u64]| at.len() == ends.len() && at.iter().zip(&ends).all(|(x, (a, b))| a <= x && x <= b);
+        let mut inputs = self.found.iter().chain(&self.wrong).chain(&self.regions);
+        self.peaks.iter().all(|peak| is_within(&peak.at) && peak.ends.len() == ends.len())
+            && inputs.all(|found| found.bytes.len() == layout.size())
     }
 
     /// Keeps a wrong result, unless it is known or there are many of its class.
@@ -135,6 +146,8 @@ impl Answer {
 
 #[cfg(test)]
 mod tests {
+    use penfuzz_mutators::{domain::Domain, view::Kind};
+
     use super::*;
 
     fn found(size: f64, byte: u8, covers: &[u32]) -> Found {
@@ -176,6 +189,20 @@ mod tests {
         }
         answer.sort_regions();
         assert_eq!(answer.regions.iter().map(|f| f.bytes[0]).collect::<Vec<_>>(), [1, 2]);
+    }
+
+    #[test]
+    fn what_is_about_other_arguments_does_not_fit() {
+        let layout = Layout::packed(&[Kind::I8]).with_domain(0, Domain::new(Kind::I8, 1, 8).expect("a range"));
+        let peak = |at: Vec<u64>| Answer {
+            peaks: vec![Summit { ends: vec![(0, 255); at.len()], at, value: 1.0 }],
+            ..Answer::default()
+        };
+        assert!(Answer::default().fits(&layout) && peak(vec![0x81]).fits(&layout));
+        assert!(!peak(vec![0x80]).fits(&layout), "0 is outside of the domain");
+        assert!(!peak(vec![0x81, 0x81]).fits(&layout) && !peak(Vec::new()).fits(&layout));
+        let of_bytes = |bytes| Answer { found: vec![Found { bytes, ..found(1.0, 0, &[]) }], ..Answer::default() };
+        assert!(of_bytes(vec![1]).fits(&layout) && !of_bytes(vec![1, 2]).fits(&layout));
     }
 
     #[test]

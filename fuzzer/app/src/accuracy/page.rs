@@ -4,7 +4,7 @@ use askama::Template;
 
 use super::{
     Answer, Found,
-    answer::{bounded, branch, call, details, size, source_lines},
+    answer::{bounded, branch, call, details, size, sorted, source_lines},
     pair::Pair,
     plot,
 };
@@ -22,12 +22,15 @@ struct Page {
     /// The call that has it; empty if none was found.
     worst_call: String,
     facts: Vec<String>,
-    wrong: Vec<Row>,
-    details: Vec<Row>,
-    sources: Vec<Row>,
     /// SVG; empty for functions of several arguments.
     plot: String,
-    regions: Vec<Row>,
+    tables: Vec<Table>,
+}
+
+/// A table; without rows it is left out.
+struct Table {
+    title: &'static str,
+    rows: Vec<Row>,
 }
 
 /// A line of a table.
@@ -38,7 +41,7 @@ struct Row {
 }
 
 impl Row {
-    fn new(what: String, text: String) -> Self {
+    fn new((what, text): (String, String)) -> Self {
         Self { what, text, branches: String::new() }
     }
 }
@@ -55,6 +58,8 @@ pub fn page(pair: &Pair, answer: &Answer) -> String {
         text: call(pair, found),
         branches: found.covers.iter().map(|b| branch(pair, *b)).collect::<Vec<_>>().join(" "),
     };
+    let table = |title, rows| Table { title, rows };
+    let pairs = |all: Vec<(String, String)>| all.into_iter().map(Row::new).collect();
     let page = Page {
         title: format!("{}: accuracy", pair.function().name),
         function: pair.function().signature(),
@@ -62,11 +67,13 @@ pub fn page(pair: &Pair, answer: &Answer) -> String {
         worst: worst.map_or_else(|| "0".to_owned(), |found| size(pair, found)),
         worst_call: worst.map_or_else(String::new, |found| call(pair, found)),
         facts: facts(pair, answer),
-        wrong: super::answer::sorted(&answer.wrong).iter().map(row).collect(),
-        details: worst.into_iter().flat_map(|found| details(pair, found)).map(|(a, b)| Row::new(a, b)).collect(),
-        sources: source_lines(pair, answer).into_iter().map(|(ulp, what)| Row::new(ulp, what)).collect(),
         plot: if answer.peaks.is_empty() { String::new() } else { plot::draw(pair, &answer.peaks, "") },
-        regions: answer.regions.iter().map(|found| row(&found)).collect(),
+        tables: vec![
+            table("Wrong results", sorted(&answer.wrong).iter().map(row).collect()),
+            table("The worst input", pairs(worst.map_or_else(Vec::new, |found| details(pair, found)))),
+            table("What its error comes from, in ulps", pairs(source_lines(pair, answer))),
+            table("The worst of each set of branches", answer.regions.iter().map(|found| row(&found)).collect()),
+        ],
     };
     page.render().expect("memory takes every page")
 }

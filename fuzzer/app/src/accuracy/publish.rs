@@ -8,7 +8,7 @@ use super::{Answer, answer, page, pair::Pair};
 use crate::output::atomic;
 
 /// For programs.
-const JSON: &str = "report.json";
+pub(super) const JSON: &str = "report.json";
 /// For a browser.
 const HTML: &str = "report.html";
 

@@ -38,6 +38,8 @@ const SEED: &str = "seed-";
 const SCHEMA: u32 = 1;
 /// Bytes of a run at most: 4096 regions of several arguments.
 const LONGEST: u64 = 1 << 28;
+/// Time between two reports while searches go on, of all processes in a directory together.
+const PUBLISHED: Duration = Duration::from_secs(30);
 /// Time between two writes that outlive the machine; those between them outlive the process.
 const DURABLE: Duration = Duration::from_secs(1);
 
@@ -95,6 +97,8 @@ struct Run {
 #[derive(Debug)]
 pub struct Store {
     dir: PathBuf,
+    /// The target as the user named it.
+    target: String,
     seed: u64,
     run: PathBuf,
     _lock: File,
@@ -113,7 +117,7 @@ impl Store {
     ///
     /// # Errors
     /// When it holds files of something else or runs of another comparison, a process with this seed uses it, or it cannot be written.
-    pub fn open(dir: &Path, about: &About, seed: u64) -> Result<Self, Error> {
+    pub fn open(dir: &Path, about: &About, (target, seed): (&Path, u64)) -> Result<Self, Error> {
         directory::refuse_foreign(dir, &[ABOUT, LOCK])?;
         fs::create_dir_all(dir).map_err(|e| failed(dir, "cannot be created as output directory", e))?;
         let _turn = turn(dir)?;
@@ -130,6 +134,7 @@ impl Store {
         let dir = dir.to_owned();
         Ok(Self {
             dir,
+            target: target.display().to_string(),
             seed,
             run,
             _lock: lock,
@@ -144,6 +149,9 @@ impl Store {
     /// What earlier runs with this seed have found. Where it does not hold any more, only its inputs are left.
     pub(super) fn recall(&mut self, pair: &mut Pair, options: &Options) -> Answer {
         let mut before = core::mem::take(&mut self.before);
+        if !before.fits(pair.layout()) {
+            before = Answer::default();
+        }
         if !still_holds(pair, options, &before) {
             let dir = self.dir.display();
             errln!(
@@ -171,8 +179,9 @@ impl Store {
         self.write_run(answer, is_durable);
     }
 
-    /// Keeps what is found at the end.
+    /// Keeps what is found at the end. What could not be written before does not matter any more.
     pub(super) fn keep_durably(&mut self, answer: &Answer) {
+        self.failure = None;
         self.write_run(answer, true);
     }
 
@@ -234,7 +243,12 @@ impl Store {
 
     /// Writes the report while the search goes on.
     pub(super) fn publish_meanwhile(&mut self, pair: &Pair, answer: &Answer) {
-        let others = self.others().filter(|(seed, _)| !self.stale.contains(seed)).collect();
+        let age = fs::metadata(self.dir.join(publish::JSON)).and_then(|about| about.modified()).map(|t| t.elapsed());
+        if age.is_ok_and(|age| age.is_ok_and(|age| age < PUBLISHED)) {
+            return;
+        }
+        let holds = |(seed, run): &(u64, Answer)| !self.stale.contains(seed) && run.fits(pair.layout());
+        let others = self.others().filter(holds).collect();
         let all = self.together(answer.clone(), others);
         let done = self.publish(pair, &all);
         self.note(done);
@@ -246,9 +260,7 @@ impl Store {
     /// Those of the file system, with the path.
     pub fn publish(&self, pair: &Pair, answer: &Answer) -> Result<(), Error> {
         let _turn = turn(&self.dir)?;
-        let about = read::<About>(&self.dir.join(ABOUT))?;
-        let target = about.map(|about| about.target).unwrap_or_default();
-        publish::write(&self.dir, pair, answer, (&target, self.seed))
+        publish::write(&self.dir, pair, answer, (&self.target, self.seed))
     }
 
     /// The directory.
@@ -268,7 +280,8 @@ impl Store {
 
 /// Has the worst input of a run the same result and error as then?
 fn still_holds(pair: &mut Pair, options: &Options, run: &Answer) -> bool {
-    run.found.last().or(run.wrong.first()).is_none_or(|found| holds(pair, options, found))
+    let fits = run.fits(pair.layout());
+    fits && run.found.last().or(run.wrong.first()).is_none_or(|found| holds(pair, options, found))
 }
 
 /// Holds off the other processes that work in the directory, until it is dropped. On a file system without locks it does not.

@@ -37,7 +37,7 @@ pub fn run(pair: &mut Pair, options: &Options, mut store: Option<&mut Store>) ->
     let patience = pair.timeout() * 2 + Duration::from_secs(2);
     let options = &Options {
         max_evals: options.max_evals.saturating_add(known.evaluations),
-        max_cpu: options.max_cpu.saturating_add(Duration::from_secs_f64(known.cpu)),
+        max_cpu: options.max_cpu.saturating_add(Duration::try_from_secs_f64(known.cpu).unwrap_or_default()),
         kept: store.is_some().then(|| known.peaks.iter().map(|peak| peak.at.clone()).collect()),
         ..options.clone()
     };
