@@ -213,12 +213,18 @@ enum pen_operation {
 };
 
 /* What else is written to the trace, in the place of enum pen_operation. Only with -fpen-moves. The values of a function have names:
- * each parameter and each instruction that gives a float an address of its own. */
+ * each parameter and each instruction that gives a float an address of its own. Arguments and results of functions move through places with small
+ * addresses, as if they were stored there by one function and loaded by the other. */
 enum pen_move {
   PEN_OPERANDS = 252, /* of the next operation: `operands` and `result` are names, 0 of constants */
-  PEN_VALUE = 253,    /* of a name: `operands[1]` */
+  PEN_VALUE = 253,    /* of a name, `operands[1]`; it is the value with the name `operands[0]`, if that is known, else that is 0 */
   PEN_LOAD = 254,     /* from the address `operands[0]`; it gets the name `operands[1]` */
   PEN_STORE = 255     /* of the value with the name `operands[1]`, to the address `operands[0]` */
+};
+enum pen_place {
+  PEN_CONSTANT_NAME = 1, /* the name of all constants that move */
+  PEN_RETURNED = 2,      /* the address of what a function returns */
+  PEN_PASSED = 3         /* of its first parameter; those of the others follow */
 };
 
 /* The hook passes the operands of an operation and one word that describes it: from the lowest bit on 8 bits of enum

@@ -235,6 +235,8 @@ fn operations(layout: &mut Layout) {
         ("PEN_VALUE", movement::VALUE),
         ("PEN_LOAD", movement::LOAD),
         ("PEN_STORE", movement::STORE),
+        ("PEN_CONSTANT_NAME", movement::CONSTANT_NAME as u32),
+        ("PEN_RETURNED", movement::RETURNED as u32),
         ("PEN_NO_OPERATION", operation::NO_OPERATION),
         ("PEN_ADD", operation::ADD),
         ("PEN_SUBTRACT", operation::SUBTRACT),

@@ -11,9 +11,10 @@ use libafl_bolts::rands::Rand;
 use super::{
     Height,
     corner::Corner,
+    errors::Errors,
     frame::Frame,
     lattice::{Basis, DIMENSIONS, Vector},
-    phases::{Bits, Phases},
+    phases::{Bits, Phases, nearest},
     roundings::{Roundings, Steps},
 };
 use crate::evaluate::Stop;
@@ -35,8 +36,8 @@ const RIGHT: usize = 2;
 const NODES: usize = 20_000;
 /// Standard deviations of what is fixed in a window, in the best of some thousand windows.
 const BEST_FIXED: f64 = 3.0;
-/// Standard deviations by which the square of a distance may be above its mean.
-const SLACK: f64 = 0.3;
+/// By how much the square of a distance may grow with each dimension, the mean of which is 1.
+const LIMIT: f64 = 0.9;
 
 /// A window.
 #[derive(Debug)]
@@ -49,6 +50,7 @@ pub(super) struct Aim {
     pub expected: f64,
     phases: Phases,
     roundings: Roundings,
+    errors: Errors,
 }
 
 impl Aim {
@@ -58,7 +60,7 @@ impl Aim {
         if phases.fine.is_empty() {
             return None;
         }
-        let mut me = Self { middle, frame, sign: 0, expected: 0.0, phases, roundings };
+        let mut me = Self { middle, frame, sign: 0, expected: 0.0, phases, errors: Errors::new(&roundings), roundings };
         me.sign = usize::from(me.phases.potential(0) < me.phases.potential(1));
         let bent = me.phases.bend * frame.farthest() * frame.farthest();
         let share = if bent > 0.0 { (BENT * me.missing() / bent).sqrt().min(1.0) } else { 1.0 };
@@ -67,7 +69,7 @@ impl Aim {
 
     /// What is to be expected to be missing at its best point.
     fn missing(&self) -> f64 {
-        Corner::with_points(&self.phases, self.frame.points() * self.phases.share()).missing
+        Corner::with_points_of_all(&self.phases, self.sign, self.frame.points() * self.phases.share()).missing
     }
 
     /// Leaves this share of it. False where that is too little.
@@ -84,42 +86,41 @@ impl Aim {
         self.expected + BEST_FIXED * fixed.deviation - its_error
     }
 
-    /// Points at which the error is to be expected nearest to its potential, and this error.
-    pub fn best(&self, beyond: f64, found: &mut Vec<(f64, Steps)>) {
+    /// Points at which the error is to be expected nearest to its potential, and this error. Returns how many are to be expected above `beyond`.
+    pub fn best(&self, beyond: f64, found: &mut Vec<(f64, Steps)>) -> f64 {
         found.clear();
         let points = self.frame.points() * self.phases.share();
         let room = self.phases.potential(self.sign) - beyond;
         if room <= 0.0 {
-            return;
+            return 0.0;
         }
         let corner = Corner::with_points(&self.phases, points / EXPECTED);
         let corner = if corner.missing > room { Corner::missing(&self.phases, room) } else { corner };
-        if corner.share * points < HOPELESS {
-            return;
+        let hopes = corner.points(&self.phases, self.sign, points);
+        if hopes < HOPELESS {
+            return hopes;
         }
         let sign = if self.sign == 0 { 1.0 } else { -1.0 };
         let (scales, target) = self.towards(&corner, sign);
         let n = self.phases.first + self.phases.fine.len();
-        let Some(basis) = Basis::reduced(&self.vectors(&scales)[..n]) else { return };
-        let limits = core::array::from_fn(|i| SLACK.mul_add((2.0 * i as f64).sqrt(), i as f64));
+        let Some(basis) = Basis::reduced(&self.vectors(&scales)[..n]) else { return hopes };
+        let limits = core::array::from_fn(|i| LIMIT.mul_add(i as f64, 1.0));
         let mut nodes = NODES;
         for bits in self.phases.sets(&self.roundings, self.sign, beyond) {
             let begin = self.begin(&scales, &bits);
             let aimed = core::array::from_fn(|i| target[i] - begin[i]);
             nodes = basis.near(&aimed, &limits, nodes, |times| {
                 let form = |c: usize| (basis.coordinate(c, times) + begin[c]) / scales[c];
-                let k = self.frame.nearest([form(0), form(1)]);
+                let k = self.frame.nearest([form(0), if self.phases.first > 1 { form(1) } else { 0.0 }]);
                 if self.frame.contains(k) {
-                    let error = sign * self.roundings.error_at(&self.frame, k);
-                    if error > beyond {
-                        found.push((error, k));
-                    }
+                    found.extend(self.errors.above(&self.frame, k, (sign, beyond)).map(|error| (error, k)));
                 }
             });
         }
         let steps = |k: &Steps| k.map(|k| k as i64);
         found.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| steps(&a.1).cmp(&steps(&b.1))));
         found.truncate(EVALUATED);
+        hopes
     }
 
     /// By what each coordinate is multiplied, so that its deviation from the target is 1, and the target: in the corner of errors of this sign.
@@ -168,7 +169,7 @@ impl Aim {
 
     /// Is this the error, or nearly, that is to be expected after so many steps?
     fn expects(&self, k: Steps, value: f64) -> bool {
-        (self.roundings.error_at(&self.frame, k).abs() - value).abs() <= TOLERANCE * value.max(1.0)
+        (self.errors.at(&self.frame, k).abs() - value).abs() <= TOLERANCE * value.max(1.0)
     }
 
     /// A point of the lattice: with these last bits.
@@ -227,7 +228,7 @@ impl Aim {
     /// The value nearest to `exact` that a rounding can have, which is `left` beside multiples of its modulus.
     fn nearest(&self, i: usize, exact: f64, left: f64) -> f64 {
         let modulus = f64::from(self.phases.modulus[self.phases.first + i]);
-        ((exact - left) / modulus).round().mul_add(modulus, left)
+        nearest((exact - left) / modulus).mul_add(modulus, left)
     }
 }
 
@@ -272,7 +273,7 @@ mod tests {
             let mut aim = Aim::new(1 << 40, window(), random(n, &mut rng)).expect("a window");
             aim.frame = tested();
             let sign = if aim.sign == 0 { 1.0 } else { -1.0 };
-            let error = |k: i64| sign * aim.roundings.error_at(&aim.frame, [k as f64, 0.0]);
+            let error = |k: i64| sign * aim.errors.at(&aim.frame, [k as f64, 0.0]);
             let best = (-HALF_TESTED..=HALF_TESTED).map(error).fold(0.0, f64::max);
             let mut found = Vec::new();
             aim.best(0.0, &mut found);
@@ -320,7 +321,7 @@ mod tests {
             aim.frame = tested();
             let sign = if aim.sign == 0 { 1.0 } else { -1.0 };
             let best = (-HALF_TESTED..=HALF_TESTED)
-                .map(|k| sign * aim.roundings.error_at(&aim.frame, [k as f64, 0.0]))
+                .map(|k| sign * aim.errors.at(&aim.frame, [k as f64, 0.0]))
                 .fold(0.0, f64::max);
             let mut found = Vec::new();
             aim.best(0.9 * best, &mut found);
@@ -340,7 +341,7 @@ mod tests {
         fn height(&mut self, at: &[u64]) -> Result<f64, Stop> {
             let k = at[0].wrapping_sub(self.aim.middle) as i64;
             let is_known = k.abs() <= self.up_to && !(self.is_alternating && k % 2 == 0);
-            let error = self.aim.roundings.error_at(&self.aim.frame, [k as f64, 0.0]).abs();
+            let error = self.aim.errors.at(&self.aim.frame, [k as f64, 0.0]).abs();
             Ok(if is_known { error } else { error + 1.0 })
         }
     }

@@ -6,6 +6,7 @@ use super::{
     Extremes, Height, Peak,
     aim::Aim,
     away,
+    duds::{Areas, Duds},
     frame::Frame,
     period::{self, Jumps},
     roundings::Steps,
@@ -20,6 +21,8 @@ const WAITING: usize = 128;
 /// Places beside which new windows lie, and the bits of a neighbourhood, of which the best is kept.
 const PLACES: usize = 32;
 const NEAR: u32 = 40;
+/// Bits of a wider area.
+const WIDE: u32 = 48;
 /// Exponents of the distance to such a place.
 const DISTANCES: (u32, u32) = (24, 52);
 /// Half the width of a window of neighbours, in positions, at most.
@@ -28,6 +31,9 @@ const HALF: f64 = 16_777_216.0;
 const LEFT: f64 = 1.0 / 536_870_912.0;
 /// Windows in a row whose roundings are not known, or not right, after which none are tried.
 const FRUITLESS: usize = 512;
+/// Windows of congruent arguments are looked at once in so many turns where the largest error to be expected in them is below this share of that of others.
+const BEHIND: f64 = 0.8;
+const RARELY: usize = 6;
 
 /// What the points of a window are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +60,11 @@ impl Points {
     /// Equal where places are neighbours.
     fn neighbourhood(self, at: u64) -> u64 {
         if self == Self::Neighbours { at >> NEAR } else { period::neighbourhood(at) }
+    }
+
+    /// Where windows may have too little in common with what is expected of them.
+    fn areas(self, at: u64) -> Areas {
+        [self.neighbourhood(at), if self == Self::Neighbours { at >> WIDE } else { self.neighbourhood(at) }]
     }
 }
 
@@ -91,9 +102,26 @@ struct Known {
     /// Beside these there may be better ones.
     reach: Places,
     fruitless: usize,
+    duds: Duds,
 }
 
 impl Known {
+    fn is_dud(&self, points: Points, at: u64) -> bool {
+        self.duds.has(points.areas(at))
+    }
+
+    /// In the window around this place so many points were expected, and so many were found.
+    fn note_tried(&mut self, points: Points, at: u64, expected: f64, found: usize) {
+        self.duds.note(points.areas(at), expected, found);
+        if self.is_dud(points, at) {
+            let duds = &self.duds;
+            for places in [&mut self.best, &mut self.reach] {
+                places.0.retain(|p| !duds.has(points.areas(p.1)));
+            }
+            self.waiting.retain(|w| !duds.has(points.areas(w.middle)));
+        }
+    }
+
     fn remember(&mut self, points: Points, aim: &Aim) {
         self.best.remember(points, aim.expected, aim.middle);
         self.reach.remember(points, aim.reach(), aim.middle);
@@ -153,19 +181,31 @@ impl Extremes {
     pub(super) fn aim<F: Height, R: Rand>(&mut self, f: &mut F, rng: &mut R) -> Result<(), Stop> {
         let [ends] = self.ends[..] else { return Ok(()) };
         for turn in 0..PROPOSED {
-            let mut kinds = Points::ALL.into_iter().filter(|points| self.is_fruitful(*points));
-            let (Some(first), second) = (kinds.next(), kinds.next()) else { return Ok(()) };
-            let points = second.filter(|_| turn % 2 == 1).unwrap_or(first);
+            let Some(points) = self.kind(turn) else { return Ok(()) };
             self.propose(f, rng, points, ends)?;
         }
         for points in Points::ALL {
             let waiting = &mut self.aims.known[points as usize].waiting;
             let taken: Vec<Aim> = waiting.drain(..TAKEN.min(waiting.len())).collect();
             for aim in taken {
-                self.shoot(f, &aim, ends)?;
+                self.shoot(f, points, &aim, ends)?;
             }
         }
         Ok(())
+    }
+
+    /// Of which kind the window of a turn is: both in turn, if errors that are to be expected in both are not too different.
+    fn kind(&self, turn: usize) -> Option<Points> {
+        let first = |points: Points| self.aims.known[points as usize].best.0.first().map_or(f64::INFINITY, |p| p.0);
+        let (neighbours, congruent) = (first(Points::Neighbours), first(Points::Congruent));
+        let points = if congruent < BEHIND * neighbours {
+            if turn % RARELY == 1 { Points::Congruent } else { Points::Neighbours }
+        } else if turn % 2 == 1 {
+            Points::Congruent
+        } else {
+            Points::Neighbours
+        };
+        [points, Points::Neighbours, Points::Congruent].into_iter().find(|points| self.is_fruitful(*points))
     }
 
     fn is_fruitful(&self, points: Points) -> bool {
@@ -198,10 +238,13 @@ impl Extremes {
         {
             let known = &mut self.aims.known[points as usize];
             known.fruitless = 0;
+            if known.is_dud(points, middle) {
+                return Ok(());
+            }
             known.remember(points, &aim);
             // Where swarms have found much an aim need not compare well: others may expect too much.
             if near.is_none() && points == Points::Neighbours {
-                self.shoot(f, &aim, ends)?;
+                self.shoot(f, points, &aim, ends)?;
             } else {
                 known.wait(aim);
             }
@@ -221,20 +264,30 @@ impl Extremes {
     }
 
     /// Evaluates the best arguments of a window.
-    fn shoot<F: Height>(&mut self, f: &mut F, aim: &Aim, (least, greatest): (u64, u64)) -> Result<(), Stop> {
-        let mut found = core::mem::take(&mut self.aims.found);
-        aim.best(self.best, &mut found);
-        for (_, k) in &found {
+    fn shoot<F: Height>(
+        &mut self,
+        f: &mut F,
+        points: Points,
+        aim: &Aim,
+        (least, greatest): (u64, u64),
+    ) -> Result<(), Stop> {
+        let mut aimed = core::mem::take(&mut self.aims.found);
+        let beyond = self.best;
+        let expected = aim.best(beyond, &mut aimed);
+        let mut found = 0;
+        for (_, k) in &aimed {
             let Some(at) = aim.frame.position(aim.middle, *k).filter(|at| (least..=greatest).contains(at)) else {
                 continue;
             };
             self.x[0] = at;
             let value = f.height(&self.x)?;
+            found += usize::from(value > beyond);
             if value > self.best {
                 self.note_aimed(value);
             }
         }
-        self.aims.found = found;
+        self.aims.found = aimed;
+        self.aims.known[points as usize].note_tried(points, aim.middle, expected, found);
         Ok(())
     }
 }
@@ -264,5 +317,25 @@ mod tests {
         known.remember(Points::Neighbours, &window(1 << 52, 0.5, Fixed { error: 0.0, deviation: f64::INFINITY }));
         assert_eq!(first(&known.reach), hilly, "what is not known is no place: {known:?}");
         assert!((known.reach.0[0].0 - 0.85).abs() < 0.01, "half of the weight, and three deviations: {known:?}");
+    }
+
+    #[test]
+    fn a_neighbourhood_that_promises_too_much_is_left() {
+        let (dud, other) = (1 << 50, 1 << 51);
+        let fixed = Fixed { error: 0.0, deviation: 0.1 };
+        let mut known = Known::default();
+        for at in [dud, other] {
+            known.remember(Points::Neighbours, &window(at, 0.5, fixed));
+            known.wait(window(at, 0.5, fixed));
+        }
+        known.note_tried(Points::Neighbours, dud, 5.0, 0);
+        assert_eq!((known.best.0.len(), known.waiting.len()), (2, 2), "that may be bad luck");
+        known.note_tried(Points::Neighbours, dud + 1, 5.0, 0);
+        assert!(known.is_dud(Points::Neighbours, dud) && !known.is_dud(Points::Neighbours, other));
+        let left = |places: &Places| places.0.iter().all(|p| p.1 == other);
+        assert!(
+            left(&known.best) && left(&known.reach) && known.waiting.iter().all(|w| w.middle == other),
+            "{known:?}"
+        );
     }
 }

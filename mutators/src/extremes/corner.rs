@@ -39,6 +39,17 @@ impl Corner {
         Self::search(phases, |corner| corner.share * points > 1.0)
     }
 
+    /// The one in which one of so many points of each set of last bits is to be expected, where errors of this sign are wanted. For other sets than the best one it is smaller,
+    /// by what they lack.
+    pub fn with_points_of_all(phases: &Phases, sign: usize, points: f64) -> Self {
+        Self::search(phases, |corner| corner.points(phases, sign, points) > 1.0)
+    }
+
+    /// How many points are to be expected in it.
+    pub fn points(&self, phases: &Phases, sign: usize, points: f64) -> f64 {
+        self.share * points * phases.lacks(sign).map(|lack| (-self.tilt * lack).exp()).sum::<f64>()
+    }
+
     /// The one in which so much is missing.
     pub fn missing(phases: &Phases, missing: f64) -> Self {
         Self::search(phases, |corner| corner.missing > missing)
@@ -113,6 +124,23 @@ mod tests {
         let corner = Corner::with_points(&phases(&[0.3, 0.5, 0.7]), 1e6);
         let expected = (6.0 * 0.3 * 0.5 * 0.7 / 1e6f64).cbrt();
         assert!((corner.missing / expected - 1.0).abs() < 0.2, "{corner:?}, {expected}");
+    }
+
+    /// The last rounding is of a half of the first rounded value, so that the last bit of that counts.
+    #[test]
+    fn all_sets_of_last_bits_count() {
+        let first = Rounding { weight: 0.5, slope: [0.618_034, 0.0], ..Rounding::default() };
+        let second = Rounding { weight: 0.4, slope: [0.414_214, 0.0], ..first };
+        let mut last = Rounding { weight: 0.12, ..Rounding::default() };
+        last.on[0] = 0.5;
+        let roundings = Roundings { error: 0.0, all: vec![first, second, last], ..Roundings::default() };
+        let phases = Phases::new(&roundings, &Frame::neighbours(1e6));
+        let n = phases.lacks(0).filter(|lack| *lack < 0.1).count() as f64;
+        let corner = Corner::missing(&phases, 0.2);
+        let (each, all) = (corner.share * 1e6, corner.points(&phases, 0, 1e6));
+        assert!(n >= 2.0 && all > 1.2 * each && all < n * each, "{n} sets: {all} points, and {each} of the best");
+        let missing = Corner::with_points(&phases, 100.0).missing;
+        assert!(Corner::with_points_of_all(&phases, 0, 100.0).missing < missing);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::{
     period::Jumps,
+    phases::nearest,
     roundings::{COORDINATES, Steps},
 };
 
@@ -65,7 +66,7 @@ impl Frame {
 
     /// By how much the argument, or what a period leaves of it, is away from that of the middle, in steps of the first coordinate.
     pub fn distance(&self, k: Steps) -> f64 {
-        self.along[0].mul_add(k[0], self.along[1] * k[1])
+        self.along[0] * k[0] + self.along[1] * k[1]
     }
 
     /// The largest [`Frame::distance`].
@@ -88,7 +89,7 @@ impl Frame {
 
     /// The values of both forms.
     pub fn forms(&self, k: Steps) -> [f64; COORDINATES] {
-        self.rows.map(|row| row[0].mul_add(k[0], row[1] * k[1]))
+        self.rows.map(|row| row[0] * k[0] + row[1] * k[1])
     }
 
     pub fn centre(&self) -> [f64; COORDINATES] {
@@ -101,7 +102,7 @@ impl Frame {
 
     /// The steps nearest to where the forms have these values.
     pub fn nearest(&self, forms: [f64; COORDINATES]) -> Steps {
-        self.inverse.map(|row| row[0].mul_add(forms[0], row[1] * forms[1]).round())
+        self.inverse.map(|row| nearest(row[0] * forms[0] + row[1] * forms[1]))
     }
 
     /// The position of a point, if there is one.

@@ -1,7 +1,7 @@
 //! Points of a lattice near a target: reduction (Lenstra, Lenstra and Lovasz, *Factoring Polynomials with Rational Coefficients*, 1982)
 //! and enumeration (Schnorr and Euchner, *Lattice Basis Reduction*, 1994), for a few dimensions, in doubles.
 
-use super::phases::VARIABLES;
+use super::phases::{VARIABLES, nearest};
 
 /// Dimensions at most.
 pub const DIMENSIONS: usize = VARIABLES;
@@ -97,7 +97,7 @@ impl Basis {
     /// Makes the vector as short as those before it can.
     fn shorten(&mut self, i: usize) {
         for j in (0..i).rev() {
-            let times = self.mu[i][j].round();
+            let times = nearest(self.mu[i][j]);
             if times == 0.0 {
                 continue;
             }
@@ -155,7 +155,8 @@ impl Walk<'_> {
         let basis = self.basis;
         let n = basis.n;
         let centre = (level..n).fold(self.centres[i], |c, j| c - self.times[j] * basis.mu[j][i]);
-        let (mut times, mut step) = (centre.round(), if centre >= centre.round() { 1.0 } else { -1.0 });
+        let mut times = nearest(centre);
+        let mut step = if centre >= times { 1.0 } else { -1.0 };
         loop {
             let off = times - centre;
             let own = off * off * basis.squares[i];

@@ -25,6 +25,8 @@ mod aim;
 mod aims;
 mod cell;
 mod corner;
+mod duds;
+mod errors;
 mod frame;
 mod lattice;
 mod period;

@@ -119,7 +119,7 @@ impl Phases {
         let mut exact = *moves;
         let mut grid = 1.0;
         for (i, x) in exact.iter_mut().enumerate() {
-            let whole = x.round();
+            let whole = nearest(*x);
             let most = if i < self.first { reach[i] } else { VALUES };
             if (*x - whole).abs() * most <= WHOLE {
                 *x = whole;
@@ -189,6 +189,11 @@ impl Phases {
         self.sets[sign].iter().take_while(is_above).map(|(_, set)| self.bits(roundings, *set))
     }
 
+    /// By how much less than with the best set of last bits coarse roundings add to an error of this sign, for each set that is remembered.
+    pub fn lacks(&self, sign: usize) -> impl Iterator<Item = f64> {
+        self.sets[sign].iter().map(move |(rest, _)| self.sets[sign][0].0 - rest)
+    }
+
     /// By how many units the exact value before a fine rounding is beside its linear form, for these last bits.
     pub fn offset(&self, roundings: &Roundings, bits: &Bits, fine: &Fine) -> f64 {
         self.added(roundings, bits, self.coarse.partition_point(|c| c.place < fine.place), fine.place)
@@ -209,32 +214,24 @@ impl Phases {
     }
 }
 
-/// The nearest whole number; of two that are, one that is odd if `odd` is set, as the sum with an odd number is even then.
-fn to_even(x: f64, odd: bool) -> f64 {
-    let shift = f64::from(u8::from(odd));
-    (x - shift).round_ties_even() + shift
+/// The nearest whole number; of two that are, the even one. In registers alone, where [`f64::round_ties_even`] is a call.
+#[inline]
+pub(super) fn nearest(x: f64) -> f64 {
+    const UNITS: f64 = 6_755_399_441_055_744.0; // 1.5 * 2^52: numbers about it are whole
+    const SMALL: f64 = 1_125_899_906_842_624.0; // 2^50
+    if x.abs() < SMALL { (x + UNITS) - UNITS } else { x.round_ties_even() }
 }
 
-impl Roundings {
-    /// The error of the result at so many steps from the middle of a window.
-    pub(super) fn error_at(&self, frame: &Frame, k: Steps) -> f64 {
-        let distance = frame.distance(k);
-        let mut moved = [0.0; MOST];
-        let mut error = self.error;
-        for (i, r) in self.all.iter().enumerate() {
-            let exact = r.bend * distance * distance + r.slope[1] * k[1] + r.slope[0] * k[0] - r.error;
-            let exact = r.on[..i].iter().zip(&moved).fold(exact, |sum, (on, m)| sum + on * m);
-            moved[i] = to_even(exact, r.is_odd);
-            error += r.weight * ((moved[i] - exact) - r.error);
-        }
-        error
-    }
+/// The nearest whole number; of two that are, one that is odd if `odd` is set, as the sum with an odd number is even then.
+pub(super) fn to_even(x: f64, odd: bool) -> f64 {
+    let shift = f64::from(u8::from(odd));
+    nearest(x - shift) + shift
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::extremes::Rounding;
+    use crate::extremes::{Rounding, errors::Errors};
 
     /// The second rounding is of a half of the first rounded value, and the third of a quarter of the second.
     fn halved(is_odd: bool) -> Roundings {
@@ -254,9 +251,9 @@ mod tests {
             let phases = Phases::new(&roundings, &frame);
             assert_eq!((phases.fine.len(), phases.modulus[1]), (1, 16));
             for (i, sign) in [1.0, -1.0].into_iter().enumerate() {
-                let best = (-100_000..100_000)
-                    .map(|k| sign * roundings.error_at(&frame, [f64::from(k), 0.0]))
-                    .fold(0.0, f64::max);
+                let errors = Errors::new(&roundings);
+                let best =
+                    (-100_000..100_000).map(|k| sign * errors.at(&frame, [f64::from(k), 0.0])).fold(0.0, f64::max);
                 assert!((phases.potential(i) - best).abs() < 1e-3, "{} and {best}", phases.potential(i));
             }
         }

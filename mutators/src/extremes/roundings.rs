@@ -15,7 +15,7 @@
 //! square of the distance in steps of the first of them.
 
 /// Roundings of one run that are looked at, at most: those that the result depends on most.
-pub const MOST: usize = 24;
+pub const MOST: usize = 40;
 
 /// Coordinates of a window, at most. In a window of neighbours the first is the number of positions, and there is no other.
 pub const COORDINATES: usize = 2;
@@ -24,7 +24,7 @@ pub const COORDINATES: usize = 2;
 pub type Steps = [f64; COORDINATES];
 
 /// One rounding.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub struct Rounding {
     /// The rounded value less the exact one, in units of its last place: -1/2 to 1/2.
     pub error: f64,
@@ -38,6 +38,12 @@ pub struct Rounding {
     pub bend: f64,
     /// Units by which the exact value moves for one unit of each earlier rounded value.
     pub on: [f64; MOST],
+}
+
+impl Default for Rounding {
+    fn default() -> Self {
+        Self { error: 0.0, weight: 0.0, is_odd: false, slope: [0.0; COORDINATES], bend: 0.0, on: [0.0; MOST] }
+    }
 }
 
 /// What operations add to the error whose operands are the same in all of a window of neighbours, and differ from window to window.

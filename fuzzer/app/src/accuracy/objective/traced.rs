@@ -15,6 +15,9 @@ use super::{
     Objective,
 };
 
+/// 4096 of the least doubles.
+const LEAST_UNIT: f64 = f64::from_bits(1 << 12);
+
 impl Objective<'_> {
     /// `None` where they are not known.
     pub(super) fn roundings_at(&mut self, position: u64, jumps: [i64; COORDINATES]) -> Option<Roundings> {
@@ -47,7 +50,7 @@ impl Objective<'_> {
             steps: jumps.map(|jump| jump as f64 * ulp),
             others: is_congruent.then_some([(&first[..], times[0]), (&second[..], times[1])]),
         };
-        let all = self.roundings.of(&runs, (y, 1.0 / unit))?;
+        let all = self.roundings.of(&runs, (y, unit))?;
         Some(Roundings { error, all, fixed: self.roundings.fixed() })
     }
 
@@ -66,7 +69,7 @@ impl Objective<'_> {
         let (error, unit) = self.error_at(x, y)?;
         let trace = &self.traced[0];
         let runs = Runs { trace, x: (x, 0.0), steps: [0.0; COORDINATES], others: None };
-        let all = self.roundings.contributions(&runs, (y, 1.0 / unit))?;
+        let all = self.roundings.contributions(&runs, (y, unit))?;
         let evaluator = &self.pair.twin.as_ref()?.evaluator;
         let source = |(at, ulp): (usize, f64)| Source { branch: evaluator.branch_at(trace[at].actions), ulp };
         Some(Sources::of(error, all.into_iter().map(source)))
@@ -86,8 +89,13 @@ impl Objective<'_> {
         if !high.is_normal() {
             return None;
         }
-        let unit = f64::from_bits((high.to_bits() >> 52 & 0x7ff).checked_sub(52).filter(|e| *e > 0)? << 52);
-        Some((((y - high) - low) / unit, unit))
+        let exponent = high.to_bits() >> 52 & 0x7ff;
+        let unit = match exponent.checked_sub(52) {
+            Some(e) if e > 0 => f64::from_bits(e << 52),
+            _ => f64::from_bits(1 << (exponent - 1)),
+        };
+        // What the reference is beside a double has few bits there.
+        (unit >= LEAST_UNIT).then_some((((y - high) - low) / unit, unit))
     }
 
     /// Records the operations of a run.

@@ -20,10 +20,12 @@ use self::{
     step::{Step, Steps},
 };
 
-/// Units of the result for one of a rounding, as a share of the largest, from which on it is looked at.
-const LIGHT: f64 = 0.004;
-/// Roundings that are looked at for this.
-const HEAVY: usize = 12;
+/// The share of the largest error by which roundings that are not looked at may change it: their standard deviation.
+const NOISE: f64 = 0.004;
+/// What the adjoint of a result is at most.
+const LARGE: f64 = 1e300;
+/// Roundings that are looked at because of their weights.
+const HEAVY: usize = 28;
 /// Units of another rounding for one of a rounding, from which on it is looked at for that.
 const DECIDES: f64 = 0.05;
 
@@ -34,6 +36,8 @@ pub struct Roundings {
     heavy: Vec<usize>,
     influence: Vec<f64>,
     gradients: Vec<Gradient>,
+    /// Of the last run: units of the result for one of its adjoints.
+    units: f64,
 }
 
 /// Derivatives of a step by roundings before it, and by the coordinates.
@@ -44,10 +48,10 @@ struct Gradient {
 }
 
 impl Roundings {
-    /// Those that the result depends on most, in order of time. `y` is the result and `scale` one by
-    /// the unit of its last place. `None` where no operation gave the result, or one is not known.
-    pub fn of(&mut self, runs: &Runs, (y, scale): (f64, f64)) -> Option<Vec<Rounding>> {
-        self.differentiate(runs, (y, scale))?;
+    /// Those that the result depends on most, in order of time. `y` is the result and `unit`
+    /// that of its last place. `None` where no operation gave the result, or one is not known.
+    pub fn of(&mut self, runs: &Runs, (y, unit): (f64, f64)) -> Option<Vec<Rounding>> {
+        self.differentiate(runs, (y, unit))?;
         self.choose();
         let all = self.forwards();
         all.iter().all(|r| r.slope.iter().all(|s| s.is_finite())).then_some(all)
@@ -55,9 +59,9 @@ impl Roundings {
 
     /// What the roundings of operations add to the error of the result, to first order: their places in the trace, and units of the result. The arguments and the
     /// conditions are those of [`Roundings::of`].
-    pub fn contributions(&mut self, runs: &Runs, (y, scale): (f64, f64)) -> Option<Vec<(usize, f64)>> {
-        self.differentiate(runs, (y, scale))?;
-        let of = |step: &Step| step.at.map(|at| (at, step.adjoint * step.rounded));
+    pub fn contributions(&mut self, runs: &Runs, (y, unit): (f64, f64)) -> Option<Vec<(usize, f64)>> {
+        self.differentiate(runs, (y, unit))?;
+        let of = |step: &Step| step.at.map(|at| (at, step.adjoint * step.rounded * self.units));
         Some(self.steps.all.iter().filter_map(of).filter(|(_, error)| *error != 0.0).collect())
     }
 
@@ -66,16 +70,19 @@ impl Roundings {
     pub fn fixed(&self) -> Fixed {
         let (mut error, mut variance) = (0.0, 0.0);
         for step in self.steps.all.iter().filter(|step| !step.moves && step.rounded != 0.0) {
-            error += step.adjoint * step.rounded;
-            variance += (step.adjoint * step.unit).powi(2) / 12.0;
+            error += step.adjoint * step.rounded * self.units;
+            variance += (step.adjoint * step.unit * self.units).powi(2) / 12.0;
         }
         Fixed { error, deviation: variance.sqrt() }
     }
 
-    fn differentiate(&mut self, runs: &Runs, (y, scale): (f64, f64)) -> Option<()> {
+    fn differentiate(&mut self, runs: &Runs, (y, unit): (f64, f64)) -> Option<()> {
         self.steps.read(runs)?;
-        let (last, times) = self.steps.find(y)?;
-        self.steps.all[last].adjoint = scale * times;
+        let (last, times) = self.steps.result(y)?;
+        // Adjoints are about as large as the results of steps, and these may be much larger than that of the run.
+        let seed = LARGE.min(1.0 / unit);
+        self.units = 1.0 / seed / unit;
+        self.steps.all[last].adjoint = seed * times;
         self.backwards();
         Some(())
     }
@@ -94,13 +101,11 @@ impl Roundings {
 
     /// The steps whose roundings count most, and those that decide how these are rounded; in order.
     fn choose(&mut self) {
-        let weight = |i: usize| (self.steps.all[i].adjoint * self.steps.all[i].unit).abs();
+        let weight = |i: usize| (self.steps.all[i].adjoint * self.steps.all[i].unit * self.units).abs();
         let mut all: Vec<usize> =
             (1..self.steps.all.len()).filter(|i| weight(*i) > 0.0 && self.steps.all[*i].moves).collect();
         all.sort_by(|a, b| weight(*b).total_cmp(&weight(*a)).then(a.cmp(b)));
-        let least = all.first().map_or(0.0, |i| LIGHT * weight(*i));
-        all.truncate(HEAVY);
-        all.retain(|i| weight(*i) >= least);
+        all.truncate(loud(all.iter().map(|i| weight(*i))).clamp(1, HEAVY));
         let mut looked_at = 0;
         while looked_at < all.len() && all.len() < MOST {
             match self.deciding(all[looked_at], &all) {
@@ -147,7 +152,7 @@ impl Roundings {
                 let Some((from, times)) = linked else { continue };
                 let times_all = derivative * times;
                 let of = &self.gradients[from];
-                gradient.on.iter_mut().zip(&of.on).for_each(|(g, of)| *g += times_all * of);
+                gradient.on.iter_mut().zip(&of.on[..all.len()]).for_each(|(g, of)| *g += times_all * of);
                 gradient.along.iter_mut().zip(of.along).for_each(|(g, of)| g.add(times_all, of));
             }
             if self.heavy.get(all.len()) == Some(&i) {
@@ -165,7 +170,7 @@ impl Roundings {
         let mut rounding = Rounding {
             error: step.error,
             is_odd: step.is_odd,
-            weight: step.adjoint * step.unit,
+            weight: step.adjoint * step.unit * self.units,
             slope: gradient.along.map(|g| g.value() / step.unit),
             bend: step.second / step.unit,
             on: [0.0; MOST],
@@ -177,4 +182,16 @@ impl Roundings {
         }
         rounding
     }
+}
+
+/// How many of the first of these weights, which descend, are too large to be left out.
+fn loud(weights: impl Iterator<Item = f64> + Clone) -> usize {
+    let least = NOISE * weights.clone().sum::<f64>() / 2.0;
+    let mut variance: f64 = weights.clone().map(|w| w * w / 12.0).sum();
+    let is_loud = |w: &f64| {
+        let is_loud = variance.max(0.0).sqrt() > least;
+        variance -= w * w / 12.0;
+        is_loud
+    };
+    weights.take_while(is_loud).count()
 }

@@ -40,7 +40,7 @@ pub(super) struct Step {
     /// Is the last bit of the result set?
     pub is_odd: bool,
     /// Derivatives by the operands, and which earlier steps these are, times what.
-    pub operands: [(f64, Option<(usize, f64)>); 3],
+    pub operands: [(f64, Option<By>); 3],
     /// Second derivatives by the operands, halved: of squares, and of products of two.
     square: [f64; 2],
     product: f64,
@@ -66,7 +66,11 @@ impl Step {
         let bits = self.value.to_bits();
         let exponent = bits >> 52 & 0x7ff;
         let (places, last) = if single { (23, 29) } else { (52, 0) };
-        self.unit = if exponent <= places { 0.0 } else { f64::from_bits((exponent - places) << 52) };
+        self.unit = match exponent.checked_sub(1) {
+            None => 0.0,
+            Some(above) if exponent <= places => f64::from_bits(1 << above << (52 - places)),
+            _ => f64::from_bits((exponent - places) << 52),
+        };
         self.is_odd = bits >> last & 1 == 1;
     }
 
@@ -115,16 +119,21 @@ impl Step {
     }
 }
 
+/// A step, and by what it is multiplied.
+type By = (usize, f64);
+
+/// How a result moves is not known.
+struct Unknown;
+
 /// A value that an operation gave, or that was loaded from where such a value had been stored.
 #[derive(Debug, Clone, Copy)]
 struct Given {
     value: f64,
-    /// The step, and by what it is multiplied.
-    by: (usize, f64),
+    by: By,
 }
 
 impl Given {
-    fn as_operand(&self, times: f64) -> (usize, f64) {
+    fn as_operand(&self, times: f64) -> By {
         (self.by.0, self.by.1 * times)
     }
 }
@@ -135,8 +144,8 @@ pub(super) struct Steps {
     pub all: Vec<Step>,
     /// In order of time.
     given: Vec<Given>,
-    /// By address, and by name.
-    stored: HashMap<u64, Given>,
+    /// By address, and by name: a value, and what it was computed by. None of a constant.
+    stored: HashMap<u64, (f64, Option<By>)>,
     /// Of the operands and the result of the next operation.
     names: [u64; 4],
     pairs: Pairs,
@@ -154,22 +163,24 @@ impl Steps {
         (0..runs.trace.len()).try_for_each(|at| self.entry(runs, at))
     }
 
-    fn push(&mut self, step: Step) {
-        self.given.push(Given { value: step.value, by: (self.all.len(), 1.0) });
+    fn push(&mut self, step: Step) -> By {
+        let by = (self.all.len(), 1.0);
+        self.given.push(Given { value: step.value, by });
         self.all.push(step);
+        by
     }
 
-    fn store(&mut self, at: u64, value: f64, by: Option<(usize, f64)>) {
-        match by {
-            Some(by) => self.stored.insert(at, Given { value, by }),
-            None => self.stored.remove(&at),
-        };
+    fn store(&mut self, at: u64, value: f64, by: Option<By>) {
+        self.stored.insert(at, (value, by));
     }
 
     /// The step that gave what is stored there, unless something else has been written over it; or the last that gave this value.
-    fn stored(&self, at: u64, value: f64) -> Option<(usize, f64)> {
-        let stored = self.stored.get(&at).filter(|given| given.value.to_bits() == value.to_bits());
-        stored.map(|given| given.by).or_else(|| self.find(value))
+    fn stored(&self, at: u64, value: f64) -> Option<By> {
+        match self.stored.get(&at) {
+            Some((stored, by)) if stored.to_bits() == value.to_bits() => *by,
+            _ if at == movement::CONSTANT_NAME => None,
+            _ => self.find(value),
+        }
     }
 
     /// A movement.
@@ -178,7 +189,7 @@ impl Steps {
         let [address, name, last] = traced.operands;
         match traced.what & 0xff {
             movement::OPERANDS => self.names = [address, name, last, traced.result],
-            movement::VALUE => self.store(name, value, self.find(value)),
+            movement::VALUE => self.store(name, value, self.stored(address, value)),
             movement::LOAD => {
                 let by = self.stored(address, value);
                 self.store(name, value, by);
@@ -196,31 +207,48 @@ impl Steps {
             return Some(());
         }
         let before = self.all.len();
-        self.step(runs, at)?;
+        let by = self.step(runs, at).ok()?;
         self.all[before..].iter_mut().for_each(|step| step.at = Some(at));
-        let value = f64::from_bits(traced.result);
         let [.., name] = core::mem::take(&mut self.names);
         if name != 0 {
-            self.store(name, value, self.find(value));
+            self.store(name, f64::from_bits(traced.result), by);
         }
         Some(())
     }
 
-    /// One operation, which is a step, or another form of one.
-    fn step(&mut self, runs: &Runs, at: usize) -> Option<()> {
+    /// What a function with operations of its own returned.
+    fn returned(&self, value: f64) -> Result<Option<By>, Unknown> {
+        match self.stored.get(&movement::RETURNED) {
+            Some((returned, by)) if returned.to_bits() == value.to_bits() => Ok(*by),
+            _ => self.find(value).map(Some).ok_or(Unknown),
+        }
+    }
+
+    /// The first operand of an operation that changes its sign or its exponent.
+    fn scaled(&self, operation: u32, operand: f64, value: f64) -> Option<By> {
+        let (from, times) = self.stored(self.names[0], operand)?;
+        let by = match operation {
+            op::NEGATE => -1.0,
+            op::ABS => 1f64.copysign(operand),
+            _ => value / operand,
+        };
+        (by.is_normal() && by.to_bits() & FRACTION == 0).then_some((from, times * by))
+    }
+
+    /// One operation, which is a step, or another form of one: its result is computed by which?
+    fn step(&mut self, runs: &Runs, at: usize) -> Result<Option<By>, Unknown> {
         let traced = &runs.trace[at];
         let value = f64::from_bits(traced.result);
         let operands = traced.operands.map(f64::from_bits);
         let operation = traced.what & 0xff;
         match operation {
-            // Integers, and what is known but for its sign or a power of two.
-            op::TO_SIGNED | op::TO_UNSIGNED | op::NEGATE | op::ABS | op::LDEXP | op::SCALBN | op::SCALBLN => {
-                return Some(());
+            op::TO_SIGNED | op::TO_UNSIGNED => return Ok(None),
+            op::NEGATE | op::ABS | op::LDEXP | op::SCALBN | op::SCALBLN => {
+                return Ok(self.scaled(operation, operands[0], value));
             }
             // They stay among neighbours. As steps, so that none that happens to be equal is taken for them.
             op::FROM_SIGNED | op::FROM_UNSIGNED | op::FLOOR | op::CEIL | op::ROUND | op::RINT | op::ROUND_TO_ZERO => {
-                self.push(Step::given(value, self.pairs.moves(runs, at)));
-                return Some(());
+                return Ok(Some(self.push(Step::given(value, self.pairs.moves(runs, at)))));
             }
             _ => {}
         }
@@ -228,26 +256,25 @@ impl Steps {
         step.round_to(traced.what & operation_flag::SINGLE != 0 || operation == op::NARROW);
         let Some(derivatives) = step.derive(operation, operands).filter(|_| value.is_finite()) else {
             // A function with operations of its own, which are in the trace before it.
-            return self.find(value).map(|_| ());
+            return self.returned(value);
         };
         step.rounded = step.error;
         let is_fixed = |i: usize| traced.what & operation_flag::CONSTANT << i != 0;
         for (i, (operand, derivative)) in step.operands.iter_mut().zip(derivatives).enumerate() {
             let linked = if derivative == 0.0 || is_fixed(i) { None } else { self.link(i, operands[i]) };
             if linked.is_none() && derivative != 0.0 && !self.pairs.is_constant(runs, at, i) {
-                return None;
+                return Err(Unknown);
             }
             *operand = (derivative, linked);
         }
         if matches!(operation, op::ADD | op::SUBTRACT) && is_shift(&step, operands) {
-            self.push(Step::given(value, self.pairs.moves(runs, at)));
-            return Some(());
+            return Ok(Some(self.push(Step::given(value, self.pairs.moves(runs, at)))));
         }
         step.moves = step.operands.iter().any(|(_, linked)| linked.is_some_and(|(from, _)| self.all[from].moves));
         if !step.moves {
             let given = Step::given(value, [0.0; COORDINATES]);
-            self.push(Step { rounded: step.rounded, unit: step.unit, operands: step.operands, ..given });
-            return Some(());
+            let fixed = Step { rounded: step.rounded, unit: step.unit, operands: step.operands, ..given };
+            return Ok(Some(self.push(fixed)));
         }
         let exact = self.exact(operation, &step, operands);
         step.grid = exact.unwrap_or(step.unit).max(LEAST).min(lowest_bit(value));
@@ -257,8 +284,7 @@ impl Steps {
             step.error /= step.unit;
         }
         self.move_with_operands(&mut step);
-        self.push(step);
-        Some(())
+        Ok(Some(self.push(step)))
     }
 
     /// What its result is a multiple of, if nothing is rounded, whatever the last bits of the operands are.
@@ -294,12 +320,12 @@ impl Steps {
     }
 
     /// The step that gave an operand, and times what.
-    fn link(&mut self, operand: usize, value: f64) -> Option<(usize, f64)> {
+    fn link(&mut self, operand: usize, value: f64) -> Option<By> {
         self.stored(self.names[operand], value).or_else(|| self.link_root(value))
     }
 
     /// The root of what an earlier step gave: libraries compute it from the bits, without operations. Becomes a step.
-    fn link_root(&mut self, value: f64) -> Option<(usize, f64)> {
+    fn link_root(&mut self, value: f64) -> Option<By> {
         if value.is_nan() || value <= 0.0 || value.to_bits().trailing_zeros() > ZEROS {
             return None;
         }
@@ -312,12 +338,16 @@ impl Steps {
         step.error /= step.unit;
         step.grid = step.unit;
         self.move_with_operands(&mut step);
-        self.push(step);
-        Some((self.all.len() - 1, 1.0))
+        Some(self.push(step))
+    }
+
+    /// The step that gave the result of the whole run, and times what.
+    pub(super) fn result(&self, value: f64) -> Option<By> {
+        self.stored(movement::RETURNED, value)
     }
 
     /// The last step that gave this value, but for a factor: a power of two and a sign.
-    pub(super) fn find(&self, value: f64) -> Option<(usize, f64)> {
+    fn find(&self, value: f64) -> Option<By> {
         let bits = value.to_bits() & !SIGN;
         if let Some(given) = self.given.iter().rfind(|g| g.value.to_bits() & !SIGN == bits) {
             return Some(given.as_operand(1f64.copysign(given.value) * 1f64.copysign(value)));

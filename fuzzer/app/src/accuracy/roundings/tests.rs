@@ -75,7 +75,7 @@ fn roundings(f: fn(&mut Run, f64) -> f64, x: f64) -> Vec<Rounding> {
     let mut run = Run::default();
     let y = f(&mut run, x);
     let ulp = |x: f64| x.abs().next_up() - x.abs();
-    Roundings::default().of(&alone(&run.0, x), (y, 1.0 / ulp(y))).expect("all operations are known")
+    Roundings::default().of(&alone(&run.0, x), (y, ulp(y))).expect("all operations are known")
 }
 
 /// The errors at `k` positions from the middle, as `Rounding` says.
@@ -144,7 +144,7 @@ fn contributions_add_up_to_the_error() {
         let sum = run.add(x, 1.0);
         let y = run.times(sum, 3.0);
         let ulp = y.next_up() - y;
-        let all = Roundings::default().contributions(&alone(&run.0, x), (y, 1.0 / ulp)).expect("both are known");
+        let all = Roundings::default().contributions(&alone(&run.0, x), (y, ulp)).expect("both are known");
         for (at, _) in &all {
             rounded[*at] += 1;
         }
@@ -201,10 +201,10 @@ fn a_shift_rounds_to_a_whole_number_that_stays() {
 fn a_function_without_a_trace_of_its_own_is_not_known() {
     let mut run = Run::default();
     let y = run.note(op::EXP, 0.7, 0.0, 0.7f64.exp());
-    assert!(Roundings::default().of(&alone(&run.0, 0.7), (y, 1e16)).is_none());
+    assert!(Roundings::default().of(&alone(&run.0, 0.7), (y, 1e-16)).is_none());
     let inner = run.times(0.7, 1.3);
     run.note(op::EXP, 0.7, 0.0, inner);
-    assert!(Roundings::default().of(&alone(&run.0[1..], 0.7), (inner, 1e16)).is_some(), "the product is the result");
+    assert!(Roundings::default().of(&alone(&run.0[1..], 0.7), (inner, 1e-16)).is_some(), "the product is the result");
 }
 
 /// As `log1p` is computed: a correction term that is 0 where nothing was rounded, and a number from an integer that is equal to an earlier one.
@@ -242,7 +242,7 @@ fn sum_counts(movements: [fn(&mut Run, u64); 2]) -> bool {
     assert!(product.to_bits() == equal.to_bits(), "as at this argument");
     movements[1](&mut run, equal.to_bits());
     let y = run.times(equal, 0.7);
-    let all = Roundings::default().of(&alone(&run.0, x), (y, 1.0 / (y.next_up() - y))).expect("all are known");
+    let all = Roundings::default().of(&alone(&run.0, x), (y, y.next_up() - y)).expect("all are known");
     all.len() == 3
 }
 
@@ -291,6 +291,74 @@ fn of_equal_values_the_one_with_this_name_is_taken() {
         load(run, value);
     };
     assert!(!sum_counts([|_, _| (), kept]), "it is stored by its name");
+}
+
+#[test]
+fn of_equal_values_the_one_that_moved_on_is_taken() {
+    let passed = |run: &mut Run, value| {
+        run.moves(movement::STORE, [movement::RETURNED + 1, PRODUCT, 0], value);
+        run.moves(movement::LOAD, [movement::RETURNED + 1, NAME, 0], value);
+        run.moves(movement::OPERANDS, [NAME, 0, 0], 1);
+    };
+    assert!(!sum_counts([|_, _| (), passed]), "the product is an argument of a function");
+    let chosen = |run: &mut Run, value| {
+        run.moves(movement::VALUE, [PRODUCT, NAME, 0], value);
+        run.moves(movement::OPERANDS, [NAME, 0, 0], 1);
+    };
+    assert!(!sum_counts([|_, _| (), chosen]), "another name of the product");
+}
+
+#[test]
+fn a_constant_that_moves_is_no_result() {
+    let x = 0.375;
+    let mut run = Run::default();
+    let product = run.times(x, 1.5);
+    run.moves(movement::VALUE, [movement::CONSTANT_NAME, NAME, 0], product.to_bits());
+    run.moves(movement::OPERANDS, [NAME, 0, 0], 1);
+    let y = run.times(product, 0.7);
+    assert!(Roundings::default().of(&alone(&run.0, x), (y, y.next_up() - y)).expect("both are known").is_empty());
+}
+
+#[test]
+fn a_sign_or_an_exponent_changes_the_number_that_it_is_of() {
+    let x = 0.375;
+    let mut run = Run::default();
+    run.moves(movement::OPERANDS, [0; 3], PRODUCT);
+    let product = run.times(x, 1.5);
+    let beside = run.add(product, 4.0);
+    run.subtract(beside, 4.0);
+    run.moves(movement::OPERANDS, [PRODUCT, 0, 0], NAME);
+    run.note(op::NEGATE, product, 0.0, -product);
+    run.moves(movement::OPERANDS, [NAME, 0, 0], 1);
+    let y = run.times(-product, 0.7);
+    let all = Roundings::default().of(&alone(&run.0, x), (y, y.abs().next_up() - y.abs())).expect("all are known");
+    assert_eq!(all.len(), 2, "the sum has nothing to do with it: {all:?}");
+}
+
+/// The unit of the last place of the second is less than the least normal number, whose inverse is infinite.
+#[test]
+fn weights_do_not_depend_on_the_size_of_the_result() {
+    let scaled = |power: i32| {
+        let mut run = Run::default();
+        let square = run.times(1.3, 1.3);
+        let sum = run.add(square, 0.1);
+        let y = run.times(sum, 1.1 * f64::from(power).exp2());
+        Roundings::default().of(&alone(&run.0, 1.3), (y, y.next_up() - y)).expect("all are known")
+    };
+    let weights = |power| scaled(power).iter().map(|r| r.weight).collect::<Vec<_>>();
+    let (usual, small) = (weights(0), weights(-1000));
+    let is_equal = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-12;
+    assert!(usual.len() == 3 && small.len() == 3 && usual.iter().zip(&small).all(is_equal), "{usual:?} and {small:?}");
+}
+
+#[test]
+fn what_is_left_out_is_light_together() {
+    let even = [1.0; 20];
+    assert_eq!(loud(even.into_iter()), 20, "each of them is heavy");
+    let mut falling = [1.0; 100];
+    falling[4..].fill(1e-4);
+    assert_eq!(loud(falling.into_iter()), 4, "the others add up to little");
+    assert_eq!(loud(core::iter::empty()), 0);
 }
 
 /// What half of pi leaves of a large number, in two parts.
@@ -353,7 +421,7 @@ fn share_of_congruent_roundings_that_are_right(reduction: Reduction) -> f64 {
         let ((here, y), first, second) = (run(x), run(x + jumps[0] as f64 * ulp), run(x + jumps[1] as f64 * ulp));
         let others = Some([(&first.0.0[..], 1.0), (&second.0.0[..], 1.0)]);
         let runs = Runs { trace: &here.0, x: (x, ulp), steps: jumps.map(|jump| jump as f64 * ulp), others };
-        Roundings::default().of(&runs, (y, 1.0 / (y.next_up() - y))).expect("all operations are known")
+        Roundings::default().of(&runs, (y, y.next_up() - y)).expect("all operations are known")
     };
     let middle = of(x);
     assert!(middle.len() >= 5, "{middle:?}");

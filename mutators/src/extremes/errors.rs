@@ -1,0 +1,119 @@
+//! The errors at the points of a window, from the roundings of one run.
+
+use super::{
+    frame::Frame,
+    phases::to_even,
+    roundings::{COORDINATES, MOST, Roundings, Steps},
+};
+
+/// A rounding.
+#[derive(Debug, Clone, Copy)]
+struct One {
+    slope: [f64; COORDINATES],
+    bend: f64,
+    /// At the middle.
+    error: f64,
+    weight: f64,
+    is_odd: bool,
+    /// The end of its links.
+    end: usize,
+}
+
+/// An earlier rounding that one depends on, and by how many units it moves for one of that.
+type Link = (usize, f64);
+
+/// Roundings in a form in which the error at a point is computed fast.
+#[derive(Debug)]
+pub(super) struct Errors {
+    all: Vec<One>,
+    links: Vec<Link>,
+    /// Of the result at the middle.
+    error: f64,
+    /// That which is of no rounding.
+    smooth: f64,
+    /// 0.5 times all weights together.
+    span: f64,
+}
+
+impl Errors {
+    pub fn new(roundings: &Roundings) -> Self {
+        let error = roundings.error;
+        let smooth = error - roundings.all.iter().map(|r| r.weight * r.error).sum::<f64>();
+        let all = Vec::with_capacity(roundings.all.len());
+        let mut me = Self { all, links: Vec::new(), error, smooth, span: 0.0 };
+        for (i, r) in roundings.all.iter().enumerate() {
+            me.links.extend(r.on[..i].iter().copied().enumerate().filter(|(_, on)| *on != 0.0));
+            me.span += 0.5 * r.weight.abs();
+            let end = me.links.len();
+            me.all.push(One { slope: r.slope, bend: r.bend, error: r.error, weight: r.weight, is_odd: r.is_odd, end });
+        }
+        me
+    }
+
+    /// The error of the result at so many steps from the middle.
+    pub fn at(&self, frame: &Frame, k: Steps) -> f64 {
+        let mut error = self.error;
+        self.walk(frame, k, |r, there| {
+            error += r.weight * (there - r.error);
+            true
+        });
+        error
+    }
+
+    /// The same, times `sign`, if it is above `beyond`.
+    pub fn above(&self, frame: &Frame, k: Steps, (sign, beyond): (f64, f64)) -> Option<f64> {
+        // What can be reached with the roundings so far.
+        let mut most = sign * self.smooth + self.span;
+        let is_whole = self.walk(frame, k, |r, there| {
+            most += sign * r.weight * there - 0.5 * r.weight.abs();
+            most > beyond
+        });
+        is_whole.then(|| sign * self.at(frame, k)).filter(|error| *error > beyond)
+    }
+
+    /// Hands out each rounding with its error there, as long as that returns true. Does it to the end?
+    #[inline]
+    fn walk(&self, frame: &Frame, k: Steps, mut each: impl FnMut(&One, f64) -> bool) -> bool {
+        let distance = frame.distance(k);
+        let mut moved = [0.0; MOST];
+        let mut begin = 0;
+        for (i, r) in self.all.iter().enumerate() {
+            let exact = r.bend * distance * distance + r.slope[1] * k[1] + r.slope[0] * k[0] - r.error;
+            let exact = self.links[begin..r.end].iter().fold(exact, |sum, (from, on)| sum + on * moved[*from]);
+            begin = r.end;
+            moved[i] = to_even(exact, r.is_odd);
+            if !each(r, moved[i] - exact) {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::extremes::Rounding;
+
+    #[test]
+    fn an_error_that_is_not_large_enough_is_none() {
+        let mut second = Rounding { error: 0.2, weight: -0.4, slope: [0.3, 0.0], ..Rounding::default() };
+        second.on[0] = 0.7;
+        let first = Rounding { error: 0.1, weight: 0.8, slope: [0.618_034, 0.0], ..Rounding::default() };
+        let errors = Errors::new(&Roundings { error: 0.05, all: vec![first, second], ..Roundings::default() });
+        let frame = Frame::neighbours(1e6);
+        let mut above = 0;
+        for k in (-500..500).map(|k| [f64::from(k), 0.0]) {
+            for sign in [1.0, -1.0] {
+                let error = sign * errors.at(&frame, k);
+                match errors.above(&frame, k, (sign, 0.3)) {
+                    Some(same) => assert!(same.to_bits() == error.to_bits() && error > 0.3, "{k:?}: {same}, {error}"),
+                    None => assert!(error <= 0.3, "{k:?}: {error}"),
+                }
+                above += u32::from(error > 0.3);
+            }
+        }
+        assert!((100..1000).contains(&above), "{above}");
+        assert_eq!(errors.at(&frame, [0.0; 2]).to_bits(), 0.05f64.to_bits());
+    }
+}
