@@ -72,7 +72,7 @@ fn all_sources_are_there() {
     let all = traced(CALLS, &["-O1", penfuzz_cc::EXCEPTIONS_FLAG, penfuzz_cc::MOVES_FLAG]);
     let value = |t: &Traced| f64::from_bits(t.result);
     let at = |what: u32, place: u64| all.iter().filter(move |t| t.what & 0xff == what && t.operands[0] == place);
-    let place = |i: u64| movement::RETURNED + 1 + i;
+    let place = |i: u64| movement::PASSED + i;
     let passed: Vec<_> = (0..2).map(|i| at(movement::STORE, place(i)).next().expect("it is passed")).collect();
     let taken: Vec<_> = (0..2).map(|i| at(movement::LOAD, place(i)).next_back().expect("it is taken")).collect();
     assert_eq!([&passed, &taken].map(|both| [value(both[0]), value(both[1])]), [[0.25, 17.5]; 2]);

@@ -15,3 +15,5 @@ pub const STORE: u32 = 255;
 pub const CONSTANT_NAME: u64 = 1;
 /// The address of what a function returns.
 pub const RETURNED: u64 = 2;
+/// The address of its first parameter; those of the others follow.
+pub const PASSED: u64 = 3;

@@ -237,6 +237,7 @@ fn operations(layout: &mut Layout) {
         ("PEN_STORE", movement::STORE),
         ("PEN_CONSTANT_NAME", movement::CONSTANT_NAME as u32),
         ("PEN_RETURNED", movement::RETURNED as u32),
+        ("PEN_PASSED", movement::PASSED as u32),
         ("PEN_NO_OPERATION", operation::NO_OPERATION),
         ("PEN_ADD", operation::ADD),
         ("PEN_SUBTRACT", operation::SUBTRACT),

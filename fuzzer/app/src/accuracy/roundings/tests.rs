@@ -296,8 +296,8 @@ fn of_equal_values_the_one_with_this_name_is_taken() {
 #[test]
 fn of_equal_values_the_one_that_moved_on_is_taken() {
     let passed = |run: &mut Run, value| {
-        run.moves(movement::STORE, [movement::RETURNED + 1, PRODUCT, 0], value);
-        run.moves(movement::LOAD, [movement::RETURNED + 1, NAME, 0], value);
+        run.moves(movement::STORE, [movement::PASSED, PRODUCT, 0], value);
+        run.moves(movement::LOAD, [movement::PASSED, NAME, 0], value);
         run.moves(movement::OPERANDS, [NAME, 0, 0], 1);
     };
     assert!(!sum_counts([|_, _| (), passed]), "the product is an argument of a function");
