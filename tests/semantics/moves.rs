@@ -6,7 +6,7 @@ use penfuzz_cc::abi::{Traced, movement, operation, operation_flag};
 
 use crate::twin::{Recipe, Twin, on_target_thread};
 
-/// A constant and a product are stored, and a call has one of each, and a choice between them.
+/// A call gets a choice between a product and a constant, and a sum that grows in a loop.
 const CALLS: &str = "__attribute__((noinline)) static double g(double a, double b) { return a + b; }\n\
                      double f(double x) {\n  double p = x * 3;\n  double q = x;\n  for (int i = 0; i < 2; i++) q = q + p;\n\
                      return g(x < 1 ? p : 0.25, q);\n}\n";

@@ -197,14 +197,9 @@ impl Extremes {
     /// Of which kind the window of a turn is: both in turn, if errors that are to be expected in both are not too different.
     fn kind(&self, turn: usize) -> Option<Points> {
         let first = |points: Points| self.aims.known[points as usize].best.0.first().map_or(f64::INFINITY, |p| p.0);
-        let (neighbours, congruent) = (first(Points::Neighbours), first(Points::Congruent));
-        let points = if congruent < BEHIND * neighbours {
-            if turn % RARELY == 1 { Points::Congruent } else { Points::Neighbours }
-        } else if turn % 2 == 1 {
-            Points::Congruent
-        } else {
-            Points::Neighbours
-        };
+        let is_behind = first(Points::Congruent) < BEHIND * first(Points::Neighbours);
+        let is_its_turn = turn % if is_behind { RARELY } else { 2 } == 1;
+        let points = if is_its_turn { Points::Congruent } else { Points::Neighbours };
         [points, Points::Neighbours, Points::Congruent].into_iter().find(|points| self.is_fruitful(*points))
     }
 
@@ -221,15 +216,18 @@ impl Extremes {
         points: Points,
         ends: (u64, u64),
     ) -> Result<(), Stop> {
-        let known = &mut self.aims.known[points as usize];
-        known.fruitless += 1;
-        let near = known.propose(rng, points, ends);
+        let near = self.aims.known[points as usize].propose(rng, points, ends);
         let Some(middle) = near.or_else(|| self.place(rng)) else { return Ok(()) };
         let middle = if points == Points::Congruent && near.is_none() {
             period::larger(rng, middle).clamp(ends.0, ends.1)
         } else {
             middle
         };
+        let known = &mut self.aims.known[points as usize];
+        if known.is_dud(points, middle) {
+            return Ok(());
+        }
+        known.fruitless += 1;
         let mut aim = points
             .frame(middle, ends)
             .and_then(|frame| f.roundings(middle, frame.jumps).and_then(|r| Aim::new(middle, frame, r)));
@@ -238,9 +236,6 @@ impl Extremes {
         {
             let known = &mut self.aims.known[points as usize];
             known.fruitless = 0;
-            if known.is_dud(points, middle) {
-                return Ok(());
-            }
             known.remember(points, &aim);
             // Where swarms have found much an aim need not compare well: others may expect too much.
             if near.is_none() && points == Points::Neighbours {
