@@ -55,7 +55,7 @@ pub struct Args {
     reference: String,
 
     /// What is compared, if it is not what the function returns: a member of a structure that it fills in, as r->val or val [default: the
-    /// first number of the structure].
+    /// first float of the structure]. `returned` is what the function returns besides.
     #[arg(long, value_name = "MEMBER")]
     result: Option<String>,
 
@@ -193,6 +193,7 @@ impl SearchArgs {
             exhaust: self.exhaust,
             control: self.search.control(),
             kept: None,
+            tried: 0,
         }
     }
 }
@@ -317,11 +318,8 @@ impl Subjects {
         Ok(pair)
     }
 
-    /// Writes tests, if the function is one that a program can call.
+    /// Writes tests.
     fn write_tests(&self, dir: &Path, pair: &Pair, answer: &Answer, style: Style) -> Result<(), Error> {
-        if self.core.is_some() || self.is_library {
-            return Ok(());
-        }
         let made = Made {
             target: &self.name,
             sources: &self.linked.sources,
@@ -330,7 +328,7 @@ impl Subjects {
             libs: &[&self.target.libs[..], &self.linked.libs].concat(),
             rounding: self.target.rounding,
         };
-        emitted::write(dir, pair, answer, &made, style)
+        emitted::write(dir, pair, answer, (&made, self.core.is_some() || self.is_library), style)
     }
 }
 

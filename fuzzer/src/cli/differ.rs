@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use penfuzz_app::accuracy::value::Names;
 use penfuzz_engine::{error::Error, program::Rounding};
 
 use super::{
@@ -25,6 +26,11 @@ pub struct Args {
     /// Stop at the first input whose results differ in any bit (NaNs are all alike); exit status 3 when there is one.
     #[arg(long)]
     exact: bool,
+
+    /// What is compared, if it is not what the functions return: a member of a structure that both fill in, as r->val or val [default: the first float
+    /// of the structure]. `returned` is what they return besides.
+    #[arg(long, value_name = "MEMBER")]
+    result: Option<String>,
 
     /// Compiler flag for both; may be repeated.
     #[arg(long = "cflag", value_name = "FLAG", allow_hyphen_values = true)]
@@ -60,8 +66,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         assumptions: Vec::new(),
         calls: CallArgs::default(),
     };
-    let question =
-        Question { reference: &args.second, names: args.search.names(), exact: args.exact, is_difference: true };
+    let names = Names { result: args.result.as_deref(), ..args.search.names() };
+    let question = Question { reference: &args.second, names, exact: args.exact, is_difference: true };
     let differs = accuracy::compare(&target, &question, &args.search)?;
     Ok(if args.exact && differs { Outcome::Found } else { Outcome::Fine })
 }

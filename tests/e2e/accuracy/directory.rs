@@ -140,6 +140,59 @@ fn a_function_that_has_changed_is_searched_anew() {
     let run = search("0");
     let answer = json(&run);
     run.expect(answer["worst"].is_null(), &format!("it is exact now: {}", answer["worst"]));
+    run.expect(answer["parts"] == serde_json::json!([]), "nothing of the old one is in the map");
     run.expect(answer["seeds"] == serde_json::json!([0]), "the other seed was on the old one");
     run.says("run --seed 1 again");
+}
+
+/// All floats in parts: no part is tried twice, and the end is known as such.
+#[test]
+fn all_inputs_are_tried_in_several_runs() {
+    let (dir, wide) = (Dir::new(), own("cubic_wide"));
+    let all = u64::from(1.51f32.to_bits() - 1.5f32.to_bits() + 1);
+    let part = |dir: &Dir, more: &[&str]| {
+        json(&into_out(dir, &wide, &[&["--arg", "x: 1.5..1.51", "--exhaust"], more].concat(), 0))
+    };
+    let whole = Dir::new();
+    let at_once = part(&whole, &[]);
+    assert!(at_once["exhausted"] == all && at_once["tried"] == all, "{at_once}");
+    let (mut tried, mut runs) = (0, 0);
+    let last = loop {
+        let answer = part(&dir, &["--max-evals", "30000"]);
+        let now = answer["tried"].as_u64().expect("some are tried");
+        assert!(now > tried && runs < 4, "{tried}, {now}");
+        (tried, runs) = (now, runs + 1);
+        if answer["exhausted"] == all {
+            break answer;
+        }
+        assert!(answer["exhausted"].is_null() && now < all, "{answer}");
+    };
+    assert_eq!((tried, runs), (all, 3), "each is tried once");
+    assert_eq!(last["worst"]["ulp"], at_once["worst"]["ulp"]);
+    assert_eq!(last["parts"], at_once["parts"], "the map is that of one run");
+    let again = part(&dir, &[]);
+    assert!(again["evaluations"].as_u64() < last["evaluations"].as_u64().map(|n| n + 10_000), "nothing is left to try");
+    assert_eq!(again["exhausted"], all);
+    // What a search finds there does not change what was tried.
+    let searched = json(&into_out(&dir, &wide, &["--arg", "x: 1.5..1.51", "--max-evals", "1000"], 0));
+    assert_eq!(searched["exhausted"], all);
+}
+
+#[test]
+fn all_inputs_are_tried_again_after_a_change() {
+    let dir = Dir::new();
+    let text = |more: &str| {
+        format!("float f(float x) {{ return x * 3{more}; }}\ndouble same(float x) {{ return x * 3.0; }}\n")
+    };
+    let exhaust =
+        || dir.penfuzz("accuracy f.c -f f --reference f.c:same --arg x:1..1.1 --exhaust --json -o out").exits(0);
+    dir.file("f.c", text(""));
+    let first = json(&exhaust());
+    assert!(first["exhausted"].is_number());
+    let point = super::bits(&first["worst"]["args"][0]);
+    assert_ne!(point, u64::from(1.0625f32.to_bits()), "the change is elsewhere");
+    dir.file("f.c", text(" + (x == 1.0625f ? 0.5f : 0)"));
+    let run = exhaust();
+    run.says("all inputs are tried again");
+    run.expect(worst(&json(&run)) > 1e6, "the change is found");
 }

@@ -6,7 +6,7 @@ use super::{json, own};
 use crate::support::{Dir, fixture};
 
 /// Builds and runs the tests; what they print, and whether all passed.
-fn check(dir: &Dir) -> (bool, String) {
+pub fn check(dir: &Dir) -> (bool, String) {
     let made = Command::new("make").args(["-C", "out/tests", "check"]).current_dir(dir.path("")).output();
     let made = made.expect("make runs");
     (made.status.success(), String::from_utf8_lossy(&made.stdout).into_owned())
@@ -51,4 +51,31 @@ fn tests_fail_where_a_function_becomes_more_wrong() {
     let (passed, text) = check(&dir);
     run.expect(!passed, &format!("wrong by a float at least: {text}"));
     dir.penfuzz("accuracy").arg(&target).args("-f cubic --ulp 0 --reference").arg(&reference).exits(2).says("--output");
+}
+
+/// What penfuzz calls is beside the tests: they are built without its cache.
+#[test]
+fn cores_and_libraries_that_are_not_instrumented_have_tests() {
+    let dir = Dir::new();
+    dir.file("wide.c", "#include <math.h>\nlong double wide(double x) { return cbrtl(x); }\n");
+    let of_library = "accuracy libm.so.6 -f cbrt --reference wide.c:wide";
+    let of_core = format!("accuracy {} -f 1", fixture("accuracy.fpcore").display());
+    for (command, file) in [(of_library, "cbrt"), (&of_core, "core")] {
+        let search = |options: &str| {
+            let run = dir.penfuzz(command).args("--max-evals 200000 -o out").args(options).exits(0);
+            let copy = std::fs::read_to_string(dir.path(format!("out/tests/tested_{file}.c"))).expect("it is there");
+            run.expect(copy.contains(file), &copy);
+            let program =
+                std::fs::read_to_string(dir.path(format!("out/tests/test_{file}.c"))).expect("there are tests");
+            run.expect(!program.contains("/references/"), &format!("nothing of the cache: {program}"));
+            run
+        };
+        let run = search("");
+        let (passed, text) = check(&dir);
+        run.expect(passed && text.contains("result = "), &format!("no more wrong than now: {text}"));
+        let run = search("--ulp 0");
+        let (passed, text) = check(&dir);
+        run.expect(!passed, &format!("wrong by a float at least: {text}"));
+        std::fs::remove_dir_all(dir.path("out")).expect("it is there");
+    }
 }

@@ -43,6 +43,9 @@ struct Json<'a> {
     /// Of an output directory: the seeds whose runs this is about.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     seeds: Vec<u64>,
+    /// Inputs that were tried one after the other, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tried: Option<u64>,
     /// All inputs of the box, if each was tried: no error is larger.
     #[serde(skip_serializing_if = "Option::is_none")]
     exhausted: Option<u64>,
@@ -162,6 +165,7 @@ pub fn json(pair: &Pair, answer: &Answer, target: &str, seed: u64) -> String {
         reference_faults: answer.reference_faults,
         deaths: answer.deaths,
         seeds: answer.seeds.clone(),
+        tried: Some(answer.tried).filter(|n| *n > 0),
         exhausted: answer.exhausted,
         bound: answer.bound.as_ref().and_then(|bound| bound.as_ref().ok().copied()),
         no_bound: answer.bound.as_ref().and_then(|bound| bound.as_ref().err().map(String::as_str)),
@@ -261,6 +265,8 @@ pub fn text(pair: &Pair, answer: &Answer) -> String {
     out.push_str(&parts_of_error(pair, answer));
     if let Some(n) = answer.exhausted {
         let _ = writeln!(out, "  no error is larger: each of {n} inputs was tried");
+    } else if answer.tried > 0 {
+        let _ = writeln!(out, "  the first {} inputs were tried one after the other", answer.tried);
     }
     if let Some(bound) = &answer.bound {
         let _ = writeln!(out, "  {}", bounded(pair, bound, answer));
@@ -368,10 +374,16 @@ pub(super) fn size(pair: &Pair, found: &Found) -> String {
     match found.compared {
         Compared::Ulps(times) if pair.value().has_estimate() => format!("{times:.4} {}", pair.value().unit()),
         Compared::Ulps(f64::MAX) if !pair.value().is_in_ulps() => format!("infinite {}", pair.value().unit()),
+        Compared::Ulps(error) if is_count(pair, error) => format!("{error} {}", pair.value().unit()),
         Compared::Ulps(error) if !pair.value().is_in_ulps() => format!("{error:.6e} {}", pair.value().unit()),
         Compared::Ulps(ulps) => in_ulps(ulps),
         Compared::Wrong(class) => class.text().to_owned(),
     }
+}
+
+/// Is an error a difference of integers, which is shown with all its digits?
+fn is_count(pair: &Pair, error: f64) -> bool {
+    !pair.result().is_float() && pair.value().measure() == Measure::Absolute && error < 1e15
 }
 
 /// What the error is that was estimated.

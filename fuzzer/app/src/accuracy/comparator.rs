@@ -13,7 +13,7 @@ use penfuzz_mutators::view::Kind;
 use super::{
     Class, fpcore, libm,
     reference::Reference,
-    value::{Measure, Value},
+    value::{Measure, Member, Value},
 };
 
 /// The name of the comparing function.
@@ -55,6 +55,8 @@ const IN_REFERENCES: &str = "    if (error == 0) return 0;
 
 /// The name of a core in `long double`.
 const CORE: &str = "penfuzz_core";
+/// The name of what returns the member that a reference fills in.
+const FILLED_IN: &str = "penfuzz_filled_in";
 /// In place of the last argument, for the difference of reference and result in place of the error.
 pub const DIFFERENCE: u8 = 2;
 /// What the comparing function returns for an input that the reference is not defined for.
@@ -88,59 +90,120 @@ pub const fn c_type(kind: Kind) -> &'static str {
     }
 }
 
+/// How a reference in C hands over its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// It returns it.
+    Returns,
+    /// It fills in the structures that the function fills in, and returns what the function returns besides.
+    FillsIn,
+}
+
 /// The text: a function of the arguments, the result, and the estimate of its error if there is one. It returns the error in what it is measured
 /// in; the negative number of a [`Class`]; or another negative number where the reference is not defined. `None` when the reference is computed by MPFR alone.
 #[must_use]
-pub fn text(function: &Function, value: &Value, reference: &Reference) -> Option<String> {
-    let result = value.kind();
-    let (least, digits, greatest) = format(result)?;
+pub fn text(function: &Function, value: &Value, reference: &Reference, form: Form) -> Option<String> {
     let kinds: Vec<Kind> = function.inputs().filter_map(|p| p.kind).collect();
+    let names: Vec<String> = (0..kinds.len()).map(|i| format!("penfuzz_x{i}")).collect();
+    let typed: Vec<String> = kinds.iter().zip(&names).map(|(k, n)| format!("{} {n}", c_type(*k))).collect();
+    let parameters = typed.join(", ");
     let mut out = String::from("#define _GNU_SOURCE 1\n");
+    let (mut outside, mut without) = (String::new(), "");
     let name = match reference {
         Reference::Mpfr(name) => {
-            let wider = libm::wider(name, result)?;
+            let wider = libm::wider(name, value.kind())?;
             out.push_str("#include <math.h>\n");
             wider
         }
         Reference::Source { file, name } => {
             let _ =
                 writeln!(out, "#include \"{}\"", file.display().to_string().replace('\\', "\\\\").replace('"', "\\\""));
-            name.clone()
+            match form {
+                Form::Returns => name.clone(),
+                Form::FillsIn => {
+                    out.push_str(&filling_in(function, value, (name, &parameters)));
+                    without = "if (penfuzz_status) return penfuzz_outside;\n    ";
+                    FILLED_IN.to_owned()
+                }
+            }
         }
         Reference::Core { core, .. } => {
             out.push_str(&fpcore::reference(core, CORE));
+            outside = format!("if (!{CORE}_pre({})) return penfuzz_outside;\n    ", names.join(", "));
             CORE.to_owned()
         }
     };
     let values: Vec<String> = kinds.iter().map(|k| format!("({})1", c_type(*k))).collect();
-    let names: Vec<String> = (0..kinds.len()).map(|i| format!("penfuzz_x{i}")).collect();
-    let parameters: Vec<String> = kinds.iter().zip(&names).map(|(k, n)| format!("{} {n}", c_type(*k))).collect();
-    let (values, names, parameters) = (values.join(", "), names.join(", "), parameters.join(", "));
-    let (wrong_nan, wrong_infinity, wrong_zero) = (Class::Nan.code(), Class::Infinity.code(), Class::Zero.code());
-    let y = c_type(result);
-    let exact = Class::Different.code();
-    let (claim, measure) = match value.measure() {
-        _ if value.has_estimate() => (", double penfuzz_claim", IN_CLAIMS),
-        Measure::Ulp => ("", ""),
-        Measure::Absolute => ("", IN_ITSELF),
-        Measure::Relative => ("", IN_REFERENCES),
-    };
-    let outside = match reference {
-        Reference::Core { .. } => format!("if (!{CORE}_pre({names})) return {OUTSIDE};\n    "),
-        _ => String::new(),
-    };
+    let claim = if value.has_estimate() { ", double penfuzz_claim" } else { "" };
+    let y = c_type(value.kind());
     let _ = write!(
         out,
         "typedef __typeof__({name}({values})) penfuzz_reference;
-_Static_assert(_Generic((penfuzz_reference)0, float: 1, double: 1, long double: 1, __float128: 1, default: 0),
-               \"{NO_FLOAT}\");
-_Static_assert(sizeof(penfuzz_reference) >= sizeof({y}), \"{NARROWER}\");
 typedef __typeof__(0.0L + (penfuzz_reference)0) penfuzz_wide;
 {BITS}double {FUNCTION}({parameters}, {y} penfuzz_y{claim}, int penfuzz_exact) {{
-    {outside}const penfuzz_wide top = 0x1p{greatest}L;
-    penfuzz_reference given = {name}({names});
-    penfuzz_wide r = given, y = penfuzz_y;
+    const int penfuzz_outside = {OUTSIDE};
+    {outside}penfuzz_reference given = {name}({names});
+    {without}penfuzz_wide r = given, y = penfuzz_y;
     if (penfuzz_exact == {DIFFERENCE}) return (double)(r - y);
+{body}}}
+",
+        values = values.join(", "),
+        names = names.join(", "),
+        body = if value.kind().is_float() { of_floats(value)? } else { of_integers(value) },
+    );
+    Some(out)
+}
+
+/// A function that returns what is compared of a reference which fills in structures, and leaves whether its status says that there is nothing.
+fn filling_in(function: &Function, value: &Value, (name, parameters): (&str, &str)) -> String {
+    let (mut variables, mut passed, mut n) = (String::new(), Vec::new(), 0);
+    let place = value.member().map(Member::for_tests);
+    let mut member = None;
+    for (i, p) in function.parameters.iter().enumerate() {
+        if !p.is_output() {
+            passed.push(format!("penfuzz_x{n}"));
+            n += 1;
+            continue;
+        }
+        let type_name = p.value_type();
+        let _ = write!(
+            variables,
+            "    {type_name} penfuzz_o{i};\n    __builtin_memset(&penfuzz_o{i}, 0, sizeof penfuzz_o{i});\n"
+        );
+        passed.push(format!("&penfuzz_o{i}"));
+        if let Some(place) = place.as_ref().filter(|place| place.variable == p.name) {
+            let below = place.expression.trim_start_matches('.');
+            member = Some((format!("__typeof__((({type_name} *)0)->{below})"), format!("penfuzz_o{i}.{below}")));
+        }
+    }
+    let call = format!("{name}({})", passed.join(", "));
+    let status = if value.has_status() { "penfuzz_status = 0 != " } else { "" };
+    let (type_of, body) = match member {
+        Some((type_of, member)) => (type_of, format!("{status}{call};\n    return {member};")),
+        None => (c_type(value.kind()).to_owned(), format!("return {call};")),
+    };
+    format!(
+        "static int penfuzz_status;\nstatic inline {type_of} {FILLED_IN}({parameters}) {{\n{variables}    {body}\n}}\n"
+    )
+}
+
+/// What compares floats.
+fn of_floats(value: &Value) -> Option<String> {
+    let (least, digits, greatest) = format(value.kind())?;
+    let (wrong_nan, wrong_infinity, wrong_zero) = (Class::Nan.code(), Class::Infinity.code(), Class::Zero.code());
+    let exact = Class::Different.code();
+    let y = c_type(value.kind());
+    let measure = match value.measure() {
+        _ if value.has_estimate() => IN_CLAIMS,
+        Measure::Ulp => "",
+        Measure::Absolute => IN_ITSELF,
+        Measure::Relative => IN_REFERENCES,
+    };
+    Some(format!(
+        "    _Static_assert(_Generic((penfuzz_reference)0, float: 1, double: 1, long double: 1, __float128: 1, default: 0),
+                   \"{NO_FLOAT}\");
+    _Static_assert(sizeof(penfuzz_reference) >= sizeof({y}), \"{NARROWER}\");
+    const penfuzz_wide top = 0x1p{greatest}L;
     if (penfuzz_exact) {{
         {y} a = penfuzz_y, b = ({y})given;
         return (a != a) != (b != b) || (a == a && __builtin_memcmp(&a, &b, sizeof a) != 0) ? {exact} : 0;
@@ -161,10 +224,21 @@ typedef __typeof__(0.0L + (penfuzz_reference)0) penfuzz_wide;
     int is_beyond = size >= top * (1 - 0x1p-{digits}L / 2);
     if (ulps > 1 && (is_infinite || is_beyond)) return {wrong_infinity};
 {measure}    return ulps;
-}}
-",
-    );
-    Some(out)
+"
+    ))
+}
+
+/// What compares integers: a difference of integers of 64 bits is exact in `long double`.
+fn of_integers(value: &Value) -> String {
+    let (wrong_nan, wrong_infinity, exact) = (Class::Nan.code(), Class::Infinity.code(), Class::Different.code());
+    let measure = if value.measure() == Measure::Relative { IN_REFERENCES } else { IN_ITSELF };
+    format!(
+        "    if (r != r) return {wrong_nan};
+    if (r - r != 0) return {wrong_infinity};
+    penfuzz_wide error = y - r, size = r < 0 ? -r : r;
+    if (penfuzz_exact) return error != 0 ? {exact} : 0;
+{measure}"
+    )
 }
 
 /// What the compiler says about a reference that returns something else.

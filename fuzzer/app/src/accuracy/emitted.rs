@@ -1,11 +1,11 @@
 //! The emitted tests: a program that calls the function with the worst inputs, and expects the values of the reference.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use penfuzz_engine::error::{Error, failed};
 use penfuzz_mutators::line;
 
-use super::{Answer, Class, Compared, Found, answer::size, pair::Pair};
+use super::{Answer, Class, Compared, Found, answer::size, pair::Pair, value::Member};
 use crate::{
     campaign::{
         header,
@@ -13,7 +13,10 @@ use crate::{
         single::{self, Made},
     },
     files::own,
-    report::{Report, TESTS, Test, literal, unit_test, unit_test::formats::TestFormat, write_tests},
+    output::atomic,
+    report::{
+        Arg, Report, TESTS, Test, c_text::identifier, literal, unit_test, unit_test::formats::TestFormat, write_tests,
+    },
 };
 
 /// How tests are written.
@@ -26,16 +29,24 @@ pub struct Style {
     pub ulp: Option<u64>,
 }
 
-/// Writes the program, if there is an input to test, and the result is what the function returns.
+/// Writes the program, if there is an input to test. `is_generated`: penfuzz has written the source of the function, which is then beside the program.
 ///
 /// # Errors
 /// Those of the file system, with the path.
-pub fn write(dir: &Path, pair: &Pair, answer: &Answer, made: &Made, style: Style) -> Result<(), Error> {
+pub fn write(
+    dir: &Path,
+    pair: &Pair,
+    answer: &Answer,
+    (made, is_generated): (&Made, bool),
+    style: Style,
+) -> Result<(), Error> {
     let inputs = answer.inputs();
     let tests: Vec<Test> = inputs.iter().filter_map(|found| test(pair, found)).collect();
-    if tests.is_empty() || !pair.value().is_returned() {
+    if tests.is_empty() {
         return Ok(());
     }
+    let dir = dir.join(TESTS);
+    own::make_directory(&dir).map_err(|e| failed(&dir, "cannot be created", e))?;
     let largest = || inputs.iter().filter_map(|found| floats_between(pair, found)).max().unwrap_or(0);
     let mut report = Report {
         expects: Some(pair.reference().text()),
@@ -44,20 +55,43 @@ pub fn write(dir: &Path, pair: &Pair, answer: &Answer, made: &Made, style: Style
         tests,
         ..single::report(pair.session(), made)
     };
+    if is_generated {
+        let copy = copy(&dir, &report)?;
+        report.sources = vec![copy.display().to_string()];
+        report.signature.set_source(&copy);
+    }
     report.header = header::find(&report);
     report.test_program = Some(unit_test::commands(&report));
-    let tests = dir.join(TESTS);
-    own::make_directory(&tests).map_err(|e| failed(&tests, "cannot be created", e))?;
-    write_tests(&tests, &report).map_err(|e| failed(&tests, "cannot be written", e))
+    write_tests(&dir, &report).map_err(|e| failed(&dir, "cannot be written", e))
+}
+
+/// The source of the function, copied out of the cache.
+fn copy(dir: &Path, report: &Report) -> Result<PathBuf, Error> {
+    let source = Path::new(report.signature.source());
+    let text = std::fs::read(source).map_err(|e| failed(source, "cannot be read", e))?;
+    let dir = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
+    let copy = dir.join(format!("tested_{}.c", identifier(&report.function)));
+    atomic::write(&copy, &text).map_err(|e| failed(&copy, "cannot be written", e))?;
+    Ok(copy)
 }
 
 fn test(pair: &Pair, found: &Found) -> Option<Test> {
-    let (kind, expected) = (pair.result(), found.expected()?);
+    let (function, value, expected) = (pair.function(), pair.value(), found.expected()?);
     let is_errno = found.compared == Compared::Wrong(Class::Errno);
+    let returned = |kind, bits| literal::arg("result", &function.result_type, kind, bits);
+    let member = |member: &Member| {
+        let place = member.for_tests();
+        Arg { place: Some(place), ..literal::arg(value.name(), "", value.kind(), expected) }
+    };
+    let result = match value.member() {
+        None => Some(returned(value.kind(), expected)),
+        Some(_) => function.result_kind.filter(|_| value.has_status()).map(|kind| returned(kind, 0)),
+    };
     Some(Test {
         file: size(pair, found),
-        args: arguments(pair.function(), &found.bytes),
-        result: Some(literal::arg("result", &pair.function().result_type, kind, expected)),
+        args: arguments(function, &found.bytes),
+        result,
+        outputs: value.member().map(member).into_iter().collect(),
         errno: found.errno.filter(|_| is_errno).map(|errno| errno.expected),
         ..Test::default()
     })

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use penfuzz_mutators::view::Layout;
+use penfuzz_mutators::{extremes::Peak, view::Layout};
 use serde::{Deserialize, Serialize};
 
 use super::{Answer, Class, Compared, Found, box_of};
@@ -21,6 +21,13 @@ pub struct Summit {
     pub at: Vec<u64>,
     /// The error.
     pub value: f64,
+}
+
+impl Summit {
+    /// As the search has it.
+    pub(super) fn peak(&self) -> Peak {
+        Peak { ends: self.ends.clone(), at: self.at.clone(), value: self.value }
+    }
 }
 
 impl Compared {
@@ -129,6 +136,7 @@ impl Answer {
             all.deaths += run.deaths;
             all.cpu += run.cpu;
             all.seconds += run.seconds;
+            all.tried = all.tried.max(run.tried);
             all.exhausted = all.exhausted.max(run.exhausted);
         }
         all.sort_regions();

@@ -172,8 +172,10 @@ pub struct Options {
     pub exhaust: bool,
     /// A simpler search in place of the default one.
     pub control: Option<Control>,
-    /// If what is found is kept: points that an earlier run has found, with which the search begins.
-    pub kept: Option<Vec<Vec<u64>>>,
+    /// If what is found is kept: what an earlier run has found, with which the search begins.
+    pub kept: Option<Vec<Summit>>,
+    /// Of all inputs of the box, in the order in which they are tried, so many are left out: an earlier run has tried them.
+    pub tried: u64,
 }
 
 /// One input and its error.
@@ -229,6 +231,9 @@ pub struct Answer {
     pub seconds: f64,
     /// How often a process was ended.
     pub deaths: u64,
+    /// Inputs of the box that were tried one after the other, from the first.
+    #[serde(default)]
+    pub tried: u64,
     /// All inputs of the box, if each was tried.
     #[serde(skip)]
     pub exhausted: Option<u64>,
@@ -261,16 +266,21 @@ enum Message {
     Peaks(Vec<Summit>),
     /// So many inputs of all were tried.
     Tried(u64),
-    /// All were.
-    Exhausted(u64),
+    /// The same, and whatever they have shown was sent before.
+    Passed(u64, Counts),
     Sources(Sources),
-    End {
-        evaluations: u64,
-        cpu: f64,
-        faults: u64,
-        reference_faults: u64,
-        compared: u64,
-    },
+    End(Counts),
+}
+
+/// What a search counts, with those of the earlier runs that it goes on from in the first two.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Counts {
+    evaluations: u64,
+    /// CPU time in seconds.
+    cpu: f64,
+    faults: u64,
+    reference_faults: u64,
+    compared: u64,
 }
 
 /// In the child.
@@ -279,14 +289,12 @@ fn search(mut objective: Objective, options: &Options, seed: u64) {
     let mut rng = StdRand::with_seed(seed);
     let regions = regions(&layout);
     let mut starts = starts::starts(&layout, &mut rng);
-    let with_kept = |starts: &[Vec<u64>]| [options.kept.as_deref().unwrap_or_default(), starts].concat();
+    let kept = options.kept.as_deref().unwrap_or_default();
+    let with_kept =
+        |starts: &[Vec<u64>]| kept.iter().map(|summit| &summit.at).chain(starts).cloned().collect::<Vec<_>>();
     let peaks = if options.exhaust {
-        let (peaks, is_whole) = exhaustive::all(&mut objective, regions, &with_kept(&starts));
-        if let Ok(n) = exhaustive::inputs(&layout)
-            && is_whole
-        {
-            objective.send(&Message::Exhausted(n));
-        }
+        let mut peaks = exhaustive::all(&mut objective, regions, &starts, options.tried);
+        peaks.extend(kept.iter().map(Summit::peak));
         peaks
     } else {
         let short = || Instant::now() + options.max_time / SHORT;

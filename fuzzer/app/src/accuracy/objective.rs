@@ -20,7 +20,7 @@ use penfuzz_mutators::{
 
 use self::window::Series;
 use super::{
-    Class, Compared, Found, Message, Options, Summit, WRONG, comparator,
+    Class, Compared, Counts, Found, Message, Options, Summit, WRONG, comparator,
     errno::Errno,
     local::Local,
     pair::Pair,
@@ -44,6 +44,9 @@ const MARGIN: f64 = 5.0;
 
 /// Operations and movements of a run whose roundings are known, at most.
 const OPERATIONS: usize = 2048;
+
+/// Steps from an integer to the one that the reference returns, at most.
+const STEPS: usize = 4;
 
 /// Points whose error by MPFR is remembered.
 const SETTLED: usize = 4096;
@@ -146,10 +149,29 @@ impl<'a> Objective<'a> {
 
     /// Sends the counts.
     pub(super) fn end(&mut self) {
+        let counts = self.counts();
+        self.send(&Message::End(counts));
+    }
+
+    /// The counts up to now.
+    pub(super) fn counts(&mut self) -> Counts {
         self.look_at_clock();
-        let (evaluations, cpu) = (self.evaluations, self.cpu);
-        let (faults, reference_faults, compared) = (self.faults, self.reference_faults, self.compared);
-        self.send(&Message::End { evaluations, cpu, faults, reference_faults, compared });
+        Counts {
+            evaluations: self.evaluations,
+            cpu: self.cpu,
+            faults: self.faults,
+            reference_faults: self.reference_faults,
+            compared: self.compared,
+        }
+    }
+
+    /// Is it time to send what is kept?
+    pub(super) fn is_checkpoint(&mut self) -> bool {
+        let is_due = self.checkpoint.is_some_and(|last| last.elapsed() >= CHECKPOINT);
+        if is_due {
+            self.checkpoint = Some(Instant::now());
+        }
+        is_due
     }
 
     /// Sends the largest error of each region in which there is one.
@@ -274,7 +296,28 @@ impl<'a> Objective<'a> {
         Some(f64::from_bits(comparator.evaluator.result()))
     }
 
+    /// The same of a reference in C, raw bits.
+    fn bits_of_reference(&mut self, seen: Seen) -> Option<u64> {
+        let kind = self.pair.result();
+        if kind.is_float() {
+            return self.rounded_reference().map(|r| kind.from_real(r));
+        }
+        // A difference of large integers is rounded; what is left of it is smaller each time.
+        let mut bits = seen.result;
+        for _ in 0..STEPS {
+            let difference = self.ask(Seen { result: bits, ..seen }, comparator::DIFFERENCE)?.round();
+            if difference == 0.0 {
+                return Some(bits);
+            }
+            bits = bits.wrapping_add_signed(difference as i64) & kind.mask();
+        }
+        None
+    }
+
     fn may_be_largest(&self, ulps: f64) -> bool {
+        if !self.pair.result().is_float() {
+            return ulps > self.best;
+        }
         let wrong_by = cheap_error(self.pair.result());
         // Absolute and relative errors of half an ulp and more are wrong by twice that share; smaller ones are rarely the largest.
         ulps > self.best
@@ -288,8 +331,7 @@ impl<'a> Objective<'a> {
     fn found(&mut self, seen: Seen, compared: Compared) -> Found {
         let exact = self.pair.exact(&self.x, seen.result);
         let is_source = matches!(self.pair.reference(), Reference::Source { .. });
-        let of_reference = if is_source { self.rounded_reference() } else { None };
-        let kind = self.pair.result();
+        let of_reference = if is_source { self.bits_of_reference(seen) } else { None };
         let errno = seen.errno.map(|errno| match &exact {
             Some(exact) => self.pair.errno_of_math(&self.x, self.pair.result().to_real(exact.rounded), errno.left),
             None => errno,
@@ -313,7 +355,7 @@ impl<'a> Objective<'a> {
                 None => compared,
             },
             exact,
-            of_reference: of_reference.map(|r| kind.from_real(r)),
+            of_reference,
             evaluations: self.evaluations,
             cpu: self.cpu,
             covers: Vec::new(),
@@ -442,8 +484,7 @@ impl Height for Objective<'_> {
     }
 
     fn checkpoint(&mut self, peaks: &[Peak]) {
-        if self.checkpoint.is_some_and(|last| last.elapsed() >= CHECKPOINT) {
-            self.checkpoint = Some(Instant::now());
+        if self.is_checkpoint() {
             self.send_peaks(peaks);
         }
     }

@@ -1,15 +1,16 @@
 //! Function and reference, loaded: compiled where they are text, and what computes the reference exactly.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use penfuzz_engine::{
     error::Error,
-    program::{Function, build},
+    program::{Function, Parameter, build},
 };
 use penfuzz_mutators::view::{Kind, Layout};
 
 use super::{
-    Exact, Reference, comparator,
+    Exact, Reference,
+    comparator::{self, Form},
     errno::{self, Errno},
     local::Sum,
     value::{Names, Value},
@@ -18,6 +19,8 @@ use crate::replay::{generated, session::ReplaySession};
 
 /// The directory of the cache with what references are compiled from.
 pub const REFERENCES: &str = "references";
+/// What the compiler says about a reference that is called without its structures.
+const TOO_FEW: &str = "too few arguments";
 /// Function and reference, loaded.
 #[derive(Debug)]
 pub struct Pair {
@@ -52,9 +55,24 @@ impl Pair {
                 function.signature()
             )));
         }
-        let comparator = match comparator::text(function, &value, &reference) {
-            Some(text) => Some(load(&text, &reference, function, flags, libs)?),
-            None => None,
+        if !value.kind().is_float() && !matches!(reference, Reference::Source { .. }) {
+            return Err(Error::new(format!(
+                "the reference {} is a float, and `{}` returns an integer; compare with FILE.c:NAME, or name a member with --result",
+                reference.text(),
+                function.signature()
+            )));
+        }
+        let of_form = |form| {
+            let text = comparator::text(function, &value, &reference, form);
+            text.map(|text| load(&text, &reference, function, flags, libs)).transpose()
+        };
+        let comparator = match of_form(Form::Returns) {
+            Err(e) if function.parameters.iter().any(Parameter::is_output) => {
+                // It may fill in structures, too.
+                let is_called_wrongly = e.to_string().contains(TOO_FEW);
+                of_form(Form::FillsIn).map_err(|other| if is_called_wrongly { other } else { e })?
+            }
+            other => other?,
         };
         Ok(Self { session, comparator, twin: None, reference, value, layout })
     }
@@ -72,6 +90,11 @@ impl Pair {
     /// The function once more, with its operations as sites.
     pub fn set_twin(&mut self, twin: ReplaySession) {
         self.twin = Some(twin);
+    }
+
+    /// The file of that, where there is one.
+    pub(super) fn twin_file(&self) -> Option<&Path> {
+        self.twin.as_ref().map(|twin| twin.linked.as_path())
     }
 
     /// The function under test.

@@ -19,13 +19,15 @@ use std::{
 };
 
 use penfuzz_engine::error::{Error, at, failed};
+use penfuzz_mutators::view::Layout;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::{Answer, Options, aside::holds, pair::Pair, publish};
+use super::{Answer, Options, aside::holds, exhaustive, pair::Pair, publish};
 use crate::{
     errln,
     files::{foreign, own},
     output::{atomic, directory, layout::LOCK, lock},
+    process::mapped,
 };
 
 /// What is compared.
@@ -91,6 +93,9 @@ struct Run {
     /// Processes that were begun: each has other random numbers.
     processes: u64,
     answer: Answer,
+    /// The code that was loaded in the last of them: what it has tried is tried only as long as it is the same.
+    #[serde(default)]
+    code: String,
 }
 
 /// An output directory, locked for the runs with one seed.
@@ -104,7 +109,9 @@ pub struct Store {
     _lock: File,
     processes: u64,
     /// What the earlier runs with this seed have found.
-    before: Answer,
+    before: Run,
+    /// The code that is loaded.
+    code: String,
     /// Seeds whose worst input has another result now.
     stale: Vec<u64>,
     written: Option<Instant>,
@@ -130,7 +137,7 @@ impl Store {
         let own = dir.join(format!("{SEED}{seed}"));
         let lock = lock::lock_or(&own, std::process::id(), "give another --seed or another -o")?;
         let run = own.join(RUN);
-        let Run { processes, answer, .. } = read_or_set_aside(&run)?;
+        let before = read_or_set_aside(&run)?;
         let dir = dir.to_owned();
         Ok(Self {
             dir,
@@ -138,17 +145,24 @@ impl Store {
             seed,
             run,
             _lock: lock,
-            processes,
-            before: answer,
+            processes: before.processes,
+            before,
+            code: String::new(),
             stale: Vec::new(),
             written: None,
             failure: None,
         })
     }
 
-    /// What earlier runs with this seed have found. Where it does not hold any more, only its inputs are left.
+    /// What earlier runs with this seed have found. Where it does not hold any more, only its inputs are left, as peaks without an error.
     pub(super) fn recall(&mut self, pair: &mut Pair, options: &Options) -> Answer {
-        let mut before = core::mem::take(&mut self.before);
+        self.code = mapped::code(&pair.twin_file().into_iter().collect::<Vec<_>>());
+        let run = core::mem::take(&mut self.before);
+        if run.answer.tried > 0 && run.code != self.code && options.exhaust {
+            let dir = self.dir.display();
+            errln!("penfuzz: other code is loaded than in the earlier runs in {dir}; all inputs are tried again");
+        }
+        let mut before = self.answer_of(run, pair.layout());
         if !before.fits(pair.layout()) {
             before = Answer::default();
         }
@@ -157,10 +171,14 @@ impl Store {
             errln!(
                 "penfuzz: the worst input of the earlier runs in {dir} has another result now; their inputs are evaluated again"
             );
-            let peaks = core::mem::take(&mut before.peaks);
+            let mut peaks = core::mem::take(&mut before.peaks);
+            for peak in &mut peaks {
+                peak.value = 0.0;
+            }
             before = Answer { peaks, ..Answer::default() };
         }
-        self.stale = self.others().filter(|(_, run)| !still_holds(pair, options, run)).map(|(seed, _)| seed).collect();
+        let others = self.others(pair.layout()).into_iter();
+        self.stale = others.filter(|(_, run)| !still_holds(pair, options, run)).map(|(seed, _)| seed).collect();
         before
     }
 
@@ -186,7 +204,7 @@ impl Store {
     }
 
     fn write_run(&mut self, answer: &Answer, is_durable: bool) {
-        let run = Run { schema: SCHEMA, processes: self.processes, answer: answer.clone() };
+        let run = Run { schema: SCHEMA, processes: self.processes, answer: answer.clone(), code: self.code.clone() };
         let written = write(&self.run, &run, is_durable);
         self.note(written.map_err(Error::from_source));
     }
@@ -201,28 +219,36 @@ impl Store {
         }
     }
 
+    /// What a run has found. All inputs were tried if it has tried as many as there are, of this code.
+    fn answer_of(&self, run: Run, layout: &Layout) -> Answer {
+        let tried = if run.code == self.code { run.answer.tried } else { 0 };
+        let all = exhaustive::inputs(layout).ok();
+        Answer { tried, exhausted: all.filter(|all| *all == tried), ..run.answer }
+    }
+
     /// The runs with other seeds.
-    fn others(&self) -> impl Iterator<Item = (u64, Answer)> {
+    fn others(&self, layout: &Layout) -> Vec<(u64, Answer)> {
         let names = foreign::names(&self.dir).unwrap_or_default();
         let of = |name: &std::ffi::OsStr| name.to_str()?.strip_prefix(SEED)?.parse::<u64>().ok();
         let mut seeds: Vec<u64> = names.iter().filter_map(|name| of(name)).filter(|seed| *seed != self.seed).collect();
         seeds.sort_unstable();
-        let dir = self.dir.clone();
-        seeds.into_iter().filter_map(move |seed| {
-            let path = dir.join(format!("{SEED}{seed}")).join(RUN);
+        let of = |seed| {
+            let path = self.dir.join(format!("{SEED}{seed}")).join(RUN);
             match read::<Run>(&path) {
-                Ok(run) => run.map(|run| (seed, run.answer)),
+                Ok(run) => run.map(|run| (seed, self.answer_of(run, layout))),
                 Err(e) => {
                     errln!("penfuzz: {e}; it is left out");
                     None
                 }
             }
-        })
+        };
+        seeds.into_iter().filter_map(of).collect()
     }
 
     /// The answer of all runs that still hold.
     pub(super) fn with_others(&mut self, pair: &mut Pair, options: &Options, answer: Answer) -> Answer {
-        let (held, stale): (Vec<_>, Vec<_>) = self.others().partition(|(_, run)| still_holds(pair, options, run));
+        let others = self.others(pair.layout()).into_iter();
+        let (held, stale): (Vec<_>, Vec<_>) = others.partition(|(_, run)| still_holds(pair, options, run));
         for (seed, _) in &stale {
             errln!(
                 "penfuzz: {}/{SEED}{seed} is left out: its worst input has another result now; run --seed {seed} again",
@@ -248,7 +274,7 @@ impl Store {
             return;
         }
         let holds = |(seed, run): &(u64, Answer)| !self.stale.contains(seed) && run.fits(pair.layout());
-        let others = self.others().filter(holds).collect();
+        let others = self.others(pair.layout()).into_iter().filter(holds).collect();
         let all = self.together(answer.clone(), others);
         let done = self.publish(pair, &all);
         self.note(done);

@@ -9,8 +9,8 @@ use indicatif::ProgressBar;
 use penfuzz_engine::error::Error;
 
 use super::{
-    Answer, Class, Compared, Found, Message, Options, exhaustive, objective::Objective, pair::Pair, search, sources,
-    store::Store,
+    Answer, Class, Compared, Counts, Found, Message, Options, exhaustive, objective::Objective, pair::Pair, search,
+    sources, store::Store,
 };
 use crate::{
     process::{
@@ -31,18 +31,20 @@ const DEATHS: u64 = 100;
 pub fn run(pair: &mut Pair, options: &Options, mut store: Option<&mut Store>) -> Result<Answer, Error> {
     let _watch = interrupts::Watch::begin();
     let inputs = options.exhaust.then(|| exhaustive::inputs(pair.layout())).transpose()?;
-    let known = store.as_mut().map(|store| store.recall(pair, options)).unwrap_or_default();
+    let mut known = store.as_mut().map(|store| store.recall(pair, options)).unwrap_or_default();
     let begun = Instant::now();
     let until = begun + options.max_time;
     let patience = pair.timeout() * 2 + Duration::from_secs(2);
     let options = &Options {
         max_evals: options.max_evals.saturating_add(known.evaluations),
         max_cpu: options.max_cpu.saturating_add(Duration::try_from_secs_f64(known.cpu).unwrap_or_default()),
-        kept: store.is_some().then(|| known.peaks.iter().map(|peak| peak.at.clone()).collect()),
+        kept: store.is_some().then(|| known.peaks.clone()),
+        tried: known.tried,
         ..options.clone()
     };
+    known.peaks.retain(|peak| peak.value > 0.0);
     let pair = RefCell::new(pair);
-    let mut course = Course::new(known, store, inputs.and_then(exhaust::progress));
+    let mut course = Course::new(known, store, inputs);
     let mut deaths = 0;
     loop {
         let (before, cpu) = (course.answer.evaluations, course.answer.cpu);
@@ -88,11 +90,13 @@ struct Course<'a> {
     /// Processes that were begun.
     processes: u64,
     has_ended: bool,
+    /// Of the box, if each is tried.
+    inputs: Option<u64>,
     bar: Option<ProgressBar>,
 }
 
 impl<'a> Course<'a> {
-    fn new(known: Answer, store: Option<&'a mut Store>, bar: Option<ProgressBar>) -> Self {
+    fn new(known: Answer, store: Option<&'a mut Store>, inputs: Option<u64>) -> Self {
         Self {
             counts: (known.faults, known.reference_faults, known.compared),
             seconds: known.seconds,
@@ -100,7 +104,8 @@ impl<'a> Course<'a> {
             store,
             processes: 0,
             has_ended: false,
-            bar,
+            inputs,
+            bar: inputs.and_then(exhaust::progress),
         }
     }
 
@@ -114,7 +119,7 @@ impl<'a> Course<'a> {
 
     fn receive(&mut self, message: Message, pair: &Pair) {
         let answer = &mut self.answer;
-        let is_find = matches!(message, Message::Better(_) | Message::Wrong(_));
+        let is_find = matches!(message, Message::Better(_) | Message::Wrong(_) | Message::Passed(..));
         let is_checkpoint = matches!(message, Message::Peaks(_));
         match message {
             Message::Better(found) => {
@@ -125,13 +130,14 @@ impl<'a> Course<'a> {
             Message::Region(found) => answer.add_region(found),
             Message::Peaks(peaks) => peaks.into_iter().for_each(|peak| answer.add_peak(peak)),
             Message::Tried(n) => self.bar.iter().for_each(|bar| bar.set_position(n)),
-            Message::Exhausted(n) => answer.exhausted = Some(n),
+            Message::Passed(n, counts) => {
+                answer.tried = n;
+                answer.exhausted = Some(n).filter(|_| self.inputs == Some(n));
+                answer.count(counts, self.counts);
+            }
             Message::Sources(sources) => answer.sources = Some(sources),
-            Message::End { evaluations, cpu, faults, reference_faults, compared } => {
-                (answer.evaluations, answer.cpu) = (evaluations, cpu);
-                answer.faults = self.counts.0 + faults;
-                answer.reference_faults = self.counts.1 + reference_faults;
-                answer.compared = self.counts.2 + compared;
+            Message::End(counts) => {
+                answer.count(counts, self.counts);
                 self.has_ended = true;
             }
         }
@@ -152,6 +158,16 @@ impl<'a> Course<'a> {
             store.keep_durably(&answer);
         }
         (answer, store)
+    }
+}
+
+impl Answer {
+    /// Takes over the counts of a process; `before` are the faults of the function, of the reference, and comparisons of the earlier runs.
+    fn count(&mut self, counts: Counts, before: (u64, u64, u64)) {
+        (self.evaluations, self.cpu) = (counts.evaluations, counts.cpu);
+        self.faults = before.0 + counts.faults;
+        self.reference_faults = before.1 + counts.reference_faults;
+        self.compared = before.2 + counts.compared;
     }
 }
 

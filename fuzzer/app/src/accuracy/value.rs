@@ -1,10 +1,15 @@
 //! What of a call is compared: the number that the function returns, or a member of a structure that it fills in; and what the function
 //! itself says about its error.
 
-use penfuzz_engine::{error::Error, executor::Evaluator, program::Function};
+use penfuzz_engine::{
+    error::Error,
+    executor::Evaluator,
+    program::{Function, Parameter},
+};
 use penfuzz_mutators::view::Kind;
 
 use super::{Compared, Exact, errno::Errno};
+use crate::report::{Place, literal};
 
 /// What errors are measured in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -18,12 +23,15 @@ pub enum Measure {
     Relative,
 }
 
+/// What the function returns, by its name.
+const RETURNED: &str = "returned";
+
 /// Names that the user has given, and the measure.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Names<'a> {
-    /// What errors are measured in; not with an estimate.
+    /// What errors are measured in; not with an estimate. Integers have no ulps: these errors are differences.
     pub measure: Measure,
-    /// The member that is the result.
+    /// The member that is the result, or `returned`.
     pub result: Option<&'a str>,
     /// The member that is an estimate of its error.
     pub estimate: Option<&'a str>,
@@ -31,15 +39,34 @@ pub struct Names<'a> {
 
 /// A number of a structure that the function fills in.
 #[derive(Debug, Clone)]
-struct Member {
+pub struct Member {
     /// `r->val`.
     name: String,
     kind: Kind,
     /// In the output area, in bytes.
     place: usize,
+    /// The parameter that the structure is behind.
+    parameter: String,
+    /// In the structure, in bytes.
+    offset: usize,
 }
 
 impl Member {
+    /// Where it is, for a test program.
+    #[must_use]
+    pub fn for_tests(&self) -> Place {
+        let below = self.name.strip_prefix(&self.parameter).and_then(|name| name.strip_prefix("->"));
+        Place {
+            expression: format!(".{}", below.unwrap_or_default()),
+            variable: self.parameter.clone(),
+            offset: self.offset,
+            in_object: false,
+            kind: literal::kind_name(self.kind).to_owned(),
+            is_global: false,
+            is_filled_in: true,
+        }
+    }
+
     fn read(&self, evaluator: &Evaluator) -> u64 {
         evaluator.output_word(self.place) & self.kind.mask()
     }
@@ -83,6 +110,7 @@ impl Value {
     pub fn of(function: &Function, names: Names) -> Result<Self, Error> {
         let members = members(function);
         let member = match names.result {
+            Some(RETURNED) => None,
             Some(name) => Some(named(&members, name, "--result", function)?),
             None if is_float(function.result_kind) => None,
             None => members.first().cloned(),
@@ -95,12 +123,14 @@ impl Value {
             && function.parameters.iter().all(|p| p.is_output() || !p.pointer && p.kind.is_some())
             && function.inputs().next().is_some();
         match kind {
-            Some(kind @ (Kind::F32 | Kind::F64)) if has_numbers => {
+            Some(kind) if has_numbers && (kind.is_float() || estimate.is_none()) => {
                 let has_status = member.is_some() && function.result_kind.is_some_and(|k| !k.is_float());
-                Ok(Self { kind, member, estimate, has_status, measure: names.measure })
+                let measure =
+                    if kind.is_float() || names.measure != Measure::Ulp { names.measure } else { Measure::Absolute };
+                Ok(Self { kind, member, estimate, has_status, measure })
             }
             _ => Err(Error::new(format!(
-                "`{}` cannot be compared: accuracy is for functions of numbers, passed by value, that return float or double or fill in a structure with one",
+                "`{}` cannot be compared: accuracy is for functions of numbers, passed by value, that return a number or fill in a structure with a float",
                 function.signature()
             ))),
         }
@@ -115,13 +145,25 @@ impl Value {
     /// As in reports.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.member.as_ref().map_or("returned", |m| &m.name)
+        self.member.as_ref().map_or(RETURNED, |m| &m.name)
     }
 
     /// Is it what the function returns?
     #[must_use]
     pub fn is_returned(&self) -> bool {
         self.member.is_none()
+    }
+
+    /// The member of a structure that it is; `None` for what the function returns.
+    #[must_use]
+    pub fn member(&self) -> Option<&Member> {
+        self.member.as_ref()
+    }
+
+    /// Does the function return a status besides, which is 0 if there is a result?
+    #[must_use]
+    pub fn has_status(&self) -> bool {
+        self.has_status
     }
 
     /// Are errors compared with what the function says of them?
@@ -191,11 +233,17 @@ fn is_float(kind: Option<Kind>) -> bool {
 
 /// The floating-point numbers of all structures that the function fills in.
 fn members(function: &Function) -> Vec<Member> {
-    let of = |parameter: &str| {
-        let named = |(name, kind, place)| Member { name: format!("{parameter}->{name}"), kind, place };
-        function.output_members(parameter).into_iter().map(named).collect::<Vec<_>>()
+    let of = |parameter: &Parameter| {
+        let named = |(name, kind, place)| Member {
+            name: format!("{}->{name}", parameter.name),
+            kind,
+            place,
+            parameter: parameter.name.clone(),
+            offset: place - parameter.place,
+        };
+        function.output_members(&parameter.name).into_iter().map(named).collect::<Vec<_>>()
     };
-    function.parameters.iter().flat_map(|p| of(&p.name)).filter(|m| m.kind.is_float()).collect()
+    function.parameters.iter().flat_map(of).filter(|m| m.kind.is_float()).collect()
 }
 
 /// The member `r->val` by this name, or by `val` if there is only one.

@@ -138,6 +138,9 @@ pub struct Place {
     /// It is a variable with static storage duration, not one of the test.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub is_global: bool,
+    /// It is a member of a structure that the function fills in: `variable` is then the parameter, and `expression` what stands behind the structure.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub is_filled_in: bool,
 }
 
 /// [`Arg::type_name`] of the rounding mode of a call. No C type has this name.

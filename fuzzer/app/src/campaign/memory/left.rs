@@ -165,6 +165,7 @@ impl Walk<'_> {
             in_object: self.in_object,
             kind: literal::kind_name(kind).to_owned(),
             is_global: self.before.is_some_and(|block| self.renderer.model.global_of(block).is_some()),
+            is_filled_in: false,
         });
         self.found.push(arg);
     }

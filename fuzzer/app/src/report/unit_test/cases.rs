@@ -359,6 +359,7 @@ pub(super) fn one_call(
             let variable = format!("out{prefix}{}_{}", i + 1, identifier(&parameter.name));
             variables.push_str(&output(has_types(report), parameter, &variable));
             checks.extend(structure(&parameter.name, &variable, expected(&parameter.name)));
+            checks.extend(filled_in(report, &parameter.name, &variable, outputs));
             passed.push(address(report, &variable, false));
             continue;
         };
@@ -384,7 +385,7 @@ pub(super) fn one_call(
         passed.push(if parameter.pointer { address(report, &variable, true) } else { variable });
     }
     checks.extend(outputs.iter().filter_map(|output| {
-        let place = output.place.as_ref()?;
+        let place = output.place.as_ref().filter(|place| !place.is_filled_in)?;
         check(&place.kind, &output.name, &memory::value(report, all, place)?, Some(output))
     }));
     let called = memory::method(report, &function.name, args, &passed, all)
@@ -408,6 +409,15 @@ fn structure(name: &str, variable: &str, expected: Option<&Arg>) -> Option<Check
         kind: Kind::Words(n),
         expected: Some(words.to_owned()),
     })
+}
+
+/// The checks of members of a structure that the function fills in.
+fn filled_in(report: &Report, parameter: &str, variable: &str, outputs: &[Arg]) -> Vec<Check> {
+    let of = |output: &Arg| {
+        let place = output.place.as_ref().filter(|place| place.is_filled_in && place.variable == parameter)?;
+        check(&place.kind, &output.name, &memory::member(report, variable, place), Some(output))
+    };
+    outputs.iter().filter_map(of).collect()
 }
 
 /// Type and value of the variable for an argument. When the source is included, the types must be the project's

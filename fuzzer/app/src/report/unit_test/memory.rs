@@ -265,11 +265,10 @@ pub(super) fn value(report: &Report, args: &[Arg], place: &Place) -> Option<Stri
     if place.is_global {
         return Some(globals::value(report, place));
     }
-    let fits = |c: char| c.is_ascii_alphanumeric() || "_.[]".contains(c);
     let found = args.iter().flat_map(|arg| &arg.memory).find(|m| m.name == place.variable);
     let written = found.map(|m| written(report, m));
     let expression = place.expression.strip_suffix(".size()").unwrap_or(&place.expression);
-    if written == Some(Written::Object) && expression.chars().all(fits) {
+    if written == Some(Written::Object) && is_of_variables(expression) {
         return Some(place.expression.clone());
     }
     if place.in_object {
@@ -281,15 +280,35 @@ pub(super) fn value(report: &Report, args: &[Arg], place: &Place) -> Option<Stri
         None if place.variable == RESULT => result::has_members(report, place),
         None => has_types(report) && !is_cxx_program(report),
     };
-    if is_typed && place.expression.chars().all(fits) {
+    if is_typed && is_of_variables(&place.expression) {
         return Some(place.expression.clone());
     }
-    let kind = kind_named(&place.kind).map_or("u8", |_| place.kind.as_str());
-    let type_name = plain_type(kind);
-    let type_name = if is_cxx_program(report) { type_name.replace("_Bool", "bool") } else { type_name.to_owned() };
     let is_one = place.variable == RESULT
         || found.is_some_and(|m| m.elements.is_none() && written != Some(Written::Bytes))
         || sequence::is_object_of_class(report, args, &place.variable);
     let and = if is_one { "&" } else { "" };
-    Some(format!("*({type_name} *)((unsigned char *){and}{} + {})", identifier(&place.variable), place.offset))
+    Some(by_offset(report, &format!("{and}{}", identifier(&place.variable)), place))
+}
+
+/// The expression for a member of a structure that the function fills in: that of this variable.
+pub(super) fn member(report: &Report, variable: &str, place: &Place) -> String {
+    let has_names = has_types(report) && !is_cxx_program(report) && is_of_variables(&place.expression);
+    if has_names {
+        format!("{variable}{}", place.expression)
+    } else {
+        by_offset(report, &format!("&{variable}"), place)
+    }
+}
+
+/// Does an expression consist of names, members and elements?
+fn is_of_variables(expression: &str) -> bool {
+    expression.chars().all(|c| c.is_ascii_alphanumeric() || "_.[]".contains(c))
+}
+
+/// The value so many bytes behind an address.
+fn by_offset(report: &Report, address: &str, place: &Place) -> String {
+    let kind = kind_named(&place.kind).map_or("u8", |_| place.kind.as_str());
+    let type_name = plain_type(kind);
+    let type_name = if is_cxx_program(report) { type_name.replace("_Bool", "bool") } else { type_name.to_owned() };
+    format!("*({type_name} *)((unsigned char *){address} + {})", place.offset)
 }
