@@ -60,3 +60,25 @@ fn functions_of_later_standards_and_of_three_arguments_are_known() {
     let ulp = json(&run)["worst"]["ulp"].as_f64().expect("there is a worst");
     run.expect(ulp > 1e6, "a sum that cancels leaves the rounding of the product");
 }
+
+/// The system's library has functions of an integer; an order is small unless the user says otherwise.
+#[cfg(feature = "mpfr")]
+#[test]
+fn functions_with_an_integer_argument_are_compared() {
+    let dir = Dir::new();
+    let of = |name: &str, options: &str| {
+        let run = dir.penfuzz("accuracy libm.so.6 --max-evals 100000 --json -f").arg(name).args(options).exits(0);
+        json(&run)
+    };
+    let bessel = of("jn", "");
+    assert_eq!(bessel["reference"], "mpfr:jn");
+    assert!(bessel["worst"]["ulp"].as_f64() > Some(100.0), "recurrences lose bits: {}", bessel["worst"]);
+    let order = bits(&bessel["worst"]["args"][0]) as u32;
+    assert!(order.cast_signed().abs() <= 127, "the order: {order:#x}");
+    let given = of("jn", "--arg x0:200..200");
+    assert_eq!(bits(&given["worst"]["args"][0]), 200, "what the user says");
+    let scaled = of("ldexp", "");
+    assert_eq!(scaled["worst"]["ulp"], 0.5, "rounded once, if the result is subnormal");
+    let wrong = dir.penfuzz("accuracy libm.so.6 -f pow --reference mpfr:pown").exits(1);
+    wrong.says("mpfr:pown takes (double, long long), and `double pow(double x0, double x1)` does not");
+}

@@ -98,7 +98,7 @@ fn integers_differ_by_numbers() {
     let is_listed = |class: &str| text.contains(class);
     assert!(is_listed("wrong infinity ") && is_listed("wrong NaN "), "an integer is neither: {text}");
     dir.penfuzz("accuracy a.c -f f --reference mpfr:fmod").exits(1).says(if cfg!(feature = "mpfr") {
-        "takes floats"
+        "takes (double, double)"
     } else {
         "needs MPFR"
     });

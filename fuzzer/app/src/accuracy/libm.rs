@@ -65,6 +65,20 @@ const OF_C23: [(&str, usize); 12] = [
     ("tanpi", 1),
 ];
 
+/// Functions with an integer among their arguments, with the types of these: of `<math.h>`, and of C23's annex H.
+const WITH_INTEGER: [(&str, [&str; 2]); 8] = [
+    ("compoundn", ["double", "long long"]),
+    ("jn", ["int", "double"]),
+    ("ldexp", ["double", "int"]),
+    ("pown", ["double", "long long"]),
+    ("rootn", ["double", "long long"]),
+    ("scalbln", ["double", "long"]),
+    ("scalbn", ["double", "int"]),
+    ("yn", ["int", "double"]),
+];
+/// Of these, what the system's library does not have.
+const NOT_IN_LIBRARY: [&str; 3] = ["compoundn", "pown", "rootn"];
+
 /// Functions that only MPFR has: the Airy function, digamma, the exponential integral, the dilogarithm, and zeta of Riemann.
 const FURTHER: [(&str, usize); 5] = [("ai", 1), ("digamma", 1), ("eint", 1), ("li2", 1), ("zeta", 1)];
 
@@ -83,7 +97,14 @@ const VARIANT: &str = "fma";
 
 /// All functions that MPFR has here, with the number of their arguments.
 pub fn all() -> impl Iterator<Item = (&'static str, usize)> {
-    FUNCTIONS.into_iter().chain(OF_C23).chain(FURTHER)
+    FUNCTIONS.into_iter().chain(OF_C23).chain(FURTHER).chain(WITH_INTEGER.map(|(name, types)| (name, types.len())))
+}
+
+/// The types of the parameters in C, for a result of type `double`.
+#[must_use]
+pub fn parameters(name: &str) -> Option<Vec<&'static str>> {
+    let with_integer = WITH_INTEGER.iter().find(|(known, _)| *known == name).map(|(_, types)| types.to_vec());
+    with_integer.or_else(|| arity(name).map(|n| vec!["double"; n]))
 }
 
 /// The number of arguments of a function.
@@ -98,7 +119,9 @@ pub fn named(name: &str) -> Option<&'static str> {
     let lower = name.to_lowercase();
     let known = |word: &str| {
         let word = ALIASES.iter().find(|(alias, _)| *alias == word).map_or(word, |(_, name)| *name);
-        FUNCTIONS.iter().chain(&OF_C23).find(|(known, _)| *known == word).map(|(known, _)| *known)
+        let further = WITH_INTEGER.iter().map(|(name, _)| *name);
+        let mut names = FUNCTIONS.iter().chain(&OF_C23).map(|(name, _)| *name).chain(further);
+        names.find(|known| *known == word)
     };
     let of = |word: &str| known(word).or_else(|| word.strip_suffix('f').and_then(known));
     of(&lower).or_else(|| {
@@ -112,8 +135,10 @@ pub fn named(name: &str) -> Option<&'static str> {
 /// The function of the system's library that computes the same in a wider type than a result of this kind.
 #[must_use]
 pub fn wider(name: &str, result: Kind) -> Option<String> {
-    FUNCTIONS.iter().find(|(known, _)| *known == name)?;
+    let is_here = FUNCTIONS.iter().any(|(known, _)| *known == name)
+        || WITH_INTEGER.iter().any(|(known, _)| *known == name && !NOT_IN_LIBRARY.contains(known));
     match result {
+        _ if !is_here => None,
         Kind::F32 => Some(name.to_owned()),
         // Where `long double` is no wider, MPFR has to do all.
         Kind::F64 if cfg!(any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64")) => {
@@ -144,6 +169,8 @@ mod tests {
             ("__sinf_fma", "sin"),
             ("cr_sinpif", "sinpi"),
             ("q_rsqrt", "rsqrt"),
+            ("__ieee754_jnf", "jn"),
+            ("cr_pownf", "pown"),
         ] {
             assert_eq!(named(name), Some(expected), "{name}");
         }
@@ -155,5 +182,6 @@ mod tests {
     #[test]
     fn names_are_in_order_and_once() {
         assert!(FUNCTIONS.is_sorted_by(|a, b| a.0 < b.0) && OF_C23.is_sorted_by(|a, b| a.0 < b.0));
+        assert!(WITH_INTEGER.is_sorted_by(|a, b| a.0 < b.0));
     }
 }

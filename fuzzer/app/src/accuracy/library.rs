@@ -111,7 +111,10 @@ __attribute__((constructor)) static void penfuzz_open(void) {{
 
 /// The type of a function of `<math.h>`.
 fn known(name: &str) -> Option<(String, Vec<String>)> {
-    let of = |name: &str, kind: &str| libm::arity(name).map(|n| (kind.to_owned(), vec![kind.to_owned(); n]));
+    let of = |name: &str, kind: &str| {
+        let types = libm::parameters(name)?;
+        Some((kind.to_owned(), types.iter().map(|t| t.replace("double", kind)).collect()))
+    };
     of(name, "double").or_else(|| of(name.strip_suffix('f')?, "float"))
 }
 
@@ -169,6 +172,7 @@ mod tests {
     fn types_of_math_are_known_by_name() {
         assert_eq!(known("pow"), Some(("double".to_owned(), vec!["double".to_owned(); 2])));
         assert_eq!(known("sinf"), Some(("float".to_owned(), vec!["float".to_owned()])));
+        assert_eq!(known("jnf"), Some(("float".to_owned(), vec!["int".to_owned(), "float".to_owned()])));
         assert_eq!(known("strlen"), None);
     }
 }

@@ -6,12 +6,16 @@ use penfuzz_engine::{
     error::Error,
     program::{Function, Parameter, build},
 };
-use penfuzz_mutators::view::{Kind, Layout};
+use penfuzz_mutators::{
+    domain::Domain,
+    view::{Kind, Layout},
+};
 
 use super::{
     Exact, Reference,
     comparator::{self, Form},
     errno::{self, Errno},
+    libm,
     local::Sum,
     value::{Names, Value},
 };
@@ -19,6 +23,8 @@ use crate::replay::{generated, session::ReplaySession};
 
 /// The directory of the cache with what references are compiled from.
 pub const REFERENCES: &str = "references";
+/// The largest order of a Bessel function, by default.
+const ORDERS: f64 = 127.0;
 /// What the compiler says about a reference that is called without its structures.
 const TOO_FEW: &str = "too few arguments";
 /// Function and reference, loaded.
@@ -46,12 +52,14 @@ impl Pair {
     ) -> Result<Self, Error> {
         let function = session.evaluator.function();
         let value = Value::of(function, names)?;
-        let layout = function.layout();
+        let layout = with_small_orders(function.layout(), &reference);
         if let Reference::Mpfr(name) = &reference
-            && function.inputs().any(|p| p.kind.is_none_or(|k| !k.is_float()))
+            && let Some(types) = libm::parameters(name)
+            && function.inputs().zip(&types).any(|(p, t)| p.kind.is_some_and(Kind::is_float) != (*t == "double"))
         {
             return Err(Error::new(format!(
-                "--reference mpfr:{name} takes floats, and `{}` does not",
+                "--reference mpfr:{name} takes ({}), and `{}` does not",
+                types.join(", "),
                 function.signature()
             )));
         }
@@ -177,6 +185,21 @@ impl Pair {
     /// Does [`Pair::exact`] decide?
     pub(super) fn is_exact(&self) -> bool {
         cfg!(feature = "mpfr") && !matches!(self.reference, Reference::Source { .. })
+    }
+}
+
+/// Orders of Bessel functions, if the user has not restricted them: with large ones a single value by MPFR can take minutes.
+fn with_small_orders(layout: Layout, reference: &Reference) -> Layout {
+    let is_bessel = matches!(reference, Reference::Mpfr(name) if matches!(name.as_str(), "jn" | "yn"));
+    let order = layout.slots().iter().position(|slot| !slot.kind.is_float());
+    let Some((i, kind)) = order.map(|i| (i, layout.slots()[i].kind)).filter(|_| is_bessel) else { return layout };
+    if layout.domains().any(|(slot, _)| slot == layout.slots()[i]) {
+        return layout;
+    }
+    let least = if kind.is_signed() { -ORDERS } else { 0.0 };
+    match Domain::new(kind, kind.from_real(least), kind.from_real(ORDERS)) {
+        Some(domain) => layout.with_domain(i, domain),
+        None => layout,
     }
 }
 

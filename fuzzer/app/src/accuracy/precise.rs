@@ -105,15 +105,22 @@ fn rounded(name: &str, args: &[f64], precision: u32) -> Option<(Float, Ordering)
     apply(name, args.iter().map(|x| Float::with_val(precision.max(64), *x)).collect())
 }
 
-/// A function of `<math.h>`, rounded to the precision of the first argument, and how that lies to the exact value; `None` if there is none of
-/// this name.
+/// A function of `<math.h>`, rounded to the precision of the arguments, and how that lies to the exact value; `None` if there is none of
+/// this name, or its integer has more than 32 bits.
 #[must_use]
 pub fn apply(name: &str, args: Vec<Float>) -> Option<(Float, Ordering)> {
     let mut args = args.into_iter();
     let mut x = args.next()?;
     let order = match (args.next(), args.next(), args.next()) {
         (None, None, None) => one(name)?(&mut x, Round::Nearest),
-        (Some(y), None, None) => two(name)?(&mut x, &y, Round::Nearest),
+        (Some(y), None, None) => match with_integer(name) {
+            Some((function, place)) => {
+                let (mut value, n) = if place == 0 { (y, x) } else { (x, y) };
+                let order = function(&mut value, integer(&n)?, Round::Nearest);
+                return Some((value, order));
+            }
+            None => two(name)?(&mut x, &y, Round::Nearest),
+        },
         (Some(y), Some(z), None) if name == "fma" => x.mul_add_round(&y, &z, Round::Nearest),
         _ => return None,
     };
@@ -123,6 +130,7 @@ pub fn apply(name: &str, args: Vec<Float>) -> Option<(Float, Ordering)> {
 /// Replaces the first argument by the value, rounded.
 type One = fn(&mut Float, Round) -> Ordering;
 type Two = fn(&mut Float, &Float, Round) -> Ordering;
+type WithInteger = fn(&mut Float, i32, Round) -> Ordering;
 
 /// A function whose values need no more bits than its arguments.
 fn exactly(x: &mut Float, function: fn(&mut Float)) -> Ordering {
@@ -209,6 +217,30 @@ fn two(name: &str) -> Option<Two> {
     })
 }
 
+/// A function with an integer argument, and the place of that.
+fn with_integer(name: &str) -> Option<(WithInteger, usize)> {
+    let scaled: WithInteger = |x, n, _| {
+        *x <<= n;
+        Ordering::Equal
+    };
+    Some(match name {
+        "compoundn" => (Float::compound_i_round, 1),
+        "jn" => (Float::jn_round, 0),
+        "ldexp" | "scalbln" | "scalbn" => (scaled, 1),
+        "pown" => (|x, n, round| x.pow_assign_round(n, round), 1),
+        "rootn" => (Float::root_i_round, 1),
+        "yn" => (Float::yn_round, 0),
+        _ => return None,
+    })
+}
+
+/// The integer that an argument is, if it has 32 bits at most.
+fn integer(x: &Float) -> Option<i32> {
+    let n = x.to_f64();
+    let is_one = x.is_integer() && (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&n);
+    is_one.then_some(n as i32)
+}
+
 #[cfg(test)]
 mod tests {
     use super::{super::libm, *};
@@ -220,8 +252,39 @@ mod tests {
     #[test]
     fn every_function_has_a_value() {
         for (name, arity) in libm::all() {
-            assert!(value(name, &vec![0.5; arity], 64).is_some(), "{name}");
+            assert!(value(name, &vec![1.0; arity], 64).is_some(), "{name}");
         }
+    }
+
+    #[test]
+    fn functions_of_an_integer_are_those_of_the_standard() {
+        let (nan, infinity) = (f64::NAN, f64::INFINITY);
+        for (name, args, y) in [
+            // C23 F.10.4.7, F.10.4.8 and F.10.4.2.
+            ("pown", [-0.0, -3.0], -infinity),
+            ("pown", [nan, 0.0], 1.0),
+            ("pown", [-2.0, 3.0], -8.0),
+            ("rootn", [-8.0, 3.0], -2.0),
+            ("rootn", [-0.0, -3.0], -infinity),
+            ("rootn", [-1.0, 2.0], nan),
+            ("rootn", [2.0, 0.0], nan),
+            ("compoundn", [-1.0, -1.0], infinity),
+            ("compoundn", [-1.5, 2.0], nan),
+            ("compoundn", [0.5, 2.0], 2.25),
+            ("ldexp", [-0.0, 7.0], -0.0),
+            ("scalbn", [0.75, 1000.0], 0.75 * 2f64.powi(1000)),
+            ("scalbln", [1.0, -1074.0], f64::from_bits(1)),
+            ("yn", [2.0, 0.0], -infinity),
+            ("jn", [0.0, 0.0], 1.0),
+        ] {
+            let compared = compare(name, &args, Kind::F64, y.to_bits()).expect("it is known").compared;
+            assert_eq!(compared, Compared::Ulps(0.0), "{name}{args:?}");
+        }
+        // An odd function of odd order, and the recurrence x J2(x) = 2 J1(x) - x J0(x).
+        let of = |n: f64, x: f64| value("jn", &[n, x], 64).expect("it is known").to_f64();
+        assert!((of(-3.0, 2.5) + of(3.0, 2.5)).abs() < 1e-18);
+        assert!((2.5 * of(2.0, 2.5) - (2.0 * of(1.0, 2.5) - 2.5 * of(0.0, 2.5))).abs() < 1e-15);
+        assert_eq!(value("pown", &[1.5, 2f64.powi(40)], 64), None, "more than 32 bits");
     }
 
     #[test]
