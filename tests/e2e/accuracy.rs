@@ -12,6 +12,8 @@ mod cores;
 mod directory;
 #[path = "accuracy/emitted.rs"]
 mod emitted;
+#[path = "accuracy/held.rs"]
+mod held;
 #[path = "accuracy/mathematics.rs"]
 mod mathematics;
 #[path = "accuracy/measures.rs"]

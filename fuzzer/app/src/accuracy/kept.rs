@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use penfuzz_mutators::{extremes::Peak, view::Layout};
+use penfuzz_mutators::extremes::Peak;
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Class, Compared, Found, box_of};
+use super::{Answer, Class, Compared, Found, box_of, inputs::Inputs};
 
 /// Wrong results of one class that are kept of a run.
 pub const WRONG: usize = 16;
@@ -77,12 +77,12 @@ impl Answer {
 
     /// Is it about such arguments? What is read from a file may be about others.
     #[must_use]
-    pub(super) fn fits(&self, layout: &Layout) -> bool {
-        let ends = box_of(layout);
+    pub(super) fn fits(&self, of: &Inputs) -> bool {
+        let ends = box_of(of.free());
         let is_within = |at: &[u64]| at.len() == ends.len() && at.iter().zip(&ends).all(|(x, (a, b))| a <= x && x <= b);
         let mut inputs = self.found.iter().chain(&self.wrong).chain(&self.regions);
         self.peaks.iter().all(|peak| is_within(&peak.at) && peak.ends.len() == ends.len())
-            && inputs.all(|found| found.bytes.len() == layout.size())
+            && inputs.all(|found| found.bytes.len() == of.held().len())
     }
 
     /// Keeps a wrong result, unless it is known or there are many of its class.
@@ -154,7 +154,10 @@ impl Answer {
 
 #[cfg(test)]
 mod tests {
-    use penfuzz_mutators::{domain::Domain, view::Kind};
+    use penfuzz_mutators::{
+        domain::Domain,
+        view::{Kind, Layout},
+    };
 
     use super::*;
 
@@ -201,16 +204,17 @@ mod tests {
 
     #[test]
     fn what_is_about_other_arguments_does_not_fit() {
-        let layout = Layout::packed(&[Kind::I8]).with_domain(0, Domain::new(Kind::I8, 1, 8).expect("a range"));
+        let domain = Domain::new(Kind::I8, 1, 8).expect("a range");
+        let inputs = Inputs::of(Layout::packed(&[Kind::I8]).with_domain(0, domain));
         let peak = |at: Vec<u64>| Answer {
             peaks: vec![Summit { ends: vec![(0, 255); at.len()], at, value: 1.0 }],
             ..Answer::default()
         };
-        assert!(Answer::default().fits(&layout) && peak(vec![0x81]).fits(&layout));
-        assert!(!peak(vec![0x80]).fits(&layout), "0 is outside of the domain");
-        assert!(!peak(vec![0x81, 0x81]).fits(&layout) && !peak(Vec::new()).fits(&layout));
+        assert!(Answer::default().fits(&inputs) && peak(vec![0x81]).fits(&inputs));
+        assert!(!peak(vec![0x80]).fits(&inputs), "0 is outside of the domain");
+        assert!(!peak(vec![0x81, 0x81]).fits(&inputs) && !peak(Vec::new()).fits(&inputs));
         let of_bytes = |bytes| Answer { found: vec![Found { bytes, ..found(1.0, 0, &[]) }], ..Answer::default() };
-        assert!(of_bytes(vec![1]).fits(&layout) && !of_bytes(vec![1, 2]).fits(&layout));
+        assert!(of_bytes(vec![1]).fits(&inputs) && !of_bytes(vec![1, 2]).fits(&inputs));
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! | functions of shared libraries as black boxes | [`library`] |
 //! | what is left in `errno` | [`errno`] |
 //! | the number that is compared, and the function's own estimate of its error | [`value`] |
+//! | arguments that vary, and those that are held | [`inputs`] |
 //! | function and reference, loaded | [`pair`] |
 //! | one evaluation of both | [`objective`] |
 //! | every input, where there are few | [`exhaustive`] |
@@ -31,6 +32,7 @@ pub mod emitted;
 pub mod errno;
 pub mod exhaustive;
 pub mod fpcore;
+pub mod inputs;
 pub mod kept;
 pub mod libm;
 pub mod library;

@@ -101,10 +101,10 @@ impl<'a> Objective<'a> {
         worst: Option<Compared>,
         send: &'a mut dyn FnMut(&Message),
     ) -> Self {
-        let size = pair.layout.size();
+        let held = pair.inputs.held().to_vec();
         Self {
-            x: vec![0; size],
-            both: vec![0; size + pair.result().size() + size_of::<f64>() + size_of::<i32>()],
+            both: vec![0; held.len() + pair.result().size() + size_of::<f64>() + size_of::<i32>()],
+            x: held,
             series: (pair.session.evaluator.can_run_series() && pair.value.is_returned()).then(Series::default),
             settled: HashMap::new(),
             traced: core::array::from_fn(|_| Vec::with_capacity(OPERATIONS)),
@@ -182,7 +182,7 @@ impl<'a> Objective<'a> {
 
     /// An input once more, by its bytes.
     pub(super) fn examine_bytes(&mut self, bytes: &[u8]) -> Option<Found> {
-        let slots = self.pair.layout.slots();
+        let slots = self.pair.layout().slots();
         let at: Vec<u64> = slots.iter().map(|slot| line::position(slot.kind, slot.get(bytes))).collect();
         self.examine(&at)
     }
@@ -226,7 +226,7 @@ impl<'a> Objective<'a> {
     }
 
     fn place(&mut self, at: &[u64]) {
-        for (slot, position) in self.pair.layout.slots().iter().zip(at) {
+        for (slot, position) in self.pair.inputs.free().slots().iter().zip(at) {
             slot.set_position(&mut self.x, *position);
         }
     }
@@ -390,7 +390,7 @@ impl<'a> Objective<'a> {
         }
         // One for each combination of binades.
         let bits = |(slot, p): (&penfuzz_mutators::view::Slot, &u64)| p >> slot.kind.fraction_bits();
-        let place = self.pair.layout.slots().iter().zip(at).map(bits).collect();
+        let place = self.pair.layout().slots().iter().zip(at).map(bits).collect();
         if !self.known.insert((class, place)) {
             return;
         }
@@ -468,7 +468,7 @@ impl Height for Objective<'_> {
     }
 
     fn enter(&mut self, window: &[(u64, u64)]) -> Ground {
-        let kinds = (self.pair.layout.slots().first().map(|slot| slot.kind), self.pair.result());
+        let kinds = (self.pair.layout().slots().first().map(|slot| slot.kind), self.pair.result());
         if window.len() != 1 || kinds != (Some(Kind::F64), Kind::F64) || self.exact || !self.pair.value.is_in_ulps() {
             return Ground::Usual;
         }

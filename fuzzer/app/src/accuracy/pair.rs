@@ -15,6 +15,7 @@ use super::{
     Exact, Reference,
     comparator::{self, Form},
     errno::{self, Errno},
+    inputs::Inputs,
     libm,
     local::Sum,
     value::{Names, Value},
@@ -36,7 +37,7 @@ pub struct Pair {
     pub(super) twin: Option<ReplaySession>,
     reference: Reference,
     pub(super) value: Value,
-    pub(super) layout: Layout,
+    pub(super) inputs: Inputs,
 }
 
 impl Pair {
@@ -52,7 +53,7 @@ impl Pair {
     ) -> Result<Self, Error> {
         let function = session.evaluator.function();
         let value = Value::of(function, names)?;
-        let layout = with_small_orders(function.layout(), &reference);
+        let inputs = Inputs::of(with_small_orders(function.layout(), &reference));
         if let Reference::Mpfr(name) = &reference
             && let Some(types) = libm::parameters(name)
             && function.inputs().zip(&types).any(|(p, t)| p.kind.is_some_and(Kind::is_float) != (*t == "double"))
@@ -82,17 +83,17 @@ impl Pair {
             }
             other => other?,
         };
-        Ok(Self { session, comparator, twin: None, reference, value, layout })
+        Ok(Self { session, comparator, twin: None, reference, value, inputs })
     }
 
-    /// Can the roundings of its operations be followed? Only those of a function of one double.
+    /// Can the roundings of its operations be followed? Only those of a function of one double, or with one that varies.
     #[must_use]
     pub fn has_roundings(&self) -> bool {
         let is_double = |slot: &penfuzz_mutators::view::Slot| slot.kind == Kind::F64;
         self.value.is_returned()
             && self.value.is_in_ulps()
             && self.result() == Kind::F64
-            && matches!(self.layout.slots(), [slot] if is_double(slot))
+            && matches!(self.layout().slots(), [slot] if is_double(slot))
     }
 
     /// The function once more, with its operations as sites.
@@ -135,10 +136,10 @@ impl Pair {
         self.value.kind()
     }
 
-    /// The arguments.
+    /// The arguments that vary.
     #[must_use]
     pub fn layout(&self) -> &Layout {
-        &self.layout
+        self.inputs.free()
     }
 
     /// Wall time of one evaluation.
@@ -166,20 +167,25 @@ impl Pair {
         Ok(())
     }
 
+    /// All arguments of an input.
+    pub(super) fn reals(&self, x: &[u8]) -> Vec<f64> {
+        self.inputs.all().reals(x)
+    }
+
     /// The error by MPFR, if it computes the reference.
     pub(super) fn exact(&self, x: &[u8], y: u64) -> Option<Exact> {
-        by_mpfr(&self.reference, &self.layout.reals(x), self.result(), y)
+        by_mpfr(&self.reference, &self.reals(x), self.result(), y)
     }
 
     /// `errno` behind a call that left `left` in it, beside what the standard says; the value at `x` is rounded to `r`.
     pub(super) fn errno_of_math(&self, x: &[u8], r: f64, left: i32) -> Errno {
         let name = if let Reference::Mpfr(name) = &self.reference { name } else { "" };
         let is_signalling = |kind: Kind, raw| kind.to_real(raw).is_nan() && raw >> (kind.fraction_bits() - 1) & 1 == 0;
-        if self.layout.slots().iter().any(|slot| is_signalling(slot.kind, slot.get(x))) {
+        if self.inputs.all().slots().iter().any(|slot| is_signalling(slot.kind, slot.get(x))) {
             // What becomes of a signalling NaN, the standard does not say (C17 F.2.1).
             return Errno { left, expected: left };
         }
-        errno::of_math(name, &self.layout.reals(x), r, self.result(), left)
+        errno::of_math(name, &self.reals(x), r, self.result(), left)
     }
 
     /// Does [`Pair::exact`] decide?
@@ -212,20 +218,20 @@ fn by_mpfr(reference: &Reference, args: &[f64], result: Kind, y: u64) -> Option<
     }
 }
 
-/// The value of the reference at a point of one argument, if MPFR computes it.
+/// The value of the reference, if MPFR computes it.
 #[cfg(feature = "mpfr")]
-pub(super) fn sum_by_mpfr(reference: &Reference, x: f64) -> Option<Sum> {
+pub(super) fn sum_by_mpfr(reference: &Reference, args: &[f64]) -> Option<Sum> {
     use super::precise;
     let value = match reference {
-        Reference::Mpfr(name) => precise::value(name, &[x], precise::PRECISION)?,
-        Reference::Core { core, .. } => super::fpcore::value(core, &[x])?,
+        Reference::Mpfr(name) => precise::value(name, args, precise::PRECISION)?,
+        Reference::Core { core, .. } => super::fpcore::value(core, args)?,
         Reference::Source { .. } => return None,
     };
     Some(precise::sum(&value)).filter(|sum| sum.0.is_finite())
 }
 
 #[cfg(not(feature = "mpfr"))]
-pub(super) fn sum_by_mpfr(_: &Reference, _: f64) -> Option<Sum> {
+pub(super) fn sum_by_mpfr(_: &Reference, _: &[f64]) -> Option<Sum> {
     None
 }
 

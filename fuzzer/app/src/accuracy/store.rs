@@ -163,7 +163,7 @@ impl Store {
             errln!("penfuzz: other code is loaded than in the earlier runs in {dir}; all inputs are tried again");
         }
         let mut before = self.answer_of(run, pair.layout());
-        if !before.fits(pair.layout()) {
+        if !before.fits(&pair.inputs) {
             before = Answer::default();
         }
         if !still_holds(pair, options, &before) {
@@ -273,7 +273,7 @@ impl Store {
         if age.is_ok_and(|age| age.is_ok_and(|age| age < PUBLISHED)) {
             return;
         }
-        let holds = |(seed, run): &(u64, Answer)| !self.stale.contains(seed) && run.fits(pair.layout());
+        let holds = |(seed, run): &(u64, Answer)| !self.stale.contains(seed) && run.fits(&pair.inputs);
         let others = self.others(pair.layout()).into_iter().filter(holds).collect();
         let all = self.together(answer.clone(), others);
         let done = self.publish(pair, &all);
@@ -306,7 +306,7 @@ impl Store {
 
 /// Has the worst input of a run the same result and error as then?
 fn still_holds(pair: &mut Pair, options: &Options, run: &Answer) -> bool {
-    let fits = run.fits(pair.layout());
+    let fits = run.fits(&pair.inputs);
     fits && run.found.last().or(run.wrong.first()).is_none_or(|found| holds(pair, options, found))
 }
 

@@ -56,7 +56,7 @@ impl Objective<'_> {
 
     /// Sends what the roundings of each operation add to the error at an input, if that is known.
     pub(in crate::accuracy) fn send_sources(&mut self, bytes: &[u8]) {
-        let Some(slot) = self.pair.layout.slots().first().filter(|_| self.pair.has_roundings()) else { return };
+        let Some(slot) = self.pair.layout().slots().first().filter(|_| self.pair.has_roundings()) else { return };
         let position = line::position(slot.kind, slot.get(bytes));
         if let Some(sources) = self.sources_at(position) {
             self.send(&Message::Sources(sources));

@@ -34,7 +34,7 @@ impl Objective<'_> {
     pub(super) fn reference(&mut self, x: f64) -> Option<Sum> {
         self.place(&[line::position(Kind::F64, x.to_bits())]);
         if self.pair.comparator.is_none() {
-            return sum_by_mpfr(self.pair.reference(), x);
+            return sum_by_mpfr(self.pair.reference(), &self.pair.reals(&self.x));
         }
         let mut above = |y: f64| self.ask(Seen { result: y.to_bits(), ..Seen::zero() }, comparator::DIFFERENCE);
         let high = above(0.0)?;
