@@ -4,9 +4,10 @@
 //! Of operations, operands and results are recorded, and of floats in registers and in memory where they come from (`-fpen-moves`). Where that does not tell, as
 //! of a number that was put together from bits, an operand that is what an earlier operation gave, but for its sign and a power of two, is taken for
 //! that. Any other counts as a constant, as a table's entry is, or a number whose last bits are cut off: it stays
-//! the same over a window of neighbours. Where that is wrong, errors are not those that are to be expected from it, and the search finds that out.
+//! the same over a window of neighbours. Functions of the C library are operations, too, with values and derivatives by MPFR. Where that is wrong, errors are not those that are to be expected from it, and the search finds that out.
 
 mod double;
+mod functions;
 mod runs;
 mod step;
 #[cfg(test)]

@@ -7,6 +7,7 @@ use penfuzz_mutators::extremes::{COORDINATES, Steps as Moves};
 
 use super::{
     double::{Double, two_sum},
+    functions::{self, Local},
     runs::{Pairs, Runs},
 };
 
@@ -116,6 +117,15 @@ impl Step {
             }
             _ => return None,
         })
+    }
+}
+
+impl Step {
+    /// The same of a function of the C library.
+    fn derive_function(&mut self, operation: u32, [a, b, _]: [f64; 3]) -> Option<[f64; 3]> {
+        let Local { error, first, square, product } = functions::local(operation, [a, b], self.value)?;
+        (self.error, self.square, self.product) = (error, square, product);
+        Some([first[0], first[1], 0.0])
     }
 }
 
@@ -254,9 +264,13 @@ impl Steps {
         }
         let mut step = Step { value, ..Step::default() };
         step.round_to(traced.what & operation_flag::SINGLE != 0 || operation == op::NARROW);
-        let Some(derivatives) = step.derive(operation, operands).filter(|_| value.is_finite()) else {
-            // A function with operations of its own, which are in the trace before it.
-            return self.returned(value);
+        let derivatives = match step.derive(operation, operands).filter(|_| value.is_finite()) {
+            Some(derivatives) => derivatives,
+            None => match self.returned(value) {
+                // A function with operations of its own, which are in the trace before it.
+                Ok(by) => return Ok(by),
+                Err(Unknown) => step.derive_function(operation, operands).ok_or(Unknown)?,
+            },
         };
         step.rounded = step.error;
         let is_fixed = |i: usize| traced.what & operation_flag::CONSTANT << i != 0;
