@@ -55,7 +55,7 @@ pub struct Args {
     reference: String,
 
     /// What is compared, if it is not what the function returns: a member of a structure that it fills in, as r->val or val [default: the
-    /// first float of the structure]. `returned` is what the function returns besides.
+    /// first float of the structure]. The name returned means what the function returns besides.
     #[arg(long, value_name = "MEMBER")]
     result: Option<String>,
 

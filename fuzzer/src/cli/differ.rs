@@ -28,7 +28,7 @@ pub struct Args {
     exact: bool,
 
     /// What is compared, if it is not what the functions return: a member of a structure that both fill in, as r->val or val [default: the first float
-    /// of the structure]. `returned` is what they return besides.
+    /// of the structure]. The name returned means what they return besides.
     #[arg(long, value_name = "MEMBER")]
     result: Option<String>,
 

@@ -197,7 +197,7 @@ pub struct Found {
     pub compared: Compared,
     /// By MPFR.
     pub exact: Option<Exact>,
-    /// The result of a reference in C, rounded to the type of the result; raw bits.
+    /// The result of a reference that is not computed by MPFR, rounded to the type of the result; raw bits.
     #[serde(default)]
     pub of_reference: Option<u64>,
     /// Evaluations up to there.

@@ -296,7 +296,7 @@ impl<'a> Objective<'a> {
         Some(f64::from_bits(comparator.evaluator.result()))
     }
 
-    /// The same of a reference in C, raw bits.
+    /// The same, raw bits, where no exact value decides.
     fn bits_of_reference(&mut self, seen: Seen) -> Option<u64> {
         let kind = self.pair.result();
         if kind.is_float() {
@@ -330,8 +330,7 @@ impl<'a> Objective<'a> {
 
     fn found(&mut self, seen: Seen, compared: Compared) -> Found {
         let exact = self.pair.exact(&self.x, seen.result);
-        let is_source = matches!(self.pair.reference(), Reference::Source { .. });
-        let of_reference = if is_source { self.bits_of_reference(seen) } else { None };
+        let of_reference = if self.pair.is_exact() { None } else { self.bits_of_reference(seen) };
         let errno = seen.errno.map(|errno| match &exact {
             Some(exact) => self.pair.errno_of_math(&self.x, self.pair.result().to_real(exact.rounded), errno.left),
             None => errno,
