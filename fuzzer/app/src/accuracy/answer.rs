@@ -7,7 +7,8 @@ use serde::Serialize;
 use penfuzz_mutators::line;
 
 use super::{
-    Answer, Bound, Class, Compared, Found, comparator, errno, kept::Summit, pair::Pair, sources::Source, value::Measure,
+    Answer, Bound, Class, Compared, Found, comparator, errno, exhaustive, kept::Summit, pair::Pair, sources::Source,
+    value::Measure,
 };
 use crate::{
     campaign::outcome::arguments,
@@ -166,7 +167,7 @@ pub fn json(pair: &Pair, answer: &Answer, target: &str, seed: u64) -> String {
         deaths: answer.deaths,
         seeds: answer.seeds.clone(),
         tried: Some(answer.tried).filter(|n| *n > 0),
-        exhausted: answer.exhausted,
+        exhausted: exhausted(pair, answer),
         bound: answer.bound.as_ref().and_then(|bound| bound.as_ref().ok().copied()),
         no_bound: answer.bound.as_ref().and_then(|bound| bound.as_ref().err().map(String::as_str)),
     };
@@ -263,7 +264,7 @@ pub fn text(pair: &Pair, answer: &Answer) -> String {
         None => {}
     }
     out.push_str(&parts_of_error(pair, answer));
-    if let Some(n) = answer.exhausted {
+    if let Some(n) = exhausted(pair, answer) {
         let _ = writeln!(out, "  no error is larger: each of {n} inputs was tried");
     } else if answer.tried > 0 {
         let _ = writeln!(out, "  the first {} inputs were tried one after the other", answer.tried);
@@ -379,6 +380,11 @@ pub(super) fn size(pair: &Pair, found: &Found) -> String {
         Compared::Ulps(ulps) => in_ulps(ulps),
         Compared::Wrong(class) => class.text().to_owned(),
     }
+}
+
+/// All inputs of the box, if each was tried.
+pub(super) fn exhausted(pair: &Pair, answer: &Answer) -> Option<u64> {
+    exhaustive::inputs(pair.layout()).ok().filter(|all| *all == answer.tried)
 }
 
 /// Is an error a difference of integers, which is shown with all its digits?

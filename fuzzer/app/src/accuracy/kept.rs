@@ -137,7 +137,6 @@ impl Answer {
             all.cpu += run.cpu;
             all.seconds += run.seconds;
             all.tried = all.tried.max(run.tried);
-            all.exhausted = all.exhausted.max(run.exhausted);
         }
         all.sort_regions();
         all

@@ -236,9 +236,6 @@ pub struct Answer {
     /// Inputs of the box that were tried one after the other, from the first.
     #[serde(default)]
     pub tried: u64,
-    /// All inputs of the box, if each was tried.
-    #[serde(skip)]
-    pub exhausted: Option<u64>,
     /// Of a core: bounds of the error over the box of `:pre`, or why there are none.
     #[serde(skip)]
     pub bound: Option<Result<Bound, String>>,

@@ -4,7 +4,7 @@ use askama::Template;
 
 use super::{
     Answer, Found,
-    answer::{bounded, branch, call, details, size, sorted, source_lines},
+    answer::{bounded, branch, call, details, exhausted, size, sorted, source_lines},
     pair::Pair,
     plot,
 };
@@ -84,7 +84,7 @@ fn facts(pair: &Pair, answer: &Answer) -> Vec<String> {
         format!("{} of CPU time", seconds(answer.cpu)),
         plural(answer.seeds.len(), "seed"),
     ];
-    facts.extend(answer.exhausted.map(|n| format!("each of {n} inputs was tried")));
+    facts.extend(exhausted(pair, answer).map(|n| format!("each of {n} inputs was tried")));
     facts.extend(answer.bound.as_ref().map(|bound| bounded(pair, bound, answer)));
     facts.extend((answer.faults > 0).then(|| format!("{} faults of the function", count(answer.faults))));
     facts

@@ -19,10 +19,9 @@ use std::{
 };
 
 use penfuzz_engine::error::{Error, at, failed};
-use penfuzz_mutators::view::Layout;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::{Answer, Options, aside::holds, exhaustive, pair::Pair, publish};
+use super::{Answer, Options, aside::holds, pair::Pair, publish};
 use crate::{
     errln,
     files::{foreign, own},
@@ -162,7 +161,7 @@ impl Store {
             let dir = self.dir.display();
             errln!("penfuzz: other code is loaded than in the earlier runs in {dir}; all inputs are tried again");
         }
-        let mut before = self.answer_of(run, pair.layout());
+        let mut before = self.answer_of(run);
         if !before.fits(&pair.inputs) {
             before = Answer::default();
         }
@@ -177,7 +176,7 @@ impl Store {
             }
             before = Answer { peaks, ..Answer::default() };
         }
-        let others = self.others(pair.layout()).into_iter();
+        let others = self.others().into_iter();
         self.stale = others.filter(|(_, run)| !still_holds(pair, options, run)).map(|(seed, _)| seed).collect();
         before
     }
@@ -219,15 +218,14 @@ impl Store {
         }
     }
 
-    /// What a run has found. All inputs were tried if it has tried as many as there are, of this code.
-    fn answer_of(&self, run: Run, layout: &Layout) -> Answer {
+    /// What a run has found. What it has tried of other code does not count.
+    fn answer_of(&self, run: Run) -> Answer {
         let tried = if run.code == self.code { run.answer.tried } else { 0 };
-        let all = exhaustive::inputs(layout).ok();
-        Answer { tried, exhausted: all.filter(|all| *all == tried), ..run.answer }
+        Answer { tried, ..run.answer }
     }
 
     /// The runs with other seeds.
-    fn others(&self, layout: &Layout) -> Vec<(u64, Answer)> {
+    fn others(&self) -> Vec<(u64, Answer)> {
         let names = foreign::names(&self.dir).unwrap_or_default();
         let of = |name: &std::ffi::OsStr| name.to_str()?.strip_prefix(SEED)?.parse::<u64>().ok();
         let mut seeds: Vec<u64> = names.iter().filter_map(|name| of(name)).filter(|seed| *seed != self.seed).collect();
@@ -235,7 +233,7 @@ impl Store {
         let of = |seed| {
             let path = self.dir.join(format!("{SEED}{seed}")).join(RUN);
             match read::<Run>(&path) {
-                Ok(run) => run.map(|run| (seed, self.answer_of(run, layout))),
+                Ok(run) => run.map(|run| (seed, self.answer_of(run))),
                 Err(e) => {
                     errln!("penfuzz: {e}; it is left out");
                     None
@@ -247,7 +245,7 @@ impl Store {
 
     /// The answer of all runs that still hold.
     pub(super) fn with_others(&mut self, pair: &mut Pair, options: &Options, answer: Answer) -> Answer {
-        let others = self.others(pair.layout()).into_iter();
+        let others = self.others().into_iter();
         let (held, stale): (Vec<_>, Vec<_>) = others.partition(|(_, run)| still_holds(pair, options, run));
         for (seed, _) in &stale {
             errln!(
@@ -274,7 +272,7 @@ impl Store {
             return;
         }
         let holds = |(seed, run): &(u64, Answer)| !self.stale.contains(seed) && run.fits(&pair.inputs);
-        let others = self.others(pair.layout()).into_iter().filter(holds).collect();
+        let others = self.others().into_iter().filter(holds).collect();
         let all = self.together(answer.clone(), others);
         let done = self.publish(pair, &all);
         self.note(done);

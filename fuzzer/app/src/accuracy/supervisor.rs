@@ -90,8 +90,6 @@ struct Course<'a> {
     /// Processes that were begun.
     processes: u64,
     has_ended: bool,
-    /// Of the box, if each is tried.
-    inputs: Option<u64>,
     bar: Option<ProgressBar>,
 }
 
@@ -104,7 +102,6 @@ impl<'a> Course<'a> {
             store,
             processes: 0,
             has_ended: false,
-            inputs,
             bar: inputs.and_then(exhaust::progress),
         }
     }
@@ -132,7 +129,6 @@ impl<'a> Course<'a> {
             Message::Tried(n) => self.bar.iter().for_each(|bar| bar.set_position(n)),
             Message::Passed(n, counts) => {
                 answer.tried = n;
-                answer.exhausted = Some(n).filter(|_| self.inputs == Some(n));
                 answer.count(counts, self.counts);
             }
             Message::Sources(sources) => answer.sources = Some(sources),
