@@ -278,9 +278,14 @@ static uint64_t reported_result(const struct operation *op) {
   return op->integer_out ? op->result : widened(op->out, op->result);
 }
 
-static void trace(const uint8_t *actions, const struct operation *op) {
-  struct pen_traced entry = {.actions = actions, .result = reported_result(op), .what = op->what};
-  for (int i = 0; i < 3; i++) entry.operands[i] = reported_operand(op, i);
+/* Operands and result of an operation on doubles are what the fuzzer reads. */
+static void trace(const uint8_t *actions, uint32_t what, uint64_t a, uint64_t b, uint64_t c, uint64_t result) {
+  struct pen_traced entry = {.actions = actions, .operands = {a, b, c}, .result = result, .what = what};
+  if (what & PEN_SINGLE) {
+    struct operation op = operation_of(what, a, b, c, result);
+    for (int i = 0; i < 3; i++) entry.operands[i] = reported_operand(&op, i);
+    entry.result = reported_result(&op);
+  }
   write_trace(&entry);
 }
 
@@ -290,9 +295,17 @@ static void watch(uint32_t branch, const struct operation *op) {
   __pen_state.seen[3] = reported_result(op);
 }
 
+/* Is something to be done at one of the exceptions, beside recording the operation? */
+static int has_goal(const uint8_t *actions) {
+  uint8_t all = 0;
+  for (int exception = 0; exception < PEN_EXCEPTIONS; exception++) all |= actions[exception];
+  return all & (PEN_RECORD | PEN_WANT | PEN_TRACK | PEN_LEAD);
+}
+
 SLOW void on_operation(const uint8_t *actions, uint32_t what, uint64_t a, uint64_t b, uint64_t c, uint64_t result) {
+  if (__pen_state.trace) trace(actions, what, a, b, c, result);
+  if (!has_goal(actions)) return;
   struct operation op = operation_of(what, a, b, c, result);
-  if (__pen_state.trace) trace(actions, &op);
   for (int exception = 0; exception < PEN_EXCEPTIONS; exception++) {
     uint8_t action = what >> (PEN_POSSIBLE_SHIFT + exception) & 1 ? actions[exception] : 0;
     if (!(action & (PEN_RECORD | PEN_WANT | PEN_TRACK | PEN_LEAD))) continue;

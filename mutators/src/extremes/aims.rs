@@ -10,6 +10,7 @@ use super::{
     frame::Frame,
     period::{self, Jumps},
     roundings::Steps,
+    seen::{self, Seen},
 };
 use crate::{evaluate::Stop, view::Kind};
 
@@ -29,9 +30,12 @@ const DISTANCES: (u32, u32) = (24, 52);
 const HALF: f64 = 16_777_216.0;
 /// In a window of congruent arguments, half of the interval in which what is left by the period is, at most.
 const LEFT: f64 = 1.0 / 536_870_912.0;
+/// How often a place is drawn, until it is in no window that was looked at.
+const DRAWN: usize = 8;
 /// Windows in a row whose roundings are not known, or not right, after which none are tried.
 const FRUITLESS: usize = 512;
-/// Windows of congruent arguments are looked at once in so many turns where the largest error to be expected in them is below this share of that of others.
+/// Windows of one kind are looked at once in so many turns: congruent arguments where the largest error to be expected in them is below this share of that of others,
+/// neighbours while the largest error of all is one of congruent arguments.
 const BEHIND: f64 = 0.8;
 const RARELY: usize = 6;
 
@@ -60,6 +64,14 @@ impl Points {
     /// Equal where places are neighbours.
     fn neighbourhood(self, at: u64) -> u64 {
         if self == Self::Neighbours { at >> NEAR } else { period::neighbourhood(at) }
+    }
+
+    /// In which part of a window a place is.
+    fn part(self, at: u64) -> u64 {
+        if self == Self::Neighbours {
+            return at / (HALF as u64 / seen::PARTS);
+        }
+        period::part(at, (core::f64::consts::TAU / LEFT) as u64 * seen::PARTS)
     }
 
     /// Where windows may have too little in common with what is expected of them.
@@ -103,9 +115,15 @@ struct Known {
     reach: Places,
     fruitless: usize,
     duds: Duds,
+    seen: Seen,
 }
 
 impl Known {
+    /// Is something to be found in a window around this place?
+    fn is_new(&self, points: Points, at: u64) -> bool {
+        !self.is_dud(points, at) && !self.seen.has(points.part(at))
+    }
+
     fn is_dud(&self, points: Points, at: u64) -> bool {
         self.duds.has(points.areas(at))
     }
@@ -164,8 +182,9 @@ impl Known {
 pub(super) struct Aims {
     /// As [`Points::ALL`].
     known: [Known; 2],
-    /// The best value that was found here.
+    /// The best value that was found here, and in a window of which kind.
     best: f64,
+    leader: Option<Points>,
     found: Vec<(f64, Steps)>,
 }
 
@@ -197,8 +216,13 @@ impl Extremes {
     /// Of which kind the window of a turn is: both in turn, if errors that are to be expected in both are not too different.
     fn kind(&self, turn: usize) -> Option<Points> {
         let first = |points: Points| self.aims.known[points as usize].best.0.first().map_or(f64::INFINITY, |p| p.0);
+        let is_first = self.aims.leads(self.best) && self.aims.leader == Some(Points::Congruent);
         let is_behind = first(Points::Congruent) < BEHIND * first(Points::Neighbours);
-        let is_its_turn = turn % if is_behind { RARELY } else { 2 } == 1;
+        let is_its_turn = match (is_first, is_behind) {
+            (true, _) => turn % RARELY != 1,
+            (false, true) => turn % RARELY == 1,
+            (false, false) => turn % 2 == 1,
+        };
         let points = if is_its_turn { Points::Congruent } else { Points::Neighbours };
         [points, Points::Neighbours, Points::Congruent].into_iter().find(|points| self.is_fruitful(*points))
     }
@@ -216,29 +240,23 @@ impl Extremes {
         points: Points,
         ends: (u64, u64),
     ) -> Result<(), Stop> {
-        let near = self.aims.known[points as usize].propose(rng, points, ends);
-        let Some(middle) = near.or_else(|| self.place(rng)) else { return Ok(()) };
-        let middle = if points == Points::Congruent && near.is_none() {
-            period::larger(rng, middle).clamp(ends.0, ends.1)
-        } else {
-            middle
-        };
+        let drawn = (0..DRAWN).find_map(|_| self.draw(rng, points, ends));
+        let Some((middle, is_near)) = drawn else { return Ok(()) };
         let known = &mut self.aims.known[points as usize];
-        if known.is_dud(points, middle) {
-            return Ok(());
-        }
         known.fruitless += 1;
-        let mut aim = points
-            .frame(middle, ends)
-            .and_then(|frame| f.roundings(middle, frame.jumps).and_then(|r| Aim::new(middle, frame, r)));
+        known.seen.note(points.part(middle), 0.0);
+        let Some(frame) = points.frame(middle, ends) else { return Ok(()) };
+        let width = frame.farthest();
+        let mut aim = f.roundings(middle, frame.jumps).and_then(|r| Aim::new(middle, frame, r));
         if aim.as_mut().map_or(Ok(false), |aim| aim.confirm(f, rng, ends))?
             && let Some(aim) = aim
         {
             let known = &mut self.aims.known[points as usize];
             known.fruitless = 0;
+            known.seen.note(points.part(middle), aim.frame.farthest() / width);
             known.remember(points, &aim);
             // Where swarms have found much an aim need not compare well: others may expect too much.
-            if near.is_none() && points == Points::Neighbours {
+            if !is_near && points == Points::Neighbours {
                 self.shoot(f, points, &aim, ends)?;
             } else {
                 known.wait(aim);
@@ -247,9 +265,21 @@ impl Extremes {
         Ok(())
     }
 
+    /// The middle of a window, and whether it is beside one that is known. `None` if nothing is to be found there.
+    fn draw<R: Rand>(&self, rng: &mut R, points: Points, ends: (u64, u64)) -> Option<(u64, bool)> {
+        let known = &self.aims.known[points as usize];
+        let near = known.propose(rng, points, ends);
+        let middle = near.or_else(|| {
+            let place = self.place(rng)?;
+            let is_larger = points == Points::Congruent;
+            Some(if is_larger { period::larger(rng, place).clamp(ends.0, ends.1) } else { place })
+        })?;
+        known.is_new(points, middle).then_some((middle, near.is_some()))
+    }
+
     /// The value at `x` is the largest of all. Cells do not get it: it says nothing about their samples.
-    fn note_aimed(&mut self, value: f64) {
-        self.aims.best = value;
+    fn note_aimed(&mut self, value: f64, points: Points) {
+        (self.aims.best, self.aims.leader) = (value, Some(points));
         let has = |p: &Peak| p.ends[0].0 <= self.x[0] && self.x[0] <= p.ends[0].1;
         if let Some(region) = self.peaks.iter().position(has) {
             let x = core::mem::take(&mut self.x);
@@ -278,7 +308,7 @@ impl Extremes {
             let value = f.height(&self.x)?;
             found += usize::from(value > beyond);
             if value > self.best {
-                self.note_aimed(value);
+                self.note_aimed(value, points);
             }
         }
         self.aims.found = aimed;

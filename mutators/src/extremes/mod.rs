@@ -33,6 +33,7 @@ mod period;
 mod phases;
 mod race;
 mod roundings;
+mod seen;
 mod swarm;
 #[cfg(test)]
 mod tests;
@@ -62,7 +63,7 @@ const REGIONAL: usize = 24;
 const CELL_TURNS: usize = 2;
 const SWARM_TURNS: usize = 3;
 /// Turns of the aims for each of the swarms, while the largest value is theirs.
-const AIM_TURNS: usize = 3;
+const AIM_TURNS: usize = 6;
 /// Samples of each region at the beginning.
 const FIRST: u64 = 32;
 

@@ -5,6 +5,8 @@
 //! any of them. What comes after the reduction moves as slowly and evenly in them as it does in neighbours of small arguments; and errors of the
 //! reduction itself are found in no other windows.
 
+use core::f64::consts::TAU;
+
 use libafl_bolts::rands::Rand;
 
 use super::roundings::COORDINATES;
@@ -15,6 +17,8 @@ const EXPONENTS: (u32, u32) = (4, 52);
 /// Bits of the fixed-point numbers behind the point, and 2 pi as one of them.
 pub(super) const BITS: u32 = 120;
 pub(super) const TURN: i128 = 0x0648_7ed5_110b_4611_a626_3314_5c06_e0e6;
+/// What 2 pi is beyond [`TAU`].
+const BEHIND_TAU: f64 = 2.449_293_598_294_706_4e-16;
 const FRACTION: u64 = (1 << 52) - 1;
 /// Positions of half a binade.
 const HALF: f64 = 2_251_799_813_685_248.0;
@@ -76,8 +80,8 @@ pub(super) fn larger<R: Rand>(rng: &mut R, position: u64) -> u64 {
     let x = number(position);
     let e = EXPONENTS.0 + rng.below_or_zero((EXPONENTS.1 - EXPONENTS.0) as usize) as u32;
     let far = f64::from_bits(u64::from(1023 + e) << 52 | rng.next() & FRACTION).copysign(x);
-    let turns = ((far - x) / core::f64::consts::TAU).round();
-    line::position(Kind::F64, turns.mul_add(core::f64::consts::TAU, x).to_bits())
+    let turns = ((far - x) / TAU).round();
+    line::position(Kind::F64, turns.mul_add(TAU, x).to_bits())
 }
 
 /// An argument of which something else is left: more or less by `2^-k`, with `k` drawn evenly, but as there are neighbours.
@@ -90,9 +94,15 @@ pub(super) fn beside<R: Rand>(rng: &mut R, position: u64) -> u64 {
 
 /// Equal for arguments of one binade of which nearly the same is left.
 pub(super) fn neighbourhood(position: u64) -> u64 {
+    part(position, PARTS)
+}
+
+/// In which of so many parts of a turn what is left of an argument is, and its binade: one number of both.
+pub(super) fn part(position: u64, parts: u64) -> u64 {
     let x = number(position);
-    let left = x.rem_euclid(core::f64::consts::TAU) / core::f64::consts::TAU;
-    (x.to_bits() >> 52) * PARTS + (left * PARTS as f64) as u64
+    let turns = (x / TAU).round();
+    let left = turns.mul_add(-TAU, x) - turns * BEHIND_TAU;
+    (x.to_bits() >> 52) * parts + ((left / TAU + 0.5) * parts as f64) as u64
 }
 
 fn number(position: u64) -> f64 {
@@ -115,14 +125,14 @@ mod tests {
             let ulp = x.abs().next_up() - x.abs();
             for (steps, left) in jumps.steps.iter().zip(jumps.left) {
                 let moved = *steps as f64 * ulp;
-                let turns = (moved / core::f64::consts::TAU).round();
+                let turns = (moved / TAU).round();
                 // 2 pi is this constant and 2.449e-16 more.
-                let rest = turns.mul_add(-core::f64::consts::TAU, moved) - turns * 2.449_293_598_294_706_4e-16;
+                let rest = turns.mul_add(-TAU, moved) - turns * BEHIND_TAU;
                 assert!((rest - left).abs() < 1e-30f64.mul_add(turns.abs(), 1e-24), "{x}: {rest} {left}");
                 assert!(left.abs() < half, "{x}: {left}");
             }
             let det = jumps.steps[0] as f64 * jumps.left[1] - jumps.steps[1] as f64 * jumps.left[0];
-            assert!((det.abs() / core::f64::consts::TAU - 1.0).abs() < 1e-6, "all of them: {det}");
+            assert!((det.abs() / TAU - 1.0).abs() < 1e-6, "all of them: {det}");
         }
     }
 

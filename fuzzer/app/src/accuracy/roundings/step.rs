@@ -1,9 +1,8 @@
 //! The steps of a run: its operations, each with the earlier ones that gave its operands.
 
-use std::collections::HashMap;
-
 use penfuzz_cc::abi::{Traced, movement, operation as op, operation_flag};
 use penfuzz_mutators::extremes::{COORDINATES, Steps as Moves};
+use rustc_hash::FxHashMap;
 
 use super::{
     double::{Double, two_sum},
@@ -155,7 +154,7 @@ pub(super) struct Steps {
     /// In order of time.
     given: Vec<Given>,
     /// By address, and by name: a value, and what it was computed by. None of a constant.
-    stored: HashMap<u64, (f64, Option<By>)>,
+    stored: FxHashMap<u64, (f64, Option<By>)>,
     /// Of the operands and the result of the next operation.
     names: [u64; 4],
     pairs: Pairs,
@@ -343,7 +342,11 @@ impl Steps {
         if value.is_nan() || value <= 0.0 || value.to_bits().trailing_zeros() > ZEROS {
             return None;
         }
-        let from = self.all.iter().rposition(|s| s.value.sqrt().to_bits() == value.to_bits())?;
+        // Its square is within some roundings of that. (A root takes much longer than a product.)
+        let square = value * value;
+        let tolerance = (4.0 * f64::EPSILON).mul_add(square, f64::MIN_POSITIVE);
+        let is_root = |s: &Step| (s.value - square).abs() <= tolerance && s.value.sqrt().to_bits() == value.to_bits();
+        let from = self.all.iter().rposition(is_root)?;
         let mut step = Step { value, moves: self.all[from].moves, ..Step::default() };
         step.round_to(false);
         let [derivative, ..] = step.derive(op::SQRT, [self.all[from].value, 0.0, 0.0])?;
