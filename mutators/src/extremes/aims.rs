@@ -8,6 +8,7 @@ use super::{
     away,
     duds::{Areas, Duds},
     frame::Frame,
+    origins::{self, Origin, Origins},
     period::{self, Jumps},
     roundings::Steps,
     seen::{self, Seen},
@@ -24,8 +25,8 @@ const PLACES: usize = 32;
 const NEAR: u32 = 40;
 /// Bits of a wider area.
 const WIDE: u32 = 48;
-/// Exponents of the distance to such a place.
-const DISTANCES: (u32, u32) = (24, 52);
+/// The least exponent of the distance of neighbours to such a place.
+const NEAREST: u32 = 24;
 /// Half the width of a window of neighbours, in positions, at most.
 const HALF: f64 = 16_777_216.0;
 /// In a window of congruent arguments, half of the interval in which what is left by the period is, at most.
@@ -109,13 +110,14 @@ impl Places {
 #[derive(Debug, Default)]
 struct Known {
     /// Descending.
-    waiting: Vec<Aim>,
+    waiting: Vec<(Aim, Origin)>,
     best: Places,
     /// Beside these there may be better ones.
     reach: Places,
     fruitless: usize,
     duds: Duds,
     seen: Seen,
+    origins: Origins,
 }
 
 impl Known {
@@ -136,7 +138,7 @@ impl Known {
             for places in [&mut self.best, &mut self.reach] {
                 places.0.retain(|p| !duds.has(points.areas(p.1)));
             }
-            self.waiting.retain(|w| !duds.has(points.areas(w.middle)));
+            self.waiting.retain(|(w, _)| !duds.has(points.areas(w.middle)));
         }
     }
 
@@ -145,36 +147,50 @@ impl Known {
         self.reach.remember(points, aim.reach(), aim.middle);
     }
 
-    fn wait(&mut self, aim: Aim) {
-        if self.waiting.iter().any(|w| w.middle == aim.middle) {
-            return;
-        }
-        let rank = self.waiting.partition_point(|w| w.expected >= aim.expected);
-        self.waiting.insert(rank, aim);
+    fn wait(&mut self, aim: Aim, origin: Origin) {
+        let rank = self.waiting.partition_point(|(w, _)| w.expected >= aim.expected);
+        self.waiting.insert(rank, (aim, origin));
         self.waiting.truncate(WAITING);
     }
 
-    /// Beside such a place.
-    fn propose<R: Rand>(&self, rng: &mut R, points: Points, ends: (u64, u64)) -> Option<u64> {
+    /// Where the next window is to come from.
+    fn origin<R: Rand>(&self, rng: &mut R, points: Points, ends: (u64, u64)) -> Origin {
         if self.best.0.is_empty() {
-            return None;
+            return Origin::New;
+        }
+        if let Some(origin) = self.origins.draw(rng) {
+            return origin;
         }
         // A third of the windows of neighbours lie anywhere, and half of the others: what is congruent is not near.
         let anywhere = if points == Points::Congruent { 3 } else { 2 };
-        let places = match rng.below_or_zero(6).checked_sub(anywhere)? {
-            0 | 1 => &self.best,
-            _ => &self.reach,
+        let Some(places) = rng.below_or_zero(6).checked_sub(anywhere) else { return Origin::New };
+        let exponents = origins::DISTANCES.min(bits(ends).saturating_sub(NEAREST).max(1) as usize);
+        let k = if points == Points::Congruent {
+            rng.below_or_zero(origins::DISTANCES)
+        } else {
+            rng.below_or_zero(exponents).min(rng.below_or_zero(exponents))
+        };
+        if places < 2 { Origin::Best(k) } else { Origin::Reach(k) }
+    }
+
+    /// The middle of a window beside one that is known, if it is to come from there.
+    fn beside<R: Rand>(&self, rng: &mut R, points: Points, origin: Origin, ends: (u64, u64)) -> Option<u64> {
+        let (places, k) = match origin {
+            Origin::New => return None,
+            Origin::Best(k) => (&self.best, k),
+            Origin::Reach(k) => (&self.reach, k),
         };
         let place = places.any(rng)?;
         if points == Points::Congruent {
-            return Some(period::beside(rng, place).clamp(ends.0, ends.1));
+            return Some(period::beside(rng, place, k).clamp(ends.0, ends.1));
         }
-        let bits = (u64::BITS - (ends.1 - ends.0).leading_zeros()).min(DISTANCES.1);
-        let k = DISTANCES.0.min(bits);
-        let wider = (bits - k).max(1) as usize;
-        let k = k + rng.below_or_zero(wider).min(rng.below_or_zero(wider)) as u32;
-        Some(away(rng, place, k, ends))
+        Some(away(rng, place, (NEAREST + k as u32).min(bits(ends)), ends))
     }
+}
+
+/// The bits of a difference of positions.
+fn bits(ends: (u64, u64)) -> u32 {
+    (u64::BITS - (ends.1 - ends.0).leading_zeros()).min(u64::BITS - 1)
 }
 
 /// The windows of a search.
@@ -205,10 +221,11 @@ impl Extremes {
         }
         for points in Points::ALL {
             let waiting = &mut self.aims.known[points as usize].waiting;
-            let taken: Vec<Aim> = waiting.drain(..TAKEN.min(waiting.len())).collect();
-            for aim in taken {
-                self.shoot(f, points, &aim, ends)?;
+            let taken: Vec<(Aim, Origin)> = waiting.drain(..TAKEN.min(waiting.len())).collect();
+            for (aim, origin) in taken {
+                self.shoot(f, points, (&aim, origin), ends)?;
             }
+            self.aims.known[points as usize].origins.end_turn();
         }
         Ok(())
     }
@@ -241,10 +258,11 @@ impl Extremes {
         ends: (u64, u64),
     ) -> Result<(), Stop> {
         let drawn = (0..DRAWN).find_map(|_| self.draw(rng, points, ends));
-        let Some((middle, is_near)) = drawn else { return Ok(()) };
+        let Some((middle, origin)) = drawn else { return Ok(()) };
         let known = &mut self.aims.known[points as usize];
         known.fruitless += 1;
         known.seen.note(points.part(middle), 0.0);
+        known.origins.note_tried(origin);
         let Some(frame) = points.frame(middle, ends) else { return Ok(()) };
         let width = frame.farthest();
         let mut aim = f.roundings(middle, frame.jumps).and_then(|r| Aim::new(middle, frame, r));
@@ -256,25 +274,25 @@ impl Extremes {
             known.seen.note(points.part(middle), aim.frame.farthest() / width);
             known.remember(points, &aim);
             // Where swarms have found much an aim need not compare well: others may expect too much.
-            if !is_near && points == Points::Neighbours {
-                self.shoot(f, points, &aim, ends)?;
+            if origin == Origin::New && points == Points::Neighbours {
+                self.shoot(f, points, (&aim, origin), ends)?;
             } else {
-                known.wait(aim);
+                known.wait(aim, origin);
             }
         }
         Ok(())
     }
 
-    /// The middle of a window, and whether it is beside one that is known. `None` if nothing is to be found there.
-    fn draw<R: Rand>(&self, rng: &mut R, points: Points, ends: (u64, u64)) -> Option<(u64, bool)> {
+    /// The middle of a window, and where it comes from. `None` if nothing is to be found there.
+    fn draw<R: Rand>(&self, rng: &mut R, points: Points, ends: (u64, u64)) -> Option<(u64, Origin)> {
         let known = &self.aims.known[points as usize];
-        let near = known.propose(rng, points, ends);
-        let middle = near.or_else(|| {
+        let origin = known.origin(rng, points, ends);
+        let middle = known.beside(rng, points, origin, ends).or_else(|| {
             let place = self.place(rng)?;
             let is_larger = points == Points::Congruent;
             Some(if is_larger { period::larger(rng, place).clamp(ends.0, ends.1) } else { place })
         })?;
-        known.is_new(points, middle).then_some((middle, near.is_some()))
+        known.is_new(points, middle).then_some((middle, origin))
     }
 
     /// The value at `x` is the largest of all. Cells do not get it: it says nothing about their samples.
@@ -293,7 +311,7 @@ impl Extremes {
         &mut self,
         f: &mut F,
         points: Points,
-        aim: &Aim,
+        (aim, origin): (&Aim, Origin),
         (least, greatest): (u64, u64),
     ) -> Result<(), Stop> {
         let mut aimed = core::mem::take(&mut self.aims.found);
@@ -312,7 +330,9 @@ impl Extremes {
             }
         }
         self.aims.found = aimed;
-        self.aims.known[points as usize].note_tried(points, aim.middle, expected, found);
+        let known = &mut self.aims.known[points as usize];
+        known.note_tried(points, aim.middle, expected, found);
+        known.origins.note_expected(origin, expected);
         Ok(())
     }
 }
@@ -351,7 +371,7 @@ mod tests {
         let mut known = Known::default();
         for at in [dud, other] {
             known.remember(Points::Neighbours, &window(at, 0.5, fixed));
-            known.wait(window(at, 0.5, fixed));
+            known.wait(window(at, 0.5, fixed), Origin::New);
         }
         known.note_tried(Points::Neighbours, dud, 5.0, 0);
         assert_eq!((known.best.0.len(), known.waiting.len()), (2, 2), "that may be bad luck");
@@ -359,7 +379,7 @@ mod tests {
         assert!(known.is_dud(Points::Neighbours, dud) && !known.is_dud(Points::Neighbours, other));
         let left = |places: &Places| places.0.iter().all(|p| p.1 == other);
         assert!(
-            left(&known.best) && left(&known.reach) && known.waiting.iter().all(|w| w.middle == other),
+            left(&known.best) && left(&known.reach) && known.waiting.iter().all(|(w, _)| w.middle == other),
             "{known:?}"
         );
     }

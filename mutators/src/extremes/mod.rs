@@ -29,6 +29,7 @@ mod duds;
 mod errors;
 mod frame;
 mod lattice;
+mod origins;
 mod period;
 mod phases;
 mod race;
@@ -63,7 +64,7 @@ const REGIONAL: usize = 24;
 const CELL_TURNS: usize = 2;
 const SWARM_TURNS: usize = 3;
 /// Turns of the aims for each of the swarms, while the largest value is theirs.
-const AIM_TURNS: usize = 6;
+const AIM_TURNS: usize = 4;
 /// Samples of each region at the beginning.
 const FIRST: u64 = 32;
 

@@ -23,8 +23,7 @@ const FRACTION: u64 = (1 << 52) - 1;
 /// Positions of half a binade.
 const HALF: f64 = 2_251_799_813_685_248.0;
 
-/// Exponents of the distance to a place, and parts of a turn that are neighbourhoods.
-const FINEST: usize = 28;
+/// Parts of a turn that are neighbourhoods.
 const PARTS: u64 = 1024;
 
 /// Two jumps between arguments of a binade.
@@ -84,10 +83,10 @@ pub(super) fn larger<R: Rand>(rng: &mut R, position: u64) -> u64 {
     line::position(Kind::F64, turns.mul_add(TAU, x).to_bits())
 }
 
-/// An argument of which something else is left: more or less by `2^-k`, with `k` drawn evenly, but as there are neighbours.
-pub(super) fn beside<R: Rand>(rng: &mut R, position: u64) -> u64 {
+/// An argument of which something else is left: more or less by `2^-k`, but as there are neighbours.
+pub(super) fn beside<R: Rand>(rng: &mut R, position: u64, k: usize) -> u64 {
     let x = number(position);
-    let away = f64::from_bits((1023 - rng.below_or_zero(FINEST) as u64) << 52 | rng.next() & FRACTION);
+    let away = f64::from_bits((1023 - k as u64) << 52 | rng.next() & FRACTION);
     let away = away.max(x.abs().next_up() - x.abs());
     line::position(Kind::F64, (if rng.below_or_zero(2) == 0 { x + away } else { x - away }).to_bits())
 }
