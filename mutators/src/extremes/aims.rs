@@ -341,6 +341,7 @@ impl Extremes {
 mod tests {
     use super::*;
     use crate::extremes::{Fixed, Rounding, Roundings};
+    use crate::line;
 
     /// A window around a middle, with a rounding of this weight.
     fn window(middle: u64, weight: f64, fixed: Fixed) -> Aim {
@@ -362,6 +363,24 @@ mod tests {
         known.remember(Points::Neighbours, &window(1 << 52, 0.5, Fixed { error: 0.0, deviation: f64::INFINITY }));
         assert_eq!(first(&known.reach), hilly, "what is not known is no place: {known:?}");
         assert!((known.reach.0[0].0 - 0.85).abs() < 0.01, "half of the weight, and three deviations: {known:?}");
+    }
+
+    #[test]
+    fn a_window_is_looked_at_once() {
+        let middle = 1 << 50;
+        for points in Points::ALL {
+            let middle =
+                if points == Points::Congruent { line::position(Kind::F64, 2.5e6f64.to_bits()) } else { middle };
+            let mut known = Known::default();
+            assert!(known.is_new(points, middle));
+            known.seen.note(points.part(middle), 1.0);
+            assert!(!known.is_new(points, middle), "{points:?}");
+            assert!(known.is_new(points, middle + 3 * HALF as u64), "{points:?}: beyond its end");
+        }
+        let mut known = Known::default();
+        known.seen.note(Points::Neighbours.part(middle), 1.0);
+        let half = HALF as u64;
+        assert!(!known.is_new(Points::Neighbours, middle - half) && !known.is_new(Points::Neighbours, middle + half));
     }
 
     #[test]

@@ -135,6 +135,28 @@ mod tests {
         }
     }
 
+    /// One jump forwards or back may lead to another binade, so the nearer of both to the middle of its own is taken.
+    #[test]
+    fn arguments_of_one_window_are_in_its_parts() {
+        let half = f64::exp2(-29.0);
+        let parts = (TAU / half) as u64 * 4;
+        for x in [20.0, -1e3, 2_500_000.0, 3e13] {
+            let middle = line::position(Kind::F64, f64::to_bits(x));
+            let jumps = Jumps::of(middle, half).expect("a large argument");
+            for (steps, left) in jumps.steps.iter().zip(jumps.left) {
+                let beside = [*steps, -steps].map(|steps| middle.strict_add_signed(steps));
+                let in_binade = beside.into_iter().zip([left, -left]).find(|(at, _)| binade(*at) == binade(middle));
+                let (at, left) = in_binade.expect("a jump within the binade");
+                let left = if x < 0.0 { -left } else { left };
+                let moved = part(at, parts).wrapping_sub(part(middle, parts)) as i64;
+                assert!((moved as f64 - 4.0 * left / half).abs() < 1.5, "{x}: {moved} parts, {left}");
+            }
+        }
+        let position = |x: f64| line::position(Kind::F64, f64::to_bits(x));
+        assert_ne!(part(position(2_500_000.0), parts), part(position(2_500_000.0 + 0.001), parts));
+        assert_ne!(part(position(20.0), parts), part(position(20.0 + 4.0 * TAU), parts), "another binade");
+    }
+
     #[test]
     fn small_arguments_and_those_without_a_fraction_have_no_jumps() {
         for x in [0.0, 1.0, 15.9, 1e16, f64::INFINITY, f64::NAN] {
