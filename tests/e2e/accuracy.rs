@@ -18,6 +18,8 @@ mod held;
 mod mathematics;
 #[path = "accuracy/measures.rs"]
 mod measures;
+#[path = "accuracy/scope.rs"]
+mod scope;
 #[path = "accuracy/structures.rs"]
 mod structures;
 

@@ -121,6 +121,10 @@ pub(super) struct SearchArgs {
     #[arg(long)]
     exhaust: bool,
 
+    /// Functions whose branches count: the report has the worst of each set of branches that calls take, and the search begins at the ends of branches, too.
+    #[arg(long, value_parser = choices::scope(), default_value = "function")]
+    scope: ScopeKind,
+
     /// Compare errno, too: with what the C standard says (EDOM, ERANGE), or with what a reference in C leaves there.
     #[arg(long)]
     errno: bool,
@@ -290,7 +294,7 @@ impl Subjects {
             sizes: None,
             only_numbers: true,
             goals,
-            scope: Some(ScopeKind::Function),
+            scope: Some(search.scope),
             limits: search.limits.limits(),
         };
         ReplaySession::load(file, subject)

@@ -5,6 +5,7 @@ use std::{path::Path, time::Duration};
 use penfuzz_engine::{
     error::Error,
     program::{Function, Parameter, build},
+    saturation::{Scope, ScopeKind},
 };
 use penfuzz_mutators::{
     domain::Domain,
@@ -94,6 +95,15 @@ impl Pair {
             && self.value.is_in_ulps()
             && self.result() == Kind::F64
             && matches!(self.layout().slots(), [slot] if is_double(slot))
+    }
+
+    /// Are there branches in functions that it calls, which do not count?
+    pub(super) fn calls_have_branches(&self) -> bool {
+        let (scope, evaluator) = (&self.session.scope, &self.session.evaluator);
+        let target = evaluator.target();
+        let function = target.functions.iter().position(|f| f.symbol == evaluator.function().symbol);
+        let with_calls = |function| Scope::new(target, function, ScopeKind::Calls, scope.goals);
+        scope.kind == ScopeKind::Function && function.map(with_calls).is_some_and(|all| all.len() > scope.len())
     }
 
     /// The function once more, with its operations as sites.

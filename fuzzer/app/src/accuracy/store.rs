@@ -18,7 +18,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use penfuzz_engine::error::{Error, at, failed};
+use penfuzz_engine::{
+    error::{Error, at, failed},
+    saturation::ScopeKind,
+};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{Answer, Options, aside::holds, pair::Pair, publish};
@@ -62,6 +65,13 @@ pub struct About {
     exact: bool,
     errno: bool,
     search: String,
+    #[serde(default = "by_default")]
+    scope: ScopeKind,
+}
+
+/// The scope of runs before there was a choice.
+fn by_default() -> ScopeKind {
+    ScopeKind::Function
 }
 
 impl About {
@@ -81,6 +91,7 @@ impl About {
             exact: options.exact,
             errno: options.errno,
             search: options.control.map_or("extremes", |control| control.name()).to_owned(),
+            scope: pair.session().scope.kind,
         }
     }
 }
@@ -320,11 +331,12 @@ fn other(dir: &Path, known: &About) -> Error {
     let arguments = if arguments.is_empty() { arguments } else { format!(" with '{arguments}'") };
     let exact = if known.exact { " --exact" } else { "" };
     let errno = if known.errno { " --errno" } else { "" };
+    let scope = format!("{:?}", known.scope).to_lowercase();
     at(
         dir,
         format!(
-            "holds runs on another comparison: {} of {} against {}, {} in {}{arguments}{exact}{errno}, --search {}; give another -o",
-            known.function, known.target, known.reference, known.result, known.unit, known.search
+            "holds runs on another comparison: {} of {} against {}, {} in {}{arguments}{exact}{errno}, --search {}, --scope {}; give another -o",
+            known.function, known.target, known.reference, known.result, known.unit, known.search, scope
         ),
     )
 }
