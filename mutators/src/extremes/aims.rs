@@ -33,6 +33,8 @@ const HALF: f64 = 16_777_216.0;
 const LEFT: f64 = 1.0 / 536_870_912.0;
 /// How often a place is drawn, until it is in no window that was looked at.
 const DRAWN: usize = 8;
+/// The share of a window beside its middle that is not looked at again, whatever comes of it.
+const UNKNOWN: f64 = 0.125;
 /// Windows in a row whose roundings are not known, or not right, after which none are tried.
 const FRUITLESS: usize = 512;
 /// Windows of one kind are looked at once in so many turns: congruent arguments where the largest error to be expected in them is below this share of that of others,
@@ -67,12 +69,12 @@ impl Points {
         if self == Self::Neighbours { at >> NEAR } else { period::neighbourhood(at) }
     }
 
-    /// In which part of a window a place is.
+    /// In which of the smallest parts of windows a place is.
     fn part(self, at: u64) -> u64 {
         if self == Self::Neighbours {
-            return at / (HALF as u64 / seen::PARTS);
+            return at / (HALF as u64 / seen::FINEST);
         }
-        period::part(at, (core::f64::consts::TAU / LEFT) as u64 * seen::PARTS)
+        period::part(at, (core::f64::consts::TAU / LEFT) as u64 * seen::FINEST)
     }
 
     /// Where windows may have too little in common with what is expected of them.
@@ -261,7 +263,7 @@ impl Extremes {
         let Some((middle, origin)) = drawn else { return Ok(()) };
         let known = &mut self.aims.known[points as usize];
         known.fruitless += 1;
-        known.seen.note(points.part(middle), 0.0);
+        known.seen.note(points.part(middle), UNKNOWN);
         known.origins.note_tried(origin);
         let Some(frame) = points.frame(middle, ends) else { return Ok(()) };
         let width = frame.farthest();

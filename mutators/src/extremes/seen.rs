@@ -2,27 +2,33 @@
 
 use std::collections::HashSet;
 
-/// Parts of half a window of the usual width.
-pub(super) const PARTS: u64 = 4;
+/// Halvings of the usual width, after which windows are no longer told apart.
+const HALVINGS: u32 = 9;
+/// Parts of half a window.
+const PARTS: u64 = 4;
+/// The smallest parts of half a window of the usual width.
+pub(super) const FINEST: u64 = PARTS << HALVINGS;
 /// Parts that are remembered; then they are forgotten.
 const REMEMBERED: usize = 1 << 20;
 
-/// Parts of windows, which have the numbers next to those of their neighbours.
+/// Parts of windows. The smallest have the numbers next to those of their neighbours; wider windows have wider parts.
 #[derive(Debug, Default)]
-pub(super) struct Seen(HashSet<u64>);
+pub(super) struct Seen(HashSet<(u32, u64)>);
 
 impl Seen {
-    /// The window with its middle in this part, and this share of the usual width. 0: nothing but the middle.
+    /// The window with its middle in this smallest part, and this share of the usual width.
     pub fn note(&mut self, middle: u64, share: f64) {
-        let half = (share * PARTS as f64) as u64;
+        let halvings = (0..HALVINGS).take_while(|n| share * f64::from(2u32 << n) <= 1.0).count() as u32;
+        let half = (share * f64::from(1u32 << halvings) * PARTS as f64) as u64;
+        let middle = middle >> (HALVINGS - halvings);
         if self.0.len() >= REMEMBERED {
             self.0.clear();
         }
-        self.0.extend(middle.saturating_sub(half)..=middle.saturating_add(half));
+        self.0.extend((middle.saturating_sub(half)..=middle.saturating_add(half)).map(|part| (halvings, part)));
     }
 
-    pub fn has(&self, part: u64) -> bool {
-        self.0.contains(&part)
+    pub fn has(&self, smallest: u64) -> bool {
+        (0..=HALVINGS).any(|halvings| self.0.contains(&(halvings, smallest >> (HALVINGS - halvings))))
     }
 }
 
@@ -30,13 +36,18 @@ impl Seen {
 mod tests {
     use super::*;
 
+    /// Up to one part more, of those into which it was divided.
     #[test]
     fn a_window_is_seen_from_end_to_end() {
-        let mut seen = Seen::default();
-        for (middle, share, first, last) in [(100, 1.0, 96, 104), (200, 0.5, 198, 202), (300, 0.0, 300, 300)] {
+        let middle = 1 << 40;
+        for (share, more) in [(1.0, 512), (0.75, 512), (0.5, 256), (0.1, 64), (0.01, 8), (1e-6, 1), (0.0, 1)] {
+            let mut seen = Seen::default();
             seen.note(middle, share);
-            assert!((first..=last).all(|part| seen.has(part)));
-            assert!(!seen.has(first - 1) && !seen.has(last + 1), "{middle} {share}");
+            let half = (share * FINEST as f64) as u64;
+            for away in (0..=half.saturating_sub(more)).step_by(7) {
+                assert!(seen.has(middle - away) && seen.has(middle + away), "{share}: {away}");
+            }
+            assert!(!seen.has(middle - half - more) && !seen.has(middle + half + more), "{share}: beyond it");
         }
     }
 }
