@@ -19,6 +19,8 @@ fn the_map_is_of_called_functions_with_scope_calls() {
     };
     let usual = with("").exits(0);
     usual.expect(usual.stdout.contains("--scope calls counts those of called functions"), "where there is more to see");
+    let none = dir.penfuzz("differ wrapped.c:wrapper wrapped.c:wrapper --max-evals 2000").exits(0);
+    none.expect(!none.stdout.contains("one set of branches"), "nothing was found, so there is no set");
     let map = with("--scope calls").exits(0);
     map.expect(map.stdout.contains("worst of each set of branches, of 3:"), "three ways through the called function");
     let answer = json(&with("--scope calls --json").exits(0));

@@ -277,7 +277,7 @@ pub fn text(pair: &Pair, answer: &Answer) -> String {
         for found in answer.regions.iter().take(SHOWN) {
             let _ = writeln!(out, "    {:<12}  {}", size(pair, found), call(pair, found));
         }
-    } else if pair.calls_have_branches() {
+    } else if answer.regions.len() == 1 && pair.calls_have_branches() {
         out.push_str("  one set of branches; --scope calls counts those of called functions, too\n");
     }
     let _ = writeln!(
