@@ -16,6 +16,8 @@ use std::{
     process,
 };
 
+use penfuzz_abi::names::single_colons;
+
 use crate::{
     Error,
     artifact::include_directory,
@@ -47,13 +49,6 @@ impl Assumption {
         }
         Ok(Self { function: function.to_owned(), expression: expression.to_owned() })
     }
-}
-
-/// The places of colons in a text that are no part of a `::`.
-#[must_use]
-pub fn single_colons(text: &str) -> impl DoubleEndedIterator<Item = usize> {
-    let is_single = |at: &usize| !text[..*at].ends_with(':') && !text[at + 1..].starts_with(':');
-    text.match_indices(':').map(|(at, _)| at).filter(is_single)
 }
 
 /// Has the text of a source a definition of this function, as far as its tokens show?

@@ -3,7 +3,7 @@
 //! The branch distance is 0 if a branch is taken, else positive and smaller the closer the operands are to taking it. penfuzz
 //! minimizes it. `pen-cc` and `pen-cxx` are drop-in replacements for `CC` and `CXX`. They compile with the pen pass
 //! (`pass/pen.cc`) and link the runtime (`runtime/pen.c`). What they link as a program is a *dual file*: it runs as before,
-//! and penfuzz can load it. [`abi`] describes its tables. [`Compile`] does the same from Rust.
+//! and penfuzz can load it. `penfuzz-abi` describes its tables. [`Compile`] does the same from Rust.
 //!
 //! | request of the command line | effect |
 //! | --- | --- |
@@ -14,7 +14,6 @@
 //! | link with `-static` or a sanitizer | the result is an ordinary program with the runtime; a note explains why |
 //! | link partially (`-r`) | the runtime is not linked |
 
-pub mod abi;
 mod arguments;
 mod artifact;
 mod assume;
@@ -42,7 +41,7 @@ pub use arguments::{
     DECISIONS as DECISIONS_FLAG, EXCEPTIONS as EXCEPTIONS_FLAG, MOVES as MOVES_FLAG, MUTANTS as MUTANTS_FLAG,
 };
 pub use artifact::{LLVM_MAJOR, include_directory};
-pub use assume::{ASSUME as ASSUME_FLAG, defines, single_colons, with_assumptions};
+pub use assume::{ASSUME as ASSUME_FLAG, defines, with_assumptions};
 pub use clang::find_clang;
 pub use compile::Compile;
 pub use directories::{cache_directory, is_private_file, private_directory, state_directory, user};

@@ -7,12 +7,12 @@ use std::{hint::black_box, path::Path, time::Instant};
 
 use libafl_bolts::rands::StdRand;
 use penfuzz_engine::{
-    executor::Evaluator,
     goals::{Aim, Goal},
-    program::Function,
     saturation::{BranchGraph, Goals, Saturation, Scope, ScopeKind},
 };
+use penfuzz_executor::Evaluator;
 use penfuzz_mutators::{dictionary::Dictionary, structured, view::Layout};
+use penfuzz_target::program::Function;
 use twin::{Recipe, Twin};
 
 #[expect(dead_code, reason = "shared with the tests, which use more of it")]
@@ -50,7 +50,7 @@ fn points() -> Vec<Point> {
 
 fn build(directory: &Path) -> Twin {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../harnesses/fdlibm/suite.toml");
-    let suite = penfuzz_app::suite::load(&path).unwrap_or_else(|e| panic!("{e}"));
+    let suite = penfuzz_suite::load(&path).unwrap_or_else(|e| panic!("{e}"));
     let mut sources = suite.support_files.clone();
     let wanted = suite.targets.iter().filter(|t| FUNCTIONS.contains(&&*t.function));
     sources.extend(wanted.map(|t| suite.file_of(t)));
@@ -115,7 +115,7 @@ fn rarest(evaluator: &mut Evaluator, function: &Function, inputs: &[[u8; 16]]) -
     };
     let mut count = vec![0usize; target.n_branches];
     let mut hits = Vec::new();
-    evaluator.arm(|_| penfuzz_cc::abi::action::RECORD);
+    evaluator.arm(|_| penfuzz_abi::action::RECORD);
     for x in inputs {
         evaluator.run(&x[..evaluator.input_size()]);
         evaluator.take_hits(&mut hits);

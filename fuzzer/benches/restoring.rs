@@ -7,19 +7,13 @@
 use std::{hint::black_box, rc::Rc, time::Instant};
 
 use libafl_bolts::rands::StdRand;
-use penfuzz_app::{
-    replay::fresh::{Pipes, UNWATCHED, Zygote},
-    suite,
-};
-use penfuzz_engine::{
-    executor::{Evaluator, fresh::FreshRun, limits::Limits},
-    program::{
-        Target,
-        build::{Recipe, build},
-    },
-    saturation::{Goals, Scope, ScopeKind},
-};
+use penfuzz_compile::{Recipe, build};
+use penfuzz_directory::replay::fresh::{Pipes, UNWATCHED, Zygote};
+use penfuzz_engine::saturation::{Goals, Scope, ScopeKind};
+use penfuzz_executor::{Evaluator, fresh::FreshRun, limits::Limits};
 use penfuzz_mutators::{dictionary::Dictionary, structured};
+use penfuzz_suite as suite;
+use penfuzz_target::program::Target;
 
 /// Inputs of one round: short, so that the two forms alternate within a few microseconds to a millisecond.
 const INPUTS: usize = 256;

@@ -9,5 +9,6 @@ mod cli;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> std::process::ExitCode {
+    penfuzz_system::process::fork::check_locks_with(penfuzz_executor::guard::may_hold_locks);
     cli::main()
 }

@@ -6,7 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use penfuzz_app::report::Report;
+use penfuzz_report::Report;
 
 use crate::{
     prove::solvers,

@@ -1,6 +1,6 @@
 //! `penfuzz boundary`: inputs at which comparisons are decided.
 
-use penfuzz_app::report::{Branch, Report, Site, Status, boundary::Tally};
+use penfuzz_report::{Branch, Report, Site, Status, boundary::Tally};
 
 use crate::support::{Dir, fixture, line_of};
 

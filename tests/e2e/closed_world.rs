@@ -1,6 +1,6 @@
 //! `--closed-world`: what other sources write, or may write.
 
-use penfuzz_app::report::Report;
+use penfuzz_report::Report;
 
 use crate::{prove::solvers, support::Dir};
 

@@ -1,6 +1,6 @@
 //! What is printed: for programs with --json, for people otherwise, nothing with --quiet.
 
-use penfuzz_app::report::Report;
+use penfuzz_report::Report;
 
 use crate::support::{Dir, fixture, quickstart};
 

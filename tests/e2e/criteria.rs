@@ -2,7 +2,7 @@
 
 use std::{path::Path, process::Command};
 
-use penfuzz_app::report::{Report, decisions::Decision};
+use penfuzz_report::{Report, decisions::Decision};
 
 use crate::support::{Dir, fixture, skip};
 

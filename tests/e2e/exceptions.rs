@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, process::Command};
 
-use penfuzz_app::report::{
+use penfuzz_report::{
     Exception, Exceptions, Find, Shown,
     exceptions::{Confirmed, places},
 };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use penfuzz_app::report::{Report, Test, criterion_goals::CriterionGoal};
+use penfuzz_report::{Report, Test, criterion_goals::CriterionGoal};
 
 use crate::{
     prove::solvers,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use penfuzz_app::report::Report;
+use penfuzz_report::Report;
 
 use crate::support::{Dir, Run, line_of, open_branches};
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, process::Command};
 
-use penfuzz_app::report::Report;
+use penfuzz_report::Report;
 
 use crate::{
     prove::solvers,

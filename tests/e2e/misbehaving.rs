@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use penfuzz_app::report::{End, Finding, Report};
+use penfuzz_report::{End, Finding, Report};
 
 use crate::support::{Dir, Run, fixture, line_of, open_branches};
 

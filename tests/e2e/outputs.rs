@@ -2,7 +2,7 @@
 
 use std::{path::Path, process::Command};
 
-use penfuzz_app::report::Report;
+use penfuzz_report::Report;
 use serde_json::Value;
 
 use crate::support::{Dir, fixture, is_covered, quickstart};

@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use penfuzz_app::report::{
+use penfuzz_report::{
     Report, Status,
     proof::{Proof, Verdict},
 };

@@ -5,7 +5,7 @@
 
 use std::{ffi::OsString, fmt::Write};
 
-use penfuzz_app::report::{Report, Status};
+use penfuzz_report::{Report, Status};
 
 use crate::{
     prove::solvers,
@@ -172,7 +172,7 @@ double program(double x, int n, unsigned u)
 
 type Place = (u32, u32, String);
 
-fn places(report: &Report, is: impl Fn(&penfuzz_app::report::Branch) -> bool) -> Vec<Place> {
+fn places(report: &Report, is: impl Fn(&penfuzz_report::Branch) -> bool) -> Vec<Place> {
     let branches = report.sites.iter().flat_map(|s| s.branches.iter().map(move |b| (s, b)));
     branches.filter(|(_, b)| is(b)).map(|(s, b)| (s.line, s.column, b.outcome.clone())).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use penfuzz_app::report::{Arg, Report};
+use penfuzz_report::{Arg, Report};
 
 use crate::support::{Dir, fixture, is_covered, quickstart};
 

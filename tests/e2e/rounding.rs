@@ -1,6 +1,6 @@
 //! `--rounding all`: the rounding mode is one more argument, in the search, in every report and in replays.
 
-use penfuzz_app::report::Report;
+use penfuzz_report::Report;
 
 use crate::{
     outputs::gcov_agrees,

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use penfuzz_app::report::{Report, proof::Verdict};
+use penfuzz_report::{Report, proof::Verdict};
 
 use crate::{
     prove::{solvers, stand_ins},

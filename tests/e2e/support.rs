@@ -16,7 +16,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use penfuzz_app::report::{Branch, Report, Status, json};
+use penfuzz_report::{Branch, Report, Status, json};
 use tempfile::TempDir;
 
 /// No test waits longer for one run of penfuzz; a loaded machine needs a few seconds for the slowest.
@@ -422,7 +422,7 @@ pub fn is_covered(branch: &Branch) -> bool {
 
 /// The branches that were not taken, as `line outcome`.
 pub fn open_branches(report: &Report) -> Vec<String> {
-    let of = |s: &penfuzz_app::report::Site| -> Vec<String> {
+    let of = |s: &penfuzz_report::Site| -> Vec<String> {
         s.branches.iter().filter(|b| !is_covered(b)).map(|b| format!("{} {}", s.line, b.outcome)).collect()
     };
     report.sites.iter().flat_map(of).collect()

@@ -23,7 +23,7 @@ fn inputs(dir: &Dir) -> BTreeSet<Vec<u8>> {
 
 /// The branches that the report says were taken.
 fn covered(dir: &Dir) -> BTreeSet<(usize, String)> {
-    let of = |(i, s): (usize, penfuzz_app::report::Site)| {
+    let of = |(i, s): (usize, penfuzz_report::Site)| {
         s.branches.into_iter().filter(is_covered).map(move |b| (i, b.outcome)).collect::<Vec<_>>()
     };
     dir.report("out").sites.into_iter().enumerate().flat_map(of).collect()

@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use penfuzz_app::watch;
+use penfuzz_campaign::watch;
 
 use crate::support::{Dir, children, fixture, open_branches, pen_cc, quickstart, skip};
 

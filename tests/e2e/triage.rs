@@ -1,6 +1,6 @@
 //! Crashes and hangs: a stack for each, one entry per place over all clients.
 
-use penfuzz_app::report::Finding;
+use penfuzz_report::Finding;
 use serde_json::Value;
 
 use crate::{

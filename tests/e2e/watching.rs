@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use penfuzz_app::watch::{self, Snapshot};
+use penfuzz_campaign::watch::{self, Snapshot};
 use serde_json::Value;
 
 use crate::support::{Dir, Running, fixture, quickstart};

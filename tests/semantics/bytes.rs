@@ -4,8 +4,8 @@
 use std::{fs, path::Path};
 
 use libafl_bolts::rands::{Rand, StdRand};
-use penfuzz_cc::abi::{action, metric};
-use penfuzz_engine::executor::{Evaluator, evaluator::RunStatus};
+use penfuzz_abi::{action, metric};
+use penfuzz_executor::{Evaluator, evaluator::RunStatus};
 
 use crate::{
     conditions::{FALSE, Far, TRUE, branch_number, check_distances, check_untaken, far},

@@ -1,7 +1,7 @@
 //! Conditions as people write them: the same results as without instrumentation, and distances that mean something.
 
-use penfuzz_cc::abi::{action, metric};
-use penfuzz_engine::executor::evaluator::RunStatus;
+use penfuzz_abi::{action, metric};
+use penfuzz_executor::evaluator::RunStatus;
 
 use crate::twin::{Arming, Twin, on_target_thread};
 

@@ -1,6 +1,6 @@
 //! The floating-point environment: no exception flag and no rounding mode is changed by a hook in the exact metric.
 
-use penfuzz_cc::abi::metric;
+use penfuzz_abi::metric;
 
 use crate::twin::{Arming, Twin, on_target_thread};
 

@@ -10,7 +10,7 @@ const QUARTERS: [Arming; 4] = [Arming::Unarmed, Arming::Boundaries, Arming::ALL[
 /// Builds all targets of the suite as one program, so that every file is compiled once.
 fn build(directory: &Path, level: &str) -> (Twin, Vec<String>) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../harnesses/fdlibm/suite.toml");
-    let suite = penfuzz_app::suite::load(&path).unwrap_or_else(|e| panic!("{e}"));
+    let suite = penfuzz_suite::load(&path).unwrap_or_else(|e| panic!("{e}"));
     let mut sources = suite.support_files.clone();
     sources.extend(suite.targets.iter().map(|t| suite.file_of(t)));
     sources.sort();

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use penfuzz_cc::abi::{Traced, movement, operation, operation_flag};
+use penfuzz_abi::{Traced, movement, operation, operation_flag};
 
 use crate::twin::{Recipe, Twin, on_target_thread};
 

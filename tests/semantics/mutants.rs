@@ -3,8 +3,8 @@
 use std::{fs, path::Path};
 
 use libafl_bolts::rands::{Rand, StdRand};
-use penfuzz_cc::abi::{action, metric, site_kind};
-use penfuzz_engine::executor::{Evaluator, evaluator::RunStatus};
+use penfuzz_abi::{action, metric, site_kind};
+use penfuzz_executor::{Evaluator, evaluator::RunStatus};
 use penfuzz_mutators::{dictionary::Dictionary, structured};
 
 use crate::twin::{Arming, Recipe, Twin, on_target_thread};

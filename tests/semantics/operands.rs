@@ -1,6 +1,6 @@
 //! What is reported of an operation whose exception is watched: its operands and its result.
 
-use penfuzz_cc::abi::exception;
+use penfuzz_abi::exception;
 
 use crate::{
     operations::{build, site_of},

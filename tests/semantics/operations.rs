@@ -3,12 +3,10 @@
 use std::{fs, path::Path};
 
 use libafl_bolts::rands::{Rand, StdRand};
-use penfuzz_cc::abi::{Traced, action, exception, metric, operation, site_kind};
-use penfuzz_engine::{
-    executor::{Evaluator, evaluator::RunStatus},
-    program::{Site, Target},
-};
+use penfuzz_abi::{Traced, action, exception, metric, operation, site_kind};
+use penfuzz_executor::{Evaluator, evaluator::RunStatus};
 use penfuzz_mutators::{dictionary::Dictionary, structured, view::Kind};
+use penfuzz_target::program::{Site, Target};
 
 use crate::twin::{Arming, Recipe, Twin, on_target_thread};
 
@@ -118,7 +116,7 @@ struct Case<'a> {
     function: usize,
     site: Site,
     evaluator: Evaluator,
-    flags: penfuzz_engine::program::function::Call,
+    flags: penfuzz_target::program::function::Call,
 }
 
 impl<'a> Case<'a> {
@@ -223,7 +221,7 @@ impl<'a> Case<'a> {
     }
 
     fn shown(&self, x: &[u8]) -> String {
-        let value = |p: &penfuzz_engine::program::function::Parameter| match p.kind {
+        let value = |p: &penfuzz_target::program::function::Parameter| match p.kind {
             Some(Kind::F64) => {
                 format!("{:e}", f64::from_le_bytes(x[p.offset..p.offset + 8].try_into().expect("8 bytes")))
             }

@@ -11,14 +11,13 @@ use std::{
     rc::Rc,
 };
 
-use penfuzz_cc::{Compile, abi::action};
-use penfuzz_engine::{
-    executor::{
-        Evaluator,
-        evaluator::{Limits, RunStatus},
-    },
-    program::Target,
+use penfuzz_abi::action;
+use penfuzz_cc::Compile;
+use penfuzz_executor::{
+    Evaluator,
+    evaluator::{Limits, RunStatus},
 };
+use penfuzz_target::program::Target;
 use serde_json::Value;
 
 use crate::twin::{clang, on_target_thread};

@@ -2,13 +2,13 @@
 
 use libafl_bolts::rands::{Rand, StdRand};
 use penfuzz_engine::{
-    executor::Evaluator,
     goals::{
         Goal, Path,
         path::{Step, is_taken},
     },
     saturation::{BranchGraph, Goals, Saturation, Scope, ScopeKind},
 };
+use penfuzz_executor::Evaluator;
 use penfuzz_mutators::{dictionary::Dictionary, structured};
 
 use crate::twin::{Twin, on_target_thread};

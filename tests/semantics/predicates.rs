@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use penfuzz_cc::abi::{action, metric};
-use penfuzz_engine::executor::{Evaluator, evaluator::RunStatus};
+use penfuzz_abi::{action, metric};
+use penfuzz_executor::{Evaluator, evaluator::RunStatus};
 use penfuzz_mutators::distance::{Relation, exact_float, exact_integer, squared};
 
 use crate::twin::{Arming, Twin, on_target_thread};

@@ -2,17 +2,13 @@
 
 use std::{hint::black_box, rc::Rc, time::Duration};
 
-use penfuzz_cc::{
-    Compile,
-    abi::{action, metric},
+use penfuzz_abi::{action, metric};
+use penfuzz_cc::Compile;
+use penfuzz_executor::{
+    Evaluator,
+    evaluator::{Limits, RunStatus},
 };
-use penfuzz_engine::{
-    executor::{
-        Evaluator,
-        evaluator::{Limits, RunStatus},
-    },
-    program::Target,
-};
+use penfuzz_target::program::Target;
 
 use crate::twin::on_target_thread;
 

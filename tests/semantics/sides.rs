@@ -1,7 +1,7 @@
 //! Below, equal and above: of every predicate against a plain computation, and of comparisons as people write them.
 
-use penfuzz_cc::abi::{action, metric, side::OTHER, site_kind};
-use penfuzz_engine::program::Site;
+use penfuzz_abi::{action, metric, side::OTHER, site_kind};
+use penfuzz_target::program::Site;
 
 use super::Case;
 use crate::twin::{Twin, on_target_thread};

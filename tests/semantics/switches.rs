@@ -3,8 +3,9 @@
 
 use std::{collections::BTreeSet, rc::Rc};
 
-use penfuzz_cc::abi::{action, metric, site_kind};
-use penfuzz_engine::{executor::Evaluator, program::Site};
+use penfuzz_abi::{action, metric, site_kind};
+use penfuzz_executor::Evaluator;
+use penfuzz_target::program::Site;
 
 use crate::twin::{Twin, on_target_thread};
 
@@ -116,7 +117,7 @@ fn distances_and_closest_inputs_are_those_of_a_search_over_all_cases() {
 /// A change of the goal writes few bytes; the result must be the table that writing all of them gives.
 #[test]
 fn arming_what_changed_equals_arming_everything() {
-    use penfuzz_engine::executor::Changes;
+    use penfuzz_executor::Changes;
     on_target_thread(|| {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let twin = Twin::of_text(directory.path(), "switches.c", SOURCE, "-O2");

@@ -15,18 +15,14 @@ use std::{
 };
 
 use libafl_bolts::rands::StdRand;
-use penfuzz_cc::{
-    Compile,
-    abi::{action, metric},
-};
-use penfuzz_engine::{
-    executor::{
-        Evaluator,
-        evaluator::{Limits, RunStatus},
-    },
-    program::{Function, Target, function::Call},
+use penfuzz_abi::{action, metric};
+use penfuzz_cc::Compile;
+use penfuzz_executor::{
+    Evaluator,
+    evaluator::{Limits, RunStatus},
 };
 use penfuzz_mutators::{dictionary::Dictionary, structured};
+use penfuzz_target::program::{Function, Target, function::Call};
 
 type Job = Box<dyn FnOnce() + Send>;
 

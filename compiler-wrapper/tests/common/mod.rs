@@ -180,7 +180,7 @@ impl Loaded {
             os::unix::ffi::OsStrExt,
         };
 
-        use penfuzz_cc::abi;
+        use penfuzz_abi as abi;
 
         let text = CString::new(path.as_os_str().as_bytes()).expect("a path without NUL");
         // SAFETY: the file was just built by a test, whose constructors only print; it stays loaded for good, so that the

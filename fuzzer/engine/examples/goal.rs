@@ -6,20 +6,15 @@
 use std::{error::Error, path::PathBuf, rc::Rc, sync::Arc};
 
 use libafl_bolts::rands::StdRand;
-use penfuzz_cc::abi::{action, metric};
+use penfuzz_abi::{action, metric};
+use penfuzz_compile::{Recipe, build};
 use penfuzz_engine::{
-    executor::{
-        Evaluator,
-        evaluator::{Limits, RunStatus},
-    },
     goals::Goal,
-    program::{
-        Target,
-        build::{Recipe, build},
-        harvest,
-        select::select,
-    },
     saturation::{BranchGraph, Goals, Saturation, Scope, ScopeKind},
+};
+use penfuzz_executor::{
+    Evaluator,
+    evaluator::{Limits, RunStatus},
 };
 use penfuzz_mutators::{
     basinhopping::Basinhopping,
@@ -27,6 +22,7 @@ use penfuzz_mutators::{
     minimizer::{LocalMinimizer as _, create},
     start::StartPoints,
 };
+use penfuzz_target::program::{Target, harvest, select::select};
 
 /// `r` is the distance to the nearest of the wanted branches, over all passes of their sites.
 struct AnyOf {

@@ -26,18 +26,14 @@ use libafl_bolts::{
     tuples::{Handled as _, tuple_list},
 };
 use libafl_targets::{MAX_EDGES_FOUND, edges_map_mut_ptr, std_edges_map_observer};
+use penfuzz_compile::{Recipe, build};
 use penfuzz_engine::{
-    executor::{Evaluator, HasEvaluator as _, PenExecutor, PenObserver, evaluator::Limits},
     goals::{Goal as _, Record},
-    program::{
-        Target,
-        build::{Recipe, build},
-        harvest,
-        select::select,
-    },
     saturation::{BranchGraph, Goals, NewPlaceFeedback, Saturation, SaturationFeedback, Scope, ScopeKind},
     stages::{BasinhoppingStage, Clock},
 };
+use penfuzz_executor::{Evaluator, HasEvaluator as _, PenExecutor, PenObserver, evaluator::Limits};
+use penfuzz_target::program::{Target, harvest, select::select};
 
 const HARNESS: &str = "LLVMFuzzerTestOneInput";
 

@@ -20,18 +20,14 @@ use libafl_bolts::{
     rands::StdRand,
     tuples::{Handled as _, Merge as _, tuple_list},
 };
+use penfuzz_compile::{Recipe, build};
 use penfuzz_engine::{
-    executor::{Evaluator, PenExecutor, evaluator::Limits},
-    program::{
-        Target,
-        build::{Recipe, build},
-        harvest,
-        select::select,
-    },
     saturation::{BranchGraph, Goals, NewPlaceFeedback, PenObserver, Saturation, SaturationFeedback, Scope, ScopeKind},
     stages::{BasinhoppingStage, Clock},
 };
+use penfuzz_executor::{Evaluator, PenExecutor, evaluator::Limits};
 use penfuzz_mutators::havoc::numeric_mutations;
+use penfuzz_target::program::{Target, harvest, select::select};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);

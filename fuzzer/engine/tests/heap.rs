@@ -5,17 +5,12 @@
 
 use std::{rc::Rc, time::Duration};
 
-use penfuzz_engine::{
-    executor::{
-        Evaluator,
-        evaluator::{Limits, RunStatus},
-    },
-    program::{
-        Target,
-        build::{Recipe, build},
-        select::select,
-    },
+use penfuzz_compile::{Recipe, build};
+use penfuzz_executor::{
+    Evaluator,
+    evaluator::{Limits, RunStatus},
 };
+use penfuzz_target::program::{Target, select::select};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

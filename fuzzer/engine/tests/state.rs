@@ -1,10 +1,7 @@
 //! Which functions keep nothing from one evaluation to the next, so that a fresh process would add nothing.
 
-use penfuzz_engine::program::{
-    Target,
-    build::{Recipe, build},
-    state::SharedState,
-};
+use penfuzz_compile::{Recipe, build};
+use penfuzz_target::program::{Target, state::SharedState};
 
 const TEXT: &str = "#include <errno.h>
 #include <math.h>

@@ -13,12 +13,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use penfuzz_app::{
+use penfuzz_directory::output::directory;
+use penfuzz_error::{
+    Error, at,
     context::{Context, Result},
-    files::foreign,
-    output::{atomic, directory},
 };
-use penfuzz_engine::error::{Error, at};
+use penfuzz_system::files::{atomic, foreign};
 
 use super::{
     corpus::Stamped,

@@ -11,12 +11,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use penfuzz_app::{
-    context::{Context, Result, bail},
-    report::Report,
-    suite::{Suite, config::TargetSpec},
+use penfuzz_error::{
+    bail,
+    context::{Context, Result},
 };
-use penfuzz_engine::hash;
+use penfuzz_report::Report;
+use penfuzz_suite::{Suite, config::TargetSpec};
+use penfuzz_target::hash;
 
 /// What a source calls when an assumption does not hold; `penfuzz.h` declares it where [`DEFINE`] is given.
 pub const REJECT: &str = "penfuzz_reject";
@@ -70,7 +71,7 @@ pub fn of(suite: &Suite, spec: &TargetSpec, report: &Report, cache: &Path) -> Re
     let file = directory.join(name);
     fs::create_dir_all(&directory)
         .and_then(
-            |()| if file.is_file() { Ok(()) } else { penfuzz_app::output::atomic::write(&file, changed.as_bytes()) },
+            |()| if file.is_file() { Ok(()) } else { penfuzz_system::files::atomic::write(&file, changed.as_bytes()) },
         )
         .context(|| format!("cannot write {}", file.display()))?;
     let beside = own.parent().unwrap_or(Path::new(".")).display().to_string();

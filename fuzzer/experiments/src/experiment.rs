@@ -5,11 +5,14 @@ use std::{
     sync::Arc,
 };
 
-use penfuzz_app::{
-    context::{Context, Result, bail},
+use penfuzz_error::{
+    bail,
+    context::{Context, Result},
+};
+use penfuzz_suite::Suite;
+use penfuzz_system::{
     errln,
     process::{interrupts, tree},
-    suite::Suite,
 };
 
 use super::{

@@ -13,13 +13,13 @@ mod blocks;
 
 use std::{fmt::Write, path::Path};
 
-use penfuzz_app::report::{
+use penfuzz_mutators::view::Kind;
+use penfuzz_report::{
     Parameter, Report,
     c_text::{callable, comment, identifier, is_cxx},
     literal::kind_named,
-    unit_test,
 };
-use penfuzz_mutators::view::Kind;
+use penfuzz_testgen as unit_test;
 
 use super::assumptions;
 

@@ -1,5 +1,5 @@
-use penfuzz_app::report::example;
-use penfuzz_engine::inputs::Decoding;
+use penfuzz_report::example;
+use penfuzz_target::inputs::Decoding;
 
 use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use penfuzz_app::suite::object;
+use penfuzz_suite::object;
 
 use super::model::Machine;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use penfuzz_app::suite::config::Paper;
+use penfuzz_suite::config::Paper;
 use serde::{Deserialize, Serialize};
 
 /// The version of the schema of `experiment.json`, `trial.json` and `summary.json`.

@@ -11,17 +11,18 @@ use std::{
 };
 
 use libafl_bolts::rands::{Rand, StdRand};
-use penfuzz_app::{
-    context::{Context, Result, bail},
-    process::interrupts,
-    suite::{
-        Suite,
-        child::{Passed, run_child},
-        config::TargetSpec,
-    },
+use penfuzz_error::{
+    bail,
+    context::{Context, Result},
 };
-use penfuzz_engine::inputs::Decoding;
 use penfuzz_mutators::view::{Kind, Layout};
+use penfuzz_suite::{
+    Suite,
+    child::{Passed, run_child},
+    config::TargetSpec,
+};
+use penfuzz_system::process::interrupts;
+use penfuzz_target::inputs::Decoding;
 
 use super::{assumptions, harness, model::seconds, referee::Referee, subject::Subject};
 

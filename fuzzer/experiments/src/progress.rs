@@ -1,12 +1,13 @@
 //! The progress of an experiment on standard error: on a terminal one line that is redrawn, elsewhere a line every 30 s.
 
-use std::io::IsTerminal;
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::{
+    io::IsTerminal,
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
 
 use indicatif::{ProgressBar, ProgressStyle};
-
-use penfuzz_app::{console::shown, errln};
+use penfuzz_system::{console::shown, errln};
 
 use super::model::Trial;
 

@@ -15,7 +15,7 @@
 //! An input whose call was left because it touches memory of unknown size ([harness](super::harness)) takes none, and neither does one that
 //! violates an assumption ([assumptions](super::assumptions)).
 //!
-//! The suite's [referee](penfuzz_app::suite::referee) judges emitted tests, which have neither kind.
+//! The suite's [referee](penfuzz_suite::referee) judges emitted tests, which have neither kind.
 
 mod checkpoints;
 mod program;
@@ -28,10 +28,11 @@ use std::{
     time::Duration,
 };
 
-use penfuzz_app::{
-    context::{Context, Result, bail},
-    suite::{TakenBranch, gcov::branches_of, object::finish},
+use penfuzz_error::{
+    bail,
+    context::{Context, Result},
 };
+use penfuzz_suite::{TakenBranch, gcov::branches_of, object::finish};
 use program::Program;
 use tempfile::TempDir;
 

@@ -6,12 +6,10 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use penfuzz_app::{
-    context::{Context, Result},
-    process::{
-        interrupts,
-        tree::{self, Limits},
-    },
+use penfuzz_error::context::{Context, Result};
+use penfuzz_system::process::{
+    interrupts,
+    tree::{self, Limits},
 };
 
 use super::{

@@ -10,10 +10,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use penfuzz_app::{
-    context::{Context, Result, bail},
-    process::interrupts,
+use penfuzz_error::{
+    bail,
+    context::{Context, Result},
 };
+use penfuzz_system::process::interrupts;
 
 use super::{
     archive::Archive,
@@ -81,7 +82,7 @@ pub fn run(setting: &Setting, report: impl Fn(&[Trial]) + Sync) -> Result<Vec<Tr
 struct State {
     trials: Mutex<Vec<Trial>>,
     reported: Mutex<Instant>,
-    failure: Mutex<Option<penfuzz_engine::error::Error>>,
+    failure: Mutex<Option<penfuzz_error::Error>>,
 }
 
 /// Locks after a panic of another thread too: every change leaves the value whole.

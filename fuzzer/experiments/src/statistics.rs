@@ -6,8 +6,10 @@
 #![expect(clippy::float_cmp, reason = "what is tied is equal bit for bit")]
 
 use serde::{Deserialize, Serialize};
-use statrs::stats_tests::Alternative;
-use statrs::stats_tests::mannwhitneyu::{MannWhitneyUMethod, mannwhitneyu};
+use statrs::stats_tests::{
+    Alternative,
+    mannwhitneyu::{MannWhitneyUMethod, mannwhitneyu},
+};
 
 /// Differences with a smaller (corrected) p-value are called significant.
 pub const ALPHA: f64 = 0.05;

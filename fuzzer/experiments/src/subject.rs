@@ -2,10 +2,8 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use penfuzz_app::{
-    report::Report,
-    suite::{Suite, config::TargetSpec},
-};
+use penfuzz_report::Report;
+use penfuzz_suite::{Suite, config::TargetSpec};
 
 use super::assumptions::Assumed;
 

@@ -8,12 +8,10 @@ use std::{
     time::Instant,
 };
 
-use penfuzz_app::{
-    context::{Context, Result},
-    output::atomic,
-    report::c_text::is_cxx,
-    suite::object::{Compiler, finish, without_main},
-};
+use penfuzz_error::context::{Context, Result};
+use penfuzz_report::c_text::is_cxx;
+use penfuzz_suite::object::{Compiler, finish, without_main};
+use penfuzz_system::files::atomic;
 use serde::{Deserialize, Serialize};
 
 use super::{harness, model::seconds, subject::Subject};

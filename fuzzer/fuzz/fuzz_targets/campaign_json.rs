@@ -4,12 +4,12 @@
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use penfuzz_app::output::manifest;
+use penfuzz_directory::output::manifest;
 
 fuzz_target!(|bytes: &[u8]| {
     let path = Path::new("campaign.json");
     let Ok(found) = manifest::parse(bytes, path) else { return };
-    let _ = (found.limits(), found.options());
+    let _ = found.limits();
     let text = serde_json::to_vec(&found).expect("a manifest is plain data");
     assert_eq!(manifest::parse(&text, path).ok().as_ref(), Some(&found));
 });

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use penfuzz_app::campaign::cluster::message::Message;
+use penfuzz_campaign::cluster::message::Message;
 
 fuzz_target!(|bytes: &[u8]| {
     let Some(message) = Message::decode(bytes) else { return };

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use penfuzz_app::reach::syntax::{self, Item, MOST};
+use penfuzz_questions::reach::syntax::{self, Item, MOST};
 
 fuzz_target!(|text: &str| {
     for text in syntax::items(text) {

@@ -4,7 +4,7 @@
 use std::io::{Seek, SeekFrom, Write};
 
 use libfuzzer_sys::fuzz_target;
-use penfuzz_app::report::history;
+use penfuzz_report::history;
 
 fuzz_target!(|bytes: &[u8]| {
     FILE.with(|file| {

@@ -4,7 +4,8 @@
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use penfuzz_app::report::{history::History, html, json, lcov, summary, unit_test};
+use penfuzz_report::{history::History, html, json, lcov, summary};
+use penfuzz_testgen as unit_test;
 
 fuzz_target!(|text: &str| {
     let path = Path::new("report.json");

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use penfuzz_app::output::state;
+use penfuzz_directory::output::state;
 
 fuzz_target!(|bytes: &[u8]| {
     let Some(saved) = state::parse(bytes) else { return };

@@ -5,31 +5,29 @@ use std::{
     time::Duration,
 };
 
-use penfuzz_app::{
-    accuracy::{
-        self, Answer, Options, answer,
-        controls::Control,
-        emitted::{self, Style},
-        fpcore::{self, Core},
-        library,
-        pair::{self, Pair},
-        plot,
-        reference::Reference,
-        store::{About, Store},
-        value::{Measure, Names},
-    },
-    campaign::single::Made,
-    console, errln,
+use penfuzz_accuracy::{
+    self as accuracy, Answer, Options, answer,
+    controls::Control,
+    emitted::{self, Style},
+    fpcore::{self, Core},
+    library,
+    pair::{self, Pair},
+    plot,
+    reference::Reference,
+    store::{About, Store},
+    value::{Measure, Names},
+};
+use penfuzz_directory::{
+    rendering::single::Made,
     replay::{
         generated,
         session::{ReplaySession, Subject},
     },
-    report::unit_test::formats::TestFormat,
 };
-use penfuzz_engine::{
-    error::Error,
-    saturation::{Goals, ScopeKind},
-};
+use penfuzz_engine::saturation::{Goals, ScopeKind};
+use penfuzz_error::Error;
+use penfuzz_report::test_format::TestFormat;
+use penfuzz_system::{console, errln};
 
 use super::{
     Outcome, choices,

@@ -1,8 +1,9 @@
 //! `penfuzz boundary TARGET`: boundary values (ME, Sect. 4.4.2). For every comparison, inputs that make its operands equal and
 //! inputs that put them next to each other.
 
-use penfuzz_app::report::boundary;
-use penfuzz_engine::{error::Error, saturation::Goals};
+use penfuzz_engine::saturation::Goals;
+use penfuzz_error::Error;
+use penfuzz_report::boundary;
 
 use super::{Outcome, fuzz};
 

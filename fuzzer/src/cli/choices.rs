@@ -3,12 +3,12 @@
 use std::ffi::OsStr;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use penfuzz_app::{
-    campaign::{SearchKind, criteria::Criterion},
-    mutation::Distances,
-    report::unit_test::formats::{FORMATS, TestFormat},
-};
-use penfuzz_engine::{executor::sandbox::Allow, program::Rounding, saturation::ScopeKind};
+use penfuzz_engine::{saturation::ScopeKind, stages::SearchKind};
+use penfuzz_executor::sandbox::Allow;
+use penfuzz_questions::code_mutants::Distances;
+use penfuzz_report::{criterion::Criterion, test_format::TestFormat};
+use penfuzz_target::program::Rounding;
+use penfuzz_testgen::formats::FORMATS;
 
 /// A value, its name on the command line, and its help text.
 type Choice<T> = (T, &'static str, &'static str);
@@ -147,6 +147,6 @@ pub fn rounding() -> impl TypedValueParser<Value = Rounding> {
 
 /// Values of `--test-format`.
 pub fn test_format() -> impl TypedValueParser<Value = TestFormat> {
-    let names = FORMATS.iter().map(|f| PossibleValue::new(f.name).help(f.help));
+    let names = FORMATS.iter().map(|f| PossibleValue::new(f.format.name()).help(f.help));
     PossibleValuesParser::new(names).map(|given| TestFormat::named(&given).expect("clap accepts only the listed names"))
 }

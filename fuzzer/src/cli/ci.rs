@@ -2,16 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use penfuzz_app::{
-    errln,
-    output::destination::{Destination, Unusable},
-    report::{
-        junit::{self, Campaign},
-        sarif,
-        source_root::SourceRoot,
-    },
+use penfuzz_engine::saturation::Goals;
+use penfuzz_error::Error;
+use penfuzz_report::{
+    junit::{self, Campaign},
+    sarif,
+    source_root::SourceRoot,
 };
-use penfuzz_engine::{error::Error, saturation::Goals};
+use penfuzz_system::{
+    errln,
+    files::destination::{Destination, Unusable},
+};
 
 use super::{Outcome, values};
 

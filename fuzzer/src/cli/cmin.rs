@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use penfuzz_app::{console, corpus::cmin, errln, outln};
-use penfuzz_engine::error::Error;
+use penfuzz_campaign::corpus::cmin;
+use penfuzz_error::Error;
+use penfuzz_system::{console, errln, outln};
 
 use super::{Outcome, values::TrustArgs};
 

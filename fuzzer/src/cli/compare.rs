@@ -6,12 +6,11 @@ use std::{
 };
 
 use clap::ValueEnum;
-use penfuzz_app::{console, errln, outln, suite};
-use penfuzz_engine::{
-    error::{Error, at},
-    program::build::cache_directory,
-};
+use penfuzz_compile::cache_directory;
+use penfuzz_error::{Error, at};
 use penfuzz_experiments::{self, Experiment, Trial, experiment::Settings, model::Budget, tools};
+use penfuzz_suite as suite;
+use penfuzz_system::{console, errln, outln};
 
 use super::{Outcome, values};
 
@@ -190,7 +189,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     }
     let settings = args.settings()?;
     if args.fresh
-        && let Some(old) = penfuzz_app::output::directory::set_aside(&args.output, std::process::id())?
+        && let Some(old) = penfuzz_directory::output::directory::set_aside(&args.output, std::process::id())?
         && !args.quiet
     {
         errln!("penfuzz: the previous experiment is kept in {}", old.display());

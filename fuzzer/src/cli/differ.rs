@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use penfuzz_app::accuracy::value::Names;
-use penfuzz_engine::{error::Error, program::Rounding};
+use penfuzz_accuracy::value::Names;
+use penfuzz_error::Error;
+use penfuzz_target::program::Rounding;
 
 use super::{
     Outcome,

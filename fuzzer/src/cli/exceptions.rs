@@ -5,20 +5,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-use penfuzz_app::{
-    console, exceptions,
-    output::trust::Trusted,
+use penfuzz_directory::{output::trust::Trusted, replay::session::silence};
+use penfuzz_engine::saturation::Goals;
+use penfuzz_error::{Error, at};
+use penfuzz_questions::exceptions;
+use penfuzz_report::{exceptions_text, json};
+use penfuzz_system::{
+    console,
     process::child::{self, Limit},
-    replay::session::silence,
-    report::{exceptions_text, json},
 };
-use penfuzz_engine::{
-    error::{Error, at},
-    program::{
-        Target,
-        kind::{TargetKind, classify},
-    },
-    saturation::Goals,
+use penfuzz_target::program::{
+    Target,
+    kind::{TargetKind, classify},
 };
 
 use super::{Outcome, fuzz};
@@ -55,7 +53,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     if args.fuzz.json {
         console::out_json(&json::to_string(&done.report));
     } else if !args.fuzz.quiet {
-        console::out(&exceptions_text::text(&done.report, &done.dir, args.underflow));
+        console::out(&exceptions_text::text(&done.report, &done.dir, args.underflow, cfg!(feature = "mpfr")));
     }
     fuzz::outcome(&args.fuzz, &done)
 }

@@ -2,19 +2,15 @@
 
 use std::{fmt::Write, path::Path};
 
-use penfuzz_app::{
-    console::{self, shown},
-    replay::open,
-};
-use penfuzz_engine::{
-    error::Error,
-    executor::{evaluator::Limits, sandbox::Sandbox},
-    program::{
-        Target,
-        catalog::{Entry, catalog},
-        names::is_name_of,
-    },
-    saturation::Goals,
+use penfuzz_directory::replay::open;
+use penfuzz_engine::saturation::Goals;
+use penfuzz_error::Error;
+use penfuzz_executor::{evaluator::Limits, sandbox::Sandbox};
+use penfuzz_system::console::{self, shown};
+use penfuzz_target::program::{
+    Target,
+    catalog::{Entry, catalog},
+    names::is_name_of,
 };
 
 use super::{Outcome, target::TargetArgs};

@@ -7,22 +7,23 @@ use std::{
 };
 
 use clap::builder::PossibleValuesParser;
-use penfuzz_app::{
-    campaign::{self, Farm, Finished, Options, Proofs, SearchKind, criteria::Criterion},
-    console, errln,
-    files::foreign,
-    output::destination::Unusable,
-    paths, prove,
-    report::{Report, format::share, json, junit::Campaign, summary, unit_test::formats::TestFormat},
-    watch::Monitor,
-};
+use penfuzz_campaign::{self as campaign, Farm, Finished, Options, Proofs, watch::Monitor};
 use penfuzz_engine::{
-    error::{Error, failed},
-    executor::{evaluator::DEFAULT_FUEL, sandbox::Allow},
     saturation::{Goals, ScopeKind},
-    stages::paper,
+    stages::{SearchKind, paper},
 };
+use penfuzz_error::{Error, failed};
+use penfuzz_executor::{evaluator::DEFAULT_FUEL, sandbox::Allow};
 use penfuzz_mutators::minimizer::MINIMIZERS;
+use penfuzz_prove as prove;
+use penfuzz_questions::paths;
+use penfuzz_report::{
+    Report, criterion::Criterion, format::share, json, junit::Campaign, summary, test_format::TestFormat,
+};
+use penfuzz_system::{
+    console, errln,
+    files::{destination::Unusable, foreign},
+};
 
 use super::{
     Outcome, choices,

@@ -2,8 +2,13 @@
 
 use std::path::PathBuf;
 
-use penfuzz_app::{errln, files::foreign, outln, output::atomic, suite};
-use penfuzz_engine::error::{Error, at, failed};
+use penfuzz_error::{Error, at, failed};
+use penfuzz_suite as suite;
+use penfuzz_system::{
+    errln,
+    files::{atomic, foreign},
+    outln,
+};
 
 use super::Outcome;
 

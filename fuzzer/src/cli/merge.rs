@@ -2,18 +2,16 @@
 
 use std::path::PathBuf;
 
-use penfuzz_app::{
-    campaign::Options,
+use penfuzz_campaign::{
+    Options,
     corpus::merge::{self, Merger},
-    errln, outln,
-    output::manifest::Manifest,
 };
-use penfuzz_engine::{
-    error::Error,
-    executor::evaluator::Limits,
-    program::Rounding,
-    saturation::{Goals, ScopeKind},
-};
+use penfuzz_directory::output::manifest::Manifest;
+use penfuzz_engine::saturation::{Goals, ScopeKind};
+use penfuzz_error::Error;
+use penfuzz_executor::evaluator::Limits;
+use penfuzz_system::{errln, outln};
+use penfuzz_target::program::Rounding;
 
 use super::{
     Outcome, choices,
@@ -92,7 +90,7 @@ impl Args {
         let linked = args.link(Goals::Branches)?;
         let limits = Limits::default();
         let nothing = Manifest {
-            schema: penfuzz_app::output::manifest::SCHEMA,
+            schema: penfuzz_directory::output::manifest::SCHEMA,
             target: target.display().to_string(),
             linked: linked.file,
             sources: linked.sources,
@@ -113,13 +111,13 @@ impl Args {
             allow: Vec::new(),
             fingerprint: String::new(),
         };
-        Ok(Some(Options { function: self.function.clone(), scope: self.scope, ..nothing.options() }))
+        Ok(Some(Options { function: self.function.clone(), scope: self.scope, ..Options::resuming(&nothing) }))
     }
 }
 
 /// Merges the campaigns and prints what the result covers.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
-    penfuzz_app::corpus::directory::refuse_used(&args.output)?;
+    penfuzz_campaign::corpus::directory::refuse_used(&args.output)?;
     let given = args.options()?.map(|options| merge::given(&options)).transpose()?;
     let merger = Merger::new(&args.dirs, given, args.trust.trust)?;
     if let Some(warning) = merger.warning() {

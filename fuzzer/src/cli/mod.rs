@@ -28,11 +28,9 @@ mod values;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use penfuzz_app::{
-    console, errln,
-    output::{destination::Unusable, trust::Untrusted},
-};
-use penfuzz_engine::error::Error;
+use penfuzz_directory::output::trust::Untrusted;
+use penfuzz_error::Error;
+use penfuzz_system::{console, errln, files::destination::Unusable};
 
 /// How a command ended that succeeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,18 +6,17 @@ use std::{
     time::Duration,
 };
 
-use penfuzz_app::{
-    accuracy::fpcore,
-    console, errln,
-    mutation::{
-        self, Distances,
-        specification::{self, Specification},
-    },
-    output::{manifest, trust::Trusted},
-    prove::Limits,
-    report::{Report, json, mutation::Mutation},
+use penfuzz_accuracy::{
+    fpcore,
+    specification::{self, Specification},
 };
-use penfuzz_engine::{error::Error, saturation::Goals};
+use penfuzz_directory::output::{manifest, trust::Trusted};
+use penfuzz_engine::saturation::Goals;
+use penfuzz_error::Error;
+use penfuzz_prove::Limits;
+use penfuzz_questions::code_mutants::{self as mutation, Distances};
+use penfuzz_report::{Report, json, mutation::Mutation};
+use penfuzz_system::{console, errln};
 
 use super::{
     Outcome, choices, fuzz,

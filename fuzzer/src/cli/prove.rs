@@ -2,21 +2,21 @@
 
 use std::{fmt::Write, path::Path, time::Duration};
 
-use penfuzz_app::{
-    campaign::{Options, Proofs, criteria::Criterion, models},
-    console, errln, outln,
-    output::{manifest, trust::Trusted},
-    paths,
-    prove::{self, Limits, solver},
-    report::{
-        Branch, Report, Site, decisions, exclusions,
-        format::count,
-        json,
-        proof::{Proof, Verdict},
-        summary,
-    },
+use penfuzz_campaign::{Options, Proofs, models};
+use penfuzz_directory::output::{manifest, trust::Trusted};
+use penfuzz_error::Error;
+use penfuzz_prove::{self as prove, Limits, solver};
+use penfuzz_questions::paths;
+use penfuzz_report::{
+    Branch, Report, Site,
+    criterion::Criterion,
+    decisions, exclusions,
+    format::count,
+    json,
+    proof::{Proof, Verdict},
+    summary,
 };
-use penfuzz_engine::error::Error;
+use penfuzz_system::{console, errln, outln};
 
 use super::{
     Outcome, fuzz,
@@ -129,14 +129,14 @@ fn exhaust(dir: &Path, args: &Args, report: &mut Report) -> Result<bool, Error> 
 
 /// Asks about the goals of the campaign's criteria that no test has. A campaign that has gone on with models has lost its paths.
 fn prove_beside(dir: &Path, trust: bool, limits: Limits, report: &mut Report) -> Result<(), Error> {
-    let how = Options { proofs: Proofs::Within(limits), ..Trusted::read(dir, trust)?.manifest().options() };
+    let how = Options { proofs: Proofs::Within(limits), ..Options::resuming(Trusted::read(dir, trust)?.manifest()) };
     let is_lost = |c: &Criterion| c.is_of_sequences() && !report.criteria.contains_key(c.name());
     let ask = if how.criteria.iter().any(is_lost) { paths::complete } else { paths::prove };
     ask(dir, report, &how)
 }
 
 fn try_models(dir: &Path, campaign: &Trusted, report: &mut Report) -> Result<(), Error> {
-    for fault in models::try_all(&campaign.manifest().options(), dir, report)? {
+    for fault in models::try_all(&Options::resuming(campaign.manifest()), dir, report)? {
         errln!("penfuzz: {fault}");
     }
     Ok(())

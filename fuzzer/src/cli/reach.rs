@@ -10,25 +10,23 @@ use std::{
 };
 
 use libafl_bolts::rands::StdRand;
-use penfuzz_app::{
-    campaign::SearchKind,
-    console,
-    corpus::directory,
-    files::foreign,
-    reach::{
-        self, Options, Query,
-        lines::{Executed, executed},
-        spec::Names,
-    },
-    replay::session::{ReplaySession, Subject},
-    report::literal,
-};
+use penfuzz_campaign::corpus::directory;
+use penfuzz_directory::replay::session::{ReplaySession, Subject};
 use penfuzz_engine::{
-    error::{Error, failed},
     goals::path::Step,
     saturation::{Goals, ScopeKind},
+    stages::SearchKind,
 };
+use penfuzz_error::{Error, failed};
 use penfuzz_mutators::{dictionary::Dictionary, minimizer::MINIMIZERS, random, structured};
+use penfuzz_path_search::{Options, Query};
+use penfuzz_questions::reach::{
+    self,
+    lines::{Executed, executed},
+    spec::Names,
+};
+use penfuzz_report::literal;
+use penfuzz_system::{console, files::foreign};
 
 use super::{Outcome, choices, replay::LimitArgs, target::TargetArgs, values};
 
@@ -150,9 +148,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         minimizer: MINIMIZERS[0].0.to_owned(),
     };
     let answer = if query.paths.is_empty() {
-        reach::any_input(&mut session.evaluator, &query, &options)?
+        penfuzz_path_search::any_input(&mut session.evaluator, &query, &options)?
     } else {
-        reach::run(&mut session.evaluator, &query, &options)?
+        penfuzz_path_search::run(&mut session.evaluator, &query, &options)?
     };
     found::report_answer(args, &linked, &session, &names, &query, &answer)
 }
@@ -225,7 +223,9 @@ fn draw(session: &mut ReplaySession, names: &Names, n: usize, seed: u64) {
             })
             .collect();
         let timeout = session.timeout();
-        for (input, passes) in reach::record_all(&mut session.evaluator, &counts, &inputs, DRAWN_STEPS, timeout) {
+        for (input, passes) in
+            penfuzz_path_search::record_all(&mut session.evaluator, &counts, &inputs, DRAWN_STEPS, timeout)
+        {
             if passes.is_empty() || known.len() == n || known.contains(&passes) {
                 continue;
             }

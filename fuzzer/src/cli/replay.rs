@@ -6,32 +6,34 @@ use std::{
     time::Duration,
 };
 
-use penfuzz_app::{
-    campaign::outcome::{arguments, outcome_text},
-    corpus::directory,
-    errln,
-    files::foreign,
-    outln,
-    output::{destination::Unusable, trust::Trusted},
-    reach::{self, spec::Names},
+use penfuzz_campaign::{assembly::outcome_text, corpus::directory};
+use penfuzz_directory::{
+    output::trust::Trusted,
+    rendering::arguments::arguments,
     replay::{
         long_input::{self, Answer},
         open, session,
     },
-    report::literal,
 };
-use penfuzz_engine::{
-    error::{Error, at, failed},
-    executor::{
-        Evaluator,
-        evaluator::{Limits, RunStatus},
-        sandbox::Sandbox,
-    },
-    inputs::{Calls, Sizes},
-    program::{Rounding, Target},
-    saturation::{Goals, Scope, ScopeKind},
+use penfuzz_engine::saturation::{Goals, Scope, ScopeKind};
+use penfuzz_error::{Error, at, failed};
+use penfuzz_executor::{
+    Evaluator,
+    evaluator::{Limits, RunStatus},
+    sandbox::Sandbox,
 };
 use penfuzz_mutators::view::Kind;
+use penfuzz_questions::reach::spec::Names;
+use penfuzz_report::literal;
+use penfuzz_system::{
+    errln,
+    files::{destination::Unusable, foreign},
+    outln,
+};
+use penfuzz_target::{
+    inputs::{Calls, Sizes},
+    program::{Rounding, Target},
+};
 
 use super::{
     Outcome, choices,
@@ -234,7 +236,7 @@ fn replay(evaluator: &mut Evaluator, scope: &Scope, bytes: &[u8], path: bool, ti
     }
     match failed {
         None if evaluator.thrown().is_some() => {
-            outln!("  throws {}", penfuzz_app::console::shown(&evaluator.thrown().unwrap_or_default()));
+            outln!("  throws {}", penfuzz_system::console::shown(&evaluator.thrown().unwrap_or_default()));
         }
         None if evaluator.exit_status().is_some() => {
             outln!("  exit({})", evaluator.exit_status().unwrap_or_default());
@@ -254,7 +256,7 @@ fn replay(evaluator: &mut Evaluator, scope: &Scope, bytes: &[u8], path: bool, ti
 fn print_path(evaluator: &mut Evaluator, scope: &Scope, bytes: &[u8]) -> (RunStatus, Vec<u32>) {
     let target = Rc::clone(evaluator.target());
     let names = Names::new(&target, scope);
-    let (ran, passes) = evaluator.passes(&names.branches(), bytes, reach::ROOM);
+    let (ran, passes) = evaluator.passes(&names.branches(), bytes, penfuzz_path_search::ROOM);
     outln!("  path         = {}", names.path(&passes.branches, usize::MAX));
     (ran, Vec::new())
 }

@@ -2,13 +2,16 @@
 
 use std::path::PathBuf;
 
-use penfuzz_app::{
-    console, exceptions,
-    output::trust::{Trusted, Untrusted},
-    report::{Report, boundary, exceptions_text, json, summary, write_all},
+use penfuzz_directory::output::{
+    reports::write_all,
+    trust::{Trusted, Untrusted},
 };
-use penfuzz_engine::{error::Error, saturation::Goals};
+use penfuzz_engine::saturation::Goals;
+use penfuzz_error::Error;
 use penfuzz_experiments::{self, archive};
+use penfuzz_questions::exceptions;
+use penfuzz_report::{Report, boundary, exceptions_text, json, summary};
+use penfuzz_system::console;
 
 use super::{Outcome, values::TrustArgs};
 
@@ -43,7 +46,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     if args.json {
         console::out_json(&json::to_string(&report));
     } else if report.exceptions.is_some() {
-        console::out(&exceptions_text::text(&report, &args.dir, false));
+        console::out(&exceptions_text::text(&report, &args.dir, false, cfg!(feature = "mpfr")));
     } else {
         let text = if report.goals == Goals::Boundaries { boundary::text } else { summary::text };
         console::out(&text(&report, &args.dir));
@@ -57,7 +60,7 @@ fn examine(args: &Args, report: &mut Report) -> Result<(), Error> {
     match Trusted::read(&args.dir, args.trust.trust) {
         Ok(campaign) => exceptions::complete(&args.dir, &campaign, report),
         Err(e) if Untrusted::is_cause_of(&e) => {
-            penfuzz_app::errln!("penfuzz: the finds are not examined: {e}");
+            penfuzz_system::errln!("penfuzz: the finds are not examined: {e}");
             write_all(&args.dir, report).map_err(Error::from_source)
         }
         Err(e) => Err(e),

@@ -5,13 +5,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use penfuzz_app::{
-    console, errln, outln,
-    report::proof,
-    solve::{self, Answer, Options, Solved},
-};
-use penfuzz_engine::error::Error;
+use penfuzz_error::Error;
 use penfuzz_mutators::minimizer::MINIMIZERS;
+use penfuzz_report::proof;
+use penfuzz_solve::{self as solve, Answer, Options, Solved};
+use penfuzz_system::{console, errln, outln};
 use serde::Serialize;
 
 use super::{Outcome, fuzz, values};

@@ -7,11 +7,9 @@ use std::{
     time::Duration,
 };
 
-use penfuzz_app::{
-    console, errln,
-    watch::status::{self, Life, Status},
-};
-use penfuzz_engine::error::Error;
+use penfuzz_campaign::watch::status::{self, Life, Status};
+use penfuzz_error::Error;
+use penfuzz_system::{console, errln};
 use serde::Serialize;
 
 use super::Outcome;

@@ -3,19 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use clap::{ValueEnum, builder::PossibleValuesParser};
-use penfuzz_app::{
-    campaign::{SearchKind, criteria::Criterion},
-    console, errln,
-    output::directory,
-    report::{Report, json, junit::Campaign, unit_test::formats::TestFormat},
-    suite::{self, Passed, Row},
-};
-use penfuzz_engine::{
-    error::Error,
-    program::{Rounding, build::cache_directory},
-    saturation::Goals,
-};
+use penfuzz_compile::cache_directory;
+use penfuzz_directory::output::directory;
+use penfuzz_engine::{saturation::Goals, stages::SearchKind};
+use penfuzz_error::Error;
 use penfuzz_mutators::minimizer::MINIMIZERS;
+use penfuzz_report::{Report, criterion::Criterion, json, junit::Campaign, test_format::TestFormat};
+use penfuzz_suite::{self as suite, Passed, Row};
+use penfuzz_system::{console, errln};
+use penfuzz_target::program::Rounding;
 
 use super::{Outcome, choices, ci::CiArgs, values};
 

@@ -2,25 +2,20 @@
 
 use std::path::{Path, PathBuf};
 
-use penfuzz_app::{
-    files::foreign,
-    output::destination::Unusable,
-    process::build::build,
-    report::{
-        Compilation,
-        linked::{self, Recorded},
-    },
-};
-use penfuzz_cc::{ASSUME_FLAG, single_colons};
-use penfuzz_engine::{
-    error::Error,
+use penfuzz_abi::names::single_colons;
+use penfuzz_cc::ASSUME_FLAG;
+use penfuzz_compile::{Recipe, interruptible::build};
+use penfuzz_directory::rendering::linked::{self, Recorded};
+use penfuzz_engine::saturation::Goals;
+use penfuzz_error::Error;
+use penfuzz_report::Compilation;
+use penfuzz_system::files::{destination::Unusable, foreign};
+use penfuzz_target::{
     inputs::Calls,
     program::{
         Rounding,
-        build::Recipe,
         kind::{TargetKind, classify},
     },
-    saturation::Goals,
 };
 
 use super::{choices, values};

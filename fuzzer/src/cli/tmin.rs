@@ -2,17 +2,16 @@
 
 use std::path::PathBuf;
 
-use penfuzz_app::{
-    campaign::outcome::arguments,
-    corpus::tmin,
-    files::foreign,
-    outln,
-    output::atomic,
+use penfuzz_campaign::corpus::tmin;
+use penfuzz_directory::{
+    rendering::arguments::arguments,
     replay::session::{ReplaySession, Subject},
 };
-use penfuzz_engine::{
-    error::{Error, failed},
-    saturation::{Goals, ScopeKind},
+use penfuzz_engine::saturation::{Goals, ScopeKind};
+use penfuzz_error::{Error, failed};
+use penfuzz_system::{
+    files::{atomic, foreign},
+    outln,
 };
 
 use super::{

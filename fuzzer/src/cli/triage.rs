@@ -2,13 +2,10 @@
 
 use std::path::PathBuf;
 
-use penfuzz_app::{
-    console,
-    corpus::triage::{self, FaultGroup},
-    errln, outln,
-    report::format::{plural, seconds},
-};
-use penfuzz_engine::error::Error;
+use penfuzz_campaign::corpus::triage::{self, FaultGroup};
+use penfuzz_error::Error;
+use penfuzz_report::format::{plural, seconds};
+use penfuzz_system::{console, errln, outln};
 
 use super::{Outcome, values::TrustArgs};
 

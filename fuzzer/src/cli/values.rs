@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use penfuzz_app::watch::Monitor;
-use penfuzz_engine::inputs::Statement;
+use penfuzz_campaign::watch::Monitor;
+use penfuzz_target::inputs::Statement;
 
 /// The user's consent to run what a campaign directory names; shared by the commands that read one.
 #[derive(Debug, Clone, Copy, clap::Args)]

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use penfuzz_app::report::Report;
+use penfuzz_report::Report;
 
 use crate::{
     outputs::{build_line, gcov},

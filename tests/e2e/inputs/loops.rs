@@ -1,6 +1,6 @@
 //! Sizes of arrays from the loops of a function, where calls cannot find them out.
 
-use penfuzz_app::report::Report;
+use penfuzz_report::Report;
 
 use crate::support::Dir;
 

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write, process::Command};
 
-use penfuzz_app::report::{
+use penfuzz_report::{
     Exception, Find, Shown,
     exceptions::{Confirmed, Exceptions},
 };

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use penfuzz_app::report::Report;
+use penfuzz_report::Report;
 
 use crate::support::{Dir, Penfuzz};
 

@@ -2,7 +2,7 @@
 
 use std::{path::Path, process::Command};
 
-use penfuzz_app::report::{Arg, Report};
+use penfuzz_report::{Arg, Report};
 
 use crate::{
     outputs::gcov_agrees,

@@ -2,7 +2,7 @@
 
 use std::{fs, process::Command};
 
-use penfuzz_app::report::Report;
+use penfuzz_report::Report;
 
 use super::{solvers, stand_ins};
 use crate::support::{Dir, fixture, line_of};

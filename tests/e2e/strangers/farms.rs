@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use penfuzz_app::campaign::cluster::{
+use penfuzz_campaign::cluster::{
     message::{Body, Message},
     secret::{Receiver, Sealed, Secret, Sender, Side},
 };

@@ -10,7 +10,7 @@ use std::{
     process::{Command, ExitStatus, Stdio},
 };
 
-use penfuzz_app::report::json;
+use penfuzz_report::json;
 use serde_json::Value;
 
 use crate::support::{Dir, Run, fixture, quickstart};
@@ -82,7 +82,7 @@ fn json_of_a_hostile_report_is_the_report_in_plain_characters() {
     let run = dir.penfuzz("report out --json").exits(0);
     run.expect(!run.stdout.contains(is_hidden), "no characters that a terminal obeys");
     let report = json::read(&dir.path("out/report.json")).expect("the report");
-    run.expect(serde_json::from_str(&run.stdout).is_ok_and(|r: penfuzz_app::report::Report| r == report), "the report");
+    run.expect(serde_json::from_str(&run.stdout).is_ok_and(|r: penfuzz_report::Report| r == report), "the report");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The memory that pointer arguments point to: each block lies apart, and an access beside a block is a crash.
 
-use penfuzz_app::report::{Finding, Report};
+use penfuzz_report::{Finding, Report};
 
 use crate::support::{Dir, Run};
 

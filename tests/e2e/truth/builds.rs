@@ -3,7 +3,7 @@
 
 use std::{fs, process::Command};
 
-use penfuzz_app::report::Report;
+use penfuzz_report::Report;
 use serde_json::Value;
 
 use crate::support::{Dir, Run, pen_cc};

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path, process::Command};
 
-use penfuzz_app::report::{End, Report};
+use penfuzz_report::{End, Report};
 
 use crate::support::{Dir, Run, open_branches, pen_cc};
 
@@ -33,7 +33,7 @@ fn claims_hold(name: &str, source: &str, arguments: &str, status: i32) -> (Repor
     let target = dir.file(name, source);
     let run = dir.fuzz(target, arguments).exits(status);
     let report = dir.report("out");
-    let program = penfuzz_app::report::unit_test::file_name(&report);
+    let program = penfuzz_testgen::file_name(&report);
     let (printed, ended) = follow_the_header(&dir, &program);
     run.expect(ended == Some(0), &format!("the command to succeed:\n{printed}"));
     expect_same_count(&run, &report, &printed);

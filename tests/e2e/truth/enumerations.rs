@@ -1,6 +1,6 @@
 //! Emitted tests of C++ functions whose parameters and results are enumerations, or references to integers of other sizes.
 
-use penfuzz_app::report::Report;
+use penfuzz_report::Report;
 
 use crate::support::Dir;
 

@@ -3,7 +3,7 @@
 
 use std::{fs, path::Path, process::Command, sync::OnceLock};
 
-use penfuzz_app::report::{End, Report};
+use penfuzz_report::{End, Report};
 
 use crate::support::{Dir, Run, skip};
 
@@ -105,7 +105,7 @@ fn has_no_warnings(dir: &Dir, report: &Report) {
     let flags = report.header.as_ref().map_or(String::new(), |h| h.flags.join(" "));
     for compiler in ["gcc", &clang()] {
         // gcc looks for uninitialized variables when it optimizes only, which takes a quarter of a minute for Catch2's header.
-        let level = if report.test_format.get().name == "catch2" { "-fsyntax-only" } else { "-O2 -c -o /dev/null" };
+        let level = if report.test_format.name() == "catch2" { "-fsyntax-only" } else { "-O2 -c -o /dev/null" };
         let warnings = format!("-Wall -Wextra -Wpedantic -Werror {level}");
         let command = format!("{compiler} {warnings} {flags} -I\"$UNITY\" $(pkg-config --cflags check) {file}");
         succeeds(dir, &run, "out", &command);
@@ -393,7 +393,7 @@ fn suites_have_a_format() {
     for (arguments, expected) in [("", "unity"), ("--test-format check", "check")] {
         let run = dir.penfuzz("suite suite.toml -o s --referee gcov").args(arguments).exits(0);
         let report = dir.report("s/g");
-        run.expect(report.test_format.get().name == expected, expected);
+        run.expect(report.test_format.name() == expected, expected);
         let suite = String::from_utf8(dir.files("s")["suite.json"].clone()).expect("JSON is text");
         run.expect(suite.contains("\"tool\": \"gcov\""), &format!("gcov's count in {suite}"));
     }

@@ -3,7 +3,7 @@
 
 use std::{path::Path, process::Command};
 
-use penfuzz_app::report::{Report, Status};
+use penfuzz_report::{Report, Status};
 
 use crate::{
     outputs::gcov_agrees,
@@ -16,7 +16,7 @@ const OPTIONS: &str = "-f subject --max-evals 200000";
 fn figures(report: &Report) -> (usize, usize, usize) {
     let branches = || report.sites.iter().flat_map(|s| &s.branches);
     let b = report.branches;
-    let is_by_test = |b: &&penfuzz_app::report::Branch| is_covered(b) && b.status != Status::CoveredByCrash;
+    let is_by_test = |b: &&penfuzz_report::Branch| is_covered(b) && b.status != Status::CoveredByCrash;
     assert_eq!(branches().filter(is_by_test).count(), b.covered, "the branches and their number");
     let depend = branches().filter(|b| b.status == Status::DependsOnEarlierCalls).count();
     assert_eq!(depend, b.depends_on_earlier_calls, "the branches and their number");

@@ -1,6 +1,6 @@
 //! The emitted tests include the project's own header that declares the function, where there is one that can be included.
 
-use penfuzz_app::report::Header;
+use penfuzz_report::Header;
 
 use crate::support::Dir;
 

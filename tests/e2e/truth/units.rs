@@ -2,7 +2,7 @@
 
 use std::{path::Path, process::Command};
 
-use penfuzz_app::report::Report;
+use penfuzz_report::Report;
 
 use crate::support::{Dir, Run, pen_cc};
 

@@ -1,9 +1,10 @@
 //! One branch: `r` is its distance, while every other uncovered goal is recorded and its closest input saved.
 
-use penfuzz_cc::abi::{action, metric};
+use penfuzz_abi::{action, metric};
+use penfuzz_executor::PenEvaluator;
 
 use super::{Goal, arm_open, open_action};
-use crate::{executor::PenEvaluator, saturation::Saturation};
+use crate::saturation::Saturation;
 
 /// The actions of the target branch.
 pub(super) const WANTED: u8 = action::WANT | action::MIN;

@@ -7,10 +7,11 @@
 //! J. Wegener, A. Baresel and H. Sthamer, *Evolutionary test environment for automatic structural testing*, Information and
 //! Software Technology 43(14), 2001 ("approximation level").
 
-use penfuzz_cc::abi::{LEAD_BITS, action, metric};
+use penfuzz_abi::{LEAD_BITS, action, metric};
+use penfuzz_executor::PenEvaluator;
 
 use super::{Aim, Goal, aim::WANTED, arm_open};
-use crate::{executor::PenEvaluator, saturation::Saturation};
+use crate::saturation::Saturation;
 
 /// Lowest value of `r` where the target's site was not reached.
 const NOT_REACHED: u64 = 1 << 63;

@@ -7,9 +7,10 @@ pub mod path;
 mod pens;
 mod record;
 
-use penfuzz_cc::abi::action;
+use penfuzz_abi::action;
 
-use crate::{executor::PenEvaluator, saturation::Saturation};
+use crate::saturation::Saturation;
+use penfuzz_executor::PenEvaluator;
 
 pub use aim::Aim;
 pub use approach::Approach;
@@ -19,7 +20,7 @@ pub use record::Record;
 
 /// A table of pen actions and `r0`.
 pub trait Goal {
-    /// One of [`penfuzz_cc::abi::metric`].
+    /// One of [`penfuzz_abi::metric`].
     fn metric(&self) -> u32;
 
     /// `r` before each run, in the metric's representation.

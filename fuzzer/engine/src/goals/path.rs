@@ -6,10 +6,11 @@
 //! missing, then by the distance to the branch of the first of them. It is 0 for the same inputs, and an input that gets
 //! farther is always closer.
 
-use penfuzz_cc::abi::{END, STRAYED, action, metric};
+use penfuzz_abi::{END, STRAYED, action, metric};
+use penfuzz_executor::PenEvaluator;
 
 use super::Goal;
-use crate::{executor::PenEvaluator, saturation::Saturation};
+use crate::saturation::Saturation;
 
 /// One step of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The pens of `CoverMe`, Definition 4.2: with neither branch of a site saturated both are wanted (`r` is 0 whichever is
 //! taken), with one saturated the other is, with both `r` stays as it is.
 
-use penfuzz_cc::abi::{action, metric};
+use penfuzz_abi::{action, metric};
 
 use super::{Goal, record_if_new};
 use crate::saturation::Saturation;

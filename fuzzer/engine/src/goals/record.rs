@@ -1,9 +1,10 @@
 //! No distance: only the branches that are new.
 
-use penfuzz_cc::abi::metric;
+use penfuzz_abi::metric;
+use penfuzz_executor::PenEvaluator;
 
 use super::{Goal, arm_open, record_if_new};
-use crate::{executor::PenEvaluator, saturation::Saturation};
+use crate::saturation::Saturation;
 
 /// Records every goal that is not covered yet (or only by a crash).
 #[derive(Debug, Clone, Copy)]

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::program::{Decision, Vector};
+use penfuzz_target::program::{Decision, Vector};
 
 /// The vectors of a decision, as goals.
 #[derive(Debug, Clone, Serialize, Deserialize)]

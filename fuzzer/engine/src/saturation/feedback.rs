@@ -13,10 +13,10 @@ use libafl_bolts::{
     Named, impl_serdeany,
     tuples::{Handle, Handled, MatchName, MatchNameRef},
 };
+use penfuzz_executor::PenObserver;
 use serde::{Deserialize, Serialize};
 
 use super::{BranchGraph, Saturation, set::Pending};
-use crate::executor::PenObserver;
 
 /// Keeps an input that saturates a branch (CoverMe, Sect. 3); one that only covers a branch becomes pending.
 #[derive(Debug)]
@@ -90,13 +90,13 @@ where
     }
 }
 
-/// Distinct places of faults, by [`crate::executor::Fault::key`].
+/// Distinct places of faults, by [`penfuzz_executor::Fault::key`].
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct KnownPlaces(pub BTreeSet<u64>);
 
 impl_serdeany!(KnownPlaces);
 
-/// Places at which inputs use up their fuel that return with more, by [`crate::executor::Fault::key`]: there, an input that takes a
+/// Places at which inputs use up their fuel that return with more, by [`penfuzz_executor::Fault::key`]: there, an input that takes a
 /// new branch is a solution as well, for it may return and cover it.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct LongPlaces(pub BTreeSet<u64>);

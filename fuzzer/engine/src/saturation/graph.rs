@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
+use penfuzz_target::program::{Edges, Site, Target};
 use serde::{Deserialize, Serialize};
 
 use super::{Scope, VectorGoals};
-use crate::program::{Edges, Site, Target};
 
 /// Branches and, for each, the branches that can be taken next.
 #[derive(Debug, Clone, Serialize, Deserialize)]

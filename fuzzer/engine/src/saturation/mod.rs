@@ -6,9 +6,9 @@ pub mod graph;
 pub mod scope;
 pub mod set;
 
-pub use crate::executor::PenObserver;
 pub use decisions::VectorGoals;
 pub use feedback::{NewPlaceFeedback, SaturationFeedback};
 pub use graph::BranchGraph;
+pub use penfuzz_executor::PenObserver;
 pub use scope::{Beside, Goals, Scope, ScopeKind};
 pub use set::{Pending, Saturation};

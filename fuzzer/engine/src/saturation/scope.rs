@@ -1,9 +1,9 @@
 //! Whose branches are goals.
 
-use penfuzz_cc::abi::{exception, site_kind};
+use penfuzz_abi::{exception, site_kind};
 use serde::{Deserialize, Serialize};
 
-use crate::program::{Function, Site, Target};
+use penfuzz_target::program::{Function, Site, Target};
 
 /// How far the goals reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -13,6 +13,7 @@ use libafl::{
     state::{HasCorpus, HasRand},
 };
 use libafl_bolts::rands::{Rand, StdRand};
+use penfuzz_executor::{HasEvaluator, PenEvaluator};
 use penfuzz_mutators::{
     basinhopping::Basinhopping,
     dictionary::Dictionary,
@@ -33,7 +34,6 @@ use super::{
     start::Start,
 };
 use crate::{
-    executor::{HasEvaluator, PenEvaluator},
     goals::{Aim, Approach, Goal},
     saturation::Saturation,
 };

@@ -1,15 +1,15 @@
 //! The armed target as the representing function of a minimizer, with a budget.
 
+use penfuzz_executor::{
+    PenEvaluator,
+    evaluator::{RunStatus, metric_of},
+};
 use penfuzz_mutators::{
     evaluate::{Metric, RepresentingFunction, Stop},
     observe::Observation,
 };
 
 use super::{Clock, observed::Chain};
-use crate::executor::{
-    PenEvaluator,
-    evaluator::{RunStatus, metric_of},
-};
 
 /// Loop iterations and calls that cost as much of a budget as an evaluation without any: long evaluations are charged for
 /// their length, by a measure that is the same at every run.

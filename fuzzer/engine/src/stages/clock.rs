@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use crate::executor::PenEvaluator;
+use penfuzz_executor::PenEvaluator;
 
 /// The end of a campaign: a number of evaluations, or a flag that someone else raises.
 #[derive(Debug, Clone)]

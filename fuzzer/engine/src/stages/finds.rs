@@ -3,10 +3,10 @@
 use libafl::{Error, Evaluator as LibaflEvaluator, HasMetadata, corpus::Corpus, inputs::BytesInput, state::HasCorpus};
 
 use crate::{
-    executor::{HasEvaluator, PenEvaluator},
     goals::{Aim, Goal, Record},
     saturation::Saturation,
 };
+use penfuzz_executor::{HasEvaluator, PenEvaluator};
 
 /// Gives finds to LibAFL, which runs each once more and lets the feedbacks decide.
 ///

@@ -18,6 +18,7 @@ use libafl_bolts::{
     rands::Rand,
     tuples::{Merge, merge_tuple_list_type, tuple_list, tuple_list_type},
 };
+use penfuzz_executor::{HasEvaluator, PenEvaluator};
 use penfuzz_mutators::evaluate::RepresentingFunction;
 
 use super::{
@@ -27,7 +28,6 @@ use super::{
     share::{Beside, Turn},
 };
 use crate::{
-    executor::{HasEvaluator, PenEvaluator},
     goals::{Goal, Record},
     saturation::Saturation,
 };

@@ -10,6 +10,7 @@ pub mod observed;
 pub mod paper;
 mod queue;
 pub mod sampling;
+mod search_kind;
 mod share;
 mod start;
 
@@ -18,3 +19,4 @@ pub use clock::Clock;
 pub use havoc::NumericHavocStage;
 pub use paper::PaperStage;
 pub use sampling::{Sampling, SamplingStage};
+pub use search_kind::SearchKind;

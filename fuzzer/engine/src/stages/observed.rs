@@ -1,12 +1,13 @@
 //! The operands of a run as the observations of a minimizer: which passes concern the branch that is aimed at.
 
-use penfuzz_cc::abi::{Compared, predicate};
+use penfuzz_abi::{Compared, predicate};
 use penfuzz_mutators::{
     distance::Relation,
     observe::{Observation, Operands},
 };
 
-use crate::{executor::PenEvaluator, saturation::Saturation};
+use crate::saturation::Saturation;
+use penfuzz_executor::PenEvaluator;
 
 /// The conditions on the way to one branch.
 #[derive(Debug, Clone, Default)]

@@ -17,6 +17,7 @@ use libafl_bolts::{
     impl_serdeany,
     rands::{Rand, StdRand},
 };
+use penfuzz_executor::{HasEvaluator, PenEvaluator};
 use penfuzz_mutators::{
     basinhopping::{Basinhopping, Step},
     dictionary::Dictionary,
@@ -33,7 +34,6 @@ use super::{
     finds::{give_up, submit},
 };
 use crate::{
-    executor::{HasEvaluator, PenEvaluator},
     goals::{Goal, Pens},
     saturation::Saturation,
 };

@@ -9,6 +9,7 @@ use libafl::{
     state::{HasCorpus, HasRand},
 };
 use libafl_bolts::rands::Rand;
+use penfuzz_executor::HasEvaluator;
 use penfuzz_mutators::{
     dictionary::Dictionary, evaluate::RepresentingFunction, minimizer::chain::ChainSearch, random, start::StartPoints,
     structured, view::Layout,
@@ -21,7 +22,6 @@ use super::{
     share::{Beside, Turn},
 };
 use crate::{
-    executor::HasEvaluator,
     goals::{Goal, Record},
     saturation::Saturation,
 };

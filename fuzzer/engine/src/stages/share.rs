@@ -4,7 +4,7 @@ use libafl::HasMetadata;
 use libafl_bolts::impl_serdeany;
 use serde::{Deserialize, Serialize};
 
-use crate::executor::PenEvaluator;
+use penfuzz_executor::PenEvaluator;
 
 /// What one search beside minimization gets of every turn at least and at most. Each can do what the others cannot: havoc has no
 /// goal and no distance, structured values look at all goals at once, minimization changes numbers only.

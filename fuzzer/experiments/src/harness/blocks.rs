@@ -3,13 +3,13 @@
 
 use std::{fmt::Write, path::Path};
 
-use penfuzz_app::report::{
+use penfuzz_mutators::{group::Length, view::Slot};
+use penfuzz_report::{
     Report,
     c_text::{comment, is_cxx, string},
-    unit_test,
 };
-use penfuzz_engine::inputs::{Decoding, Form, Memory, Target};
-use penfuzz_mutators::{group::Length, view::Slot};
+use penfuzz_target::inputs::{Decoding, Form, Memory, Target};
+use penfuzz_testgen as unit_test;
 
 /// The part of the decoder that is the same for all functions.
 const DECODE: &str = include_str!("decode.c");

@@ -1,7 +1,6 @@
 //! The order in which inputs are replayed, and the inputs after which the counters are read.
 
-use std::collections::HashSet;
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use super::super::corpus::Stamped;
 

@@ -6,11 +6,12 @@ use std::{
 };
 
 use object::{Object, ObjectSymbol};
-use penfuzz_app::{
-    context::{Context, Result, bail},
-    output::atomic,
-    suite::object::{Compiler, without_main},
+use penfuzz_error::{
+    bail,
+    context::{Context, Result},
 };
+use penfuzz_suite::object::{Compiler, without_main};
+use penfuzz_system::files::atomic;
 use tempfile::TempDir;
 
 use super::super::{

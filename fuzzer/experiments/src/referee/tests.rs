@@ -2,12 +2,12 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
-use penfuzz_app::report::{Parameter, Signature, example};
-use penfuzz_engine::{
+use penfuzz_mutators::{group::Length, view::Kind};
+use penfuzz_report::{Parameter, Signature, example};
+use penfuzz_target::{
     inputs::{Copy, Decoding, Memory, Pointer, Target},
     program::Rounding,
 };
-use penfuzz_mutators::{group::Length, view::Kind};
 
 use super::{super::assumptions, *};
 
@@ -67,7 +67,7 @@ impl Fixture {
             "name = 't'\nsources = '{}'\n[[target]]\nname = '{function}'\nfile = '{file}'\nfunction = '{function}'\n",
             directory.path().display()
         );
-        let suite: penfuzz_app::suite::Suite = toml::from_str(&text).unwrap();
+        let suite: penfuzz_suite::Suite = toml::from_str(&text).unwrap();
         let mut report = example::report();
         report.function = function.to_owned();
         report.signature = Signature {

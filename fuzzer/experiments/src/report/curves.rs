@@ -2,8 +2,10 @@
 //! to: over all functions the mean over trials, on one function their median.
 
 use super::grid::{Grid, Row, complete};
-use crate::model::Trial;
-use crate::statistics::{Spread, mean, median};
+use crate::{
+    model::Trial,
+    statistics::{Spread, mean, median},
+};
 
 /// Points in time: enough for steps to look like steps at the width of a page.
 const TIMES: usize = 160;

@@ -1,7 +1,7 @@
 //! Made-up experiments for tests: what a tool finds grows with the logarithm of time, and depends on tool, function and
 //! trial by a fixed formula.
 
-use penfuzz_app::suite::config::Paper;
+use penfuzz_suite::config::Paper;
 
 use crate::model::{Budget, Experiment, FunctionInfo, Machine, Point, SCHEMA, ToolInfo, Trial};
 

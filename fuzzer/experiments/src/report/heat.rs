@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use askama::Template;
-use penfuzz_app::report::format::{number, p_value};
+use penfuzz_report::format::{number, p_value};
 
 use super::{
     grid::Grid,

@@ -3,7 +3,7 @@
 //! The text of the page is `templates/experiment.html` in the frame that the page of a campaign has, too.
 
 use askama::Template;
-use penfuzz_app::report::format::plural;
+use penfuzz_report::format::plural;
 
 use super::{
     curves,

@@ -2,15 +2,10 @@
 
 use std::fmt::Write;
 
-use penfuzz_app::{
-    console::shown,
-    report::format::{markdown, plural},
-};
+use penfuzz_report::format::{markdown, plural};
+use penfuzz_system::console::shown;
 
-use super::grid::Grid;
-use super::summary::Summary;
-use super::table::Table;
-use super::{notes, paper, tables};
+use super::{grid::Grid, notes, paper, summary::Summary, table::Table, tables};
 
 /// The file's name in the directory of an experiment.
 pub const FILE: &str = "table.md";

@@ -29,7 +29,7 @@ mod verdict;
 use std::{fs, io, os::unix::fs::PermissionsExt, path::Path};
 
 use grid::Grid;
-use penfuzz_app::output::atomic;
+use penfuzz_system::files::atomic;
 use summary::Summary;
 
 use super::model::{Experiment, Trial};

@@ -1,15 +1,14 @@
 //! Notes for judging the figures: what is missing, what cannot be significant, how it was counted.
 
-use penfuzz_app::{
-    console::shown,
-    report::format::{p_value, plural},
-};
+use penfuzz_report::format::{p_value, plural};
+use penfuzz_system::console::shown;
 
-use super::grid::Grid;
-use super::summary::Summary;
-use crate::model::Budget;
-use crate::statistics::{ALPHA, smallest_p};
-use crate::tools::penfuzz::PAPER;
+use super::{grid::Grid, summary::Summary};
+use crate::{
+    model::Budget,
+    statistics::{ALPHA, smallest_p},
+    tools::penfuzz::PAPER,
+};
 
 /// The budget of a trial.
 pub fn budget(budget: &Budget) -> String {

@@ -1,9 +1,7 @@
 //! The published figures on the functions, compared with ours: Tables 2 and 3 of the `CoverMe` paper (Fu and Su, PLDI 2017).
 
-use penfuzz_app::{
-    report::format::{number, plural},
-    suite::config::Paper,
-};
+use penfuzz_report::format::{number, plural};
+use penfuzz_suite::config::Paper;
 
 use super::{
     grid::{Grid, Row},

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use penfuzz_app::report::{
+use penfuzz_report::{
     format::number,
     svg::{self, Scale},
 };

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use penfuzz_app::{console::shown, report::format::shell_word};
+use penfuzz_report::format::shell_word;
+use penfuzz_system::console::shown;
 
 use crate::model::Experiment;
 

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use askama::Template;
-use penfuzz_app::{console, report::format::markdown};
+use penfuzz_report::format::markdown;
+use penfuzz_system::console;
 
 /// Rows of cells below a head: Markdown ([`Table::markdown`]), plain text ([`Table::plain`]) or, by its template, HTML. The first
 /// column is aligned to the left, the others to the right.

@@ -1,6 +1,6 @@
 //! The tables that the Markdown file, the page and the terminal share.
 
-use penfuzz_app::report::{
+use penfuzz_report::{
     format::{known_count, number, p_value},
     svg,
 };

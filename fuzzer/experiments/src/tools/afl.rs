@@ -12,8 +12,8 @@ use std::{
     process::Command,
 };
 
-use penfuzz_app::suite::object::Compiler;
-use penfuzz_engine::error::Error;
+use penfuzz_error::Error;
+use penfuzz_suite::object::Compiler;
 
 use super::{
     super::{corpus::Stamped, subject::Subject, toolchain::Toolchain},

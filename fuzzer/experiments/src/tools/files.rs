@@ -1,14 +1,15 @@
 //! The files that a tool reads and leaves: seeds, inputs, logs.
 
-use std::cell::RefCell;
-use std::collections::BTreeSet;
-use std::fs::{self, Metadata};
-use std::io::{self, ErrorKind};
-use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::{
+    cell::RefCell,
+    collections::BTreeSet,
+    fs::{self, Metadata},
+    io::{self, ErrorKind},
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
 
-use super::super::corpus::Stamped;
-use super::Work;
+use super::{super::corpus::Stamped, Work};
 
 /// Distance between the seeds of one trial's starts, so that no two trials of an experiment share a seed.
 const SEED_STEP: u64 = 1_000_003;

@@ -9,7 +9,7 @@ use std::{
     process::Command,
 };
 
-use penfuzz_engine::error::Error;
+use penfuzz_error::Error;
 
 use super::{
     super::{corpus::Stamped, subject::Subject, toolchain::Toolchain},

@@ -9,9 +9,9 @@ use std::{
     process::{Command, Stdio},
 };
 
-use penfuzz_app::suite::object::Compiler;
 use penfuzz_cc::LLVM_MAJOR;
-use penfuzz_engine::error::Error;
+use penfuzz_error::Error;
+use penfuzz_suite::object::Compiler;
 
 use super::{
     super::{corpus::Stamped, subject::Subject, toolchain::Toolchain},

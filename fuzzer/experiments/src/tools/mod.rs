@@ -15,7 +15,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use penfuzz_engine::error::Error;
+use penfuzz_error::Error;
 
 use super::{corpus::Stamped, model::Budget, subject::Subject, toolchain::Built};
 

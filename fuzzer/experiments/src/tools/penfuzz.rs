@@ -7,8 +7,10 @@ use std::{
     time::Duration,
 };
 
-use penfuzz_app::{campaign::SearchKind, output::store::SavedState, suite::child};
-use penfuzz_engine::error::Error;
+use penfuzz_directory::output::store::SavedState;
+use penfuzz_engine::stages::SearchKind;
+use penfuzz_error::Error;
+use penfuzz_suite::child;
 
 use super::{Built, How, Tool, Work, files};
 use crate::{corpus::Stamped, subject::Subject};
@@ -142,7 +144,7 @@ impl Tool for Penfuzz {
     }
 
     fn evaluations(&self, work: &Work) -> Option<u64> {
-        let text = fs::read(Self::output(work).join(penfuzz_app::output::store::STATE)).ok()?;
+        let text = fs::read(Self::output(work).join(penfuzz_directory::output::store::STATE)).ok()?;
         serde_json::from_slice::<SavedState>(&text).ok().map(|r| r.evaluations)
     }
 

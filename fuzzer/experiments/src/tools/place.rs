@@ -8,11 +8,9 @@ use std::{
     process::{Command, Stdio},
 };
 
-use penfuzz_app::{
-    context::{Context, Result},
-    suite::object::Compiler,
-};
 use penfuzz_cc::{Language, find_clang};
+use penfuzz_error::context::{Context, Result};
+use penfuzz_suite::object::Compiler;
 
 /// The message for a tool that is missing.
 pub const MISSING: &str = "not installed: run ./setup --peers";

@@ -1,18 +1,15 @@
 //! `penfuzz reach --all K`: the paths of a function, one JSON object per line.
 
-use penfuzz_app::{
-    campaign::outcome::arguments,
-    console,
-    reach::{
-        Options, Query,
-        enumerate::{Bounds, enumerate},
-        spec::Names,
-    },
-    replay::session::ReplaySession,
-    report::literal,
-};
-use penfuzz_engine::error::Error;
+use penfuzz_directory::{rendering::arguments::arguments, replay::session::ReplaySession};
+use penfuzz_error::Error;
 use penfuzz_mutators::minimizer::MINIMIZERS;
+use penfuzz_path_search::{Options, Query};
+use penfuzz_questions::reach::{
+    enumerate::{Bounds, enumerate},
+    spec::Names,
+};
+use penfuzz_report::literal;
+use penfuzz_system::console;
 
 use super::{super::Outcome, Args};
 

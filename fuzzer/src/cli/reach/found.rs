@@ -2,22 +2,21 @@
 
 use std::path::Path;
 
-use penfuzz_app::{
-    campaign::{
-        outcome::arguments,
+use penfuzz_directory::{
+    rendering::{
+        arguments::arguments,
         single::{self, Made},
     },
-    console, outln,
-    output::atomic,
-    reach::{Answer, Query, spec::Names},
     replay::session::ReplaySession,
-    report::{Arg, Branches, End, Report, Test, c_text, literal, unit_test},
 };
-use penfuzz_engine::{
-    error::{Error, failed},
-    goals::Path as Goal,
-};
+use penfuzz_engine::goals::Path as Goal;
+use penfuzz_error::{Error, failed};
 use penfuzz_mutators::view::Kind;
+use penfuzz_path_search::{Answer, Query};
+use penfuzz_questions::reach::spec::Names;
+use penfuzz_report::{Arg, Branches, End, Report, Test, c_text, literal};
+use penfuzz_system::{console, files::atomic, outln};
+use penfuzz_testgen as unit_test;
 use serde::Serialize;
 
 use super::{

@@ -1,0 +1,497 @@
+//! The pen ABI: the tables and the state of a target file, which the fuzzer reads and writes.
+//!
+//! A mirror of `runtime/pen.h`, which is the definition; a test compares every number and every layout. Pointers are to
+//! memory of the loaded target file. A field `n_…` is the length of the array behind the pointer of the same name.
+//! `dlsym(handle, TABLES_SYMBOL)` returns a pointer to [`Tables`]; compare [`Tables::version`] with [`VERSION`] before
+//! reading anything else.
+
+mod compared;
+mod decision;
+pub mod heap;
+pub mod movement;
+pub mod names;
+pub mod operation;
+pub mod predicate;
+pub mod site_kind;
+mod stream;
+mod switch;
+#[cfg(test)]
+mod tests;
+mod token;
+mod types;
+mod variable;
+
+use std::ffi::{c_char, c_void};
+
+pub use compared::Compared;
+pub use decision::{Decision, Node, Walk, decided};
+pub use stream::Stream;
+pub use switch::{Case, Near, Switch};
+pub use token::Token;
+pub use types::{Cast, Member, Param, Passed, Type, type_flag, type_kind};
+pub use variable::{References, Variable, variable_flag, variable_use};
+
+/// The version of the ABI that this module describes.
+pub const VERSION: u32 = 13;
+
+/// The symbol that a target file exports for the fuzzer. It names the [`Tables`].
+pub const TABLES_SYMBOL: &std::ffi::CStr = c"__pen_tables";
+
+/// Bits of the action byte of a branch. The fuzzer writes the byte, the hook at the site obeys it.
+pub mod action {
+    /// Taking this branch sets its byte in [`State::outcomes`](super::State::outcomes), and appends the branch to
+    /// [`State::taken`](super::State::taken) unless the byte was set.
+    pub const RECORD: u8 = 0x01;
+    /// This branch is wanted: `r` becomes its branch distance, 0 if it is taken.
+    pub const WANT: u8 = 0x02;
+    /// [`State::best`](super::State::best) of this branch keeps the smallest branch distance of all evaluations; of a `switch`, see
+    /// [`NEAR`].
+    pub const TRACK: u8 = 0x04;
+    /// A sibling of this branch is wanted or tracked: taking this branch computes the sibling's distance. Of a `switch`, in its first
+    /// byte only: some branch is tracked, and the cases next to the operand note it in [`State::near`](super::State::near). So
+    /// a pass costs the same with one case as with thousands.
+    pub const NEAR: u8 = 0x08;
+    /// On every branch of a site: each pass of the site is compared with the next step of
+    /// [`State::path`](super::State::path), and `r` is the distance to the rest of the path (path reachability: ME,
+    /// Sect. 4.4.1).
+    pub const STEP: u8 = 0x10;
+    /// With [`WANT`]: `r = min(r, d)`, the smallest distance of all passes of the site in one evaluation.
+    pub const MIN: u8 = 0x20;
+    /// This branch leads to the wanted one: if it is not taken, `r = min(r, lead[branch] + d')`, where `d'` is the distance
+    /// `d` compressed into [`LEAD_BITS`](super::LEAD_BITS). In the metric [`ULP`](super::metric::ULP) only.
+    pub const LEAD: u8 = 0x40;
+    /// In the first byte of a site: some byte of the site is not zero. Without it the hook ignores the site.
+    pub const ARMED: u8 = 0x80;
+}
+
+/// Bits of `r` below the level of a branch with [`action::LEAD`]. Levels are 2^63 and above, distances to a branch with
+/// [`action::WANT`] and [`action::MIN`] are below 2^63.
+pub const LEAD_BITS: u32 = 54;
+
+/// The measure of branch distances. In each metric they are compared as unsigned 64-bit integers.
+pub mod metric {
+    /// Exact: the difference of integers; of floats the number of floats between them.
+    pub const ULP: u32 = 0;
+    /// CoverMe, Def. 4.1: `(a - b)^2` and epsilon in double precision, as the bits of a double >= 0.
+    pub const SQUARED: u32 = 1;
+    /// As [`ULP`], and an armed two-way site evaluates its comparison site, too (boundary values: ME, Sect. 4.4.2).
+    pub const BOUNDARY: u32 = 2;
+}
+
+/// The type of a parameter, of what it points to, or of a result.
+pub mod kind {
+    /// Not a supported scalar.
+    pub const UNSUPPORTED: u32 = 0;
+    /// `float`
+    pub const F32: u32 = 1;
+    /// `double`
+    pub const F64: u32 = 2;
+    /// 8 bits, signed.
+    pub const I8: u32 = 3;
+    /// 16 bits, signed.
+    pub const I16: u32 = 4;
+    /// 32 bits, signed.
+    pub const I32: u32 = 5;
+    /// 64 bits, signed.
+    pub const I64: u32 = 6;
+    /// 8 bits, unsigned.
+    pub const U8: u32 = 7;
+    /// 16 bits, unsigned.
+    pub const U16: u32 = 8;
+    /// 32 bits, unsigned.
+    pub const U32: u32 = 9;
+    /// 64 bits, unsigned.
+    pub const U64: u32 = 10;
+    /// One byte in the input, whose lowest bit is the value.
+    pub const BOOL: u32 = 11;
+    /// No value; results only.
+    pub const VOID: u32 = 12;
+    /// A pointer to a structure without pointers, which the callee writes; it takes no input bytes. Parameters only.
+    pub const OUTPUT: u32 = 13;
+    /// `_Float16`; this and the following in a frame and behind pointers only.
+    pub const F16: u32 = 14;
+    /// `long double`: 80 bits in 16 bytes.
+    pub const F80: u32 = 15;
+    /// `__float128`
+    pub const F128: u32 = 16;
+    /// 128 bits, signed.
+    pub const I128: u32 = 17;
+    /// 128 bits, unsigned.
+    pub const U128: u32 = 18;
+}
+
+/// Alignment of a call's output area, and size of its first cell, which holds the result, in bytes; also size and alignment
+/// of the block behind a pointer to a number: see [`Function::call`].
+pub const CELL_BYTES: usize = 16;
+
+/// The block behind the nth pointer, from 1, ends n times so many bytes behind the start of the output area.
+pub const STRIDE_BYTES: usize = 0x10_0000;
+
+/// The branches of a comparison: the position of `a` relative to `b` among the numbers of their type.
+pub mod side {
+    /// `a` is the number next below `b`.
+    pub const BELOW: usize = 0;
+    /// `a == b`
+    pub const EQUAL: usize = 1;
+    /// `a` is the number next above `b`.
+    pub const ABOVE: usize = 2;
+    /// Added to the distance to `BELOW` or `ABOVE` while `a` is not on that side of `b`.
+    pub const OTHER: u64 = 1 << 62;
+}
+
+/// The branches of an operation: the exceptions that it raises for finite operands.
+pub mod exception {
+    /// The result is too large.
+    pub const OVERFLOW: usize = 0;
+    /// The result is subnormal or zero, and inexact.
+    pub const UNDERFLOW: usize = 1;
+    /// A pole: a number that is not 0, by 0.
+    pub const DIVIDE_BY_ZERO: usize = 2;
+    /// There is no result.
+    pub const INVALID: usize = 3;
+    /// The result is rounded.
+    pub const INEXACT: usize = 4;
+}
+
+/// Flags and fields of [`Traced::what`], above the number of the operation in the lowest 8 bits.
+pub mod operation_flag {
+    /// Operands and result are `float`; of `TO_…` the operand, of `FROM_…` the result.
+    pub const SINGLE: u32 = 0x100;
+    /// The first operand is a constant; shifted by 1 the second, by 2 the third.
+    pub const CONSTANT: u32 = 0x200;
+    /// From this bit on, in 8 bits: the width of the integer that is converted to or from; 0 if there is none.
+    pub const INTEGER_SHIFT: u32 = 16;
+    /// From this bit on: the site's [`possible`](super::Site::possible).
+    pub const POSSIBLE_SHIFT: u32 = 24;
+}
+
+/// The operands of the comparison that is the condition of a site.
+pub mod operand {
+    /// There is no comparison: the site has outcomes, but no distances.
+    pub const NONE: u8 = 0;
+    /// A comparison of `float`s.
+    pub const F32: u8 = 1;
+    /// A comparison of `double`s.
+    pub const F64: u8 = 2;
+    /// A comparison of integers.
+    pub const INT: u8 = 3;
+    /// A comparison of pointers.
+    pub const POINTER: u8 = 4;
+    /// The condition is an and, or, or phi of several comparisons.
+    pub const MANY: u8 = 5;
+}
+
+/// Why the target called [`State::stop`].
+pub mod stop {
+    /// The fuel is used up.
+    pub const FUEL: u32 = 1;
+    /// The target ends the process; [`exit_status`](super::State::exit_status) holds its status.
+    pub const EXIT: u32 = 2;
+    /// The run has left the wanted path for good.
+    pub const STRAYED: u32 = 3;
+    /// A C++ exception has left the function under test; [`exit_status`](super::State::exit_status) is the address of the name of its
+    /// type, or 0.
+    pub const THROW: u32 = 4;
+    /// An assumption (`PEN_ASSUME`) does not hold.
+    pub const REJECTED: u32 = 5;
+    /// A check (`PEN_CHECK`) does not hold; [`exit_status`](super::State::exit_status) is the address of its text.
+    pub const CHECK: u32 = 6;
+}
+
+/// [`Site::assumption`] of a conditional of an assumption.
+pub const ASSUMED: u32 = 1 << 30;
+
+/// [`Site::predicate`] of a condition that is none or more than one comparison.
+pub const NO_PREDICATE: u8 = 255;
+
+/// What control can reach from a branch, or from the entry of a function, before it passes another conditional.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Edges {
+    /// Sites, by their indices among the function's own: the conditionals reached, and what is a site before them.
+    pub next: *const u32,
+    /// Functions called; null for one that is not instrumented.
+    pub calls: *const *const Function,
+    /// Lines with code, of the function's own file, ascending.
+    pub lines: *const u32,
+    /// Length of `next`.
+    pub n_next: u32,
+    /// Length of `calls`.
+    pub n_calls: u32,
+    /// Length of `lines`.
+    pub n_lines: u32,
+    /// Padding.
+    pub unused: u32,
+}
+
+/// One conditional, comparison or operation. The sites of one function are consecutive, in the order of the code.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Site {
+    /// The function that contains the site.
+    pub function: *const Function,
+    /// Source file: directory and name joined unless the name is absolute.
+    pub file: *const c_char,
+    /// `n_branches` action bytes: `[0]` true, `[1]` false; or one per destination of a `switch`.
+    pub actions: *mut u8,
+    /// `n_branches` entries.
+    pub edges: *const Edges,
+    /// `n_cases` entries by rising value, `switch` only.
+    pub cases: *const Case,
+    /// Of an operation, as C writes it: `*`, `log`, `(int)`; of a mutation point a line per mutant: operator, tab, change; else empty.
+    pub name: *const c_char,
+    /// Source line, from 1.
+    pub line: u32,
+    /// Source column, from 1.
+    pub column: u32,
+    /// Number of branches.
+    pub n_branches: u32,
+    /// Length of `cases`.
+    pub n_cases: u32,
+    /// One of [`site_kind`].
+    pub kind: u8,
+    /// One of [`predicate`], or [`NO_PREDICATE`].
+    pub predicate: u8,
+    /// One of [`operand`].
+    pub operand: u8,
+    /// Bits of an integer operand; of an operation those of its floats.
+    pub width: u8,
+    /// One bit per branch: 0 if the compiler can exclude the branch.
+    pub possible: u32,
+    /// One of [`operation`].
+    pub operation: u32,
+    /// Of a conditional of an assumption [`ASSUMED`], and a bit for each branch that leads to the rejection; else 0.
+    pub assumption: u32,
+    /// Of a decision; else null.
+    pub decision: *const Decision,
+}
+
+/// One executed floating-point operation, or one [`movement`]. The fuzzer repeats the computation in higher precision.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Traced {
+    /// Action bytes of its site; null of a movement.
+    pub actions: *const u8,
+    /// Of `double` and `float` the bits of a double; of an integer its value; of a movement see there.
+    pub operands: [u64; 3],
+    /// Likewise.
+    pub result: u64,
+    /// One of [`operation`] or [`movement`] in the lowest 8 bits, and bits of [`operation_flag`].
+    pub what: u32,
+    /// Padding.
+    pub unused: u32,
+}
+
+/// One defined function.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Function {
+    /// Name as in the source.
+    pub name: *const c_char,
+    /// Name in the object file.
+    pub symbol: *const c_char,
+    /// Source file.
+    pub file: *const c_char,
+    /// The source of its translation unit: another one than `file` if that is a header.
+    pub unit: *const c_char,
+    /// Address of its code.
+    pub address: *mut c_void,
+    /// Calls the function. The first pointer is to the arguments (`input_size` bytes), the second to the output area
+    /// (`output_size` bytes, aligned to [`CELL_BYTES`], of which only the first cell and the blocks are used). After the call the
+    /// result is in the first 8 bytes. What a parameter points to is the block at its `cell`, of [`CELL_BYTES`] or the size
+    /// of the structure. When the function is called, the block holds the value from the input, and zeros behind it.
+    /// `None` if a parameter is not supported.
+    pub call: Option<unsafe extern "C-unwind" fn(*const u8, *mut u8)>,
+    /// Calls the function with the arguments as they lie in memory at the first pointer (`frame_size` bytes, aligned to
+    /// [`CELL_BYTES`]), each at its [`Param::frame`]: numbers, structures, and addresses. A result that is a structure goes to the
+    /// bytes at `result_frame`, any other to the first 8 bytes at the second pointer. `None` if a parameter cannot be passed so, or if
+    /// all are numbers.
+    pub call_frame: Option<unsafe extern "C-unwind" fn(*mut u8, *mut u8)>,
+    /// `n_params` entries.
+    pub params: *const Param,
+    /// `n_sites` entries.
+    pub sites: *const Site,
+    /// One entry: what follows the function's entry.
+    pub entry: *const Edges,
+    /// Floating-point constants in the body, as bits of doubles, each once.
+    pub floats: *const u64,
+    /// Integer constants in comparisons, switches and arithmetic, sign-extended, each once.
+    pub integers: *const i64,
+    /// Constant strings and characters that the body compares with, each once.
+    pub tokens: *const Token,
+    /// Result type as C writes it.
+    pub result_type: *const c_char,
+    /// One entry: what its body refers to.
+    pub references: *const References,
+    /// The type of a result that is a structure or a pointer; else null.
+    pub result_shape: *const Type,
+    /// `n_casts` entries.
+    pub casts: *const Cast,
+    /// Length of `params`.
+    pub n_params: u32,
+    /// Length of `sites`.
+    pub n_sites: u32,
+    /// Length of `floats`.
+    pub n_floats: u32,
+    /// Length of `integers`.
+    pub n_integers: u32,
+    /// Length of `tokens`.
+    pub n_tokens: u32,
+    /// One of [`kind`]; [`kind::UNSUPPORTED`] if the result is not a scalar.
+    pub result_kind: u32,
+    /// Bytes of all parameters.
+    pub input_size: u32,
+    /// Source line, from 1.
+    pub line: u32,
+    /// 1: not visible to other translation units.
+    pub is_static: u32,
+    /// Bytes of the output area, a multiple of [`CELL_BYTES`].
+    pub output_size: u32,
+    /// 1: runs when the file is loaded.
+    pub is_constructor: u32,
+    /// Bytes of the frame, a multiple of [`CELL_BYTES`], with the result.
+    pub frame_size: u32,
+    /// Place of a result that is a structure; else 0.
+    pub result_frame: u32,
+    /// Length of `casts`.
+    pub n_casts: u32,
+}
+
+/// The mutable state, one per target file.
+#[repr(C)]
+#[derive(Debug)]
+pub struct State {
+    /// Value of the representing function, in the metric's representation.
+    pub r: u64,
+    /// Back edges and entries of non-leaf functions left; at zero `stop` is called.
+    pub fuel: i64,
+    /// One of [`metric`].
+    pub metric: u32,
+    /// Entries in `taken` since the fuzzer last cleared it.
+    pub hits: u32,
+    /// Entries in `improved` since the fuzzer last cleared it.
+    pub n_improved: u32,
+    /// The branch that last changed `r`.
+    pub last_branch: u32,
+    /// One byte per branch; null: nothing is recorded.
+    pub outcomes: *mut u8,
+    /// One per branch; null: nothing is tracked.
+    pub best: *mut u64,
+    /// Branches whose `best` became smaller, and cases whose `near` did (their numbers plus the number of branches), each once;
+    /// needs room for one entry for each.
+    pub improved: *mut u32,
+    /// SanCov map, one saturating counter per guard, guard 0 unused; null: off.
+    pub coverage: *mut u8,
+    /// Ends the evaluation and does not return. `None` outside the fuzzer. The arguments are one of [`stop`] and a code
+    /// address.
+    pub stop: Option<unsafe extern "C-unwind" fn(u32, *mut c_void)>,
+    /// The argument of `exit`, set before `stop` is called with [`stop::EXIT`].
+    pub exit_status: i64,
+    /// One per branch: `r` at distance 0 from a branch with [`action::LEAD`]; null: there is none.
+    pub lead: *const u64,
+    /// The path: branches of sites with [`action::STEP`], in the order of their passes. Within a segment the passes are
+    /// contiguous; before a segment there may be any others. The last step may be [`END`].
+    pub path: *const u32,
+    /// For each step: the number of steps that still match when it does not (the failure function of Knuth, Morris and Pratt
+    /// within the segment), or [`STRAYED`].
+    pub back: *const u32,
+    /// Length of `path` and `back`.
+    pub n_path: u32,
+    /// Steps matched so far, or [`STRAYED`] and above; the fuzzer clears it before a run.
+    pub path_at: u32,
+    /// Bits of `r` below the number of missing steps, 16 to 54.
+    pub path_bits: u32,
+    /// A branch of a comparison or an operation: `seen` keeps its operands at the first time it is taken.
+    pub watch: u32,
+    /// Operands and result, floats as bits of doubles. The result of a comparison, in `seen[2]`, is whether the condition
+    /// holds.
+    pub seen: [u64; 4],
+    /// Times that `watch` was taken since the fuzzer last cleared it.
+    pub n_seen: u64,
+    /// Where armed operations are written in order, and armed mutation points, with `result`, and in `what` the bits of a
+    /// float, 0 for an integer; null: nowhere.
+    pub trace: *mut Traced,
+    /// Operations since the fuzzer last cleared it, those beyond the room included.
+    pub n_trace: u32,
+    /// Entries that fit in `trace`.
+    pub trace_room: u32,
+    /// The branches taken by the passes of sites with [`action::STEP`], in order; null: they are not written.
+    pub passes: *mut u32,
+    /// Such passes since the fuzzer last cleared it, those beyond the room included.
+    pub n_passes: u32,
+    /// Entries that fit in `passes`.
+    pub passes_room: u32,
+    /// Branches with [`action::RECORD`] whose outcome byte was set since the fuzzer cleared `hits` and that byte; needs room for one
+    /// entry per branch; null: they are not listed.
+    pub taken: *mut u32,
+    /// One per branch and one per case: whether it is in `improved`; the fuzzer clears it with the list.
+    pub is_improved: *mut u8,
+    /// One per case; null: nothing is tracked at switches.
+    pub near: *mut Near,
+    /// The branches of switches with [`action::WANT`] or [`action::LEAD`], ascending; null: the hook looks for them.
+    pub measured: *const u32,
+    /// Length of `measured`.
+    pub n_measured: u32,
+    /// Other than 0: code of the target has allocated memory since the last [`Tables::release`].
+    pub n_allocated: u32,
+    /// In the metric [`metric::BOUNDARY`]: a ring of the latest passes of armed two-way sites; null: they are not written.
+    pub compared: *mut Compared,
+    /// Such passes since the fuzzer last cleared it, those that were overwritten included.
+    pub n_compared: u32,
+    /// Entries of the ring, a power of two.
+    pub compared_room: u32,
+    /// One per branch, of which that of the first vector of each decision is used; null: decisions are skipped.
+    pub walks: *mut Walk,
+    /// Evaluations of decisions that a recursive one has interrupted; the fuzzer clears it before a run.
+    pub n_walks: u32,
+    /// Other than 0: a run that passes a mutation point takes the branches of all its mutants.
+    pub reach_infects: u32,
+    /// The action byte of the mutant that is on, whose site must be armed; null: the original runs.
+    pub mutant: *const u8,
+}
+
+/// The last step of a path after which no site with [`action::STEP`] may be passed.
+pub const END: u32 = u32::MAX;
+
+/// In [`State::back`]: the run has left the path. [`State::path_at`] counts passes from here, up to [`stop::STRAYED`].
+pub const STRAYED: u32 = u32::MAX - 32;
+
+/// The tables of a target file: what [`TABLES_SYMBOL`] names.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Tables {
+    /// The version of the ABI. Compare it with [`VERSION`] first.
+    pub version: u32,
+    /// SanCov guards; the map needs one byte more.
+    pub n_guards: u32,
+    /// The mutable state.
+    pub state: *mut State,
+    /// First site.
+    pub sites: *const Site,
+    /// One past the last site.
+    pub sites_end: *const Site,
+    /// First function.
+    pub functions: *const Function,
+    /// One past the last function.
+    pub functions_end: *const Function,
+    /// First action byte. The number of a branch is the offset of its byte from here.
+    pub actions: *mut u8,
+    /// One past the last action byte.
+    pub actions_end: *mut u8,
+    /// First case. The number of a case is its offset from here.
+    pub cases: *const Case,
+    /// One past the last case.
+    pub cases_end: *const Case,
+    /// First variable.
+    pub variables: *const Variable,
+    /// One past the last variable.
+    pub variables_end: *const Variable,
+    /// 0: SanCov callbacks are skipped. Without effect if the clang that compiled the target cannot gate them.
+    pub sancov_gate: *mut u64,
+    /// First stream.
+    pub streams: *mut Stream,
+    /// One past the last stream.
+    pub streams_end: *mut Stream,
+    /// What becomes of the memory that evaluations allocate: one of [`heap`].
+    pub release: unsafe extern "C" fn(u32),
+}

@@ -1,0 +1,42 @@
+//! A few evaluations beside the search.
+
+use std::time::Instant;
+
+use penfuzz_directory::replay::session::silence;
+use penfuzz_system::process::child::{self, Limit};
+
+use super::{Found, Message, Objective, Options, pair::Pair};
+
+/// Does some work in a process of its own, in the time of two evaluations.
+pub(super) fn aside(
+    pair: &mut Pair,
+    options: &Options,
+    work: impl FnOnce(&mut Objective),
+    receive: impl FnMut(Message),
+) {
+    let deadline = Instant::now() + pair.timeout() * 2;
+    let in_child = |send: &mut dyn FnMut(&Message)| {
+        silence();
+        if pair.on_its_own().is_ok() {
+            work(&mut Objective::new(pair, options, (deadline, 0, 0.0), None, send));
+        }
+    };
+    let _ = child::run(in_child, receive, Limit::At(deadline));
+}
+
+/// Has an input the same result and the same error as when it was found?
+pub(super) fn holds(pair: &mut Pair, options: &Options, found: &Found) -> bool {
+    let mut now = None;
+    let examine = |objective: &mut Objective| {
+        if let Some(found) = objective.examine_bytes(&found.bytes) {
+            objective.send(&Message::Region(found));
+        }
+    };
+    aside(pair, options, examine, |message| {
+        if let Message::Region(found) = message {
+            now = Some(found);
+        }
+    });
+    // What is wrong with errno, only a search compares.
+    now.is_some_and(|now| now.result == found.result && (found.size().is_none() || now.compared == found.compared))
+}

@@ -1,0 +1,154 @@
+//! Every input of a box: then the largest error is the largest there is.
+
+use penfuzz_error::Error;
+use penfuzz_mutators::{
+    extremes::{Height, Peak},
+    view::Layout,
+};
+
+use super::{Message, box_of, objective::Objective};
+
+/// Inputs at most: all of one `float`, or of numbers of 32 bits together.
+const MOST: u128 = 1 << 32;
+/// Inputs between two messages.
+const PART: u64 = 1 << 20;
+
+/// Inputs within the box of the arguments.
+///
+/// # Errors
+/// When there are too many.
+pub fn inputs(layout: &Layout) -> Result<u64, Error> {
+    let n = count(&box_of(layout));
+    u64::try_from(n).ok().filter(|n| u128::from(*n) <= MOST).ok_or_else(|| {
+        Error::new(format!(
+            "--exhaust tries at most 2^32 inputs, and there are {n:.3e}; restrict the arguments with --arg",
+            n = n as f64
+        ))
+    })
+}
+
+fn count(ends: &[(u64, u64)]) -> u128 {
+    ends.iter().map(|(least, greatest)| u128::from(greatest - least) + 1).fold(1, u128::saturating_mul)
+}
+
+/// Evaluates the special points, and then each point of the regions but for the first `before`. Returns the largest value of each region.
+pub(super) fn all(
+    objective: &mut Objective,
+    regions: Vec<Vec<(u64, u64)>>,
+    special: &[Vec<u64>],
+    before: u64,
+) -> Vec<Peak> {
+    let mut walk = Walk { objective, done: 0, peaks: Vec::new(), sent: 0 };
+    if special.iter().all(|at| walk.objective.height(at).is_ok()) {
+        for ends in regions {
+            if !walk.region(ends, before) {
+                break;
+            }
+        }
+        walk.pass();
+    }
+    walk.peaks
+}
+
+/// The way through all regions.
+struct Walk<'a, 'b> {
+    objective: &'a mut Objective<'b>,
+    /// Points behind it.
+    done: u64,
+    peaks: Vec<Peak>,
+    /// Peaks that were sent.
+    sent: usize,
+}
+
+impl Walk<'_, '_> {
+    /// Goes through a region, from the point `before` of all on. False when a limit of the search is reached.
+    fn region(&mut self, ends: Vec<(u64, u64)>, before: u64) -> bool {
+        let points = u64::try_from(count(&ends)).unwrap_or(u64::MAX);
+        let skipped = before.saturating_sub(self.done).min(points);
+        self.done += skipped;
+        let mut at = point(&ends, skipped);
+        self.peaks.push(Peak { at: at.clone(), ends, value: 0.0 });
+        for _ in skipped..points {
+            let Ok(value) = self.objective.height(&at) else { return false };
+            let peak = self.peaks.last_mut().expect("it was pushed");
+            if value > peak.value {
+                peak.value = value;
+                peak.at.clone_from(&at);
+            }
+            step(&mut at, &peak.ends);
+            self.done += 1;
+            if self.done.is_multiple_of(PART) {
+                self.tell();
+            }
+        }
+        true
+    }
+
+    fn tell(&mut self) {
+        self.objective.send(&Message::Tried(self.done));
+        if self.objective.is_checkpoint() {
+            self.pass();
+        }
+    }
+
+    /// Sends what was not sent yet; then these points need not be tried again.
+    fn pass(&mut self) {
+        self.objective.send_peaks(&self.peaks[self.sent..]);
+        // The last region may not be at its end.
+        self.sent = self.peaks.len().saturating_sub(1);
+        let counts = self.objective.counts();
+        self.objective.send(&Message::Passed(self.done, counts));
+    }
+}
+
+/// The point of a box before which there are `n` others.
+fn point(ends: &[(u64, u64)], mut n: u64) -> Vec<u64> {
+    let mut of = |(least, greatest): &(u64, u64)| match (greatest - least).checked_add(1) {
+        Some(values) => {
+            let x = least + n % values;
+            n /= values;
+            x
+        }
+        None => least + core::mem::take(&mut n),
+    };
+    ends.iter().map(&mut of).collect()
+}
+
+/// The next point of a box, the first argument fastest; behind the last it is the first.
+fn step(at: &mut [u64], ends: &[(u64, u64)]) {
+    for (x, (least, greatest)) in at.iter_mut().zip(ends) {
+        if *x < *greatest {
+            *x += 1;
+            return;
+        }
+        *x = *least;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_box_is_walked_through_once() {
+        let ends = [(1, 3), (7, 7), (0, 1)];
+        let mut at = vec![1, 7, 0];
+        let mut seen = std::collections::BTreeSet::new();
+        for _ in 0..count(&ends) {
+            assert!(seen.insert(at.clone()), "{at:?} comes twice");
+            step(&mut at, &ends);
+        }
+        assert_eq!(at, [1, 7, 0], "behind the last is the first");
+    }
+
+    #[test]
+    fn a_walk_can_begin_at_each_point() {
+        let ends = [(1, 3), (7, 7), (0, 1)];
+        let mut at = point(&ends, 0);
+        for n in 0..6 {
+            assert_eq!(at, point(&ends, n), "behind {n} others");
+            step(&mut at, &ends);
+        }
+        assert_eq!(point(&[(0, u64::MAX)], 9), [9]);
+    }
+}

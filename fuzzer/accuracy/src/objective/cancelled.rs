@@ -1,0 +1,56 @@
+//! Where sums and differences inside of a function cancel: what is left of their operands has lost most of its bits.
+
+use penfuzz_abi::{Traced, operation as op};
+
+use super::Objective;
+
+/// The lowest bits of [`Traced::what`]: the operation.
+const OPERATION: u32 = 0xff;
+/// Operands cancel if what is left is smaller than they are by this factor: 20 bits.
+const CANCELS: f64 = 1.0 / 1_048_576.0;
+
+impl Objective<'_> {
+    /// Can the operations of the function be recorded?
+    pub(crate) fn has_operations(&self) -> bool {
+        self.pair.twin.is_some()
+    }
+
+    /// The signs of the sums and differences of a run: their sites, twice, and one more for a negative result. Empty where they are not known.
+    pub(crate) fn signs_of_sums(&mut self, at: &[u64]) -> Vec<u32> {
+        if !self.record_at(at) {
+            return Vec::new();
+        }
+        let Some(twin) = &self.pair.twin else { return Vec::new() };
+        let sums = self.traced[0].iter().filter_map(|traced| Some((traced, sum(traced)?)));
+        let code = |(traced, (_, result)): (&Traced, (f64, f64))| {
+            2 * twin.evaluator.branch_at(traced.actions) as u32 + u32::from(result < 0.0)
+        };
+        let mut codes: Vec<u32> = sums.map(code).collect();
+        codes.sort_unstable();
+        codes.dedup();
+        codes
+    }
+
+    /// Does a sum or difference cancel in the run at a point?
+    pub(crate) fn cancels(&mut self, at: &[u64]) -> bool {
+        let cancels = |(size, result): (f64, f64)| result.abs() < CANCELS * size;
+        self.record_at(at) && self.traced[0].iter().filter_map(sum).any(cancels)
+    }
+
+    fn record_at(&mut self, at: &[u64]) -> bool {
+        self.place(at);
+        let Some(twin) = self.pair.twin.as_mut() else { return false };
+        twin.evaluator.trace_again(&self.x, &mut self.traced[0])
+    }
+}
+
+/// The size of the larger operand and the result, of a sum or difference of floats.
+fn sum(traced: &Traced) -> Option<(f64, f64)> {
+    let [a, b, c] = traced.operands.map(f64::from_bits);
+    let size = match traced.what & OPERATION {
+        op::ADD | op::SUBTRACT => a.abs().max(b.abs()),
+        op::FMA => (a * b).abs().max(c.abs()),
+        _ => return None,
+    };
+    Some((size, f64::from_bits(traced.result))).filter(|(size, result)| size.is_finite() && !result.is_nan())
+}

@@ -1,0 +1,86 @@
+//! Evaluations in a window: a polynomial stands for the reference, and calls are made in series.
+
+use penfuzz_executor::{Evaluator, evaluator::RunStatus};
+use penfuzz_mutators::{line, view::Kind};
+
+use super::{
+    super::{comparator, local::Sum, pair::sum_by_mpfr, value::Seen},
+    Objective,
+};
+
+/// Series of calls of which one is compared with single calls.
+const CHECKED: u64 = 256;
+
+/// Several calls at once.
+#[derive(Default)]
+pub(super) struct Series {
+    /// Raw bits.
+    inputs: Vec<u64>,
+    results: Vec<u64>,
+    /// How many there were.
+    done: u64,
+}
+
+impl Series {
+    /// Do the first calls, which returned, have the same results one by one? They do not if a call depends on what those before it have left.
+    fn is_confirmed(&self, evaluator: &mut Evaluator, returned: usize) -> bool {
+        let mut results = self.inputs.iter().zip(&self.results).take(returned);
+        results.all(|(x, y)| evaluator.run(&x.to_le_bytes()) == RunStatus::Returned && evaluator.result() == *y)
+    }
+}
+
+impl Objective<'_> {
+    /// The reference at a point of one argument.
+    pub(super) fn reference(&mut self, x: f64) -> Option<Sum> {
+        self.place(&[line::position(Kind::F64, x.to_bits())]);
+        if self.pair.comparator.is_none() {
+            return sum_by_mpfr(self.pair.reference(), &self.pair.reals(&self.x));
+        }
+        let mut above = |y: f64| self.ask(Seen { result: y.to_bits(), ..Seen::zero() }, comparator::DIFFERENCE);
+        let high = above(0.0)?;
+        Some((high, above(high)?)).filter(|sum| sum.0.is_finite())
+    }
+
+    /// The error at `x` by the polynomial of its window. `None` where there is none, or the error may be the largest one, or none that has a size.
+    #[inline]
+    pub(super) fn ulps_in_window(&mut self, position: u64) -> Option<f64> {
+        let local = self.local.as_ref()?;
+        let (least, greatest) = local.ends();
+        if !(least..=greatest).contains(&position) || self.pair.session.evaluator.run(&self.x) == RunStatus::Faulted {
+            return None;
+        }
+        let result = self.pair.value.read(&self.pair.session.evaluator)?.result;
+        let x = f64::from_bits(line::raw(Kind::F64, position));
+        local.ulps(x, f64::from_bits(result)).map(f64::abs).filter(|ulps| !self.may_be_largest(*ulps))
+    }
+
+    /// The errors at points of the window by its polynomial, with signs; NaN where only the reference itself can tell. False, and nothing is
+    /// done, where calls are made one by one.
+    pub(super) fn ulps_of_series(&mut self, at: &[u64], values: &mut [f64]) -> bool {
+        let (Some(local), Some(series)) = (&self.local, &mut self.series) else { return false };
+        let (least, greatest) = local.ends();
+        let n = at.len() as u64;
+        let is_outside = |p: &u64| !(least..=greatest).contains(p);
+        if n > self.tick || n > self.max_evals - self.evaluations || at.iter().any(is_outside) {
+            return false;
+        }
+        self.tick -= n;
+        self.evaluations += n;
+        series.inputs.clear();
+        series.inputs.extend(at.iter().map(|p| line::raw(Kind::F64, *p)));
+        series.results.resize(at.len(), 0);
+        let evaluator = &mut self.pair.session.evaluator;
+        let returned = evaluator.run_series(&series.inputs, &mut series.results);
+        for (i, value) in values.iter_mut().enumerate() {
+            let (x, y) = (f64::from_bits(series.inputs[i]), f64::from_bits(series.results[i]));
+            *value = local.ulps(x, y).filter(|_| i < returned).unwrap_or(f64::NAN);
+            self.compared += u64::from(!value.is_nan());
+        }
+        series.done += 1;
+        if series.done % CHECKED == 1 && !series.is_confirmed(evaluator, returned) {
+            self.series = None;
+            return false;
+        }
+        true
+    }
+}

@@ -1,0 +1,300 @@
+//! Mutants of a specification that no point of its box kills: proved by intervals, over parts of the box that are halved until each is
+//! decided (branch and bound).
+//!
+//! For a mutant of the expression, what counts is the difference `m(x) - f(x)` at the same point. Intervals of `f` and of `m` alone would
+//! not show that it is small, so it is carried through the expression ([`pair`]).
+
+use std::collections::VecDeque;
+
+use rug::float::Round;
+
+use super::{
+    Specification,
+    operators::{Change, EPSILON, Mutant},
+    search::OVERLAP,
+};
+use crate::{
+    enclosure::{
+        self,
+        interval::{self, Interval, Lost, negative, product, sum},
+        pair::{self, BITS, Pair, Paired},
+    },
+    fpcore::Expr,
+};
+
+/// Parts of the box that are examined for one mutant.
+const PARTS: usize = 4000;
+
+/// Can no point kill the mutant? `false` if that is not known.
+pub fn is_equivalent(specification: &Specification, mutant: &Mutant) -> bool {
+    let first = tested(specification, mutant);
+    if first.iter().any(|(low, high)| low > high) {
+        return true;
+    }
+    let mut parts = VecDeque::from([first.clone()]);
+    let mut examined = 0;
+    while let Some(part) = parts.pop_front() {
+        examined += 1;
+        match is_harmless(specification, mutant, &part) {
+            Some(true) => {}
+            Some(false) => return false,
+            None if examined >= PARTS => return false,
+            None => {
+                let Some(halves) = enclosure::halved(&part, &first) else { return false };
+                parts.extend(halves);
+            }
+        }
+    }
+    true
+}
+
+/// The box of the points that can kill: for a larger domain, what lies outside of the domain of the specification.
+fn tested(specification: &Specification, mutant: &Mutant) -> enclosure::Domains {
+    let mut domains: Vec<_> = specification.variables.iter().map(|(_, low, high)| (*low, *high)).collect();
+    if let Change::Bound(n, low, high) = mutant.change {
+        let (own_low, own_high) = domains[n];
+        domains[n] = if high > own_high { (own_high.next_up(), high) } else { (low, own_low.next_down()) };
+    }
+    domains
+}
+
+/// Can no point of this part kill the mutant? `None` if the part is too large to tell.
+fn is_harmless(specification: &Specification, mutant: &Mutant, part: &[(f64, f64)]) -> Option<bool> {
+    let names = specification.variables.iter().map(|(name, ..)| name.clone());
+    let scope: Vec<_> = names.zip(part.iter().map(|ends| enclosure::between(*ends, BITS))).collect();
+    let enclose =
+        if let Change::Accuracy(_) = mutant.change { interval::enclose_where_defined } else { interval::enclose };
+    let original = enclose(&specification.body, &mut scope.clone(), BITS);
+    match (&mutant.change, original) {
+        (Change::Body(body), _) if is_identity(&specification.body, body, &scope) => Some(true),
+        // Without a value there, a point is no test.
+        (_, Err(Lost::Undefined)) => Some(true),
+        (_, Err(Lost::Unknown)) => None,
+        (Change::Bound(..), Ok(_)) => Some(false),
+        (Change::Accuracy(i), Ok(value)) => {
+            let most = value.greatest_magnitude();
+            let more = |magnitude: f64| magnitude * EPSILON * (10_f64.powi(*i) - 1.0);
+            if more(most) * (1.0 + 1e-12) <= OVERLAP {
+                return Some(true);
+            }
+            if more(value.least_magnitude()) > OVERLAP { Some(false) } else { None }
+        }
+        (Change::Body(body), Ok(_)) => {
+            let mut scope: Vec<_> = scope.into_iter().map(|(name, value)| (name, Pair::same(value))).collect();
+            let pair = match pair_of(&specification.body, body, &mut scope) {
+                Ok(pair) => pair,
+                Err(lost) => return (lost == Lost::Undefined).then_some(false),
+            };
+            let difference = pair.difference.greatest_magnitude();
+            let allowed = EPSILON * (1.0 - 1e-12) * (pair.original.least_magnitude() + pair.changed.least_magnitude());
+            (difference <= allowed || pair.factor.is_some_and(|f| is_allowed(&f))).then_some(true)
+        }
+    }
+}
+
+/// Is a number that is multiplied by one of these always as good as before? `|y' - y| <= ε (|y| + |y'|)`.
+fn is_allowed(factor: &Interval) -> bool {
+    let Ok(apart) = sum(factor, &interval::exactly(-1.0, BITS), BITS) else { return false };
+    let least = factor.low.to_f64_round(Round::Down).min(1.0);
+    apart.greatest_magnitude() <= EPSILON * (1.0 - 1e-12) * (1.0 + least)
+}
+
+/// Does the node that is changed have the same value as before, also where the rest of the expression has none?
+fn is_identity(original: &Expr, mutant: &Expr, scope: &[(String, Interval)]) -> bool {
+    match (original, mutant) {
+        (Expr::Apply(op, args), Expr::Apply(other, others)) if op == other && args.len() == others.len() => {
+            let mut differ = args.iter().zip(others).filter(|(a, b)| a != b);
+            differ.next().is_some_and(|(a, b)| is_identity(a, b, scope)) && differ.next().is_none()
+        }
+        (Expr::Let(_, bindings, body), Expr::Let(_, others, other)) if bindings.len() == others.len() => {
+            let bound = bindings.iter().zip(others).map(|((_, a), (_, b))| (a, b));
+            let mut differ = bound.chain([(&**body, &**other)]).filter(|(a, b)| a != b);
+            // The name of an argument may be that of another value here.
+            let is_bound = |name: &String| bindings.iter().any(|(n, _)| n == name);
+            let scope: Vec<_> = scope.iter().filter(|(name, _)| !is_bound(name)).cloned().collect();
+            differ.next().is_some_and(|(a, b)| is_identity(a, b, &scope)) && differ.next().is_none()
+        }
+        (_, Expr::Apply(op, args)) => match (op.as_str(), &args[..]) {
+            ("fmin" | "fmax", [x, y]) => x == original && y == original,
+            ("fabs", [x @ Expr::Variable(name)]) if x == original => {
+                scope.iter().any(|(n, value)| n == name && value.low >= 0.0)
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+type Scope = Vec<(String, Pair)>;
+
+/// The pair of an expression and its mutant, which differ in one node, over variables that may differ, too.
+fn pair_of(original: &Expr, mutant: &Expr, scope: &mut Scope) -> Paired {
+    match (original, mutant) {
+        (Expr::Let(one_by_one, bindings, body), Expr::Let(_, others, other)) if bindings.len() == others.len() => {
+            let before = scope.len();
+            let mut new = Vec::new();
+            for ((name, value), (_, other)) in bindings.iter().zip(others) {
+                let pair = pair_of(value, other, scope)?;
+                if *one_by_one { scope.push((name.clone(), pair)) } else { new.push((name.clone(), pair)) }
+            }
+            scope.extend(new);
+            let pair = pair_of(body, other, scope);
+            scope.truncate(before);
+            pair
+        }
+        // A square is not negative.
+        (Expr::Apply(op, args), Expr::Apply(other, others))
+            if op == "*" && other == op && is_twice_the_same(args) && is_twice_the_same(others) =>
+        {
+            let two = Pair::same(interval::exactly(2.0, BITS));
+            pair::applied("pow", &[pair_of(&args[0], &others[0], scope)?, two])
+        }
+        (Expr::Apply(op, args), Expr::Apply(other, others)) if op == other && args.len() == others.len() => {
+            let pairs = args.iter().zip(others).map(|(a, b)| pair_of(a, b, scope)).collect::<Result<Vec<_>, _>>()?;
+            pair::applied(op, &pairs)
+        }
+        _ if original == mutant => {
+            if let Expr::Variable(name) = original {
+                return scope.iter().rev().find(|(n, _)| n == name).map(|(_, v)| v.clone()).ok_or(Lost::Unknown);
+            }
+            interval::enclose(original, &mut Vec::new(), BITS).map(Pair::same)
+        }
+        _ => changed(original, mutant, scope),
+    }
+}
+
+fn is_twice_the_same(args: &[Expr]) -> bool {
+    matches!(args, [a, b] if a == b)
+}
+
+/// The pair of a node and what stands in its place.
+fn changed(original: &Expr, mutant: &Expr, scope: &mut Scope) -> Paired {
+    let value = |expr: &Expr, scope: &mut Scope| pair_of(expr, expr, scope).map(|pair| pair.original);
+    let (a, b) = (value(original, scope)?, value(mutant, scope)?);
+    let Expr::Apply(op, args) = mutant else { return Pair::of(a, b, None) };
+    let zero = || Some(interval::exactly(0.0, BITS));
+    let known = match (op.as_str(), &args[..]) {
+        ("-", [x]) if x == original => return Ok(Pair { is_opposite: true, ..Pair::of(a, b, None)? }),
+        ("fabs", [x]) if x == original && a.high <= 0.0 => {
+            return Ok(Pair { is_opposite: true, ..Pair::of(a, b, None)? });
+        }
+        ("fabs", [x]) if x == original && a.low >= 0.0 => zero(),
+        // The second operand is added in place of subtracted, or the other way round.
+        ("+" | "-", [_, y]) if matches!(original, Expr::Apply(was, of) if of == args && (was == "+" || was == "-")) => {
+            let twice = product(&value(y, scope)?, &interval::exactly(2.0, BITS), BITS)?;
+            Some(if op == "+" { twice } else { negative(&twice) })
+        }
+        // Times one in place of divided by it, or the other way round.
+        ("*" | "/", [_, y]) if matches!(original, Expr::Apply(was, of) if of == args && (was == "*" || was == "/")) => {
+            (value(y, scope)? == interval::exactly(1.0, BITS)).then(zero).flatten()
+        }
+        ("fmin" | "fmax", [x, y]) if x == original && y == original => zero(),
+        ("fmin" | "fmax", [x, y]) => {
+            let (x, y) = (value(x, scope)?, value(y, scope)?);
+            let is_above = |x: &Interval, y: &Interval| if op == "fmax" { x.low >= y.high } else { x.high <= y.low };
+            let one = interval::exactly(1.0, BITS);
+            match original {
+                Expr::Apply(was, of) if of == args => match was.as_str() {
+                    "-" if is_above(&x, &y) => Some(y),
+                    "+" if is_above(&x, &y) => Some(negative(&y)),
+                    "*" if (y == one && is_above(&x, &y)) || (x == one && is_above(&y, &x)) => zero(),
+                    _ => None,
+                },
+                _ => None,
+            }
+        }
+        // 10·ε more or less.
+        ("*", [x, Expr::Number(_)]) if x == original => {
+            let by = interval::enclose(&args[1], &mut Vec::new(), BITS)?;
+            Some(product(&a, &sum(&by, &interval::exactly(-1.0, BITS), BITS)?, BITS)?)
+        }
+        _ => None,
+    };
+    Ok(Pair::of(a, b, known)?.with_factor(None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::operators, *};
+    use crate::fpcore::parsed;
+
+    /// The changes that are proved to be none, of those with this text.
+    fn proved(core: &str, change: &str) -> (usize, usize) {
+        let specification = Specification::of(&parsed(core).expect("a core")).expect("a specification");
+        let all = operators::mutants(&specification.variables, &specification.body);
+        let named: Vec<_> = all.iter().filter(|m| m.text.starts_with(change)).collect();
+        (named.iter().filter(|m| is_equivalent(&specification, m)).count(), named.len())
+    }
+
+    #[test]
+    fn what_no_point_kills_is_proved() {
+        let core = "(FPCore (x y) :pre (and (<= 1 x 2) (<= -3 y 3)) (+ (* x x) (cos y)))";
+        assert_eq!(proved(core, "x → (fabs x)"), (2, 2), "x is positive");
+        assert_eq!(proved(core, "y → (fabs y)"), (1, 1), "the cosine is even");
+        assert_eq!(proved(core, "y → (- y)"), (1, 1), "the cosine is even");
+        assert_eq!(proved(core, "x → (fmin x x)"), (2, 2));
+        assert_eq!(proved(core, "x → (- x)"), (0, 2), "x times -x");
+        assert_eq!(proved(core, "accuracy times 1e"), (2, 8), "the greatest value is 5: 5e-10 · 999 is above 1e-7");
+    }
+
+    #[test]
+    fn what_has_other_operands_or_another_meaning_is_not_proved() {
+        // What is left is no operation on the operands of the sum.
+        let core = "(FPCore (v p q) :pre (and (<= 1 v 2) (<= 10 p 20) (<= 0 q 1e-12)) (+ v (fmax p q)))";
+        assert_eq!(proved(core, "(+ v (fmax p q)) → (fmax p q)"), (0, 1));
+        // Inside of `let`, x is negative.
+        let core = "(FPCore (x) :pre (<= 1 x 2) (let ((x (- 0 x))) (+ x 7)))";
+        assert_eq!(proved(core, "x → (fabs x)"), (1, 2));
+    }
+
+    #[test]
+    fn a_small_difference_is_carried_through_the_expression() {
+        let core = "(FPCore (x) :pre (<= 1 x 2) (+ (exp (* x 1e-3)) x))";
+        assert_eq!(proved(core, "1e-3 → "), (2, 2), "a change of 1e-12 relative to 2");
+        let core = "(FPCore (x) :pre (<= 1 x 2) (+ (exp (* x 1.5)) x))";
+        assert_eq!(proved(core, "1.5 → "), (0, 2));
+    }
+
+    #[test]
+    fn terms_of_one_sign_change_the_sum_by_no_larger_a_factor() {
+        // The sum is e-200 somewhere, and differences of intervals say nothing about that.
+        let core = "(FPCore (x y) :pre (and (<= 0 x 1) (<= 0 y 200)) (+ (exp (- (* x 1e-3) y)) (exp (- (* x x) y))))";
+        assert_eq!(proved(core, "1e-3 → "), (2, 2));
+        let opposite =
+            "(FPCore (x y) :pre (and (<= 0 x 1) (<= 0 y 200)) (- (exp (- (* x 1e-3) y)) (exp (- (* x x) y))))";
+        assert_eq!(proved(opposite, "1e-3 → "), (0, 2), "they cancel");
+    }
+
+    #[test]
+    fn one_times_what_is_at_most_one_is_the_smaller_of_both() {
+        let core = "(FPCore (x) :pre (<= -1 x 1) (* 1 (exp (- (* (- x 0.3) (- x 0.3))))))";
+        assert_eq!(
+            proved(core, "(* 1 (exp (- (* (- x 0.3) (- x 0.3))))) → (fmin "),
+            (1, 1),
+            "minus a square is not positive"
+        );
+        assert_eq!(proved(core, "(* 1 (exp (- (* (- x 0.3) (- x 0.3))))) → (fmax "), (0, 1));
+    }
+
+    #[test]
+    fn a_product_with_one_is_the_quotient() {
+        let core = "(FPCore (x y) :pre (and (<= -1 x 1) (<= 1 y 2)) (+ (* x 1) (/ x y)))";
+        assert_eq!(proved(core, "(* x 1) → (/ x 1)"), (1, 1));
+        assert_eq!(proved(core, "(/ x y) → (* x y)"), (0, 1));
+    }
+
+    #[test]
+    fn accuracy_counts_where_the_root_has_a_value() {
+        let core = "(FPCore (x) :pre (<= -1 x 4) (sqrt x))";
+        assert_eq!(proved(core, "accuracy times 1e"), (2, 8), "2e-10 · 999 is above 1e-7");
+        let large = "(FPCore (x) :pre (<= -1 x 1e6) (sqrt x))";
+        assert_eq!(proved(large, "accuracy times 1e"), (0, 8));
+    }
+
+    #[test]
+    fn a_larger_domain_without_values_is_proved() {
+        let core = "(FPCore (x) :pre (<= 0 x 1) (sqrt x))";
+        assert_eq!(proved(core, "lower bound"), (1, 1));
+        assert_eq!(proved(core, "upper bound"), (0, 1));
+    }
+}

@@ -1,0 +1,174 @@
+//! `penfuzz mutate SPEC.fpcore`: tests of a specification instead of a program, after Magneto (Jeangoudoux, Darulova and Lauter, *Interval
+//! constraint-based mutation testing of numerical specifications*, ISSTA 2021).
+//!
+//! A specification is y ∈ f(x)·(1 ± ε) for x in a box. Its mutants are enumerated ([`operators`]). A test is a point of the box; it kills a mutant
+//! if no y that the mutant allows there is allowed by the specification. Values are enclosed by intervals (the room `enclosure`), so that what is killed is
+//! so for the real numbers, whatever is rounded. The search looks for such points; a baseline draws as many at random.
+
+#[cfg(feature = "mpfr")]
+mod equivalence;
+pub mod operators;
+#[cfg(feature = "mpfr")]
+mod search;
+
+use std::fmt::Write as _;
+
+use penfuzz_error::Error;
+use serde::Serialize;
+
+#[cfg(feature = "mpfr")]
+use self::operators::{Class, Mutant};
+use crate::fpcore::{Core, Expr, bounds};
+
+/// A specification.
+#[derive(Debug, Clone)]
+pub struct Specification {
+    /// The name of its core.
+    pub name: String,
+    /// Variables with their domains.
+    pub variables: Vec<(String, f64, f64)>,
+    /// The expression, in normal form.
+    pub body: Expr,
+}
+
+impl Specification {
+    /// That of a core; the reason if it has none.
+    ///
+    /// # Errors
+    /// When the core has conditions or loops, or `:pre` does not bound each variable.
+    pub fn of(core: &Core) -> Result<Self, String> {
+        let body = operators::normal(&core.body).ok_or("has conditions or loops")?;
+        let variable = |name: &String| {
+            let (low, high) = bounds(core, name);
+            let (low, high) = low.zip(high).ok_or_else(|| format!(":pre gives no bounds of {name}"))?;
+            Ok((name.clone(), low, high))
+        };
+        let variables = core.arguments.iter().map(|(name, _)| variable(name)).collect::<Result<_, String>>()?;
+        Ok(Self { name: core.name.clone(), variables, body })
+    }
+}
+
+/// Mutants of one kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// All of them.
+    pub total: usize,
+    /// Those that some test of the search kills.
+    pub killed: usize,
+    /// Those that no point kills, by intervals.
+    pub proved_equivalent: usize,
+    /// Those that as many points at random kill.
+    pub black_box: usize,
+}
+
+/// What is known of a specification.
+#[derive(Debug, Clone, Serialize)]
+pub struct Answer {
+    /// Its name.
+    pub name: String,
+    /// All mutants.
+    pub mutants: Counts,
+    /// By kind.
+    pub classes: Vec<(&'static str, Counts)>,
+    /// The points that together kill what is killed.
+    pub tests: Vec<Vec<f64>>,
+    /// The changes of the mutants that no test kills and that may be none, with their kinds.
+    pub live: Vec<(&'static str, String)>,
+    /// The changes that are proved to be none.
+    pub equivalent: Vec<(&'static str, String)>,
+    /// Values of mutants that the search computed; the baseline computed as many.
+    pub evaluations: u64,
+    /// Seconds of the search and the proofs.
+    pub seconds: f64,
+}
+
+/// What is known of each mutant.
+#[cfg(feature = "mpfr")]
+struct Found {
+    killed: Vec<bool>,
+    equivalent: Vec<bool>,
+    by_chance: Vec<bool>,
+}
+
+impl Counts {
+    /// The share of the mutants that are killed, of those that are not proved equivalent.
+    #[must_use]
+    pub fn adequacy(&self) -> f64 {
+        self.killed as f64 / self.total.saturating_sub(self.proved_equivalent).max(1) as f64
+    }
+}
+
+impl Answer {
+    #[cfg(feature = "mpfr")]
+    fn new(name: &str, all: &[Mutant], found: &Found) -> Self {
+        let count = |class: Option<Class>| {
+            let of = |is: &[bool]| {
+                (0..all.len()).filter(|i| is[*i] && class.is_none_or(|class| all[*i].class == class)).count()
+            };
+            Counts {
+                total: of(&vec![true; all.len()]),
+                killed: of(&found.killed),
+                proved_equivalent: of(&found.equivalent),
+                black_box: of(&found.by_chance),
+            }
+        };
+        let named = |is: &dyn Fn(usize) -> bool| {
+            all.iter().enumerate().filter(|(i, _)| is(*i)).map(|(_, m)| (m.class.name(), m.text.clone())).collect()
+        };
+        Self {
+            name: name.to_owned(),
+            mutants: count(None),
+            classes: Class::ALL.map(|c| (c.name(), count(Some(c)))).into(),
+            tests: Vec::new(),
+            live: named(&|i| !found.killed[i] && !found.equivalent[i]),
+            equivalent: named(&|i| found.equivalent[i]),
+            evaluations: 0,
+            seconds: 0.0,
+        }
+    }
+
+    /// The text for people.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let n = self.mutants;
+        let mut text = format!(
+            "{}: {} of {} mutants killed by {} tests, {} proved equivalent ({:.3} of the others killed), {} by points at random\n",
+            self.name,
+            n.killed,
+            n.total,
+            self.tests.len(),
+            n.proved_equivalent,
+            n.adequacy(),
+            n.black_box,
+        );
+        for (class, change) in &self.live {
+            let _ = writeln!(text, "  {class:<9} {change}");
+        }
+        text
+    }
+}
+
+/// Answers as `{"specifications": […]}`.
+#[must_use]
+pub fn json(answers: &[Answer]) -> String {
+    serde_json::to_string_pretty(&serde_json::json!({ "specifications": answers })).unwrap_or_default()
+}
+
+/// Generates tests of a specification: the same for the same seed.
+///
+/// # Errors
+/// When this program has no MPFR.
+#[cfg(feature = "mpfr")]
+pub fn examine(specification: &Specification, seed: u64) -> Result<Answer, Error> {
+    let all: Vec<Mutant> = operators::mutants(&specification.variables, &specification.body);
+    Ok(search::search(specification, &all, seed))
+}
+
+/// Generates tests of a specification, in a program with MPFR.
+///
+/// # Errors
+/// Always.
+#[cfg(not(feature = "mpfr"))]
+pub fn examine(_: &Specification, _: u64) -> Result<Answer, Error> {
+    Err(Error::new("a specification needs enclosures of real values: build penfuzz with `--features mpfr`"))
+}

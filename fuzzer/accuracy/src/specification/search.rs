@@ -1,0 +1,235 @@
+//! Points that kill mutants of a specification.
+
+use std::time::Instant;
+
+use libafl_bolts::rands::{Rand, StdRand};
+
+use super::{
+    Answer, Found, Specification, equivalence,
+    operators::{Change, EPSILON, Mutant},
+};
+
+use crate::{
+    enclosure::interval::{self, Interval, Lost},
+    fpcore::Expr,
+};
+
+/// Bits of enclosures; with the second where the first do not decide.
+const BITS: [u32; 2] = [160, 640];
+/// An accuracy mutant is killed where it allows so much more (the paper: 10³·ε).
+pub(super) const OVERLAP: f64 = 1e3 * EPSILON;
+/// Points at random that are tried for a mutant before the search climbs.
+const AT_RANDOM: usize = 16;
+/// Steps of a climb.
+const STEPS: usize = 96;
+/// Climbs for a mutant.
+const CLIMBS: usize = 3;
+
+/// Is the result of a mutant at a point allowed by the specification?
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Verdict {
+    /// No result of it is: it is killed.
+    Invalid,
+    /// Some is, or nobody can say. The number is greater the closer it is to being killed.
+    Valid(f64),
+    /// The specification has no value there.
+    Gap,
+}
+
+struct Search<'a> {
+    specification: &'a Specification,
+    rng: StdRand,
+    evaluations: u64,
+}
+
+/// Kills what can be killed. The same tests for the same seed.
+pub fn search(specification: &Specification, all: &[Mutant], seed: u64) -> Answer {
+    let began = Instant::now();
+    let mut search = Search { specification, rng: StdRand::with_seed(seed), evaluations: 0 };
+    let mut tests: Vec<Vec<f64>> = Vec::new();
+    let mut killed = vec![false; all.len()];
+    for (i, mutant) in all.iter().enumerate() {
+        if killed[i] {
+            continue;
+        }
+        let Some(test) = search.kill(mutant) else { continue };
+        for (other, is_killed) in all.iter().zip(&mut killed).filter(|(_, killed)| !**killed) {
+            *is_killed = search.verdict(other, &test) == Verdict::Invalid;
+        }
+        // Whatever the search has found, this test kills it.
+        killed[i] = true;
+        tests.push(test);
+    }
+    let evaluations = search.evaluations;
+    let equivalent: Vec<_> =
+        all.iter().zip(&killed).map(|(m, killed)| !killed && equivalence::is_equivalent(specification, m)).collect();
+    let seconds = began.elapsed().as_secs_f64();
+    let by_chance = search.by_chance(all, evaluations);
+    let tests = search.fewest(all, tests);
+    Answer {
+        tests,
+        evaluations,
+        seconds,
+        ..Answer::new(&specification.name, all, &Found { killed, equivalent, by_chance })
+    }
+}
+
+impl Search<'_> {
+    /// A point that kills the mutant.
+    fn kill(&mut self, mutant: &Mutant) -> Option<Vec<f64>> {
+        let mut best: Option<(f64, Vec<f64>)> = None;
+        for _ in 0..CLIMBS {
+            for n in 0..AT_RANDOM {
+                let x = self.point(mutant, n < AT_RANDOM / 4);
+                match self.verdict(mutant, &x) {
+                    Verdict::Invalid => return Some(x),
+                    Verdict::Valid(near) if best.as_ref().is_none_or(|(b, _)| near > *b) => best = Some((near, x)),
+                    _ => {}
+                }
+            }
+            if let Some(x) = self.climb(mutant, best.clone()?) {
+                return Some(x);
+            }
+        }
+        None
+    }
+
+    /// Goes from a point to points nearer to a kill, one variable at a time.
+    fn climb(&mut self, mutant: &Mutant, (mut near, mut x): (f64, Vec<f64>)) -> Option<Vec<f64>> {
+        let n = self.specification.variables.len();
+        let mut part = 0.25;
+        for step in 0..STEPS {
+            let i = step % n;
+            let (_, low, high) = self.domain(mutant, i);
+            let by = (high - low) * part * if (step / n).is_multiple_of(2) { 1.0 } else { -1.0 };
+            let mut next = x.clone();
+            next[i] = (x[i] + by).clamp(low, high);
+            match self.verdict(mutant, &next) {
+                Verdict::Invalid => return Some(next),
+                Verdict::Valid(other) if other > near => (near, x) = (other, next),
+                _ if step % (2 * n) == 2 * n - 1 => part *= 0.5,
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// The domain of a variable for this mutant.
+    fn domain(&self, mutant: &Mutant, i: usize) -> (&str, f64, f64) {
+        let (name, low, high) = &self.specification.variables[i];
+        match &mutant.change {
+            Change::Bound(changed, low, high) if *changed == i => (name, *low, *high),
+            _ => (name, *low, *high),
+        }
+    }
+
+    /// A point at random, or a corner.
+    fn point(&mut self, mutant: &Mutant, is_corner: bool) -> Vec<f64> {
+        let n = self.specification.variables.len();
+        let mut all = Vec::with_capacity(n);
+        for i in 0..n {
+            let at = if is_corner { self.rng.below_or_zero(2) as f64 } else { self.rng.next_float() };
+            let (_, low, high) = self.domain(mutant, i);
+            all.push((low + (high - low) * at).clamp(low, high));
+        }
+        all
+    }
+
+    fn verdict(&mut self, mutant: &Mutant, x: &[f64]) -> Verdict {
+        self.evaluations += 1;
+        let outside = |(i, x): (usize, &f64)| {
+            let (_, low, high) = self.specification.variables[i];
+            *x < low || *x > high
+        };
+        let is_outside = x.iter().enumerate().any(outside);
+        let mut last = Verdict::Gap;
+        for bits in BITS {
+            let original = self.at(&self.specification.body, x, bits);
+            last = match (&mutant.change, original) {
+                // The specification allows no result there; the mutant allows that of the expression.
+                (Change::Bound(..), value) if is_outside => {
+                    return if value.is_ok() { Verdict::Invalid } else { Verdict::Gap };
+                }
+                (_, Err(_)) => Verdict::Gap,
+                _ if is_outside => return Verdict::Gap,
+                (Change::Bound(..), _) => return Verdict::Valid(0.0),
+                (Change::Accuracy(i), Ok(value)) => {
+                    let more = value.least_magnitude() * EPSILON * (10_f64.powi(*i) - 1.0);
+                    return if more > OVERLAP { Verdict::Invalid } else { Verdict::Valid(more) };
+                }
+                (Change::Body(body), Ok(value)) => match self.at(body, x, bits) {
+                    Ok(other) => compared(&value, &other),
+                    // A test expects a number.
+                    Err(Lost::Undefined) => return Verdict::Invalid,
+                    Err(Lost::Unknown) => Verdict::Gap,
+                },
+            };
+            if last != Verdict::Gap {
+                break;
+            }
+        }
+        last
+    }
+
+    fn at(&self, body: &Expr, x: &[f64], bits: u32) -> Result<Interval, Lost> {
+        let names = self.specification.variables.iter().map(|(name, ..)| name.clone());
+        let mut scope: Vec<_> = names.zip(x.iter().map(|x| interval::exactly(*x, bits))).collect();
+        interval::enclose(body, &mut scope, bits)
+    }
+
+    /// Which mutants points at random kill, with as many values of mutants as the search has computed.
+    fn by_chance(&mut self, all: &[Mutant], evaluations: u64) -> Vec<bool> {
+        let mut killed = vec![false; all.len()];
+        self.evaluations = 0;
+        while self.evaluations < evaluations && killed.contains(&false) {
+            for (i, mutant) in all.iter().enumerate() {
+                if !killed[i] && self.evaluations < evaluations {
+                    let x = self.point(mutant, false);
+                    killed[i] = self.verdict(mutant, &x) == Verdict::Invalid;
+                }
+            }
+        }
+        killed
+    }
+
+    /// Few of the tests that kill as many: one after the other that kills the most of the rest.
+    fn fewest(&mut self, all: &[Mutant], tests: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
+        let mut kills = |test: &Vec<f64>| -> Vec<usize> {
+            (0..all.len()).filter(|i| self.verdict(&all[*i], test) == Verdict::Invalid).collect()
+        };
+        let mut left: Vec<_> = tests.into_iter().map(|t| (kills(&t), t)).collect();
+        let mut chosen = Vec::new();
+        while let Some(best) = (0..left.len()).max_by_key(|i| (left[*i].0.len(), usize::MAX - i)) {
+            let (killed, test) = left.swap_remove(best);
+            if killed.is_empty() {
+                break;
+            }
+            for (kills, _) in &mut left {
+                kills.retain(|k| !killed.contains(k));
+            }
+            chosen.push(test);
+        }
+        chosen
+    }
+}
+
+/// Is `other`·(1 ± ε) apart from `value`·(1 ± ε)?
+fn compared(value: &Interval, other: &Interval) -> Verdict {
+    let bits = value.low.prec();
+    let widest = |v: &Interval| v.low.clone().abs().max(&v.high.clone().abs());
+    // Each error of rounding here is below 2^-100 of the sum.
+    let sum = rug::Float::with_val(bits, widest(value) + widest(other));
+    let tolerance: rug::Float = sum * (EPSILON * (1.0 + 1e-12));
+    let apart =
+        rug::Float::with_val(bits, &other.low - &value.high).max(&rug::Float::with_val(bits, &value.low - &other.high));
+    if apart > tolerance {
+        return Verdict::Invalid;
+    }
+    let width =
+        rug::Float::with_val(bits, &value.high - &value.low) + rug::Float::with_val(bits, &other.high - &other.low);
+    if width > tolerance {
+        return Verdict::Gap;
+    }
+    let near = if tolerance.is_zero() { 0.0 } else { (apart / tolerance).to_f64() };
+    Verdict::Valid(near)
+}

@@ -1,0 +1,372 @@
+//! The output directory of `penfuzz accuracy` and `penfuzz differ`: what is found is kept as it comes, and the next run goes on from there.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `accuracy.json` | what is compared; by it the directory is recognised |
+//! | `seed-N/run.json` | what the runs with this seed have found |
+//! | `report.json`, `report.html` | the report about all seeds |
+//! | `tests/` | a program that expects the values of the reference |
+//!
+//! Each seed has one process at a time; processes with other seeds may work in the same directory, on one machine or on several that share
+//! it. Function and reference may have changed between two runs. So the worst input of each run is evaluated once more: if its result is another
+//! one, only the inputs of that run are taken over, and are evaluated again.
+
+use std::{
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use penfuzz_directory::output::directory;
+use penfuzz_engine::saturation::ScopeKind;
+use penfuzz_error::{Error, at, failed};
+use penfuzz_system::{
+    errln,
+    files::{
+        atomic, foreign,
+        lock::{self, LOCK},
+        own,
+    },
+};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use super::{Answer, Options, aside::holds, pair::Pair, publish};
+
+/// What is compared.
+const ABOUT: &str = "accuracy.json";
+/// What a run has found.
+const RUN: &str = "run.json";
+/// What the name of a seed's directory begins with.
+const SEED: &str = "seed-";
+/// Of all these files.
+const SCHEMA: u32 = 1;
+/// Bytes of a run at most: 4096 regions of several arguments.
+const LONGEST: u64 = 1 << 28;
+/// Time between two reports while searches go on, of all processes in a directory together.
+const PUBLISHED: Duration = Duration::from_secs(30);
+/// Time between two writes that outlive the machine; those between them outlive the process.
+const DURABLE: Duration = Duration::from_secs(1);
+
+/// What is compared, and how: what all runs of a directory have in common.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct About {
+    /// [`SCHEMA`].
+    schema: u32,
+    /// The target, as an absolute path or a name for the loader.
+    target: String,
+    /// The function with its type.
+    function: String,
+    reference: String,
+    /// What is compared of a call, and in which unit.
+    result: String,
+    unit: String,
+    /// What the user says about the arguments.
+    arguments: Vec<String>,
+    exact: bool,
+    errno: bool,
+    search: String,
+    #[serde(default = "by_default")]
+    scope: ScopeKind,
+}
+
+/// The scope of runs before there was a choice.
+fn by_default() -> ScopeKind {
+    ScopeKind::Function
+}
+
+impl About {
+    /// The comparison of a pair.
+    #[must_use]
+    pub fn of(pair: &Pair, target: &Path, arguments: &[String], options: &Options) -> Self {
+        let is_file = target.exists();
+        let target = if is_file { std::path::absolute(target).ok() } else { None }.unwrap_or_else(|| target.to_owned());
+        Self {
+            schema: SCHEMA,
+            target: target.display().to_string(),
+            function: pair.function().signature(),
+            reference: pair.reference().text(),
+            result: pair.value().name().to_owned(),
+            unit: pair.value().unit().to_owned(),
+            arguments: arguments.to_vec(),
+            exact: options.exact,
+            errno: options.errno,
+            search: options.control.map_or("extremes", |control| control.name()).to_owned(),
+            scope: pair.session().scope.kind,
+        }
+    }
+}
+
+/// What the runs with one seed have found.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Run {
+    schema: u32,
+    /// Processes that were begun: each has other random numbers.
+    processes: u64,
+    answer: Answer,
+    /// The code that was loaded in the last of them: what it has tried is tried only as long as it is the same.
+    #[serde(default)]
+    code: String,
+}
+
+/// An output directory, locked for the runs with one seed.
+#[derive(Debug)]
+pub struct Store {
+    dir: PathBuf,
+    /// The target as the user named it.
+    target: String,
+    seed: u64,
+    run: PathBuf,
+    _lock: File,
+    processes: u64,
+    /// What the earlier runs with this seed have found.
+    before: Run,
+    /// The code that is loaded.
+    code: String,
+    /// Seeds whose worst input has another result now.
+    stale: Vec<u64>,
+    written: Option<Instant>,
+    /// Why something could not be written.
+    failure: Option<Error>,
+}
+
+impl Store {
+    /// Opens a directory or makes it.
+    ///
+    /// # Errors
+    /// When it holds files of something else or runs of another comparison, a process with this seed uses it, or it cannot be written.
+    pub fn open(dir: &Path, about: &About, (target, seed): (&Path, u64)) -> Result<Self, Error> {
+        directory::refuse_foreign(dir, &[ABOUT, LOCK])?;
+        fs::create_dir_all(dir).map_err(|e| failed(dir, "cannot be created as output directory", e))?;
+        let _turn = turn(dir)?;
+        let path = dir.join(ABOUT);
+        match read::<About>(&path)? {
+            Some(known) if known != *about => return Err(other(dir, &known)),
+            Some(_) => {}
+            None => write(&path, about, true).map_err(Error::from_source)?,
+        }
+        let own = dir.join(format!("{SEED}{seed}"));
+        let lock = lock::lock_or(&own, std::process::id(), "give another --seed or another -o")?;
+        let run = own.join(RUN);
+        let before = read_or_set_aside(&run)?;
+        let dir = dir.to_owned();
+        Ok(Self {
+            dir,
+            target: target.display().to_string(),
+            seed,
+            run,
+            _lock: lock,
+            processes: before.processes,
+            before,
+            code: String::new(),
+            stale: Vec::new(),
+            written: None,
+            failure: None,
+        })
+    }
+
+    /// What earlier runs with this seed have found. Where it does not hold any more, only its inputs are left, as peaks without an error.
+    pub(super) fn recall(&mut self, pair: &mut Pair, options: &Options) -> Answer {
+        self.code = crate::mapped::code(&pair.twin_file().into_iter().collect::<Vec<_>>());
+        let run = core::mem::take(&mut self.before);
+        if run.answer.tried > 0 && run.code != self.code && options.exhaust {
+            let dir = self.dir.display();
+            errln!("penfuzz: other code is loaded than in the earlier runs in {dir}; all inputs are tried again");
+        }
+        let mut before = self.answer_of(run);
+        if !before.fits(&pair.inputs) {
+            before = Answer::default();
+        }
+        if !still_holds(pair, options, &before) {
+            let dir = self.dir.display();
+            errln!(
+                "penfuzz: the worst input of the earlier runs in {dir} has another result now; their inputs are evaluated again"
+            );
+            let mut peaks = core::mem::take(&mut before.peaks);
+            for peak in &mut peaks {
+                peak.value = 0.0;
+            }
+            before = Answer { peaks, ..Answer::default() };
+        }
+        let others = self.others().into_iter();
+        self.stale = others.filter(|(_, run)| !still_holds(pair, options, run)).map(|(seed, _)| seed).collect();
+        before
+    }
+
+    /// The number of a process that is begun now.
+    pub(super) fn next_process(&mut self) -> u64 {
+        self.processes += 1;
+        self.processes - 1
+    }
+
+    /// Keeps what is found so far.
+    pub(super) fn keep(&mut self, answer: &Answer) {
+        let is_durable = self.written.is_none_or(|written| written.elapsed() >= DURABLE);
+        if is_durable {
+            self.written = Some(Instant::now());
+        }
+        self.write_run(answer, is_durable);
+    }
+
+    /// Keeps what is found at the end. What could not be written before does not matter any more.
+    pub(super) fn keep_durably(&mut self, answer: &Answer) {
+        self.failure = None;
+        self.write_run(answer, true);
+    }
+
+    fn write_run(&mut self, answer: &Answer, is_durable: bool) {
+        let run = Run { schema: SCHEMA, processes: self.processes, answer: answer.clone(), code: self.code.clone() };
+        let written = write(&self.run, &run, is_durable);
+        self.note(written.map_err(Error::from_source));
+    }
+
+    /// The first failure is told at once, because a search may go on for days.
+    fn note(&mut self, done: Result<(), Error>) {
+        if let Err(e) = done
+            && self.failure.is_none()
+        {
+            errln!("penfuzz: {e}; the search goes on");
+            self.failure = Some(e);
+        }
+    }
+
+    /// What a run has found. What it has tried of other code does not count.
+    fn answer_of(&self, run: Run) -> Answer {
+        let tried = if run.code == self.code { run.answer.tried } else { 0 };
+        Answer { tried, ..run.answer }
+    }
+
+    /// The runs with other seeds.
+    fn others(&self) -> Vec<(u64, Answer)> {
+        let names = foreign::names(&self.dir).unwrap_or_default();
+        let of = |name: &std::ffi::OsStr| name.to_str()?.strip_prefix(SEED)?.parse::<u64>().ok();
+        let mut seeds: Vec<u64> = names.iter().filter_map(|name| of(name)).filter(|seed| *seed != self.seed).collect();
+        seeds.sort_unstable();
+        let of = |seed| {
+            let path = self.dir.join(format!("{SEED}{seed}")).join(RUN);
+            match read::<Run>(&path) {
+                Ok(run) => run.map(|run| (seed, self.answer_of(run))),
+                Err(e) => {
+                    errln!("penfuzz: {e}; it is left out");
+                    None
+                }
+            }
+        };
+        seeds.into_iter().filter_map(of).collect()
+    }
+
+    /// The answer of all runs that still hold.
+    pub(super) fn with_others(&mut self, pair: &mut Pair, options: &Options, answer: Answer) -> Answer {
+        let others = self.others().into_iter();
+        let (held, stale): (Vec<_>, Vec<_>) = others.partition(|(_, run)| still_holds(pair, options, run));
+        for (seed, _) in &stale {
+            errln!(
+                "penfuzz: {}/{SEED}{seed} is left out: its worst input has another result now; run --seed {seed} again",
+                self.dir.display()
+            );
+        }
+        self.stale = stale.into_iter().map(|(seed, _)| seed).collect();
+        self.together(answer, held)
+    }
+
+    fn together(&self, answer: Answer, others: Vec<(u64, Answer)>) -> Answer {
+        let mut all = others;
+        all.push((self.seed, answer));
+        all.sort_by_key(|(seed, _)| *seed);
+        let (seeds, runs): (Vec<u64>, Vec<Answer>) = all.into_iter().unzip();
+        Answer { seeds, ..Answer::of_all(runs) }
+    }
+
+    /// Writes the report while the search goes on.
+    pub(super) fn publish_meanwhile(&mut self, pair: &Pair, answer: &Answer) {
+        let age = fs::metadata(self.dir.join(publish::JSON)).and_then(|about| about.modified()).map(|t| t.elapsed());
+        if age.is_ok_and(|age| age.is_ok_and(|age| age < PUBLISHED)) {
+            return;
+        }
+        let holds = |(seed, run): &(u64, Answer)| !self.stale.contains(seed) && run.fits(&pair.inputs);
+        let others = self.others().into_iter().filter(holds).collect();
+        let all = self.together(answer.clone(), others);
+        let done = self.publish(pair, &all);
+        self.note(done);
+    }
+
+    /// Writes the report.
+    ///
+    /// # Errors
+    /// Those of the file system, with the path.
+    pub fn publish(&self, pair: &Pair, answer: &Answer) -> Result<(), Error> {
+        let _turn = turn(&self.dir)?;
+        publish::write(&self.dir, pair, answer, (&self.target, self.seed))
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Ends the work in the directory.
+    ///
+    /// # Errors
+    /// What could not be written during the search.
+    pub fn close(self) -> Result<(), Error> {
+        self.failure.map_or(Ok(()), Err)
+    }
+}
+
+/// Has the worst input of a run the same result and error as then?
+fn still_holds(pair: &mut Pair, options: &Options, run: &Answer) -> bool {
+    let fits = run.fits(&pair.inputs);
+    fits && run.found.last().or(run.wrong.first()).is_none_or(|found| holds(pair, options, found))
+}
+
+/// Holds off the other processes that work in the directory, until it is dropped. On a file system without locks it does not.
+fn turn(dir: &Path) -> Result<File, Error> {
+    let file = own::open(&dir.join(LOCK)).map_err(|e| failed(dir, "cannot be written as output directory", e))?;
+    let _ = file.lock();
+    Ok(file)
+}
+
+fn other(dir: &Path, known: &About) -> Error {
+    let arguments = known.arguments.join("', '");
+    let arguments = if arguments.is_empty() { arguments } else { format!(" with '{arguments}'") };
+    let exact = if known.exact { " --exact" } else { "" };
+    let errno = if known.errno { " --errno" } else { "" };
+    let scope = format!("{:?}", known.scope).to_lowercase();
+    at(
+        dir,
+        format!(
+            "holds runs on another comparison: {} of {} against {}, {} in {}{arguments}{exact}{errno}, --search {}, --scope {}; give another -o",
+            known.function, known.target, known.reference, known.result, known.unit, known.search, scope
+        ),
+    )
+}
+
+/// What is kept of a run. A damaged file gets another name, and the run begins anew.
+fn read_or_set_aside(path: &Path) -> Result<Run, Error> {
+    match read(path) {
+        Ok(run) => Ok(run.unwrap_or_default()),
+        Err(e) => {
+            let aside = path.with_extension("json.unreadable");
+            fs::rename(path, &aside).map_err(|_| e)?;
+            errln!("penfuzz: {} is damaged and now called {}; this seed begins anew", path.display(), aside.display());
+            Ok(Run::default())
+        }
+    }
+}
+
+/// A file of ours; `None` if there is none.
+fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Error> {
+    let bytes = match foreign::read_own(path, LONGEST) {
+        Ok(bytes) => bytes,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(failed(path, "cannot be read", e)),
+    };
+    let parsed = serde_json::from_slice(&bytes);
+    parsed.map(Some).map_err(|e| failed(path, "is not what penfuzz writes; remove it, or give another -o", e.into()))
+}
+
+fn write(path: &Path, content: &impl Serialize, is_durable: bool) -> io::Result<()> {
+    let bytes = serde_json::to_vec(content)?;
+    if is_durable { atomic::write(path, &bytes) } else { atomic::replace(path, &bytes) }
+}

@@ -1,0 +1,262 @@
+//! What of a call is compared: the number that the function returns, or a member of a structure that it fills in; and what the function
+//! itself says about its error.
+
+use penfuzz_error::Error;
+use penfuzz_executor::Evaluator;
+use penfuzz_mutators::view::Kind;
+use penfuzz_report::{Place, literal};
+use penfuzz_target::program::{Function, Parameter};
+
+use super::{Compared, Exact, errno::Errno};
+
+/// What errors are measured in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Measure {
+    /// Units in the last place of the exact value.
+    #[default]
+    Ulp,
+    /// The difference itself.
+    Absolute,
+    /// The difference, divided by the exact value.
+    Relative,
+}
+
+/// What the function returns, by its name.
+const RETURNED: &str = "returned";
+
+/// Names that the user has given, and the measure.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Names<'a> {
+    /// What errors are measured in; not with an estimate. Integers have no ulps: these errors are differences.
+    pub measure: Measure,
+    /// The member that is the result, or `returned`.
+    pub result: Option<&'a str>,
+    /// The member that is an estimate of its error.
+    pub estimate: Option<&'a str>,
+}
+
+/// A number of a structure that the function fills in.
+#[derive(Debug, Clone)]
+pub struct Member {
+    /// `r->val`.
+    name: String,
+    kind: Kind,
+    /// In the output area, in bytes.
+    place: usize,
+    /// The parameter that the structure is behind.
+    parameter: String,
+    /// In the structure, in bytes.
+    offset: usize,
+}
+
+impl Member {
+    /// Where it is, for a test program.
+    #[must_use]
+    pub fn for_tests(&self) -> Place {
+        let below = self.name.strip_prefix(&self.parameter).and_then(|name| name.strip_prefix("->"));
+        Place {
+            expression: format!(".{}", below.unwrap_or_default()),
+            variable: self.parameter.clone(),
+            offset: self.offset,
+            in_object: false,
+            kind: literal::kind_name(self.kind).to_owned(),
+            is_global: false,
+            is_filled_in: true,
+        }
+    }
+
+    fn read(&self, evaluator: &Evaluator) -> u64 {
+        evaluator.output_word(self.place) & self.kind.mask()
+    }
+}
+
+/// The result of a function, and its estimate of the error.
+#[derive(Debug, Clone)]
+pub struct Value {
+    kind: Kind,
+    member: Option<Member>,
+    estimate: Option<Member>,
+    /// The function returns an integer besides: 0 if the result is one.
+    has_status: bool,
+    measure: Measure,
+}
+
+/// What a call has left.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Seen {
+    /// Raw bits.
+    pub result: u64,
+    /// What the function says that its error is at most.
+    pub estimate: Option<f64>,
+    /// `errno`, if that is compared.
+    pub errno: Option<Errno>,
+}
+
+impl Seen {
+    /// A result of 0, and nothing else.
+    pub(super) const fn zero() -> Self {
+        Self { result: 0, estimate: None, errno: None }
+    }
+}
+
+impl Value {
+    /// The members of these names. Without one for the result, it is what the function returns, or the first number of the only structure that it
+    /// fills in.
+    ///
+    /// # Errors
+    /// When the function takes or returns what cannot be compared, or has no member of this name.
+    pub fn of(function: &Function, names: Names) -> Result<Self, Error> {
+        let members = members(function);
+        let member = match names.result {
+            Some(RETURNED) => None,
+            Some(name) => Some(named(&members, name, "--result", function)?),
+            None if is_float(function.result_kind) => None,
+            None => members.first().cloned(),
+        };
+        let estimate = names.estimate.map(|name| named(&members, name, "--estimate", function)).transpose()?;
+        let kind = member.as_ref().map_or(function.result_kind, |m| Some(m.kind));
+        let has_numbers = function.model.is_none()
+            && !function.is_harness()
+            && !function.has_rounding
+            && function.parameters.iter().all(|p| p.is_output() || !p.pointer && p.kind.is_some())
+            && function.inputs().next().is_some();
+        match kind {
+            Some(kind) if has_numbers && (kind.is_float() || estimate.is_none()) => {
+                let has_status = member.is_some() && function.result_kind.is_some_and(|k| !k.is_float());
+                let measure =
+                    if kind.is_float() || names.measure != Measure::Ulp { names.measure } else { Measure::Absolute };
+                Ok(Self { kind, member, estimate, has_status, measure })
+            }
+            _ => Err(Error::new(format!(
+                "`{}` cannot be compared: accuracy is for functions of numbers, passed by value, that return a number or fill in a structure with a float",
+                function.signature()
+            ))),
+        }
+    }
+
+    /// The type of the result.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// As in reports.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.member.as_ref().map_or(RETURNED, |m| &m.name)
+    }
+
+    /// Is it what the function returns?
+    #[must_use]
+    pub fn is_returned(&self) -> bool {
+        self.member.is_none()
+    }
+
+    /// The member of a structure that it is; `None` for what the function returns.
+    #[must_use]
+    pub fn member(&self) -> Option<&Member> {
+        self.member.as_ref()
+    }
+
+    /// Does the function return a status besides, which is 0 if there is a result?
+    #[must_use]
+    pub fn has_status(&self) -> bool {
+        self.has_status
+    }
+
+    /// Are errors compared with what the function says of them?
+    #[must_use]
+    pub fn has_estimate(&self) -> bool {
+        self.estimate.is_some()
+    }
+
+    /// What errors are measured in.
+    #[must_use]
+    pub fn unit(&self) -> &'static str {
+        match self.measure {
+            _ if self.has_estimate() => "times its estimate",
+            Measure::Ulp => "ulp",
+            Measure::Absolute => "absolute",
+            Measure::Relative => "relative",
+        }
+    }
+
+    /// How errors are measured where the function has no estimate of them.
+    #[must_use]
+    pub fn measure(&self) -> Measure {
+        self.measure
+    }
+
+    /// Are errors in units in the last place?
+    #[must_use]
+    pub fn is_in_ulps(&self) -> bool {
+        self.measure == Measure::Ulp && !self.has_estimate()
+    }
+
+    /// What the last call has left; `None` where its status says that there is no result.
+    pub(super) fn read(&self, evaluator: &Evaluator) -> Option<Seen> {
+        let returned = evaluator.result();
+        if self.has_status && returned as u32 != 0 {
+            return None;
+        }
+        let result = self.member.as_ref().map_or(returned & self.kind.mask(), |m| m.read(evaluator));
+        let estimate = self.estimate.as_ref().map(|m| m.kind.to_real(m.read(evaluator)));
+        Some(Seen { result, estimate, errno: None })
+    }
+}
+
+/// The error in what it is measured in.
+pub(super) fn measured(value: &Value, exact: &Exact, estimate: Option<f64>) -> Compared {
+    let size = match value.measure {
+        _ if exact.compared.class().is_some() => return exact.compared,
+        Measure::Ulp => return of_estimate(exact, estimate),
+        Measure::Absolute => exact.absolute,
+        Measure::Relative => exact.relative,
+    };
+    // An error of 0 has no relative size where the exact value is 0, and others are beyond all numbers.
+    let is_none = exact.compared == Compared::Ulps(0.0);
+    Compared::Ulps(if is_none { 0.0 } else { size.unwrap_or(f64::MAX) })
+}
+
+/// The error as a multiple of its estimate, which cannot be kept below half a unit in the last place: then that counts.
+fn of_estimate(exact: &Exact, estimate: Option<f64>) -> Compared {
+    let (Compared::Ulps(ulps), Some(estimate)) = (exact.compared, estimate) else { return exact.compared };
+    let halves = 2.0 * ulps;
+    Compared::Ulps(exact.absolute.filter(|_| estimate > 0.0).map_or(halves, |error| halves.min(error / estimate)))
+}
+
+fn is_float(kind: Option<Kind>) -> bool {
+    kind.is_some_and(Kind::is_float)
+}
+
+/// The floating-point numbers of all structures that the function fills in.
+fn members(function: &Function) -> Vec<Member> {
+    let of = |parameter: &Parameter| {
+        let named = |(name, kind, place)| Member {
+            name: format!("{}->{name}", parameter.name),
+            kind,
+            place,
+            parameter: parameter.name.clone(),
+            offset: place - parameter.place,
+        };
+        function.output_members(&parameter.name).into_iter().map(named).collect::<Vec<_>>()
+    };
+    function.parameters.iter().flat_map(of).filter(|m| m.kind.is_float()).collect()
+}
+
+/// The member `r->val` by this name, or by `val` if there is only one.
+fn named(members: &[Member], name: &str, option: &str, function: &Function) -> Result<Member, Error> {
+    let is_last = |m: &&Member| m.name.rsplit("->").next() == Some(name);
+    let found = members.iter().find(|m| m.name == name);
+    let mut of_this_end = members.iter().filter(is_last);
+    let found = found.or_else(|| of_this_end.next().filter(|_| of_this_end.next().is_none()));
+    found.cloned().ok_or_else(|| {
+        let all: Vec<&str> = members.iter().map(|m| m.name.as_str()).collect();
+        let there = if all.is_empty() {
+            "it fills in no structure with floats".to_owned()
+        } else {
+            format!("there are {}", all.join(", "))
+        };
+        Error::new(format!("{option} {name}: `{}` has no such member; {there}", function.signature()))
+    })
+}

@@ -1,0 +1,119 @@
+//! What the emitted tests take, each in a fresh process: only that is claimed.
+//!
+//! Tests were chosen and simplified in processes that had evaluated before. So each is evaluated once more in a process of its
+//! own ([`Zygote`]). Where one does something else there, the kept inputs take the place of the simplified ones, each with what it does in
+//! a fresh process. At the end of a campaign, crashes are replayed as well: one that does not occur there depends on earlier calls.
+
+use std::collections::{HashMap, HashSet};
+
+use penfuzz_directory::{
+    rendering::results::Seen,
+    replay::fresh::{Tested, Zygote},
+    shrink::{
+        Finds, Shrunk,
+        cover::{self, Kept},
+    },
+};
+use penfuzz_executor::FaultKind;
+
+use crate::assembly::Sources;
+
+/// What is known of the emitted tests beyond the branches that they take.
+#[derive(Debug, Default)]
+pub struct Claims {
+    /// What the function does for each test in a fresh process, by the file of its input.
+    seen: HashMap<String, Seen>,
+    /// One test after another in one process do not do the same.
+    pub are_apart: bool,
+    /// Branches that count as covered, and that no test takes.
+    pub lost: HashSet<u32>,
+    /// Whether a crash occurs in a fresh process, by the file of its input.
+    pub crashes: HashMap<String, bool>,
+}
+
+impl Claims {
+    /// What the function does in a fresh process for the test of this input, if that is known.
+    #[must_use]
+    pub fn seen(&self, file: &str) -> Option<Seen> {
+        self.seen.get(file).cloned()
+    }
+}
+
+/// Evaluates the tests, and replaces them where one does not hold. Without a zygote, nothing is known and nothing changes. Inputs that
+/// take long are left out: they were decided on in a fresh process.
+pub fn confirm(from: &Sources, finds: &Finds, shrunk: &mut Shrunk) -> Claims {
+    let Some(fresh) = from.fresh else { return Claims::default() };
+    let is_long = |kept: &Kept| from.saved.long.contains_key(&kept.file);
+    let mut tested: HashMap<String, Tested> = HashMap::new();
+    let mut hold = true;
+    let alone = |bytes: &[u8]| {
+        let mut tested = fresh.test(bytes)?;
+        tested.covers.retain(|b| finds.goals[*b as usize]);
+        Some(tested)
+    };
+    for test in shrunk.tests.iter().filter(|t| !is_long(t)) {
+        match alone(&test.bytes).filter(|t| t.covers == test.covers) {
+            Some(known) => drop(tested.insert(test.file.clone(), known)),
+            None => hold = false,
+        }
+    }
+    if !hold {
+        tested = finds
+            .kept
+            .iter()
+            .filter(|k| !is_long(k))
+            .filter_map(|k| Some((k.file.clone(), alone(&k.bytes)?)))
+            .collect();
+        shrunk.tests = cover::choose(finds.kept.iter().filter_map(|k| held(k, &tested, is_long(k))).collect());
+    }
+    let taken: HashSet<u32> = shrunk.tests.iter().flat_map(|t| t.covers.iter().copied()).collect();
+    let counts = |b: &u32| {
+        let (branch, set) = (*b as usize, from.saturation);
+        finds.goals[branch]
+            && from.scope.requested[branch]
+            && set.is_covered(branch)
+            && !set.is_covered_by_crash(branch)
+            && !taken.contains(b)
+    };
+    let lost = (0..from.saturation.len() as u32).filter(counts).collect();
+    let are_apart = from.saturation.has_unconfirmed() || depend_on_each_other(fresh, &shrunk.tests, &tested);
+    let crashes = if from.stop.is_end() { repeated(from, fresh, shrunk) } else { HashMap::new() };
+    Claims { seen: tested.into_iter().map(|(file, t)| (file, t.seen)).collect(), are_apart, lost, crashes }
+}
+
+/// Replays each crash. A simplified input that does not crash in a fresh process gives way to the one that was found, if that one does.
+fn repeated(from: &Sources, fresh: &Zygote, shrunk: &mut Shrunk) -> HashMap<String, bool> {
+    let mut known = HashMap::new();
+    for (file, fault) in from.saved.faults.iter().filter(|(_, f)| f.kind == FaultKind::Crash) {
+        let Some(found) = from.fault_inputs.get(file) else { continue };
+        let simple = shrunk.faults.get(file).map(|f| f.bytes.as_slice()).filter(|bytes| bytes != found);
+        let mut repeats = simple.and_then(|bytes| fresh.repeats(bytes, fault));
+        if repeats != Some(true) {
+            repeats = fresh.repeats(found, fault).or(repeats);
+            if repeats == Some(true) {
+                shrunk.faults.remove(file);
+            }
+        }
+        known.extend(repeats.map(|repeats| (file.clone(), repeats)));
+    }
+    known
+}
+
+/// An input with the branches that it takes in a fresh process.
+fn held(kept: &Kept, tested: &HashMap<String, Tested>, is_long: bool) -> Option<Kept> {
+    if is_long {
+        return Some(kept.clone());
+    }
+    tested.get(&kept.file).map(|t| Kept { covers: t.covers.clone(), ..kept.clone() })
+}
+
+/// Does a test do something else behind the others? Those that end the process have one of their own anyway.
+fn depend_on_each_other(fresh: &Zygote, tests: &[Kept], tested: &HashMap<String, Tested>) -> bool {
+    let known = |t: &Kept| Some((t.bytes.clone(), tested.get(&t.file).filter(|t| !t.seen.is_exit())?.clone()));
+    let (inputs, alone): (Vec<_>, Vec<_>) = tests.iter().filter_map(known).unzip();
+    if inputs.len() < 2 {
+        return false;
+    }
+    let inputs: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
+    fresh.tests(&inputs).is_none_or(|together| together != alone)
+}

@@ -1,0 +1,455 @@
+//! Makes the [`Report`] of a campaign from its state.
+
+pub mod claims;
+pub mod criteria;
+pub mod limits;
+pub mod operands;
+pub mod requirements;
+pub mod waits;
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    rc::Rc,
+    time::Duration,
+};
+
+use penfuzz_abi::site_kind;
+use penfuzz_directory::{
+    output::store::{Long, SavedState},
+    rendering::{
+        arguments::arguments,
+        limits::{is_there, shared_state},
+        linked::Recorded,
+        needed::Needed,
+        prototypes::signature,
+        results,
+    },
+    replay::fresh::Zygote,
+    shrink::{Closest, Failing, Finds, Shrinker, Shrunk, cover::Kept},
+};
+use penfuzz_engine::{
+    saturation::{Saturation, Scope},
+    stages::budget::Spent,
+};
+use penfuzz_executor::{Evaluator, Fault, FaultKind, evaluator::RunStatus};
+use penfuzz_report::{self as report, Branches, Finding, LongInput, Report, Status, Test, proof::Code};
+use penfuzz_target::program::{Function, Site, Target, environment, state};
+
+use self::{claims::Claims, operands::met};
+use super::{options::Options, worker_shm::StopReason};
+
+/// Time for shrinking, beyond which inputs stay as they are; the units of [`penfuzz_directory::shrink`] end it long before.
+const TIME_AT_END: Duration = Duration::from_secs(2);
+/// The same for the reports of a running campaign, of which there is one every few seconds.
+const TIME_RUNNING: Duration = Duration::from_millis(100);
+
+/// Everything a report is made of.
+pub struct Sources<'a> {
+    /// Options of the campaign.
+    pub options: &'a Options,
+    /// Kept and pending inputs: the file below the output directory, and the bytes.
+    pub inputs: &'a [(String, Vec<u8>)],
+    /// The inputs of its faults, by their files.
+    pub fault_inputs: &'a BTreeMap<String, Vec<u8>>,
+    /// The rest of its saved state.
+    pub saved: &'a SavedState,
+    /// State of the branches.
+    pub saturation: &'a Saturation,
+    /// Evaluations spent on them.
+    pub spent: Option<&'a Spent>,
+    /// The goals.
+    pub scope: &'a Scope,
+    /// Why it ended.
+    pub stop: StopReason,
+    /// Evaluates the tests in fresh processes; without one, the tests are not confirmed.
+    pub fresh: Option<&'a Zygote>,
+}
+
+/// Makes the report. Each kept input is evaluated once more for the branches that it covers; inputs are shown shrunk. Each emitted test
+/// is evaluated in a fresh process, if there is a [`Sources::fresh`], and only what they take there counts as covered.
+#[must_use]
+pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker) -> Report {
+    let function = evaluator.function().clone();
+    let evaluations = from.saved.evaluations;
+    let mut kept = rerun(evaluator, from);
+    let wanted = criteria::keep_wanted(evaluator.target(), from, &mut kept);
+    let finds = finds(evaluator, from, kept, wanted);
+    let time = if from.stop.is_end() { TIME_AT_END } else { TIME_RUNNING };
+    let mut shrunk = shrinker.shrink(evaluator, &finds, time);
+    let claims = claims::confirm(from, &finds, &mut shrunk);
+    let order = source_order(evaluator, from.scope);
+    let (total, covered, saturated, given_up) = from.saturation.counts();
+    if total == 0 && shrunk.tests.is_empty() {
+        // No branch chooses among the inputs of a function without one.
+        shrunk.tests.extend(limits::any_test(evaluator, &finds.kept));
+    }
+    let tests = tests(evaluator, from, &shrunk, &order, &claims);
+    let seconds = rounded(from.saved.seconds, 1e6);
+    let mut sites = sites(evaluator, from, &order, &tests, &shrunk, &claims);
+    // A goal of another kind that is not met does not keep control from what follows.
+    if from.options.goals.include_branches() {
+        waits::find_ways(&Rc::clone(evaluator.target()), &order, &mut sites);
+        if from.stop.is_end() {
+            waits::find_unchanged(evaluator, &order, &finds.kept, &mut sites);
+        }
+    }
+    let lost_saturated = claims.lost.iter().filter(|b| from.saturation.is_saturated(**b as usize)).count();
+    let needed = Needed::by(evaluator);
+    let made_of = Recorded { compilations: from.options.compilations.clone(), libs: from.options.libs.clone() };
+    let made_of = made_of.for_tests(&from.options.linked, &from.options.sources);
+    let signature = signature(&function);
+    let mut report = Report {
+        schema: report::SCHEMA,
+        target: from.options.target.display().to_string(),
+        sources: needed.sources(&from.options.sources),
+        compilations: needed.compilations(&made_of.compilations),
+        flags: penfuzz_cc::for_other_compilers(&from.options.flags),
+        libs: made_of.libs,
+        function: function.name.clone(),
+        without_source: !is_there(signature.source()),
+        signature,
+        seed: from.options.seed,
+        search: from.options.search.name().to_owned(),
+        rounding: from.options.rounding,
+        goals: from.options.goals,
+        ulp: from.options.ulp,
+        expects: None,
+        test_format: from.options.test_format,
+        header: None,
+        branches: Branches {
+            total,
+            covered: covered - claims.lost.len(),
+            covered_by_crash_only: from.saturation.covered_by_crash_only(),
+            depends_on_earlier_calls: from.saturation.depending_on_earlier_calls() + claims.lost.len(),
+            saturated: saturated - lost_saturated,
+            given_up,
+            proved_unreachable: 0,
+        },
+        evaluations,
+        seconds,
+        evaluations_per_second: if seconds > 0.0 { rounded(evaluations as f64 / seconds, 10.0) } else { 0.0 },
+        stop_reason: from.stop.name().to_owned(),
+        source_hashes: report::source_hashes(&sites),
+        sites,
+        test_program: None,
+        tests,
+        crashes: findings(from, &function, FaultKind::Crash, &shrunk, &claims),
+        hangs: findings(from, &function, FaultKind::Hang, &shrunk, &claims),
+        long: long_inputs(from, &function),
+        unmet_assumption: limits::unmet_assumption(from, evaluator.target(), covered),
+        not_followed: limits::not_followed(evaluator.target(), from.scope.kind),
+        undefined: state::undefined(evaluator.target(), &function),
+        provided: environment::provided(evaluator.target()).into_iter().collect(),
+        exceptions: None,
+        criteria: BTreeMap::new(),
+        uncovered_lines: Vec::new(),
+        requirements: Vec::new(),
+        decisions: Vec::new(),
+        criterion_goals: Vec::new(),
+        paths: None,
+        mutation: None,
+        shared_state: shared_state(evaluator),
+        tests_apart: claims.are_apart,
+        reads_environment: function.uses_environment,
+    };
+    let covers: Vec<_> = shrunk.tests.iter().map(|t| t.covers.clone()).collect();
+    criteria::complete(&mut report, evaluator.target(), from, &order, &covers);
+    report.test_program = Some(penfuzz_testgen::commands(&report));
+    report
+}
+
+/// Rounds to a fraction of a unit: further digits mean nothing, and JSON readers differ in the last one.
+fn rounded(x: f64, per_unit: f64) -> f64 {
+    (x * per_unit).round() / per_unit
+}
+
+fn rerun(evaluator: &mut Evaluator, from: &Sources) -> Vec<Kept> {
+    let mut runs = Vec::new();
+    let count = evaluator.evaluations();
+    evaluator.arm_records(&from.scope.recorded);
+    let n = evaluator.target().n_branches;
+    for (file, bytes) in from.inputs {
+        if let Some(long) = from.saved.long.get(file) {
+            // The file may have been edited.
+            let covers = long.covers.iter().copied().filter(|b| (*b as usize) < n).collect();
+            runs.push(Kept { file: file.clone(), bytes: bytes.clone(), covers });
+            continue;
+        }
+        if let Some(fresh) = from.fresh.filter(|_| from.saturation.has_unconfirmed()) {
+            let covers = fresh.test(bytes).map(|tested| tested.covers);
+            runs.extend(covers.map(|covers| Kept { file: file.clone(), bytes: bytes.clone(), covers }));
+            continue;
+        }
+        let (ran, covers) = evaluator.run_recorded(bytes);
+        if ran == RunStatus::Returned {
+            runs.push(Kept { file: file.clone(), bytes: bytes.clone(), covers });
+        }
+    }
+    evaluator.set_evaluations(count);
+    runs
+}
+
+/// The sites in the order of the source, each with its branches that the report lists (as numbers within the site), and the
+/// place of each branch in the report.
+pub(super) struct Order {
+    sites: Vec<(usize, Vec<usize>)>,
+    pub(super) place: BTreeMap<u32, (usize, usize)>,
+}
+
+fn source_order(evaluator: &Evaluator, scope: &Scope) -> Order {
+    let all = &evaluator.target().sites;
+    let asked =
+        |s: usize| (0..all[s].n_branches).filter(|k| scope.requested[all[s].first_branch + k]).collect::<Vec<_>>();
+    let mut sites: Vec<_> =
+        scope.sites.iter().map(|s| (*s, asked(*s))).filter(|(_, asked)| !asked.is_empty()).collect();
+    sites.sort_by_key(|(s, _)| (&all[*s].file, all[*s].line, all[*s].column, *s));
+    let mut place = BTreeMap::new();
+    for (i, (s, asked)) in sites.iter().enumerate() {
+        for (j, k) in asked.iter().enumerate() {
+            place.insert((all[*s].first_branch + k) as u32, (i, j));
+        }
+    }
+    Order { sites, place }
+}
+
+/// The inputs that are shrunk for the report.
+fn finds(evaluator: &Evaluator, from: &Sources, kept: Vec<Kept>, goals: Vec<bool>) -> Finds {
+    let uncovered: Vec<u32> = from.saturation.uncovered().map(|b| b as u32).collect();
+    let closest = uncovered.iter().filter_map(|b| {
+        let (distance, bytes) = evaluator.closest(*b as usize)?;
+        Some((*b, Closest { distance, bytes: bytes.to_vec() }))
+    });
+    // A simpler input that uses up its fuel as well might return with more.
+    let can_shrink = |f: &Fault| f.is_cheap && !f.is_out_of_fuel;
+    let faults = from.saved.faults.iter().filter(|(_, f)| can_shrink(f)).filter_map(|(file, fault)| {
+        let bytes = from.fault_inputs.get(file)?.clone();
+        Some(Failing { file: file.clone(), bytes, key: fault.key, reason: fault.reason.clone() })
+    });
+    Finds { kept, goals, closest: closest.collect(), faults: faults.collect(), uncovered }
+}
+
+/// The emitted tests with what the function does for each: two more evaluations, which are not counted.
+fn tests(evaluator: &mut Evaluator, from: &Sources, shrunk: &Shrunk, order: &Order, claims: &Claims) -> Vec<Test> {
+    let count = evaluator.evaluations();
+    evaluator.arm_records(&from.scope.requested);
+    let test = |kept: &Kept| Test {
+        file: kept.file.clone(),
+        covers: kept.covers.iter().filter_map(|b| order.place.get(b).copied()).collect(),
+        ..results::of(evaluator, &kept.bytes, claims.seen(&kept.file))
+    };
+    let tests = shrunk.tests.iter().map(test).collect();
+    evaluator.set_evaluations(count);
+    tests
+}
+
+fn sites(
+    evaluator: &mut Evaluator,
+    from: &Sources,
+    order: &Order,
+    tests: &[Test],
+    shrunk: &Shrunk,
+    claims: &Claims,
+) -> Vec<report::Site> {
+    let target = Rc::clone(evaluator.target());
+    let first_tests = first_tests(tests);
+    order
+        .sites
+        .iter()
+        .enumerate()
+        .map(|(i, (s, asked))| {
+            let site = &target.sites[*s];
+            let outcomes = outcome_texts(site);
+            report::Site {
+                function: target.functions[site.function].name.clone(),
+                file: site.file.clone(),
+                line: site.line,
+                column: site.column,
+                kind: kind_text(site.kind).to_owned(),
+                predicate: predicate_text(site.predicate).to_owned(),
+                operation: site.name.clone(),
+                branches: asked
+                    .iter()
+                    .enumerate()
+                    .map(|(j, k)| {
+                        let test = first_tests.get(&(i, j)).copied();
+                        let branch = branch(evaluator, from, site.first_branch + k, test, shrunk, claims);
+                        let outcome = outcomes[*k].clone();
+                        report::Branch { outcome, met: met(evaluator, site, *k, shrunk), ..branch }
+                    })
+                    .collect(),
+                distance_unit: unit_text(site.predicate).to_owned(),
+                waits_for: None,
+                code: Some(code_of(&target, *s, asked)),
+            }
+        })
+        .collect()
+}
+
+/// Where a site is in the compiled code, with the branches that the report lists.
+pub fn code_of(target: &Target, site: usize, asked: &[usize]) -> Code {
+    let function = target.sites[site].function;
+    Code {
+        symbol: target.functions[function].symbol.clone(),
+        number: target.sites[..site].iter().filter(|s| s.function == function).count(),
+        branches: asked.to_vec(),
+    }
+}
+
+/// The first test of each place that a test covers.
+fn first_tests(tests: &[Test]) -> HashMap<(usize, usize), &Test> {
+    let mut first = HashMap::new();
+    for test in tests {
+        for place in &test.covers {
+            first.entry(*place).or_insert(test);
+        }
+    }
+    first
+}
+
+/// What the report states of one branch, without the name of its outcome and the operands that a run met. `test` takes it.
+fn branch(
+    evaluator: &Evaluator,
+    from: &Sources,
+    branch: usize,
+    test: Option<&Test>,
+    shrunk: &Shrunk,
+    claims: &Claims,
+) -> report::Branch {
+    let set = from.saturation;
+    let function = evaluator.function();
+    let depends = set.depends_on_earlier_calls(branch) || claims.lost.contains(&(branch as u32));
+    let status = if depends {
+        Status::DependsOnEarlierCalls
+    } else if !set.is_covered(branch) {
+        if set.is_given_up(branch) { Status::GivenUp } else { Status::Uncovered }
+    } else if set.is_covered_by_crash(branch) {
+        Status::CoveredByCrash
+    } else if set.is_saturated(branch) {
+        Status::Saturated
+    } else {
+        Status::Covered
+    };
+    let covered = set.is_covered(branch) && !depends;
+    let closest = shrunk.closest.get(&(branch as u32)).filter(|_| !covered && !depends);
+    let best_input = closest.map(|c| arguments(function, &c.bytes));
+    let covering = test.filter(|_| covered).map(|t| t.args.clone());
+    report::Branch {
+        outcome: String::new(),
+        status,
+        evaluations: from.spent.and_then(|s| s.evaluations.get(branch).copied()).unwrap_or(0),
+        covered_at: Some(evaluator.taken_at()[branch]).filter(|at| covered && *at > 0),
+        best_distance: if covered { Some(0) } else { closest.map(|c| c.distance) },
+        input: covering.or_else(|| best_input.clone()),
+        best_input,
+        met: None,
+        unchanged_over: None,
+        proof: None,
+    }
+}
+
+fn findings(from: &Sources, function: &Function, kind: FaultKind, shrunk: &Shrunk, claims: &Claims) -> Vec<Finding> {
+    from.saved
+        .faults
+        .iter()
+        .filter(|(_, f)| f.kind == kind)
+        .map(|(file, fault)| {
+            let shrunk = shrunk.faults.get(file);
+            let bytes = shrunk.map(|f| &f.bytes).or_else(|| from.fault_inputs.get(file));
+            Finding {
+                file: file.clone(),
+                reason: shrunk.map_or(&fault.reason, |f| &f.reason).clone(),
+                place: fault.place.clone(),
+                stack: fault.stack.clone(),
+                args: bytes.map_or_else(Vec::new, |b| arguments(function, b)),
+                in_fresh_process: claims.crashes.get(file).copied(),
+            }
+        })
+        .collect()
+}
+
+fn long_inputs(from: &Sources, function: &Function) -> Vec<LongInput> {
+    let bytes = |file: &String| from.inputs.iter().find(|(name, _)| name == file).map(|(_, bytes)| bytes);
+    let shown = |(file, long): (&String, &Long)| {
+        let args = arguments(function, bytes(file)?);
+        Some(LongInput { file: file.clone(), args, milliseconds: long.milliseconds })
+    };
+    from.saved.long.iter().filter_map(shown).collect()
+}
+
+fn kind_text(kind: u8) -> &'static str {
+    match kind {
+        site_kind::SWITCH => "switch",
+        site_kind::SELECT => "select",
+        site_kind::COMPARISON => "comparison",
+        site_kind::OPERATION => "operation",
+        site_kind::MUTATION => "mutation",
+        _ => "branch",
+    }
+}
+
+/// The name of branch `k` of a site, in terms of the source.
+#[must_use]
+pub fn outcome_text(site: &Site, k: usize) -> String {
+    match site.kind {
+        site_kind::SWITCH => {}
+        site_kind::COMPARISON => return ["below", "equal", "above"][k].to_owned(),
+        site_kind::OPERATION => {
+            return ["overflow", "underflow", "divide-by-zero", "invalid", "inexact"][k].to_owned();
+        }
+        site_kind::MUTATION => return site.name.lines().nth(k).unwrap_or_default().replace('\t', ": "),
+        _ => return if k == 0 { "true" } else { "false" }.to_owned(),
+    }
+    if k == 0 {
+        return "default".to_owned();
+    }
+    case_text(site.cases.iter().filter(|(_, b)| *b == k).map(|(v, _)| *v))
+}
+
+/// The names of all branches of a site, in time linear in its cases.
+fn outcome_texts(site: &Site) -> Vec<String> {
+    if site.kind != site_kind::SWITCH {
+        return (0..site.n_branches).map(|k| outcome_text(site, k)).collect();
+    }
+    let mut values = vec![Vec::new(); site.n_branches];
+    for (value, k) in &site.cases {
+        values[*k].push(*value);
+    }
+    let text = |(k, values)| if k == 0 { "default".to_owned() } else { case_text(values) };
+    values.into_iter().enumerate().map(text).collect()
+}
+
+fn case_text(values: impl IntoIterator<Item = i64>) -> String {
+    let values: Vec<String> = values.into_iter().map(|v| v.to_string()).collect();
+    format!("case {}", values.join(", "))
+}
+
+/// The unit of the distance between the operands of a comparison; empty for a site of several comparisons or of none.
+fn unit_text(predicate: u8) -> &'static str {
+    match predicate {
+        1..=14 => "floats",
+        32..=41 => "integers",
+        _ => "",
+    }
+}
+
+/// `llvm::CmpInst::Predicate` as C writes it; `!>=` and the like hold for NaN too.
+#[must_use]
+pub fn predicate_text(predicate: u8) -> &'static str {
+    match predicate {
+        1 | 32 => "==",
+        2 | 34 | 38 => ">",
+        3 | 35 | 39 => ">=",
+        4 | 36 | 40 => "<",
+        5 | 37 | 41 => "<=",
+        6 => "<>",
+        7 => "ordered",
+        8 => "unordered",
+        9 => "!<>",
+        10 => "!<=",
+        11 => "!<",
+        12 => "!>=",
+        13 => "!>",
+        14 | 33 => "!=",
+        _ => "",
+    }
+}

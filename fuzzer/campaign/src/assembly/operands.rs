@@ -1,0 +1,66 @@
+//! The operands of each comparison where its boundary values are reached.
+
+use penfuzz_abi::{operand, site_kind};
+use penfuzz_executor::{Evaluator, evaluator::Seen};
+use penfuzz_mutators::view::Kind;
+use penfuzz_target::program::Site;
+
+use penfuzz_directory::shrink::Shrunk;
+use penfuzz_report::{Met, Operand, literal};
+
+/// The operands of branch `k` of `site` where the emitted test that takes it first does; `None` for other sites than
+/// comparisons, and when no test takes it.
+pub(super) fn met(evaluator: &mut Evaluator, site: &Site, k: usize, shrunk: &Shrunk) -> Option<Met> {
+    if site.kind != site_kind::COMPARISON {
+        return None;
+    }
+    let branch = site.first_branch + k;
+    let test = shrunk.tests.iter().find(|t| t.covers.contains(&(branch as u32)))?;
+    let count = evaluator.evaluations();
+    let seen = evaluator.observe(branch, &test.bytes);
+    evaluator.set_evaluations(count);
+    let Seen { values: [left, right, holds, _], .. } = seen?;
+    let kind = kind_of(site.operand, site.predicate);
+    let operand = |bits: u64| Operand { hex: literal::c_literal(kind, bits), decimal: literal::decimal(kind, bits) };
+    let outcome = if holds == 1 { "true" } else { "false" }.to_owned();
+    Some(Met { left: operand(left), right: operand(right), outcome })
+}
+
+/// How the operands are written. Integers of `==` and `!=` are taken as signed, as they are compared.
+fn kind_of(operand: u8, predicate: u8) -> Kind {
+    let is_unsigned = matches!(predicate, 34..=37);
+    match operand {
+        operand::F32 | operand::F64 => Kind::F64,
+        _ if is_unsigned => Kind::U64,
+        _ => Kind::I64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // `llvm::CmpInst::Predicate`.
+    const INTEGER_EQ: u8 = 32;
+    const INTEGER_NE: u8 = 33;
+    const UNSIGNED: std::ops::RangeInclusive<u8> = 34..=37;
+    const SIGNED: std::ops::RangeInclusive<u8> = 38..=41;
+
+    #[test]
+    fn integers_are_written_with_the_sign_that_they_are_compared_with() {
+        for predicate in UNSIGNED {
+            assert_eq!(kind_of(operand::INT, predicate), Kind::U64, "{predicate}");
+        }
+        for predicate in SIGNED.chain([INTEGER_EQ, INTEGER_NE]) {
+            assert_eq!(kind_of(operand::INT, predicate), Kind::I64, "{predicate}");
+        }
+    }
+
+    #[test]
+    fn floats_of_both_sizes_are_written_as_doubles() {
+        for predicate in 0..16 {
+            let kinds = [operand::F32, operand::F64].map(|o| kind_of(o, predicate));
+            assert_eq!(kinds, [Kind::F64; 2], "{predicate}");
+        }
+    }
+}

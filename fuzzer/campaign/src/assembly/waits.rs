@@ -1,0 +1,98 @@
+//! What is in the way of the branches that are not covered: for a condition that no input executes, the branch that leads there; for
+//! one that inputs execute, whether its operands change at all.
+
+use std::{collections::VecDeque, rc::Rc};
+
+use penfuzz_abi::{action, metric};
+use penfuzz_directory::shrink::cover::Kept;
+use penfuzz_executor::{Evaluator, evaluator::RunStatus};
+use penfuzz_report::Site;
+use penfuzz_target::program::{Edges, Target};
+
+use crate::assembly::Order;
+
+/// So many kept inputs must execute a condition before it means something that its distance is the same for all of them.
+const ENOUGH: usize = 4;
+
+/// Runs that are spent on one report.
+const MOST_RUNS: usize = 20_000;
+
+/// Gives each condition that no input executes the open branch, of a condition that some input executes, from which it is the
+/// fewest conditionals away; calls are followed.
+pub(super) fn find_ways(target: &Target, order: &Order, sites: &mut [Site]) {
+    let in_report =
+        |site: usize| target.sites[site].branches().find_map(|b| order.place.get(&(b as u32))).map(|place| place.0);
+    let mut origins = vec![None; target.sites.len()];
+    let mut work: VecDeque<(usize, (usize, usize))> = VecDeque::new();
+    for (branch, place) in &order.place {
+        let site = &sites[place.0];
+        if site.is_executed() && site.branches[place.1].is_open() {
+            work.push_back((*branch as usize, *place));
+        }
+    }
+    while let Some((branch, origin)) = work.pop_front() {
+        let from = target.site_of(branch);
+        let edges = &target.sites[from].edges[branch - target.sites[from].first_branch];
+        for next in reached(target, edges) {
+            let is_executed = in_report(next).is_some_and(|i| sites[i].is_executed());
+            if !is_executed && origins[next].is_none() {
+                origins[next] = Some(origin);
+                work.extend(target.sites[next].branches().map(|b| (b, origin)));
+            }
+        }
+    }
+    for (site, origin) in origins.iter().enumerate() {
+        if let (Some(i), Some(origin)) = (in_report(site), origin) {
+            sites[i].waits_for = Some(*origin);
+        }
+    }
+}
+
+/// The sites that control passes next, in this function or in those that it calls on the way.
+fn reached(target: &Target, edges: &Edges) -> Vec<usize> {
+    let mut found = edges.next.clone();
+    let mut called = edges.calls.clone();
+    let mut seen = vec![];
+    while let Some(function) = called.pop() {
+        if !seen.contains(&function) {
+            seen.push(function);
+            found.extend(&target.functions[function].entry_edges.next);
+            called.extend(&target.functions[function].entry_edges.calls);
+        }
+    }
+    found
+}
+
+/// Notes for each open branch over how many kept inputs its distance is the same, when it is the same for all.
+pub(super) fn find_unchanged(evaluator: &mut Evaluator, order: &Order, kept: &[Kept], sites: &mut [Site]) {
+    let count = evaluator.evaluations();
+    let target = Rc::clone(evaluator.target());
+    let mut runs = 0;
+    for (branch, (i, j)) in &order.place {
+        let stuck = &mut sites[*i].branches[*j];
+        if !stuck.is_open() || stuck.best_distance.is_none() || runs >= MOST_RUNS {
+            continue;
+        }
+        let site = &target.sites[target.site_of(*branch as usize)];
+        // Only an input that takes another branch of the condition executes it.
+        let executing = kept.iter().filter(|k| site.branches().any(|b| k.covers.contains(&(b as u32))));
+        let mut over = 0;
+        // Mostly ends at the first or second input: their distances differ.
+        let is_unchanged = executing.map(|k| distance(evaluator, *branch, &k.bytes)).all(|found| {
+            runs += 1;
+            over += usize::from(found.is_some());
+            found.is_none() || found == stuck.best_distance
+        });
+        stuck.unchanged_over = Some(over).filter(|_| is_unchanged && over >= ENOUGH);
+    }
+    evaluator.set_evaluations(count);
+}
+
+/// How far one input is from the branch; `None` when it does not return or has no distance.
+fn distance(evaluator: &mut Evaluator, branch: u32, bytes: &[u8]) -> Option<u64> {
+    evaluator.set_metric(metric::ULP, u64::MAX);
+    evaluator.arm(|b| if b == branch as usize { action::WANT | action::MIN } else { 0 });
+    let ran = evaluator.run(bytes);
+    evaluator.take_hits(&mut Vec::new());
+    Some(evaluator.r()).filter(|r| ran == RunStatus::Returned && *r != u64::MAX)
+}

@@ -1,0 +1,277 @@
+//! Links between the brokers of several machines.
+//!
+//! LLMP's links between brokers are not used: they have no authentication, do not reconnect, and lose their position in the stream
+//! when a message arrives slowly. A link here is an encrypted connection ([`Sealed`]) in a thread of its own. It notices that
+//! the other side is gone within half a minute, and connects again. Nothing is lost then: a broker sends all messages over a
+//! new link, and the other one drops those that it has.
+
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::{
+    collections::{HashSet, VecDeque},
+    io::{self, ErrorKind},
+    net::{IpAddr, Shutdown, TcpListener, TcpStream, ToSocketAddrs},
+    os::fd::AsRawFd,
+    sync::{
+        Arc, Mutex, PoisonError,
+        mpsc::{self, RecvTimeoutError, channel},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::{
+    BrokerInfo,
+    broker_info::PeerCell,
+    secret::{Sealed, Secret, Side},
+};
+use crate::worker_shm::WorkerShm;
+
+/// First and longest pause before the next attempt to connect.
+const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
+
+/// Time for connecting, for the handshake, and for the first message.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// TCP keep-alive: seconds of silence before the first probe, seconds between probes, and number of probes.
+const KEEP_ALIVE: (i32, i32, i32) = (10, 5, 3);
+
+/// Milliseconds for which sent bytes may stay unconfirmed.
+const UNCONFIRMED: i32 = 25_000;
+
+/// Time between two looks whether the other side is still there.
+const POLL_EVERY: Duration = Duration::from_millis(200);
+
+/// Machines that may be connected at once.
+const MOST_PEERS: usize = 64;
+
+/// Handshakes that may be under way at once. A further one ends the oldest, which is that of a stranger: between machines with the
+/// same secret a handshake takes milliseconds.
+const HANDSHAKES: usize = 64;
+
+/// What a link tells the broker.
+#[derive(Debug)]
+pub enum FromLink {
+    /// A new one; it wants all messages, at `to`.
+    Joined {
+        /// Its number.
+        id: u64,
+        /// For messages to it.
+        to: mpsc::Sender<Arc<[u8]>>,
+    },
+    /// A message has arrived.
+    Message {
+        /// The number of the link.
+        id: u64,
+        /// The message.
+        message: Vec<u8>,
+    },
+    /// It is broken.
+    Left {
+        /// Its number.
+        id: u64,
+    },
+}
+
+/// What all links of a broker share.
+pub struct Links {
+    info: &'static BrokerInfo,
+    to_broker: mpsc::Sender<FromLink>,
+    secret: Secret,
+    next_id: AtomicU64,
+    accepted: AtomicUsize,
+    /// Numbers and connections of the handshakes under way, the oldest first.
+    handshakes: Mutex<VecDeque<(u64, TcpStream)>>,
+    warnings: Mutex<Warnings>,
+}
+
+/// Messages to the user, each once.
+struct Warnings {
+    shm: &'static WorkerShm,
+    sent: HashSet<String>,
+}
+
+/// Warnings that are remembered: a network of strangers must not fill the memory.
+const WARNINGS: usize = 64;
+
+impl Links {
+    /// Links that bring messages `to_broker`; warnings to the user go to `shm`.
+    #[must_use]
+    pub fn new(
+        info: &'static BrokerInfo,
+        to_broker: mpsc::Sender<FromLink>,
+        secret: Secret,
+        shm: &'static WorkerShm,
+    ) -> Self {
+        Self {
+            info,
+            to_broker,
+            secret,
+            next_id: AtomicU64::new(0),
+            accepted: AtomicUsize::new(0),
+            handshakes: Mutex::default(),
+            warnings: Mutex::new(Warnings { shm, sent: HashSet::new() }),
+        }
+    }
+
+    fn warn(&self, message: &str) {
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        if warnings.sent.len() < WARNINGS && warnings.sent.insert(message.to_owned()) {
+            warnings.shm.warn(message);
+        }
+    }
+
+    /// Notes that a handshake begins; returns its number.
+    fn begin_handshake(&self, stream: &TcpStream) -> io::Result<u64> {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let mut all = self.handshakes.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push_back((id, stream.try_clone()?));
+        if all.len() > HANDSHAKES
+            && let Some((_, oldest)) = all.pop_front()
+        {
+            // Its thread notices that.
+            let _ = oldest.shutdown(Shutdown::Both);
+        }
+        Ok(id)
+    }
+
+    fn end_handshake(&self, id: u64) {
+        self.handshakes.lock().unwrap_or_else(PoisonError::into_inner).retain(|(other, _)| *other != id);
+    }
+}
+
+/// Keeps a link to the broker at `address`, for ever.
+pub fn connect(address: &str, links: &Links) {
+    let cell = links.info.peer(address);
+    let mut pause = RETRY.0;
+    loop {
+        match open(address).and_then(|stream| greet(stream, Side::Connects, links)) {
+            Ok(link) => {
+                pause = RETRY.0;
+                exchange(link, links, cell);
+            }
+            Err(e) if matches!(e.kind(), ErrorKind::PermissionDenied | ErrorKind::UnexpectedEof) => {
+                links.warn(&format!(
+                    "the broker at {address} refuses the connection: is its --broker-secret the same? It is tried again"
+                ));
+            }
+            Err(_) => {}
+        }
+        thread::sleep(pause);
+        pause = (pause * 2).min(RETRY.1);
+    }
+}
+
+/// Accepts links from other machines, for ever.
+pub fn accept(listener: &TcpListener, links: &Arc<Links>) {
+    loop {
+        let Ok((stream, from)) = listener.accept() else {
+            // No descriptor is free, for example.
+            thread::sleep(RETRY.0);
+            continue;
+        };
+        let Ok(handshake) = links.begin_handshake(&stream) else { continue };
+        let links = Arc::clone(links);
+        thread::spawn(move || {
+            let link = greet(stream, Side::Accepts, &links);
+            links.end_handshake(handshake);
+            match link {
+                Ok(link) => serve(link, from.ip(), &links),
+                Err(e) if e.kind() == ErrorKind::PermissionDenied => links.warn(&format!(
+                    "a connection from {} is refused: it has another --broker-secret, or is no penfuzz",
+                    from.ip()
+                )),
+                Err(_) => {}
+            }
+        });
+    }
+}
+
+fn serve(link: Link, from: IpAddr, links: &Links) {
+    if links.accepted.fetch_add(1, Ordering::Relaxed) < MOST_PEERS {
+        exchange(link, links, links.info.peer(&from.to_string()));
+    }
+    links.accepted.fetch_sub(1, Ordering::Relaxed);
+}
+
+fn open(address: &str) -> io::Result<TcpStream> {
+    let mut last = io::Error::other("the name has no address");
+    for candidate in address.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&candidate, PATIENCE) {
+            Ok(stream) => return Ok(stream),
+            Err(e) => last = e,
+        }
+    }
+    Err(last)
+}
+
+/// A connection on which the other side has shown that it has the secret.
+struct Link {
+    sealed: Sealed,
+    sender: super::secret::Sender,
+    receiver: super::secret::Receiver,
+}
+
+/// The handshake, and an empty message both ways.
+fn greet(stream: TcpStream, side: Side, links: &Links) -> io::Result<Link> {
+    detect_death(&stream)?;
+    let sealed = Sealed::new(stream, side, &links.secret, PATIENCE)?;
+    let (mut sender, mut receiver) = (sealed.sender(), sealed.receiver());
+    sender.send(&[])?;
+    receiver.receive(Some(Instant::now() + PATIENCE))?;
+    Ok(Link { sealed, sender, receiver })
+}
+
+/// Exchanges messages until the link breaks.
+fn exchange(link: Link, links: &Links, cell: Option<&PeerCell>) {
+    let set = |state| {
+        if let Some(cell) = cell {
+            cell.state.store(state, Ordering::Relaxed);
+        }
+    };
+    let Link { sealed, mut sender, mut receiver } = link;
+    let (to, outgoing) = channel();
+    let id = links.next_id.fetch_add(1, Ordering::Relaxed);
+    if links.to_broker.send(FromLink::Joined { id, to }).is_err() {
+        return;
+    }
+    set(2);
+    thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            while let Ok(message) = receiver.receive(None) {
+                if links.to_broker.send(FromLink::Message { id, message: message.to_vec() }).is_err() {
+                    return;
+                }
+                if let Some(cell) = cell {
+                    cell.received.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        });
+        while !reader.is_finished() {
+            match outgoing.recv_timeout(POLL_EVERY) {
+                Ok(message) if sender.send(&message).is_err() => break,
+                Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        let _ = sealed.stream().shutdown(Shutdown::Both);
+    });
+    set(1);
+    let _ = links.to_broker.send(FromLink::Left { id });
+}
+
+/// Makes the kernel close the link when the other side is gone without closing it.
+fn detect_death(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let set = |level, name, value: i32| {
+        // SAFETY: a system call on an open socket, with the address and size of a local variable.
+        let done = unsafe {
+            libc::setsockopt(stream.as_raw_fd(), level, name, (&raw const value).cast(), size_of::<i32>() as u32)
+        };
+        if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    };
+    set(libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1)?;
+    set(libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, KEEP_ALIVE.0)?;
+    set(libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, KEEP_ALIVE.1)?;
+    set(libc::IPPROTO_TCP, libc::TCP_KEEPCNT, KEEP_ALIVE.2)?;
+    set(libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, UNCONFIRMED)
+}

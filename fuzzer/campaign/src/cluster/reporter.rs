@@ -1,0 +1,143 @@
+//! One report of all clients, in a process of its own that loads the target and evaluates once more everything that the clients
+//! have on disk. It needs only the directories, so it does not matter which clients live.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use penfuzz_directory::{
+    output::{
+        recovery::{self, Inputs},
+        store::{self, SavedState},
+    },
+    replay::fresh::{Pipes, UNWATCHED, Zygote},
+    shrink::Shrinker,
+};
+use penfuzz_engine::saturation::{BranchGraph, Saturation, Scope};
+use penfuzz_error::Error;
+use penfuzz_executor::{Evaluator, evaluator::RunStatus, fresh::FreshRun};
+use penfuzz_report::Report;
+use penfuzz_system::files::foreign;
+
+use super::client_directories;
+use crate::{assembly as outcome, options::Options, prepare::Prepared, saved_state, worker_shm::StopReason};
+
+/// What the supervisor adds to the directories.
+#[derive(Debug, Clone, Copy)]
+pub struct Totals {
+    /// Evaluations of all clients.
+    pub evaluations: u64,
+    /// Seconds of search.
+    pub seconds: f64,
+    /// Why the campaign ended; [`StopReason::None`] while it runs.
+    pub stop: StopReason,
+}
+
+/// The directories of all clients, merged.
+struct Merged {
+    saved: SavedState,
+    inputs: Inputs,
+    fault_inputs: BTreeMap<String, Vec<u8>>,
+}
+
+/// Writes the reports of the campaign in `dir`.
+///
+/// # Errors
+/// When the target cannot be loaded, or files cannot be read or written.
+pub fn write(options: &Options, dir: &Path, totals: Totals) -> Result<Report, Error> {
+    let prepared = Prepared::load(options)?;
+    let merged = merge(dir, &prepared.fingerprint, totals);
+    let Prepared { target, function, scope, hold, .. } = prepared;
+    let mut saturation = Saturation::new(BranchGraph::new(&target, &scope));
+    let mut evaluator = Evaluator::new(target, function, options.limits())?;
+    evaluator.set_scope(&scope.sites);
+    evaluator.allow(&options.allow);
+    let pipes = Pipes::new();
+    // The clients have warned if the system refuses it.
+    let _ = hold.install();
+    let mut fresh = pipes.and_then(|p| Zygote::start(p, &mut evaluator, &scope, options.timeout, UNWATCHED));
+    cover(&mut saturation, &mut evaluator, &scope, &merged, fresh.as_mut());
+    let n = saturation.len();
+    let within = |branches: &[u32]| -> Vec<u32> { branches.iter().copied().filter(|b| (*b as usize) < n).collect() };
+    saturation.cover(&within(&merged.saved.by_crash), true);
+    for branch in within(&merged.saved.given_up) {
+        if saturation.is_goal(branch as usize) {
+            saturation.give_up(branch as usize);
+        }
+    }
+    saved_state::restore_progress(&mut evaluator, &merged.saved);
+    let spent = saved_state::spent(&merged.saved, n);
+    let sources = outcome::Sources {
+        options,
+        inputs: &merged.inputs,
+        fault_inputs: &merged.fault_inputs,
+        saved: &merged.saved,
+        saturation: &saturation,
+        spent: Some(&spent),
+        scope: &scope,
+        stop: totals.stop,
+        fresh: fresh.as_ref(),
+    };
+    let report = outcome::report(&mut evaluator, &sources, &mut Shrinker::default());
+    hold.come_back();
+    penfuzz_directory::output::reports::write_all(dir, &report).map_err(Error::from_source)?;
+    Ok(report)
+}
+
+/// Covers what the inputs take: each that takes a new branch, in a fresh process, and all of them if some depend on earlier calls.
+fn cover(
+    saturation: &mut Saturation,
+    evaluator: &mut Evaluator,
+    scope: &Scope,
+    merged: &Merged,
+    mut fresh: Option<&mut Zygote>,
+) {
+    saturation.recall_unconfirmed(merged.saved.unconfirmed.iter().map(|(branch, replays)| (*branch, *replays)));
+    evaluator.arm_records(&scope.branches);
+    for (_, bytes) in &merged.inputs {
+        let (ran, hits) = evaluator.run_recorded(bytes);
+        let is_new = hits.iter().any(|b| !saturation.is_covered(*b as usize));
+        match &mut fresh {
+            Some(fresh) if is_new || saturation.has_unconfirmed() => {
+                let run = fresh.run_fresh(bytes);
+                if run.fault.is_none() {
+                    saturation.cover(&run.hits, false);
+                }
+            }
+            _ if ran == RunStatus::Returned => drop(saturation.cover(&hits, false)),
+            _ => {}
+        }
+    }
+}
+
+fn merge(dir: &Path, fingerprint: &str, totals: Totals) -> Merged {
+    let mut all = SavedState::default();
+    let (mut inputs, mut fault_inputs) = (Inputs::new(), BTreeMap::new());
+    for client in client_directories(dir) {
+        let (one, its_inputs) = store::peek(&client);
+        if one.fingerprint != fingerprint {
+            continue;
+        }
+        let prefix = client.strip_prefix(dir).map(PathBuf::from).unwrap_or_default();
+        let below = |file: &str| prefix.join(file).to_string_lossy().into_owned();
+        inputs.extend(its_inputs.into_iter().map(|(file, bytes)| (below(&file), bytes)));
+        let read =
+            |file: &String| Some((below(file), foreign::read_own(&client.join(file), foreign::LONGEST_INPUT).ok()?));
+        fault_inputs.extend(one.faults.keys().filter_map(read));
+        all.add(&one);
+        for (file, fault) in one.faults {
+            if all.faults.values().all(|f| f.key != fault.key) {
+                all.faults.insert(below(&file), fault);
+            }
+        }
+    }
+    // The files are older: they are written every few seconds.
+    (all.evaluations, all.seconds) = (totals.evaluations, totals.seconds);
+    // An input is in the directories of all clients that received it: keep the copy that was found first.
+    let found = |file: &str| recovery::figure(file, "time").unwrap_or(u64::MAX);
+    inputs.sort_by_cached_key(|(file, bytes)| (bytes.clone(), found(file), file.clone()));
+    inputs.dedup_by(|a, b| a.1 == b.1);
+    inputs.sort_by_cached_key(|(file, _)| (found(file), file.clone()));
+    Merged { saved: all, inputs, fault_inputs }
+}

@@ -1,0 +1,22 @@
+//! A campaign: one function, one output directory, from start to report.
+//!
+//! The supervisor (this process: terminal, Ctrl-C, clock) forks a worker that loads the target and runs the LibAFL stages. They
+//! share some memory ([`worker_shm`]). When the worker dies, the supervisor records the input that was under evaluation and
+//! starts another worker, which goes on from the output directory.
+
+pub mod assembly;
+pub mod cluster;
+pub mod corpus;
+mod messages;
+pub mod models;
+mod options;
+pub mod prepare;
+pub mod saved_state;
+pub mod supervisor;
+pub mod sync;
+pub mod watch;
+pub mod worker;
+pub mod worker_shm;
+
+pub use options::{Farm, Options, Proofs};
+pub use supervisor::{Finished, run};

@@ -1,0 +1,66 @@
+//! Models of solvers as inputs of a campaign that has ended.
+
+use std::{path::Path, time::Duration};
+
+use penfuzz_directory::output::reports::write_all;
+use penfuzz_error::Error;
+use penfuzz_prove::{self as prove, stated::Stated};
+use penfuzz_report::Report;
+use penfuzz_system::process::interrupts;
+
+use super::{Options, Proofs, run};
+
+/// Time for the models of solvers: to run them, and to search from them.
+const TIME: Duration = Duration::from_secs(1);
+
+/// Runs the models in `report` as inputs of the campaign in `dir`, whose options are given, and searches from them for a short time. The
+/// reports are written again. Returns a sentence for each branch that is proved unreachable and was taken.
+///
+/// # Errors
+/// When the campaign cannot go on, or its reports cannot be written.
+pub fn try_all(options: &Options, dir: &Path, report: &mut Report) -> Result<Vec<String>, Error> {
+    try_inputs(options, dir, report, prove::models::inputs(report))
+}
+
+/// The same with other inputs.
+///
+/// # Errors
+/// As [`try_all`].
+pub fn try_inputs(
+    options: &Options,
+    dir: &Path,
+    report: &mut Report,
+    hints: Vec<Vec<u8>>,
+) -> Result<Vec<String>, Error> {
+    if hints.is_empty() || interrupts::requested() {
+        return Ok(Vec::new());
+    }
+    let options = Options {
+        out: Some(dir.to_path_buf()),
+        seeds: None,
+        fresh: false,
+        max_time: Some(TIME),
+        max_evals: None,
+        sync: Vec::new(),
+        monitors: Vec::new(),
+        quiet: true,
+        hints,
+        patience: None,
+        proofs: Proofs::Off,
+        ..options.clone()
+    };
+    let mut after = run(&options)?.report;
+    after.stop_reason.clone_from(&report.stop_reason);
+    let faults = carry_over(&Stated::of(report), &mut after);
+    *report = after;
+    write_all(dir, report).map_err(Error::from_source)?;
+    Ok(faults)
+}
+
+/// Copies what is stated about branches to a later report; a sentence for each branch that is proved unreachable and was taken.
+pub fn carry_over(stated: &Stated, to: &mut Report) -> Vec<String> {
+    let fault = |place| {
+        format!("{place} is proved unreachable, and an input takes it: this is a fault of penfuzz, please report it")
+    };
+    stated.carry_over(to).into_iter().map(fault).collect()
+}

@@ -1,0 +1,149 @@
+//! The first steps of every process that evaluates for a campaign: target, function, goals, directory.
+
+use std::{
+    os::unix::process::parent_id,
+    path::{Path, PathBuf},
+    rc::Rc,
+};
+
+use penfuzz_directory::{
+    output::{
+        directory, fingerprint,
+        manifest::{self, Manifest},
+        store,
+    },
+    replay::open::{set_calls, with_sizes},
+};
+use penfuzz_engine::saturation::{Scope, ScopeKind};
+use penfuzz_error::{Error, at};
+use penfuzz_executor::sandbox::Sandbox;
+use penfuzz_target::{
+    inputs::{Calls, Sizes},
+    program::{Target, select},
+};
+
+use super::{cluster, options::Options, worker_shm::WorkerShm};
+use crate::options;
+
+/// A target that is ready for a campaign.
+pub struct Prepared {
+    /// The target.
+    pub target: Rc<Target>,
+    /// The function under test.
+    pub function: usize,
+    /// Whose branches are goals.
+    pub kind: ScopeKind,
+    /// The goals.
+    pub scope: Scope,
+    /// Identifies what is tested: a campaign resumes only what has the same fingerprint.
+    pub fingerprint: String,
+    /// What the user says about the arguments, now or when the campaign began.
+    args: Vec<String>,
+    /// The same of the calls of an input.
+    calls: Calls,
+    /// The sizes of the memory behind pointers.
+    sizes: Sizes,
+    /// Keeps the target from harming the process.
+    pub hold: Sandbox,
+}
+
+impl Prepared {
+    /// Loads the target into this process.
+    ///
+    /// # Errors
+    /// When it cannot be loaded, or there is no such function, or it cannot be called.
+    pub fn load(options: &Options) -> Result<Self, Error> {
+        let mut hold = Sandbox::before_loading().allowing(&options.allow);
+        let target = Target::load(&options.linked)?.named(&options.target);
+        hold.loaded();
+        let target = if options.rounding.is_nearest() { target } else { target.with_rounding() };
+        let mut target = target;
+        let function = select::find(&target, options.function.as_deref())?;
+        let Said { args, calls, sizes } = said(options, &target, function);
+        set_calls(&mut target, function, &calls)?;
+        let (target, sizes) = with_sizes(target, function, &args, sizes.as_ref(), options.limits(), &hold)?;
+        let kind = options.scope.unwrap_or_else(|| ScopeKind::of(&target.functions[function], options.goals));
+        let scope = Scope::new(&target, function, kind, options.goals);
+        let fingerprint = fingerprint::fingerprint(&target, function, kind, options.goals);
+        Ok(Self { target, function, kind, scope, fingerprint, args, calls, sizes, hold })
+    }
+
+    /// The directory of the campaign: `dir`, or the default one. With `--fresh` an old campaign in it is set aside, but only by
+    /// the first worker, which finds no directory in `shm`. `is_farm` when there are several clients.
+    ///
+    /// # Errors
+    /// When the directory holds something else, or is in use, or its name is not UTF-8.
+    pub fn choose_directory(
+        &self,
+        options: &Options,
+        dir: Option<&Path>,
+        is_farm: bool,
+        shm: &WorkerShm,
+    ) -> Result<PathBuf, Error> {
+        let f = &self.target.functions[self.function];
+        let dir = dir.map_or_else(|| options::default_directory(options, &f.name), Path::to_path_buf);
+        if dir.to_str().is_none() {
+            // The supervisor gets it as text.
+            return Err(at(&dir, "is no name in UTF-8; give another -o"));
+        }
+        directory::refuse_without_campaign(&dir)?;
+        if options.fresh
+            && shm.directory.get().is_none()
+            && let Some(old) = directory::set_aside(&dir, parent_id())?
+        {
+            penfuzz_system::errln!("penfuzz: starting over; the old campaign is kept in {}", old.display());
+        }
+        if !is_farm && cluster::is_farm(&dir) {
+            return Err(at(
+                &dir,
+                "holds a campaign of several clients; give --cores to go on with it, or another -o, or --fresh to start over",
+            ));
+        }
+        Ok(dir)
+    }
+
+    /// Writes the manifest of the campaign to `dir`.
+    ///
+    /// # Errors
+    /// Those of the file system; when the directory is that of another campaign.
+    pub fn write_manifest(&self, options: &Options, dir: &Path) -> Result<(), Error> {
+        let there =
+            manifest::read(dir).map_or_else(|_| store::peek_state(dir).map(|s| s.fingerprint), |m| Some(m.fingerprint));
+        if let Some(there) = there.filter(|there| !there.is_empty())
+            && let Some(conflict) = fingerprint::conflict(&there, &self.fingerprint)
+        {
+            return Err(at(dir, conflict));
+        }
+        let f = &self.target.functions[self.function];
+        let symbol = select::identity(&self.target, self.function);
+        let manifest = options.manifest(&f.name, &symbol, self.kind, &self.fingerprint);
+        let sizes = Some(self.sizes.clone()).filter(|sizes| !sizes.is_empty());
+        Manifest { args: self.args.clone(), sequence: self.calls.clone(), sizes, ..manifest }.write(dir)
+    }
+}
+
+/// What is said and known of the inputs before anything is found out.
+struct Said {
+    args: Vec<String>,
+    calls: Calls,
+    sizes: Option<Sizes>,
+}
+
+/// What the user says about the arguments and the calls; of what nothing is said, what was said when the campaign on this function began. Its sizes
+/// hold for that only: with anything else, the campaign is refused by its fingerprint.
+fn said(options: &Options, target: &Target, function: usize) -> Said {
+    let (args, calls) = (options.args.clone(), options.calls.clone());
+    let nothing = Said { args, calls, sizes: None };
+    if options.fresh {
+        return nothing;
+    }
+    let name = &target.functions[function].name;
+    let dir = options.out.clone().unwrap_or_else(|| options::default_directory(options, name));
+    let begun = manifest::read(&dir).ok().filter(|m| m.symbol == select::identity(target, function));
+    let Some(begun) = begun else { return nothing };
+    let Said { args, calls, .. } = nothing;
+    let init = calls.init.or(begun.sequence.init);
+    let globals = if calls.globals.is_empty() { begun.sequence.globals } else { calls.globals };
+    let calls = Calls { most: calls.most.or(begun.sequence.most), init, globals };
+    Said { args: if args.is_empty() { begun.args } else { args }, calls, sizes: begun.sizes }
+}

@@ -1,0 +1,384 @@
+//! A client as the supervisor sees it: a worker process, which is replaced when it dies.
+
+use core::sync::atomic::Ordering;
+use std::{
+    os::unix::process::ExitStatusExt,
+    process::ExitStatus,
+    time::{Duration, Instant},
+};
+
+use libafl_bolts::core_affinity::CoreId;
+use penfuzz_directory::replay::fatal_input::Death as Killed;
+use penfuzz_error::Error;
+use penfuzz_executor::fault::signal_name;
+use penfuzz_system::{
+    files::destination::Unusable,
+    process::{service, wait},
+};
+
+use super::stalled::{self, Standstill, Stopped};
+use crate::{
+    messages::Messages,
+    options::Options,
+    worker::{self, ClientConfig},
+    worker_shm::{StopReason, WorkerEnd, WorkerShm},
+};
+
+/// Deaths in a row without a new evaluation after which a client that is alone fails.
+const HOPELESS: u32 = 3;
+
+/// The same for one of several: a user may be killing them, and the others go on. The pause before each replacement grows.
+const HOPELESS_IN_FARM: u32 = 30;
+
+/// What each such death adds to the pause before the next worker, and the longest pause.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
+
+/// Time without an evaluation while a worker writes files.
+const REPORT_TIME: Duration = Duration::from_mins(2);
+
+/// Deaths in a row without a new find before the campaign ends with what it has.
+const FRUITLESS: u32 = 200;
+
+/// Workers in a row that are worn out without a new evaluation until the campaign fails.
+const IDLE: u32 = 50;
+
+/// How a worker ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WorkerEnding {
+    Finished,
+    Stuck,
+    WornOut,
+    Failed,
+    Killed(Killed),
+}
+
+/// What the supervisor must act on.
+#[derive(Debug)]
+pub enum Event {
+    /// Its worker runs, or a worn-out one has been replaced.
+    Nothing,
+    /// Its worker was killed, and has been or will be replaced.
+    Replaced(Killed),
+    /// Its worker was stopped by a signal, did not continue, and has been replaced.
+    StoppedReplaced,
+    /// Its worker has finished.
+    Finished,
+    /// Its worker has ended because it finds nothing new.
+    Stuck,
+    /// Each worker that replaces the last one is killed as well, and nothing new is found.
+    Fruitless,
+    /// No worker can go on.
+    Failed(Error),
+}
+
+/// One client of a campaign: its shared memory, its worker process if there is one, and the history of its deaths.
+pub struct Client {
+    /// Which client it is.
+    pub place: ClientConfig,
+    /// The core it is bound to.
+    pub core: Option<usize>,
+    /// Workers that were replaced because they were killed or stopped.
+    pub restarts: u32,
+    shm: &'static WorkerShm,
+    pid: i32,
+    /// When the dead worker is to be replaced.
+    paused_until: Option<Instant>,
+    has_ended: bool,
+    evaluations_before: u64,
+    last_count: u64,
+    last_change: Instant,
+    /// How long it had waited for a processor then.
+    last_queued: Duration,
+    /// Killed because its target hung.
+    is_stuck: bool,
+    /// Killed because it was stopped by a signal and did not continue.
+    was_stopped: bool,
+    stopped: Stopped,
+    deaths: u32,
+    /// Workers in a row that were worn out without a new evaluation.
+    idle: u32,
+    fruitless: u32,
+    best: u64,
+    messages: Messages,
+}
+
+impl Client {
+    /// A client that is not started yet.
+    ///
+    /// # Errors
+    /// When the system has no memory to share.
+    pub fn new(place: ClientConfig, core: Option<usize>) -> Result<Self, Error> {
+        Ok(Self {
+            place,
+            core,
+            restarts: 0,
+            shm: WorkerShm::map()?,
+            pid: 0,
+            paused_until: None,
+            has_ended: false,
+            evaluations_before: 0,
+            last_count: u64::MAX,
+            last_change: Instant::now(),
+            last_queued: Duration::ZERO,
+            is_stuck: false,
+            was_stopped: false,
+            stopped: Stopped::default(),
+            deaths: 0,
+            idle: 0,
+            fruitless: 0,
+            best: 0,
+            messages: Messages::default(),
+        })
+    }
+
+    /// The memory that it shares with its worker.
+    #[must_use]
+    pub fn shm(&self) -> &'static WorkerShm {
+        self.shm
+    }
+
+    /// Its process; 0 when there is none.
+    #[must_use]
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// Has it finished or failed?
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+
+    /// Prints the new messages of its worker; returns them.
+    pub fn print_messages(&mut self) -> Vec<String> {
+        self.messages.print(self.shm())
+    }
+
+    /// Was its process stopped by a signal?
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        stalled::is_stopped(self.pid)
+    }
+
+    /// Asks its worker to end, for the first `reason` that is given.
+    pub fn stop(&self, reason: StopReason) {
+        let _ = self.shm().stop.compare_exchange(0, reason as u32, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Starts a worker.
+    ///
+    /// # Errors
+    /// When the system has no room for a process.
+    pub fn start(&mut self, options: &Options, begun: Instant) -> Result<(), Error> {
+        self.evaluations_before = self.shm().evaluations.load(Ordering::Relaxed);
+        self.shm().reporting.store(0, Ordering::Relaxed);
+        (self.last_count, self.last_change) = (u64::MAX, Instant::now());
+        (self.is_stuck, self.was_stopped, self.stopped) = (false, false, Stopped::default());
+        let (place, core, shm) = (self.place.clone(), self.core, self.shm);
+        self.pid = service::start(&self.place.name(), move || {
+            if let Some(core) = core {
+                // A worker that is not bound works as well, but not as fast.
+                let _ = CoreId(core).set_affinity();
+            }
+            work_and_exit(shm, || worker::run(options, &place, begun, shm))
+        })?;
+        Ok(())
+    }
+
+    /// Starts a worker after one that was stuck.
+    ///
+    /// # Errors
+    /// When the system has no room for a process.
+    pub fn go_on(&mut self, options: &Options, begun: Instant) -> Result<(), Error> {
+        self.has_ended = false;
+        self.shm().seeds_tried.store(0, Ordering::Relaxed);
+        self.start(options, begun)
+    }
+
+    /// Gives up on a worker that does not end.
+    pub fn abandon(&mut self) {
+        wait::kill(self.pid);
+        let _ = wait::wait_until(self.pid, Instant::now());
+        (self.pid, self.has_ended) = (0, true);
+    }
+
+    /// Polls the worker, and replaces it when it has ended.
+    ///
+    /// # Errors
+    /// When the system has no room for a process.
+    pub fn poll(&mut self, options: &Options, begun: Instant) -> Result<Event, Error> {
+        if self.has_ended {
+            return Ok(Event::Nothing);
+        }
+        if let Some(until) = self.paused_until {
+            if Instant::now() >= until || self.shm().stop_reason() != StopReason::None {
+                self.paused_until = None;
+                self.start(options, begun)?;
+            }
+            return Ok(Event::Nothing);
+        }
+        let Some(ended) = wait::poll(self.pid) else {
+            self.check_progress(options);
+            return Ok(Event::Nothing);
+        };
+        self.pid = 0;
+        if self.was_stopped {
+            // Not by its input, which is therefore not noted as a fatal one.
+            self.restarts += 1;
+            return self.start(options, begun).map(|()| Event::StoppedReplaced);
+        }
+        match ending(self.shm(), ended.status, self.is_stuck) {
+            WorkerEnding::Finished => {
+                self.has_ended = true;
+                Ok(Event::Finished)
+            }
+            WorkerEnding::Stuck => {
+                self.has_ended = true;
+                Ok(Event::Stuck)
+            }
+            WorkerEnding::WornOut => self.relieve(options, begun),
+            WorkerEnding::Failed => {
+                self.has_ended = true;
+                Ok(Event::Failed(failure(self.shm())))
+            }
+            WorkerEnding::Killed(killed) => self.replace(options, begun, killed),
+        }
+    }
+
+    /// Kills a worker that makes no progress: not even the alarm ends the evaluation.
+    fn check_progress(&mut self, options: &Options) {
+        let count = self.shm().evaluations.load(Ordering::Relaxed);
+        let is_reporting = self.shm().reporting.load(Ordering::Relaxed) != 0;
+        let patience = options.timeout * 4 + if is_reporting { REPORT_TIME } else { Duration::from_secs(5) };
+        if count != self.last_count {
+            (self.last_count, self.last_change) = (count, Instant::now());
+            self.last_queued = wait::time_in_queue(self.pid);
+            self.stopped.has_progressed();
+            return;
+        }
+        // On a machine with more work than processors, it may wait for one.
+        let queued = || wait::time_in_queue(self.pid).saturating_sub(self.last_queued);
+        let elapsed = self.last_change.elapsed();
+        let is_late = elapsed > patience && elapsed > patience + queued();
+        if is_late && self.shm().searching.load(Ordering::Acquire) != 0 {
+            let standstill = self.stopped.check(self.pid);
+            (self.is_stuck, self.was_stopped) = (standstill == Standstill::Hangs, standstill == Standstill::Stopped);
+            if standstill != Standstill::Continued {
+                wait::kill(self.pid);
+            }
+        }
+    }
+
+    /// Starts a worker after one that was worn out.
+    fn relieve(&mut self, options: &Options, begun: Instant) -> Result<Event, Error> {
+        self.idle = if self.has_progressed() { 0 } else { self.idle + 1 };
+        if self.idle >= IDLE {
+            self.has_ended = true;
+            return Ok(Event::Failed(Error::new(
+                "one worker after the other ends without a new evaluation, because inputs of the campaign leave much memory behind \
+                 or take as long as `--timeout`; give more of both",
+            )));
+        }
+        self.start(options, begun).map(|()| Event::Nothing)
+    }
+
+    /// Has the worker that ended made an evaluation?
+    fn has_progressed(&self) -> bool {
+        self.shm().evaluations.load(Ordering::Relaxed) > self.evaluations_before
+    }
+
+    fn replace(&mut self, options: &Options, begun: Instant, killed: Killed) -> Result<Event, Error> {
+        let shm = self.shm();
+        // In a farm the target has been loaded once before the clients started.
+        if shm.searching.load(Ordering::Acquire) == 0 && self.place.farm.is_none() {
+            self.has_ended = true;
+            return Ok(Event::Failed(died_loading(options, killed.signal)));
+        }
+        self.deaths = if self.has_progressed() { 0 } else { self.deaths + 1 };
+        let hopeless = if self.place.farm.is_some() { HOPELESS_IN_FARM } else { HOPELESS };
+        if self.deaths >= hopeless {
+            self.has_ended = true;
+            let how = signal_name(killed.signal);
+            return Ok(Event::Failed(Error::new(format!(
+                "one worker after the other is killed ({how}), without a new evaluation; giving up"
+            ))));
+        }
+        let found = [&shm.covered, &shm.crashes, &shm.hangs].map(|c| c.load(Ordering::Relaxed));
+        let found = found.into_iter().fold(0, u64::saturating_add);
+        self.fruitless = if found > self.best { 0 } else { self.fruitless + 1 };
+        self.best = self.best.max(found);
+        self.restarts += 1;
+        // The next worker finds out what the input did. When there is no room for it, so many are noted that it does not matter.
+        let _ = shm.note_fatal_input(killed.to_number());
+        if self.deaths > 1 && self.place.farm.is_some() {
+            self.paused_until = Some(Instant::now() + (PAUSE.0 * self.deaths).min(PAUSE.1));
+        } else {
+            self.start(options, begun)?;
+        }
+        Ok(if self.fruitless >= FRUITLESS { Event::Fruitless } else { Event::Replaced(killed) })
+    }
+}
+
+/// Does `work` in a process that shares `shm` with the supervisor, writes there how it ended, and exits.
+pub(super) fn work_and_exit(
+    shm: &'static WorkerShm,
+    work: impl FnOnce() -> Result<worker::End, Error>,
+) -> Result<(), Error> {
+    service::close_listeners();
+    std::panic::set_hook(Box::new(move |info| {
+        shm.error.set(&format!("penfuzz failed in a way it should not ({info}); please report it"));
+        exit(shm, WorkerEnd::Failed)
+    }));
+    let end = match work() {
+        Ok(worker::End::Finished) => WorkerEnd::Finished,
+        Ok(worker::End::Stuck) => WorkerEnd::Stuck,
+        Ok(worker::End::WornOut) => WorkerEnd::WornOut,
+        Err(e) => {
+            shm.error.set(&e.to_string());
+            shm.is_unusable.store(u32::from(Unusable::is_cause_of(&e)), Ordering::Release);
+            WorkerEnd::Failed
+        }
+    };
+    exit(shm, end)
+}
+
+/// Ends the worker without running the destructors of a target that may be in any state.
+fn exit(shm: &WorkerShm, end: WorkerEnd) -> ! {
+    shm.end.store(end as u32, Ordering::Release);
+    // SAFETY: ends the process.
+    unsafe { libc::_exit(0) }
+}
+
+/// The error that a process left in `shm`.
+pub(super) fn failure(shm: &WorkerShm) -> Error {
+    let message = shm.error.get().unwrap_or_else(|| "the worker failed without a message".to_owned());
+    if shm.is_unusable.load(Ordering::Acquire) == 0 {
+        Error::new(message)
+    } else {
+        Error::from_source(Unusable(message))
+    }
+}
+
+fn ending(shm: &WorkerShm, status: ExitStatus, stuck: bool) -> WorkerEnding {
+    let end = shm.end.swap(WorkerEnd::None as u32, Ordering::Acquire);
+    match end {
+        e if e == WorkerEnd::Finished as u32 => WorkerEnding::Finished,
+        e if e == WorkerEnd::Stuck as u32 => WorkerEnding::Stuck,
+        e if e == WorkerEnd::WornOut as u32 => WorkerEnding::WornOut,
+        e if e == WorkerEnd::Failed as u32 => WorkerEnding::Failed,
+        _ => match status.signal() {
+            // The target exited in a way that nothing intercepts.
+            None => WorkerEnding::Killed(Killed { signal: 0, stuck: false }),
+            Some(signal) => WorkerEnding::Killed(Killed { signal, stuck }),
+        },
+    }
+}
+
+/// The error of a target that ends the process in its constructors, by `signal`, or by an exit when it is 0.
+pub(super) fn died_loading(options: &Options, signal: i32) -> Error {
+    Error::new(format!(
+        "{} ends the process while it is being loaded ({}), before any function is called: look at its constructors",
+        options.target.display(),
+        if signal == 0 { "exit".to_owned() } else { signal_name(signal) }
+    ))
+}

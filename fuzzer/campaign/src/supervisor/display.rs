@@ -1,0 +1,149 @@
+//! Shows a campaign: by its watchers, and in `status.json`.
+
+use core::sync::atomic::Ordering;
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use penfuzz_directory::{output::manifest, replay::fatal_input::Death};
+use penfuzz_error::Error;
+use penfuzz_executor::fault::signal_name;
+use penfuzz_report::Report;
+
+use super::{
+    client::Client,
+    snapshots::{Figures, History},
+};
+use crate::{
+    options::Options,
+    watch::{self, Broker, Watcher},
+};
+
+/// Time between two polls of the workers' shared memory.
+const POLL_EVERY: Duration = Duration::from_millis(50);
+
+/// Time between two writings of `status.json`.
+const WRITE_EVERY: Duration = Duration::from_secs(1);
+
+/// The watchers of a campaign, and the last snapshot that they and `status.json` show.
+pub struct Display {
+    history: History,
+    watchers: Vec<Box<dyn Watcher>>,
+    function: Option<String>,
+    search: &'static str,
+    dir: Option<PathBuf>,
+    polled: Option<Instant>,
+    written: Option<Instant>,
+}
+
+impl Display {
+    /// Of a campaign that begins now.
+    ///
+    /// # Errors
+    /// Those of [`watch::watchers`].
+    pub fn new(options: &Options) -> Result<Self, Error> {
+        Ok(Self {
+            history: History::new(options.target.display().to_string(), options.goals, Instant::now()),
+            watchers: watch::watchers(&options.monitors, options.quiet)?,
+            function: options.function.clone(),
+            search: options.search.name(),
+            dir: None,
+            polled: None,
+            written: None,
+        })
+    }
+
+    /// A client was killed and is started again.
+    pub fn warn_of_restart(&mut self, client: &Client, how: Death) {
+        let name = client.place.farm.as_ref().map_or_else(|| "the client".to_owned(), |_| client.place.name());
+        let why = if how.signal == 0 { "by the target".to_owned() } else { signal_name(how.signal) };
+        self.history.warn(&format!("{name} was killed ({why}) and is started again"));
+    }
+
+    /// Shows a message about something that went wrong while the campaign goes on.
+    pub fn warn(&mut self, message: &str) {
+        self.history.warn(message);
+    }
+
+    /// The output directory, once it is known.
+    #[must_use]
+    pub fn dir(&self) -> Option<&Path> {
+        self.dir.as_deref()
+    }
+
+    /// Polls the shared memory of all workers, at most once in [`POLL_EVERY`]. `root` is the output directory, if it is known
+    /// before the clients start.
+    pub fn tick(&mut self, clients: &[Client], root: Option<&Path>, broker: Option<Broker>, begun: Instant) {
+        let now = Instant::now();
+        if self.polled.is_some_and(|last| now - last < POLL_EVERY) || !self.has_begun(clients, root) {
+            return;
+        }
+        self.polled = Some(now);
+        self.poll(clients, broker, begun, now);
+        if self.written.is_none_or(|last| now - last >= WRITE_EVERY) {
+            self.written = Some(now);
+            self.write();
+        }
+        for watcher in &mut self.watchers {
+            watcher.tick(self.history.last());
+        }
+    }
+
+    fn poll(&mut self, clients: &[Client], broker: Option<Broker>, begun: Instant, now: Instant) {
+        let figures = clients.iter().map(|c| Figures::of(c, self.search, begun)).collect();
+        let unwritten = clients.iter().map(|c| c.shm().unwritten.load(Ordering::Relaxed)).sum();
+        self.history.snapshot(now, figures, broker, unwritten);
+    }
+
+    /// Is the target loaded, so that directory and function are known?
+    fn has_begun(&mut self, clients: &[Client], root: Option<&Path>) -> bool {
+        let first = clients.iter().map(Client::shm).find(|b| b.searching.load(Ordering::Acquire) != 0);
+        if self.dir.is_none()
+            && let Some(shm) = first
+        {
+            let dir = root.map_or_else(|| PathBuf::from(shm.directory.get().unwrap_or_default()), Path::to_path_buf);
+            let named = manifest::read(&dir).ok().map(|m| m.function).or_else(|| self.function.clone());
+            self.history.name(&named.unwrap_or_else(|| "a function".to_owned()), &dir.to_string_lossy());
+            self.dir = Some(dir);
+        }
+        self.dir.is_some()
+    }
+
+    /// The campaign has ended.
+    pub fn end(
+        &mut self,
+        clients: &[Client],
+        root: Option<&Path>,
+        broker: Option<Broker>,
+        begun: Instant,
+        result: Result<&Report, &Error>,
+    ) {
+        if self.has_begun(clients, root) {
+            self.poll(clients, broker, begun, Instant::now());
+            match result {
+                Ok(report) => self.history.ended(report),
+                Err(e) => self.history.failed(e),
+            }
+            self.write();
+            for watcher in &mut self.watchers {
+                watcher.tick(self.history.last());
+            }
+        }
+        self.leave();
+    }
+
+    /// Leaves the terminal as it was.
+    pub fn leave(&mut self) {
+        for watcher in &mut self.watchers {
+            watcher.end();
+        }
+    }
+
+    /// Errors are ignored: a full disk is reported by the workers, whose files matter.
+    fn write(&self) {
+        if let Some(dir) = &self.dir {
+            let _ = watch::write(dir, self.history.last());
+        }
+    }
+}

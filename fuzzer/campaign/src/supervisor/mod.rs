@@ -1,0 +1,296 @@
+//! The supervisor: starts clients, polls them, replaces those that die, and ends the campaign when a limit is reached.
+
+use core::sync::atomic::Ordering;
+use std::{
+    borrow::Cow,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use exporters::Exporters;
+use farm_processes::FarmProcesses;
+use penfuzz_directory::rendering::header;
+use penfuzz_error::Error;
+use penfuzz_prove as prove;
+use penfuzz_report::{Report, json};
+use penfuzz_system::process::{
+    interrupts::{self, SecondCtrlC},
+    wait,
+};
+
+use super::{
+    cluster::{self, Role},
+    options::Options,
+    supervisor::{
+        client::{Client, Event},
+        display::Display,
+    },
+    worker::{ClientConfig, FarmMember},
+    worker_shm::StopReason,
+};
+
+pub mod client;
+mod display;
+mod exporters;
+mod farm_processes;
+mod proofs;
+pub mod snapshots;
+mod stalled;
+
+/// The result of a finished campaign.
+#[derive(Debug)]
+pub struct Finished {
+    /// Its report.
+    pub report: Report,
+    /// Its directory.
+    pub dir: PathBuf,
+    /// What solvers were asked, and what they proved.
+    pub proofs: prove::Summary,
+}
+
+/// Time for a client to end once it is asked to: for its last evaluations, its files, and the report of one that is alone. What
+/// still holds it up then, a file system that does not answer for example, holds it up for ever.
+const ENDING_TIME: Duration = Duration::from_mins(5);
+
+/// Longest pause between two polls of the clients.
+const POLL_EVERY: Duration = Duration::from_millis(50);
+
+/// A time limit does not count the start of the clients, as far as it is not longer than this.
+const LONGEST_START: Duration = Duration::from_secs(10);
+
+/// Runs a campaign to its end. SIGINT (Ctrl-C), SIGTERM and SIGHUP end it earlier, with its report; a second SIGINT ends it at
+/// once, without.
+///
+/// # Errors
+/// When the target cannot be used, the output directory cannot be written, or the workers cannot go on; after a second SIGINT.
+pub fn run(options: &Options) -> Result<Finished, Error> {
+    let _watch = interrupts::Watch::begin();
+    let mut supervisor = Supervisor::new(options)?;
+    let result = supervisor.run();
+    supervisor.end(&result);
+    result
+}
+
+struct Supervisor<'a> {
+    options: Cow<'a, Options>,
+    begun: Instant,
+    /// When the first client was seen to search.
+    search_begun: Option<Instant>,
+    clients: Vec<Client>,
+    /// Broker and reporter; `None` for a client that is alone.
+    farm: Option<FarmProcesses>,
+    exporters: Exporters,
+    display: Display,
+    stop: StopReason,
+    /// When the clients must have ended.
+    deadline: Option<Instant>,
+    second_ctrl_c: SecondCtrlC,
+    /// The error of the first client that failed.
+    failure: Option<Error>,
+    /// Time of pauses in which solvers were asked.
+    paused: Duration,
+    /// Are solvers to be asked now?
+    is_stuck: bool,
+}
+
+impl<'a> Supervisor<'a> {
+    fn new(options: &'a Options) -> Result<Self, Error> {
+        let begun = Instant::now();
+        let options = proofs::pausing(options);
+        // First what needs no file, so that nothing is written when a port is in use.
+        let display = Display::new(&options)?;
+        let exporters = Exporters::new(&options)?;
+        let farm = if options.farm.is_needed() { Some(FarmProcesses::new(&options, begun)?) } else { None };
+        let clients = match &farm {
+            Some(farm) => farm_clients(&options, farm)?,
+            None => {
+                vec![Client::new(ClientConfig { number: 0, clients: 1, dir: options.out.clone(), farm: None }, None)?]
+            }
+        };
+        Ok(Self {
+            options,
+            begun,
+            search_begun: None,
+            clients,
+            farm,
+            exporters,
+            display,
+            stop: StopReason::None,
+            deadline: None,
+            second_ctrl_c: SecondCtrlC::default(),
+            failure: None,
+            paused: Duration::ZERO,
+            is_stuck: false,
+        })
+    }
+
+    fn run(&mut self) -> Result<Finished, Error> {
+        for client in &mut self.clients {
+            client.start(&self.options, self.begun)?;
+        }
+        let dir = self.run_clients()?;
+        let mut report = read_report(&dir)?;
+        while core::mem::take(&mut self.is_stuck) {
+            self.ask_and_go_on(&dir, report)?;
+            self.run_clients()?;
+            report = read_report(&dir)?;
+        }
+        let proofs = self.prove(&dir, &mut report);
+        Ok(Finished { report, dir, proofs })
+    }
+
+    /// Until all have ended; returns the directory of the campaign.
+    fn run_clients(&mut self) -> Result<PathBuf, Error> {
+        let started = Instant::now();
+        while !self.clients.iter().all(Client::has_ended) {
+            self.poll_clients()?;
+            self.check_limits();
+            if self.second_ctrl_c.poll() {
+                return Err(self.interrupted_twice());
+            }
+            if let Some(farm) = &mut self.farm {
+                farm.poll(&self.options, &self.clients, self.begun)?;
+            }
+            self.update_display()?;
+            std::thread::sleep((started.elapsed() / 8).clamp(Duration::from_micros(500), POLL_EVERY));
+        }
+        let dir = match &mut self.farm {
+            Some(farm) => {
+                let last = farm.finish(&self.options, &self.clients, self.begun, self.stop, &mut self.second_ctrl_c);
+                if last.is_err() && self.second_ctrl_c.poll() { Err(self.interrupted_twice()) } else { last }
+            }
+            None => Ok(PathBuf::from(self.clients[0].shm().directory.get().unwrap_or_default())),
+        };
+        self.failure.take().map_or(dir, Err)
+    }
+
+    fn interrupted_twice(&self) -> Error {
+        let dir = self.display.dir().map_or_else(String::new, |dir| format!(" in {}", dir.display()));
+        Error::new(format!(
+            "interrupted twice, so the last report is not written; what is on the disk{dir} is kept, and the same command \
+             goes on with it"
+        ))
+    }
+
+    fn poll_clients(&mut self) -> Result<(), Error> {
+        for message in self.farm.as_mut().map(FarmProcesses::print_messages).into_iter().flatten() {
+            self.display.warn(&message);
+        }
+        for i in 0..self.clients.len() {
+            for message in self.clients[i].print_messages() {
+                self.display.warn(&message);
+            }
+            match self.clients[i].poll(&self.options, self.begun)? {
+                Event::Nothing => {}
+                Event::StoppedReplaced => {
+                    let name = self.clients[i].place.name();
+                    self.display.warn(&format!(
+                        "{name} was stopped by a signal and did not continue; another worker replaces it"
+                    ));
+                }
+                Event::Replaced(how) => self.display.warn_of_restart(&self.clients[i], how),
+                // Clients send each other everything they find: when one is done, all are.
+                Event::Finished => self.stop_all(StopReason::Saturated),
+                Event::Stuck => self.is_stuck = true,
+                Event::Fruitless => self.stop_all(StopReason::WorkersDie),
+                Event::Failed(e) => {
+                    // The others end in order, so that what they found is written.
+                    self.failure.get_or_insert(e);
+                    self.stop_all(StopReason::Interrupted);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_limits(&mut self) {
+        if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            for client in self.clients.iter_mut().filter(|c| !c.has_ended()) {
+                client.abandon();
+                self.failure.get_or_insert_with(|| {
+                    Error::new(format!(
+                        "{} did not end in time and was killed; what it had written is kept, and the same command goes on",
+                        client.place.name()
+                    ))
+                });
+            }
+        }
+        let searched = self.search_time();
+        if self.options.max_time.is_some_and(|t| searched >= t) {
+            self.stop_all(StopReason::MaxTime);
+        }
+        if interrupts::requested() {
+            self.stop_all(StopReason::Interrupted);
+        }
+        // A client that is alone counts itself.
+        let made: u64 = self.clients.iter().map(|c| c.shm().evaluations.load(Ordering::Relaxed)).sum();
+        if self.farm.is_some() && self.options.max_evals.is_some_and(|most| made >= most) {
+            self.stop_all(StopReason::MaxEvals);
+        }
+    }
+
+    /// Time since the first client searches, without pauses: loading a target and evaluating what is in its directory takes longest where other
+    /// programs use the processors, and a short campaign would end before it begins. Of a longer start [`LONGEST_START`] is left out.
+    fn search_time(&mut self) -> Duration {
+        if self.search_begun.is_none() && self.clients.iter().any(|c| c.shm().searching.load(Ordering::Acquire) != 0) {
+            self.search_begun = Some(Instant::now());
+        }
+        let latest = self.begun + LONGEST_START;
+        let begun = self.search_begun.map_or(latest, |begun| begun.min(latest));
+        Instant::now().saturating_duration_since(begun).saturating_sub(self.paused)
+    }
+
+    fn update_display(&mut self) -> Result<(), Error> {
+        let root = self.farm.as_ref().map(FarmProcesses::dir);
+        self.display.tick(&self.clients, root, self.farm.as_ref().map(FarmProcesses::broker), self.begun);
+        self.display.dir().map_or(Ok(()), |dir| self.exporters.poll(dir))
+    }
+
+    fn stop_all(&mut self, reason: StopReason) {
+        if self.stop == StopReason::None {
+            self.stop = reason;
+            self.deadline = Some(Instant::now() + self.options.timeout * 4 + ENDING_TIME);
+        }
+        for client in &self.clients {
+            client.stop(self.stop);
+        }
+    }
+
+    /// Ends every process that is left, and shows how the campaign ended.
+    fn end(&mut self, result: &Result<Finished, Error>) {
+        let (root, broker) =
+            (self.farm.as_ref().map(FarmProcesses::dir), self.farm.as_ref().map(FarmProcesses::broker));
+        self.display.end(&self.clients, root, broker, self.begun, result.as_ref().map(|f| &f.report));
+        for client in &mut self.clients {
+            wait::kill(client.pid());
+            client.print_messages();
+        }
+        if let Some(farm) = &mut self.farm {
+            farm.end();
+        }
+        self.exporters.end();
+    }
+}
+
+fn read_report(dir: &Path) -> Result<Report, Error> {
+    let mut report = json::read(&dir.join(json::FILE)).map_err(Error::from_source)?;
+    header::complete(dir, &mut report).map_err(Error::from_source)?;
+    Ok(report)
+}
+
+/// The clients of a farm.
+fn farm_clients(options: &Options, farm: &FarmProcesses) -> Result<Vec<Client>, Error> {
+    let cores: Vec<Option<usize>> =
+        if options.farm.cores.is_empty() { vec![None] } else { options.farm.cores.iter().copied().map(Some).collect() };
+    let client = |(number, core)| {
+        let dir = farm.dir().join(cluster::client_name(number));
+        let member = FarmMember {
+            root: farm.dir().to_path_buf(),
+            role: Role::of(number),
+            broker_info: farm.broker_info(),
+            sockets: farm.sockets(),
+        };
+        Client::new(ClientConfig { number, clients: cores.len(), dir: Some(dir), farm: Some(member) }, core)
+    };
+    cores.iter().copied().enumerate().map(client).collect()
+}

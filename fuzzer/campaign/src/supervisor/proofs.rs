@@ -1,0 +1,110 @@
+//! When a campaign asks solvers: once when its search finds nothing new, and at its end.
+
+use std::{
+    borrow::Cow,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use penfuzz_directory::output::{manifest, reports::write_all};
+use penfuzz_error::Error;
+use penfuzz_prove::{self as prove, stated::Stated};
+use penfuzz_report::Report;
+use penfuzz_system::process::interrupts;
+
+use super::Supervisor;
+use crate::{
+    models,
+    options::{Options, Proofs},
+};
+
+/// The search asks solvers for the first time when it has found no new branch for this time.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// The factor by which this time grows after each time that solvers are asked.
+const LONGER: u32 = 4;
+
+/// The options of a campaign that pauses when it is stuck, if it is one that can: it has one client, time for proofs, a solver, and no limit
+/// of evaluations, within which the same seed finds the same.
+pub(super) fn pausing(options: &Options) -> Cow<'_, Options> {
+    let is_alone = !options.farm.is_needed() && options.sync.is_empty();
+    let pauses = is_alone
+        && options.proofs == Proofs::Brief
+        && options.goals.include_branches()
+        && options.max_evals.is_none()
+        && prove::solver::is_there();
+    if pauses { Cow::Owned(Options { patience: Some(PATIENCE), ..options.clone() }) } else { Cow::Borrowed(options) }
+}
+
+impl Supervisor<'_> {
+    /// Asks solvers about what the search has not found, and lets it go on without what is proved, from the models that there are.
+    pub(super) fn ask_and_go_on(&mut self, dir: &Path, mut report: Report) -> Result<(), Error> {
+        let began = Instant::now();
+        self.carry_over(dir, &mut report);
+        if let Err(e) = ask(dir, &mut report, prove::Limits::after(self.begun.elapsed())) {
+            self.display.warn(&format!("the proofs are not complete: {e}"));
+        }
+        let options = self.options.to_mut();
+        let next = options.patience.map(|patience| patience * LONGER);
+        options.patience = next.filter(|_| prove::unstated(&report).next().is_some());
+        options.hints = prove::models::inputs(&report);
+        options.out = Some(dir.to_path_buf());
+        options.fresh = false;
+        let pause = began.elapsed();
+        self.paused += pause;
+        for client in &mut self.clients {
+            client.shm().leave_out(pause);
+            client.go_on(&self.options, self.begun)?;
+        }
+        Ok(())
+    }
+
+    /// Copies what is stated since an earlier pause, or an earlier run of this campaign, to a report of now.
+    fn carry_over(&mut self, dir: &Path, report: &mut Report) {
+        let stated = manifest::read(dir).map(|manifest| Stated::read(dir, &manifest)).unwrap_or_default();
+        for fault in models::carry_over(&stated, report) {
+            self.display.warn(&fault);
+        }
+        if stated.proved().next().is_some()
+            && let Err(e) = write_all(dir, report)
+        {
+            self.display.warn(&format!("the proofs are not in the reports: {e}"));
+        }
+    }
+
+    /// Asks solvers about what the search left, and tries the models that they have. A campaign whose proofs fail is still a campaign.
+    pub(super) fn prove(&mut self, dir: &Path, report: &mut Report) -> prove::Summary {
+        let limits = match self.options.proofs {
+            Proofs::Off => return prove::Summary::default(),
+            Proofs::Brief => prove::Limits::after(self.begun.elapsed()),
+            Proofs::Within(limits) => limits,
+        };
+        if self.options.proofs == Proofs::Brief {
+            self.carry_over(dir, report);
+        }
+        let proved = ask(dir, report, limits);
+        let tried = proved.and_then(|summary| {
+            // Other machines would take part in the short campaign.
+            let are_new = summary.asked > 0 && !self.options.farm.is_connected();
+            let faults = if are_new { models::try_all(&self.options, dir, report)? } else { Vec::new() };
+            for fault in faults {
+                self.display.warn(&fault);
+            }
+            Ok(summary)
+        });
+        tried.unwrap_or_else(|e| {
+            self.display.warn(&format!("the proofs are not complete: {e}"));
+            prove::Summary::default()
+        })
+    }
+}
+
+/// Asks solvers about what nothing is stated of yet, unless the user has interrupted.
+fn ask(dir: &Path, report: &mut Report, limits: prove::Limits) -> Result<prove::Summary, Error> {
+    if interrupts::requested() {
+        return Ok(prove::Summary::default());
+    }
+    let manifest = manifest::read(dir)?;
+    let is_any = report.sites.iter().flat_map(|site| &site.branches).any(|branch| branch.proof.is_some());
+    let ask = if is_any { prove::complete_rest } else { prove::complete };
+    ask(dir, &manifest, report, limits)
+}

@@ -1,0 +1,221 @@
+//! One directory of inputs: which of its files were read, and which are not ready yet.
+
+use std::{
+    collections::{BTreeMap, HashSet, VecDeque},
+    ffi::{OsStr, OsString},
+    fs, io,
+    path::PathBuf,
+    time::{Duration, SystemTime},
+};
+
+use penfuzz_error::plain;
+use penfuzz_system::files::{
+    foreign::{self, LONGEST_INPUT},
+    unfit,
+};
+use penfuzz_target::hash::of_bytes;
+
+use super::{
+    root::{SyncSource, is_gone, source_of},
+    stamp::Stamp,
+};
+
+/// Inputs of one poll, and bytes of them.
+const MOST_INPUTS: usize = 2000;
+const MOST_BYTES: usize = 4 << 20;
+
+/// Names that one listing takes up: the next one comes when they are worked off, so that memory stays small.
+const MOST_NAMES: usize = 50_000;
+
+/// Files that are awaited; what is beyond is left out.
+const MOST_AWAITED: usize = 1000;
+
+/// An empty file that nobody writes to for so long stays empty.
+const STAYS_EMPTY: Duration = Duration::from_mins(10);
+
+/// An input of another fuzzer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Import {
+    /// The input as it lies there: any size from 1 byte to 1 MiB.
+    pub bytes: Vec<u8>,
+    /// Where it is from, as AFL++ writes it in names: `sync:NAME,src:000123`.
+    pub from: String,
+}
+
+/// What one poll of all folders gives.
+#[derive(Debug, Default)]
+pub struct Batch {
+    pub imports: Vec<Import>,
+    bytes: usize,
+    /// Some file is not ready.
+    pub is_awaited: bool,
+    pub too_long: Option<PathBuf>,
+    pub messages: Vec<String>,
+}
+
+impl Batch {
+    pub fn is_full(&self) -> bool {
+        self.imports.len() >= MOST_INPUTS || self.bytes >= MOST_BYTES
+    }
+}
+
+enum Reading {
+    Ready(Vec<u8>),
+    NotYet(Stamp),
+    TooLong,
+    /// No file, or one that stays empty.
+    Never,
+    Gone,
+}
+
+/// A directory of inputs, of which each file is imported once, when nobody writes to it any more.
+#[derive(Debug)]
+pub struct Folder {
+    place: SyncSource,
+    /// Hashes of the names that were imported or are never imported.
+    seen: HashSet<u64>,
+    /// Names that are still to be read, none of them in `seen`.
+    names: VecDeque<OsString>,
+    /// Files that were not ready.
+    awaited: BTreeMap<OsString, Stamp>,
+    /// The time of the directory when all names in it had been listed.
+    listed: Option<SystemTime>,
+    reported: bool,
+}
+
+impl Folder {
+    pub fn new(place: SyncSource) -> Self {
+        Self {
+            place,
+            seen: HashSet::new(),
+            names: VecDeque::new(),
+            awaited: BTreeMap::new(),
+            listed: None,
+            reported: false,
+        }
+    }
+
+    /// Takes what is new and ready, as far as the batch has room.
+    pub fn poll(&mut self, batch: &mut Batch) {
+        if batch.is_full() {
+            return;
+        }
+        for (name, before) in core::mem::take(&mut self.awaited) {
+            if batch.is_full() {
+                self.awaited.insert(name, before);
+            } else {
+                self.take(name, Some(before), batch);
+            }
+        }
+        if self.names.is_empty()
+            && let Err(e) = self.list()
+        {
+            self.report(&e, batch);
+        }
+        while !batch.is_full() {
+            let Some(name) = self.names.pop_front() else { break };
+            self.take(name, None, batch);
+        }
+        batch.is_awaited |= !self.awaited.is_empty();
+    }
+
+    /// Notes the names that are new, unless the directory has not changed.
+    fn list(&mut self) -> io::Result<()> {
+        let modified = fs::metadata(&self.place.path)?.modified()?;
+        if self.listed == Some(modified) {
+            return Ok(());
+        }
+        let listed_at = SystemTime::now();
+        let mut names = Vec::new();
+        let mut is_complete = true;
+        for entry in fs::read_dir(&self.place.path)? {
+            let name = entry?.file_name();
+            let is_input = source_of(&name.to_string_lossy(), self.place.naming).is_some();
+            if is_input && !self.seen.contains(&hash(&name)) && !self.awaited.contains_key(&name) {
+                is_complete = names.len() < MOST_NAMES;
+                if !is_complete {
+                    break;
+                }
+                names.push(name);
+            }
+        }
+        names.sort_unstable();
+        self.names = names.into();
+        self.listed = (is_complete && Stamp::is_settled(modified, listed_at)).then_some(modified);
+        Ok(())
+    }
+
+    fn take(&mut self, name: OsString, before: Option<Stamp>, batch: &mut Batch) {
+        match self.read(&name, before) {
+            Ok(Reading::Ready(bytes)) => {
+                let source = source_of(&name.to_string_lossy(), self.place.naming).unwrap_or_default();
+                batch.bytes += bytes.len();
+                batch.imports.push(Import { bytes, from: format!("sync:{},src:{source}", self.place.party) });
+            }
+            Ok(Reading::NotYet(stamp)) if self.awaited.len() < MOST_AWAITED => {
+                self.awaited.insert(name, stamp);
+                return;
+            }
+            Ok(Reading::TooLong) => batch.too_long = Some(self.place.path.join(&name)),
+            Ok(Reading::NotYet(_) | Reading::Never) => {}
+            // It may come again under the same name.
+            Ok(Reading::Gone) => return,
+            Err(e) => self.report(&e, batch),
+        }
+        self.seen.insert(hash(&name));
+    }
+
+    /// Reads a file without ever waiting for it.
+    fn read(&self, name: &OsStr, before: Option<Stamp>) -> io::Result<Reading> {
+        let path = self.place.path.join(name);
+        let about = match fs::metadata(&path) {
+            Ok(about) => about,
+            Err(e) if is_gone(&e) => return Ok(Reading::Gone),
+            Err(e) => return Err(e),
+        };
+        if !about.is_file() {
+            return Ok(Reading::Never);
+        }
+        let (stamp, now) = (Stamp::of(&about)?, SystemTime::now());
+        if stamp.size > LONGEST_INPUT {
+            return Ok(Reading::TooLong);
+        }
+        if stamp.size == 0 {
+            let stays = now.duration_since(stamp.modified).is_ok_and(|age| age > STAYS_EMPTY);
+            return Ok(if stays { Reading::Never } else { Reading::NotYet(stamp) });
+        }
+        // A file that is dated ahead of our clock is ready when it has not changed since the last poll.
+        if !Stamp::is_settled(stamp.modified, now) && before != Some(stamp) {
+            return Ok(Reading::NotYet(stamp));
+        }
+        // It might have become a pipe in the meantime.
+        let file = match foreign::open(&path) {
+            Ok(file) => file,
+            Err(e) if is_gone(&e) => return Ok(Reading::Gone),
+            Err(e) if unfit(&e).is_some() => return Ok(Reading::Never),
+            Err(e) => return Err(e),
+        };
+        let bytes = match foreign::read_all(&file, LONGEST_INPUT) {
+            Err(e) if unfit(&e).is_some() => return Ok(Reading::TooLong),
+            read => read?,
+        };
+        let after = Stamp::of(&file.metadata()?)?;
+        Ok(if after == stamp && bytes.len() as u64 == stamp.size {
+            Reading::Ready(bytes)
+        } else {
+            Reading::NotYet(after)
+        })
+    }
+
+    /// Adds a message, once, that something cannot be read.
+    fn report(&mut self, e: &io::Error, batch: &mut Batch) {
+        if !is_gone(e) && !core::mem::replace(&mut self.reported, true) {
+            let path = self.place.path.display();
+            batch.messages.push(format!("{path} cannot be imported from in full: {}; trying again", plain(e)));
+        }
+    }
+}
+
+fn hash(name: &OsStr) -> u64 {
+    of_bytes(name.as_encoded_bytes())
+}

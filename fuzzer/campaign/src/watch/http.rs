@@ -1,0 +1,236 @@
+//! A server of one page over HTTP/1.1. Any process that reaches the port is a client, so clients may be hostile.
+//!
+//! Requests are parsed by httparse, the parser of hyper. hyper itself would not bound more than is bounded here: the number of
+//! connections and the whole time of each are the business of its user, and it needs an asynchronous runtime.
+//!
+//! | what a client does | what bounds it |
+//! | --- | --- |
+//! | a head that does not end, many headers | [`REQUEST`] bytes, [`HEADERS`] headers, then the status 431 |
+//! | a body of any length | is not read: the answer is sent when the head is complete |
+//! | several requests at once (pipelining) | one answer per connection, then it is closed |
+//! | silence, one byte at a time, an answer that is not read | [`PATIENCE`] for the whole connection |
+//! | many connections | [`CONNECTIONS`]; each more closes the oldest one |
+//!
+//! The oldest connection is closed, not the newest refused: a client that means well sends its request at once and has its answer
+//! before it is the oldest, whereas silent connections could hold all places until their time is over.
+//!
+//! One thread polls all connections, so nothing here starts a thread, and memory is bounded by the product of the limits.
+
+use std::{
+    collections::VecDeque,
+    io::{ErrorKind, Read, Write},
+    net::{Shutdown, TcpListener, TcpStream},
+    os::fd::AsRawFd,
+    thread::sleep,
+    time::{Duration, Instant, SystemTime},
+};
+
+use penfuzz_error::Error;
+
+/// Connections at once.
+const CONNECTIONS: usize = 64;
+
+/// Bytes of the head of a request.
+const REQUEST: usize = 8 * 1024;
+
+/// Headers of a request.
+const HEADERS: usize = 64;
+
+/// The whole time of a connection. Prometheus waits 10 s for an answer unless it is configured otherwise.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Bytes that are read and dropped after the answer. Closing a connection with unread bytes would reset it, and the client could
+/// lose the answer.
+const DRAINED: usize = 64 * 1024;
+
+/// Pause after an error of `accept`, which is one of the system's (no file descriptors) and may last.
+const REST: Duration = Duration::from_millis(100);
+
+/// An answer to a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// One of those that [`reason`] has a text for.
+    pub status: u16,
+    /// Content type of the body.
+    pub kind: &'static str,
+    /// The body.
+    pub body: String,
+}
+
+impl Answer {
+    /// A sentence as plain text.
+    #[must_use]
+    pub fn sentence(status: u16, text: &str) -> Self {
+        Self { status, kind: "text/plain; charset=utf-8", body: format!("{text}\n") }
+    }
+}
+
+/// Answers requests for ever with `page`, whose argument is the path of the request. Methods other than GET and HEAD are refused
+/// before.
+///
+/// # Errors
+/// When the listener cannot be polled.
+pub fn serve(listener: &TcpListener, mut page: impl FnMut(&str) -> Answer) -> Result<(), Error> {
+    listener.set_nonblocking(true).map_err(|e| Error::because("cannot wait for connections", e))?;
+    let mut connections = VecDeque::new();
+    loop {
+        wait(listener, &connections);
+        accept(listener, &mut connections);
+        connections.retain_mut(|c: &mut Connection| c.advance(&mut page));
+    }
+}
+
+/// Waits until there is a connection or one has bytes, or its time is over.
+fn wait(listener: &TcpListener, connections: &VecDeque<Connection>) {
+    let polled = |fd, events| libc::pollfd { fd, events, revents: 0 };
+    let mut all = vec![polled(listener.as_raw_fd(), libc::POLLIN)];
+    all.extend(connections.iter().map(|c| polled(c.stream.as_raw_fd(), c.state.events())));
+    let first = connections.iter().map(|c| c.deadline).min();
+    let left = first.map_or(-1, |at| at.saturating_duration_since(Instant::now()).as_millis() as i32 + 1);
+    // SAFETY: the array is as long as it is said to be. Errors do not matter: every connection is tried, and none blocks.
+    unsafe { libc::poll(all.as_mut_ptr(), all.len() as libc::nfds_t, left) };
+}
+
+/// Accepts what is there, up to as many as there may be: those accepted are served before there are more.
+fn accept(listener: &TcpListener, connections: &mut VecDeque<Connection>) {
+    for _ in 0..CONNECTIONS {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                if connections.len() >= CONNECTIONS {
+                    connections.pop_front();
+                }
+                connections.extend(Connection::new(stream));
+            }
+            Err(e) if e.kind() == ErrorKind::WouldBlock => return,
+            Err(e) if matches!(e.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => {}
+            Err(_) => {
+                connections.pop_front();
+                sleep(REST);
+                return;
+            }
+        }
+    }
+}
+
+struct Connection {
+    stream: TcpStream,
+    deadline: Instant,
+    state: State,
+}
+
+enum State {
+    /// The bytes of the request so far.
+    Reading(Vec<u8>),
+    /// The answer, and how much of it is sent.
+    Writing(Vec<u8>, usize),
+    /// The answer is sent; so many bytes more are read and dropped.
+    Draining(usize),
+}
+
+impl State {
+    fn events(&self) -> i16 {
+        match self {
+            Self::Reading(_) | Self::Draining(_) => libc::POLLIN,
+            Self::Writing(..) => libc::POLLOUT,
+        }
+    }
+}
+
+impl Connection {
+    fn new(stream: TcpStream) -> Option<Self> {
+        stream.set_nonblocking(true).ok()?;
+        Some(Self { stream, deadline: Instant::now() + PATIENCE, state: State::Reading(Vec::new()) })
+    }
+
+    /// Reads and writes what is possible without waiting. Is the connection still of use?
+    fn advance(&mut self, page: &mut impl FnMut(&str) -> Answer) -> bool {
+        while Instant::now() < self.deadline {
+            match self.step(page) {
+                Ok(true) => {}
+                Ok(false) => return false,
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) => return e.kind() == ErrorKind::WouldBlock,
+            }
+        }
+        false
+    }
+
+    /// One read or write; false at the end of the connection.
+    fn step(&mut self, page: &mut impl FnMut(&str) -> Answer) -> std::io::Result<bool> {
+        let mut chunk = [0; 1024];
+        match &mut self.state {
+            State::Reading(request) => {
+                let room = chunk.len().min(REQUEST - request.len());
+                let n = self.stream.read(&mut chunk[..room])?;
+                request.extend_from_slice(&chunk[..n]);
+                if let Some(answer) = answer(request, page) {
+                    self.state = State::Writing(answer, 0);
+                }
+                Ok(n > 0)
+            }
+            State::Writing(answer, sent) => {
+                *sent += self.stream.write(&answer[*sent..])?;
+                if *sent == answer.len() {
+                    self.stream.shutdown(Shutdown::Write)?;
+                    self.state = State::Draining(DRAINED);
+                }
+                Ok(true)
+            }
+            State::Draining(left) => {
+                let n = self.stream.read(&mut chunk)?;
+                *left = left.saturating_sub(n);
+                Ok(n > 0 && *left > 0)
+            }
+        }
+    }
+}
+
+/// The answer to a request, with its head; `None` as long as the request is not complete.
+fn answer(request: &[u8], page: &mut impl FnMut(&str) -> Answer) -> Option<Vec<u8>> {
+    let mut headers = [httparse::EMPTY_HEADER; HEADERS];
+    let mut parsed = httparse::Request::new(&mut headers);
+    let too_long = || Answer::sentence(431, "the head of the request is too long");
+    let answer = match parsed.parse(request) {
+        Ok(httparse::Status::Partial) if request.len() < REQUEST => return None,
+        Ok(httparse::Status::Partial) | Err(httparse::Error::TooManyHeaders) => too_long(),
+        Err(_) => Answer::sentence(400, "this is no request of HTTP"),
+        Ok(httparse::Status::Complete(_)) => match parsed.method {
+            Some("GET" | "HEAD") => page(parsed.path.unwrap_or_default().split('?').next().unwrap_or_default()),
+            _ => Answer::sentence(405, "pages can only be read here"),
+        },
+    };
+    Some(encode(&answer, parsed.method != Some("HEAD")))
+}
+
+fn encode(answer: &Answer, with_body: bool) -> Vec<u8> {
+    let allow = if answer.status == 405 { "Allow: GET, HEAD\r\n" } else { "" };
+    let mut all = format!(
+        "HTTP/1.1 {} {}\r\nDate: {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n{allow}Connection: close\r\n\r\n",
+        answer.status,
+        reason(answer.status),
+        httpdate::fmt_http_date(SystemTime::now()),
+        answer.kind,
+        answer.body.len(),
+    );
+    if with_body {
+        all.push_str(&answer.body);
+    }
+    all.into_bytes()
+}
+
+fn reason(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        400 => "Bad Request",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        431 => "Request Header Fields Too Large",
+        500 => "Internal Server Error",
+        503 => "Service Unavailable",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+#[path = "http_tests.rs"]
+mod tests;

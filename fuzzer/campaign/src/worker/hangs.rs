@@ -1,0 +1,76 @@
+//! How a worker distinguishes inputs that hang from those that only take long: [`long_input`].
+
+use libafl::{
+    HasMetadata,
+    corpus::{Corpus, CorpusId},
+    state::HasSolutions,
+};
+use penfuzz_directory::{
+    output::store::Long,
+    replay::long_input::{self, Answer},
+};
+use penfuzz_engine::saturation::{Saturation, feedback::LongPlaces};
+use penfuzz_error::Error;
+use penfuzz_executor::{Fault, HasEvaluator};
+
+use super::{Campaign, Executor, State};
+
+impl Campaign<'_> {
+    /// Decides on the solutions that have used up their fuel and are new. The supervisor sees no progress meanwhile, as during
+    /// a report.
+    pub(super) fn judge_hangs(&mut self, executor: &mut Executor, state: &mut State) -> Result<(), Error> {
+        while self.judged_solutions < state.solutions().count() {
+            let id = state.solutions().nth(self.judged_solutions);
+            self.judged_solutions += 1;
+            let fault = state.solutions().get(id)?.borrow().metadata::<Fault>()?.clone();
+            if fault.is_out_of_fuel {
+                let _pause = self.shm.without_evaluations();
+                self.judge(id, fault, executor, state)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn judge(&mut self, id: CorpusId, fault: Fault, executor: &mut Executor, state: &mut State) -> Result<(), Error> {
+        let bytes: Vec<u8> = state.solutions().cloned_input_for_id(id)?.into();
+        let answer = if let Some(known) = self.store.long(&bytes) {
+            Some(Answer::Returns(known.clone()))
+        } else if let Some(fresh) = &self.fresh {
+            fresh.decide(&bytes)
+        } else {
+            let (evaluator, timeout) = (executor.evaluator_mut(), self.options.timeout);
+            long_input::decide(evaluator, &self.scope.recorded, &bytes, timeout, &self.shm.stop)
+        };
+        let known = match answer {
+            Some(Answer::Returns(long)) => {
+                let _ = state.solutions().get(id)?.borrow_mut().metadata_map_mut().remove::<Fault>();
+                return self.keep_long(&bytes, fault.key, long, executor, state);
+            }
+            Some(Answer::Fails(other)) => other,
+            Some(Answer::Hangs) => long_input::hang(fault, self.options.timeout),
+            None => return Ok(()),
+        };
+        state.solutions().get(id)?.borrow_mut().add_metadata(known);
+        Ok(())
+    }
+
+    /// Its branches count as those of any input that returns.
+    fn keep_long(
+        &mut self,
+        bytes: &[u8],
+        place: u64,
+        mut long: Long,
+        executor: &Executor,
+        state: &mut State,
+    ) -> Result<(), Error> {
+        state.metadata_or_insert_with(LongPlaces::default).0.insert(place);
+        let saturation = state.metadata_mut::<Saturation>()?;
+        // They may come from a file that somebody has edited.
+        long.covers.retain(|b| (*b as usize) < saturation.len());
+        saturation.cover(&long.covers, false);
+        let ms = (self.shm.seconds(self.begun) * 1e3) as u64;
+        let evaluations = executor.evaluator().evaluations();
+        self.store.keep_long(bytes, long, ms, evaluations, self.options.search.name());
+        Ok(())
+    }
+}

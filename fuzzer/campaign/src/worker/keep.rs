@@ -1,0 +1,259 @@
+//! How a worker keeps what it finds: noted in memory at once, written to the disk together every 100 ms, and shown once it is
+//! there.
+
+use core::sync::atomic::Ordering;
+use std::io;
+
+use libafl::{
+    HasMetadata,
+    corpus::Corpus,
+    state::{HasCorpus, HasSolutions},
+};
+use penfuzz_directory::{output::afl_files, replay::fresh::Zygote};
+use penfuzz_engine::{saturation::Saturation, stages::budget::Spent};
+use penfuzz_error::Error;
+use penfuzz_executor::{Fault, HasEvaluator, evaluator::RunStatus};
+use penfuzz_mutators::view::Kind;
+
+use super::{Campaign, End, Executor, State, import};
+use crate::{assembly as outcome, saved_state, worker::disk, worker_shm::StopReason};
+
+/// Seconds between two writings of state, statistics and reports.
+const STATE_EVERY: f64 = 5.0;
+
+/// The same for the state after a worker was killed: what is not saved when the next one dies is lost.
+const STATE_AFTER_DEATH: f64 = 0.2;
+
+/// The time between two reports of a running campaign in units of the time that a report takes: where thousands of branches are
+/// covered, that is seconds.
+const REPORT_PAUSE: f64 = 20.0;
+
+impl Campaign<'_> {
+    /// Notes new finds; when it is time, writes them to the disk and then updates the counters in the shared memory.
+    pub(super) fn sync(&mut self, executor: &mut Executor, state: &mut State) -> Result<(), Error> {
+        self.hold.come_back();
+        self.judge_hangs(executor, state)?;
+        self.note_finds(state, executor.evaluator().evaluations())?;
+        if self.disk.is_due() || (self.shm.is_nearly_full() && !self.disk.is_failing()) {
+            self.flush(executor, state)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn note_finds(&mut self, state: &State, evaluations: u64) -> Result<(), Error> {
+        self.store.saved.evaluations = evaluations;
+        let saturation = state.metadata::<Saturation>()?;
+        if core::mem::replace(&mut self.synced_generation, saturation.generation) != saturation.generation {
+            self.sync_inputs(state, saturation, evaluations)?;
+        }
+        self.sync_faults(state)
+    }
+
+    /// Writes what is due, then updates the counters. When the disk fails, everything is kept in memory and tried again.
+    pub(super) fn flush(&mut self, executor: &mut Executor, state: &State) -> Result<(), Error> {
+        let _pause = self.shm.without_evaluations();
+        self.hold.come_back();
+        // What is only in the journal would be lost when the journal is emptied.
+        self.note_finds(state, executor.evaluator().evaluations())?;
+        let done = self.write_due(executor, state)?;
+        let missing = if done.is_ok() && self.disk.is_failing() { self.store.losses().missing } else { 0 };
+        self.disk.note(&done, self.store.unwritten(), missing, self.shm);
+        self.update_counters(state.metadata::<Saturation>()?);
+        Ok(())
+    }
+
+    fn write_due(&mut self, executor: &mut Executor, state: &State) -> Result<io::Result<()>, Error> {
+        // Any of the files may be the one that failed.
+        let all = self.disk.is_failing() || executor.evaluator().is_worn_out();
+        let seconds = self.shm.seconds(self.begun);
+        if let Err(e) = self.write_finds() {
+            return Ok(Err(e));
+        }
+        let every = if self.store.saved.workers > 1 { STATE_AFTER_DEATH } else { STATE_EVERY };
+        if all || self.store.has_new_faults() || seconds - self.state_written >= every {
+            self.remember(executor, state)?;
+            if let Err(e) = self.store.save() {
+                return Ok(Err(e));
+            }
+            self.state_written = seconds;
+        }
+        if self.disk.is_failing() || seconds - self.report_written >= STATE_EVERY {
+            self.report_written = seconds;
+            return self.write_reports(StopReason::None, executor, state);
+        }
+        Ok(Ok(()))
+    }
+
+    /// Writes the finds, and then empties the journal.
+    fn write_finds(&mut self) -> io::Result<()> {
+        self.store.flush()?;
+        self.shm.forget_finds();
+        self.shm.forget_fatal_inputs();
+        Ok(())
+    }
+
+    fn sync_inputs(&mut self, state: &State, saturation: &Saturation, evaluations: u64) -> Result<(), Error> {
+        let ms = (self.shm.seconds(self.begun) * 1e3) as u64;
+        let op = self.imports.as_ref().and_then(import::Imports::op).unwrap_or(self.options.search.name()).to_owned();
+        let corpus = state.corpus();
+        for i in self.synced_kept..corpus.count() {
+            let mut input: Vec<u8> = corpus.cloned_input_for_id(corpus.nth(i))?.into();
+            self.layout.normalise(&mut input);
+            self.store.keep(&input, ms, evaluations, &op);
+        }
+        self.synced_kept = corpus.count();
+        for pending in &saturation.pending {
+            let mut input = pending.bytes.clone();
+            self.layout.normalise(&mut input);
+            self.store.keep_pending(&input, ms, evaluations, &op);
+        }
+        Ok(())
+    }
+
+    fn sync_faults(&mut self, state: &State) -> Result<(), Error> {
+        let solutions = state.solutions();
+        if self.judged_solutions == self.synced_solutions {
+            return Ok(());
+        }
+        let ms = (self.shm.seconds(self.begun) * 1e3) as u64;
+        for i in self.synced_solutions..self.judged_solutions {
+            // None for an input that has returned with more fuel.
+            let Ok(fault) = solutions.get(solutions.nth(i))?.borrow().metadata::<Fault>().cloned() else { continue };
+            let mut bytes: Vec<u8> = solutions.cloned_input_for_id(solutions.nth(i))?.into();
+            self.layout.normalise(&mut bytes);
+            self.store.keep_fault(&bytes, &fault, ms);
+        }
+        self.synced_solutions = self.judged_solutions;
+        Ok(())
+    }
+
+    /// Keeps an input of a function without branches, so that it has a test, too: 1 for the first argument, 2 for the second, and so
+    /// on, since equal arguments would not show an exchange of two. An earlier worker that died may have died of it.
+    fn keep_any(&mut self, executor: &mut Executor) {
+        if !self.store.queue().is_empty() || self.store.saved.workers > 1 {
+            return;
+        }
+        let evaluator = executor.evaluator_mut();
+        let mut x = vec![0; evaluator.input_size()];
+        let is_number = |kind| !matches!(kind, Kind::Rounding | Kind::Bool);
+        for (i, slot) in self.layout.slots().iter().enumerate().filter(|(_, slot)| is_number(slot.kind)) {
+            slot.set_real(&mut x, (i + 1) as f64);
+        }
+        self.layout.normalise(&mut x);
+        let ran = evaluator.run(&x);
+        let (ms, evaluations) = ((self.shm.seconds(self.begun) * 1e3) as u64, evaluator.evaluations());
+        match evaluator.fault().filter(|_| ran == RunStatus::Faulted) {
+            Some(fault) => {
+                self.store.keep_fault(&x, &fault, ms);
+            }
+            None => self.store.keep(&x, ms, evaluations, self.options.search.name()),
+        }
+    }
+
+    fn update_counters(&self, saturation: &Saturation) {
+        let (total, covered, saturated, given_up) = saturation.counts();
+        let files = self.store.counts();
+        let set = |cell: &core::sync::atomic::AtomicU64, value: usize| cell.store(value as u64, Ordering::Relaxed);
+        set(&self.shm.total, total);
+        set(&self.shm.kept, files.kept);
+        set(&self.shm.crashes, files.crashes);
+        set(&self.shm.hangs, files.hangs);
+        set(&self.shm.unwritten, self.store.unwritten());
+        if self.store.unwritten() == 0 {
+            // Only what is on the disk is shown.
+            set(&self.shm.covered, covered);
+            set(&self.shm.covered_by_crash, saturation.covered_by_crash_only());
+            set(&self.shm.saturated, saturated);
+            set(&self.shm.given_up, given_up);
+        }
+    }
+
+    fn write_afl(&mut self, stop: StopReason, evaluations: u64, state: &State) -> Result<(), Error> {
+        let saturation = state.metadata::<Saturation>()?;
+        let (total, covered, ..) = saturation.counts();
+        let files = self.store.counts();
+        let moment = afl_files::Moment {
+            seconds: self.shm.seconds(self.begun),
+            evaluations,
+            kept: files.kept,
+            imported: self.store.queue().iter().filter(|(name, _)| name.contains(",sync:")).count(),
+            pending: files.pending,
+            crashes: files.crashes,
+            hangs: files.hangs,
+            covered,
+            total,
+            rounds: state.metadata::<Spent>().map_or(0, |spent| spent.rounds(saturation)),
+            timeout: self.options.timeout.as_millis(),
+        };
+        self.statistics.write(self.store.dir(), &self.options.target, &moment, stop.is_end());
+        Ok(())
+    }
+
+    /// Copies to the store what `state.json` holds of the state of LibAFL.
+    fn remember(&mut self, executor: &Executor, state: &State) -> Result<(), Error> {
+        saved_state::remember(state, &mut self.store.saved)?;
+        saved_state::remember_progress(executor.evaluator(), state, &mut self.store.saved)?;
+        self.store.saved.evaluations = executor.evaluator().evaluations();
+        self.store.saved.seconds = self.shm.seconds(self.begun);
+        Ok(())
+    }
+
+    pub(super) fn finish(mut self, stop: StopReason, executor: &mut Executor, state: &State) -> Result<End, Error> {
+        let _pause = self.shm.without_evaluations();
+        self.hold.come_back();
+        self.note_finds(state, executor.evaluator().evaluations())?;
+        if !state.metadata::<Saturation>()?.has_goals() {
+            self.keep_any(executor);
+        }
+        self.remember(executor, state)?;
+        let mut done = self.write_finds().and_then(|()| self.store.save());
+        if done.is_ok() {
+            done = self.write_reports(stop, executor, state)?;
+        }
+        self.update_counters(state.metadata::<Saturation>()?);
+        if self.fresh.as_ref().is_some_and(Zygote::is_lost) {
+            // The report lacks what could not be replayed: the next worker writes another one.
+            return Ok(End::WornOut);
+        }
+        match done {
+            Ok(()) if stop == StopReason::Stuck => Ok(End::Stuck),
+            Ok(()) => Ok(End::Finished),
+            Err(e) => Err(disk::lost(self.store.dir(), &e, self.store.losses())),
+        }
+    }
+
+    /// Writes statistics and reports, also of a campaign that still runs.
+    fn write_reports(
+        &mut self,
+        stop: StopReason,
+        executor: &mut Executor,
+        state: &State,
+    ) -> Result<io::Result<()>, Error> {
+        self.write_afl(stop, executor.evaluator().evaluations(), state)?;
+        let saturation = state.metadata::<Saturation>()?;
+        let begun = self.shm.seconds(self.begun);
+        // The next process writes it: a child of this one may find the heap of the C library locked.
+        let is_late = executor.evaluator().is_worn_out();
+        let is_early = stop == StopReason::None && (begun < self.report_due || is_late) && !self.disk.is_failing();
+        if self.place.farm.is_some() || is_early {
+            return Ok(Ok(()));
+        }
+        let sources = outcome::Sources {
+            options: self.options,
+            inputs: &self.store.inputs(),
+            fault_inputs: self.store.fault_inputs(),
+            saved: &self.store.saved,
+            saturation,
+            spent: state.metadata::<Spent>().ok(),
+            scope: &self.scope,
+            stop,
+            fresh: self.fresh.as_ref(),
+        };
+        let report = outcome::report(executor.evaluator_mut(), &sources, &mut self.shrinker);
+        self.hold.come_back();
+        let written = penfuzz_directory::output::reports::write_all(self.store.dir(), &report);
+        let ended = self.shm.seconds(self.begun);
+        self.report_due = ended + REPORT_PAUSE * (ended - begun);
+        Ok(written)
+    }
+}

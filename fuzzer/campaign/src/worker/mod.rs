@@ -1,0 +1,474 @@
+//! The worker: loads the target, runs the stages until the end, writes the report.
+
+use core::sync::atomic::Ordering;
+use std::{
+    os::unix::{net::UnixDatagram, process::parent_id},
+    path::PathBuf,
+    rc::Rc,
+    sync::Arc,
+    time::Instant,
+};
+
+use libafl::{
+    HasMetadata, corpus::InMemoryCorpus, events::SimpleEventManager, inputs::BytesInput, monitors::NopMonitor,
+    mutators::HavocScheduledMutator, schedulers::QueueScheduler, stages::StagesTuple, state::StdState,
+};
+use libafl_bolts::{
+    rands::StdRand,
+    tuples::{Handled, Merge, tuple_list},
+};
+use penfuzz_directory::{
+    output::{afl_files, directory, store::Store},
+    replay::fresh::{Flags, Pipes, Zygote},
+    shrink::Shrinker,
+};
+use penfuzz_engine::{
+    saturation::{BranchGraph, NewPlaceFeedback, PenObserver, Saturation, SaturationFeedback, Scope},
+    stages::{
+        BasinhoppingStage, Clock, NumericHavocStage, PaperStage, Sampling, SamplingStage, SearchKind,
+        havoc::stock_mutations, paper,
+    },
+};
+use penfuzz_error::{Error, failed};
+use penfuzz_executor::{Evaluator, HasEvaluator, PenExecutor, fresh::FreshRun, sandbox::Sandbox};
+use penfuzz_mutators::{dictionary::Dictionary, havoc::numeric_mutations, view::Layout};
+use penfuzz_system::{files::own, process::streams};
+use penfuzz_target::{
+    hash::{StableHash, of_text},
+    program::{harvest, state, symbols::demangled},
+};
+
+use super::{
+    cluster::{self, BrokerInfo, Role, broker_client::BrokerClient, sockets::Sockets},
+    options::Options,
+    prepare::Prepared,
+    worker::{disk::Disk, progress::Progress},
+    worker_shm::{INPUT_ROOM, StopReason, WorkerShm},
+};
+use crate::assembly::limits;
+
+mod disk;
+mod hangs;
+mod import;
+mod keep;
+mod progress;
+mod restore;
+mod share_finds;
+
+/// How a worker ends that did not fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// The report is written.
+    Finished,
+    /// The target left too much memory behind: another worker should go on.
+    WornOut,
+    /// The report is written. Nothing new was found for a while: [`Options::patience`].
+    Stuck,
+}
+
+type State = StdState<InMemoryCorpus<BytesInput>, BytesInput, StdRand, InMemoryCorpus<BytesInput>>;
+type Manager = SimpleEventManager<BytesInput, NopMonitor, State>;
+type Executor = PenExecutor<(PenObserver, ())>;
+
+/// Mutants of one turn of havoc when it is the only stage.
+const HAVOC_ALONE: u64 = 4096;
+
+/// Which client a worker is.
+#[derive(Debug, Clone)]
+pub struct ClientConfig {
+    /// Its number, from 0.
+    pub number: usize,
+    /// Clients on this machine.
+    pub clients: usize,
+    /// Its output directory; the default one if `None`.
+    pub dir: Option<PathBuf>,
+    /// Its place among several clients; `None` for a client that is alone.
+    pub farm: Option<FarmMember>,
+}
+
+impl ClientConfig {
+    /// Its name, and that of its directory if there are several.
+    #[must_use]
+    pub fn name(&self) -> String {
+        cluster::client_name(self.number)
+    }
+}
+
+/// The place of a client among others.
+#[derive(Debug, Clone)]
+pub struct FarmMember {
+    /// The directory that holds those of all clients.
+    pub root: PathBuf,
+    /// Its stages, if the search has roles.
+    pub role: Role,
+    /// Which broker runs.
+    pub broker_info: &'static BrokerInfo,
+    /// The connections to it.
+    pub sockets: Rc<Sockets>,
+}
+
+/// Runs a worker of one client in this process, until the end of the campaign or until the worker is worn out. The program began
+/// at `begun`.
+///
+/// # Errors
+/// The function cannot be found or called, or files cannot be written.
+pub fn run(options: &Options, place: &ClientConfig, begun: Instant, shm: &'static WorkerShm) -> Result<End, Error> {
+    disconnect_output()?;
+    // Before the target is loaded: it gets the socket of this client only.
+    let socket = place.farm.as_ref().and_then(|farm| farm.sockets.take_client_end(place.number));
+    let prepared = Prepared::load(options)?;
+    let dir = match (&place.farm, &place.dir) {
+        (Some(_), Some(dir)) => dir.clone(),
+        _ => prepared.choose_directory(options, place.dir.as_deref(), false, shm)?,
+    };
+    if place.farm.is_some() {
+        own::check_directory(&dir).map_err(|e| failed(&dir, "cannot be used as directory", e))?;
+    }
+    let lock = directory::lock(&dir, parent_id())?;
+    if place.farm.is_none() {
+        // First of all files: by it the directory is recognised when the campaign is killed.
+        prepared.write_manifest(options, &dir)?;
+    }
+    shm.directory.set(&dir.to_string_lossy());
+    let f = &prepared.target.functions[prepared.function];
+    let size = (!f.is_harness()).then(|| f.layout().size());
+    let store = Store::open(&dir, lock, &prepared.fingerprint, size)?;
+    for message in &store.messages {
+        penfuzz_system::errln!("penfuzz: {message}");
+    }
+    if place.farm.is_none() && shm.searching.load(Ordering::Relaxed) == 0 {
+        warn(&prepared);
+    }
+    let campaign = Campaign::new(options, place, prepared, store, socket, begun, shm)?;
+    campaign.hold_target();
+    campaign.run()
+}
+
+/// Checks before several clients start that the target and its function can be used, writes the manifest, and leaves the output
+/// directory in `shm`.
+///
+/// # Errors
+/// The function cannot be found or called, or the directory cannot be used.
+pub fn probe(options: &Options, shm: &WorkerShm) -> Result<End, Error> {
+    disconnect_output()?;
+    let prepared = Prepared::load(options)?;
+    let dir = prepared.choose_directory(options, options.out.as_deref(), true, shm)?;
+    drop(directory::lock(&dir, parent_id())?);
+    warn(&prepared);
+    prepared.write_manifest(options, &dir)?;
+    shm.directory.set(&dir.to_string_lossy());
+    Ok(End::Finished)
+}
+
+/// Warnings about the target, a line each: symbols that nothing defines, and shared libraries that are not searched though calls are
+/// followed.
+fn warn(prepared: &Prepared) {
+    let undefined = state::undefined(&prepared.target, &prepared.target.functions[prepared.function]);
+    if !undefined.is_empty() {
+        let names: Vec<_> = undefined.iter().map(|name| demangled(name.into())).collect();
+        penfuzz_system::errln!(
+            "penfuzz: not defined: {}; an evaluation ends where it needs {}. Give the source (--with) or library (--lib)",
+            names.join(", "),
+            if names.len() == 1 { "it" } else { "one of them" }
+        );
+    }
+    let names = limits::not_followed(&prepared.target, prepared.kind);
+    if !names.is_empty() {
+        penfuzz_system::errln!(
+            "penfuzz: calls into {} are not followed: link the static {} to search them too",
+            names.join(", "),
+            if names.len() == 1 { "library" } else { "libraries" }
+        );
+    }
+}
+
+/// Standard output is for the report of the supervisor. What the target reads and prints is of no use in a campaign; `penfuzz
+/// replay` shows it.
+fn disconnect_output() -> Result<(), Error> {
+    streams::disconnect(&[libc::STDIN_FILENO, libc::STDOUT_FILENO])
+}
+
+struct Campaign<'a> {
+    options: &'a Options,
+    place: &'a ClientConfig,
+    exchange: Option<share_finds::Exchange>,
+    /// The generation of the saturated set, and the faults, when finds were sent last.
+    sent: (u64, usize),
+    scope: Scope,
+    store: Store,
+    hold: Sandbox,
+    shm: &'static WorkerShm,
+    begun: Instant,
+    clock: Clock,
+    layout: Arc<Layout>,
+    dictionary: Arc<Dictionary>,
+    evaluator: Option<Evaluator>,
+    pipes: Option<Pipes>,
+    /// Evaluates what is kept once more in fresh processes.
+    fresh: Option<Zygote>,
+    synced_kept: usize,
+    synced_solutions: usize,
+    /// Solutions of which it is known whether they hang.
+    judged_solutions: usize,
+    synced_generation: u64,
+    state_written: f64,
+    report_written: f64,
+    /// When the next report of the running campaign may be written, in seconds.
+    report_due: f64,
+    shrinker: Shrinker,
+    disk: Disk,
+    imports: Option<import::Imports>,
+    statistics: afl_files::Statistics,
+    progress: Progress,
+}
+
+impl<'a> Campaign<'a> {
+    fn new(
+        options: &'a Options,
+        place: &'a ClientConfig,
+        prepared: Prepared,
+        mut store: Store,
+        socket: Option<UnixDatagram>,
+        begun: Instant,
+        shm: &'static WorkerShm,
+    ) -> Result<Self, Error> {
+        let Prepared { target, function, scope, fingerprint, hold, .. } = prepared;
+        let layout = Arc::new(target.functions[function].layout());
+        let dictionary = Arc::new(harvest::dictionary(&target, function));
+        let mut evaluator = Evaluator::new(target, function, options.limits())?;
+        evaluator.set_scope(&scope.sites);
+        evaluator.allow(&options.allow);
+        if evaluator.input_size() > INPUT_ROOM {
+            return Err(Error::new(format!(
+                "`{}` takes more than {INPUT_ROOM} bytes of arguments",
+                evaluator.function().name
+            )));
+        }
+        // SAFETY: the shared memory is never unmapped and has room, as just checked. Until this process ends, only the
+        // evaluator writes there.
+        unsafe { evaluator.show_to_supervisor(shm.input.as_mut_ptr(), shm.evaluations.as_ptr(), shm.journal()) };
+        shm.input_size.store(evaluator.input_size() as u64, Ordering::Relaxed);
+        // A worker that replaces another continues its count, which may be newer in the shared memory than in the file.
+        let evaluations = store.saved.evaluations.max(shm.evaluations.load(Ordering::Relaxed));
+        evaluator.set_evaluations(evaluations);
+        // One of several clients imports, and sends what it keeps to the others.
+        let sync = if place.number == 0 { &options.sync[..] } else { &[] };
+        let imports = import::Imports::begin(sync, store.dir(), store.saved.workers == 0)?;
+        let statistics = afl_files::Statistics::begin(store.dir());
+        store.saved.workers = store.saved.workers.wrapping_add(1).max(1);
+        shm.start_clock(begun, store.saved.seconds);
+        // The supervisor counts the evaluations of several clients.
+        let most = options.max_evals.filter(|_| place.farm.is_none()).unwrap_or(u64::MAX);
+        let clock = Clock::new(most, &shm.stop);
+        let exchange = place.farm.as_ref().zip(socket).map(|(farm, socket)| {
+            let f = evaluator.function();
+            let inputs = StableHash::new().text(&f.symbol).flag(f.has_rounding).count(evaluator.input_size()).finish();
+            let client = BrokerClient::new(farm.broker_info, socket, inputs, of_text(&fingerprint), &place.name());
+            share_finds::Exchange::new(client)
+        });
+        Ok(Self {
+            options,
+            place,
+            exchange,
+            sent: (0, 0),
+            scope,
+            store,
+            hold,
+            shm,
+            begun,
+            clock,
+            layout,
+            dictionary,
+            evaluator: Some(evaluator),
+            pipes: Pipes::new(),
+            fresh: None,
+            synced_kept: 0,
+            synced_solutions: 0,
+            judged_solutions: 0,
+            synced_generation: 0,
+            state_written: 0.0,
+            report_written: 0.0,
+            report_due: 0.0,
+            shrinker: Shrinker::default(),
+            disk: Disk::default(),
+            imports,
+            statistics,
+            progress: Progress::begin(),
+        })
+    }
+
+    /// Installs the filter on system calls: before the first evaluation, and after the last file is opened that stays open.
+    fn hold_target(&self) {
+        let is_first = self.shm.searching.load(Ordering::Relaxed) == 0;
+        if let Err(e) = self.hold.install()
+            && is_first
+        {
+            penfuzz_system::errln!(
+                "penfuzz: this system refuses a filter on system calls ({}); a target that starts processes or threads, \
+                 closes files or sets signal handlers can disturb the campaign",
+                penfuzz_error::plain(&e)
+            );
+        }
+    }
+
+    fn run(mut self) -> Result<End, Error> {
+        let mut evaluator = self.evaluator.take().ok_or_else(|| Error::new("the evaluator is gone"))?;
+        self.start_zygote(&mut evaluator);
+        let graph = BranchGraph::new(evaluator.target(), &self.scope);
+        let observer = PenObserver::new();
+        let handle = observer.handle();
+        let mut feedback = SaturationFeedback::new(&observer, graph);
+        let mut objective = NewPlaceFeedback::new(&observer);
+        // Another worker must not repeat the evaluations that led to the death of the last one.
+        let nth = u64::from(self.store.saved.workers - 1);
+        let seed = self
+            .options
+            .seed
+            .wrapping_add(nth.wrapping_mul(0x9e37_79b9))
+            .wrapping_add((self.place.number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut state = StdState::new(
+            StdRand::with_seed(seed),
+            InMemoryCorpus::<BytesInput>::new(),
+            InMemoryCorpus::new(),
+            &mut feedback,
+            &mut objective,
+        )?;
+        let mut fuzzer = libafl::StdFuzzer::new(QueueScheduler::new(), feedback, objective);
+        let mut manager = Manager::new(NopMonitor::new());
+        let fresh = self.fresh.clone().map(|zygote| Box::new(zygote) as Box<dyn FreshRun>);
+        let mut executor = Executor::new(evaluator, tuple_list!(observer), handle).replaying(fresh);
+        self.restore(&mut fuzzer, &mut executor, &mut state, &mut manager)?;
+        let clock = self.clock.clone();
+        let layout = Arc::clone(&self.layout);
+        let minimizer = |default: &str| self.options.minimizer.clone().unwrap_or_else(|| default.to_owned());
+        let end = match self.options.search {
+            SearchKind::Targeted => self.targeted(&mut fuzzer, &mut executor, &mut state, &mut manager)?,
+            SearchKind::Paper => {
+                let lm = minimizer(paper::MINIMIZER);
+                let (n_start, n_iter) = (self.options.n_start, self.options.n_iter);
+                let mut stages = tuple_list!(PaperStage::new(layout, &lm, n_start, n_iter, clock)?);
+                self.drive(&mut stages, &mut fuzzer, &mut executor, &mut state, &mut manager)?
+            }
+            SearchKind::Random | SearchKind::Uniform | SearchKind::Structured => {
+                let sampling = match self.options.search {
+                    SearchKind::Random => Sampling::Random,
+                    SearchKind::Uniform => Sampling::Uniform,
+                    _ => Sampling::Structured,
+                };
+                let mut stages = tuple_list!(SamplingStage::new(sampling, layout, clock));
+                self.drive(&mut stages, &mut fuzzer, &mut executor, &mut state, &mut manager)?
+            }
+            SearchKind::Havoc => {
+                let mutator = HavocScheduledMutator::new(stock_mutations());
+                let mut stages = tuple_list!(NumericHavocStage::new(mutator, HAVOC_ALONE, clock));
+                self.drive(&mut stages, &mut fuzzer, &mut executor, &mut state, &mut manager)?
+            }
+        };
+        let Some(stop) = end else { return Ok(End::WornOut) };
+        self.finish(stop, &mut executor, &state)
+    }
+
+    /// Before the first evaluation.
+    fn start_zygote(&mut self, evaluator: &mut Evaluator) {
+        let flags = Flags { busy: &self.shm.reporting, stop: &self.shm.stop };
+        let start = |pipes| Zygote::start(pipes, evaluator, &self.scope, self.options.timeout, flags);
+        self.fresh = self.pipes.take().and_then(start);
+        if self.fresh.is_none() && self.shm.searching.load(Ordering::Relaxed) == 0 {
+            penfuzz_system::errln!(
+                "penfuzz: inputs are not replayed in fresh processes, because the target has started threads or the system has no \
+                 process to spare; a branch that depends on earlier calls can count as covered"
+            );
+        }
+    }
+
+    /// Must another process take over?
+    fn is_worn_out(&self, executor: &Executor) -> bool {
+        executor.evaluator().is_worn_out() || self.fresh.as_ref().is_some_and(Zygote::is_lost)
+    }
+
+    /// The targeted search, in the role that this client has.
+    fn targeted<Z>(
+        &mut self,
+        fuzzer: &mut Z,
+        executor: &mut Executor,
+        state: &mut State,
+        manager: &mut Manager,
+    ) -> Result<Option<StopReason>, Error>
+    where
+        Z: libafl::Evaluator<Executor, Manager, BytesInput, State>,
+    {
+        let mutators =
+            HavocScheduledMutator::new(stock_mutations().merge(numeric_mutations(&self.layout, &self.dictionary)));
+        let clock = self.clock.clone();
+        let lm = self.options.minimizer.as_deref().unwrap_or("avm");
+        let (layout, dictionary) = (Arc::clone(&self.layout), Arc::clone(&self.dictionary));
+        let sampling = SamplingStage::beside(Arc::clone(&layout), Arc::clone(&dictionary), clock.clone());
+        let minimization = BasinhoppingStage::new(layout, dictionary, lm, clock.clone())?
+            .again(self.goes_on())
+            .beginning_at(self.place.number, self.place.clients);
+        match self.place.farm.as_ref().map_or(Role::Mixed, |f| f.role) {
+            Role::Mixed => {
+                let mut stages = tuple_list!(minimization, sampling, NumericHavocStage::beside(mutators, clock));
+                self.drive(&mut stages, fuzzer, executor, state, manager)
+            }
+            Role::Minimization => {
+                self.drive(&mut tuple_list!(minimization, sampling), fuzzer, executor, state, manager)
+            }
+            Role::Havoc => {
+                let mut stages = tuple_list!(NumericHavocStage::new(mutators, HAVOC_ALONE, clock));
+                self.drive(&mut stages, fuzzer, executor, state, manager)
+            }
+        }
+    }
+
+    /// With a time limit, the targeted search spends the rest of the time on the branches that it has given up.
+    fn goes_on(&self) -> bool {
+        self.options.search == SearchKind::Targeted && self.options.max_time.is_some()
+    }
+
+    /// Does the search go on for branches that only crashing inputs have taken? Each client that minimizes does.
+    fn retries(&self) -> bool {
+        let is_havoc = self.place.farm.as_ref().is_some_and(|f| f.role == Role::Havoc);
+        self.options.search == SearchKind::Targeted && !is_havoc
+    }
+
+    /// Runs turns of the stages until the end; `None` when the process is worn out.
+    fn drive<ST, Z>(
+        &mut self,
+        stages: &mut ST,
+        fuzzer: &mut Z,
+        executor: &mut Executor,
+        state: &mut State,
+        manager: &mut Manager,
+    ) -> Result<Option<StopReason>, Error>
+    where
+        ST: StagesTuple<Executor, Manager, State, Z>,
+        Z: libafl::Evaluator<Executor, Manager, BytesInput, State>,
+    {
+        loop {
+            let imports_wait = self.import(fuzzer, executor, state, manager)?;
+            self.judge_hangs(executor, state)?;
+            let saturation = state.metadata::<Saturation>()?;
+            if !imports_wait
+                && if self.retries() { saturation.is_finished() } else { saturation.is_done() }
+                && !(self.goes_on() && saturation.has_goals() && progress::has_open(saturation))
+            {
+                return Ok(Some(StopReason::Saturated));
+            }
+            if self.is_worn_out(executor) {
+                self.flush(executor, state)?;
+                return Ok(None);
+            }
+            if self.options.patience.is_some_and(|patience| self.progress.is_stuck(saturation, patience)) {
+                return Ok(Some(StopReason::Stuck));
+            }
+            if self.clock.is_over(executor.evaluator()) {
+                let flagged = self.shm.stop_reason();
+                return Ok(Some(if flagged == StopReason::None { StopReason::MaxEvals } else { flagged }));
+            }
+            stages.perform_all(fuzzer, executor, state, manager)?;
+            self.sync(executor, state)?;
+            self.share_finds(fuzzer, executor, state, manager)?;
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! The fingerprint by which a campaign is recognised when it is resumed.
+
+use penfuzz_engine::saturation::{Goals, ScopeKind};
+use penfuzz_target::{hash::StableHash, program::Target};
+
+/// The end of a fingerprint when the rounding mode is a part of the inputs.
+const ROUNDING: &str = ", any rounding mode";
+
+/// What a fingerprint has before the statements about arguments.
+const ARGUMENTS: &str = ", with ";
+
+/// Identifies a campaign: another function, scope, set of sites or form of the inputs has another fingerprint.
+///
+/// `SYMBOL SCOPE BRANCHES GOALS HASH`, then `, with` and what the user says about the arguments and the calls, if anything, and
+/// `, any rounding mode` if the rounding mode is a part of the inputs. The hash is over line, column, number of branches, kind and predicate of every site.
+#[must_use]
+pub fn fingerprint(target: &Target, function: usize, scope: ScopeKind, goals: Goals) -> String {
+    let mut hash = StableHash::new();
+    for s in &target.sites {
+        hash.u32(s.line).u32(s.column).count(s.n_branches).u8(s.kind).u8(s.predicate);
+    }
+    let f = &target.functions[function];
+    let rounding = if f.has_rounding { ROUNDING } else { "" };
+    let n = target.n_branches;
+    let mut said = f.said.texts().to_vec();
+    said.extend((f.calls > 1).then(|| format!("--calls {}", f.calls)));
+    said.extend(f.init.map(|init| format!("--init {}", target.functions[init].symbol)));
+    said.extend(f.globals.iter().map(|g| format!("--global {}", g.name)));
+    let mut said = said.join("; ");
+    if !said.is_empty() {
+        said.insert_str(0, ARGUMENTS);
+    }
+    format!("{} {scope:?} {n} {} {:016x}{said}{rounding}", f.symbol, goals.name(), hash.finish())
+}
+
+/// The name of the goals, which [`fingerprint`] puts fourth.
+fn goals_of(fingerprint: &str) -> Option<&str> {
+    fingerprint.split(' ').nth(3)
+}
+
+/// What [`fingerprint`] has of the statements about arguments.
+fn arguments_of(fingerprint: &str) -> &str {
+    let said = fingerprint.split_once(ARGUMENTS).map_or("", |(_, said)| said);
+    said.strip_suffix(ROUNDING).unwrap_or(said)
+}
+
+/// Why the campaign `wanted` cannot resume the one that was `found`, as a text that follows the name of the directory;
+/// `None` when it can.
+#[must_use]
+pub fn conflict(found: &str, wanted: &str) -> Option<&'static str> {
+    let symbol = |fingerprint: &str| fingerprint.split(' ').next().map(str::to_owned);
+    let is_rounded = |fingerprint: &str| fingerprint.ends_with(ROUNDING);
+    if found == wanted {
+        None
+    } else if symbol(found) == symbol(wanted) && is_rounded(found) && !is_rounded(wanted) {
+        Some(
+            "holds a campaign with --rounding all; give that option again, or use --fresh to start over (the old one is kept) or another -o",
+        )
+    } else if symbol(found) == symbol(wanted) && is_rounded(wanted) && !is_rounded(found) {
+        Some(
+            "holds a campaign without --rounding all; leave that option out, or use --fresh to start over (the old one is kept) or another -o",
+        )
+    } else if symbol(found) == symbol(wanted) && goals_of(found) != goals_of(wanted) {
+        Some(
+            "holds a campaign with another goal (branches, boundary values, exceptions); use --fresh to start over (the old one is kept) or another -o",
+        )
+    } else if symbol(found) == symbol(wanted) && arguments_of(found) != arguments_of(wanted) {
+        Some(
+            "holds a campaign with other --arg, --calls, --init or --global; give those again or none, or use --fresh to start over (the old one is kept) or another -o",
+        )
+    } else {
+        Some(
+            "holds a campaign on another function or another version of the target; use --fresh to start over (the old one is kept) or another -o",
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_goal_is_named_only_for_the_same_function() {
+        let (branches, boundaries) = ("f Function 2 branches 1", "f Function 5 boundaries 1");
+        assert!(conflict(branches, boundaries).is_some_and(|t| t.starts_with("holds a campaign with another goal")));
+        assert!(conflict("g Function 2 branches 1", boundaries).is_some_and(|t| t.contains("another function")));
+    }
+
+    #[test]
+    fn other_statements_about_arguments_are_named_only_for_the_same_function() {
+        let (plain, said) = ("f Function 2 branches 1", "f Function 2 branches 1, with n: 1..8");
+        assert!(conflict(plain, said).is_some_and(|t| t.starts_with("holds a campaign with other --arg")));
+        assert!(conflict("g Function 2 branches 1", said).is_some_and(|t| t.contains("another function")));
+    }
+
+    #[test]
+    fn another_rounding_is_named_only_for_the_same_function() {
+        let (plain, rounded) = ("f Function 2 branches 1".to_owned(), format!("f Function 2 branches 2{ROUNDING}"));
+        assert_eq!(conflict(&rounded, &rounded), None);
+        assert!(conflict(&rounded, &plain).is_some_and(|t| t.starts_with("holds a campaign with --rounding all")));
+        assert!(conflict(&plain, &rounded).is_some_and(|t| t.starts_with("holds a campaign without --rounding all")));
+        assert!(conflict("g Function 2 branches 1", &rounded).is_some_and(|t| t.contains("another function")));
+    }
+}

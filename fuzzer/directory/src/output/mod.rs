@@ -1,0 +1,17 @@
+//! The output directory of a campaign: what is in it, who owns it, and how its files are written and read again.
+
+pub mod afl_files;
+pub mod directory;
+pub mod fingerprint;
+pub mod layout;
+pub mod manifest;
+pub mod merge_state;
+#[cfg(test)]
+mod old_campaign_tests;
+#[cfg(test)]
+pub(crate) mod props;
+pub mod recovery;
+pub mod reports;
+pub mod state;
+pub mod store;
+pub mod trust;

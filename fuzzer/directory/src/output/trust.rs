@@ -1,0 +1,222 @@
+//! Whose campaign is it? `campaign.json` names code that is loaded (the target) or compiled (sources, flags, libraries), so one that
+//! came in an archive, a clone or from another user must not be used without the user's consent.
+//!
+//! The owner of the files proves nothing: what is unpacked belongs to the user who unpacks it. Instead, each `campaign.json` that
+//! penfuzz writes has a tag: a keyed hash ([`hash::keyed`], 128 bits) over all its other keys. The key is 128 random bits in the
+//! state directory of the user (`$XDG_STATE_HOME/penfuzz/key`, mode 0600). It is not in the cache directory, because CI services
+//! store caches where others can read them. So a file with the right tag was written by penfuzz of this user on this machine, and
+//! not changed since. It stays valid when the directory is moved or copied: the paths in it are absolute.
+//!
+//! The tag is not about the inputs and the other files in the directory. They are data: inputs are run in child processes, as those
+//! of any fuzzer.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    fs::{File, OpenOptions},
+    io::{ErrorKind, Read, Write},
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+use penfuzz_error::{Error, at, failed};
+use penfuzz_target::hash;
+use serde_json::Value;
+
+use super::manifest::{self, Manifest};
+
+/// The key of the tag in `campaign.json`.
+const TAG: &str = "tag";
+/// Comes first in what is hashed, so that a tag of another kind of file is never one of `campaign.json`.
+const PURPOSE: &[u8] = b"penfuzz campaign.json 1\0";
+/// The file of the key.
+const KEY_FILE: &str = "key";
+/// Bytes of the key.
+const KEY_SIZE: usize = 16;
+/// The permission bits of the group and of others.
+const FOR_OTHERS: u32 = 0o077;
+
+type Key = [u8; KEY_SIZE];
+
+/// A manifest whose target may be loaded and compiled: this user's penfuzz has written it, or the user trusts its author.
+#[derive(Debug, Clone)]
+pub struct Trusted(Manifest);
+
+impl Trusted {
+    /// Reads the manifest in `dir`. With `is_given` (`--trust`) any is trusted.
+    ///
+    /// # Errors
+    /// When there is none; with the source [`Untrusted`] when it has no valid tag.
+    pub fn read(dir: &Path, is_given: bool) -> Result<Self, Error> {
+        let bytes = manifest::read_bytes(dir)?;
+        let path = dir.join(manifest::FILE);
+        // Of the same bytes as the tag: others may replace the file meanwhile.
+        let manifest = manifest::parse(&bytes, &path)?;
+        if is_given {
+            return Ok(Self(manifest));
+        }
+        let doubt = match existing_key() {
+            Ok(Some(key)) if has_valid_tag(&bytes, &key) => return Ok(Self(manifest)),
+            Ok(_) => String::new(),
+            Err(e) => format!(" ({e})"),
+        };
+        let whose = owner(&path);
+        Err(Error::from_source(Untrusted(format!(
+            "{:?} was not written by penfuzz of this user on this machine, or was changed{doubt}, and belongs to {whose}: {}; \
+             add --trust if you trust its author",
+            path.to_string_lossy(),
+            what_would_run(&manifest)
+        ))))
+    }
+
+    /// For a manifest that this process has made itself.
+    #[must_use]
+    pub fn own(manifest: Manifest) -> Self {
+        Self(manifest)
+    }
+
+    /// The manifest.
+    #[must_use]
+    pub fn manifest(&self) -> &Manifest {
+        &self.0
+    }
+}
+
+/// The user must consent first: the exit status is that of unusable arguments, because an option is missing.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Untrusted(String);
+
+impl Untrusted {
+    /// Is it the cause of this error?
+    #[must_use]
+    pub fn is_cause_of(e: &Error) -> bool {
+        std::error::Error::source(e).is_some_and(<dyn std::error::Error>::is::<Self>)
+    }
+}
+
+/// The code that a session on this campaign runs. Strings are quoted with escapes: they are a stranger's.
+fn what_would_run(manifest: &Manifest) -> String {
+    if manifest.is_linked() {
+        return format!("{:?} would be loaded and run", manifest.linked.to_string_lossy());
+    }
+    let mut text = format!("{:?} would be compiled", manifest.sources);
+    for (what, list) in [("flags", &manifest.flags), ("libraries", &manifest.libs)] {
+        if !list.is_empty() {
+            let _ = write!(text, " with the {what} {list:?}");
+        }
+    }
+    text + ", loaded and run"
+}
+
+fn owner(path: &Path) -> String {
+    match path.symlink_metadata() {
+        Ok(file) if file.uid() == penfuzz_cc::user() => "you".to_owned(),
+        Ok(file) => format!("user {}", file.uid()),
+        Err(_) => "an unknown user".to_owned(),
+    }
+}
+
+/// The text of `campaign.json`, with the tag of this user. Without a usable key it has no tag: then its commands need `--trust`.
+///
+/// # Errors
+/// When it cannot be written as JSON.
+pub fn signed(manifest: &Manifest) -> Result<Vec<u8>, Error> {
+    signed_with(manifest, key().ok().as_ref())
+}
+
+fn signed_with(manifest: &Manifest, key: Option<&Key>) -> Result<Vec<u8>, Error> {
+    let because = |e| Error::because(manifest::FILE, e);
+    let mut text = serde_json::to_string_pretty(manifest).map_err(because)?;
+    if let Some(key) = key
+        && let Some(tag) = tag(text.as_bytes(), key)
+    {
+        // As the last key, so that the others keep their order.
+        text.truncate(text.trim_end_matches(['}', '\n']).len());
+        let _ = write!(text, ",\n  \"{TAG}\": \"{tag}\"\n}}");
+    }
+    Ok(text.into_bytes())
+}
+
+fn has_valid_tag(bytes: &[u8], key: &Key) -> bool {
+    let found = serde_json::from_slice::<BTreeMap<String, Value>>(bytes).ok().and_then(|mut all| all.remove(TAG));
+    found.is_some_and(|found| found.as_str() == tag(bytes, key).as_deref())
+}
+
+/// The tag of this JSON object: over every key but that of the tag, sorted, so that neither order nor spaces count. `None` when it
+/// is no object.
+fn tag(json: &[u8], key: &Key) -> Option<String> {
+    let mut all: BTreeMap<String, Value> = serde_json::from_slice(json).ok()?;
+    all.remove(TAG);
+    let message = [PURPOSE.to_vec(), serde_json::to_vec(&all).ok()?].concat();
+    Some(format!("{:032x}", hash::keyed(key, &message)))
+}
+
+/// The key of this user, which is made at first use.
+fn key() -> Result<Key, Error> {
+    let path = key_path()?;
+    loop {
+        if let Some(key) = read_key(&path)? {
+            return Ok(key);
+        }
+        create_key(&path)?;
+    }
+}
+
+/// The key of this user if there is one; otherwise nothing was tagged yet.
+fn existing_key() -> Result<Option<Key>, Error> {
+    read_key(&key_path()?)
+}
+
+fn key_path() -> Result<PathBuf, Error> {
+    Ok(directory().map_err(Error::from_source)?.join(KEY_FILE))
+}
+
+#[cfg(not(test))]
+use penfuzz_cc::state_directory as directory;
+
+/// The tests leave the key of the user who runs them alone.
+#[cfg(test)]
+fn directory() -> Result<PathBuf, penfuzz_cc::Error> {
+    static PLACE: std::sync::LazyLock<tempfile::TempDir> = std::sync::LazyLock::new(|| tempfile::tempdir().unwrap());
+    penfuzz_cc::private_directory(PLACE.path())?;
+    Ok(PLACE.path().to_path_buf())
+}
+
+fn read_key(path: &Path) -> Result<Option<Key>, Error> {
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC;
+    let mut file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+        Ok(file) => file,
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(failed(path, "cannot be read", e)),
+    };
+    let found = file.metadata().map_err(|e| failed(path, "cannot be read", e))?;
+    let is_secret = found.uid() == penfuzz_cc::user() && found.mode() & FOR_OTHERS == 0;
+    let mut key = Key::default();
+    if !found.is_file() || !is_secret || found.len() != KEY_SIZE as u64 || file.read_exact(&mut key).is_err() {
+        return Err(at(path, "is no key of 16 bytes that only you can read; remove it, and a new one is made"));
+    }
+    Ok(Some(key))
+}
+
+/// Makes the key, unless another process makes it at the same time: then that one counts.
+fn create_key(path: &Path) -> Result<(), Error> {
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    let write = || {
+        let mut key = Key::default();
+        File::open("/dev/urandom")?.read_exact(&mut key)?;
+        // Its mode is 0600.
+        let mut file = tempfile::NamedTempFile::new_in(directory)?;
+        file.write_all(&key)?;
+        file.as_file().sync_all()?;
+        match file.persist_noclobber(path) {
+            Err(e) if e.error.kind() != ErrorKind::AlreadyExists => Err(e.error),
+            _ => Ok(()),
+        }
+    };
+    write().map_err(|e| failed(path, "cannot be written", e))
+}
+
+#[cfg(test)]
+#[path = "trust_tests.rs"]
+mod tests;

@@ -1,0 +1,70 @@
+//! The sources that a test program is linked from: those that the function under test needs, out of all that the target was made of.
+
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+};
+
+use penfuzz_executor::Evaluator;
+
+use penfuzz_report::model::Compilation;
+
+/// The needed sources by their real paths; `None` when they are not known, so that all are kept.
+pub struct Needed(Option<HashSet<PathBuf>>);
+
+impl Needed {
+    /// What the function of the evaluator needs.
+    #[must_use]
+    pub fn by(evaluator: &Evaluator) -> Self {
+        Self(evaluator.needed_units().map(|units| units.iter().map(|u| real(Path::new(u))).collect()))
+    }
+
+    /// Of these sources.
+    #[must_use]
+    pub fn sources(&self, all: &[PathBuf]) -> Vec<String> {
+        self.of(all, PathBuf::as_path).iter().map(|p| p.display().to_string()).collect()
+    }
+
+    /// Of these compilations.
+    #[must_use]
+    pub fn compilations(&self, all: &[Compilation]) -> Vec<Compilation> {
+        self.of(all, |c| Path::new(&c.source))
+    }
+
+    /// All, when a needed source may be missing: one that is not text, such as bitcode, has the name of the text it was made from.
+    fn of<T: Clone>(&self, all: &[T], path: impl Fn(&T) -> &Path) -> Vec<T> {
+        let Some(needed) = &self.0 else { return all.to_vec() };
+        let real: Vec<_> = all.iter().map(|one| real(path(one))).collect();
+        if !needed.iter().all(|unit| real.contains(unit)) {
+            return all.to_vec();
+        }
+        all.iter().zip(&real).filter(|(_, real)| needed.contains(*real)).map(|(one, _)| one.clone()).collect()
+    }
+}
+
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths(names: &[&str]) -> Vec<PathBuf> {
+        names.iter().map(PathBuf::from).collect()
+    }
+
+    #[test]
+    fn only_needed_sources_are_linked() {
+        let needed = Needed(Some(paths(&["/no/a.c", "/no/c.c"]).into_iter().collect()));
+        assert_eq!(needed.sources(&paths(&["/no/a.c", "/no/b.c", "/no/c.c"])), ["/no/a.c", "/no/c.c"]);
+    }
+
+    #[test]
+    fn all_are_kept_when_a_needed_one_is_not_among_them() {
+        let all = paths(&["/no/a.bc", "/no/b.c"]);
+        let names = ["/no/a.bc", "/no/b.c"];
+        assert_eq!(Needed(Some(paths(&["/no/a.c"]).into_iter().collect())).sources(&all), names);
+        assert_eq!(Needed(None).sources(&all), names);
+    }
+}

@@ -1,0 +1,221 @@
+//! What the function does for an emitted test: the values that the test program expects.
+//!
+//! The function is called three times: twice here, and once in a fresh process. What differs between these calls depends on more than
+//! the arguments (on earlier calls, or on memory that was never written), and no test can expect it. How the test ends is what the
+//! fresh process did.
+
+use penfuzz_executor::{Evaluator, blocks::Blocks, evaluator::RunStatus};
+use penfuzz_report::{Arg, End, Test, literal};
+use penfuzz_system::process::errno;
+use penfuzz_target::program::Function;
+use serde::{Deserialize, Serialize};
+
+use super::memory;
+use crate::rendering::arguments::arguments;
+
+/// Numbers that may be addresses of a program or of its libraries and stack on 64-bit Linux: they differ at every start.
+const ADDRESSES: core::ops::Range<u64> = 0x5500_0000_0000..0x8000_0000_0000;
+
+/// What one call did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Seen {
+    /// The function returned, or ended its process by `exit`.
+    pub returned: bool,
+    /// The exit status, if it ended its process.
+    pub exit: Option<u8>,
+    /// The type of the C++ exception that it threw.
+    #[serde(default)]
+    pub throws: Option<String>,
+    /// `errno` after the call.
+    pub errno: i32,
+    /// The value that it returned.
+    pub result: Option<Arg>,
+    /// Of the calls of a sequence.
+    #[serde(default)]
+    pub results: Vec<Option<Arg>>,
+    /// `errno` behind each of them.
+    #[serde(default)]
+    pub errnos: Vec<i32>,
+    /// Calls of a sequence.
+    #[serde(default)]
+    pub begun: usize,
+    /// What it wrote to the memory behind its pointers.
+    pub outputs: Vec<Arg>,
+}
+
+impl Seen {
+    /// Did the function return, or end its process by `exit`?
+    #[must_use]
+    pub const fn is_normal(&self) -> bool {
+        self.returned
+    }
+
+    /// Did it end its process?
+    #[must_use]
+    pub const fn is_exit(&self) -> bool {
+        self.exit.is_some()
+    }
+}
+
+/// A test without file and branches: its arguments, how the function ends, its result, what it leaves behind its pointers, and
+/// `errno`. `fresh` is what it did in a fresh process, if that is known.
+#[must_use]
+pub fn of(evaluator: &mut Evaluator, bytes: &[u8], fresh: Option<Seen>) -> Test {
+    let others = [call(evaluator, bytes).1, call(evaluator, bytes).1];
+    let seen = fresh.unwrap_or_else(|| others[1].clone());
+    let agrees = |is_same: &dyn Fn(&Seen) -> bool| others.iter().all(is_same);
+    let known =
+        |(i, r): (usize, Option<Arg>)| r.filter(|r| agrees(&|s| s.results.get(i).and_then(Option::as_ref) == Some(r)));
+    let results: Vec<_> = seen.results.into_iter().enumerate().map(known).collect();
+    let args = memory::truncated(arguments(evaluator.function(), bytes), seen.begun);
+    if !seen.returned || seen.exit.is_some() || seen.throws.is_some() {
+        return Test { args, results, ends: seen.exit.map(End::Exit), throws: seen.throws, ..Test::default() };
+    }
+    let result = seen.result.filter(|r| agrees(&|s| s.result.as_ref() == Some(r)));
+    let outputs = seen.outputs.into_iter().filter(|o| agrees(&|s| s.outputs.contains(o))).collect();
+    let set = |(i, e): (usize, &i32)| Some(*e).filter(|e| *e != 0 && agrees(&|s| s.errnos.get(i) == Some(e)));
+    let mut errnos: Vec<_> = seen.errnos.iter().enumerate().map(set).collect();
+    if errnos.iter().all(Option::is_none) {
+        errnos.clear();
+    }
+    let errno = Some(seen.errno).filter(|e| *e != 0 && results.is_empty() && agrees(&|s| s.errno == *e));
+    Test { args, result, results, errnos, outputs, errno, ..Test::default() }
+}
+
+/// What a call left, as bits: two calls that left the same have done the same. It costs less than [`Seen`], which is in words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Left {
+    errno: i32,
+    /// Halves of the cells of the output.
+    halves: Vec<[u64; 2]>,
+}
+
+impl Left {
+    /// Of the last run of `evaluator`, which left `errno`; `None` if it did not return, or if its output is not all that counts.
+    fn of(evaluator: &Evaluator, ran: RunStatus, errno: i32) -> Option<Self> {
+        let halves = || evaluator.output().iter().map(|c| [*c as u64, (*c >> 64) as u64]).collect();
+        has_plainly_returned(evaluator, ran).then(|| Self { errno, halves: halves() })
+    }
+
+    fn cells(&self) -> impl Iterator<Item = u128> + '_ {
+        self.halves.iter().map(|[low, high]| u128::from(*low) | u128::from(*high) << 64)
+    }
+
+    fn is_of(&self, evaluator: &Evaluator, ran: RunStatus, errno: i32) -> bool {
+        errno == self.errno && has_plainly_returned(evaluator, ran) && evaluator.has_left(self.cells())
+    }
+}
+
+fn has_plainly_returned(evaluator: &Evaluator, ran: RunStatus) -> bool {
+    let ends = || evaluator.exit_status().is_some() || evaluator.thrown().is_some();
+    ran == RunStatus::Returned && !evaluator.leaves_more() && !ends()
+}
+
+/// Calls the function with its armed branches, of which those are returned that it takes.
+pub fn call(evaluator: &mut Evaluator, bytes: &[u8]) -> (Vec<u32>, Seen) {
+    let (ran, covers, errno) = run(evaluator, bytes);
+    (covers, seen(evaluator, bytes, ran, errno))
+}
+
+/// What a call did, in bits if they are all that counts.
+pub type Did = Result<Left, Box<Seen>>;
+
+/// The same, in bits if they are all that counts.
+pub fn call_in_bits(evaluator: &mut Evaluator, bytes: &[u8]) -> (Vec<u32>, Did) {
+    let (ran, covers, errno) = run(evaluator, bytes);
+    (covers, did(evaluator, bytes, ran, errno))
+}
+
+/// Makes a run by `work`; what it did, and what `work` returns besides.
+pub fn run_by<T>(
+    evaluator: &mut Evaluator,
+    bytes: &[u8],
+    work: impl FnOnce(&mut Evaluator) -> (RunStatus, T),
+) -> (Did, T) {
+    let ((ran, more), errno) = errno::left_by(|| work(evaluator));
+    (did(evaluator, bytes, ran, errno), more)
+}
+
+fn did(evaluator: &Evaluator, bytes: &[u8], ran: RunStatus, errno: i32) -> Did {
+    Left::of(evaluator, ran, errno).ok_or_else(|| Box::new(seen(evaluator, bytes, ran, errno)))
+}
+
+/// What the last run left, which did what is `seen`; `None` if that is not all that counts.
+#[must_use]
+pub fn left(evaluator: &Evaluator, seen: &Seen) -> Option<Left> {
+    let ran = if seen.returned { RunStatus::Returned } else { RunStatus::Faulted };
+    Left::of(evaluator, ran, seen.errno)
+}
+
+/// Calls the function; what it did, unless it left the same as before.
+pub fn call_unless(evaluator: &mut Evaluator, bytes: &[u8], before: Option<&Left>) -> Option<Seen> {
+    let (ran, _, errno) = run(evaluator, bytes);
+    let is_same = before.is_some_and(|left| left.is_of(evaluator, ran, errno));
+    (!is_same).then(|| seen(evaluator, bytes, ran, errno))
+}
+
+/// Runs the function once; the armed branches that it takes, and `errno`.
+fn run(evaluator: &mut Evaluator, bytes: &[u8]) -> (RunStatus, Vec<u32>, i32) {
+    let ((ran, covers), errno) = errno::left_by(|| evaluator.run_once(bytes));
+    (ran, covers, errno)
+}
+
+/// What the last run did.
+fn seen(evaluator: &Evaluator, bytes: &[u8], ran: RunStatus, errno: i32) -> Seen {
+    let (returned, exit, throws) = (ran == RunStatus::Returned, evaluator.exit_status(), evaluator.thrown());
+    let function = evaluator.function();
+    let output = evaluator.output();
+    let (results, begun) = evaluator.blocks().map_or((Vec::new(), 1), |blocks| (of_calls(blocks), blocks.begun()));
+    let errnos = evaluator.blocks().map_or_else(Vec::new, |blocks| {
+        let n = blocks.errnos().len().min(begun);
+        blocks.errnos()[..n].to_vec()
+    });
+    let result = if results.is_empty() { result(function, &output) } else { results.last().cloned().flatten() };
+    let outputs = match evaluator.blocks() {
+        Some(blocks) => {
+            let mut x = bytes.to_vec();
+            x.resize(evaluator.input_size(), 0);
+            memory::left(function, blocks, &x)
+        }
+        None => outputs(function, &output),
+    };
+    Seen { returned, exit, throws, errno, result, results, errnos, begun, outputs }
+}
+
+/// The results of the calls of a sequence that were begun.
+fn of_calls(blocks: &Blocks) -> Vec<Option<Arg>> {
+    let Some(sequence) = &blocks.model().sequence else { return Vec::new() };
+    let calls = sequence.makers.iter().chain(&sequence.steps).zip(blocks.results());
+    calls.take(blocks.begun()).map(|(call, cell)| result(&call.f, &[*cell])).collect()
+}
+
+fn result(function: &Function, cells: &[u128]) -> Option<Arg> {
+    let (type_name, kind) = if function.is_harness() {
+        ("int", penfuzz_mutators::view::Kind::I32)
+    } else {
+        (function.result_type.as_str(), function.result_kind?)
+    };
+    Some(literal::arg("result", type_name, kind, cells[0] as u64))
+}
+
+fn outputs(function: &Function, cells: &[u128]) -> Vec<Arg> {
+    if function.is_harness() {
+        return Vec::new();
+    }
+    let output = |p: &penfuzz_target::program::Parameter| {
+        let cells = cells.get(p.cell / size_of::<u128>()..)?;
+        match p.kind {
+            Some(kind) => Some(literal::arg(&p.name, p.value_type(), kind, *cells.first()? as u64)),
+            None if p.is_output() => structure(&p.name, p.value_type(), cells, p.output_size / size_of::<u64>()),
+            None => None,
+        }
+    };
+    function.parameters.iter().filter(|p| p.pointer).filter_map(output).collect()
+}
+
+/// The first `n` words of a structure; `None` when one may be an address.
+fn structure(name: &str, type_name: &str, cells: &[u128], n: usize) -> Option<Arg> {
+    let words: Vec<u64> = cells.iter().flat_map(|c| [*c as u64, (*c >> 64) as u64]).take(n).collect();
+    let is_known = !words.is_empty() && !words.iter().any(|w| ADDRESSES.contains(w));
+    is_known.then(|| literal::words(name, type_name, &words))
+}

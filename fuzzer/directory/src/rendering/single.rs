@@ -1,0 +1,92 @@
+//! Reports without a campaign: what test programs of single inputs are made from.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use penfuzz_engine::saturation::Goals;
+use penfuzz_report::{Branches, Compilation, Report, SCHEMA, test_format::TestFormat};
+use penfuzz_target::program::{Rounding, environment, state};
+
+use super::{
+    limits::{is_there, shared_state},
+    prototypes::signature,
+};
+use crate::{
+    rendering::{linked::Recorded, needed::Needed},
+    replay::session::ReplaySession,
+};
+
+/// What the target is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Made<'a> {
+    /// The target as on the command line.
+    pub target: &'a Path,
+    /// Its sources, where penfuzz has compiled them, and the flags.
+    pub sources: &'a [PathBuf],
+    /// Compiler flags of the sources.
+    pub flags: &'a [String],
+    /// Those of a file that pen-cc linked.
+    pub compilations: &'a [Compilation],
+    /// Libraries that are linked.
+    pub libs: &'a [String],
+    /// Rounding modes.
+    pub rounding: Rounding,
+}
+
+/// A report on the function of a session, without branches, figures and tests.
+#[must_use]
+pub fn report(session: &ReplaySession, made: &Made) -> Report {
+    let function = session.evaluator.function();
+    let needed = Needed::by(&session.evaluator);
+    let recorded = Recorded { compilations: made.compilations.to_vec(), libs: made.libs.to_vec() };
+    let recorded = recorded.for_tests(&session.linked, made.sources);
+    let signature = signature(function);
+    Report {
+        schema: SCHEMA,
+        target: made.target.display().to_string(),
+        sources: needed.sources(made.sources),
+        compilations: needed.compilations(&recorded.compilations),
+        flags: penfuzz_cc::for_other_compilers(made.flags),
+        libs: recorded.libs,
+        function: function.name.clone(),
+        without_source: !is_there(signature.source()),
+        signature,
+        seed: 0,
+        search: String::new(),
+        rounding: made.rounding,
+        goals: Goals::Branches,
+        ulp: 0,
+        expects: None,
+        test_format: TestFormat::default(),
+        header: None,
+        branches: Branches::default(),
+        source_hashes: BTreeMap::new(),
+        exceptions: None,
+        criteria: BTreeMap::new(),
+        uncovered_lines: Vec::new(),
+        requirements: Vec::new(),
+        decisions: Vec::new(),
+        criterion_goals: Vec::new(),
+        paths: None,
+        mutation: None,
+        shared_state: shared_state(&session.evaluator),
+        tests_apart: false,
+        reads_environment: function.uses_environment,
+        evaluations: 0,
+        seconds: 0.0,
+        evaluations_per_second: 0.0,
+        stop_reason: String::new(),
+        sites: Vec::new(),
+        test_program: None,
+        tests: Vec::new(),
+        crashes: Vec::new(),
+        hangs: Vec::new(),
+        long: Vec::new(),
+        unmet_assumption: None,
+        not_followed: Vec::new(),
+        undefined: state::undefined(session.evaluator.target(), function),
+        provided: environment::provided(session.evaluator.target()).into_iter().collect(),
+    }
+}

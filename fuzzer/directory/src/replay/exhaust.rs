@@ -1,0 +1,133 @@
+//! Tries all inputs, where they are few: one `Float32`, or numbers of 32 bits together. Finds those that are wanted, or shows that there
+//! is none. What that shows rests on the compiler.
+
+use std::{
+    io::IsTerminal,
+    time::{Duration, Instant},
+};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use penfuzz_executor::{Evaluator, evaluator::RunStatus};
+use serde::{Deserialize, Serialize};
+
+use crate::replay::session::silence;
+use penfuzz_system::process::{
+    child::{self, Ending, Limit},
+    interrupts,
+};
+
+/// Bits of all numbers of an input together, at most.
+pub const MOST_BITS: u32 = 32;
+/// Inputs between two messages.
+const PART: u64 = 1 << 20;
+/// Inputs of a part that are returned.
+const MOST_FOUND: usize = 64;
+/// Time after which the speed is known.
+const MEASURED: Duration = Duration::from_secs(2);
+
+/// The inputs, and how long they are tried.
+#[derive(Debug, Clone, Copy)]
+pub struct Space<'a> {
+    /// The bits of each number of the layout.
+    pub widths: &'a [u32],
+    /// Time for all.
+    pub time: Duration,
+    /// Ends as soon as the speed shows that the time is too short for all.
+    pub only_all: bool,
+}
+
+impl Space<'_> {
+    fn is_hopeless(&self, begun: Instant, done: u64, total: u64) -> bool {
+        let elapsed = begun.elapsed();
+        self.only_all && elapsed > MEASURED && elapsed.mul_f64(total as f64 / done as f64) > self.time
+    }
+}
+
+/// What was tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tried {
+    /// Inputs.
+    pub evaluations: u64,
+    /// Were these all?
+    pub is_complete: bool,
+    /// Of these, ended by a fault.
+    pub faults: u64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Part {
+    done: u64,
+    found: Vec<Vec<u8>>,
+    faults: u64,
+}
+
+/// Evaluates every input, in another process, to the end of the part with the first that `is_found`. `arm` comes before the first.
+pub fn all(
+    evaluator: &mut Evaluator,
+    space: &Space,
+    arm: impl FnOnce(&mut Evaluator),
+    mut is_found: impl FnMut(&Evaluator) -> bool,
+    mut found: impl FnMut(Vec<u8>),
+) -> Tried {
+    let _watch = interrupts::Watch::begin();
+    let total = 1u64 << space.widths.iter().sum::<u32>();
+    let bar = progress(total);
+    let begun = Instant::now();
+    let mut tried = Tried { evaluations: 0, is_complete: false, faults: 0 };
+    let work = |send: &mut dyn FnMut(&Part)| {
+        silence();
+        if evaluator.on_its_own(Duration::from_secs(1)).is_err() {
+            return;
+        }
+        arm(evaluator);
+        evaluator.set_fuel_cap(evaluator.fuel());
+        let layout = evaluator.function().layout();
+        let mut x = vec![0; layout.size()];
+        for from in (0..total).step_by(PART as usize) {
+            let end = (from + PART).min(total);
+            let mut part = Part { done: end, found: Vec::new(), faults: 0 };
+            for number in from..end {
+                let mut rest = number;
+                for (slot, width) in layout.slots().iter().zip(space.widths) {
+                    slot.set(&mut x, rest & ((1 << width) - 1));
+                    rest >>= width;
+                }
+                part.faults += u64::from(evaluator.run(&x) == RunStatus::Faulted);
+                if is_found(evaluator) && part.found.len() < MOST_FOUND {
+                    part.found.push(x.clone());
+                }
+            }
+            let is_last = !part.found.is_empty() || space.is_hopeless(begun, end, total);
+            send(&part);
+            if is_last || interrupts::requested() {
+                return;
+            }
+        }
+    };
+    let receive = |part: Part| {
+        tried.evaluations = part.done;
+        tried.faults += part.faults;
+        if let Some(bar) = &bar {
+            bar.set_position(part.done);
+        }
+        part.found.into_iter().for_each(&mut found);
+    };
+    let ending = child::run(work, receive, Limit::Interruptible(begun + space.time));
+    if let Some(bar) = &bar {
+        bar.finish_and_clear();
+    }
+    tried.is_complete = ending == Ending::Done && tried.evaluations == total;
+    tried
+}
+
+/// A bar on a terminal.
+#[must_use]
+pub fn progress(total: u64) -> Option<ProgressBar> {
+    if !std::io::stderr().is_terminal() {
+        return None;
+    }
+    let bar = ProgressBar::new(total);
+    let style = ProgressStyle::with_template("{elapsed_precise} {bar:30} {percent} % of all inputs, {eta} left");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    Some(bar)
+}

@@ -1,0 +1,355 @@
+//! Evaluations in fresh processes: [`FreshRun`] for a campaign and for its reports.
+//!
+//! A *zygote* is a process that is forked off when the target is loaded and nothing was evaluated yet. It never calls the target. For
+//! each request it forks a child, which evaluates and ends, so that every evaluation begins with the memory of a process that has just
+//! loaded the target: heap, C library and other libraries included. What lies outside of the process, above all files, is not
+//! renewed.
+//!
+//! A zygote inherits filter and guard of its process, and is killed when that ends. Requests and answers go through two pipes, each
+//! behind its length in four bytes; an empty answer is that of a child that died or was late. An empty request cancels the one before
+//! and has no answer.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+use std::{
+    cell::{Cell, RefCell},
+    io::{self, PipeReader, PipeWriter, Read, Write, pipe},
+    rc::Rc,
+    time::{Duration, Instant},
+};
+
+use penfuzz_engine::saturation::Scope;
+use penfuzz_executor::{
+    Evaluator, Fault,
+    evaluator::RunStatus,
+    fresh::{Fresh, FreshRun},
+};
+use penfuzz_system::process::{child, fork, wait};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use super::{
+    long_input::{self, Answer},
+    session::silence,
+};
+use crate::rendering::results::{self, Seen};
+
+/// Bytes of the longest answer that is read: a target might have written anything into the memory of its own process.
+const LONGEST: usize = 1 << 26;
+
+/// Time in which a zygote must answer that has no child any more.
+const MARGIN: Duration = Duration::from_secs(5);
+
+/// Time that a replay may take when the campaign is to end: it decides whether a find counts.
+const AT_END: Duration = Duration::from_secs(1);
+
+/// What is waited for after a request was cancelled: the end of the wait does not depend on the flags.
+const CANCELLED: Request = Request::Tests(Vec::new());
+
+/// Longest wait before the flag is polled that ends a campaign.
+const POLL_EVERY: Duration = Duration::from_millis(50);
+
+static BUSY: AtomicU32 = AtomicU32::new(0);
+static STOP: AtomicU32 = AtomicU32::new(0);
+
+/// Flags that a zygote shares with the supervisor of its process.
+#[derive(Debug, Clone, Copy)]
+pub struct Flags {
+    /// 1 while a child evaluates, which may take long without an evaluation in this process.
+    pub busy: &'static AtomicU32,
+    /// Not 0: the campaign is to end.
+    pub stop: &'static AtomicU32,
+}
+
+/// For a process that no supervisor watches.
+pub const UNWATCHED: Flags = Flags { busy: &BUSY, stop: &STOP };
+
+/// The pipes of a zygote. Made before the filter on system calls is installed, so that the target cannot close them.
+#[derive(Debug)]
+pub struct Pipes {
+    requests: (PipeReader, PipeWriter),
+    answers: (PipeReader, PipeWriter),
+}
+
+impl Pipes {
+    /// `None` when the system has no descriptors to spare.
+    #[must_use]
+    pub fn new() -> Option<Self> {
+        Some(Self { requests: pipe().ok()?, answers: pipe().ok()? })
+    }
+}
+
+/// What a child is to do.
+#[derive(Debug, Serialize, Deserialize)]
+enum Request {
+    /// Evaluate one input and record goals.
+    Run(Vec<u8>),
+    /// Evaluate one input with as much fuel as it takes.
+    Long(Vec<u8>),
+    /// The same, for a report.
+    LongAgain(Vec<u8>),
+    /// Evaluate inputs one after another, and record what tests need.
+    Tests(Vec<Vec<u8>>),
+}
+
+impl Request {
+    /// How long it may go on when the campaign is to end; `None` for as long as ever.
+    const fn time_at_end(&self) -> Option<Duration> {
+        match self {
+            Self::Run(_) => Some(AT_END),
+            Self::Long(_) => Some(Duration::ZERO),
+            // For a report, which is written at the end.
+            Self::LongAgain(_) | Self::Tests(_) => None,
+        }
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Run {
+    hits: Vec<u32>,
+    fault: Option<Fault>,
+}
+
+/// What the function does for a test.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Tested {
+    /// The requested branches that it takes, ascending.
+    pub covers: Vec<u32>,
+    /// The rest.
+    pub seen: Seen,
+}
+
+#[derive(Debug)]
+struct Link {
+    requests: PipeWriter,
+    answers: PipeReader,
+    zygote: i32,
+}
+
+impl Drop for Link {
+    /// Ends the zygote: nothing in it is worth a wait.
+    fn drop(&mut self) {
+        wait::kill(self.zygote);
+        let _ = wait::join(self.zygote);
+    }
+}
+
+/// A zygote of this process.
+#[derive(Debug, Clone)]
+pub struct Zygote {
+    link: Rc<RefCell<Link>>,
+    timeout: Duration,
+    flags: Flags,
+    has_differed: Rc<Cell<bool>>,
+    is_lost: Rc<Cell<bool>>,
+}
+
+impl Zygote {
+    /// Starts the zygote of this process, in which `evaluator` has not evaluated yet, and whose evaluations may take `timeout` each.
+    /// `None` when the target has started threads, which a child would lack, or when the
+    /// system has no process to spare.
+    #[must_use]
+    pub fn start(
+        pipes: Pipes,
+        evaluator: &mut Evaluator,
+        scope: &Scope,
+        timeout: Duration,
+        flags: Flags,
+    ) -> Option<Self> {
+        if fork::has_other_threads() {
+            return None;
+        }
+        let Pipes { requests: (to_serve, requests), answers: (answers, to_answer) } = pipes;
+        let mut ends = Some((to_serve, to_answer, requests, answers));
+        let zygote = fork::fork(|| {
+            let Some((to_serve, to_answer, requests, answers)) = ends.take() else { return 1 };
+            drop((requests, answers));
+            silence();
+            serve(evaluator, scope, timeout, to_serve, to_answer)
+        })
+        .ok()?;
+        let (_, _, requests, answers) = ends?;
+        let link = Rc::new(RefCell::new(Link { requests, answers, zygote }));
+        Some(Self { link, timeout, flags, has_differed: Rc::default(), is_lost: Rc::default() })
+    }
+
+    /// Has the zygote ended, or does it not answer? Then nothing can be replayed, and another process should go on.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.is_lost.get()
+    }
+
+    /// Decides whether an input hangs that has used up its fuel; `None` as [`long_input::decide`].
+    #[must_use]
+    pub fn decide(&self, bytes: &[u8]) -> Option<Answer> {
+        self.ask(&Request::Long(bytes.to_vec()), long_input::patience(self.timeout))
+    }
+
+    /// What the function does for these inputs, one after another in one fresh process; `None` when one of them ends it.
+    #[must_use]
+    pub fn tests(&self, inputs: &[&[u8]]) -> Option<Vec<Tested>> {
+        let request = Request::Tests(inputs.iter().map(|x| x.to_vec()).collect());
+        let number = u32::try_from(inputs.len()).unwrap_or(u32::MAX);
+        self.ask(&request, patience(self.timeout, number)).filter(|all: &Vec<_>| all.len() == inputs.len())
+    }
+
+    /// What the function does for an input in a fresh process; `None` when it does not end normally.
+    #[must_use]
+    pub fn test(&self, bytes: &[u8]) -> Option<Tested> {
+        self.tests(&[bytes])?.pop()
+    }
+
+    /// Does an input crash in a fresh process as in `fault`, at the same place? `None` when that cannot be found out.
+    #[must_use]
+    pub fn repeats(&self, bytes: &[u8], fault: &Fault) -> Option<bool> {
+        let run: Option<Run> = self.ask(&Request::Run(bytes.to_vec()), patience(self.timeout, 1));
+        let Some(run) = run else {
+            // The child has died, as it does of what cannot be intercepted, or was late.
+            return (!self.is_lost()).then_some(true);
+        };
+        let again = match run.fault {
+            Some(again) if again.is_out_of_fuel => {
+                let request = Request::LongAgain(bytes.to_vec());
+                match self.ask(&request, long_input::patience(self.timeout))? {
+                    Answer::Fails(again) => Some(again),
+                    _ => None,
+                }
+            }
+            again => again,
+        };
+        // The place of what kills its process is a guess from its branches.
+        Some(again.is_some_and(|again| again.kind == fault.kind && (again.place == fault.place || !fault.is_cheap)))
+    }
+
+    fn ask<A: DeserializeOwned>(&self, request: &Request, patience: Duration) -> Option<A> {
+        if self.is_lost.get() {
+            return None;
+        }
+        let was_busy = self.flags.busy.swap(1, Ordering::Relaxed);
+        let answer = self.exchange(request, Instant::now() + patience + MARGIN);
+        self.flags.busy.store(was_busy, Ordering::Relaxed);
+        self.is_lost.set(answer.is_err());
+        serde_json::from_slice(&answer.ok()?).ok()
+    }
+
+    fn exchange(&self, request: &Request, deadline: Instant) -> io::Result<Vec<u8>> {
+        let Link { requests, answers, .. } = &mut *self.link.borrow_mut();
+        write_frame(requests, &serde_json::to_vec(request)?)?;
+        if !self.is_answered(answers, request, deadline) {
+            write_frame(requests, &[])?;
+            if !self.is_answered(answers, &CANCELLED, Instant::now() + MARGIN) {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+        }
+        read_frame(answers)
+    }
+
+    /// Waits for the answer until `deadline`, or as long as the request may take when the campaign is to end.
+    fn is_answered(&self, answers: &PipeReader, request: &Request, deadline: Instant) -> bool {
+        let mut ends_at = None;
+        // A tick of the timer ends a wait early.
+        while !child::is_readable(answers, POLL_EVERY) {
+            if ends_at.is_none() && self.flags.stop.load(Ordering::Relaxed) != 0 {
+                ends_at = request.time_at_end().map(|time| Instant::now() + time);
+            }
+            let now = Instant::now();
+            if now >= deadline || ends_at.is_some_and(|at| now >= at) {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+impl FreshRun for Zygote {
+    fn run_fresh(&mut self, bytes: &[u8]) -> Fresh {
+        let run: Option<Run> = self.ask(&Request::Run(bytes.to_vec()), patience(self.timeout, 1));
+        run.map_or_else(Fresh::default, |run| Fresh { hits: run.hits, fault: run.fault })
+    }
+
+    fn has_differed(&self) -> bool {
+        self.has_differed.get()
+    }
+
+    fn note_difference(&mut self) {
+        self.has_differed.set(true);
+    }
+}
+
+/// Time for evaluations after which their process hangs although the alarm has not ended them.
+fn patience(timeout: Duration, evaluations: u32) -> Duration {
+    (timeout * 2).saturating_mul(evaluations) + Duration::from_secs(1)
+}
+
+/// In the zygote: answers requests until the other end is closed; returns the exit status.
+fn serve(
+    evaluator: &mut Evaluator,
+    scope: &Scope,
+    timeout: Duration,
+    mut requests: PipeReader,
+    mut answers: PipeWriter,
+) -> i32 {
+    loop {
+        let Ok(request) = read_frame(&mut requests) else { return 0 };
+        if request.is_empty() {
+            continue;
+        }
+        let Ok(request) = serde_json::from_slice::<Request>(&request) else { return 1 };
+        let time = match &request {
+            Request::Run(_) => patience(timeout, 1),
+            Request::Long(_) | Request::LongAgain(_) => long_input::patience(timeout),
+            Request::Tests(inputs) => patience(timeout, u32::try_from(inputs.len()).unwrap_or(u32::MAX)),
+        };
+        let work = || {
+            if evaluator.on_its_own(timeout).is_ok() { work(evaluator, scope, timeout, request) } else { Vec::new() }
+        };
+        let answer = child::answer(work, Instant::now() + time, &requests);
+        if write_frame(&mut answers, &answer).is_err() {
+            return 1;
+        }
+    }
+}
+
+/// In a child of the zygote.
+fn work(evaluator: &mut Evaluator, scope: &Scope, timeout: Duration, request: Request) -> Vec<u8> {
+    evaluator.use_system_heap();
+    evaluator.soil_stack();
+    let answer = match request {
+        Request::Run(bytes) => serde_json::to_vec(&run(evaluator, scope, &bytes)),
+        Request::Long(bytes) | Request::LongAgain(bytes) => {
+            serde_json::to_vec(&long_input::run_here(evaluator, &scope.recorded, &bytes, timeout))
+        }
+        Request::Tests(inputs) => {
+            evaluator.arm_records(&scope.recorded);
+            let all: Vec<_> = inputs.iter().map_while(|bytes| tested(evaluator, bytes)).collect();
+            serde_json::to_vec(&all)
+        }
+    };
+    answer.unwrap_or_default()
+}
+
+fn run(evaluator: &mut Evaluator, scope: &Scope, bytes: &[u8]) -> Run {
+    evaluator.arm_records(&scope.branches);
+    let (ran, hits) = evaluator.run_once(bytes);
+    Run { hits, fault: if ran == RunStatus::Faulted { evaluator.fault() } else { None } }
+}
+
+fn tested(evaluator: &mut Evaluator, bytes: &[u8]) -> Option<Tested> {
+    let (covers, seen) = results::call(evaluator, bytes);
+    seen.is_normal().then_some(Tested { covers, seen })
+}
+
+fn write_frame(to: &mut PipeWriter, bytes: &[u8]) -> io::Result<()> {
+    let length = u32::try_from(bytes.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    to.write_all(&[&length.to_ne_bytes()[..], bytes].concat())
+}
+
+fn read_frame(from: &mut PipeReader) -> io::Result<Vec<u8>> {
+    let mut length = [0; 4];
+    from.read_exact(&mut length)?;
+    let length = u32::from_ne_bytes(length) as usize;
+    if length > LONGEST {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut bytes = vec![0; length];
+    from.read_exact(&mut bytes)?;
+    Ok(bytes)
+}

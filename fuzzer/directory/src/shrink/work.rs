@@ -1,0 +1,256 @@
+//! The work itself, in the child process.
+//!
+//! Budgets are in units: one per evaluation, one per 64 loop iterations and calls, and [`FAULT`] for one that fails.
+
+use std::{collections::HashSet, time::Duration};
+
+use penfuzz_abi::{action, metric};
+use penfuzz_engine::stages::budgeted;
+use penfuzz_executor::{Changes, Evaluator, evaluator::RunStatus};
+use penfuzz_mutators::{
+    simplify::{Simplifier, Verdict},
+    view::Layout,
+};
+
+use super::{
+    cover::Counts,
+    finds::{ChildMessage, Closest, Failing, Finds, Item, Shrunk},
+};
+
+/// Units for one report.
+const ALL: u64 = 1_000_000;
+/// Units for one test, fault or closest input.
+const EACH: u64 = 8_000;
+/// Units of a failing evaluation, which takes microseconds; one that hangs also pays for its fuel, at a lower price.
+const FAULT: u64 = 32;
+const FUEL_PER_UNIT_OF_FAULT: u64 = 1024;
+/// Units for a fault: about 60 hangs.
+const EACH_FAULT: u64 = 64_000;
+/// Rounds over all tests: what one has lost another may have to keep.
+const ROUNDS: usize = 3;
+/// A candidate that takes longer than this without spending fuel is not worth it.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+struct Work<'a> {
+    evaluator: &'a mut Evaluator,
+    finds: &'a Finds,
+    layout: Layout,
+    is_harness: bool,
+    skip: &'a HashSet<Item>,
+    send: &'a mut dyn FnMut(&ChildMessage),
+    simplifier: Simplifier,
+    units: u64,
+}
+
+/// Simplifies the numbers of `x` while `holds`; the input of a harness is also shortened. Returns whether it changed.
+pub fn simpler(
+    simplifier: &mut Simplifier,
+    x: &mut Vec<u8>,
+    layout: &Layout,
+    is_harness: bool,
+    mut holds: impl FnMut(&[u8]) -> Verdict,
+) -> bool {
+    let mut changed = false;
+    if is_harness {
+        let shorter = [1, 8, 16, 24, 32, 40, 48, 56].into_iter().filter(|n| *n < x.len());
+        if let Some(n) = shorter.into_iter().find(|n| holds(&x[..*n]) == Verdict::Holds) {
+            x.truncate(n);
+            changed = true;
+        }
+    }
+    simplifier.simplify(x, layout, holds) | changed
+}
+
+/// Shrinks what `now` holds, except the items to `skip`.
+pub fn work(
+    evaluator: &mut Evaluator,
+    finds: &Finds,
+    mut now: Shrunk,
+    skip: &HashSet<Item>,
+    send: &mut dyn FnMut(&ChildMessage),
+) {
+    if evaluator.on_its_own(PATIENCE).is_err() {
+        return;
+    }
+    let layout = evaluator.function().layout();
+    let is_harness = evaluator.function().is_harness();
+    let mut work = Work { evaluator, finds, layout, is_harness, skip, send, simplifier: Simplifier::new(), units: ALL };
+    for _ in 0..ROUNDS {
+        if !work.tests(&mut now) {
+            break;
+        }
+    }
+    for failing in now.faults.values().cloned().collect::<Vec<_>>() {
+        work.fault(failing);
+    }
+    work.track(&mut now);
+    // The closest first: these are shown.
+    let mut order: Vec<_> = now.closest.into_iter().collect();
+    order.sort_by_key(|(branch, c)| (c.distance, *branch));
+    for (branch, closest) in order {
+        work.closest(branch, closest);
+    }
+}
+
+impl Work<'_> {
+    /// Sends that an item begins; false when it is to be skipped.
+    fn begin(&mut self, item: Item) -> bool {
+        if self.units == 0 || self.skip.contains(&item) {
+            return false;
+        }
+        (self.send)(&ChildMessage::Begin(item));
+        true
+    }
+
+    /// Simplifies `x` as long as `property` holds after an evaluation; it is given the branches taken.
+    fn simplify(
+        &mut self,
+        x: &mut Vec<u8>,
+        units: u64,
+        mut property: impl FnMut(&mut Evaluator, RunStatus, &[u32]) -> bool,
+    ) -> bool {
+        let mut units = units.min(self.units);
+        let granted = units;
+        let mut hits = Vec::new();
+        let evaluator = &mut *self.evaluator;
+        let mut holds = |y: &[u8]| {
+            if units == 0 {
+                return Verdict::Stop;
+            }
+            let ran = evaluator.run(y);
+            evaluator.take_hits(&mut hits);
+            let fuel = evaluator.fuel_used();
+            let cost = if ran == RunStatus::Faulted {
+                FAULT + fuel / FUEL_PER_UNIT_OF_FAULT
+            } else {
+                fuel / budgeted::FUEL_PER_UNIT
+            };
+            units = units.saturating_sub(1 + cost);
+            if property(evaluator, ran, &hits) { Verdict::Holds } else { Verdict::Fails }
+        };
+        let changed = simpler(&mut self.simplifier, x, &self.layout, self.is_harness, &mut holds);
+        self.units -= granted - units;
+        changed
+    }
+
+    /// A function gets zeros for what an input lacks; a harness gets as many bytes as there are.
+    fn fill_up(&self, bytes: &mut Vec<u8>) {
+        if !self.is_harness {
+            bytes.resize(self.layout.size(), 0);
+        }
+    }
+
+    fn arm(&mut self, action_of: impl Fn(usize) -> u8) {
+        self.evaluator.set_metric(metric::ULP, u64::MAX);
+        self.evaluator.arm(action_of);
+    }
+
+    /// One round over the tests, the last chosen first; true when one has changed.
+    fn tests(&mut self, now: &mut Shrunk) -> bool {
+        let goals = &self.finds.goals;
+        self.arm(|b| if goals[b] { action::RECORD } else { 0 });
+        let mut counts = Counts::new(now.tests.iter());
+        let known: HashSet<u32> = self.finds.kept.iter().flat_map(|k| k.covers.iter().copied()).collect();
+        let mut any = false;
+        for i in (0..now.tests.len()).rev() {
+            let needed: Vec<u32> = counts.needs(&now.tests[i]).collect();
+            if needed.is_empty() {
+                let test = now.tests.remove(i);
+                counts.remove(&test);
+                (self.send)(&ChildMessage::Drop { file: test.file });
+                continue;
+            }
+            if !self.begin(Item::Test(now.tests[i].file.clone())) {
+                continue;
+            }
+            let (mut bytes, mut covers) = (now.tests[i].bytes.clone(), Vec::new());
+            self.fill_up(&mut bytes);
+            let changed = self.simplify(&mut bytes, EACH, |_, ran, hits| {
+                let holds = ran == RunStatus::Returned
+                    && needed.iter().all(|b| hits.binary_search(b).is_ok())
+                    && hits.iter().all(|b| known.contains(b));
+                if holds {
+                    covers = hits.to_vec();
+                }
+                holds
+            });
+            // A simpler input may read outside of its arguments; only a run with other placements shows it.
+            if changed && self.evaluator.run_apart(&bytes) == (RunStatus::Returned, covers.clone()) {
+                any = true;
+                counts.remove(&now.tests[i]);
+                (now.tests[i].bytes, now.tests[i].covers) = (bytes.clone(), covers.clone());
+                counts.add(&now.tests[i]);
+                (self.send)(&ChildMessage::Test { file: now.tests[i].file.clone(), bytes, covers });
+            }
+        }
+        any
+    }
+
+    fn fault(&mut self, failing: Failing) {
+        if !self.begin(Item::Fault(failing.file.clone())) {
+            return;
+        }
+        let Finds { goals, uncovered, .. } = self.finds;
+        self.arm(|b| if goals[b] { action::RECORD } else { 0 });
+        let Failing { file, mut bytes, key, mut reason } = failing;
+        self.fill_up(&mut bytes);
+        let mut taken = Vec::new();
+        let ran = self.evaluator.run(&bytes);
+        self.evaluator.take_hits(&mut taken);
+        if ran == RunStatus::Returned || self.evaluator.fault_key() != Some(key) {
+            return;
+        }
+        let only_here: Vec<u32> =
+            taken.into_iter().filter(|b| !self.finds.kept.iter().any(|k| k.covers.contains(b))).collect();
+        let changed = self.simplify(&mut bytes, EACH_FAULT, |evaluator, ran, hits| {
+            ran == RunStatus::Faulted
+                && only_here.iter().all(|b| hits.binary_search(b).is_ok())
+                && !hits.iter().any(|b| uncovered.contains(b))
+                && evaluator.fault_key() == Some(key)
+        });
+        if changed {
+            // The address that a fault met may be another now.
+            let _ = self.evaluator.run(&bytes);
+            if let Some(fault) = self.evaluator.fault() {
+                reason = fault.reason;
+            }
+            (self.send)(&ChildMessage::Fault(Failing { file, bytes, key, reason }));
+        }
+    }
+
+    /// Measures how close the kept inputs come: not every search does.
+    fn track(&mut self, now: &mut Shrunk) {
+        if self.finds.uncovered.is_empty() || !self.begin(Item::Tracking) {
+            return;
+        }
+        let uncovered: HashSet<usize> = self.finds.uncovered.iter().map(|b| *b as usize).collect();
+        self.arm(|b| if uncovered.contains(&b) { action::TRACK } else { 0 });
+        for kept in &self.finds.kept {
+            let _ = self.evaluator.run(&kept.bytes);
+        }
+        for branch in &self.finds.uncovered {
+            let Some((distance, bytes)) = self.evaluator.closest(*branch as usize) else { continue };
+            if now.closest.get(branch).is_none_or(|c| c.distance > distance) {
+                let closest = Closest { distance, bytes: bytes.to_vec() };
+                now.closest.insert(*branch, closest.clone());
+                (self.send)(&ChildMessage::Closest { branch: *branch, closest });
+            }
+        }
+    }
+
+    fn closest(&mut self, branch: u32, closest: Closest) {
+        if !self.begin(Item::Closest(branch)) {
+            return;
+        }
+        let Closest { distance, mut bytes } = closest;
+        // One branch after the other: what that costs must not depend on their number.
+        self.evaluator.set_metric(metric::ULP, u64::MAX);
+        let nothing_is_open = Changes { identity: u64::MAX, branches: &[] };
+        self.evaluator.arm_changed(nothing_is_open, |_| 0, &[(branch as usize, action::WANT | action::MIN)], true);
+        let changed = self
+            .simplify(&mut bytes, EACH, |evaluator, ran, _| ran == RunStatus::Returned && evaluator.r() == distance);
+        if changed {
+            (self.send)(&ChildMessage::Closest { branch, closest: Closest { distance, bytes } });
+        }
+    }
+}

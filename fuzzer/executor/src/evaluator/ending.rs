@@ -1,0 +1,182 @@
+//! How the last run ended when it did not return.
+
+use core::ffi::{CStr, c_char};
+
+use penfuzz_abi::{self as abi, action};
+
+use super::{Evaluator, RunStatus};
+use crate::{
+    fault::Fault,
+    guard::{self, End},
+};
+
+/// Is it an end that an emitted test can expect, other than a return?
+pub(super) const fn is_normal(end: &End) -> bool {
+    matches!(end.stop, abi::stop::EXIT | abi::stop::THROW)
+}
+
+impl Evaluator {
+    /// Keeps how a call ended that did not return.
+    pub(super) fn note_end(&mut self, returned: bool) {
+        self.last_end = (!returned).then(guard::last_end);
+        if self.last_end.is_some_and(|end| end.is_anywhere()) {
+            self.shared.lose_heap();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(super) fn look_at_end(&mut self, returned: bool) -> RunStatus {
+        self.note_end(returned);
+        if self.n_improved() > 0 {
+            self.remember_closest();
+        }
+        if self.is_beside_inferred() {
+            return self.forget_run();
+        }
+        if self.has_stopped(abi::stop::REJECTED) {
+            return self.reject_run();
+        }
+        if self.is_cut_short() {
+            return self.go_on();
+        }
+        if self.has_stopped(abi::stop::STRAYED) {
+            self.last_end = None;
+        }
+        if self.last_end.is_some_and(|end| !is_normal(&end)) { RunStatus::Faulted } else { RunStatus::Returned }
+    }
+
+    fn is_cut_short(&self) -> bool {
+        self.fuel_cap < self.fuel && self.has_stopped(abi::stop::FUEL)
+    }
+
+    /// Was the last run stopped for this reason, one of [`abi::stop`]?
+    pub(super) fn has_stopped(&self, reason: u32) -> bool {
+        self.last_end.as_ref().is_some_and(|end| end.stop == reason)
+    }
+
+    /// What used up its fuel cap is run again with all the fuel if it took a new branch; else it only was too long to look at.
+    fn go_on(&mut self) -> RunStatus {
+        if !self.has_hits() {
+            self.last_end = None;
+            return RunStatus::Returned;
+        }
+        let fuel_cap = self.fuel_cap;
+        self.set_fuel_cap(self.fuel);
+        // SAFETY: `input` holds `input_size` bytes.
+        let x = unsafe { core::slice::from_raw_parts(self.input, self.input_size) }.to_vec();
+        let ran = self.run(&x);
+        self.set_fuel_cap(fuel_cap);
+        ran
+    }
+
+    /// What the last run threw, when a C++ exception left the function: the name of its type as `std::type_info::name` gives it, and
+    /// empty for one of another language. Such a run has no result.
+    #[must_use]
+    pub fn thrown(&self) -> Option<String> {
+        if !self.has_stopped(abi::stop::THROW) {
+            return None;
+        }
+        // SAFETY: as in `run`.
+        let name = unsafe { (*self.state).exit_status } as *const c_char;
+        if name.is_null() {
+            return Some(String::new());
+        }
+        // SAFETY: a constant of the target or of one of its libraries, which stay loaded.
+        let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
+        // GCC marks a type of one file by a star, which is not part of the name.
+        Some(name.strip_prefix('*').unwrap_or(&name).to_owned())
+    }
+
+    /// The exit status of the last run, as the parent of the process would see it, when it ended by `exit`, `_exit`, `_Exit` or
+    /// `quick_exit`; `None` when the function returned or failed. Such a run has no result.
+    #[must_use]
+    pub fn exit_status(&self) -> Option<u8> {
+        // SAFETY: as in `run`.
+        self.has_stopped(abi::stop::EXIT).then(|| unsafe { (*self.state).exit_status } as u8)
+    }
+
+    /// A run in which an assumption does not hold: it takes no branch but those of assumptions, which lead the search to where they
+    /// hold.
+    pub(super) fn reject_run(&mut self) -> RunStatus {
+        self.last_end = None;
+        self.rejected_at = self.evaluations();
+        // SAFETY: as in `run`.
+        let state = unsafe { &mut *self.state };
+        let n = (state.hits as usize).min(self.taken.len());
+        let mut left = 0;
+        for i in 0..n {
+            let b = self.taken[i];
+            let Some(outcome) = self.outcomes.get_mut(b as usize) else { continue };
+            if self.target.sites[self.target.site_of(b as usize)].is_assumption() {
+                self.taken[left] = b;
+                left += 1;
+            } else {
+                *outcome = 0;
+            }
+        }
+        state.hits = left as u32;
+        // A goal in front of the assumption is not met.
+        if left == 0 && state.r == 0 {
+            state.r = u64::MAX;
+        }
+        RunStatus::Returned
+    }
+
+    /// Did the alarm or the memory limit end the last run?
+    #[must_use]
+    pub fn is_costly_end(&self) -> bool {
+        self.last_end.is_some_and(|end| end.signal == libc::SIGALRM || end.stop == guard::STOP_MEMORY)
+    }
+
+    /// Where the assumption stands that does not hold for `x`, as `FILE:LINE`; `None` if all hold, or if the code shows no place. Arms
+    /// all branches.
+    pub fn unmet_assumption(&mut self, x: &[u8]) -> Option<String> {
+        self.arm(|_| action::RECORD);
+        self.run(x);
+        let mut hits = Vec::new();
+        self.take_hits(&mut hits);
+        if !self.is_rejected() {
+            return None;
+        }
+        let sites = &self.target.sites;
+        let rejects = |b: &u32| {
+            let site = &sites[self.target.site_of(*b as usize)];
+            site.rejects(*b as usize - site.first_branch).then(|| format!("{}:{}", site.file, site.line))
+        };
+        hits.iter().find_map(rejects)
+    }
+
+    /// Did an assumption not hold in the last run?
+    #[must_use]
+    pub fn is_rejected(&self) -> bool {
+        self.rejected_at != 0 && self.rejected_at == self.evaluations()
+    }
+
+    /// The text of the check that failed in the last run.
+    pub(super) fn failed_check(&self) -> Option<String> {
+        if !self.has_stopped(abi::stop::CHECK) {
+            return None;
+        }
+        // SAFETY: as in `run`.
+        let text = unsafe { (*self.state).exit_status } as *const c_char;
+        // SAFETY: a constant of the target, which stays loaded.
+        (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+    }
+
+    /// The place of the fault of the last run, see [`Fault::key`].
+    #[must_use]
+    pub fn fault_key(&self) -> Option<u64> {
+        self.last_fault().map(|end| self.faults.key(end))
+    }
+
+    /// The fault of the last run.
+    #[must_use]
+    pub fn fault(&self) -> Option<Fault> {
+        self.last_fault().map(|end| self.described(self.faults.read(end), end))
+    }
+
+    fn last_fault(&self) -> Option<&End> {
+        self.last_end.as_ref().filter(|end| !is_normal(end))
+    }
+}

@@ -1,0 +1,240 @@
+//! What goals and stages need of an evaluator, whatever runs the target behind it.
+
+use penfuzz_abi::{Compared, action};
+
+use super::{
+    Evaluator,
+    evaluator::{Changes, RunStatus},
+};
+
+/// Evaluates the representing function `FOO_R` of one function under test (`CoverMe`, Sect. 3.2), and records its branches.
+///
+/// A *branch* is a number below [`PenEvaluator::n_branches`], an *action* one byte of [`penfuzz_abi::action`]. [`Evaluator`]
+/// is the implementation for targets that are loaded into this process; another one may run its target elsewhere. The
+/// methods with a body concern what an implementation may lack: memory of near misses, fuel, faults, a journal.
+pub trait PenEvaluator {
+    /// Calls the function at `x`, an input of any length.
+    fn run(&mut self, x: &[u8]) -> RunStatus;
+
+    /// `r` of the last run in the metric's representation (see [`penfuzz_mutators::evaluate::Metric`]): 0 for a wanted input,
+    /// the goal's `r0` when no armed site was passed.
+    fn r(&self) -> u64;
+
+    /// Runs so far.
+    fn evaluations(&self) -> u64;
+
+    /// Bytes of an input.
+    fn input_size(&self) -> usize;
+
+    /// Branches of the target, in scope or not.
+    fn n_branches(&self) -> usize;
+
+    /// The metric that is set, one of [`penfuzz_abi::metric`].
+    fn metric(&self) -> u32;
+
+    /// Sets the metric and the value of `r` before each run.
+    fn set_metric(&mut self, metric: u32, r0: u64);
+
+    /// Sets the action byte of every branch in scope: bits of [`penfuzz_abi::action`] but NEAR and ARMED, which follow from
+    /// the others.
+    fn arm(&mut self, action_of: impl FnMut(usize) -> u8);
+
+    /// Arms what is open and a goal: `action_of` gives the actions of a branch that is open, and 0 of any other; `goal` are branches
+    /// with actions besides. `changes` lists every branch for which `action_of` changed, so that an implementation may write
+    /// only the bytes that differ. Without `tracks`, [`penfuzz_abi::action::TRACK`] has no effect.
+    fn arm_changed(
+        &mut self,
+        _changes: Changes<'_>,
+        action_of: impl Fn(usize) -> u8,
+        goal: &[(usize, u8)],
+        tracks: bool,
+    ) {
+        let shown = if tracks { u8::MAX } else { !action::TRACK };
+        let besides = |b: usize| goal.iter().filter(|g| g.0 == b).fold(0, |all, g| all | g.1);
+        self.arm(|b| (action_of(b) & shown) | besides(b));
+    }
+
+    /// Stops recording, wanting and tracking these branches.
+    fn disarm(&mut self, branches: &[u32]);
+
+    /// Sets `r` for each branch with [`penfuzz_abi::action::LEAD`] that a run misses.
+    fn set_leads(&mut self, leads: impl Iterator<Item = (usize, u64)>);
+
+    /// Compares runs with a path, see [`penfuzz_abi::State::path`]. Both slices are of equal length; an empty path is none.
+    fn set_path(&mut self, path: &[u32], back: &[u32], bits: u32);
+
+    /// Did runs since the last [`PenEvaluator::take_hits`] take a recorded branch?
+    fn has_hits(&self) -> bool;
+
+    /// Moves the recorded branches that were taken to `into`, whose content is replaced.
+    fn take_hits(&mut self, into: &mut Vec<u32>);
+
+    /// The branch that last changed `r` (`CoverMe`, Sect. 5: the conditional whose other side is deemed infeasible).
+    fn last_branch(&self) -> usize;
+
+    /// Did the last run fail at a place at which no run failed before?
+    fn is_new_fault(&mut self) -> bool {
+        false
+    }
+
+    /// Did the alarm or the memory limit end the last run?
+    fn is_costly_end(&self) -> bool {
+        false
+    }
+
+    /// The smallest distance to a tracked branch so far, and the input that has it.
+    fn closest(&self, _branch: usize) -> Option<(u64, &[u8])> {
+        None
+    }
+
+    /// Are closest inputs saved, in this or in other turns of the search?
+    fn tracks(&self) -> bool {
+        true
+    }
+
+    /// Fuel of a run that is not cut short: loop iterations and calls.
+    fn fuel(&self) -> i64 {
+        i64::MAX
+    }
+
+    /// Fuel that the last run used.
+    fn fuel_used(&self) -> u64 {
+        0
+    }
+
+    /// Cuts runs short after `fuel`, unless they take a recorded branch.
+    fn set_fuel_cap(&mut self, _fuel: i64) {}
+
+    /// Runs note the operands of the comparisons at armed two-way sites from now on, or do not any more.
+    fn set_measuring(&mut self, _measures: bool) {}
+
+    /// Calls `look` with the branch that was taken, the other one, and the operands, for the latest passes since the last call,
+    /// in order. There are none in an implementation that cannot measure.
+    fn take_compared(&mut self, _look: impl FnMut(usize, usize, &Compared)) {}
+
+    /// Saves an input that takes a new branch or fails at a new place where it survives the end of this process.
+    fn note_find(&mut self, _x: &[u8]) {}
+
+    /// Must another process take over, because the target has left too much behind in this one?
+    fn is_worn_out(&self) -> bool {
+        false
+    }
+}
+
+impl PenEvaluator for Evaluator {
+    #[inline]
+    fn run(&mut self, x: &[u8]) -> RunStatus {
+        Self::run(self, x)
+    }
+
+    #[inline]
+    fn r(&self) -> u64 {
+        Self::r(self)
+    }
+
+    #[inline]
+    fn evaluations(&self) -> u64 {
+        Self::evaluations(self)
+    }
+
+    fn input_size(&self) -> usize {
+        Self::input_size(self)
+    }
+
+    fn n_branches(&self) -> usize {
+        self.target().n_branches
+    }
+
+    fn metric(&self) -> u32 {
+        Self::metric(self)
+    }
+
+    fn set_metric(&mut self, metric: u32, r0: u64) {
+        Self::set_metric(self, metric, r0);
+    }
+
+    fn arm(&mut self, action_of: impl FnMut(usize) -> u8) {
+        Self::arm(self, action_of);
+    }
+
+    fn arm_changed(
+        &mut self,
+        changes: Changes<'_>,
+        action_of: impl Fn(usize) -> u8,
+        goal: &[(usize, u8)],
+        tracks: bool,
+    ) {
+        Self::arm_changed(self, changes, action_of, goal, tracks);
+    }
+
+    fn disarm(&mut self, branches: &[u32]) {
+        Self::disarm(self, branches);
+    }
+
+    fn set_leads(&mut self, leads: impl Iterator<Item = (usize, u64)>) {
+        Self::set_leads(self, leads);
+    }
+
+    fn set_path(&mut self, path: &[u32], back: &[u32], bits: u32) {
+        Self::set_path(self, path, back, bits);
+    }
+
+    #[inline]
+    fn has_hits(&self) -> bool {
+        Self::has_hits(self)
+    }
+
+    fn take_hits(&mut self, into: &mut Vec<u32>) {
+        Self::take_hits(self, into);
+    }
+
+    fn last_branch(&self) -> usize {
+        Self::last_branch(self)
+    }
+
+    fn is_new_fault(&mut self) -> bool {
+        Self::is_new_fault(self)
+    }
+
+    fn is_costly_end(&self) -> bool {
+        Self::is_costly_end(self)
+    }
+
+    fn closest(&self, branch: usize) -> Option<(u64, &[u8])> {
+        Self::closest(self, branch)
+    }
+
+    fn tracks(&self) -> bool {
+        Self::tracks(self)
+    }
+
+    fn fuel(&self) -> i64 {
+        Self::fuel(self)
+    }
+
+    #[inline]
+    fn fuel_used(&self) -> u64 {
+        Self::fuel_used(self)
+    }
+
+    fn set_fuel_cap(&mut self, fuel: i64) {
+        Self::set_fuel_cap(self, fuel);
+    }
+
+    fn set_measuring(&mut self, measures: bool) {
+        Self::set_measuring(self, measures);
+    }
+
+    fn take_compared(&mut self, look: impl FnMut(usize, usize, &Compared)) {
+        Self::take_compared(self, look);
+    }
+
+    fn note_find(&mut self, x: &[u8]) {
+        Self::note_find(self, x);
+    }
+
+    #[inline]
+    fn is_worn_out(&self) -> bool {
+        Self::is_worn_out(self)
+    }
+}

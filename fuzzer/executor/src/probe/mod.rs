@@ -1,0 +1,397 @@
+//! Finds out by calls how many elements the memory behind a pointer needs, and what of it is read at all.
+//!
+//! 1. *Growing.* Every block begins with one element (a string, or memory of no type, with some bytes) that ends at a guard page. A
+//!    call that touches the memory behind a block makes it larger, and one that touches memory beyond the limits of a model adds it, until [`CALLS`] calls in a row touch nothing beside one. Integers are
+//!    small in these calls, since many are lengths.
+//! 2. *Results.* What the callee writes without reading, as far as its code shows, is filled with zeros and with noise: if no call
+//!    takes other branches or returns something else, it is a result, and nothing of it is in an input.
+//! 3. *Fitting.* For integers of 1, 2, 3, 5 and 8, the elements that are touched are counted: a block that is as long as the call touches
+//!    it. A rule ([`fit`](penfuzz_target::inputs::fit)) that gives these numbers is the length of the block; without one, the rule that the loops of the
+//!    function give ([`reach`](crate::probe::reach)) if no call touched more.
+//!
+//! The calls do not depend on anything but the target: every process of a campaign finds the same.
+
+pub mod reach;
+
+use std::{rc::Rc, time::Duration};
+
+use libafl_bolts::rands::StdRand;
+use penfuzz_abi::action;
+use penfuzz_mutators::{
+    dictionary::Dictionary,
+    start::StartPoints,
+    view::{Kind, Slot},
+};
+use penfuzz_target::{
+    inputs::{
+        calls::build,
+        fit::{Sample, fit},
+        model::{Block, Model},
+        paths::any_index,
+        sizes::{Origin, Rule, Size, Sizes},
+    },
+    program::{Function, Target},
+};
+
+use crate::{
+    Evaluator, Fault,
+    evaluator::{Limits, RunStatus},
+};
+
+/// Calls without growth that end the first step.
+pub(super) const CALLS: usize = 300;
+/// Times that the blocks are made larger, or more of them.
+const GROWTHS: usize = 64;
+/// Bytes of a block at most.
+const LARGEST: usize = 8192;
+/// Loop iterations of one call.
+const FUEL: i64 = 50_000;
+/// Wall time and memory of one call.
+const TIMEOUT: Duration = Duration::from_millis(100);
+const MEMORY: u64 = 64 << 20;
+/// Calls that use up fuel, time or memory, after which no more are made: a count, so that every process stops at the same call.
+const MOST_COSTLY: usize = 32;
+/// Values of the integers in the third step, and of the others meanwhile.
+const VALUES: [i64; 5] = [1, 2, 3, 5, 8];
+const OTHERS: i64 = 3;
+/// Integers that a length may follow.
+const MOST_INTEGERS: usize = 6;
+/// Inputs for each value, and calls for each of them.
+const INPUTS: usize = 6;
+const TRIALS: usize = 300;
+
+/// Can the function get structures, arrays or strings?
+#[must_use]
+pub fn has_more_than_numbers(target: &Target, function: usize) -> bool {
+    let f = &target.functions[function];
+    let is_model = |model: &Model| f.frame_call().is_some() || f.calls > 1 || !model.globals.is_empty();
+    !f.is_harness() && build(target, f, &Sizes::new()).is_ok_and(|model| is_model(&model))
+}
+
+/// Gives the function under test the model of its inputs, with these sizes, if it cannot be called as well with a number behind each
+/// pointer.
+#[must_use]
+pub fn with_sizes(mut target: Target, function: usize, sizes: &Sizes) -> Rc<Target> {
+    let f = &target.functions[function];
+    let model = build(&target, f, sizes).ok().filter(|model| is_needed(f, model, sizes));
+    target.functions[function].model = model.map(Rc::new);
+    Rc::new(target)
+}
+
+/// The sizes of the blocks that the function gets, found out by calls of it.
+#[must_use]
+pub fn sizes(mut target: Target, function: usize, limits: Limits) -> Sizes {
+    // The sizes of one call are those of all.
+    target.functions[function].calls = 1;
+    target.functions[function].is_probed = true;
+    let Ok(model) = build(&target, &target.functions[function], &Sizes::new()) else { return Sizes::new() };
+    target.functions[function].model = Some(Rc::new(model));
+    let limits =
+        Limits { fuel: limits.fuel.min(FUEL), timeout: limits.timeout.min(TIMEOUT), memory: limits.memory.min(MEMORY) };
+    let mut probing = Probing { target: Some(target), function, limits, sizes: Sizes::new(), costly: 0 };
+    probing.grow();
+    probing.find_inputs();
+    probing.find_lengths();
+    probing.sizes
+}
+
+/// Can the function not be called as well with a cell behind each pointer?
+fn is_needed(f: &Function, model: &Model, sizes: &Sizes) -> bool {
+    const CELL: usize = penfuzz_abi::CELL_BYTES;
+    let is_cell = |b: &Block| {
+        let is_number = f.parameters.iter().any(|p| p.pointer && p.name == b.path && !p.is_output());
+        let was_probed = sizes.get(&any_index(&b.path)).is_some_and(|s| s.origin != Origin::Assumed);
+        // The end of a declared array must be that of its memory.
+        let is_declared = b.capacity > 1 && b.origin.is_sure();
+        let fits = b.bytes() <= CELL && !b.is_string && b.rule == Rule::Full;
+        b.pointers.is_empty()
+            && b.origin != Origin::Given
+            && !is_declared
+            && (is_number && fits || b.is_output && !was_probed)
+    };
+    let frame = &model.blocks[0];
+    f.call().is_none()
+        || model.result.is_some()
+        || model.sequence.is_some()
+        || model.input.is_some()
+        || !model.nondet.is_empty()
+        || !model.globals.is_empty()
+        || !model.files.is_empty()
+        || model.is_program
+        || frame.pointers.iter().any(|p| p.null.is_some())
+        || model.blocks[1..].iter().any(|b| !is_cell(b))
+}
+
+struct Probing {
+    target: Option<Target>,
+    function: usize,
+    limits: Limits,
+    sizes: Sizes,
+    /// Calls so far that used up fuel, time or memory.
+    costly: usize,
+}
+
+impl Probing {
+    /// Calls `work` with an evaluator of the model with the present sizes.
+    fn with<T>(&mut self, work: impl FnOnce(&mut Calls) -> T) -> Option<T> {
+        let mut target = self.target.take()?;
+        if let Ok(model) = build(&target, &target.functions[self.function], &self.sizes) {
+            target.functions[self.function].model = Some(Rc::new(model));
+        }
+        let target = Rc::new(target);
+        let done = Evaluator::new(Rc::clone(&target), self.function, self.limits).ok().map(|mut evaluator| {
+            evaluator.arm(|_| action::RECORD);
+            work(&mut Calls { evaluator: &mut evaluator, costly: &mut self.costly })
+        });
+        self.target = Rc::try_unwrap(target).ok();
+        done
+    }
+
+    /// Step 1.
+    fn grow(&mut self) {
+        for _ in 0..GROWTHS {
+            let Some(Some((path, size))) = self.with(first_beside) else { return };
+            self.insert(path, size);
+        }
+    }
+
+    /// What a call needs, later ones need as well.
+    fn insert(&mut self, path: String, size: Size) {
+        let is_needed = size.is_needed || self.sizes.get(&path).is_some_and(|s| s.is_needed);
+        self.sizes.insert(path, Size { is_needed, ..size });
+    }
+
+    /// Step 2.
+    fn find_inputs(&mut self) {
+        let read = self.with(|calls| {
+            let blocks = &calls.evaluator.model().map_or(&[][..], |m| &m.blocks[..]);
+            let outputs: Vec<usize> = (1..blocks.len()).filter(|i| blocks[*i].is_output).collect();
+            let sizes: Vec<_> = outputs.iter().map(|i| (any_index(&blocks[*i].path), size_of(&blocks[*i]))).collect();
+            outputs
+                .into_iter()
+                .zip(sizes)
+                .filter(|(block, _)| is_read(calls, *block))
+                .map(|(_, s)| s)
+                .collect::<Vec<_>>()
+        });
+        for (path, size) in read.unwrap_or_default() {
+            self.insert(path, Size { is_output: false, ..size });
+        }
+    }
+
+    /// Step 3.
+    fn find_lengths(&mut self) {
+        let found = self.with(|calls| {
+            let blocks = calls.evaluator.model().map_or(&[][..], |m| &m.blocks[..]);
+            let f = calls.evaluator.function();
+            let is_array = |b: &Block| has_length(b) || may_have_loop(b) && reach::rule(f, &b.path, b.stride).is_some();
+            let arrays: Vec<usize> = (1..blocks.len()).filter(|i| is_array(&blocks[*i])).collect();
+            arrays.into_iter().filter_map(|block| length_of(calls, block)).collect::<Vec<_>>()
+        });
+        let before = self.sizes.clone();
+        for (path, size) in found.unwrap_or_default() {
+            self.insert(path, size);
+        }
+        // What a call refutes is as before.
+        while let Some(Some(path)) = self.with(reach::refuted) {
+            match before.get(&path) {
+                Some(size) => self.sizes.insert(path, size.clone()),
+                None => self.sizes.remove(&path),
+            };
+        }
+    }
+}
+
+/// May the length of a block follow an integer?
+const fn has_length(block: &Block) -> bool {
+    block.capacity > 1 && !block.is_string && !block.origin.is_sure()
+}
+
+/// The same of one for which no call showed that it is an array.
+const fn may_have_loop(block: &Block) -> bool {
+    !block.is_string && !block.origin.is_sure()
+}
+
+fn size_of(block: &Block) -> Size {
+    let (length, origin) = (block.rule.clone(), block.origin);
+    Size { capacity: block.capacity, length, origin, is_output: block.is_output, is_needed: false }
+}
+
+/// The integers that may be lengths: those of the frame first.
+fn integers(f: &Function, model: &Model) -> Vec<(String, Slot)> {
+    let is_integer = |kind: Kind| !kind.is_float() && kind != Kind::Bool && kind != Kind::Rounding;
+    let mut at = 0;
+    let mut found = Vec::new();
+    for copy in &model.blocks[0].copies {
+        while let Some(slot) = model.layout.slots().get(at).filter(|s| s.offset < copy.from + copy.size) {
+            let place = copy.to.wrapping_add(slot.offset.wrapping_sub(copy.from));
+            let parameter = model.parameters.iter().position(|(_, frame)| *frame == place);
+            if let Some(p) = parameter.filter(|_| is_integer(slot.kind) && slot.offset >= copy.from) {
+                found.push((f.parameters[p].name.clone(), *slot));
+            }
+            at += 1;
+        }
+    }
+    found.truncate(MOST_INTEGERS);
+    found
+}
+
+/// A series of inputs with small integers.
+pub(super) struct Inputs {
+    rng: StdRand,
+    starts: StartPoints,
+    dictionary: Dictionary,
+}
+
+impl Inputs {
+    pub(super) fn new() -> Self {
+        Self { rng: StdRand::with_seed(1), starts: StartPoints::new(), dictionary: Dictionary::general() }
+    }
+
+    pub(super) fn next(&mut self, model: &Model, x: &mut [u8]) {
+        use libafl_bolts::rands::Rand;
+        self.starts.next(&mut self.rng, &model.layout, &self.dictionary, x);
+        for slot in model.layout.slots() {
+            let is_small = !slot.kind.is_float() && slot.kind.size() > 1 && self.rng.below_or_zero(8) > 0;
+            if is_small {
+                slot.set(x, self.rng.below_or_zero(9) as u64);
+            }
+        }
+    }
+}
+
+/// The first block that a call touches something behind, with its new size.
+fn first_beside(calls: &mut Calls) -> Option<(String, Size)> {
+    let model = Rc::clone(calls.evaluator.blocks()?.model());
+    let (mut inputs, mut x) = (Inputs::new(), vec![0; model.layout.size()]);
+    for _ in 0..CALLS {
+        inputs.next(&model, &mut x);
+        let Some((i, at)) = calls.run(&x) else { continue };
+        let block = &model.blocks[i];
+        if let Some(size) = &block.put_off {
+            return Some((any_index(&block.path), Size { is_needed: true, ..size.clone() }));
+        }
+        let most = (LARGEST / block.stride).max(1);
+        let Some(index) = usize::try_from(at).ok().map(|at| at / block.stride).filter(|n| *n < most) else { continue };
+        if i == 0 || index < block.capacity || block.origin.is_sure() {
+            continue;
+        }
+        let capacity = (index + 1).max(block.capacity * 2).min(most);
+        let size = Size { capacity, origin: Origin::Probed, ..size_of(block) };
+        return Some((any_index(&block.path), size));
+    }
+    None
+}
+
+/// Calls of the function.
+pub(super) struct Calls<'a> {
+    pub(super) evaluator: &'a mut Evaluator,
+    costly: &'a mut usize,
+}
+
+impl Calls<'_> {
+    /// Runs an input; the block and the place of an access beside it, if that ended the run. Does nothing when too many calls were
+    /// costly.
+    pub(super) fn run(&mut self, x: &[u8]) -> Option<(usize, isize)> {
+        if *self.costly >= MOST_COSTLY {
+            return None;
+        }
+        let before = self.evaluator.n_beside();
+        let status = self.evaluator.run(x);
+        self.evaluator.take_hits(&mut Vec::new());
+        self.note(status);
+        let is_beside = self.evaluator.n_beside() > before || status == RunStatus::Faulted;
+        let beside = self.evaluator.last_beside().filter(|_| is_beside)?;
+        Some((beside.block, beside.at))
+    }
+
+    fn note(&mut self, status: RunStatus) {
+        let is_costly = |f: Fault| !f.is_cheap || f.is_out_of_fuel;
+        *self.costly += usize::from(status == RunStatus::Faulted && self.evaluator.fault().is_some_and(is_costly));
+    }
+}
+
+/// Does the function behave differently with something else in this block?
+fn is_read(calls: &mut Calls, block: usize) -> bool {
+    let Some(model) = calls.evaluator.blocks().map(|b| Rc::clone(b.model())) else { return false };
+    let (mut inputs, mut x) = (Inputs::new(), vec![0; model.layout.size()]);
+    let outcome = |calls: &mut Calls, x: &[u8], noise: Option<(usize, u8)>| {
+        calls.evaluator.set_noise(noise);
+        let mut hits = Vec::new();
+        let status = calls.evaluator.run(x);
+        calls.evaluator.take_hits(&mut hits);
+        calls.note(status);
+        (status, hits, calls.evaluator.output())
+    };
+    for i in 0..CALLS {
+        if *calls.costly >= MOST_COSTLY {
+            break;
+        }
+        inputs.next(&model, &mut x);
+        let plain = outcome(calls, &x, None);
+        let noise = outcome(calls, &x, Some((block, i as u8)));
+        // A function that differs by itself shows nothing.
+        if plain != noise && plain == outcome(calls, &x, None) && noise == outcome(calls, &x, Some((block, i as u8))) {
+            calls.evaluator.set_noise(None);
+            return true;
+        }
+    }
+    calls.evaluator.set_noise(None);
+    false
+}
+
+/// The size of an array as it follows from integers.
+fn length_of(calls: &mut Calls, block: usize) -> Option<(String, Size)> {
+    let model = Rc::clone(calls.evaluator.blocks()?.model());
+    let of = &model.blocks[block];
+    let integers = integers(calls.evaluator.function(), &model);
+    let names: Vec<String> = integers.iter().map(|(name, _)| name.clone()).collect();
+    let mut samples = vec![sample(calls, &model, block, &integers, &vec![OTHERS; integers.len()])];
+    for i in 0..integers.len() {
+        for value in VALUES {
+            let mut values = vec![OTHERS; integers.len()];
+            values[i] = value;
+            samples.push(sample(calls, &model, block, &integers, &values));
+        }
+    }
+    calls.evaluator.set_lengths(None);
+    let most = samples.iter().map(|s| s.elements).max().unwrap_or(0);
+    let path = any_index(&of.path);
+    if let Some(rule) = fit(&names, &samples) {
+        // Memory costs nothing; an input has the first elements only.
+        let capacity = (LARGEST / of.stride).max(most);
+        return Some((path, Size { capacity, length: rule, origin: Origin::Probed, ..size_of(of) }));
+    }
+    let by_loop = reach::rule(calls.evaluator.function(), &of.path, of.stride);
+    if let Some(rule) = by_loop.filter(|rule| reach::holds(rule, &names, &samples)) {
+        let capacity = (LARGEST / of.stride).max(most);
+        return Some((path, Size { capacity, length: rule, origin: Origin::Loop, ..size_of(of) }));
+    }
+    let is_constant = samples.iter().all(|s| s.elements == most) && most > 0;
+    is_constant.then(|| (path, Size { capacity: most, ..size_of(of) }))
+}
+
+/// The elements of a block that calls with these integers touch at most.
+fn sample(calls: &mut Calls, model: &Model, block: usize, integers: &[(String, Slot)], values: &[i64]) -> Sample {
+    let (mut inputs, mut x) = (Inputs::new(), vec![0; model.layout.size()]);
+    let mut lengths: Vec<usize> = model.blocks.iter().map(|b| b.capacity).collect();
+    lengths[block] = 0;
+    for _ in 0..INPUTS {
+        inputs.next(model, &mut x);
+        for ((_, slot), value) in integers.iter().zip(values) {
+            slot.set(&mut x, value.cast_unsigned());
+        }
+        model.layout.normalise(&mut x);
+        for _ in 0..TRIALS {
+            calls.evaluator.set_lengths(Some(lengths.clone()));
+            let Some((beside, at)) = calls.run(&x) else { break };
+            let index = usize::try_from(at).map_or(usize::MAX, |at| at / model.blocks[block].stride);
+            if beside != block || index < lengths[block] || index >= model.blocks[block].capacity {
+                break;
+            }
+            lengths[block] = index + 1;
+        }
+    }
+    let met = integers.iter().map(|(_, slot)| slot.kind.to_integer(slot.get(&x)).unwrap_or(0));
+    Sample { integers: met.collect(), elements: lengths[block] }
+}

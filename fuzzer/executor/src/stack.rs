@@ -1,0 +1,81 @@
+//! The stack of a fault, for people: function, file and line of each frame of the target and its libraries.
+//!
+//! The handler notes addresses only (`guard.c`); names are found afterwards. A stack that was destroyed or used up gives the
+//! frames that could be found, at least the place.
+
+use penfuzz_target::program::{load::module_of, symbols::Symbols};
+
+use super::guard::End;
+
+/// Frames that are listed.
+pub const LISTED: usize = 16;
+
+/// `function (file:line)` per frame, innermost first; frames that repeat are one, with their number. At most [`LISTED`].
+#[must_use]
+pub fn describe(end: &End, symbols: &Symbols) -> Vec<String> {
+    let mut frames: Vec<String> = Vec::new();
+    for address in addresses(end) {
+        match symbols.thunk_of(address) {
+            // A function that is inlined into its thunk has the thunk's symbol; any other is listed already.
+            Some(name) => {
+                if frames
+                    .last()
+                    .is_none_or(|f| f.strip_prefix(&name).is_none_or(|r| !(r.is_empty() || r.starts_with(" ("))))
+                {
+                    frames.push(name);
+                }
+            }
+            None => frames.extend(symbols.frames(address).unwrap_or_default()),
+        }
+    }
+    collapse(frames)
+}
+
+/// Addresses of code, innermost first: where each frame is or has called from.
+fn addresses(end: &End) -> Vec<u64> {
+    let own = module_of(addresses as *const () as u64).map(|(base, _)| base);
+    let is_own = |address: u64| own.is_some() && module_of(address).map(|(base, _)| base) == own;
+    let mut rest = end.frames().skip_while(|a| is_own(*a)).peekable();
+    let mut all = Vec::new();
+    if end.signal != 0 || end.stop == super::guard::STOP_MEMORY {
+        // Behind the handler comes what the system puts between, then the place itself, which is not a call.
+        rest.next();
+        all.push(end.place);
+        if rest.next_if_eq(&end.place).is_none() && module_of(end.place).is_none() {
+            all.push(end.caller.wrapping_sub(1));
+        }
+    }
+    all.extend(rest.take_while(|a| !is_own(*a)).map(|a| a.wrapping_sub(1)));
+    if all.is_empty() {
+        all.push(end.place.wrapping_sub(1));
+    }
+    all
+}
+
+fn collapse(frames: Vec<String>) -> Vec<String> {
+    let mut listed: Vec<(String, usize)> = Vec::new();
+    for frame in frames {
+        match listed.last_mut().filter(|(last, _)| *last == frame) {
+            Some((_, n)) => *n += 1,
+            None => listed.push((frame, 1)),
+        }
+    }
+    listed.truncate(LISTED);
+    listed.into_iter().map(|(f, n)| if n == 1 { f } else { format!("{f}, {n} times") }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recursion_is_one_line() {
+        let frames = |list: &[&str]| list.iter().map(|f| (*f).to_owned()).collect::<Vec<_>>();
+        assert_eq!(collapse(frames(&["a", "b", "b", "b", "a"])), ["a", "b, 3 times", "a"]);
+    }
+
+    #[test]
+    fn a_deep_stack_is_cut() {
+        assert_eq!(collapse((0..40).map(|i| i.to_string()).collect()).len(), LISTED);
+    }
+}

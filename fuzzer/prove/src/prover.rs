@@ -1,0 +1,299 @@
+//! One branch after the other: its query, the solvers, and what is tried when a call or a loop is in the way.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    fs,
+    path::{Path, PathBuf},
+};
+
+use penfuzz_directory::output::manifest::Manifest;
+use penfuzz_error::{Error, at, failed};
+use penfuzz_report::{
+    Report, Site,
+    proof::{Proof, Verdict},
+};
+use penfuzz_system::files::own;
+
+use super::{
+    Limits, PROOFS,
+    ask::Panel,
+    budget::Budget,
+    evidence::{self, About, Query},
+    invariants::{Examiner, Found},
+    plain, recorded,
+    slice::{Slice, Translation},
+    solver::Solver,
+    translation::{self, Unit, Wanted},
+    world::World,
+    write,
+};
+
+/// Optimization when the flags name none, as targets are built.
+const DEFAULT_LEVEL: &str = "-O2";
+
+/// Rounds of each loop in a query for a model.
+const ROUNDS: u32 = 4;
+
+/// The sources of a campaign as they were compiled.
+pub(super) fn units_of(manifest: &Manifest) -> Vec<Unit> {
+    if manifest.sources.is_empty() {
+        return recorded::units(&manifest.linked);
+    }
+    let mut flags = manifest.flags.clone();
+    if !flags.iter().any(|f| f.starts_with("-O")) {
+        flags.insert(0, DEFAULT_LEVEL.to_owned());
+    }
+    // The proof is about the code that runs: operations are sites of their own, and multiplications with additions are split.
+    flags.extend(manifest.goals.need_operations().then(|| penfuzz_cc::EXCEPTIONS_FLAG.to_owned()));
+    let unit = |source: &PathBuf| Unit { source: source.clone(), flags: flags.clone(), directory: None };
+    manifest.sources.iter().filter(|s| !penfuzz_target::program::kind::is_archive(s)).map(unit).collect()
+}
+
+/// Asks about branches one after the other.
+pub(super) struct Prover {
+    pub(super) solvers: Vec<Solver>,
+    wanted: Wanted,
+    translations: Vec<Translation>,
+    /// Those of executions with few rounds of loops, once they are needed.
+    few_rounds: Option<Vec<Translation>>,
+    /// Are the translations of linked sources?
+    linked: bool,
+    /// Loop invariants of functions, by the hash of their code.
+    invariants: HashMap<String, Found>,
+    flags: Vec<String>,
+    pub(super) proofs: PathBuf,
+    budget: Budget,
+}
+
+impl Prover {
+    /// About goals of these sites, or only about these paths ([`Wanted::paths`]).
+    pub(super) fn new(
+        (dir, manifest): (&Path, &Manifest),
+        report: &Report,
+        goals: &[(usize, usize)],
+        paths: Option<String>,
+        solvers: Vec<Solver>,
+        limits: Limits,
+    ) -> Result<Self, Error> {
+        let proofs = dir.join(PROOFS);
+        own::make_directory(&proofs).map_err(|e| failed(&proofs, "cannot be made", e))?;
+        let sites = || goals.iter().map(|(i, _)| &report.sites[*i]);
+        let files = sites().map(|s| s.file.as_str()).chain([report.signature.file.as_str()]);
+        let units = units_of(manifest);
+        let has_all = |world: &World| world.has_all(units.iter().map(|unit| unit.source.as_path()));
+        let world = World::read(&manifest.linked).filter(has_all);
+        if limits.closed_world && world.is_none() {
+            let why = "has no notes of what its sources write: an older pen-cc linked it, or the linker has left out \
+                 the section pen_world (--gc-sections); link it again without that option";
+            return Err(at(&manifest.linked, why));
+        }
+        let wanted = Wanted {
+            units,
+            files: files.filter_map(|file| fs::canonicalize(file).ok()).collect(),
+            symbols: sites().filter_map(|s| Some(s.code.as_ref()?.symbol.clone())).collect::<BTreeSet<_>>(),
+            mutants: None,
+            paths,
+            loops: report.criterion_goals.iter().any(|goal| goal.criterion == "loop" && goal.code.is_some()),
+            has_global_inputs: !report.signature.globals.is_empty(),
+            is_closed: limits.closed_world,
+            rounds: None,
+            world,
+        };
+        let translations = translation::translate(&wanted, false)?;
+        let flags = wanted.units.first().map_or_else(Vec::new, |unit| unit.flags.clone());
+        let invariants = HashMap::new();
+        Ok(Self {
+            solvers,
+            wanted,
+            translations,
+            few_rounds: None,
+            linked: false,
+            invariants,
+            flags,
+            proofs,
+            budget: Budget::new(limits),
+        })
+    }
+
+    /// Is no time left?
+    pub(super) fn is_late(&self) -> bool {
+        self.budget.is_over()
+    }
+
+    /// Is all that sources define known?
+    pub(super) fn is_linked(&self) -> bool {
+        self.linked || self.wanted.units.len() <= 1
+    }
+
+    pub(super) fn translations(&self) -> &[Translation] {
+        &self.translations
+    }
+
+    /// Asks about one branch. If a call is in the way of the proof, once more with what other sources define; if a loop is, with its
+    /// invariants, and for a model with its first rounds.
+    pub(super) fn examine(&mut self, report: &Report, place: (usize, usize)) -> Result<Proof, Error> {
+        let mut proof = self.examine_once(report, place)?;
+        let is_in_the_way = |free: &String| free.starts_with("call of ");
+        if !self.is_linked() && !proof.is_proved() && proof.free.iter().any(is_in_the_way) {
+            self.link()?;
+            proof = self.examine_once(report, place)?;
+        }
+        let is_loop = |free: &String| free.starts_with("loop at ") || free.starts_with("loop in ");
+        if proof.is_proved() || !proof.free.iter().any(is_loop) {
+            return Ok(proof);
+        }
+        if self.find_invariants(report, place)? {
+            let again = self.examine_once(report, place)?;
+            // A model without invariants is better than no answer with them.
+            if again.verdict != Verdict::Undecided {
+                proof = again;
+            }
+        }
+        let is_open = matches!(proof.verdict, Verdict::SatisfiableIfFree | Verdict::Undecided);
+        Ok(if is_open { self.examine_few_rounds(report, place)?.unwrap_or(proof) } else { proof })
+    }
+
+    /// A model of an execution with few rounds of each loop. Loops leave no free values in its query.
+    fn examine_few_rounds(&mut self, report: &Report, place: (usize, usize)) -> Result<Option<Proof>, Error> {
+        if self.few_rounds.is_none() {
+            self.wanted.rounds = Some(ROUNDS);
+            let found = translation::translate(&self.wanted, self.linked);
+            self.wanted.rounds = None;
+            self.few_rounds = Some(found?);
+        }
+        let translations = self.few_rounds.as_deref().unwrap_or_default();
+        let Ok((translation, slice)) = self.slice_of(translations, report, place) else { return Ok(None) };
+        let proof = self.ask_about(report, place, translation, &slice, ".rounds")?;
+        let is_model = matches!(proof.verdict, Verdict::Satisfiable | Verdict::SatisfiableIfFree);
+        if !is_model {
+            let _ = fs::remove_file(self.proofs.join(Path::new(&proof.file).file_name().unwrap_or_default()));
+        }
+        Ok(is_model.then_some(proof))
+    }
+
+    /// Looks for invariants of the loops that a branch depends on. Are there any that its last query did not have?
+    fn find_invariants(&mut self, report: &Report, place: (usize, usize)) -> Result<bool, Error> {
+        let Ok((translation, slice)) = self.slice(report, place) else { return Ok(false) };
+        let candidates = translation.candidates(&slice.goal);
+        let known = self.invariants.get(&translation.hash);
+        let is_new = |name: &String| known.is_none_or(|known| !known.examined.contains(name));
+        if !candidates.iter().any(|candidate| is_new(&candidate.name)) {
+            return Ok(false);
+        }
+        let number = known.map_or(0, |known| known.examinations);
+        let part = translation.hash.get(..8).unwrap_or_default();
+        let name = format!("{}.{part}-{number}.invariants.smt2", plain(&translation.symbol));
+        let file = self.proofs.join(&name);
+        let (solvers, budget) = (&self.solvers[..], &self.budget);
+        let examiner = Examiner { solvers, budget, rounding: report.rounding, file: &file };
+        let mut found = examiner.examine(translation, &slice.goal)?;
+        let is_any = !found.held.is_empty();
+        if !is_any {
+            let _ = fs::remove_file(&file);
+        }
+        for invariant in &mut found.held {
+            invariant.text = format!("{} ({PROOFS}/{name})", invariant.text);
+        }
+        let hash = translation.hash.clone();
+        self.invariants.entry(hash).or_default().add(found);
+        Ok(is_any)
+    }
+
+    /// Translates again with the sources linked, if there are several.
+    pub(super) fn link(&mut self) -> Result<(), Error> {
+        if self.is_linked() {
+            return Ok(());
+        }
+        self.translations = translation::translate(&self.wanted, true)?;
+        self.linked = true;
+        self.few_rounds = None;
+        self.invariants.clear();
+        Ok(())
+    }
+
+    fn examine_once(&self, report: &Report, place: (usize, usize)) -> Result<Proof, Error> {
+        match self.slice(report, place) {
+            Ok((translation, slice)) => self.ask_about(report, place, translation, &slice, ""),
+            Err(why) => Ok(Proof::missing(why)),
+        }
+    }
+
+    /// Asks the solvers about a slice; the query is kept in a file with `suffix` in its name.
+    fn ask_about(
+        &self,
+        report: &Report,
+        (i, j): (usize, usize),
+        translation: &Translation,
+        slice: &Slice,
+        suffix: &str,
+    ) -> Result<Proof, Error> {
+        let site = &report.sites[i];
+        let code = site.code.as_ref();
+        let (number, branch) = code.map_or((0, j), |code| (code.number, code.branches.get(j).copied().unwrap_or(j)));
+        let name = format!("{}.{}-{}.{number}-{branch}{suffix}.smt2", plain(&site.function), site.line, site.column);
+        self.ask_as(report, (site, &site.branches[j].outcome), translation, slice, &name)
+    }
+
+    /// Asks the solvers about a slice; the query is kept in a file of this name.
+    pub(super) fn ask_as(
+        &self,
+        report: &Report,
+        (site, outcome): (&Site, &str),
+        translation: &Translation,
+        slice: &Slice,
+        name: &str,
+    ) -> Result<Proof, Error> {
+        let query = Query { slice, rounding: report.rounding };
+        let file = self.proofs.join(name);
+        let mut proof = Proof {
+            verdict: Verdict::Undecided,
+            answers: Vec::new(),
+            free: slice.free.clone(),
+            assumptions: translation.assumptions.clone(),
+            invariants: slice.invariants.clone(),
+            model: Vec::new(),
+            file: format!("{PROOFS}/{name}"),
+        };
+        Panel { solvers: &self.solvers, budget: &self.budget }.ask(&file, &query, &mut proof)?;
+        let question = [
+            format!("Can {} in {} come out as {outcome}?", site.kind, site.function),
+            format!("{}:{}:{}", site.file, site.line, site.column),
+            "unsat: no execution of the compiled code takes this branch. sat: the query does not exclude it."
+                .to_owned(),
+        ];
+        let about = About { question: &question, hash: &translation.hash, flags: &self.flags, proof: &proof };
+        write(&file, &evidence::text(&about, &query))?;
+        Ok(proof)
+    }
+
+    /// The translation of the site's function, and the lines for the branch.
+    pub(super) fn slice(&self, report: &Report, place: (usize, usize)) -> Result<(&Translation, Slice), &'static str> {
+        self.slice_of(&self.translations, report, place)
+    }
+
+    /// The same of one of these translations.
+    fn slice_of<'a>(
+        &self,
+        translations: &'a [Translation],
+        report: &Report,
+        (i, j): (usize, usize),
+    ) -> Result<(&'a Translation, Slice), &'static str> {
+        let site = &report.sites[i];
+        let code = site.code.as_ref().ok_or("the report is older than proofs")?;
+        let branch = *code.branches.get(j).ok_or("the report is older than proofs")?;
+        let of = |t: &&Translation| t.symbol == code.symbol;
+        let slices = translations.iter().filter(of).filter_map(|translation| {
+            let held = self.invariants.get(&translation.hash).map_or(&[][..], |found| &found.held);
+            let held: Vec<_> = held.iter().collect();
+            let slice = translation.slice(&site.kind, (code.number, branch), (site.line, site.column), &held)?;
+            Some((translation, slice))
+        });
+        let mut slices: Vec<_> = slices.collect();
+        let first = slices.pop().ok_or("no translation of its function")?;
+        // A function of a header is compiled with each source; a static one may have the name of another.
+        if slices.iter().any(|(_, other)| *other != first.1) {
+            return Err("several functions of this name");
+        }
+        Ok(first)
+    }
+}

@@ -1,0 +1,120 @@
+//! One call of a program that may hang, crash, or print without end: its time, memory and output are limited. It ends with this process.
+
+use std::{
+    fs::File,
+    io::{self, Read, Seek},
+    os::unix::process::CommandExt,
+    process::{Command, ExitStatus, Stdio},
+    time::{Duration, Instant},
+};
+
+use penfuzz_system::process::{
+    fork, interrupts,
+    wait::{kill, time_in_queue, wait_with},
+};
+
+/// Bytes of memory that a program may use.
+const MEMORY: u64 = 4 << 30;
+/// Bytes that a solver may print.
+const OUTPUT: u64 = 1 << 20;
+/// Bytes of a file that a compiler may write.
+const FILE: u64 = 1 << 30;
+/// Time between two polls.
+const POLL_EVERY: Duration = Duration::from_millis(2);
+
+/// How a call ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// What it printed on standard output.
+    pub text: String,
+    /// Its status; `None` when it was killed at its limit, or because the user interrupted.
+    pub status: Option<ExitStatus>,
+    /// Seconds that it took, without those in which it was ready to run, but had no processor.
+    pub seconds: f64,
+}
+
+/// Runs a command in a process group of its own. Time without a processor does not count for the limit.
+///
+/// # Errors
+/// It cannot be started, or there is no room for what it prints.
+pub fn run(mut command: Command, limit: Duration) -> io::Result<Ended> {
+    let mut output = tempfile::tempfile()?;
+    command.stdout(output.try_clone()?);
+    let (status, seconds) = within(command, limit, OUTPUT)?;
+    Ok(Ended { text: text_of(&mut output)?, status, seconds })
+}
+
+/// Runs a compiler without its messages. Does it succeed within this time?
+#[must_use]
+pub fn compiles(mut command: Command, limit: Duration) -> bool {
+    command.stdout(Stdio::null());
+    within(command, limit, FILE).is_ok_and(|(status, _)| status.is_some_and(|status| status.success()))
+}
+
+/// Its status, none when it was killed, and the seconds that it took; files that it writes have at most `bytes`.
+fn within(mut command: Command, limit: Duration, bytes: u64) -> io::Result<(Option<ExitStatus>, f64)> {
+    command.stdin(Stdio::null()).stderr(Stdio::null());
+    let parent = std::process::id();
+    // SAFETY: `prepare` makes only calls that are allowed between fork and exec.
+    unsafe { command.pre_exec(move || prepare(parent, bytes)) };
+    let began = Instant::now();
+    let pid = command.spawn()?.id().cast_signed();
+    let (mut is_killed, mut waited) = (false, Duration::ZERO);
+    let ended = wait_with(pid, || {
+        waited = time_in_queue(pid).max(waited);
+        if !is_killed && (began.elapsed() >= limit + waited || interrupts::requested()) {
+            // The whole group: a solver may be a script that starts another program.
+            // SAFETY: kill accesses no memory.
+            unsafe { libc::kill(-pid, libc::SIGKILL) };
+            kill(pid);
+            is_killed = true;
+        }
+        POLL_EVERY
+    });
+    let seconds = began.elapsed().saturating_sub(waited).as_secs_f64();
+    Ok(((!is_killed).then_some(ended.status), seconds))
+}
+
+fn text_of(output: &mut File) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    output.rewind()?;
+    output.take(OUTPUT).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// In the child before exec: limits, a process group of its own, and its end with the parent. Only system calls.
+fn prepare(parent: u32, bytes: u64) -> io::Result<()> {
+    // SAFETY: system calls on local variables.
+    unsafe {
+        for (what, most) in [(libc::RLIMIT_AS, MEMORY), (libc::RLIMIT_FSIZE, bytes), (libc::RLIMIT_CORE, 0)] {
+            let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
+            if libc::setrlimit(what, &raw const limit) != 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        libc::setpgid(0, 0);
+    }
+    fork::end_with_parent(parent);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn a_compiler_without_end_is_ended_and_counts_as_failed() {
+        let limit = Duration::from_millis(200);
+        let began = Instant::now();
+        assert!(!compiles(shell("sleep 60 & wait"), limit));
+        assert!(began.elapsed() < Duration::from_secs(30), "the limit counts");
+        assert!(compiles(shell("exit 0"), Duration::from_secs(30)));
+        assert!(!compiles(shell("exit 1"), Duration::from_secs(30)));
+    }
+}

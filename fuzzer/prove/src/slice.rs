@@ -1,0 +1,306 @@
+//! A function as the pass has translated it (`pass/smt/`): one definition a line, and for each branch of each site the condition that an
+//! execution takes it. A query has the lines that its branch needs.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::models;
+
+/// The first line of each file.
+const FIRST: &str = "; penfuzz-proofs 1";
+/// The last line: a file without it is not whole.
+const LAST: &str = "; end";
+
+/// The translation of one function.
+#[derive(Debug, Default)]
+pub struct Translation {
+    /// The name of the function for the linker.
+    pub symbol: String,
+    /// The hash of its code, in hexadecimal digits.
+    pub hash: String,
+    /// Its assumptions.
+    pub assumptions: Vec<String>,
+    /// It calls itself: a branch may be taken with other arguments than those of the first call.
+    pub is_recursive: bool,
+    /// Line and column of each site, by its number.
+    sites: HashMap<usize, (u32, u32)>,
+    /// What each mutant in it changes, by the numbers of its point and of itself.
+    pub mutants: HashMap<(usize, usize), String>,
+    lines: Vec<Line>,
+    /// The line that defines a name.
+    defined: HashMap<String, usize>,
+    /// The lines that hold of a free value.
+    facts: HashMap<String, Vec<usize>>,
+    /// What may hold of values that loops change.
+    pub invariants: Vec<Invariant>,
+}
+
+/// A candidate for an invariant of a loop: a condition that is true where control does not reach the loop. `NAME_base` and `NAME_step` are
+/// the conditions that it does not hold when control enters the loop, and that an iteration loses it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invariant {
+    /// The name of its definition.
+    pub name: String,
+    /// The free value.
+    pub of: String,
+    /// The number of the loop.
+    pub r#loop: usize,
+    /// In words.
+    pub text: String,
+}
+
+impl Invariant {
+    /// The condition that it does not hold at first.
+    #[must_use]
+    pub fn base(&self) -> String {
+        format!("{}_base", self.name)
+    }
+
+    /// The condition that it is lost.
+    #[must_use]
+    pub fn step(&self) -> String {
+        format!("{}_step", self.name)
+    }
+}
+
+#[derive(Debug)]
+struct Line {
+    text: String,
+    /// Why the value is free.
+    free: Option<String>,
+}
+
+/// The lines that a branch needs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Slice {
+    /// Definitions, in order.
+    pub lines: Vec<String>,
+    /// The name of the condition.
+    pub goal: String,
+    /// Why values are free, each reason once.
+    pub free: Vec<String>,
+    /// The names of the values of an input in it: arguments, and memory that pointers lead to.
+    pub arguments: Vec<String>,
+    /// The invariants in it, in words.
+    pub invariants: Vec<String>,
+}
+
+impl Translation {
+    /// Reads a file that the pass has written; `None` when it is not whole.
+    #[must_use]
+    pub fn read(text: &str) -> Option<Self> {
+        let mut all = Self::default();
+        if text.lines().next() != Some(FIRST) || text.lines().last() != Some(LAST) {
+            return None;
+        }
+        for line in text.lines() {
+            match line.strip_prefix("; ") {
+                Some(comment) => all.note(comment),
+                None => all.add(line)?,
+            }
+        }
+        Some(all)
+    }
+
+    fn note(&mut self, comment: &str) {
+        let (key, value) = comment.split_once(' ').unwrap_or((comment, ""));
+        match key {
+            "symbol" => value.clone_into(&mut self.symbol),
+            "recursive" => self.is_recursive = true,
+            "hash" => value.clone_into(&mut self.hash),
+            "assumption" => self.assumptions.push(value.to_owned()),
+            "mutant" => {
+                let mut words = value.splitn(3, ' ');
+                let mut number = || words.next()?.parse().ok();
+                if let (Some(point), Some(mutant)) = (number(), number()) {
+                    self.mutants.insert((point, mutant), words.next().unwrap_or_default().to_owned());
+                }
+            }
+            "site" => {
+                let mut numbers = value.split(' ').map_while(|n| n.parse().ok());
+                if let (Some(site), Some(line), Some(column)) = (numbers.next(), numbers.next(), numbers.next()) {
+                    self.sites.insert(site as usize, (line, column));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, line: &str) -> Option<()> {
+        let at = self.lines.len();
+        let (text, comment) = line.split_once(" ; ").unwrap_or((line, ""));
+        let free = comment.strip_prefix("fresh: ").map(str::to_owned);
+        if let Some(about) = comment.strip_prefix("invariant of ") {
+            let mut words = about.splitn(3, ' ');
+            let (of, number, text) = (words.next()?.to_owned(), words.next()?, words.next()?.to_owned());
+            let name = line.split(' ').nth(1)?.to_owned();
+            self.invariants.push(Invariant { name, of, r#loop: number.parse().ok()?, text });
+        }
+        if let Some(of) = comment.strip_prefix("of ") {
+            self.facts.entry(of.to_owned()).or_default().push(at);
+        } else {
+            let name = text.split(' ').nth(1)?;
+            if !text.starts_with("(define-fun ") && !text.starts_with("(declare-fun ") {
+                return None;
+            }
+            self.defined.insert(name.to_owned(), at);
+        }
+        self.lines.push(Line { text: text.to_owned(), free });
+        Some(())
+    }
+
+    /// The lines for a branch of the site with this number, if the site is of this kind (as in [`penfuzz_report::Site`]) and at this place of
+    /// the source, and these invariants hold.
+    #[must_use]
+    pub fn slice(
+        &self,
+        kind: &str,
+        (site, branch): (usize, usize),
+        place: (u32, u32),
+        held: &[&Invariant],
+    ) -> Option<Slice> {
+        let word = match kind {
+            "comparison" => "side",
+            "operation" => "raise",
+            "loop" => "rounds",
+            _ => "site",
+        };
+        self.is_at(site, place).then(|| self.lines_for(format!("{word}_{site}_{branch}"), held))?
+    }
+
+    /// Is the site with this number at this place of the source?
+    pub(super) fn is_at(&self, site: usize, place: (u32, u32)) -> bool {
+        self.sites.get(&site) == Some(&place)
+    }
+
+    /// The lines for a condition, if these invariants hold; `None` if a name in it has no definition.
+    #[must_use]
+    pub fn lines_for(&self, goal: String, held: &[&Invariant]) -> Option<Slice> {
+        let mut needed = BTreeSet::new();
+        let is_operator = |name: &&str| !matches!(*name, "or" | "and" | "true");
+        let mut work = names(&goal)
+            .filter(is_operator)
+            .map(|name| self.defined.get(name).copied())
+            .collect::<Option<Vec<usize>>>()?;
+        let mut free = BTreeSet::new();
+        let mut arguments = BTreeSet::new();
+        let mut values = BTreeSet::new();
+        while let Some(at) = work.pop() {
+            if !needed.insert(at) {
+                continue;
+            }
+            let line = &self.lines[at];
+            free.extend(line.free.iter().cloned());
+            for name in names(&line.text) {
+                if values.insert(name) {
+                    let facts = held.iter().filter(|held| held.of == name);
+                    work.extend(facts.filter_map(|fact| self.defined.get(&fact.name)));
+                }
+                work.extend(self.defined.get(name));
+                work.extend(self.facts.get(name).into_iter().flatten());
+                if models::is_input(name) {
+                    arguments.insert(name.to_owned());
+                }
+            }
+        }
+        let text = |at: &usize| {
+            let line = &self.lines[*at];
+            line.free.as_ref().map_or_else(|| line.text.clone(), |why| format!("{} ; free: {why}", line.text))
+        };
+        let held: Vec<_> = held.iter().filter(|held| values.contains(held.of.as_str())).collect();
+        let facts = held.iter().map(|held| format!("(assert {}) ; invariant: {}", held.name, held.text));
+        Some(Slice {
+            lines: needed.iter().map(text).chain(facts).collect(),
+            goal,
+            free: free.into_iter().collect(),
+            arguments: arguments.into_iter().collect(),
+            invariants: held.iter().map(|held| held.text.clone()).collect(),
+        })
+    }
+
+    /// The candidates for invariants that a condition depends on, directly or through other candidates.
+    #[must_use]
+    pub fn candidates(&self, goal: &str) -> Vec<&Invariant> {
+        let mut found: BTreeSet<usize> = BTreeSet::new();
+        let mut goals = vec![goal.to_owned()];
+        while let Some(slice) = goals.pop().and_then(|goal| self.lines_for(goal, &[])) {
+            let declared: BTreeSet<&str> = slice.lines.iter().filter_map(|line| line.split(' ').nth(1)).collect();
+            for (number, candidate) in self.invariants.iter().enumerate() {
+                if declared.contains(candidate.of.as_str()) && found.insert(number) {
+                    goals.push(format!("(or {} {})", candidate.base(), candidate.step()));
+                }
+            }
+        }
+        found.into_iter().map(|number| &self.invariants[number]).collect()
+    }
+}
+
+/// The words of a line that can be names of definitions.
+fn names(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| c == '(' || c == ')' || c.is_ascii_whitespace()).filter(|word| !word.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "; penfuzz-proofs 1
+; unit /a.c
+; symbol f
+; hash 00ff
+; assumption sqrt is exact
+(declare-fun arg0 () (_ BitVec 64))
+(define-fun v1 () Bool (= arg0 (_ bv1 64)))
+(declare-fun u2 () Bool) ; fresh: loop at line 3
+(assert (or u2 v1)) ; of u2
+(define-fun v3 () Bool (not v1))
+; site 0 7 9
+(define-fun site_0_0 () Bool v3)
+(define-fun site_0_1 () Bool u2)
+; end
+";
+
+    #[test]
+    fn a_slice_has_what_its_branch_needs_and_nothing_else() {
+        let all = Translation::read(FILE).unwrap();
+        assert_eq!((all.symbol.as_str(), all.hash.as_str(), all.assumptions.len()), ("f", "00ff", 1));
+        let slice = all.slice("branch", (0, 0), (7, 9), &[]).unwrap();
+        assert_eq!(slice.lines.len(), 4, "{slice:?}");
+        assert!(slice.free.is_empty());
+        assert_eq!(slice.arguments, ["arg0"]);
+        let slice = all.slice("branch", (0, 1), (7, 9), &[]).unwrap();
+        assert_eq!(slice.free, ["loop at line 3"]);
+        assert!(slice.lines.iter().any(|l| l.starts_with("(assert (or u2 v1))")), "facts of free values: {slice:?}");
+        assert_eq!(slice.lines.len(), 5, "{slice:?}");
+    }
+
+    #[test]
+    fn an_invariant_is_a_fact_of_its_value_where_it_holds() {
+        let more = "(define-fun inv1 () Bool (or u2 v3)) ; invariant of u2 4 n is at least 0
+(define-fun inv1_base () Bool v1)
+(define-fun inv1_step () Bool false)
+; site 0 7 9";
+        let all = Translation::read(&FILE.replace("; site 0 7 9", more)).unwrap();
+        let found = all.candidates("site_0_1");
+        assert_eq!(
+            found,
+            [&Invariant { name: "inv1".into(), of: "u2".into(), r#loop: 4, text: "n is at least 0".into() }]
+        );
+        assert!(all.candidates("site_0_0").is_empty(), "this branch does not depend on the value");
+        let without = all.slice("branch", (0, 1), (7, 9), &[]).unwrap();
+        let with = all.slice("branch", (0, 1), (7, 9), &found).unwrap();
+        assert_eq!(with.lines.last().unwrap(), "(assert inv1) ; invariant: n is at least 0");
+        assert!(with.lines.iter().any(|l| l.starts_with("(define-fun v3 ")), "what the fact needs: {with:?}");
+        assert!(!without.lines.iter().any(|l| l.contains("inv1")), "{without:?}");
+        assert_eq!(all.slice("branch", (0, 0), (7, 9), &found), all.slice("branch", (0, 0), (7, 9), &[]));
+    }
+
+    #[test]
+    fn another_place_or_a_cut_file_is_refused() {
+        let all = Translation::read(FILE).unwrap();
+        assert_eq!(all.slice("branch", (0, 0), (8, 9), &[]), None);
+        assert_eq!(all.slice("branch", (1, 0), (7, 9), &[]), None);
+        assert_eq!(all.slice("comparison", (0, 0), (7, 9), &[]), None, "a site of another kind at the same place");
+        assert!(Translation::read(FILE.strip_suffix("; end\n").unwrap()).is_none());
+        assert!(Translation::read("").is_none());
+    }
+}

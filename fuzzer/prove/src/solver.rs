@@ -1,0 +1,186 @@
+//! Solvers: separate programs that read SMT-LIB. Whatever one of them does, no more than its answer is believed, and only if another one
+//! does not contradict it.
+
+use std::{
+    env,
+    os::unix::process::ExitStatusExt,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+use penfuzz_report::proof;
+
+use super::run::{self, Ended};
+
+/// The solvers that are looked for, in the order in which they are asked.
+const NAMES: [&str; 3] = ["bitwuzla", "z3", "cvc5"];
+/// Names a directory in which solvers are looked for, instead of elsewhere.
+pub const DIRECTORY: &str = "PENFUZZ_SOLVERS";
+/// Time to print a version.
+const VERSION_TIME: Duration = Duration::from_secs(20);
+
+/// What a solver makes of a query.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// There is a model.
+    Sat,
+    /// There is none.
+    Unsat,
+    /// It gives up.
+    Unknown,
+    /// It was ended at its limit.
+    Late,
+    /// It failed, and how.
+    Failed(String),
+}
+
+impl Answer {
+    fn of(ended: &Ended) -> Self {
+        let Some(status) = ended.status else { return Self::Late };
+        if let Some(signal) = status.signal() {
+            return Self::Failed(format!("crashed with signal {signal}"));
+        }
+        let mut lines = ended.text.lines().map(str::trim).filter(|line| !line.is_empty());
+        let answer = match lines.next() {
+            Some("sat") => Self::Sat,
+            Some("unsat") => Self::Unsat,
+            Some("unknown" | "timeout") => return Self::Unknown,
+            Some(line) => return Self::Failed(format!("printed {:?}", line.chars().take(60).collect::<String>())),
+            None => return Self::Failed("printed nothing".to_owned()),
+        };
+        // A query has one question. A second line is a message, and the answer before it may be about a part of the query.
+        match lines.next() {
+            None if status.success() => answer,
+            None => Self::Failed(format!("ended with {status}")),
+            Some(line) => Self::Failed(format!("printed {:?} too", line.chars().take(60).collect::<String>())),
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Sat => "sat".to_owned(),
+            Self::Unsat => "unsat".to_owned(),
+            Self::Unknown => "unknown".to_owned(),
+            Self::Late => "timeout".to_owned(),
+            Self::Failed(how) => how.clone(),
+        }
+    }
+}
+
+/// A program that can be asked.
+#[derive(Debug, Clone)]
+pub struct Solver {
+    /// Its name.
+    pub name: &'static str,
+    /// Its version, as it prints it.
+    pub version: String,
+    path: PathBuf,
+}
+
+impl Solver {
+    /// What it makes of the query in `file`.
+    #[must_use]
+    pub fn ask(&self, file: &Path, limit: Duration) -> (Answer, proof::Answer) {
+        let (answer, seconds) = match self.call(file, limit) {
+            Ok(ended) => (Answer::of(&ended), ended.seconds),
+            Err(e) => (Answer::Failed(format!("cannot be run: {e}")), 0.0),
+        };
+        let shown = proof::Answer {
+            solver: self.name.to_owned(),
+            version: self.version.clone(),
+            answer: answer.text(),
+            seconds: (seconds * 1e3).round() / 1e3,
+        };
+        (answer, shown)
+    }
+
+    /// What it prints for a query that asks for values, too; nothing if it fails.
+    #[must_use]
+    pub fn values(&self, file: &Path, limit: Duration) -> Option<String> {
+        let ended = self.call(file, limit).ok()?;
+        let values = ended.text.trim_start().strip_prefix("sat")?;
+        ended.status?.success().then(|| values.to_owned())
+    }
+
+    fn call(&self, file: &Path, limit: Duration) -> std::io::Result<Ended> {
+        let mut command = Command::new(&self.path);
+        command.arg(file);
+        if self.name == "cvc5" {
+            // The format of x87 is one that its version 1.0 reads only then.
+            command.arg("--fp-exp");
+        }
+        run::run(command, limit)
+    }
+}
+
+/// The solvers of this machine.
+#[must_use]
+pub fn find() -> Vec<Solver> {
+    let directories = directories();
+    NAMES.iter().filter_map(|name| directories.iter().find_map(|directory| at(directory, name))).collect()
+}
+
+/// Is there a program with the name of a solver?
+#[must_use]
+pub fn is_there() -> bool {
+    directories().iter().any(|directory| NAMES.iter().any(|name| directory.join(name).is_file()))
+}
+
+/// Where `setup` puts solvers, and `PATH`.
+fn directories() -> Vec<PathBuf> {
+    if let Some(only) = env::var_os(DIRECTORY) {
+        return env::split_paths(&only).filter(|d| d.is_absolute()).collect();
+    }
+    let own = penfuzz_cc::cache_directory().ok().map(|cache| cache.join("solvers/bin"));
+    let own = own.filter(|directory| directory.is_dir() && penfuzz_cc::private_directory(directory).is_ok());
+    let path = env::var_os("PATH").unwrap_or_default();
+    own.into_iter().chain(env::split_paths(&path).filter(|d| d.is_absolute())).collect()
+}
+
+fn at(directory: &Path, name: &'static str) -> Option<Solver> {
+    let path = directory.join(name);
+    if !path.is_file() {
+        return None;
+    }
+    let mut command = Command::new(&path);
+    command.arg("--version");
+    let ended = run::run(command, VERSION_TIME).ok()?;
+    let version = ended.text.split_whitespace().find(|word| is_version(word)).unwrap_or("unknown version");
+    ended.status?.success().then(|| Solver { name, version: version.to_owned(), path })
+}
+
+/// `4.8.12`, `1.0.3-dev`.
+fn is_version(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.')
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::ExitStatus;
+
+    use super::*;
+
+    fn answer(text: &str, status: i32) -> Answer {
+        Answer::of(&Ended { text: text.to_owned(), status: Some(ExitStatus::from_raw(status)), seconds: 0.1 })
+    }
+
+    #[test]
+    fn only_one_plain_word_is_an_answer() {
+        assert_eq!(answer("unsat\n", 0), Answer::Unsat);
+        assert_eq!(answer("\n sat \n", 0), Answer::Sat);
+        assert_eq!(answer("unknown\n(:reason-unknown \"timeout\")\n", 0), Answer::Unknown);
+        for (text, status) in [
+            ("", 0),
+            ("unsat", 256),
+            ("unsat\nunsat", 0),
+            ("(error \"unknown constant\")\nunsat", 0),
+            ("unsat\n(error \"unknown constant\")", 0),
+            ("Unsat", 0),
+            ("unsat", libc::SIGSEGV),
+        ] {
+            assert!(matches!(answer(text, status), Answer::Failed(_)), "{text:?} with status {status}");
+        }
+        assert_eq!(Answer::of(&Ended { text: "unsat".to_owned(), status: None, seconds: 1.0 }), Answer::Late);
+    }
+}

@@ -1,0 +1,131 @@
+//! `DIR/proofs/stated.json`: what is stated about the branches of a campaign, for when it goes on or is resumed. A report that is written
+//! while the search runs has none of it.
+
+use std::path::Path;
+
+use penfuzz_directory::output::manifest::Manifest;
+use penfuzz_error::Error;
+use penfuzz_report::{Report, Site, proof::Proof};
+use penfuzz_system::files::foreign;
+use penfuzz_target::{hash::of_bytes, program::Target};
+use serde::{Deserialize, Serialize};
+
+use super::{PROOFS, note, open_branches, write};
+
+/// The file in [`PROOFS`].
+const FILE: &str = "stated.json";
+/// How the assumption begins that no code outside of the sources writes a variable (`pass/smt/memory.cc`).
+const CLOSED_WORLD: &str = "closed world: ";
+/// Bytes that are read of a linked file.
+const LONGEST_TARGET: u64 = 1 << 30;
+
+/// A branch in the compiled code.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// Line and column of its site, as static functions of two sources may have one name.
+    position: (u32, u32),
+    /// The name of its function for the linker.
+    symbol: String,
+    /// The number of its site among those of the function.
+    site: usize,
+    /// Its number among those of the site.
+    branch: usize,
+}
+
+impl Place {
+    pub(super) fn of(site: &Site, branch: usize) -> Option<Self> {
+        let code = site.code.as_ref()?;
+        let branch = *code.branches.get(branch)?;
+        Some(Self { position: (site.line, site.column), symbol: code.symbol.clone(), site: code.number, branch })
+    }
+
+    /// Its number among the branches of the target; `None` if several functions have its symbol.
+    #[must_use]
+    pub fn number(&self, target: &Target) -> Option<usize> {
+        let mut functions = target.functions.iter().filter(|f| f.symbol == self.symbol);
+        let site = target.sites.get(functions.next()?.sites.clone())?.get(self.site)?;
+        let is_it = functions.next().is_none() && (site.line, site.column) == self.position;
+        (is_it && self.branch < site.n_branches).then(|| site.first_branch + self.branch)
+    }
+}
+
+/// What is stated about branches that no input took.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Stated {
+    /// Hash of the linked file, as hexadecimal digits: statements are about this code only.
+    code: String,
+    branches: Vec<(Place, Proof)>,
+}
+
+impl Stated {
+    /// What a report states.
+    #[must_use]
+    pub fn of(report: &Report) -> Self {
+        let stated = |(i, j): (usize, usize)| {
+            let site = &report.sites[i];
+            Some((Place::of(site, j)?, site.branches[j].proof.clone()?))
+        };
+        Self { branches: open_branches(report).into_iter().filter_map(stated).collect(), ..Self::default() }
+    }
+
+    /// Keeps what a report in `dir` states about the target of `manifest`.
+    ///
+    /// # Errors
+    /// When the linked file cannot be read, or the file cannot be written.
+    pub(super) fn keep(dir: &Path, manifest: &Manifest, report: &Report) -> Result<(), Error> {
+        let code = code_of(manifest).ok_or_else(|| Error::new("the target cannot be read"))?;
+        let stated = Self { code, ..Self::of(report) };
+        let text = serde_json::to_string(&stated).map_err(Error::from_source)?;
+        write(&dir.join(PROOFS).join(FILE), &text)
+    }
+
+    /// What was kept in `dir`, but for what assumes a closed world or has lost its query. Nothing if the target has changed since then.
+    #[must_use]
+    pub fn read(dir: &Path, manifest: &Manifest) -> Self {
+        // The target may be large, and mostly there is no such file.
+        let Ok(text) = foreign::read_text(&dir.join(PROOFS).join(FILE)) else { return Self::default() };
+        let mut stated: Self = serde_json::from_str(&text).unwrap_or_default();
+        if code_of(manifest).is_none_or(|code| code != stated.code) {
+            return Self::default();
+        }
+        stated.branches.retain(|(_, proof)| {
+            let has_query = proof.file.is_empty() || dir.join(&proof.file).is_file();
+            has_query && !proof.assumptions.iter().any(|text| text.starts_with(CLOSED_WORLD))
+        });
+        stated
+    }
+
+    /// The branches that are proved unreachable.
+    pub fn proved(&self) -> impl Iterator<Item = &Place> {
+        self.branches.iter().filter(|(_, proof)| proof.is_proved()).map(|(place, _)| place)
+    }
+
+    /// Copies what is stated to a report of the same target. Returns the branches that are proved unreachable and that an input takes there:
+    /// each is a fault of penfuzz.
+    #[must_use]
+    pub fn carry_over(&self, to: &mut Report) -> Vec<String> {
+        let (mut goals, mut proofs, mut faults) = (Vec::new(), Vec::new(), Vec::new());
+        for (i, site) in to.sites.iter().enumerate() {
+            for (j, branch) in site.branches.iter().enumerate() {
+                let Some(proof) = Place::of(site, j).and_then(|place| self.about(&place)) else { continue };
+                if branch.status.is_untaken() {
+                    goals.push((i, j));
+                    proofs.push(proof.clone());
+                } else if proof.is_proved() {
+                    faults.push(format!("{}:{}:{} {}", site.file, site.line, site.column, branch.outcome));
+                }
+            }
+        }
+        note(to, &goals, proofs);
+        faults
+    }
+
+    fn about(&self, place: &Place) -> Option<&Proof> {
+        self.branches.iter().find(|(of, _)| of == place).map(|(_, proof)| proof)
+    }
+}
+
+fn code_of(manifest: &Manifest) -> Option<String> {
+    let bytes = foreign::read(&manifest.linked, LONGEST_TARGET).ok()?;
+    Some(format!("{:016x}", of_bytes(&bytes)))
+}

@@ -1,0 +1,219 @@
+//! Compiles the sources of a target once more, so that the pass writes what the functions with open branches mean (`pass/smt/`).
+//!
+//! A source with such a function gets the bitcode of others linked in, so that what they define is known and not any function.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use penfuzz_cc::Compile;
+use penfuzz_error::{Error, failed};
+use penfuzz_system::{files::foreign, process::interrupts};
+
+use super::{run, slice::Translation, world::World};
+
+/// The environment that the pass reads.
+const DIRECTORY: &str = "PEN_PROOFS";
+const SYMBOLS: &str = "PEN_PROOFS_OF";
+const INPUTS: &str = "PEN_PROOFS_INPUTS";
+const UNWRITTEN: &str = "PEN_PROOFS_UNWRITTEN";
+const ROUNDS: &str = "PEN_PROOFS_ROUNDS";
+const MUTANTS: &str = "PEN_PROOFS_MUTANTS";
+const PATHS: &str = "PEN_PROOFS_PATHS";
+const LOOPS: &str = "PEN_PROOFS_LOOPS";
+
+/// Time of one compiler, without that in which it waits for a processor: what takes longer is not translated.
+const LONGEST: Duration = Duration::from_mins(1);
+
+/// More sources than these are not linked into one another if what they call is not noted: it takes as long as compiling all of them.
+const MOST_LINKED: usize = 150;
+
+/// A source and the options with which it was compiled.
+#[derive(Debug, Clone)]
+pub struct Unit {
+    /// Absolute path.
+    pub source: PathBuf,
+    /// Options of pen-cc.
+    pub flags: Vec<String>,
+    /// The directory that relative paths in them are in; by default this process's.
+    pub directory: Option<PathBuf>,
+}
+
+impl Unit {
+    /// The compiler's command with this file as its output, and more options.
+    fn command(&self, to: &Path, more: impl IntoIterator<Item = String>) -> Option<Command> {
+        let mut compile = Compile::new(to)
+            .source(&self.source)
+            .flags(self.flags.iter().cloned())
+            .flag("-c")
+            .flags(more)
+            .san_cov(false);
+        compile.libraries.clear();
+        let mut command = compile.command().ok()?;
+        if let Some(directory) = &self.directory {
+            command.current_dir(directory);
+        }
+        Some(command)
+    }
+}
+
+/// Mutants that are translated.
+#[derive(Debug)]
+pub struct Mutants {
+    /// The option of pen-cc with which they were compiled.
+    pub flag: String,
+    /// Symbol, number of the point, and number of the mutant of each, a line each.
+    pub lines: String,
+}
+
+/// What is translated.
+#[derive(Debug)]
+pub struct Wanted {
+    /// The sources of the target.
+    pub units: Vec<Unit>,
+    /// The files of the functions.
+    pub files: BTreeSet<PathBuf>,
+    /// The functions, by their names for the linker.
+    pub symbols: BTreeSet<String>,
+    /// Only these mutants, as the pass reads them: a line for each ([`super::mutants`]).
+    pub mutants: Option<Mutants>,
+    /// Only these paths, as the pass reads them: a line has the symbol, the number of the path, and `SITE:BRANCH` for each of its branches.
+    pub paths: Option<String>,
+    /// Also the first rounds of loops.
+    pub loops: bool,
+    /// The campaign has variables as inputs.
+    pub has_global_inputs: bool,
+    /// No code outside of the sources writes their variables.
+    pub is_closed: bool,
+    /// Only executions with at most so many rounds of each loop and one more, which leave nothing free in loops; else loops are cut.
+    pub rounds: Option<u32>,
+    /// What the sources define, call and write; `None` if the target's file has no such notes.
+    pub world: Option<World>,
+}
+
+impl Wanted {
+    /// The sources that are linked into this one: with those of the functions that it calls, or only of variables.
+    fn needed(&self, unit: &Unit, calls: bool) -> Vec<&Unit> {
+        let others = self.units.iter().filter(|other| other.source != unit.source);
+        match &self.world {
+            _ if !calls && !self.is_closed => Vec::new(),
+            Some(world) => {
+                let needed = world.needed(&unit.source, &self.symbols, calls);
+                let is_needed = |u: &&Unit| fs::canonicalize(&u.source).is_ok_and(|path| needed.contains(&*path));
+                others.filter(is_needed).collect()
+            }
+            None if self.units.len() <= MOST_LINKED => others.collect(),
+            None => Vec::new(),
+        }
+    }
+}
+
+/// The translations of the functions. A source that does not compile any more has none. With `calls`, each source gets those linked in
+/// that define what it calls; in a closed world always those that define its variables. A source on which a compiler needs more than [`LONGEST`] has none.
+///
+/// # Errors
+/// When there is no room for the files.
+pub fn translate(wanted: &Wanted, calls: bool) -> Result<Vec<Translation>, Error> {
+    let temporary = tempfile::tempdir().map_err(|e| failed(&std::env::temp_dir(), "cannot be written", e))?;
+    let own = |unit: &&Unit| fs::canonicalize(&unit.source).is_ok_and(|path| wanted.files.contains(&path));
+    let mut first: Vec<&Unit> = wanted.units.iter().filter(own).collect();
+    if first.is_empty() {
+        first = wanted.units.iter().collect();
+    }
+    let needed: Vec<_> = first.iter().map(|unit| wanted.needed(unit, calls)).collect();
+    let is_needed = |unit: &&Unit| needed.iter().flatten().any(|n| n.source == unit.source);
+    let bitcode = bitcode(&wanted.units.iter().filter(is_needed).collect::<Vec<_>>(), temporary.path());
+    let mut all = Vec::new();
+    for (number, (unit, needed)) in first.into_iter().zip(needed).enumerate() {
+        if interrupts::requested() {
+            break;
+        }
+        let is_other = |source: &Path| needed.iter().any(|n| n.source == source);
+        let others: Vec<_> = bitcode.iter().filter(|(u, _)| is_other(&u.source)).map(|(u, f)| (*u, f)).collect();
+        let to = temporary.path().join(format!("linked{number}"));
+        let mut found = one(unit, &others, wanted, &to)?;
+        if found.is_empty() && !others.is_empty() {
+            // Two of the sources may define the same name, or all together may take too long.
+            found = one(unit, &[], wanted, &temporary.path().join(format!("alone{number}")))?;
+        }
+        all.extend(found);
+    }
+    Ok(all)
+}
+
+/// The translations of one source.
+fn one(unit: &Unit, others: &[(&Unit, &PathBuf)], wanted: &Wanted, to: &Path) -> Result<Vec<Translation>, Error> {
+    fs::create_dir(to).map_err(|e| failed(to, "cannot be made", e))?;
+    let with = |(_, file): &(&Unit, &PathBuf)| {
+        ["-Xclang", "-mlink-bitcode-file", "-Xclang", &file.to_string_lossy()].map(str::to_owned)
+    };
+    let flag = wanted.mutants.as_ref().map(|mutants| mutants.flag.clone());
+    let Some(mut command) = unit.command(&to.join("unused.o"), others.iter().flat_map(with).chain(flag)) else {
+        return Ok(Vec::new());
+    };
+    if let Some(mutants) = &wanted.mutants {
+        command.env(MUTANTS, &mutants.lines);
+    }
+    if let Some(paths) = &wanted.paths {
+        // Not in the directory that is read below.
+        let file = to.with_extension("paths");
+        fs::write(&file, paths).map_err(|e| failed(&file, "cannot be written", e))?;
+        command.env(PATHS, file);
+    }
+    let symbols: Vec<&str> = wanted.symbols.iter().map(String::as_str).collect();
+    command.env(DIRECTORY, to).env(SYMBOLS, symbols.join("\n"));
+    if let Some(rounds) = wanted.rounds {
+        command.env(ROUNDS, rounds.to_string());
+    }
+    if wanted.loops {
+        command.env(LOOPS, "any");
+    }
+    if wanted.has_global_inputs {
+        command.env(INPUTS, "any");
+    }
+    if let Some(world) = wanted.world.as_ref().filter(|_| wanted.is_closed) {
+        let sources = others.iter().map(|(other, _)| other.source.as_path()).chain([unit.source.as_path()]);
+        command.env(UNWRITTEN, world.unwritten(sources).into_iter().collect::<Vec<_>>().join("\n"));
+    }
+    if !run::compiles(command, LONGEST) {
+        return Ok(Vec::new());
+    }
+    let names = foreign::names(to).map_err(|e| failed(to, "cannot be read", e))?;
+    let texts = names.iter().filter_map(|name| fs::read_to_string(to.join(name)).ok());
+    Ok(texts.filter_map(|text| Translation::read(&text)).collect())
+}
+
+/// The bitcode of each source as clang makes it, before any pass. Those that fail are left out.
+fn bitcode<'a>(units: &[&'a Unit], dir: &Path) -> Vec<(&'a Unit, PathBuf)> {
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::new());
+    let work = || {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(unit) = units.get(number).filter(|_| !interrupts::requested()) else { break };
+            let file = dir.join(format!("{number}.bc"));
+            let command = unit.command(&file, ["-emit-llvm", "-Xclang", "-disable-llvm-passes"].map(str::to_owned));
+            if command.is_some_and(|command| run::compiles(command, LONGEST)) {
+                done.lock().unwrap_or_else(PoisonError::into_inner).push((number, file));
+            }
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(units.len());
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_unstable();
+    done.into_iter().map(|(number, file)| (units[number], file)).collect()
+}

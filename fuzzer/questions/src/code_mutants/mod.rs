@@ -1,0 +1,387 @@
+//! From a finished campaign to the mutants that its tests kill, and to inputs that kill more.
+//!
+//! The target is compiled once more, with all mutants in one binary (`compiler-wrapper/pass/mutants/`). [`score`] runs them with the tests of
+//! the campaign. A second campaign, whose goals are infected mutants, and [`search`] find inputs that kill what is left; a few of them, chosen
+//! greedily, join the tests.
+
+pub mod oracle;
+mod proofs;
+mod propagation;
+pub mod score;
+pub mod search;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use penfuzz_abi::site_kind;
+use penfuzz_campaign::{self as campaign, Options, Proofs};
+use penfuzz_directory::{
+    output::{reports::write_all, trust::Trusted},
+    replay::session::ReplaySession,
+};
+use penfuzz_engine::saturation::{Goals, ScopeKind};
+use penfuzz_error::{Error, at, failed};
+use penfuzz_prove::Limits;
+use penfuzz_report::{
+    Report, Test,
+    mutation::{Counts, FILE, Mutant, Mutation, Status, elements},
+};
+use penfuzz_system::{
+    errln,
+    files::{atomic, foreign},
+};
+use penfuzz_target::program::{Site, Target};
+
+use self::score::{Tests, Verdict, Watch};
+use crate::exceptions::{bytes_of, input_of, kept};
+
+/// The directory of the campaign on mutants, in that of the campaign.
+const CAMPAIGN: &str = "mutants";
+/// The directory of inputs that were added to the tests.
+const INPUTS: &str = "killing";
+
+/// What leads the search for inputs that kill mutants: so many of the three distances, in turn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Distances {
+    /// To the place of the mutant.
+    Reach,
+    /// And to operands for which it computes another value there.
+    #[default]
+    Infection,
+    /// And to another result.
+    Propagation,
+}
+
+/// How mutants are measured.
+#[derive(Debug, Clone)]
+pub struct How {
+    /// Inputs in place of the tests of the campaign.
+    pub inputs: Option<Vec<Vec<u8>>>,
+    /// Floating-point results may be so many floats away.
+    pub ulp: u64,
+    /// Time of the search; none without one.
+    pub search: Option<Duration>,
+    /// Most runs of the search, about; a half of them is for each of its parts.
+    pub search_evals: Option<u64>,
+    /// What leads it.
+    pub distances: Distances,
+    /// Its seed.
+    pub seed: u64,
+    /// Time of solvers; none without them.
+    pub proofs: Option<Limits>,
+    /// Whose mutants; those of the campaign's scope by default.
+    pub scope: Option<ScopeKind>,
+}
+
+/// What is known of a mutant.
+#[derive(Debug)]
+struct Known {
+    /// The number of its branch.
+    branch: usize,
+    /// The name of its function for the linker.
+    symbol: String,
+    /// The number of its point in the function, and its own there.
+    number: (usize, usize),
+    mutant: Mutant,
+}
+
+/// Measures the tests of `campaign` in `dir`, searches for inputs that kill more, and writes its reports again with them.
+///
+/// # Errors
+/// When the target cannot be compiled or loaded any more, or the reports not be written.
+pub fn complete(dir: &Path, campaign: &Trusted, report: &mut Report, how: &How) -> Result<(), Error> {
+    let scope = how.scope.unwrap_or(campaign.manifest().scope);
+    let mut session = ReplaySession::for_goals(campaign, Goals::Mutants, scope)?;
+    if session.scope.is_empty() && campaign.manifest().sources.is_empty() {
+        return Err(at(&campaign.manifest().linked, "has no mutants; compile it with pen-cc -fpen-mutants"));
+    }
+    let (mut all, duplicates) = mutants(session.evaluator.target(), &session.scope.sites);
+    let mut watch = Watch::start();
+    let inputs = how.inputs.clone().unwrap_or_else(|| inputs_of(dir, &session, report));
+    let tests = score::observe(&mut session, inputs)?;
+    let branches = live(&all);
+    let verdicts = score::score(&mut session, &branches, &tests, how.ulp);
+    note(&mut all, &branches, &verdicts, &tests, 0);
+    let mut mutation = Mutation { score_seconds: watch.lap(), ..Mutation::default() };
+    mutation.plain_seconds = score::plain(&mut session, &tests);
+    watch.lap();
+    mutation.mutant_runs = verdicts.iter().map(|v| v.runs).sum();
+    mutation.mutants.killed_by_tests = killed(&all);
+    let n_tests = tests.inputs.len();
+    let mut added = Vec::new();
+    if let Some(time) = how.search {
+        added = find(dir, campaign, &mut session, &mut all, tests, (how, time))?;
+        mutation.search_seconds = watch.lap();
+    }
+    if let Some(limits) = how.proofs {
+        let models = proofs::ask(dir, campaign, report, &mut all, scope, limits)?;
+        mutation.proof_seconds = watch.lap();
+        if let Some(time) = how.search.filter(|_| !models.is_empty()) {
+            let first = n_tests + added.len();
+            added.extend(proofs::try_models(&mut session, &mut all, models, (how, time), first)?);
+            mutation.search_seconds += watch.lap();
+        }
+    }
+    if how.search.is_some() {
+        join(dir, &mut session, report, &added)?;
+    }
+    mutation.equivalent = all.iter().filter(|m| is_proved(m)).map(|m| m.mutant.clone()).collect();
+    mutation.live = all.iter().filter(|m| m.is_live()).map(|m| m.mutant.clone()).collect();
+    let proved = all.iter().filter(|m| m.mutant.status == Status::Equivalent).count();
+    mutation.mutants = Counts {
+        total: all.len(),
+        killed: killed(&all),
+        proved_equivalent: proved,
+        unknown: mutation.live.len(),
+        duplicates,
+        equivalent_if_wraps: mutation.live.iter().filter(|m| m.is_equivalent_if_wraps).count(),
+        proved_by_one: mutation.live.iter().filter(|m| m.is_proved_by_one).count(),
+        infected: mutation.live.iter().filter(|m| m.status == Status::Survived).count(),
+        ..mutation.mutants
+    };
+    write_elements(dir, report, &all.into_iter().map(|m| m.mutant).collect::<Vec<_>>())?;
+    report.mutation = Some(mutation);
+    write_all(dir, report).map_err(Error::from_source)
+}
+
+impl How {
+    /// Of the search by variants.
+    fn bounds(&self, until: Instant) -> search::Bounds {
+        let evals = self.search_evals.map(|evals| evals / 2);
+        search::Bounds { seed: self.seed, until, evals, distances: self.distances, ulp: self.ulp }
+    }
+}
+
+impl Known {
+    fn is_live(&self) -> bool {
+        !self.mutant.status.is_killed() && self.mutant.status != Status::Equivalent
+    }
+}
+
+fn live(all: &[Known]) -> Vec<usize> {
+    all.iter().filter(|m| m.is_live()).map(|m| m.branch).collect()
+}
+
+/// Have solvers proved it equivalent?
+fn is_proved(known: &Known) -> bool {
+    known.mutant.status == Status::Equivalent && !known.mutant.proof.is_empty()
+}
+
+fn killed(all: &[Known]) -> usize {
+    all.iter().filter(|m| m.mutant.status.is_killed()).count()
+}
+
+/// The mutants of the functions with these sites, in the order of the source; and the number of those that are left out, because their
+/// optimized code is that of another.
+fn mutants(target: &Target, sites: &[usize]) -> (Vec<Known>, usize) {
+    let functions: BTreeSet<usize> = sites.iter().map(|s| target.sites[*s].function).collect();
+    let (mut all, mut duplicates) = (Vec::new(), 0);
+    let is_point = |s: &&Site| s.kind == site_kind::MUTATION && functions.contains(&s.function);
+    let mut points: BTreeMap<usize, usize> = BTreeMap::new();
+    for site in target.sites.iter().filter(is_point) {
+        let next = points.entry(site.function).or_default();
+        let point = *next;
+        *next += 1;
+        for (number, (branch, text)) in site.branches().zip(site.name.lines()).enumerate() {
+            let mut parts = text.split('\t');
+            let (operator, change) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+            let equal = parts.next();
+            if equal.is_some_and(|e| e != "=") {
+                duplicates += 1;
+                continue;
+            }
+            let (status, reason) = match equal {
+                Some(_) => (Status::Equivalent, "its optimized code is that of the original"),
+                None => (Status::NotInfected, ""),
+            };
+            let mutant = Mutant {
+                status,
+                reason: reason.to_owned(),
+                function: target.functions[site.function].name.clone(),
+                file: site.file.clone(),
+                line: site.line,
+                column: site.column,
+                operator: operator.to_owned(),
+                change: change.to_owned(),
+                ..Mutant::default()
+            };
+            let symbol = target.functions[site.function].symbol.clone();
+            all.push(Known { branch, symbol, number: (point, number), mutant });
+        }
+    }
+    let place = |k: &Known| (k.mutant.line, k.mutant.column, k.branch);
+    all.sort_by(|a, b| a.mutant.file.cmp(&b.mutant.file).then_with(|| place(a).cmp(&place(b))));
+    (all, duplicates)
+}
+
+/// The inputs of the tests. Those of structures and arrays are the kept inputs that the tests were made from.
+fn inputs_of(dir: &Path, session: &ReplaySession, report: &Report) -> Vec<Vec<u8>> {
+    let function = session.evaluator.function();
+    let of = |test: &Test| match function.model {
+        Some(_) => input_of(dir, &test.file),
+        None => Some(bytes_of(function, &test.args)),
+    };
+    report.tests.iter().filter_map(of).collect()
+}
+
+/// Enters verdicts on `branches`; the first test has the number `first` among all.
+fn note(all: &mut [Known], branches: &[usize], verdicts: &[Verdict], tests: &Tests, first: usize) {
+    let verdict_of: BTreeMap<usize, &Verdict> = branches.iter().copied().zip(verdicts).collect();
+    for known in all {
+        let Some(verdict) = verdict_of.get(&known.branch) else { continue };
+        let infects = tests.infected.iter().any(|i| i.binary_search(&(known.branch as u32)).is_ok());
+        let mutant = &mut known.mutant;
+        match &verdict.killed {
+            Some((test, kill)) => {
+                mutant.status = if kill.hangs { Status::Hangs } else { Status::Killed };
+                mutant.reason.clone_from(&kill.how);
+                mutant.killed_by = Some(first + test);
+            }
+            // What solvers have stated stays.
+            None if !mutant.proof.is_empty() => {}
+            None if infects || mutant.status == Status::Survived => {
+                mutant.status = Status::Survived;
+                "infected, and every result is the same".clone_into(&mut mutant.reason);
+            }
+            None => "not infected by any known input".clone_into(&mut mutant.reason),
+        }
+    }
+}
+
+/// Searches for inputs that kill live mutants; returns few of them that together kill as many.
+fn find(
+    dir: &Path,
+    campaign: &Trusted,
+    session: &mut ReplaySession,
+    all: &mut [Known],
+    tests: Tests,
+    (how, time): (&How, Duration),
+) -> Result<Vec<Vec<u8>>, Error> {
+    let n_tests = tests.inputs.len();
+    if live(all).is_empty() {
+        return Ok(Vec::new());
+    }
+    let until = Instant::now() + time;
+    let mut inputs = tests.inputs;
+    inputs.extend(kept(dir));
+    // What the tests kill is known all the same.
+    match infect(dir, campaign, session, (how, time / 2), &inputs) {
+        Ok(found) => inputs.extend(found),
+        Err(e) => errln!("penfuzz: the campaign on mutants has failed: {e}"),
+    }
+    inputs.sort_unstable();
+    inputs.dedup();
+    let begin = score::observe(session, inputs)?;
+    // What infects may kill already.
+    let branches = live(all);
+    let verdicts = score::score(session, &branches, &begin, how.ulp);
+    note(all, &branches, &verdicts, &begin, n_tests);
+    let killing = |verdicts: &[Verdict], tests: &Tests| -> Vec<Vec<u8>> {
+        let by = verdicts.iter().filter_map(|v| v.killed.as_ref()).map(|(t, _)| tests.inputs[*t].clone());
+        by.collect()
+    };
+    let mut candidates = killing(&verdicts, &begin);
+    let bounds = how.bounds(until);
+    candidates.extend(search::search(session, &live(all), &begin, bounds));
+    let mut open = branches;
+    choose(session, all, &mut open, candidates, (n_tests, how.ulp))
+}
+
+/// Chooses inputs one after another, each time one that kills the most of the `open` mutants that those before let live.
+fn choose(
+    session: &mut ReplaySession,
+    all: &mut [Known],
+    open: &mut Vec<usize>,
+    mut candidates: Vec<Vec<u8>>,
+    (first, ulp): (usize, u64),
+) -> Result<Vec<Vec<u8>>, Error> {
+    candidates.sort_unstable();
+    candidates.dedup();
+    let tests = score::observe(session, candidates)?;
+    let kills = score::kills(session, open, &tests, ulp);
+    let mut chosen: Vec<usize> = Vec::new();
+    while let Some(best) = (0..kills.len()).max_by_key(|t| (open_kills(&kills[*t], open).len(), usize::MAX - t)) {
+        let killed: Vec<usize> = open_kills(&kills[best], open);
+        if killed.is_empty() {
+            break;
+        }
+        let verdict =
+            |m: usize| kills[best].iter().find(|(k, _)| *k == m).map(|(_, kill)| (chosen.len(), kill.clone()));
+        let verdicts: Vec<_> = killed.iter().map(|m| Verdict { killed: verdict(*m), runs: 0 }).collect();
+        note(all, &killed, &verdicts, &tests, first);
+        open.retain(|m| !killed.contains(m));
+        chosen.push(best);
+    }
+    Ok(chosen.into_iter().map(|t| tests.inputs[t].clone()).collect())
+}
+
+fn open_kills(kills: &[(usize, score::Kill)], open: &[usize]) -> Vec<usize> {
+    kills.iter().map(|(m, _)| *m).filter(|m| open.contains(m)).collect()
+}
+
+/// Runs a campaign whose goals are infected mutants, or branches if the search is to know the way to the mutants only; returns the inputs that
+/// it has kept.
+fn infect(
+    dir: &Path,
+    campaign: &Trusted,
+    session: &ReplaySession,
+    (how, time): (&How, Duration),
+    hints: &[Vec<u8>],
+) -> Result<Vec<Vec<u8>>, Error> {
+    let out = dir.join(CAMPAIGN);
+    if out.exists() {
+        fs::remove_dir_all(&out).map_err(|e| failed(&out, "cannot be replaced", e))?;
+    }
+    let manifest = campaign.manifest();
+    let options = Options {
+        linked: session.linked.clone(),
+        out: Some(out.clone()),
+        seed: how.seed,
+        max_time: Some(time),
+        max_evals: how.search_evals.map(|evals| evals / 2),
+        goals: if how.distances == Distances::Reach { Goals::Branches } else { Goals::Mutants },
+        scope: Some(session.scope.kind),
+        quiet: true,
+        hints: hints.to_vec(),
+        proofs: Proofs::Off,
+        ..Options::resuming(manifest)
+    };
+    campaign::run(&options)?;
+    Ok(kept(&out))
+}
+
+/// Adds inputs to the tests of the report.
+fn join(dir: &Path, session: &mut ReplaySession, report: &mut Report, added: &[Vec<u8>]) -> Result<(), Error> {
+    let place = dir.join(INPUTS);
+    report.tests.retain(|t| !t.file.starts_with(INPUTS));
+    if added.is_empty() {
+        return Ok(());
+    }
+    fs::create_dir_all(&place).map_err(|e| failed(&place, "cannot be created", e))?;
+    let tests = score::each(session, added.len(), |evaluator, i, _| {
+        evaluator.set_mutant(None);
+        Some(penfuzz_directory::rendering::results::of(evaluator, &added[i], None))
+    });
+    for (i, (bytes, test)) in added.iter().zip(tests).enumerate() {
+        let file = format!("{INPUTS}/id:{i:06}");
+        atomic::write(&dir.join(&file), bytes).map_err(Error::from_source)?;
+        report.tests.extend(test.map(|test| Test { file, ..test }));
+    }
+    report.test_program = Some(penfuzz_testgen::commands(report));
+    Ok(())
+}
+
+fn write_elements(dir: &Path, report: &Report, mutants: &[Mutant]) -> Result<(), Error> {
+    let files: BTreeSet<&String> = mutants.iter().map(|m| &m.file).collect();
+    let text = |file: &&String| {
+        let bytes = foreign::read(Path::new(file), foreign::LONGEST_TEXT).ok()?;
+        Some(((*file).clone(), String::from_utf8_lossy(&bytes).into_owned()))
+    };
+    let sources = files.iter().filter_map(text).collect();
+    let names: Vec<String> = report.tests.iter().map(|t| t.file.clone()).collect();
+    atomic::write(&dir.join(FILE), elements(mutants, &sources, &names).as_bytes()).map_err(Error::from_source)
+}

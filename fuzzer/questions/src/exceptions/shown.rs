@@ -1,0 +1,151 @@
+//! Does the result of a function show that something went wrong on the way?
+
+use penfuzz_mutators::view::Kind;
+use penfuzz_target::program::Function;
+
+use penfuzz_report::{Arg, Exception, Shown, literal};
+
+/// What a call left, by name: `returned`, `*name`, and for structures that the function fills in `*name+8`, word by word as
+/// doubles. `cells` as [`penfuzz_executor::Evaluator::output`]. Of a function that gets more than numbers the result only.
+#[must_use]
+pub fn output(function: &Function, cells: &[u128]) -> Vec<Arg> {
+    values(function, cells).iter().map(|v| literal::arg(&v.name, v.type_name, v.kind, v.bits)).collect()
+}
+
+/// The floating-point numbers among it, in the same order: `double` or `float`, and the number.
+#[cfg(feature = "mpfr")]
+#[must_use]
+pub fn floats(function: &Function, cells: &[u128]) -> Vec<(Kind, f64)> {
+    let number = |v: &Value| match v.kind {
+        Kind::F64 => Some((v.kind, f64::from_bits(v.bits))),
+        Kind::F32 => Some((v.kind, f64::from(f32::from_bits(v.bits as u32)))),
+        _ => None,
+    };
+    values(function, cells).iter().filter_map(number).collect()
+}
+
+/// The name of the result.
+const RETURNED: &str = "returned";
+
+struct Value<'a> {
+    name: String,
+    type_name: &'a str,
+    kind: Kind,
+    bits: u64,
+}
+
+fn values<'a>(function: &'a Function, cells: &[u128]) -> Vec<Value<'a>> {
+    let mut all = Vec::new();
+    let mut add = |name, type_name, kind: Kind, word| {
+        all.push(Value { name, type_name, kind, bits: word & kind.mask() });
+    };
+    if let Some(kind) = function.result_kind {
+        add(RETURNED.to_owned(), &function.result_type, kind, cells[0] as u64);
+    }
+    // With a model, the blocks behind pointers are no cells.
+    let has_cells = !function.is_harness() && function.model.is_none();
+    for p in function.parameters.iter().filter(|p| p.pointer && has_cells) {
+        let first = p.cell / size_of::<u128>();
+        if let Some(kind) = p.kind {
+            add(format!("*{}", p.name), p.value_type(), kind, cells[first] as u64);
+        } else if p.is_output() {
+            let words = cells[first..].iter().flat_map(|c| [*c as u64, (*c >> 64) as u64]);
+            for (i, word) in words.take(p.output_size / size_of::<u64>()).enumerate() {
+                add(format!("*{}+{}", p.name, i * size_of::<u64>()), "double", Kind::F64, word);
+            }
+        }
+    }
+    all
+}
+
+/// Where `output` shows the exception. A value that was put in by `args` is not a result.
+#[must_use]
+pub fn shown(function: &Function, args: &[Arg], output: &[Arg], exception: Exception) -> Shown {
+    let was_put_in = |o: &Arg| args.iter().any(|a| o.name.strip_prefix('*') == Some(&a.name) && a.bits == o.bits);
+    let value = output.iter().find(|o| !was_put_in(o) && value_of(o).is_some_and(|x| is_sign_of(x, exception)));
+    if let Some(value) = value {
+        return Shown::Value { place: value.name.clone(), value: value.decimal.clone() };
+    }
+    let has_outputs = output.iter().any(|o| o.name != RETURNED);
+    let is_status = has_outputs && function.result_kind == Some(Kind::I32);
+    match output.first().filter(|_| is_status).and_then(|o| o.decimal.parse().ok()) {
+        Some(code) if code != 0 => Shown::Status(code),
+        _ if output.is_empty() => Shown::NoResult,
+        _ => Shown::Nowhere,
+    }
+}
+
+/// The number, if it is a floating-point one.
+fn value_of(arg: &Arg) -> Option<f64> {
+    let bits = u64::from_str_radix(arg.bits.strip_prefix("0x")?, 16).ok()?;
+    match arg.bits.len() {
+        // By the digits: types have many names in C.
+        18 if is_float(arg) => Some(f64::from_bits(bits)),
+        10 if is_float(arg) => Some(f64::from(f32::from_bits(bits as u32))),
+        _ => None,
+    }
+}
+
+/// Decimals of floats have a point, an exponent or are no numbers; those of integers have none of that.
+fn is_float(arg: &Arg) -> bool {
+    !arg.decimal.bytes().all(|b| b.is_ascii_digit() || b == b'-')
+}
+
+/// Is the value a sign of the exception?
+fn is_sign_of(x: f64, exception: Exception) -> bool {
+    match exception {
+        // A status word of a structure, seen as a double, is subnormal, and no sign of an underflow.
+        Exception::Underflow => x == 0.0 || (x.is_subnormal() && x.to_bits() & !(1 << 63) > u64::from(u32::MAX)),
+        _ => !x.is_finite(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use penfuzz_target::program::{Edges, function::Parameter};
+
+    fn function(result: Option<Kind>, pointer: bool) -> Function {
+        let parameter = Parameter {
+            name: "r".to_owned(),
+            type_name: "double *".to_owned(),
+            kind: Some(Kind::F64),
+            pointer,
+            offset: 0,
+            cell: 16,
+            place: 16,
+            output_size: 0,
+        };
+        Function::without_code(result, vec![parameter], Edges::default())
+    }
+
+    fn shows(result: Option<Kind>, cells: [u128; 2], exception: Exception) -> Shown {
+        let f = function(result, true);
+        let args = [literal::arg("r", "double", Kind::F64, f64::INFINITY.to_bits())];
+        shown(&f, &args, &output(&f, &cells), exception)
+    }
+
+    fn cell(x: f64) -> u128 {
+        u128::from(x.to_bits())
+    }
+
+    #[test]
+    fn nan_behind_a_pointer_is_shown_and_what_was_put_in_is_not() {
+        let at = |x| shows(None, [0, cell(x)], Exception::Overflow);
+        assert_eq!(at(f64::NAN), Shown::Value { place: "*r".to_owned(), value: "nan".to_owned() });
+        assert_eq!(at(f64::INFINITY), Shown::Nowhere, "the argument was infinite before the call");
+    }
+
+    #[test]
+    fn a_code_of_an_int_function_with_outputs_is_a_status() {
+        let code = |c| shows(Some(Kind::I32), [c, cell(1.0)], Exception::Overflow);
+        assert_eq!((code(16), code(0)), (Shown::Status(16), Shown::Nowhere));
+    }
+
+    #[test]
+    fn zero_shows_an_underflow_and_no_overflow() {
+        let at = |e| shows(Some(Kind::F64), [cell(0.0), cell(1.0)], e);
+        assert_eq!(at(Exception::Underflow), Shown::Value { place: "returned".to_owned(), value: "0.0".to_owned() });
+        assert_eq!(at(Exception::Overflow), Shown::Nowhere);
+    }
+}

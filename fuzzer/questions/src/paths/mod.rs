@@ -1,0 +1,338 @@
+//! From a finished campaign to the criteria that are about the order of branches: paths and rounds of loops.
+//!
+//! The campaign has inputs for branches. From their paths the others are enumerated ([`explore`]), or those that give loops other numbers
+//! of rounds ([`loops`]), each as the goal of a search. Few of the inputs that are found, chosen greedily, join the tests.
+
+mod explore;
+mod join;
+mod loops;
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::Path,
+    rc::Rc,
+    time::{Duration, Instant},
+};
+
+use penfuzz_campaign::{Options as CampaignOptions, Proofs, assembly::code_of, models};
+use penfuzz_directory::{
+    output::{reports::write_all, trust::Trusted},
+    replay::session::ReplaySession,
+};
+use penfuzz_engine::{
+    saturation::{BranchGraph, Goals, Scope, ScopeKind},
+    stages::SearchKind,
+};
+use penfuzz_error::Error;
+use penfuzz_mutators::minimizer::MINIMIZERS;
+use penfuzz_path_search::{Options, Query, record_all};
+use penfuzz_prove::{self as prove, check::Checked, solver, together};
+use penfuzz_report::{
+    Paths, Report,
+    criterion::Criterion,
+    criterion_goals::{self, CriterionGoal},
+};
+use penfuzz_system::errln;
+use penfuzz_target::program::Target;
+
+use self::explore::{Asked, Explored, explore};
+use crate::{
+    exceptions::{bytes_of, input_of, kept},
+    reach::{
+        enumerate::{Bounds, Loops},
+        spec::Names,
+    },
+};
+
+/// The directory of the inputs that were added to the tests, in that of the campaign.
+const INPUTS: &str = "paths";
+/// Evaluations for one prefix.
+const EVALUATIONS: u64 = 20_000;
+/// Branches of a path that are checked.
+const CHECKED: usize = 64;
+/// Time for one prefix.
+const TIME: Duration = Duration::from_secs(10);
+
+/// The options of a campaign that leaves half of its budget to the searches here, if it has such criteria.
+#[must_use]
+pub fn leave_half(options: CampaignOptions) -> CampaignOptions {
+    if !options.criteria.iter().any(|c| c.is_of_sequences()) {
+        return options;
+    }
+    let max_evals = options.max_evals.map(|n| n.div_ceil(2));
+    CampaignOptions { max_evals, max_time: options.max_time.map(|time| time / 2), ..options }
+}
+
+/// An input, and the branches that it takes, in order.
+type Run = (Vec<u8>, Vec<u32>);
+
+/// What a path has to do.
+#[derive(Debug)]
+enum What {
+    /// Be this one.
+    Path(Vec<u32>),
+    /// Begin with certain branches; no input was found that does.
+    Prefix,
+    /// Let a loop make so many rounds.
+    Loop(loops::Goal),
+}
+
+/// One goal, and an input for it if there is one.
+struct Goal {
+    what: What,
+    shown: CriterionGoal,
+    bytes: Option<Vec<u8>>,
+}
+
+/// Searches within what the campaign with these options has left of their limits, adds inputs to the tests and figures to its report, asks
+/// solvers about the goals of other criteria that no test has, and writes its reports in `dir` again. Does nothing without such a criterion.
+///
+/// # Errors
+/// When the target cannot be compiled or loaded any more, or the reports not be written.
+pub fn complete(dir: &Path, report: &mut Report, how: &CampaignOptions) -> Result<(), Error> {
+    if how.criteria.iter().any(|c| c.is_of_sequences()) {
+        // This process has just run it.
+        let campaign = Trusted::read(dir, true)?;
+        search(dir, &campaign, &mut ReplaySession::of(&campaign)?, report, how)?;
+        write_all(dir, report).map_err(Error::from_source)?;
+    }
+    prove(dir, report, how)
+}
+
+/// Only asks solvers about the goals of criteria that no test has, but for prefixes of paths.
+///
+/// # Errors
+/// As [`complete`].
+pub fn prove(dir: &Path, report: &mut Report, how: &CampaignOptions) -> Result<(), Error> {
+    let is_asked = |criterion| how.criteria.contains(&criterion) && how.proofs != Proofs::Off;
+    let are_beside = [Criterion::Boundary, Criterion::Exceptions, Criterion::Loop].into_iter().any(is_asked);
+    if !is_asked(Criterion::Mcdc) && !are_beside {
+        return Ok(());
+    }
+    // The caller has run the campaign, or checked that it may be loaded.
+    let campaign = Trusted::read(dir, true)?;
+    if is_asked(Criterion::Mcdc) {
+        let target = Rc::clone(ReplaySession::of(&campaign)?.evaluator.target());
+        let places = join::places(&target, report);
+        together::vectors((dir, campaign.manifest()), report, &target, &places, limits(how, report))?;
+    }
+    if are_beside {
+        prove::beside::examine(dir, campaign.manifest(), report, limits(how, report))?;
+    }
+    write_all(dir, report).map_err(Error::from_source)
+}
+
+/// The time for solvers. `penfuzz prove` has its own limits. A campaign gives the duration of its search, at least 10 s and at most 60 s, and a
+/// quarter of that to each query.
+fn limits(how: &CampaignOptions, report: &Report) -> prove::Limits {
+    if let Proofs::Within(limits) = how.proofs {
+        return limits;
+    }
+    let all = Duration::from_secs_f64(report.seconds.clamp(10.0, 60.0));
+    prove::Limits { each: all / 4, all, closed_world: false }
+}
+
+/// Checks the translation of paths: that of each test must be possible with its arguments, at least its first [`CHECKED`] branches.
+///
+/// # Errors
+/// When the target cannot be loaded, or files not be written.
+pub fn check(dir: &Path, campaign: &Trusted, report: &Report, each: Duration) -> Result<Checked, Error> {
+    let mut session = ReplaySession::of(campaign)?;
+    let target = Rc::clone(session.evaluator.target());
+    let scope = Scope::new(&target, session.evaluator.function_index(), session.scope.kind, Goals::Branches);
+    let counts = Names::new(&target, &scope).branches();
+    let tests = inputs_of_tests(&session, report);
+    let timeout = session.timeout();
+    session.evaluator.set_scope(&scope.sites);
+    let mut paths = Vec::new();
+    for (test, x) in tests {
+        let run = record_all(&mut session.evaluator, &counts, &[x], penfuzz_path_search::ROOM, timeout).pop();
+        paths.extend(run.map(|(_, passes)| (test, passes.into_iter().take(CHECKED).collect())));
+    }
+    prove::check::check_paths((dir, campaign.manifest()), report, &join::places(&target, report), &paths, each)
+}
+
+/// Searches for paths and rounds of loops.
+fn search(
+    dir: &Path,
+    campaign: &Trusted,
+    session: &mut ReplaySession,
+    report: &mut Report,
+    how: &CampaignOptions,
+) -> Result<(), Error> {
+    let target = Rc::clone(session.evaluator.target());
+    let function = session.evaluator.function_index();
+    let scope = Scope::new(&target, function, session.scope.kind, Goals::Branches);
+    let names = Names::new(&target, &scope);
+    let query = Query { scope: scope.clone(), counts: names.branches(), paths: Vec::new(), parts: Vec::new() };
+    let begun = Instant::now();
+    let mut bounds = left_of(how, report, begun);
+    let inputs = inputs(dir, &tests_of(session, report));
+    let options = Options {
+        search: SearchKind::Targeted,
+        seed: how.seed,
+        max_time: TIME,
+        max_evals: EVALUATIONS,
+        timeout: session.timeout(),
+        simplify: false,
+        seeds: inputs.clone(),
+        minimizer: MINIMIZERS[0].0.to_owned(),
+    };
+    let evaluator = &mut session.evaluator;
+    evaluator.set_scope(&query.scope.sites);
+    let mut paths = record_all(evaluator, &query.counts, &inputs, penfuzz_path_search::ROOM, options.timeout);
+    let mut asking = Duration::ZERO;
+    let calls = report.signature.calls > 0 || !report.signature.makers.is_empty();
+    let is_one = session.scope.kind == ScopeKind::Function && !calls;
+    let mut made = Made { target: &target, function, names: &names, is_one, wanted: Vec::new(), spent: 0 };
+    if let Some(rounds) = how.criteria.iter().find_map(|c| if let Criterion::Path(k) = c { Some(*k) } else { None }) {
+        let asked = (how.proofs != Proofs::Off && !solver::find().is_empty()).then(|| Asked {
+            dir,
+            manifest: campaign.manifest(),
+            report,
+            limits: limits(how, report),
+        });
+        let all = explore(evaluator, &query, &options, (rounds, &bounds), asked)?;
+        report.paths = Some(Paths { rounds, complete: all.is_complete });
+        made.spent += all.evaluations;
+        asking = all.asking;
+        bounds.evaluations = bounds.evaluations.saturating_sub(all.evaluations);
+        bounds.until = bounds.until.map(|end| end + asking);
+        paths.extend(all.found.iter().map(|(passes, bytes)| (bytes.clone(), passes.clone())));
+        made.paths(&all);
+    }
+    if how.criteria.contains(&Criterion::Loop) {
+        let graph = BranchGraph::new(&target, &scope);
+        let goals = loops::Goals::new(&target, Loops::new(&target, &scope, function), &graph);
+        made.spent += loops::search(evaluator, &goals, &query, &options, &bounds, &mut paths)?;
+        made.loops(&goals, &paths);
+    }
+    let Made { wanted, spent, .. } = made;
+    let known = wanted.iter().filter_map(|goal| goal.bytes.clone()).collect();
+    let spent = (report.evaluations + spent, report.seconds + begun.elapsed().saturating_sub(asking).as_secs_f64());
+    try_new_branches(dir, report, how, (&target, &paths), known)?;
+    (report.evaluations, report.seconds) = spent;
+    report.evaluations_per_second = (report.evaluations as f64 / report.seconds.max(1e-6)).round();
+    let goals = join::join(dir, session, &query, report, wanted)?;
+    report.criterion_goals.retain(|g| !how.criteria.iter().any(|c| c.is_of_sequences() && c.name() == g.criterion));
+    report.criterion_goals.extend(goals);
+    for criterion in how.criteria.iter().filter(|c| c.is_of_sequences()) {
+        let name = criterion.name();
+        report.criteria.insert(name.to_owned(), criterion_goals::figures(report, name));
+    }
+    Ok(())
+}
+
+/// Half of the limits, or more if the campaign has used less than its half. It may have used more: it goes on for a short time from the models
+/// of solvers.
+fn left_of(how: &CampaignOptions, report: &Report, begun: Instant) -> Bounds {
+    let evaluations = how.max_evals.map_or(u64::MAX, |most| most.saturating_sub(report.evaluations).max(most / 2));
+    let used = Duration::from_secs_f64(report.seconds.max(0.0));
+    let until = how.max_time.map(|time| begun + time.saturating_sub(used).max(time / 2));
+    Bounds { evaluations, until }
+}
+
+/// A path may have a branch that the campaign has not found: its inputs go on from there.
+fn try_new_branches(
+    dir: &Path,
+    report: &mut Report,
+    how: &CampaignOptions,
+    (target, paths): (&Target, &[Run]),
+    known: Vec<Vec<u8>>,
+) -> Result<(), Error> {
+    let places = join::places(target, report);
+    let is_new =
+        |branch: &u32| places.get(branch).is_some_and(|(i, j)| report.sites[*i].branches[*j].status.is_untaken());
+    if paths.iter().any(|(_, passes)| passes.iter().any(is_new)) {
+        for fault in models::try_inputs(how, dir, report, known)? {
+            errln!("penfuzz: {fault}");
+        }
+    }
+    Ok(())
+}
+
+/// The goals as they are found out.
+struct Made<'a> {
+    target: &'a Target,
+    function: usize,
+    names: &'a Names<'a>,
+    /// An execution is one activation of the function, and has its conditionals alone: its rounds are those of the translation.
+    is_one: bool,
+    wanted: Vec<Goal>,
+    spent: u64,
+}
+
+impl Made<'_> {
+    fn paths(&mut self, all: &Explored) {
+        let function = &self.target.functions[self.function];
+        let goal = |text: String| CriterionGoal {
+            criterion: Criterion::Path(0).name().to_owned(),
+            function: function.name.clone(),
+            file: function.file.clone(),
+            line: function.line,
+            goal: text,
+            ..CriterionGoal::default()
+        };
+        let text = |passes: &[u32]| self.names.path(passes, usize::MAX);
+        let taken = all.found.iter().map(|(passes, bytes)| {
+            // A function without a conditional has one path.
+            let end = if passes.is_empty() { "$" } else { ",$" };
+            Goal { what: What::Path(passes.clone()), shown: goal(text(passes) + end), bytes: Some(bytes.clone()) }
+        });
+        let open = all.missing.iter().map(|(prefix, proof)| Goal {
+            what: What::Prefix,
+            shown: CriterionGoal { proved_infeasible: proof.is_some(), proof: proof.clone(), ..goal(text(prefix)) },
+            bytes: None,
+        });
+        self.wanted.extend(taken.chain(open));
+    }
+
+    fn loops(&mut self, goals: &loops::Goals, paths: &[Run]) {
+        let shown: Vec<BTreeSet<loops::Goal>> = paths.iter().map(|(_, passes)| goals.shown(passes)).collect();
+        for goal in goals.all() {
+            let site = &self.target.sites[goal.0];
+            let text = CriterionGoal {
+                criterion: Criterion::Loop.name().to_owned(),
+                function: self.target.functions[site.function].name.clone(),
+                file: site.file.clone(),
+                line: site.line,
+                column: site.column,
+                goal: goal.1.text().to_owned(),
+                code: self.is_one.then(|| code_of(self.target, goal.0, &[goal.1.in_translation()])),
+                ..CriterionGoal::default()
+            };
+            // The shortest path is the simplest test.
+            let by = (0..paths.len()).filter(|i| shown[*i].contains(&goal)).min_by_key(|i| (paths[*i].1.len(), *i));
+            self.wanted.push(Goal { what: What::Loop(goal), shown: text, bytes: by.map(|i| paths[i].0.clone()) });
+        }
+    }
+}
+
+/// The inputs of the tests, by their numbers from 0, without those that were added here before. The input of a test of structures or arrays
+/// is not known, so that it shows nothing.
+fn tests_of(session: &ReplaySession, report: &mut Report) -> Vec<(usize, Vec<u8>)> {
+    report.tests.retain(|t| !t.file.starts_with(INPUTS));
+    inputs_of_tests(session, report)
+}
+
+/// The same of all tests.
+fn inputs_of_tests(session: &ReplaySession, report: &Report) -> Vec<(usize, Vec<u8>)> {
+    let function = session.evaluator.function();
+    if function.model.is_some() {
+        return Vec::new();
+    }
+    report.tests.iter().enumerate().map(|(i, test)| (i, bytes_of(function, &test.args))).collect()
+}
+
+/// The inputs of the tests, those that the campaign has kept, and those that were found here before.
+fn inputs(dir: &Path, tests: &[(usize, Vec<u8>)]) -> Vec<Vec<u8>> {
+    let mut inputs: Vec<Vec<u8>> = tests.iter().map(|(_, bytes)| bytes.clone()).chain(kept(dir)).collect();
+    let names = fs::read_dir(dir.join(INPUTS)).into_iter().flatten().flatten();
+    let mut names: Vec<_> = names.map(|e| format!("{INPUTS}/{}", e.file_name().to_string_lossy())).collect();
+    names.sort_unstable();
+    inputs.extend(names.iter().filter_map(|name| input_of(dir, name)));
+    let mut seen = BTreeSet::new();
+    inputs.retain(|bytes| seen.insert(bytes.clone()));
+    inputs
+}

@@ -1,0 +1,187 @@
+//! The part of a [`Report`](super::Report) on floating-point exceptions, key `exceptions` of `report.json`.
+//!
+//! A *find* is a pair of a site and one exception for which there is an input (an input-site pair: Barr, Vo, Le, Su, *Automatic
+//! Detection of Floating-Point Exceptions*, POPL 2013, Sect. 5). An operation whose operands already are NaN or infinite
+//! propagates them and is none.
+
+mod counts;
+pub mod example;
+mod order;
+
+use serde::{Deserialize, Serialize};
+
+use super::arg::Arg;
+
+pub use counts::{Count, Judged};
+pub use order::{places, sort};
+
+/// The exceptions that were found, and the operations that could raise some.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Exceptions {
+    /// Operations in scope, calls of math functions and conversions to integers included.
+    pub operations: usize,
+    /// Operations that raise an exception for some input.
+    pub raising: usize,
+    /// Per exception, worst first, and only those that some operation can raise.
+    pub counts: Vec<Count>,
+    /// One per site and exception, worst first: see [`sort`].
+    pub finds: Vec<Find>,
+}
+
+/// Exceptions, worst first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Exception {
+    /// There is no result: `0/0`, `log(-1)`.
+    Invalid,
+    /// A pole: `1/0`, `log(0)`.
+    DivideByZero,
+    /// The result is too large.
+    Overflow,
+    /// A number outside the range of the integer type it is converted to: undefined in C.
+    Conversion,
+    /// The result is subnormal or zero, and inexact.
+    Underflow,
+    /// The result is rounded; only on request.
+    Inexact,
+}
+
+impl Exception {
+    /// All, worst first.
+    pub const ALL: [Self; 6] =
+        [Self::Invalid, Self::DivideByZero, Self::Overflow, Self::Conversion, Self::Underflow, Self::Inexact];
+
+    /// The name in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Invalid => "invalid",
+            Self::DivideByZero => "divide-by-zero",
+            Self::Overflow => "overflow",
+            Self::Conversion => "conversion",
+            Self::Underflow => "underflow",
+            Self::Inexact => "inexact",
+        }
+    }
+
+    /// Is it so frequent that texts list it only with `--underflow`?
+    #[must_use]
+    pub fn is_noise(self) -> bool {
+        self >= Self::Underflow
+    }
+}
+
+/// An input that raises an exception at a site.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Find {
+    /// The exception.
+    pub exception: Exception,
+    /// The operation, as C writes it: `*`, `log`, `(int)`.
+    pub operation: String,
+    /// Function that holds the site.
+    pub function: String,
+    /// Source file.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1; 0 when unknown.
+    pub column: u32,
+    /// The arguments of the function under test, as simple as the exception allows.
+    pub args: Vec<Arg>,
+    /// Operands of the operation when it first raised the exception in this run; empty when the run was not observed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub operands: Vec<Number>,
+    /// The operation's result; of an operation that gives an integer, the integer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Number>,
+    /// How often the site raised it in this run.
+    pub times: u64,
+    /// What the function under test returned (`returned`), and what its pointers pointed to afterwards (`*name`); a structure
+    /// word by word (`*name+8`), as doubles.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub output: Vec<Arg>,
+    /// Where the result of the function under test shows it.
+    pub shown: Shown,
+    /// The confirmation by a second run without hooks.
+    pub confirmed: Confirmation,
+    /// Would the same computation stay in range with more precision (overflow and underflow only)? `None`: not computed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub avoidable: Option<bool>,
+    /// The values of the precise computation, when there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precise: Option<Precise>,
+}
+
+/// The values of a find in high precision, with a range of exponents that no value leaves: decimal, rounded to six digits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Precise {
+    /// The result of the operation.
+    pub operation: String,
+    /// The results of the function that come from operations, in the order of `output`. The exception is avoidable when all of
+    /// them are in the range of their type; it is not judged when there are none.
+    pub results: Vec<String>,
+}
+
+/// An operand or a result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Number {
+    /// As C writes it without loss: `0x1.8p+1`, `NAN`.
+    pub hex: String,
+    /// The shortest decimal.
+    pub decimal: String,
+}
+
+/// Where the result of the function under test shows an exception.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Shown {
+    /// Nowhere: the caller cannot notice it.
+    Nowhere,
+    /// The function returns nothing and fills in nothing that could show it.
+    NoResult,
+    /// A status that is not 0, of a function that returns an `int` and gives its results by pointers.
+    Status(i64),
+    /// NaN, an infinity, or for an underflow zero or a subnormal number, there: `returned`, `*name`.
+    Value {
+        /// Name in `output`.
+        place: String,
+        /// In decimal.
+        value: String,
+    },
+    /// The function does not return: the reason.
+    Fault(String),
+}
+
+/// The result of the replay without hooks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Confirmation {
+    /// The degree.
+    pub by: Confirmed,
+    /// Why the degree is not higher; empty when there is no reason to give.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+/// Degrees of confirmation, the strongest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Confirmed {
+    /// The hardware raised it at an instruction of this line and column.
+    Site,
+    /// The hardware raised it at an instruction of this line; optimized code does not always know the column.
+    Line,
+    /// The operand lies outside the range of the integer type.
+    Value,
+    /// The hardware's flag was raised, somewhere.
+    Flag,
+    /// It was not confirmed.
+    No,
+}
+
+impl Find {
+    /// The function's result does not show it.
+    #[must_use]
+    pub fn is_silent(&self) -> bool {
+        matches!(self.shown, Shown::Nowhere | Shown::NoResult)
+    }
+}

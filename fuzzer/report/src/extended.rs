@@ -1,0 +1,82 @@
+//! A `long double` of x86 as text without loss, from its encoding of 80 bits.
+//!
+//! | value | text |
+//! | --- | --- |
+//! | finite | a hex float: `0x1.8000000000000002p+0L`, `0x0.0000000000000002p-16382L` |
+//! | infinities, the quiet NaN without payload | `INFINITY`, `NAN` |
+//! | other NaNs | `__builtin_nanl("0x1")`, `__builtin_nansl("0x1")` (signaling), of gcc and clang |
+//! | encodings with the wrong integer bit, which no processor writes | `penfuzz_f80(0x3fff, 0x1ULL)`, sign with exponent and significand |
+
+use penfuzz_target::inputs::extended::split;
+
+use super::literal::nan;
+
+const INTEGER: u64 = 1 << 63;
+const QUIET: u64 = 1 << 62;
+
+/// The function for encodings without a literal.
+pub const FUNCTION: &str = "penfuzz_f80";
+/// Its definition in C and C++.
+pub const DEFINITION: &str = "static long double penfuzz_f80(unsigned head, unsigned long long significand)
+{
+  union { struct { unsigned long long significand; unsigned short head; } parts; long double value; } both = {{0, 0}};
+  both.parts.significand = significand;
+  both.parts.head = (unsigned short)head;
+  return both.value;
+}
+";
+
+/// A literal of C, or a call of [`FUNCTION`], that reproduces every bit.
+#[must_use]
+pub fn c_literal(number: u128) -> String {
+    let (head, significand) = split(number);
+    let (sign, biased) = (if head >> 15 == 1 { "-" } else { "" }, i32::from(head & 0x7fff));
+    let fraction = significand & !INTEGER;
+    if (significand & INTEGER != 0) != (biased != 0) {
+        return format!("{FUNCTION}({head:#x}, {significand:#x}ULL)");
+    }
+    match biased {
+        0x7fff if fraction == 0 => format!("{sign}INFINITY"),
+        0x7fff => nan(sign, "l", fraction & QUIET != 0, fraction & !QUIET),
+        0 if fraction == 0 => format!("{sign}0x0p+0L"),
+        0 => format!("{sign}0x0{}p-16382L", digits(fraction)),
+        _ => format!("{sign}0x1{}p{:+}L", digits(fraction), biased - 16383),
+    }
+}
+
+/// The digits behind the point, with it, of a fraction of 63 bits.
+fn digits(fraction: u64) -> String {
+    let all = format!(".{:016x}", fraction << 1);
+    all.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use penfuzz_target::inputs::extended::of_double;
+
+    use super::*;
+
+    fn of(head: u16, significand: u64) -> String {
+        c_literal(u128::from(head) << 64 | u128::from(significand))
+    }
+
+    #[test]
+    fn finite_numbers_are_hex_floats() {
+        let doubles = [1.0, -1.5, 0.0, -0.0].map(|x| c_literal(of_double(f64::to_bits(x))));
+        assert_eq!(doubles, ["0x1p+0L", "-0x1.8p+0L", "0x0p+0L", "-0x0p+0L"]);
+        assert_eq!(of(0x3fff, INTEGER | 1), "0x1.0000000000000002p+0L");
+        assert_eq!(of(0x7ffe, u64::MAX), "0x1.fffffffffffffffep+16383L");
+        assert_eq!(of(1, INTEGER), "0x1p-16382L");
+        assert_eq!(of(0, 1), "0x0.0000000000000002p-16382L");
+    }
+
+    #[test]
+    fn others_are_exact_too() {
+        assert_eq!([of(0x7fff, INTEGER), of(0xffff, INTEGER | QUIET)], ["INFINITY", "-NAN"]);
+        assert_eq!(of(0x7fff, INTEGER | QUIET | 5), "__builtin_nanl(\"0x5\")");
+        assert_eq!(of(0xffff, INTEGER | 5), "-__builtin_nansl(\"0x5\")");
+        let wrong = [of(0x3fff, 1), of(0, INTEGER), of(0x7fff, QUIET)];
+        assert_eq!(wrong[0], "penfuzz_f80(0x3fff, 0x1ULL)");
+        assert!(wrong.iter().all(|text| text.starts_with(FUNCTION)), "{wrong:?}");
+    }
+}

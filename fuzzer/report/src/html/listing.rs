@@ -1,0 +1,144 @@
+//! The source, with each condition's branches marked as covered (met, raised) or not.
+
+use std::collections::BTreeMap;
+
+use super::base;
+use crate::{
+    model::{Branch, Report, Site, Status},
+    sources::Sources,
+    uncovered::explain,
+    words::Words,
+};
+
+/// Lines shown before and after a condition.
+const AROUND: usize = 6;
+
+/// Lines shown in all; more would make a page too large for a browser.
+const MOST: usize = 3000;
+
+type SitesOfLine<'a> = BTreeMap<usize, Vec<&'a Site>>;
+
+/// The source files that are what they were when the report was made, as far as there is room.
+pub struct Listing<'a> {
+    pub files: Vec<File<'a>>,
+    /// Lines are left out because there are more than [`MOST`].
+    pub is_cut: bool,
+}
+
+impl Listing<'_> {
+    /// The name of a line in the page, for links to it; `None` when it is not shown.
+    pub fn anchor(&self, path: &str, line: u32) -> Option<String> {
+        let index = self.files.iter().position(|file| file.path == path)?;
+        let lines = &self.files[index].lines;
+        lines.binary_search_by_key(&(line as usize), |l| l.number).ok().map(|_| anchor(index, line as usize))
+    }
+}
+
+fn anchor(file: usize, line: usize) -> String {
+    format!("f{file}-{line}")
+}
+
+/// The lines around the conditions of one file.
+pub struct File<'a> {
+    pub path: &'a str,
+    /// Without directories.
+    pub name: &'a str,
+    pub lines: Vec<Line>,
+}
+
+/// One source line.
+pub struct Line {
+    pub number: usize,
+    /// Its name in the page.
+    pub anchor: String,
+    /// Lines between this one and the one before are not shown.
+    pub follows_gap: bool,
+    /// `all`, `some` or `none` of its branches are covered; empty when it has none.
+    pub class: &'static str,
+    pub marks: Vec<Mark>,
+    pub text: String,
+}
+
+/// The sign of one branch in front of its line.
+pub struct Mark {
+    /// The first of its condition: conditions of one line stand apart.
+    pub begins_site: bool,
+    /// `yes`, `no`, or `crash` when only inputs that crash take it.
+    pub class: &'static str,
+    pub name: String,
+    /// Shown when the pointer is over it.
+    pub explanation: String,
+}
+
+/// Reads the sources of the sites and marks their branches.
+pub fn of<'a>(report: &'a Report, sources: &mut Sources<'a>) -> Listing<'a> {
+    let mut sites_of: BTreeMap<&str, SitesOfLine> = BTreeMap::new();
+    for site in report.sites.iter().filter(|s| s.line > 0) {
+        sites_of.entry(&site.file).or_default().entry(site.line as usize).or_default().push(site);
+    }
+    let mut room = MOST;
+    let mut files = Vec::new();
+    for (path, sites) in sites_of {
+        if let Some(text) = sources.text(path) {
+            let texts: Vec<&str> = text.lines().collect();
+            let mut lines = lines(report, path, &texts, &sites, &mut room);
+            for line in &mut lines {
+                line.anchor = anchor(files.len(), line.number);
+            }
+            files.push(File { path, name: base(path), lines });
+        }
+    }
+    Listing { files, is_cut: room == 0 }
+}
+
+fn lines(report: &Report, path: &str, texts: &[&str], sites: &SitesOfLine, room: &mut usize) -> Vec<Line> {
+    let first = if report.signature.file == path { report.signature.line as usize } else { 0 };
+    let is_near = |number: usize| {
+        let near = number.saturating_sub(AROUND)..=number + AROUND;
+        sites.range(near.clone()).next().is_some() || (first > 0 && near.contains(&first))
+    };
+    let mut out: Vec<Line> = Vec::new();
+    for number in (1..=texts.len()).filter(|n| is_near(*n)) {
+        if *room == 0 {
+            break;
+        }
+        *room -= 1;
+        let follows_gap = out.last().is_some_and(|before| number > before.number + 1);
+        let of_line = sites.get(&number).map_or(&[][..], Vec::as_slice);
+        out.push(line(report, number, texts[number - 1], of_line, follows_gap));
+    }
+    out
+}
+
+fn line(report: &Report, number: usize, text: &str, sites: &[&Site], follows_gap: bool) -> Line {
+    let (mut all, mut open) = (0, 0);
+    for branch in sites.iter().flat_map(|s| &s.branches) {
+        all += 1;
+        open += usize::from(branch.is_open() || branch.status == Status::CoveredByCrash);
+    }
+    let class = match open {
+        _ if all == 0 => "",
+        0 => "all",
+        n if n == all => "none",
+        _ => "some",
+    };
+    let marks = sites.iter().flat_map(|s| s.branches.iter().enumerate().map(|(i, b)| mark(report, s, b, i == 0)));
+    Line { number, anchor: String::new(), follows_gap, class, marks: marks.collect(), text: text.to_owned() }
+}
+
+fn mark(report: &Report, site: &Site, branch: &Branch, begins_site: bool) -> Mark {
+    let name = match branch.outcome.as_str() {
+        "true" => "T",
+        "false" => "F",
+        other => other.strip_prefix("case ").unwrap_or(other),
+    };
+    let (class, state) = if branch.is_open() {
+        ("no", explain(report, site, branch))
+    } else if branch.status == Status::CoveredByCrash {
+        ("crash", format!("{} only by inputs that crash", Words::of(report.goals).done))
+    } else {
+        ("yes", Words::of(report.goals).done.to_owned())
+    };
+    let explanation = format!("column {}, {}: {state}", site.column, branch.outcome);
+    Mark { begins_site, class, name: name.to_owned(), explanation }
+}

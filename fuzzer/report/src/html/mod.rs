@@ -1,0 +1,196 @@
+//! `report.html`: one page for people that needs nothing else, no script and no other file, in light and dark. It is
+//! well-formed XML. While the campaign runs, the browser loads it again every few seconds.
+//!
+//! The text of the page is `templates/campaign.html` in the frame of `templates/layout.html`, which the page of an experiment
+//! shares. The templates are compiled with the program: a field that a template names and [`Page`] has not is a compile error,
+//! and whatever is not marked as safe is escaped.
+
+mod curve;
+mod listing;
+mod open;
+
+use askama::Template;
+
+use super::{
+    arg::Arg,
+    c_text::call,
+    criterion_goals::CriterionGoal,
+    decisions::{self, Decision},
+    exceptions::{Exceptions, Find},
+    exceptions_text,
+    format::{count, seconds, share},
+    history::History,
+    model::{End, Finding, LongInput, Report, Test},
+    mutation::Mutant,
+    sources::{Sources, cut, place},
+    terminal::stop_reason,
+    uncovered::{closest_first, left, legend},
+    words::Words,
+};
+
+/// Seconds between two loads of the page of a running campaign, which writes it about as often.
+const REFRESH: u32 = 5;
+
+/// More of each would make a page too large for a browser; `report.json` has them all.
+const LISTED: usize = 500;
+
+/// What the template shows.
+#[derive(Template)]
+#[template(path = "campaign.html")]
+struct Page<'a> {
+    title: String,
+    /// Seconds until the next load; none when the campaign has ended.
+    refresh: Option<u32>,
+    report: &'a Report,
+    words: Words,
+    /// Covered, in percent.
+    share: f64,
+    /// How that was reached.
+    facts: Vec<String>,
+    findings: Vec<Findings<'a>>,
+    long: Listed<&'a LongInput>,
+    exceptions: Option<Raised<'a>>,
+    /// Live mutants.
+    live: Option<Listed<&'a Mutant>>,
+    equivalent: Option<Listed<&'a Mutant>>,
+    /// Uncovered branches, those that can be worked on first.
+    open: Vec<open::Group<'a>>,
+    /// The number of all of them.
+    open_branches: usize,
+    /// Explains the words in `open`.
+    legend: Vec<String>,
+    proved: Listed<open::Proved<'a>>,
+    decisions: Listed<&'a Decision>,
+    criterion_goals: Listed<&'a CriterionGoal>,
+    plots: Vec<curve::Picture>,
+    tests: Listed<&'a Test>,
+    listing: listing::Listing<'a>,
+}
+
+/// The first entries of a list, at most [`LISTED`].
+struct Listed<T> {
+    shown: Vec<T>,
+    left_out: usize,
+}
+
+impl<T> Listed<T> {
+    fn of(all: impl ExactSizeIterator<Item = T>) -> Self {
+        let left_out = all.len().saturating_sub(LISTED);
+        Self { shown: all.take(LISTED).collect(), left_out }
+    }
+}
+
+/// Crashes or hangs.
+struct Findings<'a> {
+    title: &'static str,
+    list: Listed<Fault<'a>>,
+}
+
+/// A crash or a hang.
+struct Fault<'a> {
+    finding: &'a Finding,
+    /// The source line: of an assertion, its text.
+    line: Option<String>,
+}
+
+/// Floating-point exceptions, worst first.
+struct Raised<'a> {
+    pairs: usize,
+    list: Listed<&'a Find>,
+}
+
+impl Page<'_> {
+    fn call_of(&self, args: &[Arg]) -> String {
+        call(self.report, args)
+    }
+
+    fn text_of(&self, find: &Find) -> String {
+        exceptions_text::of(self.report, find).trim().to_owned()
+    }
+}
+
+/// `0.5, *rest = 2.0, errno = 33`: what a call returns and leaves behind its pointers, or how it ends.
+fn result_of(test: &Test) -> String {
+    let end = test.ends.map(|End::Exit(status)| format!("exit status {status}"));
+    let thrown = test.throws.as_ref().map(|name| format!("throws {name}"));
+    let result = test.result.as_ref().map(|r| r.decimal.clone());
+    let outputs = test.outputs.iter().map(|o| format!("*{} = {}", o.name, o.decimal));
+    let errno = test.errno.map(|n| format!("errno = {n}"));
+    let all: Vec<_> = end.into_iter().chain(thrown).chain(result).chain(outputs).chain(errno).collect();
+    all.join(", ")
+}
+
+/// The whole page. It shows source lines of the files that are what they were when the report was made.
+///
+/// # Panics
+/// Never: memory takes every page.
+#[must_use]
+pub fn page(report: &Report, history: &History) -> String {
+    let mut sources = Sources::of(report);
+    let listing = listing::of(report, &mut sources);
+    let page = Page {
+        title: format!("{} ({})", report.function, report.target),
+        refresh: is_running(report).then_some(REFRESH),
+        report,
+        words: Words::of(report.goals),
+        share: share(report.branches.covered, report.branches.total).clamp(0.0, 100.0),
+        facts: facts(report),
+        findings: findings(report, &mut sources),
+        long: Listed::of(report.long.iter()),
+        exceptions: report.exceptions.as_ref().map(raised),
+        equivalent: report.mutation.as_ref().map(|m| Listed::of(m.equivalent.iter())),
+        live: report.mutation.as_ref().map(|m| Listed::of(m.live.iter())),
+        open: open::groups(report, &listing, &mut sources),
+        open_branches: closest_first(report).len(),
+        legend: legend(report),
+        proved: open::proved(report, &listing, &mut sources),
+        decisions: Listed::of(report.decisions.iter()),
+        criterion_goals: Listed::of(report.criterion_goals.iter()),
+        plots: curve::pictures(report, history),
+        tests: Listed::of(report.tests.iter()),
+        listing,
+    };
+    page.render().expect("memory takes every page")
+}
+
+fn is_running(report: &Report) -> bool {
+    report.stop_reason == "running"
+}
+
+/// What is left, what the search took, and why it stopped.
+fn facts(report: &Report) -> Vec<String> {
+    let state = if is_running(report) { "running".to_owned() } else { format!("stopped: {}", stop_reason(report)) };
+    let search = [
+        format!("{} evaluations", count(report.evaluations)),
+        format!("{} ({}/s)", seconds(report.seconds), count(report.evaluations_per_second as u64)),
+        format!("{} search, seed {}", report.search, report.seed),
+        state,
+    ];
+    let left = left(&report.branches, &Words::of(report.goals)).into_iter();
+    left.chain(decisions::facts(report)).chain(search).collect()
+}
+
+fn findings<'a>(report: &'a Report, sources: &mut Sources<'a>) -> Vec<Findings<'a>> {
+    let mut fault = |finding: &'a Finding| {
+        let line = place(&finding.place).and_then(|(file, line)| sources.line(file, line));
+        Fault { finding, line: line.map(cut) }
+    };
+    [("Crashes", &report.crashes), ("Hangs", &report.hangs)]
+        .into_iter()
+        .filter(|(_, list)| !list.is_empty())
+        .map(|(title, list)| Findings { title, list: Listed::of(list.iter().map(&mut fault)) })
+        .collect()
+}
+
+fn raised(exceptions: &Exceptions) -> Raised<'_> {
+    Raised { pairs: exceptions.pairs(), list: Listed::of(exceptions.finds.iter()) }
+}
+
+/// The name of a file without its directories.
+fn base(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+#[cfg(test)]
+#[path = "html_tests.rs"]
+mod unit;

@@ -1,0 +1,135 @@
+//! Source lines of conditions, for reports that show them.
+//!
+//! A report may be a stranger's, and name any file of this machine; its page may be published. So a file is shown only with the
+//! content that it had when the report was made: the report has the hash of it. A stranger who does not know a file already
+//! cannot name its hash. The hash has no key, so that equal campaigns have equal reports, and a report of another machine
+//! shows the same sources here.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    path::Path,
+};
+
+use penfuzz_system::files::foreign;
+use penfuzz_target::hash;
+
+use super::model::{Report, Site};
+
+/// Characters of a source line that are shown.
+const LINE_WIDTH: usize = 60;
+
+/// Bytes of a source file that are read at most; the largest amalgamations have 10 MB.
+const LARGEST: u64 = 1 << 25;
+
+/// Source files, each read once. A file that cannot be read, or has changed since the report was made, has no text, and reports
+/// do without it.
+pub(super) struct Sources<'a> {
+    hashes: &'a BTreeMap<String, String>,
+    texts: HashMap<&'a str, Option<String>>,
+}
+
+impl<'a> Sources<'a> {
+    /// Those of a report.
+    pub fn of(report: &'a Report) -> Self {
+        Self { hashes: &report.source_hashes, texts: HashMap::new() }
+    }
+
+    /// The text of a file; `None` when it cannot be read, or is not what it was.
+    pub fn text(&mut self, file: &'a str) -> Option<&str> {
+        let hashes = self.hashes;
+        let read = || {
+            let expected = hashes.get(file)?;
+            let bytes = foreign::read(Path::new(file), LARGEST).ok()?;
+            (hash_of(&bytes) == *expected).then(|| String::from_utf8_lossy(&bytes).into_owned())
+        };
+        self.texts.entry(file).or_insert_with(read).as_deref()
+    }
+
+    /// A line of a file, from 1, without the blanks around it; `None` when it is not known or empty.
+    pub fn line(&mut self, file: &'a str, line: u32) -> Option<&str> {
+        let text = self.text(file)?.lines().nth((line as usize).checked_sub(1)?)?;
+        Some(text.trim()).filter(|l| !l.is_empty())
+    }
+
+    /// The source line of a site, cut after 60 characters; without its source, the kind of condition and its predicate.
+    pub fn condition(&mut self, site: &'a Site) -> String {
+        match self.line(&site.file, site.line) {
+            Some(line) => cut(line),
+            None => format!("{} {}", site.kind, site.predicate).trim_end().to_owned(),
+        }
+    }
+}
+
+/// A source line, cut after 60 characters.
+pub(super) fn cut(line: &str) -> String {
+    if line.chars().count() > LINE_WIDTH {
+        return line.chars().take(LINE_WIDTH - 1).chain(['…']).collect();
+    }
+    line.to_owned()
+}
+
+/// File and line of a frame, `function (file:line)`; `None` for a frame of a library.
+pub(super) fn place(frame: &str) -> Option<(&str, u32)> {
+    let (_, inside) = frame.strip_suffix(')')?.rsplit_once(" (")?;
+    let (file, line) = inside.rsplit_once(':')?;
+    Some((file, line.parse().ok().filter(|line| *line > 0)?))
+}
+
+/// The hashes of the source files of these sites, for [`Report::source_hashes`]; files that cannot be read have none.
+#[must_use]
+pub fn source_hashes(sites: &[Site]) -> BTreeMap<String, String> {
+    let mut files: Vec<&str> = sites.iter().map(|site| site.file.as_str()).collect();
+    files.sort_unstable();
+    files.dedup();
+    let hash = |file: &str| Some((file.to_owned(), hash_of(&foreign::read(Path::new(file), LARGEST).ok()?)));
+    files.into_iter().filter_map(hash).collect()
+}
+
+fn hash_of(bytes: &[u8]) -> String {
+    format!("{:016x}", hash::of_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::example, *};
+
+    /// The example, whose sites lie in this file.
+    fn with_file(file: &Path) -> Report {
+        let mut report = example::report();
+        report.sites.iter_mut().for_each(|site| site.file = file.display().to_string());
+        report
+    }
+
+    #[test]
+    fn a_file_is_shown_only_with_the_content_of_the_campaign() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("clamp.c");
+        std::fs::write(&file, example::SOURCE).unwrap();
+        let mut report = with_file(&file);
+        let shown = |report: &Report| Sources::of(report).text(&report.sites[0].file).is_some();
+        assert!(!shown(&report), "a file of which the report has no hash");
+        report.source_hashes = source_hashes(&report.sites);
+        assert_eq!(report.source_hashes.len(), 1);
+        assert!(shown(&report));
+        std::fs::write(&file, "another text").unwrap();
+        assert!(!shown(&report), "it has changed");
+        assert_eq!(Sources::of(&report).condition(&report.sites[0]), "branch <");
+    }
+
+    #[test]
+    fn places_are_read_from_frames() {
+        assert_eq!(place("f(int) const (/src/a.c:12)"), Some(("/src/a.c", 12)));
+        for frame in ["libm.so.6+0x1", "f (a.c:0)", "f (a.c)", "f", "f (a.c:x)", ""] {
+            assert_eq!(place(frame), None, "{frame}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_not_read() {
+        let mut report = with_file(Path::new("/dev/zero"));
+        report.source_hashes = source_hashes(&report.sites);
+        assert_eq!(report.source_hashes, BTreeMap::new());
+        report.source_hashes.insert("/dev/zero".to_owned(), hash_of(&[]));
+        assert_eq!(Sources::of(&report).text("/dev/zero"), None);
+    }
+}

@@ -1,0 +1,177 @@
+//! The text at the end of a campaign for branches, on a terminal about 100 columns wide: the headline figure, then what went
+//! wrong (crashes, hangs), the emitted tests, what stayed uncovered with its source lines, and where the files are.
+
+use std::{fmt::Write, path::Path};
+
+use penfuzz_system::console;
+
+use super::{
+    arg::{Arg, Global},
+    c_text::decimals,
+    decisions, files,
+    format::percent,
+    model::{Report, Test},
+    requirements,
+    sources::Sources,
+    terminal,
+    uncovered::{closest_first, explain, left, legend},
+    words::Words,
+};
+
+/// More tests than this are not listed; the test program has them all.
+const LISTED_TESTS: usize = 20;
+/// Characters of a sequence of calls that are shown.
+const LONGEST_TEST: usize = 200;
+/// More uncovered branches than this are not listed; `report.json` has them all.
+const LISTED_BRANCHES: usize = 10;
+
+/// The text for the campaign in output directory `dir`. It shows source lines of the files that can be read.
+#[must_use]
+pub fn text(report: &Report, dir: &Path) -> String {
+    let report = &console::all_shown(report);
+    let mut out = headline(report);
+    decisions::list(report, &mut out);
+    requirements::list(&report.requirements, &mut out);
+    list_inputs(report, &mut out);
+    if let Some(place) = &report.unmet_assumption {
+        let _ = writeln!(
+            out,
+            "No input met the assumptions ({place}): they contradict each other, or need more time or a seed (-i)"
+        );
+    }
+    terminal::list_faults(report, &mut out);
+    list_tests(report, &mut out);
+    list_uncovered(report, &mut out);
+    list_files(report, dir, &mut out);
+    out
+}
+
+/// `f (f.c): 7 of 8 branches covered (87.5 %); 1 not covered: the search gave it up`, and what that took.
+fn headline(report: &Report) -> String {
+    let b = &report.branches;
+    let left = left(b, &Words::of(report.goals)).map_or(String::new(), |left| format!("; {left}"));
+    let proved = b.proved_unreachable;
+    let figure = match proved {
+        0 => format!("{} of {} branches covered ({})", b.covered, b.total, percent(b.covered, b.total)),
+        _ => format!(
+            "{} of {} reachable branches covered ({}), {proved} proved unreachable",
+            b.covered,
+            b.reachable(),
+            percent(b.covered, b.reachable())
+        ),
+    };
+    format!("{} ({}): {figure}{left}\n", report.function, report.target) + &terminal::effort(report, true)
+}
+
+/// The arrays and strings that the function got, and how their sizes are known.
+fn list_inputs(report: &Report, out: &mut String) {
+    let arrays: Vec<_> =
+        report.signature.inputs.iter().filter(|i| i.elements != "1" && !i.is_global).map(ToString::to_string).collect();
+    if !arrays.is_empty() {
+        let _ = writeln!(out, "Arrays: {}", arrays.join("; "));
+    }
+    let (results, inputs): (Vec<_>, Vec<_>) = report.signature.globals.iter().partition(|g| g.is_result);
+    if inputs.iter().any(|g| g.is_chosen) {
+        let names = |all: &[&Global]| all.iter().map(|g| g.name.as_str()).collect::<Vec<_>>().join(", ");
+        let checked = if results.is_empty() { String::new() } else { format!("; checked: {}", names(&results)) };
+        let _ = writeln!(out, "No arguments: the globals it reads are its inputs: {}{checked}", names(&inputs));
+    }
+    let made: Vec<_> =
+        report.signature.inputs.iter().filter(|i| i.made_by.is_some()).map(ToString::to_string).collect();
+    if !made.is_empty() {
+        let _ = writeln!(out, "Objects: {}", made.join("; "));
+    }
+}
+
+fn list_tests(report: &Report, out: &mut String) {
+    if report.tests.is_empty() {
+        return;
+    }
+    let listed = &report.tests[..report.tests.len().min(LISTED_TESTS)];
+    if listed.iter().any(|t| t.args.iter().any(Arg::is_call)) {
+        return list_sequences(report, listed, out);
+    }
+    let names: Vec<_> = listed[0].args.iter().map(|a| a.name.as_str()).collect();
+    let widths: Vec<_> = (0..names.len()).map(|i| column_width(names[i], i, listed)).collect();
+    let _ = writeln!(out, "\nTests ({})", report.tests.len());
+    row("", &names, &widths, "branches", out);
+    for (number, test) in listed.iter().enumerate() {
+        let cells: Vec<_> = test.args.iter().map(|a| a.decimal.as_str()).collect();
+        row(&(number + 1).to_string(), &cells, &widths, &test.covers.len().to_string(), out);
+    }
+    if report.tests.len() > listed.len() {
+        let _ = writeln!(out, "  and {} more in {}", report.tests.len() - listed.len(), files::test_program(report));
+    }
+}
+
+/// Sequences of calls have no columns.
+fn list_sequences(report: &Report, listed: &[Test], out: &mut String) {
+    let _ = writeln!(out, "\nTests ({}), each with its branches", report.tests.len());
+    for (number, test) in listed.iter().enumerate() {
+        let text = decimals(&test.args);
+        let end = if text.chars().count() > LONGEST_TEST { "…" } else { "" };
+        let shown: String = text.chars().take(LONGEST_TEST).collect();
+        let _ = writeln!(out, "{:>5}  {:>8}  {shown}{end}", number + 1, test.covers.len());
+    }
+    if report.tests.len() > listed.len() {
+        let _ = writeln!(out, "  and {} more in {}", report.tests.len() - listed.len(), files::test_program(report));
+    }
+}
+
+fn column_width(name: &str, column: usize, tests: &[Test]) -> usize {
+    let cells = tests.iter().filter_map(|t| t.args.get(column)).map(|a| a.decimal.chars().count());
+    cells.chain([name.chars().count()]).max().unwrap_or(0)
+}
+
+fn row(number: &str, cells: &[&str], widths: &[usize], last: &str, out: &mut String) {
+    let _ = write!(out, "{number:>5}");
+    for (cell, width) in cells.iter().zip(widths) {
+        let _ = write!(out, "  {cell:<width$}");
+    }
+    let _ = writeln!(out, "  {last:>8}");
+}
+
+fn list_uncovered(report: &Report, out: &mut String) {
+    let open = closest_first(report);
+    if open.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\nNot covered ({}), closest first", open.len());
+    let mut sources = Sources::of(report);
+    for (site, branch) in open.iter().take(LISTED_BRANCHES) {
+        let place = format!("{}:{}:{}", site.file, site.line, site.column);
+        let _ = writeln!(out, "  {place}  {}  {}", branch.outcome, excerpt(&sources.condition(site)));
+        let _ = writeln!(out, "      {}", explain(report, site, branch));
+    }
+    if open.len() > LISTED_BRANCHES {
+        let _ = writeln!(out, "  and {} more in {}", open.len() - LISTED_BRANCHES, files::JSON);
+    }
+    for line in legend(report) {
+        let _ = writeln!(out, "  {line}");
+    }
+    if let Some(variable) = report.shared_state.first().filter(|_| report.signature.calls == 0) {
+        let _ = writeln!(out, "  It may keep values between calls (`{}`): try --calls 8", variable.name);
+    }
+}
+
+/// A source line as a part of a line on the terminal.
+pub(super) fn excerpt(line: &str) -> String {
+    console::shown(&line.replace('\t', " ")).into_owned()
+}
+
+/// The last section. A campaign for other goals than branches has no tracefile.
+pub(super) fn list_files(report: &Report, dir: &Path, out: &mut String) {
+    let tests = files::test_program(report);
+    let all = [
+        (files::HTML, "a page for a browser"),
+        (files::JSON, "everything, for programs"),
+        (&tests, "the tests as a program; its first lines say how to build it"),
+        (files::LCOV, "for genhtml --branch-coverage"),
+    ];
+    let written = if report.goals.include_branches() { &all[..] } else { &all[..3] };
+    files::list(dir, written, out);
+}
+
+#[cfg(test)]
+#[path = "summary_tests.rs"]
+mod tests;

@@ -1,0 +1,215 @@
+//! What is not covered, and how close the search came: the same words in the text on the terminal and on the page.
+
+use penfuzz_abi::side;
+
+use super::{
+    arg::Arg,
+    format::count,
+    model::{Branch, Branches, Report, Site, Status},
+    proof::Verdict,
+    words::Words,
+};
+
+/// Outcome of a boundary value whose operands are equal.
+pub(super) const EQUAL: &str = "equal";
+
+/// The uncovered branches, closest first; those that are equally close stay in source order, those without a distance come
+/// last.
+pub(super) fn closest_first(report: &Report) -> Vec<(&Site, &Branch)> {
+    let all = report.sites.iter().flat_map(|s| s.branches.iter().map(move |b| (s, b)));
+    let mut open: Vec<_> = all.filter(|(_, b)| b.is_open()).collect();
+    open.sort_by_key(|(_, b)| b.best_distance.unwrap_or(u64::MAX));
+    open
+}
+
+/// `1 covered only by inputs that crash; 2 depend on earlier calls; 4 not covered: the search gave them up`, for the end of a headline; `None` when all is
+/// covered.
+pub(super) fn left(branches: &Branches, words: &Words) -> Option<String> {
+    let crash = (branches.covered_by_crash_only > 0)
+        .then(|| format!("{} {} only by inputs that crash", branches.covered_by_crash_only, words.done));
+    let depend = (branches.depends_on_earlier_calls > 0).then(|| {
+        let n = branches.depends_on_earlier_calls;
+        format!("{n} {} on earlier calls", if n == 1 { "depends" } else { "depend" })
+    });
+    let parts: Vec<_> = crash.into_iter().chain(depend).chain(not_taken(branches, words)).collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+fn not_taken(branches: &Branches, words: &Words) -> Option<String> {
+    let apart = branches.covered_by_crash_only + branches.depends_on_earlier_calls;
+    let left = branches.reachable().saturating_sub(branches.covered + apart);
+    let given_up = branches.given_up.min(left);
+    let what = match (left, given_up) {
+        (0, _) => return None,
+        (_, 0) => "still open".to_owned(),
+        (1, 1) => "the search gave it up".to_owned(),
+        (n, m) if n == m => "the search gave them up".to_owned(),
+        (n, m) => format!("the search gave up {m}, {} still open", n - m),
+    };
+    Some(format!("{left} not {}: {what}", words.done))
+}
+
+/// The sentences that explain the words behind the branches of a list: those of them that occur in it.
+pub(super) fn legend(report: &Report) -> Vec<String> {
+    let words = Words::of(report.goals);
+    let has = |status| report.sites.iter().flat_map(|s| &s.branches).any(|b| b.status == status);
+    let mut out = Vec::new();
+    if has(Status::GivenUp) {
+        out.push(format!(
+            "Given up: the search spent its budget for this {} and found no input. That is no proof that none exists.",
+            words.goal
+        ));
+    }
+    if has(Status::Uncovered) {
+        out.push("Open: the campaign ended before that budget was spent. Run it again to continue.".to_owned());
+    }
+    if has(Status::DependsOnEarlierCalls) {
+        out.push(format!(
+            "Depends on earlier calls: the {} was {} in the campaign, and the same input did not do it in a fresh process.",
+            words.goal, words.done
+        ));
+    }
+    out
+}
+
+/// `closest 12 floats away at f(0.5), 600k evaluations, given up`; for a boundary value, as [`nearest`] puts it.
+pub(super) fn explain(report: &Report, site: &Site, branch: &Branch) -> String {
+    if branch.status == Status::DependsOnEarlierCalls {
+        return format!("depends on earlier calls, {} evaluations", count(branch.evaluations));
+    }
+    if site.kind == "comparison" && branch.best_distance.is_some() {
+        return nearest(report, site, branch);
+    }
+    let closest = match branch.best_distance {
+        Some(distance) => {
+            let unit = unit(site, distance);
+            let away = if unit.is_empty() { format!("distance {distance}") } else { format!("{distance} {unit} away") };
+            let input = branch.best_input.as_ref().or(branch.input.as_ref());
+            format!(
+                "closest {away}{}{}",
+                input.map_or_else(String::new, |args| format!(" at {}", decimal_call(report, args))),
+                unchanged(branch)
+            )
+        }
+        None if site.is_executed() => "reached, no distance".to_owned(),
+        None => match way(report, site) {
+            Some((from, outcome)) => format!("never reached, waits for {} {outcome}", place(from)),
+            None => "never reached".to_owned(),
+        },
+    };
+    format!("{closest}, {}{}", spent(branch), stated(branch))
+}
+
+/// Reasons against a proof that are shown.
+const SHOWN_REASONS: usize = 2;
+
+/// What solvers state about an open branch: `, not proved: loop at line 12`.
+fn stated(branch: &Branch) -> String {
+    let Some(proof) = &branch.proof else { return String::new() };
+    match proof.verdict {
+        Verdict::Proved | Verdict::ProvedByExhaustion | Verdict::NotTranslated => String::new(),
+        Verdict::ProvedByOne => ", proved unreachable by one solver only".to_owned(),
+        Verdict::Satisfiable => ", a solver has a model".to_owned(),
+        Verdict::SatisfiableIfFree => {
+            let shown: Vec<_> = proof.free.iter().take(SHOWN_REASONS).map(String::as_str).collect();
+            let more = if proof.free.len() > SHOWN_REASONS { ", …" } else { "" };
+            format!(", not proved: {}{more}", shown.join(", "))
+        }
+        Verdict::Undecided => ", no solver had an answer".to_owned(),
+        Verdict::Contradiction => ", solvers contradict each other".to_owned(),
+    }
+}
+
+/// `, the same for all 20 kept inputs that execute it`: the operands may not depend on the arguments.
+fn unchanged(branch: &Branch) -> String {
+    branch.unchanged_over.map_or_else(String::new, |n| format!(", the same for all {n} kept inputs that execute it"))
+}
+
+/// The condition, and the outcome of it, that the branches of a condition wait for.
+pub(super) fn way<'a>(report: &'a Report, site: &Site) -> Option<(&'a Site, &'a str)> {
+    let (from, branch) = site.waits_for?;
+    let from = report.sites.get(from)?;
+    Some((from, &from.branches.get(branch)?.outcome))
+}
+
+/// `file.c:12:3`.
+pub(super) fn place(site: &Site) -> String {
+    format!("{}:{}:{}", site.file.rsplit('/').next().unwrap_or(&site.file), site.line, site.column)
+}
+
+/// `nearest 3 floats away, f(0.5)   200k evaluations, given up`: the gap counts numbers between the operands.
+pub(super) fn nearest(report: &Report, site: &Site, branch: &Branch) -> String {
+    let nowhere = if branch.outcome == EQUAL { "no input with two numbers" } else { "no input on that side" };
+    // The number next to `b` is at distance 0, and 1 away.
+    let beyond = u64::from(branch.outcome != EQUAL);
+    match (branch.best_distance, &branch.best_input) {
+        (Some(d), Some(args)) if branch.outcome == EQUAL || d < side::OTHER => {
+            let gap = d + beyond;
+            format!("nearest {gap} {} away, {}   {}", unit(site, gap), decimal_call(report, args), spent(branch))
+        }
+        _ => format!("{nowhere}   {}", spent(branch)),
+    }
+}
+
+/// The unit of a distance, in the singular for 1; empty when the site has none.
+fn unit(site: &Site, distance: u64) -> &str {
+    if distance == 1 { site.distance_unit.trim_end_matches('s') } else { &site.distance_unit }
+}
+
+/// `200k evaluations, given up`.
+fn spent(branch: &Branch) -> String {
+    let end = if branch.status == Status::GivenUp { "given up" } else { "open" };
+    format!("{} evaluations, {end}", count(branch.evaluations))
+}
+
+/// `f(0.5, 3)`.
+pub(super) fn decimal_call(report: &Report, args: &[Arg]) -> String {
+    let values: Vec<_> = args.iter().map(|a| a.decimal.as_str()).collect();
+    format!("{}({})", report.function, values.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use penfuzz_engine::saturation::Goals;
+
+    use super::*;
+    use crate::example;
+
+    #[test]
+    fn a_branch_without_a_distance_has_a_reason() {
+        let report = example::report();
+        let mut site = report.sites[3].clone();
+        site.branches[0].best_distance = None;
+        let explained = explain(&report, &site, &site.branches[0]);
+        assert_eq!(explained, "reached, no distance, 40 evaluations, given up");
+        site.branches[1].status = Status::Uncovered;
+        site.branches[1].best_distance = None;
+        assert_eq!(explain(&report, &site, &site.branches[0]), "never reached, 40 evaluations, given up");
+    }
+
+    #[test]
+    fn what_is_left_is_said_in_plain_words() {
+        let of = |covered, given_up, goals| {
+            left(&Branches { total: 8, covered, given_up, ..Branches::default() }, &Words::of(goals))
+        };
+        assert_eq!(of(8, 0, Goals::Branches), None);
+        assert_eq!(of(7, 1, Goals::Branches).unwrap(), "1 not covered: the search gave it up");
+        assert_eq!(of(4, 4, Goals::Branches).unwrap(), "4 not covered: the search gave them up");
+        assert_eq!(of(5, 2, Goals::Exceptions).unwrap(), "3 not raised: the search gave up 2, 1 still open");
+        assert_eq!(of(7, 0, Goals::Boundaries).unwrap(), "1 not met: still open");
+        let crashed = Branches { total: 8, covered: 5, covered_by_crash_only: 2, ..Branches::default() };
+        let words = Words::of(Goals::Branches);
+        assert_eq!(left(&crashed, &words).unwrap(), "2 covered only by inputs that crash; 1 not covered: still open");
+        let apart = Branches {
+            depends_on_earlier_calls: 1,
+            covered: 5,
+            total: 8,
+            covered_by_crash_only: 1,
+            ..Branches::default()
+        };
+        let text = "1 covered only by inputs that crash; 1 depends on earlier calls; 1 not covered: still open";
+        assert_eq!(left(&apart, &words).unwrap(), text);
+        let all = Branches { covered: 6, ..crashed };
+        assert_eq!(left(&all, &words).unwrap(), "2 covered only by inputs that crash");
+    }
+}

@@ -1,0 +1,207 @@
+//! `penfuzz solve`: is a formula of floats and bit vectors satisfiable?
+//!
+//! An answer by search, not by proof: the formula becomes a C function with one conditional per conjunct ([`emit`]), and an input that takes
+//! all of them is a model (Fu and Su, *Mathematical Execution*, 2016, Sect. 4.4.3; `XSat`, CAV 2016). What the search finds is checked
+//! by an evaluator of the terms that shares nothing with the C ([`eval`]). `unsat` needs more: few enough inputs to try them all
+//! ([`penfuzz_directory::replay::exhaust`]), or two solvers that agree ([`solvers`]).
+//!
+//! | step | file |
+//! | --- | --- |
+//! | text to terms | `sexp.rs`, `script.rs`, `reader.rs`, `vectors.rs`, `literals.rs`, `term.rs` |
+//! | definitions replaced, conjuncts ordered | `problem.rs` |
+//! | terms to C | `emit/` |
+//! | search | `search.rs`, and [`penfuzz_questions::reach`] |
+//! | models checked | `eval.rs`, `float.rs` |
+
+pub mod emit;
+pub mod eval;
+pub mod float;
+mod literals;
+pub mod problem;
+mod reader;
+pub mod script;
+mod search;
+pub mod sexp;
+pub mod solvers;
+pub mod term;
+mod vectors;
+
+#[cfg(test)]
+mod tests;
+
+use std::{path::Path, time::Duration};
+
+use penfuzz_error::{Error, failed};
+use penfuzz_system::files::foreign;
+
+use self::{problem::Problem, script::Script, term::Value};
+
+/// How to solve.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Seed of the pseudo-random generator.
+    pub seed: u64,
+    /// Time for the search.
+    pub max_time: Duration,
+    /// Evaluations for the search.
+    pub max_evals: u64,
+    /// Name of the local minimizer.
+    pub minimizer: String,
+    /// Time to try all inputs, where they are few; zero for never.
+    pub exhaust_time: Duration,
+    /// Time of each solver; `None` where solvers are not to be asked.
+    pub solver_time: Option<Duration>,
+}
+
+/// What is found of a formula.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// These values of all variables satisfy it.
+    Sat(Vec<Value>),
+    /// No values do.
+    Unsat,
+    /// Neither is found.
+    Unknown,
+}
+
+impl Answer {
+    /// As SMT-LIB names it.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Sat(_) => "sat",
+            Self::Unsat => "unsat",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// How it was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Definitions and constants decide.
+    Simplification,
+    /// By the search.
+    Search,
+    /// All inputs were tried.
+    Exhaustion,
+    /// By solvers.
+    Solvers,
+}
+
+impl Method {
+    /// Its name in `--json`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Simplification => "simplification",
+            Self::Search => "search",
+            Self::Exhaustion => "exhaustion",
+            Self::Solvers => "solvers",
+        }
+    }
+}
+
+/// An answer, and what it took.
+#[derive(Debug)]
+pub struct Solved {
+    /// The formula.
+    pub script: Script,
+    /// What is found.
+    pub answer: Answer,
+    /// The last method that was tried.
+    pub method: Method,
+    /// Evaluations of the C function.
+    pub evaluations: u64,
+    /// Inputs that the C function accepts and the evaluator of the terms does not.
+    pub rejected: u64,
+    /// What solvers answered.
+    pub solvers: Vec<penfuzz_report::proof::Answer>,
+    /// What else the user should read.
+    pub notes: Vec<String>,
+}
+
+impl Solved {
+    /// Do a model or a proof contradict the `:status` of the file?
+    #[must_use]
+    pub fn contradicts_status(&self) -> bool {
+        let found = self.answer.name();
+        self.script.status.as_deref().is_some_and(|s| matches!(s, "sat" | "unsat") && found != "unknown" && s != found)
+    }
+
+    /// The model in SMT-LIB; nothing without one.
+    #[must_use]
+    pub fn model(&self) -> String {
+        let Answer::Sat(values) = &self.answer else { return String::new() };
+        let lines = self.script.terms.variables.iter().zip(values).map(|(variable, value)| {
+            format!("  (define-fun {} () {} {})\n", variable.name, variable.sort.text(), value.text())
+        });
+        format!("(model\n{})\n", lines.collect::<String>())
+    }
+}
+
+/// Longest file, in bytes.
+const LONGEST: u64 = 256 << 20;
+/// Stack of the thread that reads: lists may be nested deeply.
+const STACK: usize = 1 << 30;
+
+/// Reads a file.
+///
+/// # Errors
+/// When it cannot be read, or is no formula that is supported.
+pub fn read(file: &Path) -> Result<Script, Error> {
+    let bytes = foreign::read(file, LONGEST).map_err(|e| failed(file, "cannot be read", e))?;
+    let text = String::from_utf8(bytes).map_err(|_| Error::new(format!("{} is no text", file.display())))?;
+    let read = || script::read(&text);
+    let result = std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, read);
+        thread.map_err(|e| failed(file, "cannot be read", e)).map(std::thread::ScopedJoinHandle::join)
+    })?;
+    let read = result.map_err(|_| Error::new(format!("{} cannot be read", file.display())))?;
+    read.map_err(|e| Error::new(format!("{}: {e}", file.display())))
+}
+
+/// Solves the formula of a file.
+///
+/// # Errors
+/// Those of [`read`], and when the C function cannot be compiled or run.
+pub fn solve(file: &Path, options: &Options) -> Result<Solved, Error> {
+    let mut script = read(file)?;
+    let problem = Problem::new(&mut script.terms, &script.asserted);
+    let mut solved = Solved {
+        script,
+        answer: Answer::Unknown,
+        method: Method::Simplification,
+        evaluations: 0,
+        rejected: 0,
+        solvers: Vec::new(),
+        notes: Vec::new(),
+    };
+    let mut few_inputs = None;
+    if problem.is_refuted {
+        solved.answer = Answer::Unsat;
+    } else if problem.conjuncts.is_empty() || problem.free.is_empty() {
+        accept(&mut solved, &problem, &[]);
+    } else {
+        few_inputs = search::run(&mut solved, &problem, options)?;
+    }
+    if let (Answer::Unknown, Some(time)) = (&solved.answer, options.solver_time) {
+        solvers::ask(&mut solved, file, time)?;
+    }
+    if let (Answer::Unknown, Some(mut form)) = (&solved.answer, few_inputs) {
+        search::exhaust(&mut solved, &problem, options, &mut form)?;
+    }
+    Ok(solved)
+}
+
+/// Takes the values of the free variables as a model, if the evaluator agrees.
+fn accept(solved: &mut Solved, problem: &Problem, free: &[Value]) -> bool {
+    let values = problem.complete(&solved.script.terms, free);
+    let holds = eval::holds(&solved.script.terms, &solved.script.asserted, &values);
+    if holds {
+        solved.answer = Answer::Sat(values);
+    } else {
+        solved.rejected += 1;
+    }
+    holds
+}

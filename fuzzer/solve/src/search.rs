@@ -1,0 +1,211 @@
+//! The search for a model: the C function is compiled like any target, and the path through all of its conditionals is searched.
+
+use std::time::{Duration, Instant};
+
+use penfuzz_directory::replay::{
+    exhaust::{self, Space},
+    generated,
+    session::ReplaySession,
+};
+use penfuzz_engine::{
+    goals::{Goal, Path as Route, path::Step},
+    saturation::{BranchGraph, Saturation},
+    stages::SearchKind,
+};
+use penfuzz_error::Error;
+use penfuzz_executor::Evaluator;
+use penfuzz_mutators::view::Layout;
+use penfuzz_path_search::{self as path_search, Query};
+use penfuzz_system::process::interrupts;
+use penfuzz_target::program::Target;
+
+use super::{
+    Answer, Method, Options, Solved, accept,
+    emit::{self, Emitted},
+    problem::Problem,
+    term::{Sort, Terms, Value},
+};
+
+/// No fused operations; little optimization, because compiling takes longer than most searches.
+const FLAGS: [&str; 2] = ["-O1", "-ffp-contract=off"];
+
+/// Time for the search before all inputs are tried.
+const SEARCH_FIRST: Duration = Duration::from_secs(1);
+
+/// Evaluations of the first turn of a form; they double with each round over the forms.
+const FIRST_TURN: u64 = 1 << 18;
+
+/// A problem as a target that is loaded.
+pub(super) struct Form {
+    emitted: Emitted,
+    session: ReplaySession,
+    query: Query,
+    layout: Layout,
+    /// The input that came closest.
+    best: Vec<Vec<u8>>,
+}
+
+impl Form {
+    fn new(terms: &Terms, problem: &Problem) -> Result<Self, Error> {
+        let emitted = emit::emit(terms, problem);
+        let file = generated::source("formulas", &emitted.text)?;
+        let session = generated::load(&file, emit::FUNCTION, FLAGS.map(str::to_owned).to_vec(), Vec::new())?;
+        let layout = session.evaluator.function().layout();
+        let query = query(&session, &emitted, parts(terms, problem, &layout));
+        Ok(Self { emitted, session, query, layout, best: Vec::new() })
+    }
+}
+
+/// Searches. One conditional for each conjunct, and one for the sum of several, take turns: each finds models that the other does not.
+/// Returns what [`exhaust`] needs if no model was found and the inputs are few.
+pub(super) fn run(solved: &mut Solved, problem: &Problem, options: &Options) -> Result<Option<Form>, Error> {
+    solved.method = Method::Search;
+    let bits = problem.input_bits(&solved.script.terms);
+    let can_exhaust = bits <= exhaust::MOST_BITS && !options.exhaust_time.is_zero();
+    let mut forms = vec![Form::new(&solved.script.terms, problem)?];
+    // Compiling a large formula takes seconds, which are not the search's.
+    let time = if can_exhaust { options.max_time.min(SEARCH_FIRST) } else { options.max_time };
+    let until = Instant::now() + time;
+    let mut summed = problem.summed(&mut solved.script.terms);
+    let mut turns = 0;
+    loop {
+        if let Some(other) = summed.take_if(|_| turns == 1) {
+            forms.push(Form::new(&solved.script.terms, &other)?);
+        }
+        let (round, number) = (turns / forms.len(), turns % forms.len());
+        let left = options.max_evals.saturating_sub(solved.evaluations);
+        if Instant::now() >= until || left == 0 || interrupts::requested() {
+            break;
+        }
+        let turn = Turn { until, evaluations: left.min(FIRST_TURN << round.min(30)), number: turns as u64 };
+        if search(solved, problem, options, &mut forms[number], &turn)? {
+            return Ok(None);
+        }
+        turns += 1;
+    }
+    Ok(Some(forms.swap_remove(0)).filter(|_| can_exhaust))
+}
+
+/// One turn of a form.
+struct Turn {
+    until: Instant,
+    evaluations: u64,
+    number: u64,
+}
+
+/// Searches by one form; whether a model was found.
+fn search(
+    solved: &mut Solved,
+    problem: &Problem,
+    options: &Options,
+    form: &mut Form,
+    turn: &Turn,
+) -> Result<bool, Error> {
+    let search = path_search::Options {
+        search: SearchKind::Targeted,
+        seed: options.seed.wrapping_add(turn.number << 40),
+        max_time: turn.until.saturating_duration_since(Instant::now()),
+        max_evals: turn.evaluations,
+        timeout: form.session.timeout(),
+        simplify: false,
+        seeds: form.best.clone(),
+        minimizer: options.minimizer.clone(),
+    };
+    let answer = path_search::run(&mut form.session.evaluator, &form.query, &search)?;
+    solved.evaluations += answer.evaluations;
+    let Some(bytes) = answer.bytes else { return Ok(false) };
+    if answer.r != 0 {
+        form.best = vec![bytes];
+        return Ok(false);
+    }
+    // What the evaluator rejects is no place to go on from.
+    form.best.clear();
+    Ok(accept(solved, problem, &decode(&solved.script.terms, problem, &form.layout, &bytes)))
+}
+
+/// Tries all inputs, unless the user has interrupted.
+pub(super) fn exhaust(solved: &mut Solved, problem: &Problem, options: &Options, form: &mut Form) -> Result<(), Error> {
+    if interrupts::requested() {
+        return Ok(());
+    }
+    solved.method = Method::Exhaustion;
+    let widths = widths(&solved.script.terms, problem);
+    let mut models = Vec::new();
+    let (evaluator, query) = (&mut form.session.evaluator, &form.query);
+    let path = query.paths.first().and_then(|steps| Route::new(steps, query.counts.clone()));
+    let path = path.ok_or_else(|| Error::new("the formula has no condition"))?;
+    let arm = |evaluator: &mut Evaluator| {
+        let saturation = Saturation::new(BranchGraph::new(evaluator.target(), &query.scope));
+        path.arm(evaluator, &saturation);
+    };
+    let space = Space { widths: &widths, time: options.exhaust_time, only_all: false };
+    let done = exhaust::all(evaluator, &space, arm, |evaluator| evaluator.r() == 0, |bytes| models.push(bytes));
+    solved.evaluations += done.evaluations;
+    for bytes in &models {
+        let values = decode(&solved.script.terms, problem, &form.layout, bytes);
+        if accept(solved, problem, &values) {
+            return Ok(());
+        }
+    }
+    if done.is_complete && models.is_empty() && form.emitted.is_exact {
+        solved.answer = Answer::Unsat;
+    }
+    Ok(())
+}
+
+/// The path through the conditionals of all conjuncts; others, of choices between values, do not count.
+fn query(session: &ReplaySession, emitted: &Emitted, all_parts: Vec<Layout>) -> Query {
+    let target: &Target = session.evaluator.target();
+    let function = session.evaluator.function_index();
+    let own = || target.sites.iter().filter(|s| s.function == function);
+    let with_parts = emitted.lines.iter().zip(all_parts);
+    let sites = with_parts.filter_map(|(line, part)| Some((own().find(|s| s.line == *line)?, part)));
+    let mut counts = vec![false; target.n_branches];
+    let (mut steps, mut parts) = (Vec::new(), Vec::new());
+    for (site, part) in sites {
+        counts[site.first_branch..site.first_branch + 2].fill(true);
+        steps.push(Step::Branch(site.first_branch));
+        parts.push(part);
+    }
+    Query { scope: session.scope.clone(), paths: vec![steps], counts, parts }
+}
+
+/// The numbers of each conjunct's part of the formula.
+fn parts(terms: &Terms, problem: &Problem, layout: &Layout) -> Vec<Layout> {
+    let mut slots = layout.slots().iter().copied();
+    let mut own = Vec::new();
+    for variable in &problem.free {
+        let n = if terms.variables[*variable].sort.bits() > 64 { 2 } else { 1 };
+        own.push(slots.by_ref().take(n).collect::<Vec<_>>());
+    }
+    let of = |part: &Vec<usize>| Layout::of_slots(part.iter().flat_map(|place| own[*place].clone()).collect());
+    problem.parts.iter().map(of).collect()
+}
+
+/// Bits of each input, in the order of the parameters.
+fn widths(terms: &Terms, problem: &Problem) -> Vec<u32> {
+    problem.free.iter().map(|v| terms.variables[*v].sort.bits()).collect()
+}
+
+/// The values of the free variables in an input.
+fn decode(terms: &Terms, problem: &Problem, layout: &Layout, bytes: &[u8]) -> Vec<Value> {
+    let mut slots = layout.slots().iter();
+    let mut next = || {
+        slots.next().map_or(0, |slot| {
+            let own = &bytes[slot.offset..slot.offset + slot.kind.size()];
+            own.iter().rev().fold(0u128, |all, byte| all << 8 | u128::from(*byte))
+        })
+    };
+    let value = |sort| {
+        let low = next();
+        match sort {
+            Sort::Bits(65..) => Value::of_bits(sort, next() << 64 | low),
+            // In the order of the values, as the prelude has it.
+            Sort::Float(format) if format.width() == 16 => {
+                Value::of_bits(sort, if low & 0x8000 == 0 { !low & 0xffff } else { low & 0x7fff })
+            }
+            _ => Value::of_bits(sort, low),
+        }
+    };
+    problem.free.iter().map(|v| terms.variables[*v].sort).map(value).collect()
+}

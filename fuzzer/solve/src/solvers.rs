@@ -1,0 +1,133 @@
+//! The installed solvers on the same file, for formulas that the search leaves open.
+//!
+//! Two must agree on `unsat`. A model of a solver is checked like one of the search.
+
+use std::{fmt::Write, fs, path::Path, time::Duration};
+
+use penfuzz_error::{Error, failed};
+use penfuzz_prove::solver::{self, Answer as Verdict};
+use penfuzz_system::files::foreign;
+
+use super::{
+    Answer, Method, Solved, eval,
+    sexp::Exprs,
+    term::{Terms, Value},
+};
+
+/// Asks each solver, until one has a model or two find that there is none.
+///
+/// # Errors
+/// When the files for the solvers cannot be written.
+pub fn ask(solved: &mut Solved, file: &Path, time: Duration) -> Result<(), Error> {
+    solved.method = Method::Solvers;
+    let all = solver::find();
+    if all.is_empty() {
+        solved.notes.push("no solver was found: install z3, cvc5 or bitwuzla, or run ./setup".to_owned());
+        return Ok(());
+    }
+    let directory = tempfile::tempdir().map_err(|e| Error::because("no temporary directory", e))?;
+    let question = directory.path().join("question.smt2");
+    let with_values = directory.path().join("values.smt2");
+    let text = question_of(file)?;
+    let values = format!("(set-option :produce-models true)\n{text}(get-value ({}))\n", names(&solved.script.terms));
+    for (path, text) in [(&question, &text), (&with_values, &values)] {
+        fs::write(path, text).map_err(|e| failed(path, "cannot be written", e))?;
+    }
+    let mut refuting = Vec::new();
+    for solver in &all {
+        let (verdict, answer) = solver.ask(&question, time);
+        solved.solvers.push(answer);
+        match verdict {
+            Verdict::Sat => {
+                let text = solver.values(&with_values, time + time).unwrap_or_default();
+                let model = model(&solved.script.terms, &text);
+                if let Some(model) = model.filter(|m| eval::holds(&solved.script.terms, &solved.script.asserted, m)) {
+                    solved.answer = Answer::Sat(model);
+                    break;
+                }
+                solved.notes.push(format!("{} answers sat, but its model does not satisfy the formula", solver.name));
+            }
+            Verdict::Unsat if refuting.is_empty() => refuting.push(solver.name),
+            Verdict::Unsat => {
+                refuting.push(solver.name);
+                break;
+            }
+            _ => {}
+        }
+    }
+    match (refuting.as_slice(), &solved.answer) {
+        ([_, _, ..], Answer::Unknown) if !solved.solvers.iter().any(|a| a.answer == "sat") => {
+            solved.answer = Answer::Unsat;
+        }
+        ([], _) => {}
+        (names, Answer::Sat(_)) => {
+            solved.notes.push(format!("{} answers unsat, but the model satisfies the formula", names.join(", ")));
+        }
+        (names, _) => {
+            solved.notes.push(format!("only {} answers unsat, and no second solver agrees", names.join(", ")));
+        }
+    }
+    Ok(())
+}
+
+/// The file's question alone: without commands that print.
+fn question_of(file: &Path) -> Result<String, Error> {
+    let text = foreign::read_text(file).map_err(|e| failed(file, "cannot be read", e))?;
+    let mut question = String::new();
+    for command in commands(&text) {
+        let begins = |names: &[&str]| names.iter().any(|n| command[1..].trim_start().starts_with(n));
+        if begins(&["declare-", "define-", "assert", "set-logic"]) {
+            let _ = writeln!(question, "{command}");
+        }
+        if begins(&["exit"]) {
+            break;
+        }
+    }
+    question.push_str("(check-sat)\n");
+    Ok(question)
+}
+
+/// The texts of the commands of a file that can be read.
+fn commands(text: &str) -> Vec<&str> {
+    let (mut all, mut depth, mut begun) = (Vec::new(), 0, 0);
+    let mut bytes = text.bytes().enumerate();
+    while let Some((at, byte)) = bytes.next() {
+        match byte {
+            b';' => {
+                bytes.find(|b| b.1 == b'\n');
+            }
+            b'|' | b'"' => {
+                bytes.find(|b| b.1 == byte);
+            }
+            b'(' => {
+                begun = if depth == 0 { at } else { begun };
+                depth += 1;
+            }
+            b')' => {
+                depth -= 1;
+                if depth == 0 {
+                    all.push(&text[begun..=at]);
+                }
+            }
+            _ => {}
+        }
+    }
+    all
+}
+
+fn names(terms: &Terms) -> String {
+    terms.variables.iter().map(|v| v.name.as_str()).collect::<Vec<_>>().join(" ")
+}
+
+/// The values that a solver prints, in the order of the question: `((x #b01) …)`.
+fn model(terms: &Terms, text: &str) -> Option<Vec<Value>> {
+    let exprs = Exprs::read(text).ok()?;
+    let pairs = exprs.list(*exprs.top.first()?)?;
+    (pairs.len() == terms.variables.len()).then_some(())?;
+    terms
+        .variables
+        .iter()
+        .zip(pairs)
+        .map(|(v, pair)| super::script::value(&exprs, *exprs.list(*pair)?.get(1)?, v.sort))
+        .collect()
+}

@@ -1,0 +1,187 @@
+//! Runs the campaign of one target of a suite, as a child process of this program.
+
+use std::{
+    ffi::OsString,
+    fs,
+    os::unix::process::ExitStatusExt,
+    path::{Path, PathBuf},
+    process::{Command, ExitStatus, Stdio},
+    time::{Duration, Instant},
+};
+
+use penfuzz_error::{
+    bail,
+    context::{Context, Result},
+};
+use penfuzz_report::{Report, json, test_format::TestFormat};
+use penfuzz_system::{
+    files::{foreign, own},
+    process::{interrupts, wait},
+};
+use penfuzz_target::program::Rounding;
+
+use super::config::{Suite, TargetSpec};
+
+/// Time between two polls of a running child.
+const POLL: Duration = Duration::from_millis(5);
+/// After an interrupt, the time in which a child may end by itself: it got the signal too, from the terminal.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// After that it gets a SIGTERM. It is killed when this time since the interrupt has passed, too.
+const LAST_PATIENCE: Duration = Duration::from_secs(15);
+/// Time in which a signal that ended a child, and went to the whole process group, must have reached this process.
+const PROPAGATION: Duration = Duration::from_millis(500);
+/// Exit status for a campaign that found crashes or hangs.
+const FOUND: i32 = 3;
+
+/// Options of the suite command that go to every campaign as they are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Passed {
+    /// `--max-time`, as the user wrote it.
+    pub max_time: Option<String>,
+    /// `--max-evals`.
+    pub max_evals: Option<u64>,
+    /// `--seed`.
+    pub seed: Option<u64>,
+    /// `--search`.
+    pub search: Option<String>,
+    /// `--minimizer`.
+    pub minimizer: Option<String>,
+    /// `--timeout`, as the user wrote it.
+    pub timeout: Option<String>,
+    /// `--rounding`; overrides the suite's choice for a target.
+    pub rounding: Option<Rounding>,
+    /// `--test-format`; overrides the suite's.
+    pub test_format: Option<TestFormat>,
+    /// `--criterion`, each.
+    pub criteria: Vec<String>,
+    /// Whether solvers are asked about what is left: `--prove`.
+    pub prove: bool,
+    /// Whether exceptions are searched for instead of branches: `penfuzz exceptions`.
+    pub exceptions: bool,
+}
+
+impl Passed {
+    fn arguments(&self) -> Vec<String> {
+        let number = |n: Option<u64>| n.map(|n| n.to_string());
+        let mut all = Vec::new();
+        for (name, value) in [
+            ("max-time", self.max_time.clone()),
+            ("max-evals", number(self.max_evals)),
+            ("seed", number(self.seed)),
+            ("search", self.search.clone()),
+            ("minimizer", self.minimizer.clone()),
+            ("timeout", self.timeout.clone()),
+        ] {
+            all.extend(value.map(|v| format!("--{name}={v}")));
+        }
+        all.extend(self.criteria.iter().map(|name| format!("--criterion={name}")));
+        all
+    }
+}
+
+/// Runs a campaign on the target by `penfuzz FILE --function F -o OUT/NAME --quiet …` (this very program) and reads
+/// its report. Standard error of the child is kept in `OUT/NAME.log`, unless it is empty.
+///
+/// # Errors
+/// The child cannot be started or fails; the message holds its last line on standard error.
+pub fn run_child(suite: &Suite, out: &Path, passed: &Passed, target: &TargetSpec) -> Result<Report> {
+    let program = std::env::current_exe().context(|| "cannot find the program itself".to_owned())?;
+    run_program(&program, suite, out, passed, target)
+}
+
+/// [`run_child`] with any program.
+pub(super) fn run_program(
+    program: &Path,
+    suite: &Suite,
+    out: &Path,
+    passed: &Passed,
+    target: &TargetSpec,
+) -> Result<Report> {
+    fs::create_dir_all(out).context(|| format!("cannot create {}", out.display()))?;
+    let log = out.join(format!("{}.log", target.name));
+    let log_file = own::create(&log).context(|| format!("cannot write {}", log.display()))?;
+    let directory = out.join(&target.name);
+    own::check_directory(&directory).context(|| format!("cannot use {}", directory.display()))?;
+    let child = Command::new(program)
+        .args(arguments(suite, &directory, passed, target))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(log_file)
+        .spawn()
+        .context(|| format!("cannot start {}", program.display()))?;
+    let status = wait_for(child.id().cast_signed());
+    let text = foreign::read_own(&log, foreign::LONGEST_TEXT).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    if text.is_empty() {
+        let _ = fs::remove_file(&log);
+    }
+    if !status.success() && status.code() != Some(FOUND) {
+        let last = text.lines().rfind(|l| !l.trim().is_empty()).unwrap_or("it printed no message");
+        bail!("{} ({status}; see {})", last.trim_start_matches("error: "), log.display());
+    }
+    json::read(&directory.join(json::FILE)).context(|| "the campaign ended without a report".to_owned())
+}
+
+fn arguments(suite: &Suite, directory: &Path, passed: &Passed, target: &TargetSpec) -> Vec<OsString> {
+    let mut all: Vec<OsString> = passed.exceptions.then(|| "exceptions".into()).into_iter().collect();
+    all.extend(target_arguments(suite, target, passed.rounding.or(target.rounding)));
+    all.extend(["-o".into(), directory.into(), "--quiet".into()]);
+    let format = passed.test_format.or(suite.test_format);
+    all.extend(format.map(|f| OsString::from(format!("--test-format={}", f.name()))));
+    all.extend((!passed.prove && !passed.exceptions).then(|| "--no-prove".into()));
+    all.extend(passed.arguments().into_iter().map(OsString::from));
+    all
+}
+
+/// The arguments that name a target of a suite and how it is compiled, for every command that takes a target.
+#[must_use]
+pub fn target_arguments(suite: &Suite, target: &TargetSpec, rounding: Option<Rounding>) -> Vec<OsString> {
+    let mut all: Vec<OsString> =
+        vec![suite.file_of(target).into(), "--function".into(), target.function.clone().into()];
+    all.extend(rounding.map(|r| OsString::from(format!("--rounding={}", r.name()))));
+    all.extend(target.args.iter().map(|a| OsString::from(format!("--arg={a}"))));
+    all.extend(target.assume.iter().map(|e| OsString::from(format!("--assume={e}"))));
+    all.extend(target.calls.map(|n| OsString::from(format!("--calls={n}"))));
+    all.extend(target.init.iter().map(|name| OsString::from(format!("--init={name}"))));
+    all.extend(target.globals.iter().map(|name| OsString::from(format!("--global={name}"))));
+    let option = |name: &str, value: PathBuf| {
+        let mut argument = OsString::from(name);
+        argument.push(value);
+        argument
+    };
+    all.extend(suite.support_of(target).into_iter().map(|f| option("--with=", f)));
+    // With `=`, since flags begin with a dash themselves.
+    all.extend(suite.flags_of(target).into_iter().map(|f| option("--cflag=", f.into())));
+    all.extend(suite.build.libs.iter().map(|l| option("--lib=", l.into())));
+    all
+}
+
+/// Waits for the end of the child `pid`. After an interrupt it gets a SIGTERM, and later a SIGKILL.
+fn wait_for(pid: i32) -> ExitStatus {
+    let mut since: Option<Instant> = None;
+    let mut is_terminated = false;
+    let ended = wait::wait_with(pid, || {
+        if interrupts::requested() {
+            let waited = since.get_or_insert_with(Instant::now).elapsed();
+            if waited > LAST_PATIENCE {
+                wait::kill(pid);
+            } else if waited > PATIENCE && !is_terminated {
+                wait::signal(pid, libc::SIGTERM);
+                is_terminated = true;
+            }
+        }
+        POLL
+    });
+    if ended.status.signal().is_some_and(|s| interrupts::SIGNALS.contains(&s)) {
+        // A signal to the whole process group reaches this process, too, but perhaps later.
+        let deadline = Instant::now() + PROPAGATION;
+        while !interrupts::requested() && Instant::now() < deadline {
+            std::thread::sleep(POLL);
+        }
+    }
+    ended.status
+}
+
+#[cfg(test)]
+#[path = "child_tests.rs"]
+mod tests;

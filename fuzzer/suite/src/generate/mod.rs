@@ -1,0 +1,193 @@
+//! `penfuzz generate RECIPE.toml`: a suite whose targets are the functions that pen-cc finds, not a list by hand.
+//!
+//! A recipe is a suite without targets. Its `[generate]` table selects the functions that become targets:
+//!
+//! ```toml
+//! [generate]
+//! files = ["src/math/*.c", "!src/math/test_*.c"] # whose functions; relative to the sources; ! takes files out again
+//! compile_commands = "compile_commands.json"     # or those of a build; with the flags of each; relative to the recipe
+//! functions = ["gsl_sf_*"]                       # of these names [default: all]
+//! min_branches = 2                               # and with so many branches at least [default: 2]
+//! static = true                                  # static functions, too [default: false]
+//!
+//! [[generate.without]]
+//! function = "*_array"                           # but not of these names
+//! reason = "writes an array"
+//! ```
+//! Functions with a parameter that cannot be generated never become targets. All files that compile are linked into one target
+//! file, whose function table is read; what they do not define matters only to the functions that need it. The suite is the recipe's own text without these
+//! tables, then one target per function, then what was left out and why.
+//!
+//! In place of a recipe there may be a `compile_commands.json`, or a library or program that pen-cc has built ([`bare`]).
+
+mod bare;
+mod choice;
+mod commands;
+mod text;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+};
+
+use penfuzz_compile::{self as build, Recipe, interruptible::build};
+use penfuzz_error::{
+    Error, bail,
+    context::{Context, Result},
+};
+use penfuzz_system::files::foreign;
+use penfuzz_target::program::{
+    Target,
+    catalog::{Entry, catalog},
+    kind::{TargetKind, classify, is_archive},
+};
+
+use super::{
+    config::{Suite, provide},
+    files::find,
+};
+
+/// The result of a recipe.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Generated {
+    /// The suite file.
+    pub text: String,
+    /// Number of targets.
+    pub targets: usize,
+    /// Why functions were left out, and which (or how many), by reason.
+    pub left_out: BTreeMap<String, String>,
+    /// Files that do not compile.
+    pub rejected: Vec<Rejected>,
+}
+
+/// A file that does not compile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rejected {
+    /// Its path.
+    pub file: PathBuf,
+    /// The compiler's messages.
+    pub messages: String,
+    /// The suite links it with every target, so that none of them can be built.
+    pub is_support: bool,
+}
+
+/// Follows a recipe, or makes one for what a build has left: fetches the sources if they are missing, compiles them, and selects
+/// from the functions in them.
+///
+/// # Errors
+/// The recipe cannot be read or is contradictory, or the sources cannot be fetched, none of them compiles, or they cannot be linked.
+pub fn generate(path: &Path) -> Result<Generated> {
+    let Some(recipe) = bare::recipe(path, &[])? else {
+        let text = foreign::read_text(path).context(|| format!("cannot read the recipe {}", path.display()))?;
+        return follow(path, &text);
+    };
+    let made = follow(path, &recipe)?;
+    let without: Vec<_> = made.rejected.iter().filter(|r| r.is_support).map(|r| r.file.clone()).collect();
+    match bare::recipe(path, &without)? {
+        Some(recipe) if !without.is_empty() => follow(path, &recipe),
+        _ => Ok(made),
+    }
+}
+
+fn follow(path: &Path, text: &str) -> Result<Generated> {
+    let mut suite: Suite = toml::from_str(text).context(|| format!("{} is not a recipe", path.display()))?;
+    let Some(rules) = suite.generate.take() else {
+        bail!("{}: a recipe needs a [generate] table with `files`", path.display());
+    };
+    if !suite.targets.is_empty() {
+        bail!("{}: a recipe must have no [[target]]; they are generated", path.display());
+    }
+    provide(&mut suite, path)?;
+    let mut files = find(&suite.sources, &rules.files, path, "files")?;
+    let mut flags = Vec::new();
+    if let Some(commands) = &rules.compile_commands {
+        let compiled = commands::read(&path.parent().unwrap_or(Path::new("")).join(commands))?;
+        flags = commands::flags(&compiled, &suite.with_sources(suite.build.flags.iter()));
+        files.extend(compiled.into_iter().map(|c| PathBuf::from(c.source)));
+    }
+    if files.is_empty() {
+        bail!("{}: [generate] needs `files` or `compile_commands`", path.display());
+    }
+    let (entries, rejected) = functions_of(&suite, &files, &flags)?;
+    let chosen = choice::choose(&suite.sources, &rules, entries).context(|| path.display().to_string())?;
+    let mut left_out = chosen.left_out();
+    let names: Vec<_> = rejected.iter().map(|r| choice::relative(&suite.sources, &r.file)).collect();
+    if !names.is_empty() {
+        left_out.insert("in a file that does not compile".to_owned(), names.join(", "));
+    }
+    let flags = commands::portable(&suite.sources, &flags);
+    let text = text::written(text, path, &chosen.targets, &flags, &left_out);
+    Ok(Generated { text, targets: chosen.targets.len(), left_out, rejected })
+}
+
+/// Functions of a target, and the files that do not compile.
+type Functions = (Vec<Entry>, Vec<Rejected>);
+
+/// The function table of all the files in one, as far as they compile.
+fn functions_of(suite: &Suite, files: &[PathBuf], flags: &[String]) -> Result<Functions> {
+    if let [library] = files
+        && (is_archive(library) || classify(library)? == TargetKind::Linked)
+    {
+        return functions_of_library(suite, library);
+    }
+    let real = |f: &PathBuf| f.canonicalize().unwrap_or_else(|_| f.clone());
+    let sources: BTreeSet<_> = files.iter().chain(&suite.support_files).map(real).collect();
+    let mut recipe = Recipe {
+        sources: sources.into_iter().collect(),
+        flags: [suite.with_sources(suite.build.flags.iter()), flags.to_vec()].concat(),
+        // Several programs of one project have a `main` each.
+        libs: [&["-Wl,-z,muldefs".to_owned()], &suite.build.libs[..]].concat(),
+        ..Recipe::default()
+    };
+    let mut rejected = Vec::new();
+    let linked = loop {
+        let error: Error = match build(&recipe) {
+            Ok(linked) => break linked,
+            Err(error) => error,
+        };
+        let Some(file) = build::rejected(&error).map(Path::to_path_buf) else { return Err(error) };
+        recipe.sources.retain(|source| !is_same(source, &file));
+        if recipe.sources.is_empty() {
+            return Err(error);
+        }
+        let is_support = suite.support_files.iter().any(|support| is_same(support, &file));
+        rejected.push(Rejected { file, messages: error.detail().unwrap_or_default().to_owned(), is_support });
+    };
+    let own: BTreeSet<_> = files.iter().filter_map(|f| f.canonicalize().ok()).collect();
+    let mut all = catalog(&Target::load(&linked)?);
+    // Not what headers of other libraries define.
+    let root = suite.sources.canonicalize().unwrap_or_default();
+    let is_below_root =
+        |file: &str| Path::new(file).canonicalize().is_ok_and(|f| own.contains(&f) || f.starts_with(&root));
+    all.retain(|e| Path::new(&e.source).canonicalize().is_ok_and(|f| own.contains(&f)) && is_below_root(&e.file));
+    // Files that others include, as templates, are no sources of their own.
+    let included: BTreeSet<_> = all.iter().filter_map(|e| Path::new(&e.file).canonicalize().ok()).collect();
+    rejected.retain(|r| r.is_support || !included.contains(&r.file));
+    // A static function in a file that several sources include, and of two definitions the one that is linked.
+    let mut seen = BTreeSet::new();
+    all.retain(|e| seen.insert((e.is_static.then(|| (e.file.clone(), e.line)), e.symbol.clone())));
+    Ok((all, rejected))
+}
+
+/// The function table of what pen-cc has built: the library is the file of each function.
+fn functions_of_library(suite: &Suite, library: &Path) -> Result<Functions> {
+    let sources = vec![library.to_path_buf()];
+    let linked = if is_archive(library) {
+        build(&Recipe { sources, libs: suite.build.libs.clone(), ..Recipe::default() })?
+    } else {
+        library.to_path_buf()
+    };
+    let mut all = catalog(&Target::load(&linked)?);
+    for e in &mut all {
+        e.source = library.to_string_lossy().into_owned();
+    }
+    Ok((all, Vec::new()))
+}
+
+fn is_same(a: &Path, b: &Path) -> bool {
+    a == b || a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
+}
+
+#[cfg(test)]
+#[path = "generate_tests.rs"]
+mod tests;

@@ -1,0 +1,192 @@
+//! The gcov referee: the coverage of a campaign, counted independently of penfuzz.
+//!
+//! The target's file is compiled by `gcc -O0 --coverage`, linked with the test program that the campaign emitted,
+//! run, and gcov counts the branches of the function under test: how many there are and how many some test takes.
+//! What only inputs that crash cover is not counted here: they are expected failures of the test program, whose counts
+//! gcov does not get. A test whose expectation fails is counted, since another compiler may compute other results.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use penfuzz_error::{
+    bail,
+    context::{Context, Result},
+};
+use penfuzz_report::{Report, Status, c_text::is_cxx, test_format::TestFormat};
+use penfuzz_system::process::wait;
+use penfuzz_testgen as unit_test;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    gcov::{TakenBranch, branches_of},
+    object::{Compiler, finish, without_main},
+};
+
+/// Branch counts of the function under test by another tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Referee {
+    /// `gcov`.
+    pub tool: String,
+    /// Branches of the function.
+    pub total: usize,
+    /// Those that some emitted test takes.
+    pub covered: usize,
+}
+
+/// What the referee found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefereeCount {
+    /// The counts.
+    pub referee: Referee,
+    /// Every branch by line and index, ascending.
+    pub branches: Vec<TakenBranch>,
+}
+
+/// The input of the referee.
+#[derive(Debug, Clone, Copy)]
+pub struct Job<'a> {
+    /// The campaign's outcome; its emitted tests are run.
+    pub report: &'a Report,
+    /// The source file of the function under test, absolute.
+    pub file: &'a Path,
+    /// Other source files to link with it, absolute.
+    pub support: &'a [PathBuf],
+    /// Compiler flags for `file` and `support`.
+    pub flags: &'a [String],
+    /// Libraries to link: `-lm` (always linked), …
+    pub libs: &'a [String],
+    /// Directory of compiled support files; any number of referees may use it at once. Made when missing.
+    pub cache: &'a Path,
+    /// How long the test program may run.
+    pub timeout: Duration,
+}
+
+/// Measures the emitted tests of a campaign.
+///
+/// # Errors
+/// A file does not compile or link, the test program fails or takes too long, or gcov has no data on the function.
+pub fn judge(job: &Job) -> Result<RefereeCount> {
+    // Its program prints no counts of a framework, and needs none.
+    let mut report = Report { test_format: TestFormat::default(), ..job.report.clone() };
+    report.signature.set_source(job.file);
+    let job = &Job { report: &report, ..*job };
+    let directory = tempfile::Builder::new()
+        .prefix("penfuzz-referee-")
+        .tempdir()
+        .context(|| "cannot make a temporary directory for gcov".to_owned())?;
+    let measured = build(job, directory.path())?;
+    run(&directory.path().join("program"), directory.path(), job.timeout)?;
+    let branches = count(job.report, &measured, directory.path())?;
+    let covered = branches.iter().filter(|b| b.taken).count();
+    Ok(RefereeCount { referee: Referee { tool: "gcov".to_owned(), total: branches.len(), covered }, branches })
+}
+
+/// Compiles and links `directory/program`. The object file that holds the function under test.
+fn build(job: &Job, directory: &Path) -> Result<PathBuf> {
+    let gcc = Compiler::gcc();
+    let report = job.report;
+    let test = directory.join(unit_test::file_name(report));
+    fs::write(&test, unit_test::program(report)).context(|| format!("cannot write {}", test.display()))?;
+    let test_object = directory.join("test.o");
+    let mut objects = vec![test_object.clone()];
+    let measured = if unit_test::includes_source(report) {
+        gcc.compile(&test, &test_object, job.flags, &["--coverage"])?;
+        test_object
+    } else {
+        let flags = report.header.as_ref().map_or(&[][..], |h| &h.flags);
+        gcc.compile(&test, &test_object, flags, &["-fno-builtin"])?;
+        let target = directory.join("target.o");
+        gcc.compile(job.file, &target, job.flags, &without_main(job.file, &["--coverage"]))?;
+        objects.push(target.clone());
+        target
+    };
+    for file in job.support.iter().filter(|f| *f != job.file) {
+        objects.push(gcc.cached(file, job.flags, &[], job.cache)?);
+    }
+    link(job, &objects, &directory.join("program"))?;
+    Ok(measured)
+}
+
+fn link(job: &Job, objects: &[PathBuf], program: &Path) -> Result<()> {
+    let mut command = Command::new("gcc");
+    command.arg("--coverage").args(unit_test::coverage_options(job.report)).args(objects).args(job.libs);
+    if is_cxx(job.file) || job.support.iter().any(|f| is_cxx(f)) {
+        command.arg("-lstdc++");
+    }
+    command.arg("-lm").arg("-o").arg(program);
+    let what = || format!("gcc cannot link the tests of {}; is a `support` file or lib missing?", job.report.function);
+    finish(command, what).map(drop)
+}
+
+fn run(program: &Path, directory: &Path, timeout: Duration) -> Result<()> {
+    let child = Command::new(program)
+        .current_dir(directory)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .context(|| "cannot run the emitted tests".to_owned())?;
+    let ended = wait::wait_until(child.id().cast_signed(), Instant::now() + timeout);
+    if ended.is_late {
+        bail!("the emitted tests, compiled by gcc -O0, did not end within {} s", timeout.as_secs_f64());
+    }
+    // 1: all tests ran, and some expectation failed.
+    if !matches!(ended.status.code(), Some(0 | 1)) {
+        bail!("the emitted tests, compiled by gcc -O0, ended with {}", ended.status);
+    }
+    Ok(())
+}
+
+fn count(report: &Report, object: &Path, directory: &Path) -> Result<Vec<TakenBranch>> {
+    let mut command = Command::new("gcov");
+    command.current_dir(directory).args(["--json-format", "--stdout", "-b"]).arg(object.with_extension("gcda"));
+    let json = finish(command, || "gcov failed".to_owned())?;
+    for name in [&report.signature.symbol, &report.function] {
+        let found = branches_of(name, &json).context(|| "cannot read what gcov printed".to_owned())?;
+        if let Some(branches) = found {
+            return Ok(branches);
+        }
+    }
+    bail!("gcov has no data on {}; is it defined in this file under these flags?", report.function)
+}
+
+/// A line on which the referee and the report do not agree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LineDifference {
+    /// Source line, from 1.
+    pub line: u32,
+    /// Branches and covered branches by the report; without those that only crashing inputs cover, which the
+    /// referee cannot see.
+    pub own: (usize, usize),
+    /// Branches and covered branches by the referee.
+    pub referee: (usize, usize),
+}
+
+/// The lines of the function under test whose counts differ, ascending.
+#[must_use]
+pub fn differences(report: &Report, verdict: &RefereeCount) -> Vec<LineDifference> {
+    let mut lines: BTreeMap<u32, [(usize, usize); 2]> = BTreeMap::new();
+    for site in report.sites.iter().filter(|s| s.function == report.function) {
+        for branch in &site.branches {
+            let own = &mut lines.entry(site.line).or_default()[0];
+            own.0 += 1;
+            own.1 += usize::from(matches!(branch.status, Status::Covered | Status::Saturated));
+        }
+    }
+    for branch in &verdict.branches {
+        let other = &mut lines.entry(branch.line).or_default()[1];
+        other.0 += 1;
+        other.1 += usize::from(branch.taken);
+    }
+    let all = lines.into_iter().map(|(line, [own, referee])| LineDifference { line, own, referee });
+    all.filter(|d| d.own != d.referee).collect()
+}
+
+#[cfg(test)]
+#[path = "referee_tests.rs"]
+mod tests;

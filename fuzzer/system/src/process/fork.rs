@@ -1,0 +1,130 @@
+//! The only place where this program forks.
+//!
+//! fork copies the calling thread only. A lock that another thread holds at that moment stays locked in the child for ever, so
+//! a child of a process with threads may only make async-signal-safe calls (signal-safety(7)). The children here do more: they
+//! allocate, write files and load targets. Therefore:
+//!
+//! - The supervisor and its workers start no threads. The threads that compile a target have ended before the first fork, and
+//!   the broker and the metrics server, which have threads, do not fork. A debug build checks this at each fork.
+//! - A library of the target may start threads of its own when it is loaded into a worker (`OpenBLAS` does). They run no code of
+//!   this program, so they hold none of its locks, and glibc makes its allocator usable in the child (malloc(3), Notes). A lock
+//!   of that library may stay locked: then the evaluation in the child hangs, and the time limit of the child ends it.
+//! - The test harness runs tests in threads. A child forked by a test may hang in the same way, and is ended in the same way.
+
+use std::{
+    fs, io,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::OnceLock,
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Whether an interrupted target may hold locks of the C library, if a target can be in this process.
+static MAY_HOLD_LOCKS: OnceLock<fn() -> bool> = OnceLock::new();
+
+/// Registers the check that every later fork makes: if `check` returns true, the child is made without the handlers that take
+/// the locks of the C library. Without a registered check no lock is assumed to be held. The first registration counts.
+pub fn check_locks_with(check: fn() -> bool) {
+    let _ = MAY_HOLD_LOCKS.set(check);
+}
+
+/// Exit status of a child whose work panicked; the one that Rust gives a program that panics.
+const PANICKED: i32 = 101;
+
+/// Exit status of a child whose parent had ended before it could ask to end with it. No process waits for such a child.
+const ORPHANED: i32 = 1;
+
+/// Time in which threads whose work is joined must be gone: a scope of threads is left a moment before the last one ends.
+const THREADS_END: Duration = Duration::from_secs(1);
+
+/// Forks a child that does `work` and exits with the status that it returns, without destructors: they are the parent's, and a
+/// target may have left them in any state. The child is killed when this process ends. Returns the id of the child.
+///
+/// # Errors
+/// When the system has no room for a process.
+///
+/// # Panics
+/// In a debug build, when this process has more than one thread; see the module for why it must not.
+pub fn fork(work: impl FnOnce() -> i32) -> io::Result<i32> {
+    debug_assert!(cfg!(test) || is_single_threaded(), "a process with several threads must not fork");
+    let parent = std::process::id();
+    let pid = fork_process();
+    if pid < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    if pid > 0 {
+        return Ok(pid);
+    }
+    end_with_parent(parent);
+    // Nothing may unwind into the frames of the parent that the child has a copy of.
+    let status = catch_unwind(AssertUnwindSafe(work)).unwrap_or(PANICKED);
+    // SAFETY: ends the process.
+    unsafe { libc::_exit(status) }
+}
+
+/// Forks. Where the target was interrupted, perhaps within `malloc`, the lock of the heap of the C library may never be released, and
+/// `fork`, which takes it, would wait for ever: `_Fork` (glibc 2.34) does not take it. An evaluation in such a child may wait for the lock,
+/// too, and the time limit of the child ends it.
+fn fork_process() -> i32 {
+    type Fork = unsafe extern "C" fn() -> i32;
+    // At the first fork, before any evaluation: finding a symbol may allocate.
+    static BARE: OnceLock<Option<Fork>> = OnceLock::new();
+    let bare = BARE.get_or_init(|| {
+        // SAFETY: a name, and a function of this type if there is one.
+        unsafe {
+            let found = libc::dlsym(libc::RTLD_DEFAULT, c"_Fork".as_ptr());
+            (!found.is_null()).then(|| core::mem::transmute::<*mut libc::c_void, Fork>(found))
+        }
+    });
+    // SAFETY: no other thread of this program runs (see the module), so the child may call any function.
+    unsafe {
+        bare.filter(|_| MAY_HOLD_LOCKS.get().is_some_and(|check| check())).map_or_else(|| libc::fork(), |bare| bare())
+    }
+}
+
+/// Makes the kernel kill this process when the process `parent` ends, which must be the one that forked it; the id is taken
+/// before the fork. A parent that ended between the fork and this call sends no signal any more, and this process has another
+/// parent by now: then it ends at once.
+///
+/// Async-signal-safe, so it may be called between fork and exec. The kernel sends the signal when the *thread* ends that has
+/// forked: a thread that starts such a child must outlive it.
+pub fn end_with_parent(parent: u32) {
+    // SAFETY: system calls without pointers.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        if libc::getppid() != parent.cast_signed() {
+            libc::_exit(ORPHANED);
+        }
+    }
+}
+
+/// Does this process have threads besides this one, which a child would lack? A library of the target may have started them.
+#[must_use]
+pub fn has_other_threads() -> bool {
+    threads() > 1
+}
+
+fn is_single_threaded() -> bool {
+    let deadline = Instant::now() + THREADS_END;
+    while threads() > 1 {
+        if Instant::now() >= deadline {
+            return false;
+        }
+        thread::sleep(Duration::from_micros(100));
+    }
+    true
+}
+
+/// Threads of this process; 0 without `/proc`. Reading a directory would allocate in the C library, whose heap is locked for ever when
+/// the target was interrupted in it.
+fn threads() -> usize {
+    // proc_pid_stat(5): num_threads is field 20, the 18th behind the name, which may contain anything.
+    const BEHIND_NAME: usize = 17;
+    let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = text.rsplit_once(')').map_or("", |(_, rest)| rest);
+    fields.split_whitespace().nth(BEHIND_NAME).and_then(|n| n.parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+#[path = "fork_tests.rs"]
+mod tests;

@@ -1,0 +1,198 @@
+//! The memory behind pointers.
+//!
+//! A structure may lead to more memory than an input has room for: what lies deeper than [`MAX_DEPTH`] pointers, or behind the first
+//! [`MAX_BLOCKS`] of them, is null. Which of it the code uses is found out by calls, as in the lazy initialization of symbolic execution
+//! (Khurshid, Pasareanu and Visser, TACAS 2003): there such a pointer leads to a block without elements, and a fault beside it shows that
+//! it is needed. What is needed is made before the rest.
+
+use penfuzz_abi::type_flag;
+use penfuzz_mutators::{group::Length, view::Kind};
+
+use super::{
+    BYTES, Builder, Draft, Form, Leads, MAX_BLOCKS, MAX_DEPTH, Made, Need, Number, Origin, Pending, Pointer, Rule,
+    STRING, Size, Stub, TypeId, Way, any_index, element_path,
+};
+
+/// Pointers are followed so far where calls have shown that it is needed.
+const MAX_NEEDED_DEPTH: usize = 8;
+/// Blocks without elements in one model.
+const MAX_UNMADE: usize = 1024;
+
+impl Builder<'_> {
+    pub(super) fn place_pointer(
+        &mut self,
+        draft: &mut Draft,
+        pointer: TypeId,
+        to: TypeId,
+        at: usize,
+        path: &str,
+        way: &Way,
+    ) -> Result<(), String> {
+        let (is_const, is_reference) =
+            (self.types[pointer].has(type_flag::CONST), self.types[pointer].has(type_flag::REFERENCE));
+        if let Form::Function(result) = self.types[to].form {
+            let slot = match self.types[result].form {
+                Form::Number(Number::Plain(kind)) => self.slot(draft, kind),
+                _ => None,
+            };
+            draft.block.pointers.push(Pointer { at, target: Leads::Stub(self.stubs.len()), null: None });
+            self.stubs.push(Stub { path: path.to_owned(), result, slot });
+            return Ok(());
+        }
+        let made = self.made_behind(to, path, way);
+        let why = match self.types[to].form {
+            _ if made != Made::Memory => None,
+            Form::Incomplete => Some("what it points to has no definition in the target"),
+            Form::Other => Some("what it points to is not made of numbers"),
+            _ => self.closed(to),
+        };
+        let is_needed = self.sizes.get(&any_index(path)).is_some_and(|size| size.is_needed);
+        let is_beyond = self.is_beyond(way.depth, is_needed);
+        // The end of a list may be null.
+        let is_unmade = is_beyond && self.finds_needed && !way.nullable && way.depth < MAX_NEEDED_DEPTH;
+        let is_unmade = is_unmade && made == Made::Memory && self.blocks.len() + self.pending.len() < MAX_UNMADE;
+        if is_beyond && !is_unmade || why.is_some() {
+            // Behind a parameter, the memory matters; deeper, the program may live without it.
+            if let Some(why) = why.filter(|_| way.depth == 0 && !way.nullable) {
+                return Err(why.to_owned());
+            }
+            draft.block.pointers.push(Pointer { at, target: Leads::Null, null: None });
+            return Ok(());
+        }
+        let null = if way.nullable && !is_reference { self.slot(draft, Kind::Bool) } else { None };
+        let mut absent = way.absent.clone();
+        absent.extend(null);
+        let way = Way { absent, is_output: way.is_output && !is_const, ..way.clone() };
+        let path = path.to_owned();
+        // The number of the own block is known when it is finished.
+        let block = usize::MAX;
+        let need = match (is_needed, is_unmade) {
+            (true, _) => Need::Shown,
+            (false, true) => Need::Open,
+            (false, false) => Need::Within,
+        };
+        let pending = Pending { block, at, to, is_const, is_reference, path, null, made, way, elements: None, need };
+        let place = if is_needed { self.pending.iter().position(Pending::can_wait) } else { None };
+        self.pending.insert(place.unwrap_or(self.pending.len()), pending);
+        Ok(())
+    }
+
+    /// Is there no room for a block behind a pointer of this depth? Up to half of the blocks are those that are needed.
+    fn is_beyond(&self, depth: usize, is_needed: bool) -> bool {
+        let n = self.blocks.len() + self.pending.len();
+        if is_needed {
+            return depth >= MAX_NEEDED_DEPTH || n >= self.limits.2;
+        }
+        let keeps_room = depth > 0 && self.sizes.values().any(|size| size.is_needed);
+        depth >= MAX_DEPTH || n + if keeps_room { MAX_BLOCKS / 2 } else { 0 } >= self.limits.2
+    }
+
+    /// Makes the blocks behind all pointers, in the order in which they were met.
+    pub fn follow_pointers(&mut self) -> Result<(), String> {
+        while let Some(p) = self.pending.pop_front() {
+            let (from, at, null) = (p.block, p.at, p.null);
+            let target = match p.made {
+                Made::Memory => match &p.elements {
+                    Some(elements) => {
+                        let block = self.follow_elements(&p, elements)?;
+                        self.blocks[from].pointers.extend(elements.others(block));
+                        Leads::Block(block)
+                    }
+                    None => Leads::Block(self.follow(&p)?),
+                },
+                Made::Stream => Leads::Stream(self.add_file(&p)),
+                Made::Name => Leads::Name(self.add_file(&p)),
+            };
+            let pointers = &mut self.blocks[from].pointers;
+            pointers.push(Pointer { at, target, null });
+            pointers.sort_by_key(|p| p.at);
+        }
+        Ok(())
+    }
+
+    fn follow(&mut self, p: &Pending) -> Result<usize, String> {
+        let is_void = matches!(self.types[p.to].form, Form::Void);
+        let element = if is_void { self.byte_type() } else { p.to };
+        let stride = self.types[element].size.max(1);
+        let is_char = self.types[element].has(type_flag::CHAR);
+        let generic = any_index(&p.path);
+        // What is said of a container is about its elements.
+        let is_object = matches!(self.types[element].form, Form::Library(_));
+        let given = || self.said.size(&generic, stride, self.limits.1).filter(|_| !is_object);
+        let size = self.sizes.get(&generic).cloned().or_else(given).unwrap_or_else(|| self.default_size(p, element));
+        if p.need == Need::Open {
+            return Ok(self.put_off(p, element, size));
+        }
+        let mut draft = Draft::new(element, stride, p.path.clone());
+        let has_objects = self.has_objects(element, 0);
+        let b = &mut draft.block;
+        b.capacity = size.capacity;
+        b.length = Length::Fixed(size.capacity);
+        b.rule = size.length;
+        b.origin = size.origin;
+        // An object that is assigned to must be one before.
+        let is_result = size.is_output && (size.origin != Origin::Given || p.way.is_output);
+        b.is_output = is_result && !has_objects;
+        b.is_const = p.is_const;
+        // A declared `char a[4]` is four characters, and a pointer without an index leads to one.
+        let is_text = is_char && !matches!(size.origin, Origin::Declared | Origin::Single);
+        b.is_string = is_text && !b.is_output && size.capacity > 1 && self.said.may_be_string(&generic);
+        draft.first_slot = self.slots.len();
+        let way = Way {
+            depth: p.way.depth + 1,
+            declared: None,
+            is_single: false,
+            is_output: false,
+            is_const: p.is_const,
+            ..p.way.clone()
+        };
+        let begun = self.size;
+        for i in 0..draft.block.capacity {
+            let (slots, before) = (self.slots.len(), self.size);
+            let path = element_path(&p.path, i, draft.block.capacity, &self.types[element].form);
+            self.place(&mut draft, element, i * stride, &path, &way)
+                .map_err(|why| format!("`{}` leads to a `{}` ({why})", p.path, self.types[element].name))?;
+            if draft.is_full {
+                break;
+            }
+            draft.per_element = self.slots.len() - slots;
+            draft.slotted = i + 1;
+            let per_element = self.size - before;
+            // Another element of so many bytes must fit.
+            draft.is_full = self.size + per_element > (begun + self.limits.1).min(self.limits.0);
+        }
+        Ok(self.finish_block(draft, &p.way))
+    }
+
+    /// The size of a block of which nothing is known but its type.
+    fn default_size(&self, p: &Pending, element: TypeId) -> Size {
+        let stride = self.types[element].size.max(1);
+        let is_char = self.types[element].has(type_flag::CHAR);
+        let is_void = matches!(self.types[p.to].form, Form::Void);
+        let (capacity, origin) = match p.way.declared {
+            Some((0, bytes)) => ((bytes / stride).max(1), Origin::Declared),
+            Some((n, _)) => (n, Origin::Declared),
+            None if p.is_reference => (1, Origin::Declared),
+            None if is_char && !p.way.is_single => (if p.way.is_output { 1 } else { STRING }, Origin::Assumed),
+            None if is_void => (BYTES, Origin::Assumed),
+            None => (1, if p.way.is_single { Origin::Single } else { Origin::Assumed }),
+        };
+        Size { capacity, length: Rule::Full, origin, is_output: p.way.is_output, is_needed: false }
+    }
+
+    /// Makes a block without elements, at which a call faults that needs one.
+    fn put_off(&mut self, p: &Pending, element: TypeId, size: Size) -> usize {
+        let mut draft = Draft::new(element, self.types[element].size.max(1), p.path.clone());
+        draft.block.capacity = 0;
+        draft.block.length = Length::Fixed(0);
+        draft.block.origin = Origin::Assumed;
+        draft.block.put_off = Some(size);
+        self.finish_block(draft, &p.way)
+    }
+
+    /// The type of memory of no type.
+    fn byte_type(&mut self) -> TypeId {
+        let types = &mut self.types;
+        *self.byte.get_or_insert_with(|| types.add_byte())
+    }
+}

@@ -1,0 +1,117 @@
+//! Blocks of what a function reads besides its parameters: standard input, results of its environment, files, and the arguments of a program.
+
+use penfuzz_abi::type_flag;
+use penfuzz_mutators::{
+    domain::Domain,
+    group::Length,
+    view::{Kind, Slot},
+};
+
+use super::{Builder, Leads};
+use crate::{
+    inputs::{
+        draft::{Draft, Made, Pending, Way},
+        model::{File, Nondet, Pointer},
+        sizes::Rule,
+        types::{Form, Number, TypeId},
+    },
+    program::{Function, environment::Source},
+};
+
+/// Characters of standard input, with the 0 behind them.
+const INPUT: usize = 64;
+/// Results of a function of the environment; then it returns 0.
+const RESULTS: usize = 16;
+/// Characters of a file, unless the user says another number.
+const FILE: usize = 256;
+/// Arguments of a program besides its name.
+const ARGUMENTS: usize = 4;
+/// Characters of one of them, with the 0 behind them.
+const ARGUMENT: usize = 32;
+
+impl Builder<'_> {
+    /// Makes the block of standard input.
+    pub(in crate::inputs) fn add_input(&mut self) -> usize {
+        self.add_text("stdin", INPUT, Rule::Full, None).0
+    }
+
+    /// Makes the block of the results of a function of the environment.
+    pub(in crate::inputs) fn add_nondet(&mut self, source: Source) -> Nondet {
+        let type_name = source.function.trim_start_matches("__VERIFIER_nondet_");
+        let element = self.types.add_kind(source.kind, type_name);
+        let draft = Draft::new(element, source.kind.size(), source.function.clone());
+        let block = self.fill(draft, source.kind, RESULTS);
+        Nondet { source, block }
+    }
+
+    /// Makes the texts of the arguments of a program, and `argv`. How many there are, `argc` says. The environment is empty.
+    pub(in crate::inputs) fn add_arguments(&mut self, f: &Function, parameters: &[(TypeId, usize)]) {
+        let (Some(argc), Some((of, at))) = (f.parameters.first(), parameters.get(1)) else { return };
+        let Form::Pointer(element) = self.types[*of].form else { return };
+        if let Some((_, slot)) = self.numbers.iter().find(|(path, _)| *path == argc.name) {
+            self.ranges.extend(Domain::new(self.slots[*slot].kind, 1, ARGUMENTS as u64 + 1).map(|d| (*slot, d)));
+        }
+        let mut pointers = vec![Pointer { at: 0, target: Leads::Program, null: None }];
+        for i in 1..=ARGUMENTS {
+            // As many characters as there is room for if `argc` is above `i`, else none.
+            let (times, plus) = (ARGUMENT as i64, -((i * ARGUMENT) as i64));
+            let rule = Rule::Linear(argc.name.clone(), times, plus);
+            let (block, _) = self.add_text(&format!("{}[{i}]", f.parameters[1].name), ARGUMENT, rule, None);
+            pointers.push(Pointer { at: 8 * i, target: Leads::Block(block), null: None });
+        }
+        let mut list = Draft::new(element, 8, f.parameters[1].name.clone());
+        list.block.capacity = ARGUMENTS + 2;
+        list.block.length = Length::Fixed(ARGUMENTS + 2);
+        list.block.rule = Rule::Linear(argc.name.clone(), 1, 1);
+        list.block.pointers = pointers;
+        let list = self.finish_block(list, &Way::default());
+        self.blocks[0].pointers.push(Pointer { at: *at, target: Leads::Block(list), null: None });
+        if let Some((_, at)) = parameters.get(2) {
+            let mut envp = Draft::new(element, 8, f.parameters[2].name.clone());
+            envp.block.is_output = true;
+            let envp = self.finish_block(envp, &Way::default());
+            self.blocks[0].pointers.push(Pointer { at: *at, target: Leads::Block(envp), null: None });
+        }
+    }
+
+    /// Is something else than memory behind a pointer?
+    pub(in crate::inputs) fn made_behind(&self, to: TypeId, path: &str, way: &Way) -> Made {
+        let t = &self.types[to];
+        if matches!(t.name.as_str(), "struct _IO_FILE" | "_IO_FILE") {
+            return Made::Stream;
+        }
+        let is_named = way.names_file && self.said.may_be_file(path) || self.said.file(path).is_some();
+        if is_named && t.has(type_flag::CHAR) { Made::Name } else { Made::Memory }
+    }
+
+    /// Makes the block of the text of a file, and returns the number of the file.
+    pub(in crate::inputs) fn add_file(&mut self, p: &Pending) -> usize {
+        let room = self.said.file(&p.path).unwrap_or(FILE) + 1;
+        let missing = (p.made == Made::Name).then_some(Kind::Bool);
+        let (block, missing) = self.add_text(&p.path, room, Rule::Full, missing);
+        self.files.push(File { block, missing });
+        self.files.len() - 1
+    }
+
+    /// Makes a block of characters; before them a number of the kind `before`.
+    fn add_text(&mut self, path: &str, room: usize, rule: Rule, before: Option<Kind>) -> (usize, Option<Slot>) {
+        let element = self.types.add_character();
+        let mut draft = Draft::new(element, 1, path.to_owned());
+        (draft.block.is_string, draft.block.rule) = (true, rule);
+        let before = before.and_then(|kind| self.slot(&mut draft, kind));
+        (self.fill(draft, Kind::U8, room), before)
+    }
+
+    /// Gives a block this many numbers, and ends it.
+    fn fill(&mut self, mut draft: Draft, kind: Kind, n: usize) -> usize {
+        (draft.block.capacity, draft.block.length) = (n, Length::Fixed(n));
+        draft.block.is_const = true;
+        (draft.first_slot, draft.per_element) = (self.slots.len(), 1);
+        let path = draft.block.path.clone();
+        for i in 0..n {
+            self.place_number(&mut draft, Number::Plain(kind), i * kind.size(), &format!("{path}[{i}]"));
+        }
+        draft.slotted = self.slots.len() - draft.first_slot;
+        self.finish_block(draft, &Way::default())
+    }
+}

@@ -1,0 +1,491 @@
+//! From the signature of a function to the model of its inputs: the calls that an evaluation makes.
+//!
+//! 1. Objects of state are found: what pointers of the function under test lead to and what lives through all calls. A *maker* makes
+//!    one if the user names it, or if the contents of the structure are closed to us; else it is made of the numbers of the input.
+//! 2. The number of calls, the arguments of makers and the objects get their places in the input first.
+//! 3. Each call of the function under test gets the same room behind that.
+
+use std::ffi::CStr;
+
+use penfuzz_abi::{self as abi, type_kind};
+use penfuzz_mutators::{domain::Domain, sequence::Steps, view::Kind};
+
+use super::{
+    build::Builder,
+    declared::Declared,
+    draft::{Draft, Way},
+    makers::{self, Maker, Way as Made},
+    model::{Call, Handle, Model, Nondet, Owner, Pointer, Sequence, Target as Leads, Variable},
+    sizes::Sizes,
+    types::{Form, Reader, TypeId},
+    voids::Casts,
+};
+use crate::program::{
+    Function, Target,
+    environment::sources,
+    function::Shape,
+    globals::{self, Global},
+    state::{self, input_of},
+};
+
+/// How deep makers may need makers.
+const LEVELS: usize = 1;
+
+/// The model of `f` with these sizes.
+///
+/// # Errors
+/// A phrase that names the parameter whose type cannot be made, and why.
+pub fn build(target: &Target, f: &Function, sizes: &Sizes) -> Result<Model, String> {
+    let model = with_globals(target, f, &f.globals, sizes);
+    if !f.globals.is_empty() || !model.as_ref().is_ok_and(|m| has_no_input(f, m)) {
+        return model;
+    }
+    match &globals::by_default(target, f)[..] {
+        [] => model,
+        own => with_globals(target, f, own, sizes).or(model),
+    }
+}
+
+/// Are the inputs of a function variables that it reads, although the user names none?
+pub fn is_of_globals(target: &Target, f: &Function) -> bool {
+    f.globals.is_empty() && build(target, f, &Sizes::new()).is_ok_and(|model| !model.globals.is_empty())
+}
+
+/// Does an input have nothing but the number of calls?
+fn has_no_input(f: &Function, model: &Model) -> bool {
+    model.layout.slots().len() <= usize::from(f.calls > 1) + usize::from(f.has_rounding)
+}
+
+/// [`build`] with these variables as inputs or results.
+fn with_globals(target: &Target, f: &Function, globals: &[Global], sizes: &Sizes) -> Result<Model, String> {
+    let with = |casts: bool| {
+        let plain = Plan::of(target, f, Closed::Undefined, casts).with(globals).model(sizes);
+        let is_led = |s: &Shape| makers::led(if casts { s.record } else { s.declared }).is_some();
+        if plain.is_ok() || !f.shapes().iter().any(is_led) {
+            return plain;
+        }
+        // Perhaps what cannot be made of numbers has a maker.
+        Plan::of(target, f, Closed::Classes, casts).with(globals).model(sizes).or(plain)
+    };
+    // What the code shows about a `void *` may be a type that cannot be made. Bytes can.
+    with(true).or_else(|_| with(false))
+}
+
+/// What is made by makers although the user names none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Closed {
+    /// Structures that the translation unit of the function does not define.
+    Undefined,
+    /// Those and classes.
+    Classes,
+}
+
+/// How the object behind a parameter comes to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Object {
+    /// Each call has its own.
+    None,
+    /// All calls share one that is made of numbers.
+    Kept,
+    /// By the call of this maker.
+    Made(usize),
+}
+
+/// A call that is to be modelled.
+struct Planned<'a> {
+    function: usize,
+    f: &'a Function,
+    shapes: Vec<Shape>,
+    types: Vec<Option<TypeId>>,
+    objects: Vec<Object>,
+    /// How it makes an object, if it does, of which type, and for which parameter.
+    makes: Option<(Made, TypeId, String)>,
+}
+
+struct Plan<'a> {
+    target: &'a Target,
+    reader: Reader<'a>,
+    f: Planned<'a>,
+    /// In the order of their calls.
+    makers: Vec<Planned<'a>>,
+    closed: Closed,
+    /// What the code shows about `void *` counts.
+    has_casts: bool,
+    /// Variables and their types.
+    globals: Vec<(Global, TypeId)>,
+}
+
+impl<'a> Plan<'a> {
+    /// With these variables as inputs or results.
+    fn with(mut self, globals: &[Global]) -> Self {
+        let typed = globals.iter().filter_map(|g| Some((g.clone(), self.reader.read(g.shape())?)));
+        self.globals = typed.collect();
+        self
+    }
+
+    fn of(target: &'a Target, f: &'a Function, closed: Closed, has_casts: bool) -> Self {
+        let function = target.functions.iter().position(|g| core::ptr::eq(g, f)).unwrap_or(usize::MAX);
+        let mut reader = Reader::new(target, has_casts.then(|| Casts::of(target, f)));
+        let planned = Planned::new(function, f, &mut reader, has_casts);
+        let mut me = Self { target, reader, f: planned, makers: Vec::new(), closed, has_casts, globals: Vec::new() };
+        let own = (0..me.f.shapes.len()).map(|i| me.object(i)).collect();
+        me.f.objects = own;
+        me
+    }
+
+    /// How the object of a parameter of the function under test is made.
+    fn object(&mut self, i: usize) -> Object {
+        let (f, shape) = (self.f.f, self.f.shapes[i]);
+        if f.calls > 1 && makers::is_callback(shape.record) {
+            return Object::Kept;
+        }
+        let Some(object) = makers::led(shape.record) else { return Object::None };
+        let named = f.init.and_then(|function| {
+            let way = makers::way_of(&self.target.functions[function], object.name, true)?;
+            Some(Maker { function, way })
+        });
+        let found = named.or_else(|| self.found(object.name, object.of, LEVELS));
+        if let Some(made) = found.and_then(|maker| self.add_maker(maker, i, None)) {
+            return Object::Made(made);
+        }
+        let is_state = f.parameters[i].name == "this" || !object.is_const && shape.reads;
+        if f.calls > 1 && is_state { Object::Kept } else { Object::None }
+    }
+
+    /// The maker of a closed structure.
+    fn found(&self, name: &CStr, of: &abi::Type, levels: usize) -> Option<Maker> {
+        let f = self.f.f;
+        if makers::is_constructor(f) || f.name.contains('~') {
+            return None;
+        }
+        let is_class = of.kind == type_kind::OTHER || of.flags & abi::type_flag::CLASS != 0;
+        let is_closed = of.kind == type_kind::INCOMPLETE || self.closed == Closed::Classes && is_class;
+        if is_closed { makers::find(self.target, f, name, levels) } else { None }
+    }
+
+    /// Adds the call of a maker, behind those that make its own objects. `parameter`: of the function under test, or of the maker
+    /// `of`, what it is for.
+    fn add_maker(&mut self, maker: Maker, parameter: usize, of: Option<&Planned<'a>>) -> Option<usize> {
+        let planned = of.unwrap_or(&self.f);
+        let pointer = planned.types[parameter]?;
+        let Form::Pointer(object) = self.reader.types[pointer].form else { return None };
+        let g = &self.target.functions[maker.function];
+        let mut call = Planned::new(maker.function, g, &mut self.reader, self.has_casts);
+        let path = match of {
+            Some(of) => format!("{}.{}", short(&of.f.name), of.f.parameters[parameter].name),
+            None => self.f.f.parameters[parameter].name.clone(),
+        };
+        call.makes = Some((maker.way, object, path));
+        let own = match maker.way {
+            Made::Result => None,
+            Made::Out(i) | Made::InPlace(i) => Some(i),
+        };
+        if of.is_none() {
+            for i in (0..call.shapes.len()).filter(|i| Some(*i) != own) {
+                let Some(inner) = makers::led(call.shapes[i].record) else { continue };
+                let Some(found) = self.found(inner.name, inner.of, 0) else { continue };
+                if let Some(made) = self.add_maker(found, i, Some(&call)) {
+                    call.objects[i] = Object::Made(made);
+                }
+            }
+        }
+        self.makers.push(call);
+        Some(self.makers.len() - 1)
+    }
+
+    fn model(self, sizes: &Sizes) -> Result<Model, String> {
+        let Self { target, reader, f, makers, globals, .. } = self;
+        let (g, n) = (f.f, f.f.calls.max(1));
+        let is_sequence = n > 1 || !makers.is_empty();
+        let mut builder = Builder::new(reader.types, sizes, &g.said);
+        builder.finds_needed = g.is_probed;
+        let count = (n > 1).then(|| builder.count());
+        // The first block is the frame of the first step.
+        builder.finish_block(Draft::new(0, f.frame_size(), String::new()), &Way::default());
+        let mut calls = Calls {
+            builder,
+            made: Vec::new(),
+            handles: Vec::new(),
+            is_named: !g.globals.is_empty(),
+            globals,
+            variables: Vec::new(),
+        };
+        for maker in &makers {
+            calls.add_maker(maker)?;
+        }
+        calls.keep_objects(&f)?;
+        calls.keep_globals(n)?;
+        if g.is_program() && is_sequence {
+            return Err("a program is called once".to_owned());
+        }
+        let environment = calls.add_steps(target, &f, n)?;
+        let Calls { builder, made, handles, variables, .. } = calls;
+        let (steps, first) = (builder.steps.clone(), builder.first_of_steps);
+        let parameters = f.parameters()?;
+        let result = g.result_shape().and_then(|(_, at)| Some((f.types.get(f.shapes.len()).copied()??, at)));
+        let mut model = builder.model(parameters, result, g.has_rounding);
+        if let Some((slot, index)) = count {
+            let per_call = steps.first().map_or(0, Vec::len);
+            if per_call > 0 {
+                let steps = Steps { count: index, first, per_call, capacity: n };
+                model.layout = model.layout.with_steps(steps);
+            }
+            let range = Domain::new(Kind::U8, 1, n as u64).expect("a range");
+            model.layout = model.layout.with_domain(index, range);
+            model.numbers.push(("calls".to_owned(), index));
+            debug_assert_eq!(slot.offset, 0);
+        }
+        let thunk = g.frame_call().or_else(|| g.call());
+        if is_sequence {
+            let thunk = thunk.ok_or("its arguments are passed in a way that is not known")?;
+            let step = |frame: usize| -> Result<Call, String> {
+                let mut g = g.clone();
+                // Not the model before this one.
+                g.model = None;
+                let (parameters, g) = (f.parameters()?, std::rc::Rc::new(g));
+                Ok(Call { function: f.function, f: g, thunk, frame, parameters, fills: None })
+            };
+            let steps = model.frames.iter().map(|frame| step(*frame)).collect::<Result<_, _>>()?;
+            model.sequence = Some(Sequence { makers: made, steps, handles, count: count.map(|(slot, _)| slot) });
+        }
+        let Environment { input, nondet } = environment;
+        let is_descriptor = input.is_some() && input_of(g) == Some(state::Input::Descriptor);
+        Ok(Model { input, is_descriptor, is_program: g.is_program(), nondet, globals: variables, ..model })
+    }
+}
+
+impl<'a> Planned<'a> {
+    fn new(function: usize, f: &'a Function, reader: &mut Reader, has_casts: bool) -> Self {
+        let mut shapes = f.shapes();
+        if !has_casts {
+            for shape in &mut shapes {
+                shape.record = shape.declared;
+            }
+        }
+        let mut types: Vec<_> = shapes.iter().map(|shape| reader.read(shape.record)).collect();
+        // Behind those of the parameters.
+        types.push(f.result_shape().and_then(|(record, _)| reader.read(record)));
+        let objects = vec![Object::None; shapes.len()];
+        Self { function, f, shapes, types, objects, makes: None }
+    }
+
+    /// Bytes of its frame, or of its packed arguments.
+    fn frame_size(&self) -> usize {
+        if self.f.frame_call().is_some() { self.f.frame_size() } else { self.f.input_size.max(self.f.frame_size()) }
+            .max(1)
+    }
+
+    /// The place of a parameter in the frame.
+    fn place(&self, i: usize) -> usize {
+        if self.f.frame_call().is_some() { self.shapes[i].frame } else { self.f.parameters[i].offset }
+    }
+
+    fn parameters(&self) -> Result<Vec<(TypeId, usize)>, String> {
+        (0..self.shapes.len()).map(|i| Ok((self.type_of(i)?, self.place(i)))).collect()
+    }
+
+    fn type_of(&self, i: usize) -> Result<TypeId, String> {
+        let p = &self.f.parameters[i];
+        let why = if p.type_name == "..." { "the number of arguments is not fixed" } else { "compile with -g" };
+        self.types[i].ok_or_else(|| format!("parameter `{}` has type `{}` ({why})", p.name, p.type_name))
+    }
+
+    /// Puts a parameter into a frame. `prefix` stands before its name.
+    fn place_in(
+        &self,
+        builder: &mut Builder,
+        frame: &mut Draft,
+        i: usize,
+        prefix: &str,
+        declared: &Declared,
+    ) -> Result<(), String> {
+        let (p, shape, of) = (&self.f.parameters[i], &self.shapes[i], self.type_of(i)?);
+        let elements = declared.elements(&p.name).or((shape.promised > 0).then_some(0));
+        let way = Way {
+            nullable: shape.nullable,
+            is_output: !shape.reads,
+            is_single: !shape.indexes,
+            names_file: shape.names_file,
+            declared: elements.map(|n| (n, shape.promised)),
+            ..Way::default()
+        };
+        builder
+            .place(frame, of, self.place(i), &format!("{prefix}{}", p.name), &way)
+            .map_err(|why| format!("parameter `{}` has type `{}` ({why})", p.name, p.type_name))
+    }
+}
+
+/// Makes the calls of a model.
+struct Calls<'b> {
+    builder: Builder<'b>,
+    made: Vec<Call>,
+    handles: Vec<Handle>,
+    globals: Vec<(Global, TypeId)>,
+    /// The user names them.
+    is_named: bool,
+    /// Those that have blocks.
+    variables: Vec<Variable>,
+}
+
+impl Calls<'_> {
+    fn add_maker(&mut self, of: &Planned) -> Result<(), String> {
+        let (g, number) = (of.f, self.made.len());
+        self.builder.begin(Owner::Maker(number), 1);
+        let name = short(&g.name);
+        let prefix = format!("{name}.");
+        let thunk = g.frame_call().or_else(|| g.call()).ok_or_else(|| format!("`{}` cannot be called", g.name))?;
+        let mut frame = Draft::new(0, of.frame_size(), String::new());
+        let declared = Declared::of(g);
+        let (way, object, path) = of.makes.clone().ok_or("a maker makes an object")?;
+        let (mut out, mut fills) = (None, None);
+        for i in 0..of.shapes.len() {
+            let at = of.place(i);
+            if way == Made::InPlace(i) {
+                let block = self.builder.zero_block(object, &path);
+                frame.block.pointers.push(Pointer { at, target: Leads::Block(block), null: None });
+                fills = Some((block, i));
+            } else if way == Made::Out(i) {
+                let Form::Pointer(pointer) = self.builder.types[of.type_of(i)?].form else { continue };
+                let block = self.builder.zero_block(pointer, &path);
+                frame.block.pointers.push(Pointer { at, target: Leads::Block(block), null: None });
+                out = Some(block);
+            } else if let Object::Made(m) = of.objects[i] {
+                frame.block.pointers.push(Pointer { at, target: self.object(m), null: None });
+            } else {
+                of.place_in(&mut self.builder, &mut frame, i, &prefix, &declared)
+                    .map_err(|why| format!("{why}, of `{name}`"))?;
+            }
+        }
+        let frame = self.builder.finish_block(frame, &Way::default());
+        self.builder.follow_pointers()?;
+        let call = Call {
+            function: of.function,
+            f: std::rc::Rc::new(g.clone()),
+            thunk,
+            frame,
+            parameters: of.parameters()?,
+            fills,
+        };
+        self.made.push(call);
+        self.handles.push(Handle { path, maker: number, out, of: object });
+        Ok(())
+    }
+
+    /// What a pointer to the object of a maker leads to.
+    fn object(&self, maker: usize) -> Leads {
+        self.made[maker].fills.map_or(Leads::Made(maker), |(block, _)| Leads::Block(block))
+    }
+
+    /// Makes the objects that all steps share.
+    fn keep_objects(&mut self, f: &Planned) -> Result<(), String> {
+        self.builder.begin(Owner::Shared, 1);
+        let mut frame = Draft::new(0, f.frame_size(), String::new());
+        let declared = Declared::of(f.f);
+        for (i, object) in f.objects.iter().enumerate() {
+            match object {
+                Object::None | Object::Made(_) => {}
+                Object::Kept => f.place_in(&mut self.builder, &mut frame, i, "", &declared)?,
+            }
+        }
+        self.builder.finish_into_first(frame);
+        self.builder.follow_pointers()
+    }
+
+    /// Makes the variables that are set once, before the first of `n` calls: those that keep what a call writes. What the function only
+    /// writes is a result, and so is in sequences of calls what it also writes, unless the user names it.
+    fn keep_globals(&mut self, n: usize) -> Result<(), String> {
+        self.builder.begin(Owner::Shared, 1);
+        for (global, of) in self.globals.iter().filter(|(g, _)| !is_own_of_calls(g, n)) {
+            let is_state = n > 1 && !self.is_named;
+            self.variables.push(self.builder.add_global(global, *of, !global.is_read || is_state)?);
+        }
+        self.builder.follow_pointers()
+    }
+
+    /// Makes the variables that each of `n` calls has anew.
+    fn add_globals(&mut self, n: usize) -> Result<(), String> {
+        for (global, of) in self.globals.iter().filter(|(g, _)| is_own_of_calls(g, n)) {
+            self.variables.push(self.builder.add_global(global, *of, false)?);
+        }
+        Ok(())
+    }
+
+    /// Adds the calls of the function under test, and what it reads besides its arguments.
+    fn add_steps(&mut self, target: &Target, f: &Planned, n: usize) -> Result<Environment, String> {
+        let shared = self.builder.blocks[0].pointers.clone();
+        let declared = Declared::of(f.f);
+        let mut environment = Environment::default();
+        self.builder.first_of_steps = self.builder.n_slots();
+        let room = self.builder.room() / n;
+        for k in 0..n {
+            self.builder.begin(if n > 1 { Owner::Step(k) } else { Owner::Shared }, n);
+            self.builder.limit(room);
+            let first = self.builder.n_slots();
+            let mut frame = Draft::new(0, f.frame_size(), String::new());
+            // The arguments of a program are made together.
+            let single = if f.f.is_program() { 1 } else { usize::MAX };
+            for (i, object) in f.objects.iter().enumerate().take(single) {
+                match object {
+                    Object::None => f.place_in(&mut self.builder, &mut frame, i, "", &declared)?,
+                    Object::Made(m) => {
+                        // What the function compares with null is null in some calls.
+                        let is_nullable = f.shapes[i].nullable && f.f.parameters[i].name != "this";
+                        let null = if is_nullable { self.builder.null_slot(&mut frame) } else { None };
+                        frame.block.pointers.push(Pointer { at: f.place(i), target: self.object(*m), null });
+                    }
+                    Object::Kept => {}
+                }
+            }
+            let block = if k == 0 {
+                self.builder.finish_into_first(frame);
+                0
+            } else {
+                frame.block.pointers.extend(shared.iter().copied());
+                self.builder.finish_block(frame, &Way::default())
+            };
+            self.builder.frames.push(block);
+            self.add_globals(n)?;
+            if n == 1 {
+                if f.f.is_program() {
+                    self.builder.add_arguments(f.f, &f.parameters()?);
+                }
+                environment = self.add_environment(target, f.f);
+            }
+            self.builder.follow_pointers()?;
+            let kinds = self.builder.kinds_from(first);
+            self.builder.steps.push(kinds);
+        }
+        if self.builder.steps.windows(2).any(|w| w[0] != w[1]) {
+            return Err("its calls have too many arguments for one input".to_owned());
+        }
+        if n > 1 {
+            self.builder.begin(Owner::Shared, 1);
+            environment = self.add_environment(target, f.f);
+        }
+        Ok(environment)
+    }
+
+    fn add_environment(&mut self, target: &Target, f: &Function) -> Environment {
+        let input = input_of(f).map(|_| self.builder.add_input());
+        let nondet = sources(target, f).into_iter().map(|source| self.builder.add_nondet(source)).collect();
+        Environment { input, nondet }
+    }
+}
+
+/// Has each of `n` calls values of its own in a variable? Not if it may keep what a call writes.
+const fn is_own_of_calls(global: &Global, n: usize) -> bool {
+    n > 1 && global.is_read && !global.is_written
+}
+
+/// What a function reads besides its arguments.
+#[derive(Default)]
+struct Environment {
+    /// The block of standard input.
+    input: Option<usize>,
+    nondet: Vec<Nondet>,
+}
+
+/// A name without its scopes.
+fn short(name: &str) -> &str {
+    name.rsplit("::").next().unwrap_or(name)
+}

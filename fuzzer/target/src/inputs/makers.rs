@@ -1,0 +1,289 @@
+//! Functions that make an object: what a library offers where the contents of a structure are not for its callers.
+//!
+//! A maker returns a pointer to the object (`stack *stack_new(int)`), stores one (`int stack_create(stack **out)`), or fills in memory
+//! that it gets (`void pid_init(pid_state_t *s, float kp)`, a constructor of C++).
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    ffi::CStr,
+};
+
+use penfuzz_abi::{self as abi, type_flag, type_kind};
+use serde::{Deserialize, Serialize};
+
+use crate::program::{Function, Target, globals, names};
+
+/// How a maker hands over the object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// It returns a pointer to it.
+    Result,
+    /// It stores a pointer to it where this parameter points to.
+    Out(usize),
+    /// It fills in what this parameter points to.
+    InPlace(usize),
+}
+
+/// A function that makes objects of some type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Maker {
+    /// Its number among the functions of the target.
+    pub function: usize,
+    /// How.
+    pub way: Way,
+}
+
+/// Parts of the names of makers.
+const WORDS: [&str; 6] = ["new", "create", "init", "alloc", "open", "make"];
+
+/// What a pointer leads to: a structure or class, and whether it must not be written.
+pub(super) struct Led<'a> {
+    pub name: &'a CStr,
+    pub of: &'a abi::Type,
+    pub is_const: bool,
+}
+
+/// The structure that a pointer leads to.
+pub(super) fn led<'a>(record: *const abi::Type) -> Option<Led<'a>> {
+    let (to, is_const) = pointee(record)?;
+    let is_object = matches!(to.kind, type_kind::STRUCT | type_kind::UNION | type_kind::INCOMPLETE | type_kind::OTHER);
+    (is_object && !to.name.is_null()).then(|| Led {
+        // SAFETY: a constant of the loaded file.
+        name: unsafe { CStr::from_ptr(to.name) },
+        of: to,
+        is_const,
+    })
+}
+
+fn pointee<'a>(record: *const abi::Type) -> Option<(&'a abi::Type, bool)> {
+    // SAFETY: null, or a constant of the loaded file, which stays loaded; so is what it leads to.
+    let pointer = unsafe { record.as_ref() }.filter(|r| r.kind == type_kind::POINTER)?;
+    // SAFETY: as above.
+    let to = unsafe { pointer.target.as_ref() }?;
+    Some((to, pointer.flags & type_flag::CONST != 0))
+}
+
+/// Does it lead to a function?
+pub(super) fn is_callback(record: *const abi::Type) -> bool {
+    pointee(record).is_some_and(|(to, _)| to.kind == type_kind::FUNCTION)
+}
+
+/// How `g` makes objects of the type of this name, `in_place` or not.
+pub(super) fn way_of(g: &Function, name: &CStr, in_place: bool) -> Option<Way> {
+    let is_own = |record| led(record).is_some_and(|l| l.name == name && !name.is_empty());
+    if g.result_pointer().is_some_and(is_own) {
+        return Some(Way::Result);
+    }
+    let shapes = g.shapes();
+    let is_out =
+        |record| pointee(record).is_some_and(|(inner, is_const)| !is_const && is_own(core::ptr::from_ref(inner)));
+    if let Some(i) = shapes.iter().position(|s| is_out(s.record)) {
+        return Some(Way::Out(i));
+    }
+    let is_abstract = |of: &abi::Type| of.flags & type_flag::ABSTRACT != 0;
+    let fills =
+        |record| led(record).is_some_and(|l| l.name == name && !l.is_const && l.of.size > 0 && !is_abstract(l.of));
+    let is_filled = in_place || is_constructor(g);
+    shapes.iter().position(|s| fills(s.record)).filter(|_| is_filled && !name.is_empty()).map(Way::InPlace)
+}
+
+/// Is it a constructor of C++? Its name is that of its class.
+pub(super) fn is_constructor(g: &Function) -> bool {
+    let Some(class) = g
+        .shapes()
+        .first()
+        .filter(|_| g.parameters.first().is_some_and(|p| p.name == "this"))
+        .and_then(|s| led(s.record))
+    else {
+        return false;
+    };
+    let last = |name: &str| {
+        let name = name.split('<').next().unwrap_or(name);
+        name.rsplit("::").next().unwrap_or(name).to_owned()
+    };
+    last(&class.name.to_string_lossy()) == last(&g.name)
+}
+
+/// Does it make an object without its own bases? That is the part of a constructor that one of a derived class calls.
+fn is_base_constructor(g: &Function) -> bool {
+    g.symbol.contains("C2E") || g.symbol.contains("C2I")
+}
+
+/// Can a test of `f` call `g`?
+fn is_visible(g: &Function, f: &Function) -> bool {
+    g.name != "main" && g.symbol != f.symbol && (!g.is_static || g.file == f.file)
+}
+
+/// Can arguments of `g` be made, besides the object? One that needs a maker as well has one if there is another level.
+fn can_call(target: &Target, f: &Function, g: &Function, maker: Way, name: &CStr, levels: usize) -> bool {
+    let own = match maker {
+        Way::Result => None,
+        Way::Out(i) | Way::InPlace(i) => Some(i),
+    };
+    let is_fine = |(i, (p, shape)): (usize, (&crate::program::Parameter, &crate::program::function::Shape))| {
+        if Some(i) == own {
+            return true;
+        }
+        // SAFETY: null, or a constant of the loaded file.
+        let Some(record) = (unsafe { shape.record.as_ref() }) else { return false };
+        if p.type_name == "..." || matches!(record.kind, type_kind::OTHER | type_kind::INCOMPLETE) {
+            return false;
+        }
+        let Some(object) = led(shape.record) else { return true };
+        if object.name == name
+            || ["struct _IO_FILE", "_IO_FILE", "struct __va_list_tag"]
+                .iter()
+                .any(|n| object.name.to_bytes() == n.as_bytes())
+        {
+            return false;
+        }
+        let is_closed = matches!(object.of.kind, type_kind::OTHER | type_kind::INCOMPLETE);
+        !is_closed || levels > 0 && find(target, f, object.name, levels - 1).is_some()
+    };
+    (g.frame_call().is_some() || g.call().is_some()) && g.parameters.iter().zip(&g.shapes()).enumerate().all(is_fine)
+}
+
+/// The function of the target that makes objects of this type for tests of `f`: one with the name of a maker before others, then one with
+/// few parameters. `levels`: how deep parameters of makers may need makers themselves.
+pub(super) fn find(target: &Target, f: &Function, name: &CStr, levels: usize) -> Option<Maker> {
+    let candidate = |(function, g): (usize, &Function)| {
+        let way = way_of(g, name, false).filter(|_| is_visible(g, f) && !names::is_of_library(&g.name, &g.file))?;
+        can_call(target, f, g, way, name, levels).then_some(Maker { function, way })
+    };
+    let rank = |m: &Maker| {
+        let g = &target.functions[m.function];
+        (!has_name_of_maker(g), is_base_constructor(g), g.parameters.len(), g.name.clone())
+    };
+    let all = candidates(target, name).iter().map(|i| (*i, &target.functions[*i])).filter_map(candidate);
+    all.min_by_key(rank)
+}
+
+/// The functions whose results or parameters lead to a type of this name.
+fn candidates<'a>(target: &'a Target, name: &CStr) -> &'a [usize] {
+    let index = target.makers.get_or_init(|| {
+        let mut index: HashMap<Vec<u8>, Vec<usize>> = HashMap::new();
+        for (i, g) in target.functions.iter().enumerate() {
+            let behind = |record| led(record).or_else(|| led(pointee(record)?.0));
+            let records = g.shapes().into_iter().map(|s| s.record).chain(g.result_pointer());
+            for object in records.filter_map(behind) {
+                let all = index.entry(object.name.to_bytes().to_vec()).or_default();
+                if all.last() != Some(&i) {
+                    all.push(i);
+                }
+            }
+        }
+        index
+    });
+    index.get(name.to_bytes()).map_or(&[], Vec::as_slice)
+}
+
+/// The functions that could make an object that the function changes, for `--init`: by their names.
+#[must_use]
+pub fn initialisers(target: &Target, f: &Function) -> Vec<String> {
+    let makes = |i: usize| f.makers().any(|maker| maker == i);
+    let mut found: Vec<String> = Vec::new();
+    for object in f.shapes().iter().filter_map(|s| led(s.record)).filter(|o| !o.is_const && !is_constructor(f)) {
+        let one = |i: &&usize| is_initialiser(target, f, &target.functions[**i], object.name) && !makes(**i);
+        for i in candidates(target, object.name).iter().filter(one).take(MOST_NAMED) {
+            let name = &target.functions[*i].name;
+            if !found.contains(name) {
+                found.push(name.clone());
+            }
+        }
+    }
+    found
+}
+
+/// Initialisers that are named, of each object.
+const MOST_NAMED: usize = 4;
+
+fn has_name_of_maker(g: &Function) -> bool {
+    let lower = g.name.to_lowercase();
+    is_constructor(g) || WORDS.iter().any(|w| lower.contains(w))
+}
+
+fn is_initialiser(target: &Target, f: &Function, g: &Function, name: &CStr) -> bool {
+    let way = way_of(g, name, true).filter(|_| has_name_of_maker(g) && is_visible(g, f) && !is_base_constructor(g));
+    way.is_some_and(|way| can_call(target, f, g, way, name, 1))
+}
+
+/// What the user says about the calls of an input.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Calls {
+    /// The most calls of one input, 1 to [`MOST_CALLS`]; `None` for one.
+    #[serde(default, rename = "calls", skip_serializing_if = "Option::is_none")]
+    pub most: Option<usize>,
+    /// The function that is called first, by its name or symbol.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub init: Option<String>,
+    /// Variables with static storage duration that are inputs, by their names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub globals: Vec<String>,
+}
+
+impl Calls {
+    /// Does the user say nothing?
+    #[must_use]
+    pub const fn is_nothing(&self) -> bool {
+        self.most.is_none() && self.init.is_none() && self.globals.is_empty()
+    }
+}
+
+/// The most calls of one input.
+pub const MOST_CALLS: usize = 32;
+
+/// Gives the function what the user says about its calls.
+///
+/// # Errors
+/// A sentence: there is no such maker, it makes nothing that the function takes, or a variable cannot be an input.
+pub fn set_calls(target: &mut Target, function: usize, calls: &Calls) -> Result<(), String> {
+    let f = &target.functions[function];
+    if !calls.is_nothing() && f.is_harness() {
+        return Err(format!("`{}` takes bytes; --calls, --init and --global are for functions with arguments", f.name));
+    }
+    if !calls.globals.is_empty() && f.is_program() {
+        return Err(
+            "--global is for functions that a test can call; `main` starts with the variables of a new process"
+                .to_owned(),
+        );
+    }
+    let init = calls.init.as_deref().map(|name| named(target, f, name)).transpose()?;
+    let most = calls.most.unwrap_or(1).clamp(1, MOST_CALLS);
+    let f = &mut target.functions[function];
+    (f.calls, f.init) = (most, init);
+    let f = &target.functions[function];
+    let names: BTreeSet<_> = calls.globals.iter().collect();
+    let globals = names.into_iter().map(|name| globals::named(target, f, name)).collect::<Result<_, _>>()?;
+    target.functions[function].globals = globals;
+    Ok(())
+}
+
+/// The maker that the user names.
+fn named(target: &Target, f: &Function, name: &str) -> Result<usize, String> {
+    let is_named = |g: &Function| names::is_name_of(name, &g.name) || g.symbol == name || g.signature() == name;
+    let all: Vec<usize> = (0..target.functions.len()).filter(|i| is_named(&target.functions[*i])).collect();
+    let Some(first) = all.first().map(|i| &target.functions[*i]) else {
+        let own = target.functions.iter().filter(|g| !names::is_of_library(&g.name, &g.file));
+        return Err(format!(
+            "--init: there is no function `{name}`; {}",
+            names::offer(own.map(|g| g.name.as_str()), name)
+        ));
+    };
+    let objects: Vec<Led> = f.shapes().iter().filter_map(|s| led(s.record)).collect();
+    let fits = |i: &usize| {
+        let g = &target.functions[*i];
+        is_visible(g, f) && objects.iter().any(|o| way_of(g, o.name, true).is_some())
+    };
+    let mut fitting: Vec<usize> = all.iter().copied().filter(fits).collect();
+    if fitting.len() > 1 && fitting.iter().any(|i| !is_base_constructor(&target.functions[*i])) {
+        fitting.retain(|i| !is_base_constructor(&target.functions[*i]));
+    }
+    match fitting[..] {
+        [one] => Ok(one),
+        [] => Err(format!("--init: `{}` makes no object that `{}` takes", first.signature(), f.signature())),
+        _ => {
+            let symbols: Vec<&str> = fitting.iter().map(|i| target.functions[*i].symbol.as_str()).take(5).collect();
+            Err(format!("--init: there are several functions `{name}`; give one by its symbol: {}", symbols.join(", ")))
+        }
+    }
+}

@@ -1,0 +1,462 @@
+//! What the user says about arguments: `a: array[n+1]`, `s: string[..32]`, `x: -90..90`, `y: finite`.
+//!
+//! 1. [`Statement::parse`] reads one statement without knowing the function.
+//! 2. [`say`] compares the statements with the inputs of a function and gives them to it. Sizes that are given are neither assumed nor
+//!    probed, and an access beside them is a crash. Ranges become the [domains](penfuzz_mutators::domain) of its layout.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
+
+use penfuzz_mutators::{domain::Domain, view::Kind};
+
+use super::{
+    build::MAX_BLOCK,
+    calls::build,
+    model::Model,
+    paths::any_index,
+    range::Range,
+    sizes::{Origin, Rule, Size, Sizes},
+    types::Form,
+};
+use crate::program::{Function, Target, names};
+
+/// Elements of an array that the user gives, at most.
+const MOST_ELEMENTS: usize = 1 << 16;
+
+/// What an argument can be, for messages.
+const POSSIBLE: &str = "possible are array[10], array[n], array[n+1], array[n*m], array[1..8] of a container, string[..32], file[..256], a range as -90..90, and finite";
+
+/// The end of the path of the elements of a container, which are named as the container is.
+const DATA: &str = ".data()";
+
+/// What is known of one argument.
+#[derive(Debug, Clone, PartialEq)]
+enum Domains {
+    /// So many elements.
+    Array(usize),
+    /// So many elements of a container.
+    Between(Range),
+    /// As many elements as the integers of the input say.
+    Following(Rule),
+    /// Up to so many characters before the end.
+    Text(usize),
+    /// The name of a file of up to so many characters.
+    File(usize),
+    /// Numbers.
+    Numbers(Range),
+}
+
+/// One statement about one argument.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Statement {
+    path: String,
+    domain: Domains,
+}
+
+impl Statement {
+    /// Reads `NAME: DOMAIN`.
+    ///
+    /// # Errors
+    /// It is none; the message says what is possible.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let (path, domain) = text.split_once(':').ok_or_else(|| {
+            format!("`{text}` is no statement about an argument; write NAME: DOMAIN, for example `a: array[10]`")
+        })?;
+        let path = without_spaces(path);
+        if path.is_empty() {
+            return Err(format!("`{text}` names no argument; write for example `a: array[10]`"));
+        }
+        let domain = domain.trim();
+        let parsed = if let Some(size) = within(domain, "array") {
+            Self::array(size)?
+        } else if let Some(size) = within(domain, "string") {
+            Self::up_to(size).map(Domains::Text)
+        } else if let Some(size) = within(domain, "file") {
+            Self::up_to(size).filter(|n| *n < MAX_BLOCK).map(Domains::File)
+        } else if domain == "finite" || domain.contains("..") {
+            Some(Domains::Numbers(Range::parse(domain)?))
+        } else {
+            None
+        };
+        let domain = parsed.ok_or_else(|| format!("`{domain}` is no domain; {POSSIBLE}"))?;
+        Ok(Self { path, domain })
+    }
+
+    fn array(size: &str) -> Result<Option<Domains>, String> {
+        if size.contains("..") {
+            let (first, last) = size.split_once("..").unwrap_or_default();
+            let range = if first.is_empty() { format!("0..{last}") } else { size.to_owned() };
+            return Range::parse(&range).map(Domains::Between).map(Some);
+        }
+        Ok(match rule(size) {
+            Some(Ok(rule)) => Some(Domains::Following(rule)),
+            Some(Err(n)) => {
+                let fits = usize::try_from(n).ok().filter(|n| (1..=MOST_ELEMENTS).contains(n));
+                let n = fits.ok_or_else(|| format!("an array has 1 to {MOST_ELEMENTS} elements, not {n}"))?;
+                Some(Domains::Array(n))
+            }
+            None => None,
+        })
+    }
+
+    fn up_to(size: &str) -> Option<usize> {
+        let n: usize = size.strip_prefix("..")?.parse().ok()?;
+        (1..MOST_ELEMENTS).contains(&n).then_some(n)
+    }
+}
+
+fn without_spaces(text: &str) -> String {
+    text.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
+/// The text in the brackets of `NAME[TEXT]`.
+fn within<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    Some(text.strip_prefix(name)?.trim_start().strip_prefix('[')?.strip_suffix(']')?.trim())
+}
+
+/// The size of an array as a rule, or as a number.
+fn rule(text: &str) -> Option<Result<Rule, i64>> {
+    let text = without_spaces(text);
+    // The last sign, unless it is that of `->`.
+    let sign =
+        text.char_indices().rfind(|(i, c)| *i > 0 && (*c == '+' || *c == '-' && !text[i + 1..].starts_with('>')));
+    let (product, plus) = match sign {
+        Some((at, _)) => (&text[..at], text[at..].parse().ok()?),
+        None => (&text[..], 0),
+    };
+    let factors: Vec<&str> = match product.strip_prefix('*') {
+        // A pointer to the integer.
+        Some(_) => vec![product],
+        None => product.split('*').collect(),
+    };
+    let number = |factor: &str| factor.parse::<i64>().ok();
+    match factors[..] {
+        [n] if number(n).is_some() => Some(Err(number(n)?.checked_add(plus)?)),
+        [n] if is_path(n) => Some(Ok(Rule::Linear(n.to_owned(), 1, plus))),
+        [a, b] if is_path(a) && is_path(b) => Some(Ok(Rule::Product(a.to_owned(), b.to_owned(), plus))),
+        [a, b] => {
+            let (times, n) = number(a).map(|times| (times, b)).or_else(|| Some((number(b)?, a)))?;
+            (times > 0 && is_path(n)).then(|| Ok(Rule::Linear(n.to_owned(), times, plus)))
+        }
+        _ => None,
+    }
+}
+
+/// Can it be the path of an argument: `n`, `s->n`, `s.rows[0]`, `*n`?
+fn is_path(text: &str) -> bool {
+    let text = text.strip_prefix('*').unwrap_or(text);
+    let is_part = |c: char| c.is_alphanumeric() || "_.[]->()".contains(c);
+    text.starts_with(|c: char| c.is_alphabetic() || c == '_') && text.chars().all(is_part)
+}
+
+/// What is said about the arguments of one function.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Said {
+    texts: Vec<String>,
+    sizes: Sizes,
+    strings: BTreeSet<String>,
+    files: BTreeMap<String, usize>,
+    ranges: BTreeMap<String, Range>,
+}
+
+impl Said {
+    /// Reads all statements.
+    ///
+    /// # Errors
+    /// One is none, or two contradict each other.
+    pub fn parse(statements: &[String]) -> Result<Self, String> {
+        let mut all = Self { texts: statements.to_vec(), ..Self::default() };
+        for text in statements {
+            let Statement { path, domain } = Statement::parse(text)?;
+            let path = any_index(&path);
+            let twice = || format!("`{text}` contradicts an earlier statement about `{path}`");
+            let (capacity, length) = match domain {
+                Domains::Numbers(range) => {
+                    let known = all.ranges.insert(path.clone(), range.clone());
+                    if known.is_some_and(|known| known != range) {
+                        return Err(twice());
+                    }
+                    continue;
+                }
+                Domains::Between(range) => {
+                    // The number of elements of a container is a number of the input.
+                    let known = all.ranges.insert(format!("{path}.size()"), range.clone());
+                    if known.is_some_and(|known| known != range) || all.sizes.contains_key(&path) {
+                        return Err(twice());
+                    }
+                    continue;
+                }
+                Domains::File(n) => {
+                    let known = all.files.insert(path.clone(), n);
+                    if known.is_some_and(|known| known != n) || all.sizes.contains_key(&path) {
+                        return Err(twice());
+                    }
+                    continue;
+                }
+                Domains::Array(n) => (n, Rule::Full),
+                Domains::Following(rule) => (0, rule),
+                Domains::Text(n) => {
+                    all.strings.insert(path.clone());
+                    (n + 1, Rule::Full)
+                }
+            };
+            if all.files.contains_key(&path) {
+                return Err(twice());
+            }
+            // Whether it is a result is left to what the code shows, and to probing.
+            let size = Size { capacity, length, origin: Origin::Given, is_output: true, is_needed: false };
+            let is_string = all.strings.contains(&path);
+            let known = all.sizes.insert(path.clone(), size.clone());
+            if known.is_some_and(|known| {
+                known != size
+                    || is_string != matches!(Statement::parse(text), Ok(s) if matches!(s.domain, Domains::Text(_)))
+            }) {
+                return Err(twice());
+            }
+        }
+        Ok(all)
+    }
+
+    /// The statements as the user wrote them.
+    #[must_use]
+    pub fn texts(&self) -> &[String] {
+        &self.texts
+    }
+
+    /// The size of a block of elements of `stride` bytes; a size that follows an integer has room for `bytes`, or as much as the
+    /// ranges of the integers need.
+    pub(super) fn size(&self, path: &str, stride: usize, bytes: usize) -> Option<Size> {
+        let mut size = self.sizes.get(path)?.clone();
+        if size.capacity > 0 {
+            return Some(size);
+        }
+        let most = |name: &str| self.range_of(name).and_then(Range::greatest_integer);
+        let needed = match &size.length {
+            Rule::Linear(n, times, plus) => most(n).map(|n| n.saturating_mul(*times).saturating_add(*plus)),
+            Rule::Product(a, b, plus) => most(a).zip(most(b)).map(|(a, b)| a.saturating_mul(b).saturating_add(*plus)),
+            Rule::Full => None,
+        };
+        let room = (bytes / stride).max(1);
+        size.capacity = needed.map_or(room, |n| usize::try_from(n).unwrap_or(1).clamp(1, MOST_ELEMENTS));
+        Some(size)
+    }
+
+    /// May characters be a string? Those of which the user says that they are an array are none.
+    pub(super) fn may_be_string(&self, path: &str) -> bool {
+        !self.sizes.contains_key(path) || self.strings.contains(path)
+    }
+
+    /// Does the user say that it is a string?
+    pub(super) fn is_string(&self, path: &str) -> bool {
+        self.strings.contains(path)
+    }
+
+    /// The greatest value that the user says that the integer at this path has.
+    pub(super) fn greatest(&self, path: &str) -> Option<usize> {
+        usize::try_from(self.range_of(path).and_then(Range::greatest_integer)?).ok()
+    }
+
+    /// May the text that a pointer leads to be the name of a file? Not if the user says what it is.
+    pub(super) fn may_be_file(&self, path: &str) -> bool {
+        !self.sizes.contains_key(&any_index(path))
+    }
+
+    /// The characters of the file whose name the user says that a pointer leads to.
+    pub(super) fn file(&self, path: &str) -> Option<usize> {
+        self.files.get(&any_index(path)).copied()
+    }
+
+    /// What is said of the number at this path, or of the array in which it is.
+    fn range_of(&self, path: &str) -> Option<&Range> {
+        let path = any_index(path);
+        let array = path.strip_suffix("[]").or_else(|| path.strip_prefix('*'));
+        self.ranges.get(&path).or_else(|| self.ranges.get(array?))
+    }
+
+    /// The domain of the number at a path, of which `say` has found out that it has one.
+    pub(crate) fn domain(&self, path: &str, kind: Kind) -> Option<Domain> {
+        if self.ranges.is_empty() {
+            return None;
+        }
+        self.range_of(path)?.domain(kind).ok()
+    }
+}
+
+/// Gives the function what the user says about its arguments.
+///
+/// # Errors
+/// A sentence: a statement cannot be read, names no argument of the function, or does not fit it.
+pub fn say(target: &mut Target, function: usize, statements: &[String]) -> Result<(), String> {
+    if statements.is_empty() {
+        return Ok(());
+    }
+    let said = Said::parse(statements)?;
+    let f = &mut target.functions[function];
+    if f.is_harness() {
+        return Err(format!("`{}` takes bytes; statements are about named arguments", f.name));
+    }
+    f.said = Rc::new(said.clone());
+    let f = &target.functions[function];
+    let model = build(target, f, &Sizes::new());
+    let inputs = Inputs::of(f, model.as_ref().ok().filter(|m| m.can_be_given(f)));
+    for (path, size) in &said.sizes {
+        if let Err(why) = &model {
+            return Err(format!("the size of `{path}` cannot be chosen: {why}"));
+        }
+        inputs.check_block(f, path, said.strings.contains(path))?;
+        inputs.check_rule(f, &size.length)?;
+    }
+    for path in said.files.keys() {
+        inputs.check_file(f, path)?;
+    }
+    for (path, range) in &said.ranges {
+        inputs.check_range(f, path, range)?;
+    }
+    Ok(())
+}
+
+/// What statements can be about.
+struct Inputs {
+    /// Arrays and strings, and whether they are characters.
+    blocks: Vec<(String, bool)>,
+    numbers: Vec<(String, Kind)>,
+}
+
+impl Inputs {
+    fn of(f: &Function, model: Option<&Model>) -> Self {
+        let Some(model) = model else {
+            let numbers = f.inputs().filter_map(|p| Some((p.name.clone(), p.kind?))).collect();
+            return Self { blocks: Vec::new(), numbers };
+        };
+        let is_char = |of: usize| model.types[of].has(penfuzz_abi::type_flag::CHAR);
+        let is_object = |of: usize| matches!(model.types[of].form, Form::Library(_));
+        // The size of a variable is that of its declaration.
+        let sized = model.blocks.iter().enumerate().skip(1).filter(|(i, _)| model.global_of(*i).is_none());
+        let blocks = sized.filter(|(_, b)| !is_object(b.element)).map(|(_, b)| {
+            let path = any_index(&b.path);
+            (path.strip_suffix(DATA).map(str::to_owned).unwrap_or(path), is_char(b.element))
+        });
+        let blocks = blocks.collect();
+        let kind = |index: usize| model.layout.slots()[index].kind;
+        let numbers = model.numbers.iter().map(|(path, index)| (any_index(path), kind(*index))).collect();
+        Self { blocks, numbers }
+    }
+
+    fn numbers_at<'a>(&'a self, path: &'a str) -> impl Iterator<Item = Kind> + 'a {
+        let is_at = move |known: &str| {
+            known == path || known.strip_suffix("[]") == Some(path) || known.strip_prefix('*') == Some(path)
+        };
+        self.numbers.iter().filter(move |(known, _)| is_at(known)).map(|(_, kind)| *kind)
+    }
+
+    fn check_file(&self, f: &Function, path: &str) -> Result<(), String> {
+        match self.blocks.iter().find(|(known, _)| known == path) {
+            Some((_, true)) => Ok(()),
+            None if self.numbers_at(path).next().is_none() => Err(self.unknown(f, path)),
+            _ => Err(format!("`{path}` is no name of a file: it does not point to characters")),
+        }
+    }
+
+    fn check_block(&self, f: &Function, path: &str, is_string: bool) -> Result<(), String> {
+        match self.blocks.iter().find(|(known, _)| known == path) {
+            Some((_, is_char)) if is_string && !is_char => {
+                Err(format!("`{path}` is no string: it does not point to characters"))
+            }
+            Some(_) => Ok(()),
+            None if self.numbers_at(path).next().is_some() => {
+                Err(format!("`{path}` is a number; only what a pointer leads to has a size"))
+            }
+            None => Err(self.unknown(f, path)),
+        }
+    }
+
+    fn check_rule(&self, f: &Function, rule: &Rule) -> Result<(), String> {
+        let names = match rule {
+            Rule::Full => vec![],
+            Rule::Linear(n, ..) => vec![n],
+            Rule::Product(a, b, _) => vec![a, b],
+        };
+        let is_integer = |name: &str| self.numbers_at(&any_index(name)).any(|kind| !kind.is_float());
+        let Some(wrong) = names.into_iter().find(|name| !is_integer(name)) else { return Ok(()) };
+        let integers = self.numbers.iter().filter(|(path, kind)| !kind.is_float() && !path.contains('['));
+        let known: Vec<&str> = integers.map(|(path, _)| path.as_str()).take(5).collect();
+        let which = if known.is_empty() { "it has none".to_owned() } else { format!("it has {}", known.join(", ")) };
+        Err(format!("a size follows `{wrong}`, which is no integer argument of `{}`; {which}", f.signature()))
+    }
+
+    fn check_range(&self, f: &Function, path: &str, range: &Range) -> Result<(), String> {
+        let mut kinds = self.numbers_at(path).peekable();
+        if kinds.peek().is_none() {
+            let leads = self.blocks.iter().any(|(known, _)| known == path);
+            return Err(if leads || f.parameters.iter().any(|p| p.name == path) {
+                format!("`{path}` is no number that is an input; name one, for example a member as `s->x`")
+            } else {
+                self.unknown(f, path)
+            });
+        }
+        kinds.try_for_each(|kind| range.domain(kind).map(|_| ()).map_err(|why| format!("`{path}` {why}")))
+    }
+
+    fn unknown(&self, f: &Function, path: &str) -> String {
+        let paths = self.blocks.iter().map(|b| &b.0).chain(self.numbers.iter().map(|n| &n.0)).map(String::as_str);
+        let all: Vec<&str> = f.parameters.iter().map(|p| p.name.as_str()).chain(paths).collect();
+        format!("`{}` has no argument `{path}`; {}", f.signature(), names::offer(all.into_iter(), path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Domains {
+        Statement::parse(text).unwrap_or_else(|why| panic!("{text}: {why}")).domain
+    }
+
+    #[test]
+    fn sizes_are_numbers_or_rules() {
+        let linear = |n: &str, times, plus| Domains::Following(Rule::Linear(n.to_owned(), times, plus));
+        assert_eq!(parsed("a: array[10]"), Domains::Array(10));
+        assert_eq!(parsed("a:array[ n ]"), linear("n", 1, 0));
+        assert_eq!(parsed("a: array[n+1]"), linear("n", 1, 1));
+        assert_eq!(parsed("a: array[2*n - 3]"), linear("n", 2, -3));
+        assert_eq!(parsed("a: array[s->n]"), linear("s->n", 1, 0));
+        assert_eq!(parsed("a: array[s->n-1]"), linear("s->n", 1, -1));
+        assert_eq!(
+            parsed("s->data: array[rows * cols]"),
+            Domains::Following(Rule::Product("rows".to_owned(), "cols".to_owned(), 0))
+        );
+        assert_eq!(parsed("s: string[..32]"), Domains::Text(32));
+    }
+
+    #[test]
+    fn what_is_no_domain_is_refused_with_what_is_possible() {
+        for text in ["a: list", "a: array", "a: array[]", "a: array[n+m]", "a: array[n*m*k]", "s: string[32]", "a:"] {
+            let why = Statement::parse(text).expect_err(text);
+            assert!(why.contains("array[n*m]") && why.contains("finite"), "{text}: {why}");
+        }
+        for text in ["a", ": finite"] {
+            assert!(Statement::parse(text).expect_err(text).contains("a: array[10]"), "{text}");
+        }
+        assert!(Statement::parse("a: array[0]").expect_err("no element").contains("1 to 65536"));
+    }
+
+    #[test]
+    fn statements_about_one_argument_must_agree() {
+        let said = |texts: &[&str]| Said::parse(&texts.iter().map(|t| (*t).to_owned()).collect::<Vec<_>>());
+        assert!(said(&["a: array[3]", "a: 0..1", "n: 1..8"]).is_ok());
+        assert!(said(&["a: array[3]", "a: array[4]"]).is_err_and(|why| why.contains("contradicts")));
+        assert!(said(&["a: string[..3]", "a: array[4]"]).is_err_and(|why| why.contains("contradicts")));
+        assert!(said(&["x: 0..1", "x: finite"]).is_err_and(|why| why.contains("contradicts")));
+    }
+
+    #[test]
+    fn the_room_follows_the_range_of_the_integer() {
+        let said = Said::parse(&["a: array[2*n+1]".to_owned(), "n: 1..8".to_owned(), "b: array[m]".to_owned()]);
+        let said = said.expect("statements");
+        assert_eq!(said.size("a", 8, 1024).map(|s| s.capacity), Some(17));
+        assert_eq!(said.size("b", 8, 1024).map(|s| s.capacity), Some(128), "as many as there are bytes for");
+        assert_eq!(said.size("c", 8, 1024), None);
+    }
+}

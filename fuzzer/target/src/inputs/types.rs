@@ -1,0 +1,342 @@
+//! The types of a function's parameters, from the tables of the target file.
+
+use std::{collections::HashMap, ffi::CStr};
+
+use penfuzz_abi::{self as abi, type_flag, type_kind};
+use penfuzz_mutators::view::Kind;
+
+use super::{
+    library::{self, Class},
+    voids::Casts,
+};
+use crate::program::{Target, function::kind_of};
+
+/// The number of a type in [`Types`].
+pub type TypeId = usize;
+
+/// How a number lies in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Number {
+    /// As in an input.
+    Plain(Kind),
+    /// `_Float16`: in an input its 16 bits.
+    F16,
+    /// `long double` of x86: in an input a `double`.
+    F80,
+    /// `__float128`: in an input a `double`.
+    F128,
+    /// 128 bits: in an input two integers of 64 bits, the lower one first.
+    Wide {
+        /// Of the whole integer.
+        signed: bool,
+    },
+}
+
+/// What a type is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Form {
+    /// A number or an enumeration.
+    Number(Number),
+    /// A pointer or a reference.
+    Pointer(TypeId),
+    /// An array, of 0 elements if the declaration leaves their number open.
+    Array(TypeId, usize),
+    /// A structure or a class.
+    Struct(Vec<Member>),
+    /// An object of the C++ library.
+    Library(Class),
+    /// A union.
+    Union(Vec<Member>),
+    /// A function with this type of result.
+    Function(TypeId),
+    /// Nothing.
+    Void,
+    /// Declared and nowhere defined.
+    Incomplete,
+    /// Nothing that can be made from numbers.
+    Other,
+}
+
+/// A member of a structure or union.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// Empty if it has none.
+    pub name: String,
+    /// Its type.
+    pub of: TypeId,
+    /// Bits from the start.
+    pub offset: usize,
+    /// Of a bit-field; else 0.
+    pub bits: usize,
+    /// A pointer that the program compares with null.
+    pub nullable: bool,
+}
+
+/// A type without typedefs and qualifiers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Type {
+    /// As C writes it; empty if it has no name.
+    pub name: String,
+    /// What it is.
+    pub form: Form,
+    /// Bytes.
+    pub size: usize,
+    /// Bits of [`type_flag`].
+    pub flags: u32,
+    /// Name and value of the enumerators, if it is an enumeration.
+    pub enumerators: Vec<(String, i64)>,
+    /// The translation unit of the function declares it, and another one defines it.
+    pub is_foreign: bool,
+}
+
+impl Type {
+    /// Has it this flag, one of [`type_flag`]?
+    #[must_use]
+    pub const fn has(&self, flag: u32) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// Is it a complex number?
+    #[must_use]
+    pub const fn is_complex(&self) -> bool {
+        self.has(type_flag::COMPLEX)
+    }
+}
+
+/// The types that one function's parameters lead to.
+#[derive(Debug, Clone, Default)]
+pub struct Types {
+    all: Vec<Type>,
+}
+
+impl Types {
+    /// Adds the type of a byte, for memory of no type.
+    pub(super) fn add_byte(&mut self) -> TypeId {
+        self.add_u8("unsigned char", 0)
+    }
+
+    /// Adds the type of a character, for texts that no parameter leads to.
+    pub(super) fn add_character(&mut self) -> TypeId {
+        self.add_u8("char", type_flag::CHAR)
+    }
+
+    /// Adds the type of numbers of this kind, by a name of C.
+    pub(super) fn add_kind(&mut self, kind: Kind, name: &str) -> TypeId {
+        let form = Form::Number(Number::Plain(kind));
+        self.all.push(Type {
+            name: name.to_owned(),
+            form,
+            size: kind.size(),
+            flags: 0,
+            enumerators: Vec::new(),
+            is_foreign: false,
+        });
+        self.all.len() - 1
+    }
+
+    fn add_u8(&mut self, name: &str, flags: u32) -> TypeId {
+        let form = Form::Number(Number::Plain(Kind::U8));
+        self.all.push(Type { name: name.to_owned(), form, size: 1, flags, enumerators: Vec::new(), is_foreign: false });
+        self.all.len() - 1
+    }
+}
+
+impl core::ops::Index<TypeId> for Types {
+    type Output = Type;
+
+    fn index(&self, id: TypeId) -> &Type {
+        &self.all[id]
+    }
+}
+
+/// The definitions of structures in all translation units, by their names.
+type Definitions = HashMap<String, *const abi::Type>;
+
+/// Reads types, each once.
+pub(super) struct Reader<'a> {
+    target: &'a Target,
+    /// Made when a type lacks its definition.
+    definitions: Option<Definitions>,
+    /// What `void *` members lead to; `None`: bytes.
+    casts: Option<Casts<'a>>,
+    known: HashMap<*const abi::Type, TypeId>,
+    pub types: Types,
+}
+
+impl<'a> Reader<'a> {
+    /// With the `void *` members as the code of the function has them.
+    pub fn new(target: &'a Target, casts: Option<Casts<'a>>) -> Self {
+        Self { target, definitions: None, casts, known: HashMap::new(), types: Types::default() }
+    }
+
+    /// The type of a record; `None` without one.
+    pub fn read(&mut self, record: *const abi::Type) -> Option<TypeId> {
+        if record.is_null() {
+            return None;
+        }
+        if let Some(known) = self.known.get(&record) {
+            return Some(*known);
+        }
+        // SAFETY: the records of the loaded file are constants with the layout of the ABI.
+        let raw = unsafe { &*record };
+        let name = text(raw.name);
+        if raw.kind == type_kind::INCOMPLETE
+            && let Some(whole) = self.definition(&name)
+        {
+            let first = self.types.all.len();
+            let id = self.read(whole)?;
+            self.types.all[first..].iter_mut().for_each(|t| t.is_foreign = true);
+            self.known.insert(record, id);
+            return Some(id);
+        }
+        let id = self.types.all.len();
+        self.known.insert(record, id);
+        // Before what it leads to: a list leads to itself.
+        self.types.all.push(Type {
+            name,
+            form: Form::Other,
+            size: raw.size as usize,
+            flags: raw.flags,
+            enumerators: enumerators(raw),
+            is_foreign: false,
+        });
+        self.types.all[id].form = self.form(raw);
+        Some(id)
+    }
+
+    fn form(&mut self, raw: &abi::Type) -> Form {
+        match raw.kind {
+            type_kind::NUMBER => number_of(raw.number).map_or(Form::Other, Form::Number),
+            type_kind::POINTER => self.read(raw.target).map_or(Form::Other, Form::Pointer),
+            type_kind::ARRAY => self.read(raw.target).map_or(Form::Other, |t| Form::Array(t, raw.count as usize)),
+            type_kind::STRUCT => {
+                let members = self.members(raw);
+                match library::recognise(&self.types, &text(raw.name), &members) {
+                    Some(class) => Form::Library(class),
+                    None => Form::Struct(members),
+                }
+            }
+            type_kind::UNION => Form::Union(self.members(raw)),
+            type_kind::FUNCTION => self.read(raw.target).map_or(Form::Other, Form::Function),
+            type_kind::VOID => Form::Void,
+            type_kind::INCOMPLETE => Form::Incomplete,
+            _ => Form::Other,
+        }
+    }
+
+    /// The pointer type that a function shows for a `void *` member.
+    fn shown(&mut self, structure: &abi::Type, member: &abi::Member) -> Option<TypeId> {
+        let pointer = self.casts.as_ref()?.at(structure, member.offset as usize / 8)?;
+        // SAFETY: a constant of the loaded file, and so is what it leads to.
+        let to = unsafe { (*pointer).target.as_ref() }?;
+        let is_open = to.kind == type_kind::INCOMPLETE && self.definition(&text(to.name)).is_none();
+        if is_open || to.kind == type_kind::OTHER { None } else { self.read(pointer) }
+    }
+
+    fn members(&mut self, raw: &abi::Type) -> Vec<Member> {
+        let read = |m: &abi::Member| {
+            let declared = self.read(m.member_type)?;
+            let is_void =
+                matches!(self.types[declared].form, Form::Pointer(to) if matches!(self.types[to].form, Form::Void));
+            let shown = if is_void { self.shown(raw, m) } else { None };
+            Some(Member {
+                name: text(m.name),
+                of: shown.unwrap_or(declared),
+                offset: m.offset as usize,
+                bits: m.bits as usize,
+                nullable: m.nullable != 0,
+            })
+        };
+        members_of(raw).iter().filter_map(read).collect()
+    }
+
+    /// The record that defines the structure of this name in some translation unit.
+    fn definition(&mut self, name: &str) -> Option<*const abi::Type> {
+        let target = self.target;
+        self.definitions.get_or_insert_with(|| definitions(target)).get(name).copied()
+    }
+}
+
+fn definitions(target: &Target) -> Definitions {
+    let mut found = Definitions::new();
+    let mut seen = std::collections::HashSet::new();
+    let mut open: Vec<*const abi::Type> = Vec::new();
+    for f in target.records() {
+        if !f.params.is_null() {
+            // SAFETY: parameters of a record of the loaded file.
+            let params = unsafe { core::slice::from_raw_parts(f.params, f.n_params as usize) };
+            open.extend(params.iter().map(|p| p.shape));
+        }
+        open.push(f.result_shape);
+        if !f.casts.is_null() {
+            // SAFETY: likewise.
+            let casts = unsafe { core::slice::from_raw_parts(f.casts, f.n_casts as usize) };
+            open.extend(casts.iter().map(|c| c.to));
+        }
+    }
+    while let Some(record) = open.pop() {
+        if record.is_null() || !seen.insert(record) {
+            continue;
+        }
+        // SAFETY: as in `Reader::read`.
+        let raw = unsafe { &*record };
+        if matches!(raw.kind, type_kind::STRUCT | type_kind::UNION) {
+            found.entry(text(raw.name)).or_insert(record);
+        }
+        open.push(raw.target);
+        if raw.flags & type_flag::ENUM == 0 {
+            open.extend(members_of(raw).iter().map(|m| m.member_type));
+        }
+    }
+    found.remove("");
+    found
+}
+
+/// The numbers of the structure that a pointer type leads to: name, kind, and bytes from its start.
+pub(crate) fn numbers_behind(pointer: *const abi::Type) -> Vec<(String, Kind, usize)> {
+    // SAFETY: null, or records of the loaded file, which are constants with the layout of the ABI.
+    let structure = unsafe { pointer.as_ref().and_then(|pointer| pointer.target.as_ref()) };
+    let number = |m: &abi::Member| {
+        // SAFETY: as above.
+        let of = unsafe { m.member_type.as_ref() }.filter(|of| of.kind == type_kind::NUMBER && m.bits == 0)?;
+        match number_of(of.number)? {
+            Number::Plain(kind) => Some((text(m.name), kind, m.offset as usize / 8)),
+            _ => None,
+        }
+    };
+    structure.map_or_else(Vec::new, |raw| members_of(raw).iter().filter_map(number).collect())
+}
+
+fn members_of(raw: &abi::Type) -> &[abi::Member] {
+    if raw.members.is_null() {
+        return &[];
+    }
+    // SAFETY: an array of the loaded file with its length.
+    unsafe { core::slice::from_raw_parts(raw.members, raw.n_members as usize) }
+}
+
+fn enumerators(raw: &abi::Type) -> Vec<(String, i64)> {
+    if raw.flags & type_flag::ENUM == 0 {
+        return Vec::new();
+    }
+    members_of(raw).iter().map(|m| (text(m.name), m.offset as i64)).collect()
+}
+
+fn text(p: *const core::ffi::c_char) -> String {
+    if p.is_null() {
+        return String::new();
+    }
+    // SAFETY: a constant of the loaded file.
+    unsafe { CStr::from_ptr(p) }.to_string_lossy().into_owned()
+}
+
+fn number_of(number: u32) -> Option<Number> {
+    Some(match number {
+        abi::kind::F16 => Number::F16,
+        abi::kind::F80 => Number::F80,
+        abi::kind::F128 => Number::F128,
+        abi::kind::I128 => Number::Wide { signed: true },
+        abi::kind::U128 => Number::Wide { signed: false },
+        other => Number::Plain(kind_of(other)?),
+    })
+}

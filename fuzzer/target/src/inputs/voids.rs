@@ -1,0 +1,90 @@
+//! What `void *` point to, by what the code does with them: the findings of the compiler pass (`pass/voids.cc`) for one function.
+//!
+//! A parameter has a type that its function shows. What a member of a structure leads to may differ from function to function, as
+//! `Data` of a stage of some pipeline does. So what counts is, in this order, what the function itself does with the member, what the
+//! functions do that it calls directly, and what all functions agree on. Where there is a contradiction, memory stays bytes. Only functions
+//! of the same translation unit count: a test of the function must be able to name the type.
+
+use std::{collections::HashMap, ffi::CStr};
+
+use penfuzz_abi::{self as abi, type_kind};
+
+use crate::program::{Function, Target};
+
+/// A structure. One without a name is that of its record.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Structure {
+    Named(Vec<u8>),
+    Record(*const abi::Type),
+}
+
+/// Of the members at these bytes of structures the pointer types that stand for `void *`; `None` where functions contradict each other.
+pub(crate) type Members = HashMap<(Structure, u64), Option<*const abi::Type>>;
+
+impl Structure {
+    /// That of this record; `None` for null.
+    fn of(record: *const abi::Type) -> Option<Self> {
+        // SAFETY: null, or a constant of the loaded file, which stays loaded.
+        let name = unsafe { record.as_ref() }?.name;
+        // SAFETY: as above.
+        let name = if name.is_null() { &[] } else { unsafe { CStr::from_ptr(name) }.to_bytes() };
+        Some(if name.is_empty() { Self::Record(record) } else { Self::Named(name.to_vec()) })
+    }
+}
+
+/// What is known about the members of structures in one function.
+pub(super) struct Casts<'a> {
+    own: Members,
+    called: Members,
+    all: Option<&'a Members>,
+}
+
+/// What the functions of each translation unit agree on, by its source.
+pub(crate) type Units = HashMap<&'static str, Members>;
+
+impl<'a> Casts<'a> {
+    pub fn of(target: &'a Target, f: &Function) -> Self {
+        let unit = f.unit();
+        let edges = target.sites[f.sites.clone()].iter().flat_map(|s| &s.edges);
+        let called = edges.chain([&f.entry_edges]).flat_map(|e| &e.calls).map(|i| &target.functions[*i]);
+        let all = target.casts.get_or_init(|| units(&target.functions));
+        Self { own: members([f]), called: members(called.filter(|g| g.unit() == unit)), all: all.get(unit) }
+    }
+
+    /// The pointer type for the `void *` at this byte of the structure of this record; `None` if the code shows none.
+    pub fn at(&self, structure: *const abi::Type, byte: usize) -> Option<*const abi::Type> {
+        let key = (Structure::of(structure)?, byte as u64);
+        *[Some(&self.own), Some(&self.called), self.all].into_iter().flatten().find_map(|level| level.get(&key))?
+    }
+}
+
+fn units(functions: &[Function]) -> Units {
+    let mut of_units: HashMap<_, Vec<_>> = HashMap::new();
+    for f in functions {
+        of_units.entry(f.unit()).or_default().push(f);
+    }
+    of_units.into_iter().map(|(unit, functions)| (unit, members(functions))).collect()
+}
+
+fn members<'f>(functions: impl IntoIterator<Item = &'f Function>) -> Members {
+    let mut found = Members::new();
+    for cast in functions.into_iter().flat_map(Function::casts) {
+        let Some(structure) = Structure::of(cast.of) else { continue };
+        let to = Some(cast.to).filter(|to| !to.is_null());
+        let known = found.entry((structure, cast.at)).or_insert(to);
+        *known = known.filter(|known| to.is_some_and(|to| is_same(*known, to)));
+    }
+    found
+}
+
+/// Do records, perhaps of different translation units, describe one type?
+fn is_same(a: *const abi::Type, b: *const abi::Type) -> bool {
+    // SAFETY: null, or constants of the loaded file.
+    let (Some(left), Some(right)) = (unsafe { a.as_ref() }, unsafe { b.as_ref() }) else { return a == b };
+    // SAFETY: as above.
+    let name = |t: &abi::Type| if t.name.is_null() { c"" } else { unsafe { CStr::from_ptr(t.name) } };
+    if a == b || left.kind == type_kind::POINTER && right.kind == type_kind::POINTER {
+        return a == b || is_same(left.target, right.target);
+    }
+    !name(left).is_empty() && name(left) == name(right)
+}

@@ -1,0 +1,60 @@
+//! What a verification task leaves to its environment, by the names of the Competition on Software Verification.
+//!
+//! The runtime of a target defines these functions (`compiler-wrapper/runtime/streams.c`), unless the program does. The results of
+//! `__VERIFIER_nondet_int()` and its like are numbers of the input: of each function an array.
+
+use core::ffi::CStr;
+use std::collections::BTreeSet;
+
+use penfuzz_abi as abi;
+use penfuzz_mutators::view::Kind;
+
+use super::{Function, Target, function::kind_of, state::without_record};
+
+/// A function whose results are numbers of the input.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// Its name.
+    pub function: String,
+    /// The kind of its results.
+    pub kind: Kind,
+    /// Where its results lie during a call.
+    pub stream: *mut abi::Stream,
+}
+
+/// Does the runtime define a function of this name if the program does not?
+#[must_use]
+pub fn is_provided(name: &str) -> bool {
+    matches!(name, "__VERIFIER_assume" | "__VERIFIER_error" | "reach_error") || name.starts_with("__VERIFIER_nondet_")
+}
+
+/// Those that a `function` can call, in the order of the table of the target.
+#[must_use]
+pub fn sources(target: &Target, function: &Function) -> Vec<Source> {
+    let names = without_record(function);
+    let all = target.streams().into_iter().filter_map(|stream| {
+        // SAFETY: a record of the loaded file, with a constant name.
+        let (name, kind) = unsafe { (CStr::from_ptr((*stream).name), (*stream).kind) };
+        let function = names.contains(name.to_bytes()).then(|| name.to_string_lossy().into_owned())?;
+        Some(Source { function, kind: kind_of(kind)?, stream })
+    });
+    all.collect()
+}
+
+/// The functions that some code of the target refers to and that only the runtime defines, in alphabetical order: a program that
+/// contains the same code must define them.
+#[must_use]
+pub fn provided(target: &Target) -> BTreeSet<String> {
+    let lists = target.records().filter_map(|f| {
+        // SAFETY: null or a constant of the loaded file.
+        unsafe { f.references.as_ref() }
+    });
+    let names = lists.flat_map(|r| {
+        (0..r.n_functions as usize).filter_map(|i| {
+            // SAFETY: two arrays of this length, of records and strings of the loaded file.
+            let (record, name) = unsafe { (*r.functions.add(i), CStr::from_ptr(*r.function_names.add(i))) };
+            record.is_null().then(|| name.to_string_lossy().into_owned())
+        })
+    });
+    names.filter(|name| is_provided(name)).collect()
+}

@@ -1,0 +1,444 @@
+//! The emitted tests in terms of C: variables, call, checks and end. Every format writes the same cases.
+
+use std::fmt::Write;
+
+use penfuzz_report::{
+    arg::Arg,
+    c_text::{Environment, call, comment, environment, identifier, numbers, standard_input, with_outputs},
+    model::{End, Finding, OUTPUT_KIND, Parameter, Report, Signature, Test},
+    words::Words,
+};
+
+use super::{
+    access::{has_types, is_cxx_program},
+    enumerations, environment, globals, is_byte_harness, memory,
+    names::Names,
+    prologue::{address, cell_values, output, spelled, tested_name, variable_type},
+    result, sequence,
+};
+
+/// The signals by which an emitted test may expect to die. A fault of memory is undefined behaviour: another compiler's program
+/// may go on, so that only the others must occur again.
+const SIGNALS: [(&str, bool); 6] =
+    [("SIGABRT", true), ("SIGFPE", true), ("SIGILL", true), ("SIGTRAP", true), ("SIGBUS", false), ("SIGSEGV", false)];
+
+/// How a call is expected to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// It returns.
+    Return,
+    /// It ends the process with this exit status.
+    Exit(u8),
+    /// It ends the process by this signal; without `must` it may return as well.
+    Signal {
+        /// `SIGABRT`.
+        name: &'static str,
+        /// Is a return a failure?
+        must: bool,
+    },
+}
+
+/// How a value is compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// A `float`.
+    F32,
+    /// A `double`.
+    F64,
+    /// A signed integer.
+    Signed,
+    /// An unsigned integer or a truth value.
+    Unsigned,
+    /// A structure, as so many words of 64 bits.
+    Words(usize),
+}
+
+/// A value behind the call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    /// What it is, for people: `result`, `*out`, `errno`.
+    pub label: String,
+    /// The expression.
+    pub value: String,
+    /// Its kind.
+    pub kind: Kind,
+    /// What is expected, as an expression or an initializer; `None` when it is not known.
+    pub expected: Option<String>,
+}
+
+impl Check {
+    /// Is it the result, or a number of it?
+    pub(super) fn is_of_result(&self) -> bool {
+        let own = |text: &str| self.value.starts_with(text);
+        self.value == "result" || own("result.") || self.value.contains("&result + ")
+    }
+
+    /// Is the value an integer or a truth value?
+    pub(super) const fn is_integer(&self) -> bool {
+        matches!(self.kind, Kind::Signed | Kind::Unsigned)
+    }
+}
+
+/// One test.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Case {
+    /// A part of an identifier, of its own in the program: `clamp_1_line_5_true`.
+    pub name: String,
+    /// Where it comes from, for a comment.
+    pub title: String,
+    /// The call with its arguments, for people.
+    pub shown: String,
+    /// The calls of a sequence before the last one.
+    pub steps: Vec<Step>,
+    /// Declarations of the variables, indented by four spaces, and what must happen before the call. Arguments go through variables: a call with constants could be
+    /// evaluated by the compiler.
+    pub variables: String,
+    /// The call.
+    pub call: String,
+    /// The type of a variable for what it returns; `None` when that is not looked at.
+    pub result: Option<String>,
+    /// The floating-point environment of the call, if not the default.
+    pub environment: Option<Environment>,
+    /// Is `errno` looked at?
+    pub errno: bool,
+    /// What is checked behind the call: the result first, then `errno`, then outputs.
+    pub checks: Vec<Check>,
+    /// How the call ends.
+    pub ending: Ending,
+    /// The type of the C++ exception that comes from the call instead, as `std::type_info::name` gives it.
+    pub throws: Option<String>,
+    /// The function keeps values between two calls: the test begins with those of a fresh process.
+    pub own_process: bool,
+    /// It sets variables of the program: where the call ends its process, these are set there, too.
+    pub sets_state: bool,
+}
+
+/// A call before the last one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// Declarations of its variables, as of a case.
+    pub variables: String,
+    /// The call.
+    pub call: String,
+    /// What stands instead of the call: a declaration whose value or object it makes.
+    pub statement: Option<String>,
+    /// The type of a variable for what it returns; `None` when that is not looked at.
+    pub result: Option<String>,
+    /// Is `errno` set to 0 before the call, and looked at?
+    pub errno: bool,
+    /// What is checked behind the call: its result, and `errno`.
+    pub checks: Vec<Check>,
+}
+
+impl Step {
+    /// The check of its result, if one is known.
+    pub(super) fn result_check(&self) -> Option<&Check> {
+        self.checks.iter().find(|c| c.value == "result")
+    }
+
+    /// The call as [`Case::call_in_its_environment`] makes it, in a block of its own, with the checks as `checked` writes them.
+    pub(super) fn in_its_environment(
+        &self,
+        environment: Option<&Environment>,
+        checked: &dyn Fn(&Check) -> String,
+    ) -> String {
+        let result = self.result.as_deref().filter(|_| self.result_check().is_some());
+        let called = in_environment(&self.call, result, self.errno, environment);
+        let checks: String = self.checks.iter().map(checked).collect();
+        let inner: String = (called + &checks).lines().flat_map(|line| ["  ", line, "\n"]).collect();
+        format!("    {{\n{inner}    }}\n")
+    }
+
+    /// The call as a statement, in the environment of the test.
+    pub(super) fn statement(&self, environment: Option<&Environment>, indent: &str) -> String {
+        let called = self.statement.clone().unwrap_or_else(|| format!("(void){}", self.call));
+        in_its_own(environment, indent, &called)
+    }
+
+    /// The same without checks, behind the variables, with further indentation.
+    pub(super) fn bare(&self, environment: Option<&Environment>) -> String {
+        let variables: String = self.variables.lines().flat_map(|line| ["  ", line, "\n"]).collect();
+        variables + &self.statement(environment, "      ")
+    }
+}
+
+/// A statement in a floating-point environment of its own.
+pub(super) fn in_its_own(environment: Option<&Environment>, indent: &str, statement: &str) -> String {
+    match environment {
+        None => format!("{indent}{statement};\n"),
+        Some(e) => format!("{indent}{}\n{indent}{statement};\n{indent}{}\n", e.set, e.restore),
+    }
+}
+
+/// What a call calls.
+pub(super) struct Callee<'a> {
+    /// Its prototype.
+    pub signature: &'a Signature,
+    /// The name by which the program calls it.
+    pub name: String,
+    /// What distinguishes the variables of this call.
+    pub prefix: String,
+    /// Is it the function under test?
+    pub is_tested: bool,
+}
+
+impl Case {
+    /// Where the call ends its process, must all of the test be in a child?
+    pub(super) fn is_whole_in_child(&self) -> bool {
+        !self.steps.is_empty() || self.sets_state
+    }
+
+    /// The call where `errno` or the floating-point environment matters. In another one than the default, the call and nothing else happens in it:
+    /// printing rounds, too. `errno` is read before anything else can set it. `result`: the type of the variable `result`.
+    pub(super) fn call_in_its_environment(&self, result: Option<&str>) -> String {
+        in_environment(&self.call, result, self.errno, self.environment.as_ref())
+    }
+}
+
+fn in_environment(call: &str, result: Option<&str>, errno: bool, environment: Option<&Environment>) -> String {
+    let mut lines = Vec::new();
+    lines.extend(errno.then(|| "int error;".to_owned()));
+    lines.extend(result.map(|type_name| format!("{type_name} result;")));
+    lines.extend(errno.then(|| "errno = 0;".to_owned()));
+    lines.extend(environment.map(|e| e.set.clone()));
+    lines.push(format!("{}{call};", if result.is_some() { "result = " } else { "(void)" }));
+    lines.extend(errno.then(|| "error = errno;".to_owned()));
+    lines.extend(environment.map(|e| e.restore.clone()));
+    lines.iter().flat_map(|line| ["    ", line, "\n"]).collect()
+}
+
+/// The signal that ends a call with these arguments, and whether it must occur again; `None` for a crash that no test program can
+/// expect, as one of too much memory or one that depends on earlier calls.
+fn signal(finding: &Finding) -> Option<(&'static str, bool)> {
+    let can_occur = !finding.args.is_empty() && finding.dependence().is_none();
+    SIGNALS.into_iter().find(|(name, _)| can_occur && finding.reason.contains(name))
+}
+
+/// Is the crash an expected failure, with a test of its own?
+pub(super) fn is_expected(finding: &Finding) -> bool {
+    signal(finding).is_some()
+}
+
+/// All tests of the report, and the crashes that are expected failures.
+pub(super) fn all(report: &Report) -> Vec<Case> {
+    let mut names = Names::new(report);
+    let tests = report.tests.iter().map(|test| {
+        let ending = test.ends.map_or(Ending::Return, |End::Exit(status)| Ending::Exit(status));
+        let words = Words::of(report.goals);
+        let covered = format!(", {} {}: {}", words.goals, words.done, test.covers.len());
+        let title = comment(&test.file) + if report.expects.is_some() { "" } else { &covered };
+        case(report, title, test, ending, &mut names)
+    });
+    let mut cases: Vec<_> = tests.collect();
+    cases.extend(report.crashes.iter().filter_map(|finding| failing(report, finding, &mut names)));
+    cases
+}
+
+/// An input that crashes, as an expected failure.
+fn failing(report: &Report, finding: &Finding, names: &mut Names) -> Option<Case> {
+    let (name, must) = signal(finding)?;
+    let title = format!(
+        "{}, an expected failure: {} in {}",
+        comment(&finding.file),
+        comment(&finding.reason),
+        comment(&finding.place)
+    );
+    let test = Test { file: finding.file.clone(), args: finding.args.clone(), ..Test::default() };
+    Some(case(report, title, &test, Ending::Signal { name, must }, names))
+}
+
+fn case(report: &Report, title: String, test: &Test, ending: Ending, names: &mut Names) -> Case {
+    let (shown, mut variables, mut call, outputs) =
+        if is_byte_harness(report) { bytes_call(report, test) } else { typed_call(report, test) };
+    if report.reads_environment {
+        variables.push_str("    feclearexcept(FE_ALL_EXCEPT);\n");
+    }
+    let (kind, type_name) = if is_byte_harness(report) {
+        ("i32", "int")
+    } else {
+        (report.signature.result_kind.as_str(), report.signature.result.as_str())
+    };
+    let result = check(kind, "result", "result", test.result.as_ref());
+    if result.as_ref().is_some_and(Check::is_integer) && ending == Ending::Return && test.throws.is_none() {
+        call = format!("{}{call}", from_enumeration(report, type_name));
+    }
+    let errno = test.errno.map(errno_check);
+    let case = Case {
+        name: names.next(test, ending),
+        steps: Vec::new(),
+        title,
+        shown,
+        variables,
+        call,
+        result: match result {
+            Some(_) => Some(variable_type(report, kind, type_name)),
+            None => result::variable(report, test),
+        },
+        environment: environment(&test.args),
+        errno: test.errno.is_some(),
+        checks: result.into_iter().chain(errno).chain(outputs).collect(),
+        ending,
+        throws: test.throws.clone(),
+        own_process: ending == Ending::Return && is_apart(report, test),
+        sets_state: test.args.iter().any(Arg::is_global),
+    };
+    if test.args.iter().any(Arg::is_call) { sequence::case(report, test, ending, case) } else { case }
+}
+
+/// The check that a call has set `errno` to this.
+pub(super) fn errno_check(n: i32) -> Check {
+    Check { label: "errno".to_owned(), value: "error".to_owned(), kind: Kind::Signed, expected: Some(n.to_string()) }
+}
+
+/// Must the test begin with the state of a new process? Each `main` does, and what reads standard input as a file: streams have read ahead.
+fn is_apart(report: &Report, test: &Test) -> bool {
+    let has_state = !report.shared_state.is_empty() || report.tests_apart;
+    has_state || report.is_program() || test.args.iter().any(Arg::is_input_file)
+}
+
+/// A cast of the result to its integer type, in C++: an `enum class` converts to none. Whether the result is one, neither signature nor
+/// symbol says.
+pub(super) fn from_enumeration(report: &Report, type_name: &str) -> String {
+    let is_needed = is_cxx_program(report) && has_types(report) && !is_byte_harness(report);
+    if is_needed { format!("({})", comment(type_name)) } else { String::new() }
+}
+
+/// The check of a scalar; `None` for a value that is none.
+pub(super) fn check(kind: &str, label: &str, value: &str, expected: Option<&Arg>) -> Option<Check> {
+    let checked = match kind {
+        "f32" => Kind::F32,
+        "f64" => Kind::F64,
+        "i8" | "i16" | "i32" | "i64" => Kind::Signed,
+        "u8" | "u16" | "u32" | "u64" | "bool" => Kind::Unsigned,
+        _ => return None,
+    };
+    let expected = expected.map(|arg| number(kind, arg));
+    Some(Check { label: label.to_owned(), value: value.to_owned(), kind: checked, expected })
+}
+
+/// The number of an argument or result as an expression.
+fn number(kind: &str, arg: &Arg) -> String {
+    if arg.decimal.contains("nan") || arg.decimal.contains("inf") {
+        let (kind, suffix) = if kind == "f32" { ("f32", "U") } else { ("f64", "ULL") };
+        return format!("penfuzz_{kind}({}{suffix})", numbers(&arg.bits));
+    }
+    numbers(&arg.hex).to_owned()
+}
+
+/// What is shown, variables, call and outputs of a function with typed parameters.
+fn typed_call(report: &Report, test: &Test) -> (String, String, String, Vec<Check>) {
+    let function =
+        Callee { signature: &report.signature, name: tested_name(report), prefix: String::new(), is_tested: true };
+    let outputs = result::checked(report, test);
+    let (variables, called, checks) = one_call(report, &function, &test.args, &outputs, &test.args);
+    (call(report, &test.args), surroundings(report, &test.args) + &variables, called, checks)
+}
+
+/// Statements that set what the function reads besides its arguments.
+pub(super) fn surroundings(report: &Report, args: &[Arg]) -> String {
+    let globals = globals::statements(report, args.iter().take_while(|a| !a.is_call()));
+    let input = standard_input(args).map_or_else(String::new, |set| format!("    {set}\n"));
+    globals + &input + &environment::results(report, args)
+}
+
+/// Variables, call and outputs of one call. `all`: the arguments of all calls of the test.
+pub(super) fn one_call(
+    report: &Report,
+    function: &Callee,
+    args: &[Arg],
+    outputs: &[Arg],
+    all: &[Arg],
+) -> (String, String, Vec<Check>) {
+    let (mut checks, mut passed, mut variables) = (Vec::new(), Vec::new(), String::new());
+    let (signature, prefix) = (function.signature, &function.prefix);
+    let expected = |name: &str| outputs.iter().find(|o| o.name == name);
+    let enumerations = if function.is_tested { enumerations::of_parameters(report) } else { Vec::new() };
+    for (i, (parameter, arg)) in with_outputs(signature, args).enumerate() {
+        let Some(parameter) = parameter else { continue };
+        let enumeration = enumerations.get(i).and_then(Option::as_deref);
+        let Some(arg) = arg else {
+            let variable = format!("out{prefix}{}_{}", i + 1, identifier(&parameter.name));
+            variables.push_str(&output(has_types(report), parameter, &variable));
+            checks.extend(structure(&parameter.name, &variable, expected(&parameter.name)));
+            checks.extend(filled_in(report, &parameter.name, &variable, outputs));
+            passed.push(address(report, &variable, false));
+            continue;
+        };
+        if is_memory(parameter, arg) {
+            variables.push_str(&memory::variables(report, arg));
+            let stored = sequence::stored(report, function, i, arg, all);
+            passed.push(stored.unwrap_or_else(|| memory::passed(report, parameter, arg, all)));
+            continue;
+        }
+        let variable = format!("in{prefix}{}_{}", i + 1, identifier(&arg.name));
+        let (type_name, value) = initializer(report, parameter, arg, enumeration);
+        if parameter.pointer {
+            let shown = comment(&format!("*{} = {}", arg.name, arg.decimal));
+            let n = cell_values(&parameter.kind);
+            let _ = writeln!(variables, "    {type_name} {variable}[{n}] = {{{value}}}; /* {shown} */");
+            let cast = enumeration.map_or_else(String::new, |_| format!("({})", comment(&arg.type_name)));
+            let (label, left) = (format!("*{}", arg.name), format!("{cast}{variable}[0]"));
+            checks.extend(check(&parameter.kind, &label, &left, expected(&parameter.name)));
+        } else {
+            let shown = comment(&format!("{} = {}", arg.name, arg.decimal));
+            let _ = writeln!(variables, "    {type_name} {variable} = {value}; /* {shown} */");
+        }
+        passed.push(if parameter.pointer { address(report, &variable, true) } else { variable });
+    }
+    checks.extend(outputs.iter().filter_map(|output| {
+        let place = output.place.as_ref().filter(|place| !place.is_filled_in)?;
+        check(&place.kind, &output.name, &memory::value(report, all, place)?, Some(output))
+    }));
+    let called = memory::method(report, &function.name, args, &passed, all)
+        .unwrap_or_else(|| format!("{}({})", function.name, passed.join(", ")));
+    (variables, called, checks)
+}
+
+/// Is the argument more than a number, or a number behind a pointer?
+fn is_memory(parameter: &Parameter, arg: &Arg) -> bool {
+    let is_number = !parameter.kind.is_empty() && parameter.kind != OUTPUT_KIND;
+    !arg.memory.is_empty() || parameter.pointer && arg.type_name == parameter.type_name || !is_number
+}
+
+fn structure(name: &str, variable: &str, expected: Option<&Arg>) -> Option<Check> {
+    let arg = expected?;
+    let words = numbers(&arg.hex);
+    let n = arg.bits.split(' ').count();
+    words.starts_with('{').then(|| Check {
+        label: format!("*{name}"),
+        value: format!("&{variable}"),
+        kind: Kind::Words(n),
+        expected: Some(words.to_owned()),
+    })
+}
+
+/// The checks of members of a structure that the function fills in.
+fn filled_in(report: &Report, parameter: &str, variable: &str, outputs: &[Arg]) -> Vec<Check> {
+    let of = |output: &Arg| {
+        let place = output.place.as_ref().filter(|place| place.is_filled_in && place.variable == parameter)?;
+        check(&place.kind, &output.name, &memory::member(report, variable, place), Some(output))
+    };
+    outputs.iter().filter_map(of).collect()
+}
+
+/// Type and value of the variable for an argument. When the source is included, the types must be the project's
+/// own: `long *` and `long long *` are different types. `enumeration`: the one that the parameter is or points to, in C++.
+fn initializer(report: &Report, parameter: &Parameter, arg: &Arg, enumeration: Option<&str>) -> (String, String) {
+    let value = number(&parameter.kind, arg);
+    if has_types(report) {
+        let type_name = comment(enumeration.unwrap_or(&arg.type_name));
+        let cast = format!("({type_name}){value}");
+        return (type_name, cast);
+    }
+    let type_name = if parameter.pointer { parameter.pointee() } else { &parameter.type_name };
+    let type_name = spelled(report, &parameter.kind, type_name);
+    (type_name.strip_prefix("const ").unwrap_or(&type_name).to_owned(), value)
+}
+
+fn bytes_call(report: &Report, test: &Test) -> (String, String, String, Vec<Check>) {
+    let hex = test.args.first().map_or("{}", |arg| numbers(&arg.hex));
+    // C has no empty initializer before C23.
+    let (hex, size) = if hex == "{}" || !hex.starts_with('{') { ("{0}", "0") } else { (hex, "sizeof data") };
+    let variables = format!("    static const unsigned char data[] = {hex};\n");
+    (test.file.clone(), variables, format!("{}(data, {size})", tested_name(report)), Vec::new())
+}

@@ -1,0 +1,254 @@
+//! The commands that build and run the program: for the comment at its head, and for `report.json`.
+
+use std::path::{Path, PathBuf};
+
+use penfuzz_report::{
+    c_text::{is_cxx, is_source},
+    files,
+    format::shell_word,
+    model::{Report, TestProgram},
+};
+use penfuzz_system::files::foreign;
+
+use super::{
+    access::{file_name, includes_source, is_cxx_program, stem},
+    coverage_options,
+    plan::{Plan, Source, Unit, access_control},
+    streams,
+};
+
+/// Where a command works, and what it is for.
+struct Build {
+    /// The directory of the program's text, with a `/` at the end.
+    directory: String,
+    /// The program to make; objects lie beside it and begin with its name.
+    out: String,
+    /// With gcc's counters.
+    coverage: bool,
+}
+
+/// `gcc … && ./test_f && gcov …`, for the directory of the program.
+pub(super) fn command_line(report: &Report) -> String {
+    let out = stem(report);
+    let run = format!("./{out} && {}", gcov(report));
+    format!("{} && {run}", Build { directory: String::new(), out, coverage: true }.command(report))
+}
+
+/// `gcc … && ./test_f`, for the directory of the program.
+pub(super) fn plain_line(report: &Report) -> String {
+    let out = stem(report);
+    let build = Build { directory: String::new(), out: out.clone(), coverage: false };
+    format!("{} && ./{out}", build.command(report))
+}
+
+/// The commands for the output directory.
+#[must_use]
+pub fn commands(report: &Report) -> TestProgram {
+    let (file, out) = (format!("{}/{}", files::TESTS, file_name(report)), stem(report));
+    let in_tests = format!("{}/{out}", files::TESTS);
+    let directory = format!("{}/", files::TESTS);
+    let build = Build { directory: directory.clone(), out: in_tests.clone(), coverage: false }.command(report);
+    // Old counts would be added to the new ones, and a failed check is no reason to count nothing.
+    let counted = Build { directory, out: out.clone(), coverage: true }.command(report);
+    let coverage = format!("rm -f *.gcda *.gcno && {counted} && {{ ./{out}; {}; }}", gcov(report));
+    let format = report.test_format;
+    TestProgram { file, format, build, run: in_tests, coverage }
+}
+
+impl Build {
+    /// The program is compiled apart from the sources, so that flags meant for these (include directories above all) do not reach
+    /// it, and it does not show up in gcov's count.
+    fn command(&self, report: &Report) -> String {
+        if report.compilations.is_empty() && report.test_format.is_plain() && !have_equal_names(report) {
+            return self.of_sources(report);
+        }
+        self.of_plan(report, &Plan::of(report))
+    }
+
+    /// For the plain program and the sources that penfuzz compiled, all by the same flags: two calls of gcc.
+    fn of_sources(&self, report: &Report) -> String {
+        let own = absolute(report.signature.source());
+        let file = format!("{}{}", self.directory, file_name(report));
+        let mut sources: Vec<PathBuf> = report.sources.iter().map(|s| absolute(s)).filter(|s| is_source(s)).collect();
+        let bitcode = bitcode(report);
+        if sources.is_empty() && is_source(&own) && bitcode.is_none() {
+            sources.push(own.clone());
+        }
+        let libraries = libraries(report, is_cxx_program(report) || sources.iter().any(|s| is_cxx(s)));
+        let mut own_options = Vec::new();
+        let (before, first) = if includes_source(report) {
+            sources.retain(|s| !same_file(s, &own));
+            own_options.extend(access_control(report));
+            (String::new(), file)
+        } else {
+            let plan = Plan::of(report);
+            let options = words(&plan.units[0].options);
+            (format!("gcc -O0{options} -c {file} -o {}.o && ", self.out), format!("{}.o", self.out))
+        };
+        let (before, first) = match bitcode {
+            None => (before, first),
+            Some(bitcode) => {
+                let (clang, object) = (penfuzz_cc::LLVM_MAJOR, format!("{}-target.o", self.out));
+                let bitcode = shell_word(&bitcode.to_string_lossy());
+                (format!("{before}clang-{clang} -w -c {bitcode} -o {object} && "), format!("{first} {object}"))
+            }
+        };
+        let mut words: Vec<_> = absolute_flags(&report.flags).iter().map(|f| shell_word(f)).collect();
+        if !report.is_program() && sources.iter().any(|s| defines_main(s)) {
+            words.push("-Dmain=program_main".to_owned());
+        }
+        words.push("-O0".to_owned());
+        words.extend(own_options);
+        words.extend(self.counters(report));
+        words.push(first);
+        words.extend(sources.iter().map(|s| shell_word(&s.to_string_lossy())));
+        words.extend(libraries);
+        format!("{before}gcc {} -o {}", words.join(" "), self.out)
+    }
+
+    /// Each file by its own flags, and the framework's.
+    fn of_plan(&self, report: &Report, plan: &Plan) -> String {
+        let library = &super::formats::format_of(report).library;
+        let mut steps = Vec::new();
+        let mut objects = Vec::new();
+        for (i, unit) in plan.units.iter().enumerate() {
+            let object = if i == 0 { format!("{}.o", self.out) } else { format!("{}-{i}.o", self.out) };
+            let framework =
+                if i == 0 && !library.options.is_empty() { format!(" {}", library.options) } else { String::new() };
+            let coverage = if self.coverage && unit.is_counted { " --coverage" } else { "" };
+            let options = words(&unit.options);
+            steps.push(format!("gcc -O0{options}{framework}{coverage} -c {} -o {object}", self.path(unit)));
+            objects.push(object);
+        }
+        if let Some(unit) = plan.counts.as_ref().filter(|_| self.coverage) {
+            let object = format!("{}-counts.o", self.out);
+            steps.push(format!("gcc -O0 -c {} -o {object}", self.path(unit)));
+            objects.push(object);
+        }
+        if !library.source.is_empty() {
+            let object = format!("{}-framework.o", self.out);
+            steps.push(format!("gcc -O0 {} -c {} -o {object}", library.options, library.source));
+            objects.push(object);
+        }
+        let libs = libraries(report, plan.is_cxx);
+        let framework = (!library.libs.is_empty()).then(|| library.libs.to_owned()).into_iter().collect();
+        let words = [self.counters(report), objects, framework, libs].concat();
+        steps.push(format!("gcc {} -o {}", words.join(" "), self.out));
+        steps.join(" && ")
+    }
+
+    fn path(&self, unit: &Unit) -> String {
+        match &unit.source {
+            Source::Emitted(name) => format!("{}{name}", self.directory),
+            Source::Project(path) => shell_word(&path.to_string_lossy()),
+        }
+    }
+
+    fn counters(&self, report: &Report) -> Vec<String> {
+        if !self.coverage {
+            return Vec::new();
+        }
+        ["--coverage"].iter().chain(coverage_options(report)).map(|o| (*o).to_owned()).collect()
+    }
+}
+
+/// Writes a file of counts for each source.
+fn gcov(report: &Report) -> &'static str {
+    if have_equal_names(report) { "gcov -b -p *.gcda" } else { "gcov -b *.gcda" }
+}
+
+/// One call of gcc would give both the same file of counters, and gcov the same name to their counts.
+fn have_equal_names(report: &Report) -> bool {
+    let sources = report.sources.iter().chain(report.compilations.iter().map(|c| &c.source));
+    let mut names: Vec<_> = sources.map(|s| Path::new(s).file_stem()).collect();
+    names.sort_unstable();
+    names.windows(2).any(|pair| pair[0] == pair[1])
+}
+
+/// The target, if it is bitcode or assembly of LLVM whose source is not there. A program that sees the types of the source would not
+/// compile anyway.
+fn bitcode(report: &Report) -> Option<PathBuf> {
+    let target = absolute(&report.target);
+    let is_llvm = target.extension().is_some_and(|e| e == "bc" || e == "ll");
+    (report.without_source && is_llvm && !includes_source(report)).then_some(target)
+}
+
+fn words(options: &[String]) -> String {
+    options.iter().flat_map(|word| [" ".to_owned(), shell_word(word)]).collect()
+}
+
+fn libraries(report: &Report, is_cxx: bool) -> Vec<String> {
+    let mut libs: Vec<_> = streams::linked(report).chain(absolute_flags(&report.libs)).collect();
+    if is_cxx {
+        libs.push("-lstdc++".to_owned());
+    }
+    libs.push("-lm".to_owned());
+    libs.iter().map(|l| shell_word(l)).collect()
+}
+
+/// Does the file hold a condition, or the function under test?
+pub(super) fn has_sites(report: &Report, source: &str) -> bool {
+    let is_here = |file: &str| same_file(Path::new(source), &absolute(file));
+    [report.signature.source(), &report.signature.file].into_iter().any(is_here)
+        || report.sites.iter().any(|s| is_here(&s.file))
+}
+
+/// The path from the root: the program may be compiled in another directory than the target was.
+pub(super) fn absolute(path: &str) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| PathBuf::from(path))
+}
+
+/// Options whose value is a path, which may be joined to it.
+const WITH_PATH: [&str; 7] = ["-I", "-isystem", "-iquote", "-idirafter", "-include", "-imacros", "-L"];
+
+/// The same options in any directory: the paths in them are absolute. A word that names a file is a path, too.
+#[must_use]
+pub(super) fn absolute_flags(flags: &[String]) -> Vec<String> {
+    absolute_flags_from(flags, Path::new("."))
+}
+
+/// The same, with paths relative to `directory`. The file of `-include` may lie in a directory of `-I`: then it stays as it is.
+#[must_use]
+pub fn absolute_flags_from(flags: &[String], directory: &Path) -> Vec<String> {
+    let in_directory = |path: &str| absolute(&directory.join(path).to_string_lossy()).to_string_lossy().into_owned();
+    let mut out = Vec::with_capacity(flags.len());
+    let mut option = None;
+    for flag in flags {
+        let path = |option: &str, path: &str| {
+            let must_exist = ["-include", "-imacros"].contains(&option);
+            if must_exist && !directory.join(path).exists() { path.to_owned() } else { in_directory(path) }
+        };
+        if let Some(before) = option.take() {
+            out.push(path(before, flag));
+        } else if let Some(known) = WITH_PATH.iter().find(|o| **o == flag) {
+            out.push(flag.clone());
+            option = Some(*known);
+        } else if let Some(known) = WITH_PATH.iter().find(|o| flag.starts_with(**o)) {
+            out.push(format!("{known}{}", path(known, &flag[known.len()..])));
+        } else if !flag.starts_with('-') && directory.join(flag).exists() {
+            out.push(in_directory(flag));
+        } else {
+            out.push(flag.clone());
+        }
+    }
+    out
+}
+
+pub(super) fn same_file(a: &Path, b: &Path) -> bool {
+    a == b || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
+}
+/// Bytes of a source file that are read at most. The name may be a stranger's, as all of a report.
+const LARGEST: u64 = 1 << 25;
+
+/// Does the file seem to define `main`? A wrong yes does no harm: the name is changed everywhere.
+#[must_use]
+pub fn defines_main(source: &Path) -> bool {
+    let Ok(bytes) = foreign::read(source, LARGEST) else {
+        return false;
+    };
+    let text = String::from_utf8_lossy(&bytes);
+    text.match_indices("main").any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        text[at + 4..].trim_start().starts_with('(') && !before.is_some_and(|c| c.is_alphanumeric() || c == '_')
+    })
+}

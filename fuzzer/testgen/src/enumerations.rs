@@ -1,0 +1,111 @@
+//! Enumerations in C++ programs. In a signature, a parameter of an enumeration has the integer type behind it, and C++ does not convert an
+//! integer to an enumeration. The symbol of a C++ function has the types of its parameters by their names, which the casts of the emitted
+//! tests need.
+
+use penfuzz_mutators::view::Kind;
+use penfuzz_report::{literal::kind_named, model::Report};
+use penfuzz_target::program::symbols::demangled;
+
+use super::access::{has_types, is_cxx_function};
+
+/// The types of C++ that an integer argument can have without a cast.
+const INTEGERS: [&str; 18] = [
+    "bool",
+    "char",
+    "signed char",
+    "unsigned char",
+    "char8_t",
+    "char16_t",
+    "char32_t",
+    "wchar_t",
+    "short",
+    "unsigned short",
+    "int",
+    "unsigned int",
+    "long",
+    "unsigned long",
+    "long long",
+    "unsigned long long",
+    "__int128",
+    "unsigned __int128",
+];
+
+/// For each parameter of the function under test, the enumeration that it is, points to or refers to, with its namespaces and classes.
+/// `None` for every other parameter, for an enumeration without a name, and where the program does not see the types of the source.
+pub(super) fn of_parameters(report: &Report) -> Vec<Option<String>> {
+    let parameters = &report.signature.parameters;
+    let none = vec![None; parameters.len()];
+    if !is_cxx_function(report) || !has_types(report) {
+        return none;
+    }
+    let text = demangled(report.signature.symbol.as_str().into()).replace("(anonymous namespace)::", "");
+    let types = types(&text);
+    if types.len() != parameters.len() {
+        return none;
+    }
+    let is_scalar =
+        parameters.iter().map(|p| kind_named(&p.kind).is_some_and(|kind| !matches!(kind, Kind::F32 | Kind::F64)));
+    types.iter().zip(is_scalar).map(|(text, is_scalar)| enumeration(text).filter(|_| is_scalar)).collect()
+}
+
+/// The types of the parameters in a demangled name: `n::f<int>(n::E const&, double)`.
+fn types(name: &str) -> Vec<&str> {
+    let Some(end) = name.rfind(')') else { return Vec::new() };
+    let mut depth = 0;
+    let start = name[..=end].char_indices().rev().find_map(|(i, c)| {
+        depth += i32::from(c == ')') - i32::from(c == '(');
+        (depth == 0).then_some(i + 1)
+    });
+    let Some(list) = start.map(|start| &name[start..end]).filter(|list| !list.is_empty()) else { return Vec::new() };
+    list.split(|c| {
+        depth += i32::from("(<[{".contains(c)) - i32::from(")>]}".contains(c));
+        c == ',' && depth == 0
+    })
+    .map(str::trim)
+    .collect()
+}
+
+/// The name behind pointers, references and qualifiers, if it is that of a type which a program defines and can name.
+fn enumeration(text: &str) -> Option<String> {
+    let mut base = text.trim();
+    while let Some(shorter) =
+        ["&", "*", " const", " volatile"].iter().find_map(|suffix| base.strip_suffix(suffix)).map(str::trim_end)
+    {
+        base = shorter;
+    }
+    let is_name = base.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && base.chars().all(|c| c.is_ascii_alphanumeric() || "_:<>, ".contains(c));
+    (is_name && !INTEGERS.contains(&base)).then(|| base.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_found_in_a_demangled_name() {
+        assert_eq!(types("n::f(n::E const&, double)"), ["n::E const&", "double"]);
+        assert_eq!(types("int n::g<int, 3>(Box<int, 3>::E*) const"), ["Box<int, 3>::E*"]);
+        assert_eq!(
+            types("f(std::function<void (int, E)>, int (*)(E))"),
+            ["std::function<void (int, E)>", "int (*)(E)"]
+        );
+        assert_eq!(types("n::operator>(E, E)"), ["E", "E"]);
+        assert!(types("f()").is_empty() && types("f").is_empty() && types(")").is_empty());
+    }
+
+    #[test]
+    fn an_enumeration_is_what_no_integer_type_is() {
+        for (text, name) in [
+            ("n::C::Kind volatile*", "n::C::Kind"),
+            ("E const* const&", "E"),
+            ("Box<int>::E&&", "Box<int>::E"),
+            ("std::byte", "std::byte"),
+        ] {
+            assert_eq!(enumeration(text).as_deref(), Some(name));
+        }
+        for text in ["unsigned long const&", "bool&", "char16_t", "f()::{unnamed type#1}", "'unnamed'", "E[3]", ""] {
+            assert_eq!(enumeration(text), None, "{text}");
+        }
+    }
+}

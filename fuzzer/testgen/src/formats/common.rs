@@ -1,0 +1,224 @@
+//! What the programs of all frameworks share: head, helpers, and the body of a test.
+
+use std::fmt::Write;
+
+use penfuzz_report::{
+    c_text::{comment, string},
+    model::Report,
+};
+
+use super::has_children;
+use crate::{
+    cases::{Case, Check, Ending, Kind, in_its_own},
+    head, not_called,
+    prologue::{constants, headers, prologue},
+    streams::entry,
+};
+
+/// The headers of `fork.c` and `child.c`.
+const CHILD_HEADERS: [&str; 4] = ["signal.h", "stdlib.h", "sys/wait.h", "unistd.h"];
+
+/// What a framework adds.
+pub struct Parts {
+    /// Its headers.
+    pub includes: &'static str,
+    /// Its own helpers, with the macro `PENFUZZ_EXPECT` that takes a difference.
+    pub helpers: &'static str,
+    /// Helpers that only programs with child processes need.
+    pub child_helpers: &'static str,
+    /// One test.
+    pub test: fn(&Report, &Case) -> String,
+    /// What runs the tests; empty if the framework's library does.
+    pub main: fn(&Report, &[Case]) -> String,
+}
+
+/// Functions that run a call in a child process and tell how it ended.
+pub const CHILD: &str = concat!(include_str!("../fork.c"), "\n", include_str!("../child.c"));
+
+/// The text of a program.
+pub fn program(report: &Report, cases: &[Case], parts: &Parts) -> String {
+    let forks = has_children(cases);
+    let children: &[&str] = if forks { &CHILD_HEADERS } else { &[] };
+    let mut out = head(report);
+    out.push_str(&prologue(report, &headers(report, cases, children)));
+    if cases.is_empty() {
+        let _ = write!(out, "\n{}\n{{\n  puts(\"no test was emitted\");\n  return 0;\n}}\n", entry(report, ""));
+        return out + &not_called(report);
+    }
+    let _ = write!(out, "{}\n{}#define PENFUZZ_ULP {}ULL\n", parts.includes, constants(cases), report.ulp);
+    let own = [include_str!("../values.c"), include_str!("../words.c"), include_str!("../differences.c")];
+    for text in own.iter().chain([&parts.helpers]) {
+        let _ = writeln!(out, "{}", text.trim_end_matches('\n'));
+        out.push('\n');
+    }
+    if cases.iter().any(|c| c.throws.is_some()) {
+        let _ = writeln!(out, "{}", include_str!("../throws.cc"));
+    }
+    if forks && !parts.child_helpers.is_empty() {
+        let _ = write!(out, "{}\n\n", parts.child_helpers.trim_end_matches('\n'));
+    }
+    let tests: Vec<_> = cases.iter().map(|case| (parts.test)(report, case)).collect();
+    out.push_str(&tests.join("\n"));
+    out.push_str(&(parts.main)(report, cases));
+    out + &not_called(report)
+}
+
+/// The title of a test, as a comment above it.
+pub fn title(case: &Case) -> String {
+    format!("/* {}\n * {} */\n", case.title, comment(&case.shown))
+}
+
+/// Variables, call and checks of a test that returns.
+pub fn returning(case: &Case, integer: fn(&Check, &str) -> String) -> String {
+    let mut out = steps(case, &|check| asserted(check, integer)) + &case.variables;
+    if let Some(type_name) = &case.throws {
+        return out + &throwing(case, type_name) + "    PENFUZZ_EXPECT(difference);\n";
+    }
+    out.push_str(&called(case));
+    for check in &case.checks {
+        out.push_str(&asserted(check, integer));
+    }
+    out
+}
+
+/// The calls of a sequence before the last one, with the checks of their results.
+fn steps(case: &Case, asserted: &dyn Fn(&Check) -> String) -> String {
+    let mut out = String::new();
+    for (i, step) in case.steps.iter().enumerate() {
+        out.push_str(&step.variables);
+        if step.errno {
+            out.push_str(&step.in_its_environment(case.environment.as_ref(), asserted));
+            continue;
+        }
+        let checked = step.checks.first().filter(|c| c.expected.is_some()).zip(step.result.as_ref());
+        match checked {
+            Some((check, type_name)) => {
+                let name = format!("result{}", i + 1);
+                let called = format!("{type_name} {name} = {}", step.call);
+                out.push_str(&in_its_own(case.environment.as_ref(), "    ", &called));
+                out.push_str(&asserted(&Check { value: name, ..check.clone() }));
+            }
+            None => out.push_str(&step.statement(case.environment.as_ref(), "    ")),
+        }
+    }
+    out
+}
+
+/// A call from which an exception must come; the variable `difference` is set.
+fn throwing(case: &Case, type_name: &str) -> String {
+    let line = |statements: &str| format!("    {statements}\n");
+    let (before, after) = case.environment.as_ref().map_or_else(Default::default, |e| (line(&e.set), line(&e.restore)));
+    format!(
+        "    const char *difference = \"it returned, and did not throw\";\n{before}    try {{\n      (void){};\n    }} catch (...) \
+         {{\n      difference = penfuzz_thrown_differs({});\n    }}\n{after}",
+        case.call,
+        string(type_name)
+    )
+}
+
+/// The call, in its environment, with what is looked at behind it in the variables `result` and `error`.
+fn called(case: &Case) -> String {
+    let is_looked_at = case.checks.iter().any(|c| c.is_of_result() && c.expected.is_some());
+    let result = case.result.as_ref().filter(|_| is_looked_at);
+    let call = &case.call;
+    if !case.errno && case.environment.is_none() {
+        return match result {
+            Some(type_name) => format!("    {type_name} result = {call};\n"),
+            None => format!("    (void){call};\n"),
+        };
+    }
+    case.call_in_its_environment(result.map(String::as_str))
+}
+
+/// The assertion of a value; empty when nothing is expected.
+fn asserted(check: &Check, integer: fn(&Check, &str) -> String) -> String {
+    match (&check.expected, &check.kind) {
+        (None, _) => String::new(),
+        (Some(expected), Kind::Signed | Kind::Unsigned) => format!("    {}\n", integer(check, expected)),
+        (Some(_), _) => difference(check, "PENFUZZ_EXPECT"),
+    }
+}
+
+/// A call of `expect` with the difference between a value and what is expected.
+fn difference(check: &Check, expect: &str) -> String {
+    let Some(expected) = &check.expected else { return String::new() };
+    let (label, value) = (string(&check.label), &check.value);
+    let kind = match check.kind {
+        Kind::F32 => "f32",
+        Kind::F64 => "f64",
+        Kind::Signed => "signed",
+        Kind::Unsigned => "unsigned",
+        Kind::Words(n) => {
+            let name = format!("expected_{}", value.trim_start_matches('&'));
+            return format!(
+                "    static const unsigned long long {name}[] = {expected};\n    {expect}(penfuzz_words_differ({label}, \
+                 {value}, {name}, {n}));\n"
+            );
+        }
+    };
+    format!("    {expect}(penfuzz_{kind}_differs({label}, {value}, {expected}));\n")
+}
+
+/// The statements of the call alone, in its environment.
+pub fn bare_call(case: &Case, indent: &str) -> String {
+    let set = case.environment.as_ref().map_or(String::new(), |e| format!("{indent}{}\n", e.set));
+    format!("{set}{indent}(void){};\n", case.call)
+}
+
+/// The body of a test in a framework that runs all tests in one process.
+pub fn body(case: &Case, integer: fn(&Check, &str) -> String) -> String {
+    if case.own_process {
+        let mut inner = steps(case, &|check| difference(check, "penfuzz_in_child_expect")) + &case.variables;
+        if let Some(type_name) = &case.throws {
+            inner.push_str(&throwing(case, type_name));
+            inner.push_str("    penfuzz_in_child_expect(difference);\n");
+        } else {
+            inner.push_str(&called(case));
+            for check in &case.checks {
+                inner.push_str(&difference(check, "penfuzz_in_child_expect"));
+            }
+        }
+        let inner: String = inner.lines().flat_map(|line| ["  ", line, "\n"]).collect();
+        let end = ended(integer, "penfuzz_end_of_child()", "0");
+        return format!("    if (penfuzz_in_child()) {{\n{inner}      penfuzz_end_child();\n    }}\n{end}");
+    }
+    let (value, expected) = match case.ending {
+        Ending::Return => return returning(case, integer),
+        Ending::Exit(status) => ("penfuzz_end_of_child()".to_owned(), status.to_string()),
+        Ending::Signal { name, must: true } => {
+            ("penfuzz_end_of_child()".to_owned(), format!("PENFUZZ_SIGNAL + {name}"))
+        }
+        Ending::Signal { name, must: false } => {
+            (format!("penfuzz_end_after_fault({name})"), format!("PENFUZZ_SIGNAL + {name}"))
+        }
+    };
+    let call = bare_call(case, "      ");
+    if case.is_whole_in_child() {
+        let bare: String = case.steps.iter().map(|step| step.bare(case.environment.as_ref())).collect();
+        let variables: String = case.variables.lines().flat_map(|line| ["  ", line, "\n"]).collect();
+        return format!(
+            "    if (penfuzz_in_child()) {{\n{bare}{variables}{call}      penfuzz_returned();\n    }}\n{}",
+            ended(integer, &value, &expected)
+        );
+    }
+    format!(
+        "{}    if (penfuzz_in_child()) {{\n{call}      penfuzz_returned();\n    }}\n{}",
+        case.variables,
+        ended(integer, &value, &expected)
+    )
+}
+
+fn ended(integer: fn(&Check, &str) -> String, value: &str, expected: &str) -> String {
+    let check = Check {
+        label: "end of the child".to_owned(),
+        value: value.to_owned(),
+        kind: Kind::Signed,
+        expected: Some(expected.to_owned()),
+    };
+    format!("    {}\n", integer(&check, expected))
+}
+
+/// `main` with these statements.
+pub fn main(report: &Report, statements: &str) -> String {
+    format!("\n{}\n{{\n{statements}}}\n", entry(report, ""))
+}

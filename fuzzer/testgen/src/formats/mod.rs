@@ -1,0 +1,85 @@
+//! The formats in which the emitted tests can be written (`--test-format`). A format is one file here and one line in [`FORMATS`].
+//!
+//! All formats write the same [cases](super::cases) and accept the same values: floats are compared by their bits or within
+//! [`Report::ulp`], and a NaN equals every NaN. Integers go through the framework's own assertions. For floats and structures no
+//! framework has these rules, so that `differences.c` finds the difference, and the framework reports it.
+
+mod catch2;
+mod check;
+mod cmocka;
+mod common;
+mod googletest;
+mod plain;
+mod unity;
+
+#[cfg(test)]
+pub(super) use plain::{CHILDREN, HELPERS};
+
+use penfuzz_report::{model::Report, test_format::TestFormat};
+
+use super::cases::{Case, Ending};
+
+/// Every format; the first is the default.
+pub static FORMATS: [&Format; 6] =
+    [&plain::FORMAT, &googletest::FORMAT, &catch2::FORMAT, &unity::FORMAT, &cmocka::FORMAT, &check::FORMAT];
+
+/// A format.
+#[derive(Debug)]
+pub struct Format {
+    /// Its name on the command line and in reports.
+    pub format: TestFormat,
+    /// What it is, for the command line.
+    pub help: &'static str,
+    /// Must the program be C++?
+    pub is_cxx: bool,
+    /// How the program is built with the framework.
+    pub library: Library,
+    /// Writes the text of the program.
+    pub program: fn(&Report, &[Case]) -> String,
+}
+
+/// How a program is built with a framework.
+#[derive(Debug, Default)]
+pub struct Library {
+    /// Words for a shell that compiles the program.
+    pub options: &'static str,
+    /// A C file of the framework to compile with it, as a word for a shell.
+    pub source: &'static str,
+    /// Words for a shell that links it.
+    pub libs: &'static str,
+    /// Lines of `CMakeLists.txt` before the program.
+    pub cmake: &'static str,
+    /// What `CMake` links.
+    pub cmake_libs: &'static str,
+    /// Lines of `meson.build` before the program; they define `test_framework`, a dependency.
+    pub meson: &'static str,
+}
+
+/// The format that a report's tests are written in.
+#[must_use]
+pub fn format_of(report: &Report) -> &'static Format {
+    FORMATS.iter().find(|f| f.format == report.test_format).unwrap_or(&FORMATS[0])
+}
+
+/// Does a call happen in a child process?
+pub(super) fn has_children(cases: &[Case]) -> bool {
+    cases.iter().any(|c| c.own_process || c.ending != Ending::Return)
+}
+
+/// The file that lets gcov count in children. The plain program has all it needs.
+pub(super) const COUNTS_FILE: &str = "penfuzz_counts.c";
+
+/// Its text, in a format that needs it.
+pub(super) fn counts(report: &Report, cases: &[Case]) -> Option<&'static str> {
+    (!report.test_format.is_plain() && has_children(cases)).then_some(include_str!("../counts.c"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_named_format_can_be_written() {
+        assert_eq!(FORMATS.map(|f| f.format), TestFormat::ALL);
+    }
+}

@@ -1,0 +1,208 @@
+//! A C program that needs no framework: one block of `main` per test, with what it checks.
+
+use std::fmt::Write;
+
+use penfuzz_report::{
+    c_text::{Environment, string},
+    model::Report,
+    test_format::TestFormat,
+};
+
+use super::{Format, Library, has_children};
+use crate::{
+    access::is_cxx_program,
+    cases::{Case, Check, Ending, Kind, Step, in_its_own},
+    head, not_called,
+    prologue::{constants, headers, prologue},
+    streams::entry,
+};
+
+/// The format.
+pub static FORMAT: Format = Format {
+    format: TestFormat::Plain,
+    help: "A program of its own, without a framework, in the language of the function",
+    is_cxx: false,
+    library: Library {
+        options: "",
+        source: "",
+        libs: "",
+        cmake: "",
+        cmake_libs: "",
+        meson: "test_framework = declare_dependency()\n",
+    },
+    program,
+};
+
+/// Functions that print values in hex and in decimal, with as many digits as it takes to read them back, and compare them with
+/// what is expected.
+pub(in super::super) const HELPERS: &str =
+    concat!(include_str!("../values.c"), "\n", include_str!("../words.c"), "\n", include_str!("plain_checks.c"));
+
+/// Functions that run a call in a child process and check how it ends.
+pub(in super::super) const CHILDREN: &str = concat!(include_str!("../fork.c"), "\n", include_str!("plain_children.c"));
+
+/// A function that checks the type of what was thrown.
+const THROWS: &str = include_str!("plain_throws.cc");
+
+/// An `_exit` that writes gcov's counts.
+const EXITS: &str = include_str!("plain_exits.c");
+
+fn program(report: &Report, cases: &[Case]) -> String {
+    let (children, exits) = (has_children(cases), has_exits(cases));
+    let mut needed: Vec<&str> = Vec::new();
+    if children {
+        needed.extend(["signal.h", "stdlib.h", "sys/wait.h", "unistd.h"]);
+    }
+    if exits {
+        needed.push("sys/syscall.h");
+    }
+    let mut out = head(report);
+    out.push_str(&prologue(report, &headers(report, cases, &needed)));
+    let _ = write!(out, "\n{}#define PENFUZZ_ULP {}ULL\n{HELPERS}", constants(cases), report.ulp);
+    if children {
+        let _ = write!(out, "\n{CHILDREN}");
+    }
+    if exits {
+        out.push_str(EXITS);
+    }
+    if cases.iter().any(|c| c.throws.is_some()) {
+        out.push_str(THROWS);
+    }
+    let _ = write!(out, "\n{}\n{{\n", entry(report, if is_cxx_program(report) { "void" } else { "" }));
+    for (index, case) in cases.iter().enumerate() {
+        out.push_str(&block(index + 1, case));
+    }
+    if report.tests.is_empty() {
+        out.push_str("  puts(\"no test was emitted\");\n");
+    }
+    out.push_str("  if (penfuzz_failures) printf(\"%d checks FAILED\\n\", penfuzz_failures);\n");
+    out.push_str("  return penfuzz_failures != 0;\n}\n");
+    out + &not_called(report)
+}
+
+/// Does a test end the process by `exit`?
+fn has_exits(cases: &[Case]) -> bool {
+    cases.iter().any(|c| matches!(c.ending, Ending::Exit(_)))
+}
+
+/// One test as a block of `main`.
+fn block(number: usize, case: &Case) -> String {
+    let title = string(&format!("{number}: {}", case.shown));
+    let block = if case.is_whole_in_child() {
+        format!("  {{ /* {} */\n    puts({title});\n{}  }}\n", case.title, ended_sequence(case))
+    } else {
+        format!("  {{ /* {} */\n{}    puts({title});\n{}  }}\n", case.title, case.variables, ended_call(case))
+    };
+    if case.own_process { in_own_process(&block) } else { block }
+}
+
+/// A test of a function that keeps values between two calls begins with those of a fresh process.
+fn in_own_process(block: &str) -> String {
+    format!("  if (penfuzz_in_child()) {{\n{block}    penfuzz_end_child();\n  }}\n  penfuzz_check_child();\n")
+}
+
+/// All calls of a sequence. If the last one ends the process, all are in a child.
+fn ended_sequence(case: &Case) -> String {
+    let environment = case.environment.as_ref();
+    let check_end = match case.ending {
+        Ending::Return => {
+            let steps: String = case.steps.iter().map(|step| checked_step(step, environment)).collect();
+            return format!("{steps}{}{}", case.variables, ended_call(case));
+        }
+        Ending::Exit(_) | Ending::Signal { .. } => check_end(case.ending),
+    };
+    let steps: String = case.steps.iter().map(|step| step.bare(environment)).collect();
+    let variables: String = case.variables.lines().flat_map(|line| ["  ", line, "\n"]).collect();
+    let last = in_its_own(environment, "      ", &format!("(void){}", case.call));
+    format!(
+        "    if (penfuzz_in_child()) {{\n{steps}{variables}{last}      penfuzz_returned();\n    }}\n    {check_end};\n"
+    )
+}
+
+/// A call before the last one, with its check.
+fn checked_step(step: &Step, environment: Option<&Environment>) -> String {
+    if step.errno {
+        return step.variables.clone() + &step.in_its_environment(environment, &check);
+    }
+    let Some((result, type_name)) = step.checks.first().zip(step.result.as_ref()) else {
+        return format!("{}{}", step.variables, step.statement(environment, "    "));
+    };
+    if environment.is_none() {
+        return step.variables.clone() + &check(&Check { value: step.call.clone(), ..result.clone() });
+    }
+    let called = in_its_own(environment, "      ", &format!("result = {}", step.call));
+    format!("{}    {{\n      {type_name} result;\n{called}  {}    }}\n", step.variables, check(result))
+}
+
+fn check_end(ending: Ending) -> String {
+    match ending {
+        Ending::Return => String::new(),
+        Ending::Exit(status) => format!("penfuzz_check_exit({status})"),
+        Ending::Signal { name, must } => format!("penfuzz_check_signal({name}, {})", i32::from(must)),
+    }
+}
+
+/// The call, and what must hold afterwards: in this process if it returns, else in a child.
+fn ended_call(case: &Case) -> String {
+    if let Some(type_name) = &case.throws {
+        return throwing_call(case, type_name);
+    }
+    if case.ending == Ending::Return {
+        return returning_call(case);
+    }
+    let check_end = check_end(case.ending);
+    let set = case.environment.as_ref().map_or(String::new(), |e| format!("      {}\n", e.set));
+    format!(
+        "    if (penfuzz_in_child()) {{\n{set}      (void){};\n      penfuzz_returned();\n    }}\n    {check_end};\n",
+        case.call
+    )
+}
+
+/// A call from which an exception must come.
+fn throwing_call(case: &Case, type_name: &str) -> String {
+    let line = |statements: &str| format!("    {statements}\n");
+    let (before, after) = case.environment.as_ref().map_or_else(Default::default, |e| (line(&e.set), line(&e.restore)));
+    let (called, expected) = (&case.call, string(type_name));
+    format!(
+        "{before}    try {{\n      (void){called};\n{after}      penfuzz_not_thrown({expected});\n    }} catch (...) {{\n{after}      \
+         penfuzz_check_thrown({expected});\n    }}\n"
+    )
+}
+
+/// The call and its checks; the call stands where its result is checked, if nothing needs to happen around it.
+fn returning_call(case: &Case) -> String {
+    let checks = |checks: &[Check]| checks.iter().map(check).collect::<String>();
+    if case.environment.is_none() && !case.errno {
+        let is_structure = |c: &Check| c.is_of_result() && c.value != "result";
+        if let Some(type_name) = case.result.as_ref().filter(|_| case.checks.iter().any(is_structure)) {
+            return format!("    {type_name} result = {};\n{}", case.call, checks(&case.checks));
+        }
+        let Some((result, rest)) = case.checks.split_first().filter(|_| case.result.is_some()) else {
+            return format!("    (void){};\n{}", case.call, checks(&case.checks));
+        };
+        return check(&Check { value: case.call.clone(), ..result.clone() }) + &checks(rest);
+    }
+    case.call_in_its_environment(case.result.as_deref()) + &checks(&case.checks)
+}
+
+/// A statement that shows a value and compares it with the expected one, if it is known.
+fn check(check: &Check) -> String {
+    let (label, value) = (string(&check.label), &check.value);
+    let (shown, checked) = match check.kind {
+        Kind::F32 => ("float", "f32"),
+        Kind::F64 => ("float", "f64"),
+        Kind::Signed => ("signed", "signed"),
+        Kind::Unsigned => ("unsigned", "unsigned"),
+        Kind::Words(n) => {
+            let Some(words) = &check.expected else { return String::new() };
+            return format!(
+                "    {{\n      static const unsigned long long expected[] = {words};\n      penfuzz_check_words({label}, \
+                 {value}, expected, {n});\n    }}\n"
+            );
+        }
+    };
+    match &check.expected {
+        Some(expected) => format!("    penfuzz_check_{checked}({label}, {value}, {expected});\n"),
+        None => format!("    penfuzz_show_{shown}({label}, {value});\n"),
+    }
+}

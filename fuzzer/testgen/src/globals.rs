@@ -1,0 +1,103 @@
+//! Variables with static storage duration that are inputs of the function under test.
+//!
+//! A program in C that includes the source has them by their names, and sets the members that differ from the start of the program. In C++,
+//! where members may be private or enumerations, their bytes are copied; a program that cannot include the source gets their addresses
+//! from the file that does ([`Access::Wrapper`]).
+
+use std::fmt::Write;
+
+use penfuzz_report::{
+    arg::{Arg, Place, Set},
+    c_text::{comment, identifier, initializer, string_of},
+    model::Report,
+};
+
+use super::{
+    access::{Access, is_cxx_program, wrapper_function},
+    memory,
+};
+
+/// Has the function such inputs? Then the source must be included.
+pub(super) fn has_any(report: &Report) -> bool {
+    !report.signature.globals.is_empty()
+}
+
+/// The statements that set the variables among the arguments of one call, or before all calls.
+pub(super) fn statements<'a>(report: &Report, args: impl Iterator<Item = &'a Arg>) -> String {
+    let mut out = String::new();
+    for arg in args.filter(|a| a.is_global()) {
+        out.push_str(&memory::variables(report, arg));
+        arg.sets.iter().for_each(|set| out.push_str(&statement(report, set)));
+    }
+    out
+}
+
+fn statement(report: &Report, set: &Set) -> String {
+    let is_named = !is_cxx_program(report) && is_place(&set.place);
+    let value = initializer(&set.value);
+    if is_named && !set.is_pointer {
+        return format!("    {} = {value};\n", set.place);
+    }
+    let Some(address) = address(report, &set.variable) else { return String::new() };
+    let (shown, at) = (comment(&format!("{} = {}", set.place, set.value)), set.offset);
+    if set.is_pointer {
+        let value = if value == "{0}" { "0" } else { value };
+        return format!("    *(void **)((unsigned char *){address} + {at}) = (void *){value}; /* {shown} */\n");
+    }
+    let digits = set.bytes.as_bytes().chunks(2);
+    let bytes: Vec<u8> = digits.filter_map(|d| u8::from_str_radix(core::str::from_utf8(d).ok()?, 16).ok()).collect();
+    let (text, n) = (string_of(&bytes), bytes.len());
+    format!("    __builtin_memcpy((unsigned char *){address} + {at}, {text}, {n}); /* {shown} */\n")
+}
+
+/// Is it the name of a variable and what is within: `model_U.speed[2]`?
+fn is_place(text: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "_.[]".contains(c);
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && text.chars().all(fits)
+}
+
+/// The address of a variable; `None` for one that is not the function's.
+fn address(report: &Report, variable: &str) -> Option<String> {
+    let i = report.signature.globals.iter().position(|g| g.name == variable)?;
+    let fits = |c: char| c.is_ascii_alphanumeric() || "_:".contains(c);
+    Some(if Access::of(report) == Access::Wrapper {
+        format!("{}_global{i}()", wrapper_function(report))
+    } else if variable.chars().all(fits) {
+        format!("&{variable}")
+    } else {
+        return None;
+    })
+}
+
+/// The expression for a value in a variable behind the call.
+pub(super) fn value(report: &Report, place: &Place) -> String {
+    if !is_cxx_program(report) && is_place(&place.expression) {
+        return place.expression.clone();
+    }
+    let type_name = memory::plain_type(&place.kind);
+    let type_name = if is_cxx_program(report) { type_name.replace("_Bool", "bool") } else { type_name.to_owned() };
+    let address = address(report, &place.variable).unwrap_or_else(|| format!("&{}", identifier(&place.variable)));
+    format!("*({type_name} *)((unsigned char *){address} + {})", place.offset)
+}
+
+/// Functions of the file that includes the source, which return the addresses.
+pub(super) fn accessors(report: &Report) -> String {
+    let mut out = String::new();
+    for (i, global) in report.signature.globals.iter().enumerate() {
+        let (function, name) = (wrapper_function(report), identifier(&global.name));
+        let _ = write!(
+            out,
+            "\nvoid *{function}_global{i}(void);\n\nvoid *{function}_global{i}(void)\n{{\n  return (void *)&{name};\n}}\n"
+        );
+    }
+    out
+}
+
+/// Their declarations, for the tests.
+pub(super) fn declarations(report: &Report) -> String {
+    let function = wrapper_function(report);
+    (0..report.signature.globals.len()).fold(String::new(), |mut text, i| {
+        let _ = writeln!(text, "extern \"C\" void *{function}_global{i}(void);");
+        text
+    })
+}

@@ -1,0 +1,315 @@
+//! Structures, arrays and strings as variables of a test.
+//!
+//! Where the program is C and has the types of the project, they have initializers with the names of their members. Objects of the C++
+//! library, and structures of C++ without constructors, are variables of their types. Else they have the initializers of a type with the same
+//! [layout](super::mirror), and if there is none they are bytes, into which the addresses are copied.
+
+use std::fmt::Write;
+
+use penfuzz_report::{
+    arg::{Arg, Memory, Place, RESULT},
+    c_text::{comment, identifier, initializer, object_initializer},
+    literal::kind_named,
+    model::{Parameter, Report},
+};
+
+use super::{
+    access::{has_types, includes_source, is_cxx_program},
+    globals, mirror,
+    prologue::{address, spelled_type},
+    result, sequence,
+};
+use crate::{ARGUMENT, c_type};
+
+/// The declarations of the variables of an argument, each after those that it leads to.
+pub(super) fn variables(report: &Report, arg: &Arg) -> String {
+    let each = arg.memory.iter();
+    let memory = each.map(|m| match written(report, m) {
+        Written::Object => as_object(m),
+        Written::Members => by_members(m, &m.type_name),
+        Written::Mirror => {
+            let own = m.layout.and_then(|index| mirror::type_name(report, index)).unwrap_or_default();
+            by_members(m, &(own + declarator(&m.type_name).1))
+        }
+        Written::Bytes => as_bytes(report, m),
+    });
+    let n = report.signature.callbacks.len();
+    let callbacks = arg.callbacks.iter().filter(|(i, _)| *i < n);
+    memory.chain(callbacks.map(|(i, value)| format!("    penfuzz_value{i} = {};\n", initializer(value)))).collect()
+}
+
+/// Are these the arguments of a program?
+fn is_argument(report: &Report, memory: &Memory) -> bool {
+    report.is_program() && memory.type_name == ARGUMENT
+}
+
+/// How a variable is declared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Written {
+    /// As an object of its own class of C++.
+    Object,
+    /// By the type of the project, or of C itself.
+    Members,
+    /// By a type with the same layout.
+    Mirror,
+    /// As bytes.
+    Bytes,
+}
+
+/// How the program declares the variable.
+pub(super) fn written(report: &Report, memory: &Memory) -> Written {
+    if is_object(report, memory) {
+        return Written::Object;
+    }
+    if !memory.objects.is_empty() {
+        return Written::Bytes;
+    }
+    let layout = || memory.layout.and_then(|index| report.signature.layouts.get(index));
+    let has_names = || !is_cxx_program(report) || layout().is_some_and(|l| l.is_plain);
+    // A header that a test includes defines all its types; the source of the function may only declare one.
+    let is_foreign = || includes_source(report) && layout().is_some_and(|l| l.is_foreign);
+    let is_own =
+        has_types(report) && is_type(&memory.type_name) && has_names() && (is_cxx_program(report) || !is_foreign());
+    if is_own || is_basic(memory) || is_argument(report, memory) {
+        return Written::Members;
+    }
+    let mirror = memory.layout.and_then(|index| mirror::type_name(report, index));
+    if mirror.is_some() { Written::Mirror } else { Written::Bytes }
+}
+
+/// Is the variable an object of its own class? A destructor under test ends its life, so the variable must not.
+fn is_object(report: &Report, memory: &Memory) -> bool {
+    let has_class = has_types(report) && is_cxx_program(report) && is_type(&memory.type_name);
+    has_class && memory.object.is_some() && !report.function.contains('~')
+}
+
+fn as_object(memory: &Memory) -> String {
+    let (name, type_name) = (identifier(&memory.name), comment(&memory.type_name));
+    let value = object_initializer(memory.object.as_deref().unwrap_or_default());
+    let inner = value.strip_prefix('{').and_then(|v| v.strip_suffix('}')).unwrap_or("").trim();
+    let is_of = |classes: &[&str]| {
+        classes.iter().any(|class| type_name == *class || type_name.starts_with(&format!("{class}<")))
+    };
+    match memory.elements {
+        Some(0) => format!("    {type_name} {name}[1]; /* no element */\n    (void){name};\n"),
+        Some(n) => format!("    {type_name} {name}[{n}] = {value};\n"),
+        None if is_of(&["std::optional"]) => {
+            format!("    {type_name} {name} = {};\n", if inner.is_empty() { "std::nullopt" } else { inner })
+        }
+        None if is_of(&["std::string", "std::string_view", "std::span"]) && !inner.is_empty() => {
+            format!("    {type_name} {name}({inner});\n")
+        }
+        None => format!("    {type_name} {name} = {value};\n"),
+    }
+}
+
+/// What is passed for an object: itself, or its address.
+fn passed_object(parameter: &Parameter, memory: &Memory) -> String {
+    let (name, type_name) = (identifier(&memory.name), comment(&memory.type_name));
+    let (declared, is_array) = (parameter.type_name.trim_end(), memory.elements.is_some());
+    match (declared.chars().next_back(), is_array) {
+        (Some('&'), true) => format!("*{name}"),
+        (Some('&'), false) if declared.ends_with("&&") => format!("static_cast<{type_name} &&>({name})"),
+        (Some('*'), false) => format!("&{name}"),
+        _ => name,
+    }
+}
+
+/// Is the type one of C itself?
+fn is_basic(memory: &Memory) -> bool {
+    memory.elements.is_some() && memory.addresses.is_empty() && spelled_type(declarator(&memory.type_name).0)
+}
+
+/// A type, and what of it stands behind the name of a variable: `double` and `[3]` of `double[3]`.
+fn declarator(type_name: &str) -> (&str, &str) {
+    type_name.split_at(type_name.find('[').unwrap_or(type_name.len()))
+}
+
+/// Is the text the name of a type, or an array of it?
+pub(super) fn is_type(text: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "_ :<>,*".contains(c);
+    let (base, dimensions) = declarator(text);
+    !base.is_empty() && base.chars().all(fits) && dimensions.chars().all(|c| c.is_ascii_digit() || "[]".contains(c))
+}
+
+fn by_members(memory: &Memory, type_name: &str) -> String {
+    let (name, value) = (identifier(&memory.name), initializer(&memory.value));
+    let type_name = type_name.replace("_Bool", "bool");
+    let (type_name, dimensions) = declarator(&type_name);
+    let space = if type_name.ends_with('*') { "" } else { " " };
+    match memory.elements {
+        // C has no array without elements; its address is that of no element.
+        Some(0) => format!("    {type_name}{space}{name}[1]{dimensions}; /* no element */\n    (void){name};\n"),
+        Some(n) => format!("    {type_name}{space}{name}[{n}]{dimensions} = {value};\n"),
+        None => format!("    {type_name}{space}{name} = {value};\n"),
+    }
+}
+
+fn as_bytes(report: &Report, memory: &Memory) -> String {
+    let name = identifier(&memory.name);
+    let bytes: Vec<u8> = memory
+        .bytes
+        .as_bytes()
+        .chunks(2)
+        .filter_map(|digits| u8::from_str_radix(core::str::from_utf8(digits).ok()?, 16).ok())
+        .collect();
+    let used = bytes.iter().rposition(|b| *b != 0).map_or(1, |last| last + 1).min(bytes.len());
+    let items: Vec<_> = bytes[..used].iter().map(|b| format!("{b:#x}")).collect();
+    let items = if items.is_empty() { "0".to_owned() } else { items.join(", ") };
+    let size = bytes.len().max(1);
+    let shown = comment(&format!("{} {}", memory.type_name, memory.value));
+    let aligned = if is_cxx_program(report) { "alignas(16)" } else { "_Alignas(16)" };
+    let mut out = format!("    {aligned} unsigned char {name}[{size}] = {{{items}}}; /* {shown} */\n");
+    for (at, expression) in &memory.addresses {
+        let to = initializer(expression);
+        let cast = if to.starts_with('(') { to.to_owned() } else { format!("(void *){to}") };
+        let _ = writeln!(out, "    {{ void *to = {cast}; __builtin_memcpy({name} + {at}, &to, sizeof to); }}");
+    }
+    if has_types(report) && is_cxx_program(report) {
+        for (at, expression) in &memory.objects {
+            let _ = writeln!(out, "    ::new ((void *)({name} + {at})) {};", object_initializer(expression));
+        }
+    }
+    out
+}
+
+/// What is passed for an argument. `all`: the arguments of all calls.
+pub(super) fn passed(report: &Report, parameter: &Parameter, arg: &Arg, all: &[Arg]) -> String {
+    let is_reference = parameter.type_name.trim_end().ends_with('&');
+    if let Some(object) = sequence::passed(report, is_reference, arg, all) {
+        return object;
+    }
+    let declared = declared(arg, all);
+    let expression = initializer(&arg.hex);
+    if expression == "{0}" || expression == "0" && parameter.pointer {
+        return "0".to_owned();
+    }
+    let Some(memory) = declared else { return expression.to_owned() };
+    let is_file = expression.starts_with("penfuzz_file(");
+    if is_file || is_argument(report, memory) {
+        return expression.to_owned();
+    }
+    let written = written(report, memory);
+    if written == Written::Object {
+        return passed_object(parameter, memory);
+    }
+    let is_pointer = parameter.type_name.trim_end().ends_with(['*', '&']) || parameter.pointer;
+    // A prototype has the mirror itself for a structure by value.
+    let is_mirror = written == Written::Mirror && !is_pointer && !has_types(report);
+    if written == Written::Members && !is_cxx_program(report) || is_mirror {
+        return expression.to_owned();
+    }
+    let is_one = written != Written::Bytes && memory.elements.is_none();
+    let name = format!("{}{}", if is_one { "&" } else { "" }, identifier(&memory.name));
+    let type_name = comment(&memory.type_name);
+    match (is_pointer, is_type(&memory.type_name) && has_types(report)) {
+        (true, true) => address(report, &format!("({}){name}", pointer_to(&type_name)), true),
+        (true, false) if is_cxx_program(report) && has_types(report) => format!("penfuzz_any({name})"),
+        (true, false) => format!("(void *){name}"),
+        (false, _) => format!("*({type_name} *){name}"),
+    }
+}
+
+/// Is an address passed of which C++ has no type that the program can name?
+pub(super) fn has_any(report: &Report) -> bool {
+    let args = report.tests.iter().map(|t| &t.args).chain(report.crashes.iter().map(|c| &c.args));
+    args.flatten().any(|a| a.memory.last().is_some_and(|m| !is_type(&m.type_name)))
+}
+
+/// The variable that an argument leads to: an earlier call of a sequence may have declared it.
+fn declared<'a>(arg: &'a Arg, all: &'a [Arg]) -> Option<&'a Memory> {
+    let name = arg.hex.trim_start_matches('&');
+    let earlier = || all.iter().flat_map(|a| &a.memory).find(|m| m.name == name);
+    arg.memory.last().or_else(earlier)
+}
+
+/// The call of a member function of an object, whose address is the first argument; `None` of any other function.
+pub(super) fn method(report: &Report, name: &str, args: &[Arg], passed: &[String], all: &[Arg]) -> Option<String> {
+    let this = args.first().filter(|a| a.name == "this" && is_cxx_program(report))?;
+    let rest = passed.get(1..)?.join(", ");
+    if let Some(call) = sequence::method(report, all, this, name, &rest) {
+        return Some(call);
+    }
+    let object = declared(this, all)?;
+    let (type_name, variable) = (comment(&object.type_name), identifier(&object.name));
+    let is_object = written(report, object) == Written::Object;
+    if is_object && object.elements.is_none() {
+        return Some(format!("{variable}.{name}({rest})"));
+    }
+    let and = if is_object || written(report, object) == Written::Bytes { "" } else { "&" };
+    Some(format!("(({type_name} *){and}{variable})->{name}({rest})"))
+}
+
+fn pointer_to(type_name: &str) -> String {
+    match declarator(type_name) {
+        (base, "") => format!("{base} *"),
+        (base, dimensions) => format!("{base} (*){dimensions}"),
+    }
+}
+
+/// The type of a kind in words of C itself: a program that includes a source need not have `<stdint.h>`.
+pub(super) fn plain_type(kind: &str) -> &'static str {
+    match kind {
+        "i8" => "signed char",
+        "i16" => "short",
+        "i32" => "int",
+        "i64" => "long long",
+        "u16" => "unsigned short",
+        "u32" => "unsigned",
+        "u64" => "unsigned long long",
+        _ => c_type(kind, "").filter(|_| matches!(kind, "f32" | "f64" | "bool")).unwrap_or("unsigned char"),
+    }
+}
+
+/// The expression for a value behind a pointer, in the memory of these arguments; `None` where the program cannot get at it.
+pub(super) fn value(report: &Report, args: &[Arg], place: &Place) -> Option<String> {
+    if place.is_global {
+        return Some(globals::value(report, place));
+    }
+    let found = args.iter().flat_map(|arg| &arg.memory).find(|m| m.name == place.variable);
+    let written = found.map(|m| written(report, m));
+    let expression = place.expression.strip_suffix(".size()").unwrap_or(&place.expression);
+    if written == Some(Written::Object) && is_of_variables(expression) {
+        return Some(place.expression.clone());
+    }
+    if place.in_object {
+        return None;
+    }
+    let is_typed = match written {
+        Some(Written::Mirror) => true,
+        Some(written) => has_types(report) && written == Written::Members,
+        None if place.variable == RESULT => result::has_members(report, place),
+        None => has_types(report) && !is_cxx_program(report),
+    };
+    if is_typed && is_of_variables(&place.expression) {
+        return Some(place.expression.clone());
+    }
+    let is_one = place.variable == RESULT
+        || found.is_some_and(|m| m.elements.is_none() && written != Some(Written::Bytes))
+        || sequence::is_object_of_class(report, args, &place.variable);
+    let and = if is_one { "&" } else { "" };
+    Some(by_offset(report, &format!("{and}{}", identifier(&place.variable)), place))
+}
+
+/// The expression for a member of a structure that the function fills in: that of this variable.
+pub(super) fn member(report: &Report, variable: &str, place: &Place) -> String {
+    let has_names = has_types(report) && !is_cxx_program(report) && is_of_variables(&place.expression);
+    if has_names {
+        format!("{variable}{}", place.expression)
+    } else {
+        by_offset(report, &format!("&{variable}"), place)
+    }
+}
+
+/// Does an expression consist of names, members and elements?
+fn is_of_variables(expression: &str) -> bool {
+    expression.chars().all(|c| c.is_ascii_alphanumeric() || "_.[]".contains(c))
+}
+
+/// The value so many bytes behind an address.
+fn by_offset(report: &Report, address: &str, place: &Place) -> String {
+    let kind = kind_named(&place.kind).map_or("u8", |_| place.kind.as_str());
+    let type_name = plain_type(kind);
+    let type_name = if is_cxx_program(report) { type_name.replace("_Bool", "bool") } else { type_name.to_owned() };
+    format!("*({type_name} *)((unsigned char *){address} + {})", place.offset)
+}

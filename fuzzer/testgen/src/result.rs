@@ -1,0 +1,64 @@
+//! Results that are structures: their numbers are checked one by one, as those behind pointers.
+
+use penfuzz_report::{
+    arg::{Arg, Place, RESULT},
+    c_text::comment,
+    layout::Layout,
+    model::{Report, Test},
+};
+
+use super::{
+    access::{Access, has_types, is_cxx_program},
+    memory, mirror,
+};
+
+/// Is the value a number of the result?
+fn is_of_result(output: &Arg) -> bool {
+    output.place.as_ref().is_some_and(|place| place.variable == RESULT)
+}
+
+/// What is checked behind the call, without numbers of a result that the program cannot look at.
+pub(super) fn checked(report: &Report, test: &Test) -> Vec<Arg> {
+    let has_variable = variable(report, test).is_some();
+    test.outputs.iter().filter(|o| has_variable || !is_of_result(o)).cloned().collect()
+}
+
+/// The type of the variable for a result that is a structure; `None` if nothing of it is checked.
+pub(super) fn variable(report: &Report, test: &Test) -> Option<String> {
+    test.outputs.iter().find(|o| is_of_result(o))?;
+    let layout = layout(report)?;
+    if !has_types(report) {
+        return mirrored(report).and_then(|index| mirror::type_name(report, index));
+    }
+    match layout.kind.as_str() {
+        "complex f32" => return Some("float _Complex".to_owned()),
+        "complex f64" => return Some("double _Complex".to_owned()),
+        _ => {}
+    }
+    let is_cxx = is_cxx_program(report);
+    // Where something happens around the call, the variable is declared before, and a class may have no constructor for that.
+    let is_apart = test.errno.is_some() || test.args.last().is_some_and(Arg::is_rounding);
+    if is_cxx && is_apart && !layout.is_plain {
+        return None;
+    }
+    // In C++ only this name has the scopes.
+    let names =
+        if is_cxx { [&layout.type_name, &String::new()] } else { [&report.signature.result, &layout.type_name] };
+    names.into_iter().find(|name| memory::is_type(name)).map(|name| comment(name))
+}
+
+/// The number of the layout that the program declares again for the result.
+pub(super) fn mirrored(report: &Report) -> Option<usize> {
+    let is_needed = Access::of(report) == Access::Prototype && layout(report).is_some();
+    report.signature.result_layout.filter(|_| is_needed)
+}
+
+fn layout(report: &Report) -> Option<&Layout> {
+    let layout = report.signature.layouts.get(report.signature.result_layout?)?;
+    (layout.kind == "structure" || layout.kind.starts_with("complex")).then_some(layout)
+}
+
+/// Has the program the members of the result by their names, and may it use them?
+pub(super) fn has_members(report: &Report, place: &Place) -> bool {
+    place.variable == RESULT && (!is_cxx_program(report) || layout(report).is_some_and(|l| l.is_plain))
+}

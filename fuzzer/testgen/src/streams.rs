@@ -1,0 +1,107 @@
+//! What a test program needs to run a whole program, and to give the function under test standard input and files.
+
+use std::fmt::Write;
+
+use penfuzz_report::{
+    arg::Arg,
+    c_text::{comment, identifier},
+    model::Report,
+};
+
+use super::access::is_cxx_program;
+
+/// The name by which the tests call the `main` of a whole program.
+pub(super) const MAIN: &str = "__real_main";
+
+/// What the linker needs for a whole program: the process begins with `__wrap_main`.
+pub(super) fn linked(report: &Report) -> impl Iterator<Item = String> {
+    report.is_program().then(|| "-Wl,--wrap=main".to_owned()).into_iter()
+}
+
+/// The head of the function with which the test program begins.
+pub(super) fn entry(report: &Report, parameters: &str) -> String {
+    let parameters = if parameters.is_empty() && !is_cxx_program(report) { "void" } else { parameters };
+    if !report.is_program() {
+        return format!("int main({parameters})");
+    }
+    let linkage = if is_cxx_program(report) { "extern \"C\" " } else { "" };
+    let again = if is_cxx_program(report) { String::new() } else { format!("int __wrap_main({parameters});\n\n") };
+    format!("/* The linker makes the process begin here. */\n{again}{linkage}int __wrap_main({parameters})")
+}
+
+/// The `main` under test.
+pub(super) fn declaration(report: &Report, linkage: &str) -> String {
+    let signature = &report.signature;
+    let parameters: Vec<_> = signature.parameters.iter().map(|p| comment(&p.type_name)).collect();
+    let none = if is_cxx_program(report) { "" } else { "void" };
+    let parameters = if parameters.is_empty() { none.to_owned() } else { parameters.join(", ") };
+    format!("{linkage} {} {MAIN}({parameters});\n", identifier(&signature.result))
+}
+
+/// Functions that make a text standard input, or a file. Headers declare what they need only with extensions, which the options of the
+/// program may exclude; in C++ they always do.
+pub(super) fn helpers(report: &Report) -> String {
+    let args: Vec<&Arg> =
+        report.tests.iter().map(|t| &t.args).chain(report.crashes.iter().map(|c| &c.args)).flatten().collect();
+    let text = |arg: &Arg, part: &str| arg.hex.contains(part) || arg.memory.iter().any(|m| m.value.contains(part));
+    let uses = |part: &str| args.iter().any(|arg| text(arg, part));
+    let (reads_file, opens_file) = (args.iter().any(|a| a.is_input_file()), uses("penfuzz_file("));
+    let opens_stream = uses("penfuzz_stream(");
+    let opens_memory = args.iter().any(|a| a.is_input() && !a.is_input_file());
+    let mut out = String::new();
+    if !is_cxx_program(report) {
+        let needed = [
+            (opens_memory, "extern FILE *fmemopen(void *, size_t, const char *);"),
+            (reads_file || opens_file, "extern int fileno(FILE *);"),
+        ];
+        if needed.iter().any(|(is_needed, _)| *is_needed) {
+            out.push('\n');
+        }
+        needed.iter().filter(|n| n.0).for_each(|(_, line)| _ = writeln!(out, "{line}"));
+    }
+    if reads_file {
+        out.push_str(INPUT);
+    }
+    if opens_stream {
+        out.push_str(STREAM);
+    }
+    if opens_file {
+        out.push_str(FILE);
+    }
+    out
+}
+
+/// In a process of its own, before anything is read. A program with children includes what declares `dup2`.
+const INPUT: &str = "
+/* Makes standard input this text. */
+static void penfuzz_input(const char *text, unsigned n)
+{
+  FILE *file = tmpfile();
+  fwrite(text, 1, n, file);
+  rewind(file);
+  dup2(fileno(file), 0);
+}
+";
+
+const STREAM: &str = "
+/* A temporary file of this text, at its start. */
+static FILE *penfuzz_stream(const char *text, unsigned n)
+{
+  FILE *file = tmpfile();
+  fwrite(text, 1, n, file);
+  rewind(file);
+  return file;
+}
+";
+
+const FILE: &str = "
+/* Makes a temporary file of this text, and writes its name. */
+static char *penfuzz_file(char *name, const char *text, unsigned n)
+{
+  FILE *file = tmpfile();
+  fwrite(text, 1, n, file);
+  fflush(file);
+  sprintf(name, \"/proc/self/fd/%d\", fileno(file));
+  return name;
+}
+";

@@ -1,0 +1,338 @@
+//! The emitted programs are compiled, run and measured by gcc and gcov.
+
+use std::{fs, path::Path, process::Command};
+
+use penfuzz_mutators::view::Kind;
+use penfuzz_report::{
+    Arg,
+    c_text::environment,
+    example, literal,
+    model::{Parameter, Signature, Test},
+};
+use penfuzz_system::console;
+
+use super::*;
+
+/// Writes the source and the program of the report, whose paths must lie in `dir`, and runs the command line
+/// that the program's header gives. What it prints.
+fn follow_the_header(dir: &Path, report: &Report, source: &str) -> String {
+    fs::write(&report.signature.file, source).unwrap();
+    fs::write(dir.join(file_name(report)), program(report)).unwrap();
+    let command = program(report).lines().find_map(|l| l.strip_prefix(" *   ")).unwrap().to_owned();
+    let output = Command::new("sh").args(["-c", &command]).current_dir(dir).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{command}\n{text}\n{errors}\n{}", program(report));
+    assert!(!errors.contains("warning"), "{command}\n{errors}");
+    text
+}
+
+/// The example with its source at another place.
+fn moved_to(path: &Path) -> Report {
+    let mut report = example::report();
+    report.signature.file = path.to_string_lossy().into_owned();
+    report.sources = vec![report.signature.file.clone()];
+    report
+}
+
+/// A report with one test and nothing else.
+fn small(function: &str, signature: Signature, args: Vec<Arg>) -> Report {
+    let mut report = example::report();
+    report.function = function.to_owned();
+    report.sources = vec![signature.file.clone()];
+    report.signature = signature;
+    report.crashes.clear();
+    report.tests = vec![Test { file: "queue/id:000000".to_owned(), args, ..Test::default() }];
+    report
+}
+
+fn parameter(name: &str, type_name: &str, kind: &str, pointer: bool) -> Parameter {
+    Parameter { name: name.to_owned(), type_name: type_name.to_owned(), kind: kind.to_owned(), pointer, size: 0 }
+}
+
+#[test]
+fn the_example() {
+    let text = program(&example::report());
+    insta::assert_snapshot!(text.replace(formats::HELPERS, "(helpers)\n").replace(formats::CHILDREN, "(children)\n"), @r#"
+    /* Tests of clamp (/src/clamp.c:3), emitted by penfuzz (search targeted, seed 1).
+     * They covered 6 of 8 branches. Build, run and see gcov's count:
+     *
+     *   gcc -O0 -fno-builtin -c test_clamp.c -o test_clamp.o && gcc -O0 --coverage -Wl,-u,__gcov_dump,-u,__gcov_reset test_clamp.o /src/clamp.c -lm -o test_clamp && ./test_clamp && gcov -b *.gcda
+     *
+     * Only inputs that crash cover 1 more. They are at the end, as expected failures, and gcov does not count them.
+     * These are regression tests of found values, not a specification: they expect what the function did when
+     * penfuzz ran it, right or wrong.
+     */
+    #include <signal.h>
+    #include <stdlib.h>
+    #include <sys/wait.h>
+    #include <unistd.h>
+    #include <stdint.h>
+    #include <stdio.h>
+
+    extern double clamp(double, int, double *);
+
+    #define PENFUZZ_ULP 0ULL
+    (helpers)
+
+    (children)
+
+    int main(void)
+    {
+      { /* queue/id:000000, branches covered: 1 */
+        double in1_x = 0x1p-2; /* x = 0.25 */
+        int in2_n = 0x0; /* n = 0 */
+        double in3_rest[2] = {0x0p+0}; /* *rest = 0.0 */
+        puts("1: clamp(0x1p-2, 0x0, &(double){0x0p+0})");
+        penfuzz_show_float("result", clamp(in1_x, in2_n, in3_rest));
+        penfuzz_show_float("*rest", in3_rest[0]);
+      }
+      { /* queue/id:000001, branches covered: 3 */
+        double in1_x = 0x1p+0; /* x = 1.0 */
+        int in2_n = 0x0; /* n = 0 */
+        double in3_rest[2] = {0x0p+0}; /* *rest = 0.0 */
+        puts("2: clamp(0x1p+0, 0x0, &(double){0x0p+0})");
+        penfuzz_show_float("result", clamp(in1_x, in2_n, in3_rest));
+        penfuzz_show_float("*rest", in3_rest[0]);
+      }
+      { /* queue/id:000002, branches covered: 4 */
+        double in1_x = penfuzz_f64(0x7ff8000000000000ULL); /* x = nan */
+        int in2_n = 0x0; /* n = 0 */
+        double in3_rest[2] = {0x0p+0}; /* *rest = 0.0 */
+        puts("3: clamp(NAN, 0x0, &(double){0x0p+0})");
+        penfuzz_show_float("result", clamp(in1_x, in2_n, in3_rest));
+        penfuzz_show_float("*rest", in3_rest[0]);
+      }
+      { /* crashes/id:000000,sig:06, an expected failure: SIGABRT in clamp (/src/clamp.c:8) */
+        double in1_x = 0x1p+0; /* x = 1.0 */
+        int in2_n = 0x7; /* n = 7 */
+        double in3_rest[2] = {0x0p+0}; /* *rest = 0.0 */
+        puts("4: clamp(0x1p+0, 0x7, &(double){0x0p+0})");
+        if (penfuzz_in_child()) {
+          (void)clamp(in1_x, in2_n, in3_rest);
+          penfuzz_returned();
+        }
+        penfuzz_check_signal(SIGABRT, 1);
+      }
+      if (penfuzz_failures) printf("%d checks FAILED\n", penfuzz_failures);
+      return penfuzz_failures != 0;
+    }
+    "#);
+}
+
+#[test]
+fn the_command_in_the_header_builds_runs_and_measures() {
+    let dir = tempfile::tempdir().unwrap();
+    let report = moved_to(&dir.path().join("it's a file.c"));
+    let printed = follow_the_header(dir.path(), &report, example::SOURCE);
+    assert!(printed.contains("result = 0x1p-2 (0.25)\n  *rest = 0x1p-2 (0.25)\n"), "{printed}");
+    assert!(printed.contains("Branches executed:100.00% of 8"), "{printed}");
+    assert!(printed.contains("Taken at least once:75.00% of 8"), "{printed}");
+}
+
+#[test]
+fn a_source_with_its_own_main_can_be_linked() {
+    let dir = tempfile::tempdir().unwrap();
+    let report = moved_to(&dir.path().join("clamp.c"));
+    let source = format!("{}\nint main (void) {{ return 9; }}\n", example::SOURCE);
+    assert!(follow_the_header(dir.path(), &report, &source).contains("result = 0x1p-2"));
+}
+
+#[test]
+fn a_static_function_is_reached_by_including_its_source() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut report = moved_to(&dir.path().join("clamp.c"));
+    report.signature.is_static = true;
+    let source = example::SOURCE.replace("double clamp", "static double clamp");
+    let source = format!("{source}int main(void) {{ return 9; }}\n");
+    let printed = follow_the_header(dir.path(), &report, &source);
+    assert!(printed.contains("Taken at least once:75.00% of 8"), "{printed}");
+}
+
+#[test]
+fn types_of_the_project_are_used_where_its_source_is_included() {
+    let dir = tempfile::tempdir().unwrap();
+    let signature = Signature {
+        symbol: "_ZN1n4pickE5colorPx".to_owned(),
+        result: "pair".to_owned(),
+        parameters: vec![parameter("c", "color", "u32", false), parameter("p", "long long *", "i64", true)],
+        file: dir.path().join("p.cpp").to_string_lossy().into_owned(),
+        ..Signature::default()
+    };
+    let args = vec![literal::arg("c", "color", Kind::U32, 1), literal::arg("p", "long long", Kind::I64, 1 << 63)];
+    let report = small("n::pick", signature, args);
+    assert_eq!(file_name(&report), "test_n__pick.cpp");
+    let source = "enum color { red, green };\nstruct pair { int a, b; };\nnamespace n { pair pick(color c, long long \
+                  *p) { *p += c; return pair(); } }\n";
+    let printed = follow_the_header(dir.path(), &report, source);
+    assert!(printed.contains("*p = -0x7fffffffffffffff (-9223372036854775807)"), "{printed}");
+}
+
+#[test]
+fn a_cxx_template_is_called_by_its_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let signature = Signature {
+        symbol: "_ZN1n4halfIfEET_S1_".to_owned(),
+        result: "float".to_owned(),
+        result_kind: "f32".to_owned(),
+        parameters: vec![parameter("int", "float", "f32", false)],
+        file: dir.path().join("h.cc").to_string_lossy().into_owned(),
+        ..Signature::default()
+    };
+    let report = small("n::half<float>", signature, vec![literal::arg("int", "float", Kind::F32, 0xffc0_0123)]);
+    let source = "namespace n { template <class T> T half(T x) { return x > 1 ? x / 2 : x; }\ntemplate float \
+                  half<float>(float); }\n";
+    let printed = follow_the_header(dir.path(), &report, source);
+    assert!(printed.contains("1: n::half<float>(-__builtin_nanf(\"0x123\"))"), "{printed}");
+    assert!(printed.contains("result = -nan"), "{printed}");
+}
+
+#[test]
+fn a_function_that_is_also_in_the_standard_library_is_really_called() {
+    let dir = tempfile::tempdir().unwrap();
+    let signature = Signature {
+        symbol: "pow".to_owned(),
+        result: "double".to_owned(),
+        result_kind: "f64".to_owned(),
+        parameters: vec![parameter("x", "double", "f64", false), parameter("y", "double", "f64", false)],
+        file: dir.path().join("pow.c").to_string_lossy().into_owned(),
+        ..Signature::default()
+    };
+    let one = |name| literal::arg(name, "double", Kind::F64, 2.0_f64.to_bits());
+    let report = small("pow", signature, vec![one("x"), one("y")]);
+    let printed = follow_the_header(dir.path(), &report, "double pow(double x, double y) { return x < y ? 1 : 77; }\n");
+    assert!(printed.contains("result = 0x1.34p+6 (77)"), "{printed}");
+}
+
+#[test]
+fn bytes_go_to_a_byte_harness() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("h.c").to_string_lossy().into_owned();
+    let signature = Signature { symbol: BYTE_HARNESS.to_owned(), file, ..Signature::default() };
+    let mut report = small(BYTE_HARNESS, signature, vec![literal::bytes("data", &[1, 2])]);
+    report.tests.push(Test {
+        file: "queue/id:1".to_owned(),
+        args: vec![literal::bytes("data", &[])],
+        ..Test::default()
+    });
+    let source = "#include <stddef.h>\nint LLVMFuzzerTestOneInput(const unsigned char *d, size_t n) { return n ? d[1] + \
+                  (int)n : -5; }\n";
+    let printed = follow_the_header(dir.path(), &report, source);
+    assert!(printed.contains("result = 0x4 (4)\n2: queue/id:1\n  result = -0x5 (-5)"), "{printed}");
+}
+
+#[test]
+fn hostile_names_stay_inside_their_comments_and_strings() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut report = moved_to(&dir.path().join("a*.c"));
+    report.function = "clamp */ \"%s\\".to_owned();
+    report.target = "\n#error".to_owned();
+    report.tests[0].file = "queue/*/\n#error".to_owned();
+    report.tests[1].file = "queue/\u{1b}[31m*??/".to_owned();
+    report.crashes[0].place = "*/ #error".to_owned();
+    report.crashes[0].file = "crashes/\u{9b}\u{202e}\r\\".to_owned();
+    let text = program(&report);
+    assert!(!text.contains(|c| console::is_hidden(c) && c != '\n') && !text.contains("\\\n"), "{text}");
+    let printed = follow_the_header(dir.path(), &report, example::SOURCE);
+    assert!(printed.contains("clamp * / \"%s\\u{5c}("), "{printed}");
+    report.signature.is_static = true;
+    report.signature.file = "a\".c".to_owned();
+    assert!(program(&report).contains("#error"), "a path that cannot be included must be said to be one");
+}
+
+#[test]
+fn a_structure_to_fill_in_is_passed_as_zeroed_memory() {
+    let source = "\
+typedef struct { double val, err; } result_t;
+double half(double x, result_t *r, double *both)
+{
+  if (r->val != 0 || r->err != 0)
+    return -1;
+  r->val = r->err = x;
+  both[0] = both[1] = x;
+  return r->val / 2;
+}
+";
+    for is_static in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("half.c").to_string_lossy().into_owned();
+        let result = Parameter { size: 16, ..parameter("r", "result_t *", "output", true) };
+        let signature = Signature {
+            symbol: "half".to_owned(),
+            result: "double".to_owned(),
+            result_kind: "f64".to_owned(),
+            parameters: vec![
+                parameter("x", "double", "f64", false),
+                result,
+                parameter("both", "double *", "f64", true),
+            ],
+            file,
+            unit: String::new(),
+            line: 2,
+            is_static,
+            callbacks: Vec::new(),
+            decoding: None,
+            layouts: Vec::new(),
+            result_layout: None,
+            makers: Vec::new(),
+            calls: 0,
+            globals: Vec::new(),
+            inputs: Vec::new(),
+        };
+        let args = vec![
+            literal::arg("x", "double", Kind::F64, 3.0f64.to_bits()),
+            literal::arg("both", "double", Kind::F64, 0),
+        ];
+        let mut report = small("half", signature, args);
+        report.branches.total = 4;
+        let source = if is_static { source.replace("double half", "static double half") } else { source.to_owned() };
+        let printed = follow_the_header(dir.path(), &report, &source);
+        let expected =
+            "1: half(0x1.8p+1, &(result_t){0}, &(double){0x0p+0})\n  result = 0x1.8p+0 (1.5)\n  *both = 0x1.8p+1 (3)\n";
+        assert!(printed.contains(expected), "static: {is_static}: {printed}");
+    }
+}
+
+#[test]
+fn raised_flags_are_raised_for_the_call_and_cleared_behind_it() {
+    let args = |mode| vec![literal::arg("x", "double", Kind::F64, 3.0_f64.to_bits()), literal::rounding(mode)];
+    let statements = |mode| environment(&args(mode)).map(|e| (e.set, e.restore));
+    let both = |set: &str, restore: &str| Some((set.to_owned(), restore.to_owned()));
+    assert_eq!(statements(0), None);
+    assert_eq!(statements(1), both("fesetround(FE_UPWARD);", "fesetround(FE_TONEAREST);"));
+    assert_eq!(statements(4), both("feraiseexcept(FE_ALL_EXCEPT);", "feclearexcept(FE_ALL_EXCEPT);"));
+    let (set, restore) = statements(6).expect("neither is the default");
+    assert_eq!(set, "fesetround(FE_DOWNWARD); feraiseexcept(FE_ALL_EXCEPT);");
+    assert_eq!(restore, "fesetround(FE_TONEAREST); feclearexcept(FE_ALL_EXCEPT);");
+}
+
+#[test]
+fn a_directed_rounding_mode_holds_for_the_call_and_not_for_the_printing() {
+    let dir = tempfile::tempdir().unwrap();
+    let signature = Signature {
+        symbol: "inverse".to_owned(),
+        result: "double".to_owned(),
+        result_kind: "f64".to_owned(),
+        parameters: vec![parameter("x", "double", "f64", false)],
+        file: dir.path().join("i.c").to_string_lossy().into_owned(),
+        is_static: true,
+        ..Signature::default()
+    };
+    let args = |mode| vec![literal::arg("x", "double", Kind::F64, 3.0_f64.to_bits()), literal::rounding(mode)];
+    let mut report = small("inverse", signature, args(1));
+    report.tests.push(Test { file: "queue/id:000001".to_owned(), args: args(0), ..Test::default() });
+    for is_static in [true, false] {
+        report.signature.is_static = is_static;
+        let source = "double inverse(double x) { return 1 / x; }\n";
+        let source = if is_static { format!("static {source}") } else { source.to_owned() };
+        let printed = follow_the_header(dir.path(), &report, &source);
+        // To 17 digits 1/3 rounded up ends in 37 (upward, it would end in 38).
+        let upward =
+            "1: fesetround(FE_UPWARD); inverse(0x1.8p+1)\n  result = 0x1.5555555555556p-2 (0.33333333333333337)";
+        assert!(printed.contains(upward), "static {is_static}: {printed}");
+        assert!(
+            printed.contains("2: inverse(0x1.8p+1)\n  result = 0x1.5555555555555p-2"),
+            "static {is_static}: {printed}"
+        );
+    }
+}
